@@ -203,9 +203,8 @@ IDLE_WORDS: dict[str, tuple[Any, ...]] = {
 }
 
 
-_INVENTED = re.compile(
-    r"\['\w', '\w'\]|'(patient_id|[xtk])( [^']*)?'"
-)  # names, pairs of them, and expressions of one
+# Names that texts of advice invent: pairs of them, one, and expressions of one.
+_INVENTED = re.compile(r"\['\w', '\w'\]|'(patient_id|[xtk])( [^']*)?'")
 
 
 def with_names(text: str, names: Mapping[str, Any]) -> str:
@@ -219,9 +218,8 @@ def with_names(text: str, names: Mapping[str, Any]) -> str:
     def own(found: re.Match[str]) -> str:
         invented, rest = found.groups()
         name = names.get(found[0] if invented is None else invented)
-        if name is None or (
-            rest and not isinstance(name, str)
-        ):  # an expression names no column but by a text
+        # In an expression a column is named by a text alone.
+        if name is None or (rest and not isinstance(name, str)):
             return found[0]
         if rest:
             return f"'{name if name.isidentifier() else f'`{name}`'}{rest}'"

@@ -154,9 +154,8 @@ def _program(subsets: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArr
         bounds=[(0, 1)] * people + [(0, None)],
         method="highs",
     )
-    if (
-        solved.x is None
-    ):  # it has a solution whatever was told: answers that are no numbers are turned away before
+    if solved.x is None:
+        # There is a solution whatever was told: answers that are no numbers are turned away before.
         raise BadValue(f"the linear program was not solved: {solved.message}")
     return np.asarray(solved.x[:people])
 

@@ -282,16 +282,16 @@ def used_over_time(when: pd.Series[Any], used: pd.Series[Any], ax: Any) -> Any:
     return axes
 
 
-class Beside(NamedTuple):
-    """What is drawn beside numbers, in their shape: the ends of intervals, and which numbers are noise; None where not known."""
+class Marks(NamedTuple):
+    """What is drawn with numbers, in their shape: the ends of intervals, and which numbers are noise; None where not known."""
 
     low: Any = None
     high: Any = None
     noise: Any = None
 
-    def of(self, places: list[int]) -> Beside:
-        """The same of some columns."""
-        return Beside(*(side if side is None else side[:, places] for side in self))
+    def of(self, places: list[int]) -> Marks:
+        """Those of some columns."""
+        return Marks(*(side if side is None else side[:, places] for side in self))
 
 
 def picture(
@@ -315,23 +315,23 @@ def picture(
     """
     needs_matplotlib()
     drawn_as = _kind(answer, kind, levels)
-    values, beside = _columns(answer, ends, noise, levels, keys)
+    values, marks = _columns(answer, ends, noise, levels, keys)
     if "x" in options:
         raise BadType("x= is refused here: the rows of an answer are its labels, or its times.")
     if "y" in options:
-        values, beside = _only(options.pop("y"), answer, values, beside)
+        values, marks = _only(options.pop("y"), answer, values, marks)
         apart = apart and values.shape[1] > 1
     panels = _validate.flag(options.pop("subplots", apart and ax is None), "subplots")
     if panels:
-        return _panels(values, beside, drawn_as, ax, levels, options)
+        return _panels(values, marks, drawn_as, ax, levels, options)
     named = isinstance(answer, pd.Series)
     label = title if named else str(values.columns[0]) if values.shape[1] == 1 else None
-    return _draw(values, beside, drawn_as, checked_axes(ax), levels, label, options)
+    return _draw(values, marks, drawn_as, checked_axes(ax), levels, label, options)
 
 
 def _only(
-    names: Any, answer: pd.Series[Any] | pd.DataFrame, values: pd.DataFrame, beside: Beside
-) -> tuple[pd.DataFrame, Beside]:
+    names: Any, answer: pd.Series[Any] | pd.DataFrame, values: pd.DataFrame, marks: Marks
+) -> tuple[pd.DataFrame, Marks]:
     """The columns of a table that y= names."""
     if isinstance(answer, pd.Series):
         raise BadType("y= chooses columns of a table, and this answer is a Series: it is drawn whole.")
@@ -340,7 +340,7 @@ def _only(
     if not listed or any(name not in columns for name in listed):
         raise BadValue(f"y= must be one of the columns of the answer, or a list of them: {columns}.")
     places = [columns.index(name) for name in listed]
-    return values.iloc[:, places], beside.of(places)
+    return values.iloc[:, places], marks.of(places)
 
 
 def panels_for(n: int, ax: Any, size: Any = None) -> NDArray[Any]:
@@ -359,7 +359,7 @@ def panels_for(n: int, ax: Any, size: Any = None) -> NDArray[Any]:
 
 
 def _panels(
-    values: pd.DataFrame, beside: Beside, kind: str, ax: Any, levels: bool, options: dict[str, Any]
+    values: pd.DataFrame, marks: Marks, kind: str, ax: Any, levels: bool, options: dict[str, Any]
 ) -> Any:
     """Axes for each column, as pandas' own subplots=True: an array of them."""
     n = values.shape[1]
@@ -379,13 +379,13 @@ def _panels(
     for i, axes in enumerate(panels):
         name = values.columns[i]
         label = ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
-        _draw(values.iloc[:, [i]], beside.of([i]), kind, axes, levels, label, dict(options))
+        _draw(values.iloc[:, [i]], marks.of([i]), kind, axes, levels, label, dict(options))
     return panels
 
 
 def _draw(
     values: pd.DataFrame,
-    beside: Beside,
+    marks: Marks,
     kind: str,
     ax: Any,
     levels: bool,
@@ -394,7 +394,8 @@ def _draw(
 ) -> Any:
     if ax is None:
         ax = new_axes(options.pop("figsize", None))
-    (low, high, noise), bars_before, lines_before = beside, len(ax.containers), len(ax.get_lines())
+    low, high, noise = marks
+    bars_before, lines_before = len(ax.containers), len(ax.get_lines())
     wanted = options.get("legend") is not False
     if kind == "hist":
         widths = np.asarray(cast("Any", values.index).length, dtype=np.float64)
@@ -421,11 +422,11 @@ def _draw(
 
 
 def _hollow(values: Any, noise: Any, ax: Any, bars: list[Any], lines: list[Any], legend: bool) -> None:
-    """Makes bars hollow and hatched that are noise, and points of lines hollow, which is seen without colours; and adds a line to
-    the legend, where there may be one and none of the figure has it."""
+    """Makes bars of noise hollow and hatched, and points of lines rings, which is seen without colours; and adds a line to the
+    legend, unless there is to be no legend, or the figure has such a line."""
     bars = [each for each in bars if hasattr(each, "patches")]
     if not (noise & np.isfinite(values)).any() or max(len(bars), len(lines)) != noise.shape[1]:
-        return  # there is none, or some columns are on another scale
+        return  # nothing is noise, or some columns are on another scale
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -493,8 +494,8 @@ def _columns(
     noise: pd.Series[Any] | pd.DataFrame | None,
     levels: bool,
     keys: int,
-) -> tuple[pd.DataFrame, Beside]:
-    """The values, and what is drawn beside them in their shape, with a row for each tick and a column for each colour."""
+) -> tuple[pd.DataFrame, Marks]:
+    """The values and their marks, with a row for each tick and a column for each colour."""
     low, high = (None, None) if ends is None else (ends.iloc[:, 0::2], ends.iloc[:, 1::2])
     tables: list[Any] = [answer, low, high, noise]
     if isinstance(answer, pd.Series):
@@ -508,7 +509,7 @@ def _columns(
         tables[0] = answer.set_index(list(answer.columns[:keys]))
         tables[3] = None if noise is None else cast(pd.DataFrame, noise).iloc[:, keys:]
     low, high, flags = (None if table is None else table.to_numpy(dtype=np.float64) for table in tables[1:])
-    return tables[0].astype(np.float64), Beside(low, high, None if flags is None else flags == 1)
+    return tables[0].astype(np.float64), Marks(low, high, None if flags is None else flags == 1)
 
 
 def _beside(table: pd.DataFrame, levels: bool) -> pd.DataFrame:
@@ -556,9 +557,8 @@ def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[st
     index = cast("pd.IntervalIndex[Any]", values.index)
     left, right = (np.asarray(side, dtype=np.float64) for side in (index.left, index.right))
     texts = {k: options.pop(k) for k in ("title", "xlabel", "ylabel", "xlim", "ylim") if k in options}
-    legend, grid, rotation = (
-        options.pop(k, None) for k in ("legend", "grid", "rot")
-    )  # of pandas, not of bars
+    # Words of pandas, which bars do not take.
+    legend, grid, rotation = (options.pop(k, None) for k in ("legend", "grid", "rot"))
     logs = {axis: options.pop(f"log{axis}", False) or options.get("loglog", False) for axis in ("x", "y")}
     options.pop("loglog", None)
     named = {"label": str(index.name)} if legend and index.name is not None else {}

@@ -191,11 +191,8 @@ class Answer(Operators, Tabled):
         caption = "; ".join(f"{plan.question} ({plan._alone})" for plan in self.plans)
         plain = of == "noise" and n is None
         ends = self._ends(level, at_once) if plain else self._about(level, at_once, of, n)
-        return Shown(
-            *(self._answer, ends, deviations, caption, measure, self._keys, self._flags()),
-            note=limits_of(self.plans),
-            of=of,
-        )
+        flags, note = self._flags(), limits_of(self.plans)
+        return Shown(self._answer, ends, deviations, caption, measure, self._keys, flags, note, of)
 
     def _kept(self) -> Kept:
         if self._moved is not None:

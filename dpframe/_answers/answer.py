@@ -44,8 +44,8 @@ def receipt_of(answer: Any, kind: str) -> str | None:
 
 
 class Attrs(dict[Hashable, Any]):
-    """The ``attrs`` of an answer as it came. Its receipt is written when somebody looks, which is to do anything with the dict:
-    that takes a tenth of the time of a question, and most answers are read and forgotten.
+    """The ``attrs`` of an answer as it came. Its receipt is written when somebody does anything with the dict: writing takes a
+    tenth of the time of a question, and most answers are read and forgotten.
 
     ``write`` returns the same text whenever it is called. Copies and pickles are plain dicts.
     """
@@ -65,14 +65,16 @@ def _looking(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method of dict that writes the receipt first."""
 
     def look(self: Attrs, *args: Any, **words: Any) -> Any:
-        if self._write is not None:
-            dict.__setitem__(self, ANSWER, self._write())
-            self._write = None  # only now: another thread that looks writes the same
+        write = self._write  # read once: another thread may be done with it meanwhile
+        if write is not None:
+            dict.__setitem__(self, ANSWER, write())
+            self._write = None  # only now: a thread that looks in between writes the same
         return method(self, *args, **words)
 
     return look
 
 
+# What does not look at what the dict holds.
 _BLIND = {"__init__", "__new__", "__len__", "__getattribute__", "__sizeof__", "__class_getitem__", "fromkeys"}
 for _name in vars(dict).keys() - _BLIND - {"__doc__", "__hash__"}:
     setattr(Attrs, _name, _looking(getattr(dict, _name)))
@@ -88,7 +90,7 @@ def attach_receipt(
     order: Any = None,
     skip: int = 0,
 ) -> None:
-    """Gives an answer with these columns its receipt, or a Series, which has no ``labels``.
+    """Gives an answer its receipt: a table with columns of these ``labels``, or a Series, which has none.
 
     The columns of a table are sealed one by one too, so that each can be taken alone; the first ``skip`` of them are keys.
     ``order`` is how the rows were rearranged after they were laid out.
@@ -114,18 +116,18 @@ def attach_receipt(
 
     def write() -> str:
         whole, each = _sealed(known, written, cells, texts)
-        said = {"seal": whole, **extra}
+        fields = {"seal": whole, **extra}
         if release.rule.part != PART:
-            said["reliable"] = release.rule.part
+            fields["reliable"] = release.rule.part
         if plan.most is not None and plan.selects:  # by which choices are judged
-            said["most"] = plan.most
+            fields["most"] = plan.most
         if layout.computed:
-            said |= {"layout": layout.to_json(), "skip": skip}
+            fields |= {"layout": layout.to_json(), "skip": skip}
         if labels is not None and (texts or layout.computed):
-            said["each"] = each[skip:]
+            fields["each"] = each[skip:]
         shape = "laid out series" if layout.computed and labels is None else layout.shape
         places = None if order is None else pack([order[None, :]])
-        text = receipt_text(plan, release.raw, shape=shape, order=places, **said)
+        text = receipt_text(plan, release.raw, shape=shape, order=places, **fields)
         return f'{text[:-1]},"rows":{rows}}}'  # written once for each index
 
     object.__setattr__(answer, "_attrs", Attrs(write))  # the property of pandas would make it a dict
@@ -141,9 +143,8 @@ class _Digest(NamedTuple):
 
 # Answers over the same keys share one index object; held here, so that its id stays its own.
 _digests: OrderedDict[int, _Digest] = OrderedDict()
-_DTYPES = {
-    np.dtype(kind): np.dtype(kind).name for kind in (np.int64, np.float64)
-}  # numpy is slow to write a dtype
+# The names of common dtypes, which numpy is slow to write.
+_DTYPES = {np.dtype(kind): np.dtype(kind).name for kind in (np.int64, np.float64)}
 
 
 def seals(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any]) -> tuple[str, list[str]]:
@@ -154,7 +155,7 @@ def seals(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any
 
 
 def _cells_of(column: Any) -> bytes:
-    """The values of a column and their dtype; those of moments in a zone are objects."""
+    """The values of a column and their dtype as bytes; moments in a zone are objects."""
     array: NDArray[Any] = column if isinstance(column, np.ndarray) else column.to_numpy()
     cells = array.tobytes() if array.dtype != object else "\x1f".join(map(str, array)).encode()
     return (_DTYPES.get(array.dtype) or str(array.dtype)).encode() + cells
@@ -163,7 +164,7 @@ def _cells_of(column: Any) -> bytes:
 def _sealed(
     index: _Digest, names: Sequence[str], columns: Sequence[bytes], labels: Sequence[str]
 ) -> tuple[str, list[str]]:
-    """The same, of texts and bytes; ``names`` are those of the index, which can be renamed in place."""
+    """What `seals` returns, of texts and bytes. ``names`` are those of the index, which can be renamed in place."""
     start = hashlib.blake2b(index.digest + "\x1f".join(names).encode(), digest_size=16)
     whole, each = start.copy(), []
     for place, written in enumerate(columns):
@@ -177,6 +178,7 @@ def _sealed(
 
 
 def _digest_of(index: pd.Index[Any]) -> _Digest:
+    """What receipts say of an index; of the last few it is known."""
     known = _digests.get(id(index))
     if known is None or known.of is not index:
         digest = hashlib.blake2b(digest_size=16)
@@ -328,9 +330,8 @@ def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -
     data = [column if column.dtype != object else column.astype(np.float64) for column in found]
     if any(column.dtype.kind == "M" for column in data):
         data = Columns().zoned(release.plan, data)
-    answer = pd.DataFrame(
-        dict(enumerate(data)), index=index.view(), copy=False
-    )  # nobody else has these arrays
+    # Nobody else has these arrays, so that pandas need not copy them.
+    answer = pd.DataFrame(dict(enumerate(data)), index=index.view(), copy=False)
     if all(type(label) is str for label in columns):  # 1 and True would be one entry
         answer.columns = _named(cast("tuple[str, ...]", tuple(columns))).view()
     else:  # as pandas makes them of a dict

@@ -20,9 +20,8 @@ import numpy as np
 
 Ends = tuple[Any, Any]
 
-LARGEST = (
-    2**53
-)  # whole numbers beyond it are no doubles, in which ends of intervals are: what meets them is a plain number
+# Whole numbers beyond it are no doubles, in which ends of intervals are: what meets them is a plain number.
+LARGEST = 2**53
 LONGEST = 256  # steps: what is computed in a loop becomes a plain number, or each turn would take longer than the last
 
 

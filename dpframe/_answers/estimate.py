@@ -33,8 +33,8 @@ class Estimate(Arithmetic, Tabled):
 
     ``+``, ``-``, ``*`` and ``/`` with plain numbers and with other released ones keep an interval, and so do ``-x``, ``abs`` and
     ``round``: ``answer / 1000``, ``sum_of_costs / number_of_people``. Everything else gives plain numbers. So does what writes it
-    down, ``str``, ``format``, ``print``, csv and JSON; its ``repr`` alone shows how wide its interval is. That of a sum or of a
-    rounded one is written and shown in the same way.
+    down, ``str``, ``format``, ``print``, csv and JSON; its ``repr`` alone shows how wide its interval is. What was
+    computed from answers, a sum or a rounded number, is written and shown in the same way.
     """
 
     _plan: Plan

@@ -76,9 +76,8 @@ def _keys(texts: Sequence[str], expr: Expr) -> list[Any]:
     zone = getattr(expr, "tz", None)
     found = keys_of(texts, zone)
     listed = getattr(expr, "categories", ())
-    if listed and all(
-        type(key) is pd.Interval for key in listed
-    ):  # as pandas has them: whole ends of whole edges
+    if listed and all(type(key) is pd.Interval for key in listed):
+        # As pandas has them: whole ends of whole edges.
         own = {key: key for key in listed}
         return [own.get(key, key) for key in found]
     return list(map(float, found)) if expr.kind == "number" and not expr.integral else found

@@ -269,9 +269,8 @@ class Stream:
         steps = np.arange(least, math.ceil(mean + spread))
         if not mean:
             return np.zeros(size)
-        logs = steps * math.log(mean) - np.cumsum(
-            np.log(np.maximum(steps, 1))
-        )  # of the law, up to a constant
+        # The logarithms of the law, up to a constant.
+        logs = steps * math.log(mean) - np.cumsum(np.log(np.maximum(steps, 1)))
         law = np.cumsum(np.exp(logs - logs.max()))
         return np.asarray(least + np.searchsorted(law / law[-1], self.even(size)), dtype=float)
 

@@ -233,10 +233,8 @@ class Grid(Layout):
 
     def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
         groups = raw[plan.cells[0].part].shape[1]
-        found = [
-            *(_deviation(plan, cell) for cell in plan.cells),
-            math.nan,
-        ]  # the last is where nothing was asked
+        # The last one is for where nothing was asked.
+        found = [*(_deviation(plan, cell) for cell in plan.cells), math.nan]
         return [np.tile([found[i] for i in column], groups) for column in zip(*self.cells, strict=True)]
 
     def to_json(self) -> dict[str, Any]:

@@ -487,9 +487,8 @@ def _roundings(origin: Origin, values: pd.DataFrame, rows: Places, columns: Plac
         here = (columns == j) & (rows >= 0)
         given, released = shown[here], np.asarray(column)[rows[here]]
         alike = _alike(given, released)
-        if (
-            given.dtype.kind == "f" and (np.isnan(given) & ~alike).any()
-        ):  # noise, which some sessions leave out
+        if given.dtype.kind == "f" and (np.isnan(given) & ~alike).any():
+            # Noise, which some sessions leave out.
             alike |= np.isnan(given) & np.asarray(origin.noise()[j], dtype=bool)[rows[here]]
         if not alike.all():
             fits[j] = _decimals(given, released)

@@ -25,7 +25,6 @@ UNDRAWN = "no interval of a population"
 UNBOUNDED = "the divisor may be 0: no bound"
 NOTHING = "no number"
 
-
 # Of whom an interval speaks: ``of=``, and how a caption says it.
 OF = {"noise": "the noise", "population": "the population, which cover the noise and the sample"}
 
@@ -225,13 +224,13 @@ class Tabled(ABC):
         | CA    | rows    |     2 |     2 |     2 |       0.0 |       |
         | NY    | rows    |     1 |     1 |     1 |       0.0 |       |
         """
-        whom = _validate.choice(of, "of", tuple(OF))
-        shown = self._shown(_validate.level(level), _validate.flag(at_once, "at_once"), whom, n)
+        of = _validate.choice(of, "of", tuple(OF))
+        shown = self._shown(_validate.level(level), _validate.flag(at_once, "at_once"), of, n)
         made = _wide(shown) if _validate.flag(wide, "wide") else _long(shown)
-        made.caption = f"{shown.caption}; {level * 100:.6g} % intervals of {OF[whom]}" + (
+        made.caption = f"{shown.caption}; {level * 100:.6g} % intervals of {OF[of]}" + (
             ", all at once" if at_once else ""
         )
-        made.of = whom
+        made.of = of
         return made
 
 
@@ -251,7 +250,7 @@ def one_row(
 
 
 def _cells(column: pd.Series[Any]) -> Any:
-    """The cells of a column, those in a time zone with it."""
+    """The cells of a column; those of times with a zone keep it."""
     return column.array if isinstance(column.dtype, pd.DatetimeTZDtype) else column.to_numpy()
 
 
@@ -294,13 +293,14 @@ def _flags(values: Any, low: Any, high: Any, noise: Any, shown: Shown) -> Any:
 
 
 def _side(end: Any) -> Any:
+    """One side of intervals as an array: durations and times as they are, and all else as doubles."""
     if isinstance(getattr(end, "dtype", None), pd.DatetimeTZDtype):
         return end
     array = np.asarray(end)
-    several = array.dtype == object and any(
+    mixed = array.dtype == object and any(
         isinstance(v, pd.Timestamp | pd.Timedelta) or v is pd.NaT for v in array
     )
-    return array if several or array.dtype.kind in "mM" else np.asarray(end, dtype=float)
+    return array if mixed or array.dtype.kind in "mM" else np.asarray(end, dtype=float)
 
 
 def _columns(shown: Shown) -> Iterator[tuple[Hashable, Any, Any, Any, Any, Any]]:

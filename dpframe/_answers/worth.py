@@ -117,9 +117,8 @@ def telling(
     plan, rule = release.plan, release.rule
     if first is None or first == (True, False):
         large = layout.by_output and len(values[0]) > _MANY
-        if (
-            large
-        ):  # some of its groups tell whether there is a warning, and where it is shown it is looked at whole
+        if large:
+            # Some of its groups tell whether there is a warning; it is looked at whole where it is shown.
             places = np.linspace(0, len(values[0]) - 1, _MANY).astype(np.int64)
             release = release._replace(raw=tuple(part[..., places] for part in release.raw))
             values = [column[places] for column in values]

@@ -41,10 +41,8 @@ Finder = Callable[[Vector], Buckets]
 
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
 _TABLE = 2**20  # whole numbers within a range of this size are looked up directly
-_FEW, _SOME = (
-    4,
-    128,
-)  # so many values are compared one after the other: faster than a table, faster than bisection
+# So many values are compared one after the other: faster than a table, faster than bisection.
+_FEW, _SOME = 4, 128
 _INT64 = np.iinfo(np.int64)
 
 
@@ -202,9 +200,8 @@ def _search(
     whole = dtype.kind in "iu" and len(listed) > _FEW
     if whole and int(listed[-1]) - int(listed[0]) < _TABLE and abs(int(listed[0])) < 2**62:
         low = int(listed[0])
-        table = np.zeros(
-            int(listed[-1]) - low + 3, dtype=position_dtype
-        )  # a 0 before the first and after the last
+        # There is a 0 before the first and after the last.
+        table = np.zeros(int(listed[-1]) - low + 3, dtype=position_dtype)
         table[[int(v) - low + 1 for v, _ in ordered]] = positions
         return lambda values: looked_up(values, low, table)
     search = _compared if len(listed) <= _SOME else _bisected
@@ -243,11 +240,8 @@ def index_of(values: list[Any], name: Hashable) -> pd.Index[Any]:
     types = set(map(type, values))
     try:
         index: pd.Index[Any] = pd.Index(values, name=name, tupleize_cols=False)
-    except (
-        ValueError,
-        TypeError,
-        OverflowError,
-    ):  # moments of units that no one unit holds, intervals of two kinds
+    except (ValueError, TypeError, OverflowError):
+        # Moments in units that no one unit holds, or intervals of two kinds.
         index = pd.Index([], dtype=object)
     same = types in ({str}, {float}, {bool}) or (types == {int} and index.dtype.kind in "iu")
     if len(index) == len(values) and (same or all(map(_same, index.tolist(), values))):

@@ -216,9 +216,8 @@ def _text(cells: Any, arrow: Any) -> Vector:
     if not isinstance(cells.dtype, pd.StringDtype) and arrow is None:
         return _label(np.asarray(cells, dtype=object), None, kind="text")
     if getattr(cells.dtype, "storage", None) == "python":
-        cells = np.asarray(
-            cells, dtype=object
-        )  # strings and NaN by dtype; half the time of the array's own way
+        # By its dtype these are strings and NaN. This takes half the time of the array's own way.
+        cells = np.asarray(cells, dtype=object)
     try:
         if len(cells) >= _MANY and getattr(cells.dtype, "storage", None) == "pyarrow":
             arrow = cells.__arrow_array__()

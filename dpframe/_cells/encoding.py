@@ -26,9 +26,8 @@ import pandas as pd
 from dpframe.mechanisms import _sampling
 
 SHOWN = {"shown": True}  # marks a field that does not identify the question: field(metadata=SHOWN)
-KEPT = (
-    "encoded"  # the slot for the encoding of a value, in frozen classes whose values stand in many questions
-)
+# The slot for the encoding of a value, in frozen classes whose values stand in many questions.
+KEPT = "encoded"
 _LONG = 1000  # encodings of so many bytes are not kept
 _OWN = "dpframe."
 _head = struct.Struct(">BQ").pack

@@ -81,9 +81,8 @@ def _interval(cell: Any) -> str | None:
 
 
 def _number(cell: Any) -> str | None:
-    if isinstance(
-        cell, Decimal
-    ):  # whose own arithmetic raises where its exponents end, and takes long before that
+    if isinstance(cell, Decimal):
+        # The arithmetic of Decimal raises where its exponents end, and takes long before that.
         digits, exponent = cell.as_tuple()[1:]
         if (
             not isinstance(exponent, int)

@@ -40,6 +40,7 @@ from dpframe._validate import length
 
 # What may list public values; a Series or a frame may be people's data.
 COLLECTIONS = (list, tuple, set, frozenset, range, np.ndarray, pd.Index)
+_BITS = 1000  # of an integer constant
 # A comparison with its sides exchanged.
 _FLIP = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -48,8 +49,8 @@ _FLIP = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 def constant(value: object, *, null: bool = False) -> Constant:
     """Normalises a public scalar: numpy scalars to Python's, dates to Timestamps, every null to None."""
-    if type(value) in (bool, str) or (type(value) is int and value.bit_length() <= 1000):
-        return Constant(value)
+    if type(value) in (bool, str) or (type(value) is int and value.bit_length() <= _BITS):
+        return Constant(value)  # most are plain already
     if isinstance(value, Constant):
         value = value.value
     if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
@@ -67,8 +68,8 @@ def constant(value: object, *, null: bool = False) -> Constant:
         raise BadValue(
             "a null constant has no meaning here. Ask with isna() or notna(), or fill with fillna(constant)."
         )
-    if type(value) is int and value.bit_length() > 1000:
-        raise BadValue("an integer constant of more than 1000 bits is not supported.")
+    if type(value) is int and value.bit_length() > _BITS:
+        raise BadValue(f"an integer constant of more than {_BITS} bits is not supported.")
     if type(value) in (bool, int, float, str, pd.Timestamp, pd.Timedelta):
         return Constant(value)
     if isinstance(value, pd.Interval) and isinstance(value.left, int | float | np.number):

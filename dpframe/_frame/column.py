@@ -494,9 +494,8 @@ class PrivateColumn(Taken):
         count     2.0
         Name: age, dtype: float64
         """
-        if spec is None and not isinstance(
-            outputs.get("func"), tuple
-        ):  # a pair, and a pd.NamedAgg, is an output
+        # Where ``func`` is a pair or a pd.NamedAgg it is the name of an output.
+        if spec is None and not isinstance(outputs.get("func"), tuple):
             spec = outputs.pop("func", None)
         payment, named = split_words(outputs, bounds)
         form, wanted = spec_of(spec, named, [self.name], single=True)

@@ -247,7 +247,7 @@ class PrivateFrame(Tracked):
 
     def __getitem__(self, key: Any) -> Any:
         columns = self._selection.columns
-        if type(key) is not str:  # as most are
+        if type(key) is not str:  # most keys are texts, and names of columns
             if isinstance(key, list | pd.Index):
                 return self._new(self._selection.choosing(_validate.column_names(key, columns)))
             if isinstance(key, PrivateColumn) or is_pandas_col(key) or callable(key):
@@ -258,9 +258,8 @@ class PrivateFrame(Tracked):
                     "the tracked columns: p[p['age'] > 30]."
                 )
         name = _validate.column_name(key, columns)
-        return PrivateColumn(
-            self._new(self._selection), columns[name], name
-        )  # which stays when the frame is changed
+        # The column is of a frame of its own, which stays when this one is changed in place.
+        return PrivateColumn(self._new(self._selection), columns[name], name)
 
     @property
     def loc(self) -> Located[Self, PrivateColumn]:

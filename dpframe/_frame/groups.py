@@ -360,7 +360,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         )
 
     def _refused(self, text: str) -> NotOffered:
-        """What there is not, said in the names of the frame."""
+        """The error about what there is not, in the names of the frame."""
         asked = self._chosen[0] if self._single and self._chosen else None
         return NotOffered(advised(text, self._selection, asked))
 

@@ -201,9 +201,8 @@ class _Steps:
 
     def call(self, base: ast.expr, name: str, node: ast.Call) -> ast.expr:
         args, keywords = node.args, node.keywords
-        idle = (
-            name != "sort_values" or not set(self.offers.frame) >= OF_PEOPLE
-        )  # within a person the order counts
+        # Within a person the order of rows counts.
+        idle = name != "sort_values" or not set(self.offers.frame) >= OF_PEOPLE
         if self.state == "frame" and name in _IDLE and idle:
             return base
         self._offered(name)

@@ -84,9 +84,8 @@ class Selection:
     where: Expr | None = None
     by: tuple[By | Sought, ...] = ()
     words: tuple[Word, ...] = ()
-    sorts: tuple[
-        Key, ...
-    ] = ()  # what the rows are sorted by, on which no answer depends but through verbs within a person
+    # What the rows are sorted by, on which no answer depends but through verbs within a person.
+    sorts: tuple[Key, ...] = ()
     most: int | None = None  # so many of these rows a person has at most, where the steps prove it
     index: Mapping[Hashable, Expr] = field(default_factory=dict)  # what `set_index` has moved there, by level
     listed: bool = False  # whether the columns were chosen, so that a count is one of each

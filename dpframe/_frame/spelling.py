@@ -29,9 +29,8 @@ def priced(verb: F) -> F:
     own = signature(verb)
     fixed = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
     others = [p for p in own.parameters.values() if p.kind is Parameter.VAR_KEYWORD and p.name != "payment"]
-    varies = isinstance(
-        vars(answers).get(str(own.return_annotation)), TypeVar
-    )  # which tells a reader nothing
+    # A type variable tells a reader of help nothing.
+    varies = isinstance(vars(answers).get(str(own.return_annotation)), TypeVar)
     returned = "Any" if varies else own.return_annotation
     cast(Any, verb).__signature__ = own.replace(
         parameters=[*fixed, *_WORDS, *others], return_annotation=returned

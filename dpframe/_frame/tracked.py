@@ -104,9 +104,9 @@ class Tracked(
 
 
 def advised(text: str, of: Selection, asked: Hashable = None) -> str:
-    """A refusal in the names of a frame: in the lines to write, its own columns stand where invented ones did, and who its person
-    is. The column ``asked`` about is what ``x`` stands for; else a number, as ``t`` for a time and ``k`` for what has keys. An
-    invented name stays where nothing of the frame fits, or is called like that."""
+    """A refusal in the names of a frame: in the lines to write, the names of its columns and of its person stand in place of
+    invented ones. ``x`` becomes the column ``asked`` about, or else a number, ``t`` a time, and ``k`` a column with keys. An
+    invented name stays where no column fits, or one is called like that."""
     people = of.schema.unit.people
     others = {name: expr for name, expr in of.columns.items() if expr not in people}
     bounded = {name: expr.bounds(of.schema.bounds) is not None for name, expr in others.items()}
@@ -124,14 +124,12 @@ def advised(text: str, of: Selection, asked: Hashable = None) -> str:
         for pair, known in pairs.items()
         if len(known) > 1 and not others.keys() >= {*pair}
     }
-    if people and {*people} <= {
-        *of.schema.leaves.values(),
-        *of.columns.values(),
-    }:  # which some rows have nowhere
+    # Of some rows no column says whose they are.
+    if people and {*people} <= {*of.schema.leaves.values(), *of.columns.values()}:
         names["patient_id"] = _person(of)
-    for key in (keyed["k" if "k" in grouping else grouping[0]] or ())[:1] if grouping else ():
-        if isinstance(key, str | bool | int | float):
-            text = text.replace("'k'] == 1", f"'k'] == {key!r}")
+    keys = keyed["k" if "k" in grouping else grouping[0]] if grouping else None
+    if keys and isinstance(keys[0], str | bool | int | float):
+        text = text.replace("'k'] == 1", f"'k'] == {keys[0]!r}")
     return with_names(text, names)
 
 

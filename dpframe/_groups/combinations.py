@@ -99,9 +99,8 @@ class Tuples:
     def with_options(self, exprs: Sequence[Expr], sort: bool | None, dropna: bool | None) -> Tuples:
         """The combinations that pandas' ``sort=`` and ``dropna=`` would leave, in that order."""
         for keys, expr in zip(self.keys, exprs, strict=True):
-            with_options(
-                keys, expr, sort, dropna or None
-            )  # refuses words that are none, and keys without an order
+            # It refuses words that are none, and keys without an order.
+            with_options(keys, expr, sort, dropna or None)
         if dropna is False and all(keys.null is None for keys in self.keys):
             raise BadValue("dropna=False adds no group to listed combinations: list those with None in them.")
         places = self.places

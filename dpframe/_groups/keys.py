@@ -288,7 +288,7 @@ class BinBy:
     edges: tuple[float, ...]
     name: Hashable
     index: pd.Index[Any] = field(init=False, compare=False, repr=False)
-    # Of many edges it takes long. Doubles hash alike in every process, so that a pickle may have it.
+    # Kept, since that of many edges takes long. Doubles hash alike in every process, so that a pickle may have it.
     _hash: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -22,6 +22,7 @@ from dpframe._groups.keys import GROUP_CEILING, Word, types_of
 
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
 Side = Literal["left", "right"]
+# Periods that pandas lets end with the last moment of a day.
 _WHOLE_DAYS = (
     "BME",
     "ME",
@@ -30,7 +31,7 @@ _WHOLE_DAYS = (
     "BYE",
     "QE",
     "YE",
-)  # pandas lets these end with the last moment of a day
+)
 
 
 class Span(NamedTuple):
@@ -210,9 +211,8 @@ def grouper_for(freq: Any, key: Hashable, closed: Any, label: Any, origin: Any, 
             f"a frequency is a string such as 'ME' or 'D', or an offset of pandas, not {type(freq).__name__}."
         )
     try:
-        with (
-            warnings.catch_warnings()
-        ):  # what pandas would only warn of is refused below, whatever its version
+        with warnings.catch_warnings():
+            # What pandas would only warn of is refused below, whatever its version.
             warnings.simplefilter("ignore")
             return pd.Grouper(key=key, freq=freq, closed=closed, label=label, origin=origin, offset=offset)
     except (ValueError, TypeError, AttributeError, NotImplementedError) as error:
@@ -256,9 +256,8 @@ def _known_periods(
 def _refuse_too_many(rule: Rule, lower: pd.Timestamp, upper: pd.Timestamp) -> None:
     (first, first_unit), (last, last_unit) = _ticks(lower), _ticks(upper)
     seconds = last / TICKS[last_unit] - first / TICKS[first_unit]
-    step = (
-        86_400.0 if "hour" not in type(rule.freq).__name__.lower() else 3_600.0
-    )  # the shortest that pandas has
+    # The shortest that pandas has.
+    step = 86_400.0 if "hour" not in type(rule.freq).__name__.lower() else 3_600.0
     if isinstance(rule.freq, pd.offsets.Tick):
         step = rule.freq.nanos / 1e9  # of less than a microsecond pandas 3.0 says that it has no seconds
     if seconds / step > GROUP_CEILING:

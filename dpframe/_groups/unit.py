@@ -17,7 +17,7 @@ LIMIT = 2**20  # of rows and of groups that one person may count for
 
 
 class Limit(NamedTuple):
-    """What one person counts for at most in a release. What is None is not limited; where all is, a person counts once.
+    """What one person counts for at most in a release. None is no limit; where nothing is limited a person counts once.
 
     >>> print(Limit(rows=8, groups=2))
     a person counts for at most 8 rows in each of at most 2 groups
@@ -28,8 +28,8 @@ class Limit(NamedTuple):
     rows: int | None = None
     groups: int | None = None
     values: int | None = None  # distinct ones
-    together: bool = False  # whether these are counted over all groups
-    keys: int | None = None  # that a search may find by this person
+    together: bool = False  # whether those are counted over all groups
+    keys: int | None = None  # for which the person counts in a search
     met: bool = False  # whether nobody has more, so that it leaves nothing out
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class Limit(NamedTuple):
     @property
     def one_row(self) -> bool:
         """Whether a person has at most one row in a group, or counts once."""
-        return self.rows == 1 or self == (None, None, None, False, None, False)
+        return self.rows == 1 or self == Limit()
 
     @property
     def one_group(self) -> bool:
@@ -76,7 +76,7 @@ _LIMIT = re.compile(  # the texts of limits
 
 
 def limits_in(text: str, met: bool = False) -> tuple[Limit, ...]:
-    """The limits that a record says, between semicolons: what receipts keep of them is their text."""
+    """The limits in a text with semicolons, which is all that a record keeps of them. ``met`` goes to those of one row."""
     limits = []
     for words in filter(None, map(_LIMIT.fullmatch, text.split("; "))):
         numbers = {

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from fractions import Fraction
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 from uuid import uuid4
 
 import pandas as pd
@@ -51,21 +51,22 @@ _log = logging.getLogger("dpframe")
 _log.addHandler(logging.NullHandler())  # who runs a service adds others; a notebook shows errors themselves
 
 
+Identity: TypeAlias = str | bytes | tuple[bytes, bytes]  # a digest; encodings if it is never on record
+
+
 class Label(NamedTuple):
     """The identity of a question: ``question`` stands for the question itself, ``key`` for the question with its price, and
     ``paid`` for the question with its price as it was typed: the price of a share may change, and a repeated line stays free.
 
-    All three are digests of one encoding of the question, ``whole``; a record that is found by a digest is compared with it.
-    Where nothing is put on record they are the encodings themselves.
+    Digests are made of one encoding of the question, ``whole``; a record that is found by a digest is compared with it.
     """
 
-    question: Any  # text, or bytes
-    key: Any
-    paid: Any
+    question: Identity
+    key: Identity
+    paid: Identity
     name: str | None
     version: str | None
-    # The place of a fresh question in its batch, so that it is no repetition of an equal one.
-    place: int | None = None
+    place: int | None = None  # of a fresh question in its batch, which repeats no equal one
     whole: bytes = b""
 
     def to_json(self) -> dict[str, Any]:
@@ -78,10 +79,10 @@ class Label(NamedTuple):
         return zlib.decompress(base64.b64decode(body["whole"])) == self.whole
 
 
-Names = dict[tuple[str | None, str], tuple[Any, Any]]  # from version and name to question and key
+Names = dict[tuple[str | None, str], tuple[Identity, Identity]]  # from version and name to question and key
 
 
-def found(label: Label, answers: Mapping[str, Any], names: Names) -> Any:
+def found(label: Label, answers: Mapping[Any, Any], names: Names) -> Any:
     """The answer recorded under a name or a key of the label; None without one. A name must belong to the same question."""
     if label.name is None or (label.version, label.name) not in names:
         return answers.get(label.key, answers.get(label.paid))
@@ -262,9 +263,8 @@ class Accountant:
 
     def _sync(self, begun: bool = False) -> None:
         """Folds the entries that others have written into the state. Its own entries are folded when it writes them."""
-        if (
-            self._store.busy and not begun
-        ):  # in the middle of writing the state is that of the entries on record
+        if self._store.busy and not begun:
+            # In the middle of writing the state is that of the entries on record.
             return
         for entry in self._store.entries(self._population, self._last):
             try:

@@ -86,9 +86,8 @@ pg_catalog.set_config('idle_in_transaction_session_timeout', :patience, true),
 pg_catalog.set_config('synchronous_commit', CASE pg_catalog.current_setting('synchronous_commit')
 WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)
 """
-ALONE: Final = (
-    "SELECT pg_catalog.pg_advisory_xact_lock(7237104117849515815)"  # "dpLgmake": while a ledger is made
-)
+# While a ledger is made; the number is "dpLgmake".
+ALONE: Final = "SELECT pg_catalog.pg_advisory_xact_lock(7237104117849515815)"
 HEAD: Final = "SELECT one, version, secret, last, digest FROM ONLY dpframe.head"
 INSERT: Final = "INSERT INTO dpframe.entries VALUES (:id, :stamp, :population, :kind, :body, :digest)"
 SINCE: Final = "SELECT id, stamp, population, kind, body, digest FROM ONLY dpframe.entries WHERE id >= :start ORDER BY id"
@@ -144,9 +143,8 @@ class ServerStore(Once):
         self._url = _url_of(ledger)  # with the password: it is shown nowhere
         self.place = _place_of(self._url)
         self.secret = b""
-        self._verified = self._next = (
-            UNVERIFIED  # verified and on record; with what the open transaction appended
-        )
+        # What is verified and on record, and that with what the open transaction appended.
+        self._verified = self._next = UNVERIFIED
         self.busy = self._failed = self._undecided = False
         self._make = make
         self._turn = threading.RLock()
@@ -231,18 +229,16 @@ class ServerStore(Once):
                 problem, may_pass = self._problem(error)
             if not may_pass or time.monotonic() > until:
                 raise problem
-            time.sleep(
-                0.05 + time.perf_counter_ns() % 65536 * 1e-6
-            )  # uneven: they do not all come back at once
+            # For an uneven time, so that they do not all come back at once.
+            time.sleep(0.05 + time.perf_counter_ns() % 65536 * 1e-6)
 
     def _attempt(self, lock: bool, deadline: float) -> Any:
         if not self._connections:
             self._connections.append(_connect(self._url))
             self._tables_checked = False
         (connection,) = self._connections
-        level = (
-            "READ COMMITTED" if lock else "REPEATABLE READ"
-        )  # a row lock reads what is newest; readers, one snapshot
+        # A row lock reads what is newest; readers have one snapshot.
+        level = "READ COMMITTED" if lock else "REPEATABLE READ"
         connection.execution_options(isolation_level=level, postgresql_readonly=not lock)
         # Waiting for the lock is over before a statement is too slow: it says so.
         times = {"left": deadline - time.monotonic(), "patience": PATIENCE, "slow": 2 * PATIENCE}

@@ -113,9 +113,8 @@ class FileStore(Once):
     def __init__(self, path: str | os.PathLike[str]):
         self.label, self._path = _local(path)
         self.secret = b""
-        self._verified = self._next = (
-            UNVERIFIED  # verified and durable; with what the open transaction appended
-        )
+        # What is verified and durable, and that with what the open transaction appended.
+        self._verified = self._next = UNVERIFIED
         self.busy = self._failed = False
         if not os.path.lexists(self._path):
             self._guard(self._create)

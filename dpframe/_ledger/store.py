@@ -322,9 +322,8 @@ def _unpacked(p: Any) -> Any:
     if isinstance(p, list):
         return np.array([[int(x) for x in row] for row in p], dtype=object)
     if "text" in p:
-        texts = np.empty(
-            len(p["text"]), dtype=object
-        )  # a fixed width would cut NULs off, and give all the room of the longest
+        # A dtype of fixed width would cut NULs off, and give all texts the room of the longest.
+        texts = np.empty(len(p["text"]), dtype=object)
         texts[:] = p["text"]
         return texts
     return np.frombuffer(base64.b64decode(p["data"]), dtype="<i8").reshape(p["rows"], -1)

@@ -74,20 +74,20 @@ def half_of(low: Any, high: Any) -> Any:
 
 
 def decimals_of(low: Any, high: Any) -> int | None:
-    """The decimals of seconds with which a duration or a time is shown beside its interval, of which two digits of half the width
-    are told; None where it has no width."""
+    """How many decimals of its seconds a duration or a time is shown with, so that half the width of its interval has two digits;
+    None where there is no width."""
     seconds = half_of(low, high).total_seconds()
     return min(max(1 - math.floor(math.log10(seconds)), 0), 9) if seconds > 0 else None
 
 
 def as_text(value: Any, decimals: int | None) -> str:
-    """A duration or a time, with so many decimals of its seconds; NaT, or without a number, as pandas has it."""
+    """A duration or a time with so many decimals of its seconds; NaT, and where ``decimals`` is None, as pandas writes it."""
     if value is pd.NaT or decimals is None:
         return str(value)
     step, zone, offset = f"{10 ** (9 - decimals)}ns", getattr(value, "tz", None), ""
     if zone is None:
         text = str(value.round(step))
-    else:  # whose wall times may be two moments, or none
+    else:  # rounded in UTC, since a wall time may be two moments, or none
         rounded = value.tz_convert("UTC").round(step).tz_convert(zone)
         text = str(rounded.tz_localize(None))
         offset = str(rounded)[len(text) :]

@@ -35,9 +35,8 @@ from dpframe._statistics.base import SQUARE_BITS, Grid, Pair, Reading, Statistic
 
 STEPS = np.linspace(0, 1, 33)  # the means, from end to end of their interval, about which moments are taken
 PAIRS = tuple(product(STEPS[::4], repeat=2))  # the same of two numbers at once
-LARGEST_CUBE = 1 / (
-    6 * math.sqrt(3)
-)  # of the third moments about their mean that values between 0 and 1 have
+# The largest third moment about their mean that values between 0 and 1 have.
+LARGEST_CUBE = 1 / (6 * math.sqrt(3))
 
 
 class WeightedSums:
@@ -355,10 +354,8 @@ class Cov(Aggregate):
         return min(m.cell.upper / 2, m.cell.upper * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
 
     def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
-        return (
-            cell.upper / 400,
-            cell.upper / 2,
-        )  # of deviations of a tenth of the bounds, a correlation of a quarter
+        # Where deviations are a tenth of the bounds this is a correlation of a quarter.
+        return cell.upper / 400, cell.upper / 2
 
 
 def _products(mean: Floats) -> dict[str, Floats]:

@@ -98,7 +98,7 @@ class Plan:
     budget: str = field(default="", compare=False)  #: What it would take of the budget, as `explain` sees it.
     n: float | None = field(default=None, compare=False)  #: How many values `explain` was told to assume.
     most: float | None = field(default=None, compare=False)  #: The values there can be, where that is public.
-    # What a person counts for at most; empty where a row is a person. None: the plan of a record, whose words tell it.
+    # The limits of a person as far as they are given; empty where a row is a person. None: of a record, read by `_caps`.
     _limited: tuple[Limit, ...] | None = field(default=None, compare=False, repr=False)
     _draft: Any = field(default=None, compare=False, repr=False)  # the `Draft` of a question that runs
 
@@ -211,7 +211,7 @@ class Plan:
 
     @cached_property
     def _caps(self) -> tuple[Limit, ...]:
-        """`_limited`; of the plan of a record as its words tell it."""
+        """What a person counts for at most; of the plan of a record as its words tell it."""
         if self._limited is None:
             return limits_in(self.why, met=_ONE_ROW.search(self.question) is not None)
         return self._limited
@@ -261,11 +261,11 @@ class Plan:
             return self.told
         texts = []
         for cell in self.cells[:8]:
-            if AGGREGATES[cell.aggregate].promise:
-                text = AGGREGATES[cell.aggregate].promise.format(r=self._shortfall(cell))
+            aggregate = AGGREGATES[cell.aggregate]
+            if aggregate.promise:
+                text = aggregate.promise.format(r=self._shortfall(cell))
                 texts.append(text if len(self.cells) == 1 else f"{cell.name}: {text}")
                 continue
-            aggregate = AGGREGATES[cell.aggregate]
             if aggregate.selects:
                 return f"the {aggregate.subject} of the choice is within {self._selection_error():.4g} of the largest"
             error = aggregate.error(measured(self, None, cell), level, self.n)
@@ -454,12 +454,11 @@ class Draft(NamedTuple):
     picks: tuple[int, ...]  # how many points are chosen of each of them; none where it is measured
     cells: tuple[Cell, ...]
     written: str  # the cells as JSON
-    moved: tuple[
-        Sensitivity, ...
-    ]  # how far one person moves each of them; of a choice, one score against another
+    # How far one person moves each of them; of a choice, one score against another.
+    moved: tuple[Sensitivity, ...]
     groups: int | None  # None: no grouping
     limits: tuple[Limit, ...]
-    why: str  # among it these limits
+    why: str  # with these limits in words
 
 
 # Keyed by the encoding of the outputs, which tells equal values of different types apart (1, True and 1.0), and by the other

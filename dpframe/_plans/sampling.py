@@ -30,21 +30,8 @@ SPLITS = (0.1, 0.3, 0.5, 0.7, 0.9)
 # Of the risk of a mean's interval, what is spent on the noise in the number of values and on their spread, and what is left.
 ON_NUMBER, ON_SPREAD = 0.04, 0.06
 REST = 1 - ON_NUMBER - ON_SPREAD
-_FACTORS = (
-    0.1,
-    0.2,
-    0.3,
-    0.4,
-    0.5,
-    0.6,
-    0.7,
-    0.8,
-    0.9,
-    1.0,
-    1.15,
-    1.35,
-    1.6,
-)  # of the best rate for normal errors
+# Parts of the best rate for normal errors.
+_FACTORS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.35, 1.6)
 _POINTS = np.linspace(0.0, 1.0, 33)
 _ROUNDS = 32  # of bisection between two of them
 _CELLS = 24  # of the rates that two means divide between them
@@ -154,9 +141,8 @@ class Draws:
             inside, outside = np.where(good, halfway, inside), np.where(good, outside, halfway)
         return np.asarray(np.where(np.isfinite(inside), outside, np.nan))
 
-    @np.errstate(
-        all="ignore"
-    )  # rates beyond those of the noise have no moments: infinite, and never the least
+    # Rates beyond those of the noise have no moments: they are infinite, and never the least.
+    @np.errstate(all="ignore")
     def _keeps(self, mean: Floats, rate: Floats, up: bool) -> NDArray[np.bool_]:
         """Whether the noisy sum is not too small for this mean (``up``), or not too large."""
         mean = np.broadcast_to(mean, np.broadcast_shapes(mean.shape, rate.shape))

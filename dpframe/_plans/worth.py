@@ -143,7 +143,7 @@ def fewest(plan: Any, cell: Cell) -> float | None:
 
 
 def _fewest_imagined(plan: Any, cell: Cell) -> float | None:
-    """The same by trying numbers of values, from 2 to 2**60: first far apart, then closer to where noise ends."""
+    """What `fewest` returns, by trying numbers of values from 2 to 2**60: first far apart, then closer to where noise ends."""
     ends = 1.0, 60.0
     for _ in range(4):
         logs = np.linspace(*ends, 16)

@@ -56,9 +56,8 @@ class Batch(Generic[Frame]):
         self._frame = frame
         self._questions: list[tuple[Asked, Planned]] = []
         self._ended = False
-        self._ahead: tuple[Any, Budget] | None = (
-            None  # the state it follows, and the budget after what is priced
-        )
+        # The state it follows, and the budget after what is priced.
+        self._ahead: tuple[Any, Budget] | None = None
         self._owed: set[Label] = set()
         self._priced = 0
         self._prices: dict[Any, Price] = {}

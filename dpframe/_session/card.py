@@ -99,13 +99,8 @@ class Card:
                     f"{self._at(place)}: the table has no column {name!r}.{did_you_mean(name, leaves)}"
                 )
             stated, present = Column.of(0, name, _dtype(dtype or object)), leaves[name]
-            concrete = {
-                "number",
-                "bool",
-                "text",
-                "time",
-                "duration",
-            }  # of other columns a dtype does not tell the kind of cells
+            # A dtype does not tell the kind of the cells of other columns.
+            concrete = {"number", "bool", "text", "time", "duration"}
             if dtype and {stated.kind, present.kind} <= concrete and stated.kind != present.kind:
                 raise BadType(
                     f"{self._at(place)}: {name!r} is said to be {dtype}, of kind {stated.kind}; in the table it is of kind "

@@ -187,9 +187,8 @@ class Source:
         """Keeps how rows were made, by ``make(self, *words)``: of a source outside of memory it has made them of no rows, and
         makes them again of each batch that is read. Each of them it has to make of one row."""
         if self.session.data.source is not None:
-            if any(
-                map(looks_within, [*self.columns.values(), *([] if self.where is None else [self.where])])
-            ):
+            made_of = [*self.columns.values(), *([] if self.where is None else [self.where])]
+            if any(map(looks_within, made_of)):
                 self.check_in_memory()  # a batch has not all rows of a person
             made.again = lambda batch: make(self._over(batch), *words)
             made.needed = columns_of((list(self.columns.values()), self.where, self.session.unit.people))

@@ -33,7 +33,7 @@ from dpframe._groups.keys import Keys, Word
 from dpframe._groups.periods import Span, ends_of
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import former as _former
-from dpframe._ledger.accountant import Accountant, Label, Names, found
+from dpframe._ledger.accountant import Accountant, Identity, Label, Names, found
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan, noted
@@ -57,7 +57,7 @@ DEBUGGED = ("debug", "errors show their cause, which may quote cells", SWITCH)  
 _behind: ContextVar[bool] = ContextVar("behind the door", default=False)
 
 
-MOST_SHARES = 1000  # of shares of other sizes answers are looked up that were paid by so many at most
+MOST_SHARES = 1000  # to a budget, when answers are looked up that were paid by shares of other sizes
 
 
 class Asked(NamedTuple):
@@ -97,7 +97,7 @@ class Session:
         # Of the frame that was opened, which has the budget and the door; of derived rows another one.
         self.base: Session = self if data.origin is None else data.origin.base
         self._lock = threading.RLock()
-        self._answers: dict[Any, tuple[bytes, Release]] = {}
+        self._answers: dict[Identity, tuple[bytes, Release]] = {}
         self._names: Names = {}
         self._asking = threading.Lock()
         self._together = accountant.batches  # it guards only what is declared together
@@ -115,9 +115,8 @@ class Session:
         if accountant.place is not None:
             place = {"session": self.name, "ledger": accountant.place, "population": accountant.population}
             self.name = json.dumps(place)
-        if (
-            data.origin is not None
-        ):  # labels say whose answers they are, so that the same steps taken again find them
+        if data.origin is not None:
+            # Labels say whose answers they are, so that the same steps taken again find them.
             base = self.base
             self.name, self._lock, self._asking = base.name, base._lock, base._asking
             self._answers, self._names = base._answers, base._names
@@ -143,9 +142,8 @@ class Session:
             # The number of rows where it is public: under replace-one, of the whole root only, a row a person.
             known = self.unit.replaces and self.data.whole and not self.unit.people
             self.public_rows = self.rows if known else None
-            self.counted = (
-                known or terms.people is not None
-            )  # whether it is public how many values there can be
+            # Whether it is public how many values there can be.
+            self.counted = known or terms.people is not None
             self.bounds: dict[int, tuple[float, float]] = dict(terms.bounds)
             self.times: dict[int, Span] = dict(terms.times)
             for place, span in terms.times:  # of times in nanoseconds, for what follows from them
@@ -394,10 +392,10 @@ class Session:
         rows = None if self.public_rows is None else self._public_rows(one.question)
         whole = encode((one.question, one.unit, rows, self.data.schema))
         price, typed = one.price[:-1], (one.typed, self.terms.queries)
-        question: Any = whole
-        key: Any
-        paid: Any
-        if self.accountant.place is None:  # records have digests: in memory the encodings do as well
+        question: Identity = whole
+        key: Identity
+        paid: Identity
+        if self.accountant.place is None:  # nothing is put on record, and digests would only take time
             key, paid = (whole, encode(price)), (whole, encode(typed))
         else:
             question = digest(whole)
@@ -436,8 +434,8 @@ class Session:
         return release
 
     def _shares(self, label: Label, one: Asked) -> Iterator[str]:
-        """What `paid` would be if a share had been of another size, the largest first. Where ``open`` left out ``queries=`` a
-        line asks for no size: it is free if the same line was answered at any."""
+        """What `Label.paid` would be if a share had another size, the largest first. Where ``open`` left out ``queries=`` a line
+        asks for no size: it is free if the same line was answered at any."""
         if not self.terms.shares_said and not one.fresh:
             for queries in range(1, MOST_SHARES + 1):
                 yield digest(label.question, one.typed, queries)
@@ -471,7 +469,7 @@ class Session:
 
 def _check_names(labels: Sequence[Label]) -> None:
     """Checks that in one batch too a name belongs to one question."""
-    owners: dict[str, Any] = {}
+    owners: dict[str, Identity] = {}
     for label in labels:
         if label.name is not None and owners.setdefault(label.name, label.question) != label.question:
             raise BadValue(
@@ -524,9 +522,8 @@ def sealed(verb: str | Verbs, read: Callable[P, T], /, *args: P.args, **words: P
     ended: BaseException | None = None
     before = _behind.set(True)
     try:
-        if (
-            not warnings.filters or warnings.filters[0][2] is not Unheard
-        ):  # somebody has put another one in front
+        if not warnings.filters or warnings.filters[0][2] is not Unheard:
+            # Somebody has put another one in front.
             warnings.simplefilter("ignore", Unheard)
         with np.errstate(all="ignore"):
             return read(*args, **words)

@@ -28,12 +28,10 @@ from dpframe._validate import Bounds
 from dpframe.accounting import ACCOUNTANTS, open_filter
 from dpframe.accounting._filter import Filter, Limits
 
-Words = Mapping[
-    str, Any
-]  # the arguments of `open` by name, as a user gave them; None stands for one that was left out
-Declaration = tuple[
-    str, Hashable
-]  # a declared word, and the column or columns that it is about; None where it is about the table
+# The arguments of `open` by name, as a user gave them; None stands for one that was left out.
+Words = Mapping[str, Any]
+# A declared word, and the column or columns that it is about; None where it is about the table.
+Declaration = tuple[str, Hashable]
 _NO_UNIT = "max_rows= and max_groups= need unit=, the column that names a person."
 
 
@@ -343,9 +341,8 @@ def declarations(leaves: Mapping[Hashable, Column], bounds: object, keys: object
             )
     keys_by_place: list[tuple[Any, Any]] = []
     for name, listed_keys in _mapping(keys, "keys").items():
-        if (
-            isinstance(name, tuple) and name not in leaves and len(name) > 1
-        ):  # combinations of several columns
+        if isinstance(name, tuple) and name not in leaves and len(name) > 1:
+            # Combinations of several columns.
             columns = [leaves[n] for n in _validate.column_names(list(name), leaves)]
             keys_by_place.append((tuple(c.position for c in columns), Tuples.of(listed_keys, columns, name)))
             continue

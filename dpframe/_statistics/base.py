@@ -447,10 +447,8 @@ class Pair(Statistic):
     def integers(self, reduced: Reduced) -> Integers:
         v, w = self.grid.width, self.other_grid.width
         n, a, b, ab = reduced[self.primitives[0]]
-        only_a, only_b = (
-            w * a - ab,
-            v * b - ab,
-        )  # each step within 63 bits: products are below 2**30, rows 2**31
+        # Each step is within 63 bits: products are below 2**30, rows 2**31.
+        only_a, only_b = w * a - ab, v * b - ab
         return np.stack([v * w * n - only_a - only_b - ab, only_a, only_b, ab])
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:

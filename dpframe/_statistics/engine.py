@@ -15,9 +15,8 @@ from dpframe._groups.keys import By, groups_of
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import Integers, Persons, Primitive
 
-Texts = list[
-    tuple[str, ...]
-]  # of combinations of keys, a text a column: `dpframe._cells.texts` writes and reads them
+# Combinations of keys, a text a column: `dpframe._cells.texts` writes and reads them.
+Texts = list[tuple[str, ...]]
 PEOPLE: frozenset[Primitive] = frozenset({Persons()})
 
 

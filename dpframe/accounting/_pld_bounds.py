@@ -236,9 +236,8 @@ def _steer(values: Floats, h: float, m: int, cuts: Sequence[int]) -> Floats:
     beta = (np.exp(c[:-1] * h - reach) / scale)[:, None]
     rise, bend, gap, up, p = np.diff(up, axis=0), np.diff(gap, axis=0), gap[:-1], up[:-1], p[:-1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        fall = (rise + p * bend - beta * shrink * gap) / (
-            rise + bend / scale
-        )  # 1 - y**2 at the stationary point
+        # This is 1 - y**2 at the stationary point.
+        fall = (rise + p * bend - beta * shrink * gap) / (rise + bend / scale)
         a = fall / (1 + np.sqrt(np.maximum(1 - fall, 0.0))) / shrink
     a = np.clip(np.nan_to_num(a), 0.0, 1.0)
     p = p - beta * a * shrink / (1 - a * shrink)

@@ -66,9 +66,8 @@ class Tight(Filter):
             if loss.failure:
                 lost += loss.failure * count
         left = state.mu_squared if lost <= self.limits.reserve else None
-        if (
-            left is not None and len(charge.losses) == 1 and charge.losses[0][1] == 1
-        ):  # as an ordinary debit is
+        if left is not None and len(charge.losses) == 1 and charge.losses[0][1] == 1:
+            # An ordinary debit: one loss, once.
             left = charge.losses[0][0].leaves(left)
         elif left is not None:
             left = residue_after(left, charge.losses)

@@ -160,9 +160,8 @@ class _Sum(NamedTuple):
         """E value(t - L), and its derivative (which need not be exact)."""
         if self.value is None:
             first = int(np.searchsorted(self.x, t, side="right"))
-            far = int(
-                np.searchsorted(self.x, t + 1e-3)
-            )  # from here 1 - exp keeps 12 digits, and is much faster
+            # From here 1 - exp keeps 12 digits, and is much faster.
+            far = int(np.searchsorted(self.x, t + 1e-3))
             near, rest = self.mass[first:far], self.mass[far:]
             all_mass = float(near.sum() + rest.sum())
             finite = float(near @ -np.expm1(t - self.x[first:far])) + float(

@@ -84,9 +84,8 @@ class Event:
 
 def _clean(values: Any) -> Floats:
     numbers = np.asarray(values, dtype=np.float64)
-    return np.where(
-        np.isnan(numbers), np.inf, numbers
-    )  # an answer that is no number is an answer like any other
+    # An answer that is no number is an answer like any other.
+    return np.where(np.isnan(numbers), np.inf, numbers)
 
 
 def low_bit(values: Any) -> Any:

@@ -99,11 +99,11 @@ def _bin_table(breaks: NDArray[np.float64]) -> Buckets | None:
 def _counted_from(values: NDArray[Any], low: int, table: Buckets) -> Buckets | None:
     """What `looked_up` finds where each whole number is a bin of its own, by subtraction; None where one is in none of these."""
     first = low - 1
-    bare = 0 <= low <= 1 and values.itemsize >= 4
-    if bare:  # without its sign a number below 0 is beyond all bins, of which there are fewer than 2**20
+    unsigned = 0 <= low <= 1 and values.itemsize >= 4
+    if unsigned:  # without its sign a number below 0 is beyond all bins, of which there are fewer than 2**20
         values = values.view(f"u{values.itemsize}")
     if len(values) and (
-        int(values.max()) - first >= len(table) - 2 or (not bare and int(values.min()) < first)
+        int(values.max()) - first >= len(table) - 2 or (not unsigned and int(values.min()) < first)
     ):
         return None
     found = values.astype(table.dtype)  # the low bits of numbers whose difference has no others

@@ -158,7 +158,7 @@ class Bound:
                 power = power * a if k else a
                 np.add.at(total, pair, power.astype(np.int64))
 
-        def moments(at: Any, rows: Places) -> list[Places]:
+        def of_pairs(at: Any, rows: Places) -> list[Places]:
             count = self._scaled(rows if full else rows - missing[at], rows)
             moments = [count]
             mixed = [count]  # the sums of a**k * (W - a)**r with k + r the degree so far
@@ -180,7 +180,7 @@ class Bound:
                     moments[k][missed] = count[missed] * mean**k
             return moments
 
-        return self._added(moments)
+        return self._added(of_pairs)
 
     def products(
         self, a: Iterable[NDArray[np.float64]], b: Iterable[NDArray[np.float64]], width: int, other: int
@@ -197,18 +197,18 @@ class Bound:
             for total, values in zip(totals, (np.ones(len(own)), x, y, x * y), strict=True):
                 np.add.at(total, own, values.astype(np.int64))
 
-        def moments(at: Any, rows: Places) -> list[Places]:
+        def of_pairs(at: Any, rows: Places) -> list[Places]:
             count, first, second, mixed = (self._scaled(total[at], rows) for total in totals)
             first, second = np.clip(first, 0, width * count), np.clip(second, 0, other * count)
             least = np.maximum(0, other * first + width * second - width * other * count)
             mixed = np.clip(mixed, least, np.minimum(other * first, width * second))
             return [count, first, second, mixed]
 
-        return self._added(moments)
+        return self._added(of_pairs)
 
-    def _added(self, moments: Callable[[Any, Places], list[Places]]) -> Integers:
-        """Sums over people, per group, of what each pair counts for: by where it stands and its rows. Pieces of the pairs stay in
-        the processor's cache, and those of many groups are larger."""
+    def _added(self, of_pairs: Callable[[Any, Places], list[Places]]) -> Integers:
+        """Sums over people, per group, of what pairs count for: ``of_pairs`` returns it, of where some of them stand and how many
+        rows they have. So many pairs at a time stay in the processor's cache; of many groups there are more at a time."""
         pairs, n = self._pairs, len(self._pairs.rows)
         found = np.zeros(1, dtype=np.int64)
         step = min(_PART, max(_CACHED, 4 * self._groups))
@@ -216,7 +216,7 @@ class Bound:
             some = slice(start, min(start + step, n))
             rows = pairs.rows[some].astype(np.int64, copy=False)
             at = some if pairs.places is None else pairs.places[some]
-            found = found + np.stack([self._grouped(one, some) for one in moments(at, rows)])
+            found = found + np.stack([self._grouped(one, some) for one in of_pairs(at, rows)])
         return found
 
     def _blocks(

@@ -365,9 +365,8 @@ class PandasEngine:
         kept = within_groups(pairs, people, most, self._key, labels) if query.by else None
         paired = None if some is not asked else asked, pairs, kept
         size = asked.nbytes + sum(a.nbytes for a in pairs if isinstance(a, np.ndarray))
-        if (
-            query.where is None and labels is None and size <= self._room
-        ):  # never more than the frame's own size
+        # What is kept never takes more than the frame's own size.
+        if query.where is None and labels is None and size <= self._room:
             self._last = known, paired
         return paired
 

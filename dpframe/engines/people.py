@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from dpframe._cells.codec import TICKS, ticks_of, unit_of
 from dpframe._cells.columns import UNMATCHED, Vector, number_text, objects
 
-Codes = NDArray[Any]  # of people: whole numbers in 64 bits, or in 32 where these are enough
+Codes = NDArray[np.signedinteger[Any]]  # of people: whole numbers in 64 bits, or in 32 where these are enough
 Numbers = NDArray[np.int64]  # below P
 PRIME = 2**31 - 1
 FOLD = 1_588_635_695  # a primitive root of P
@@ -207,8 +207,8 @@ class People:
     """Who each row belongs to: a code, or -1 for nobody; how many people have a row, and what is known of each.
 
     Every code below ``size`` is that of a row, so the size is a function of the set of people who are there: neither of the
-    range of their numbers, nor of the categories that nobody has. Codes may be of 32 bits, and are `widened` where they are
-    multiplied, or are indices, of which numpy makes 64 bits more slowly.
+    range of their numbers, nor of the categories that nobody has. Codes may be of 32 bits. They are `widened` where they
+    are multiplied, and where they are indices, which numpy would widen more slowly.
     """
 
     codes: Codes
@@ -216,10 +216,8 @@ class People:
 
     def __init__(self, codes: Codes, size: int, columns: list[tuple[Coded, Codes]], key: bytes):
         self.codes, self.size = codes, size
-        self._columns, self._key = (
-            columns,
-            key,
-        )  # of each column its values, and of each person the place of theirs
+        # The values of each column, and for each person the place of theirs.
+        self._columns, self._key = columns, key
         self._numbers = np.zeros(size, dtype=np.int64)
         self._numbered = np.zeros(size, dtype=bool)
 
@@ -296,12 +294,12 @@ def _named(vector: Vector) -> tuple[Codes, Coded, Codes]:
 
 
 def widened(codes: Codes) -> NDArray[np.int64]:
-    """The same in 64 bits."""
+    """Codes in 64 bits."""
     return codes.astype(np.int64, copy=False)
 
 
 def counted(codes: Codes, size: int, some: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-    """How often each whole number below ``size`` is there, in some rows or in all; without an array as long as they."""
+    """How often each whole number below ``size`` is there, in some rows or in all; it makes no other array of their length."""
     found = np.zeros(size, dtype=np.int64)
     for start in range(0, len(codes), _BLOCK):
         rows = slice(start, start + _BLOCK)
@@ -354,9 +352,8 @@ def ranged(
         return None
     wide = np.uint64 if values.dtype == np.uint64 else np.int64
     whole = values.astype(wide, copy=False)
-    codes = (whole - wide(low) if low else whole).astype(
-        np.int64, copy=False
-    )  # of 0 on they are the column itself
+    # Numbers from 0 on are the column itself.
+    codes = (whole - wide(low) if low else whole).astype(np.int64, copy=False)
     uniques = np.arange(high - low + 1, dtype=wide)
     uniques += wide(low)
     return codes, uniques.astype(values.dtype, copy=False)
@@ -380,9 +377,8 @@ def _of_categories(column: Vector) -> Coded:
     known = np.array(list(places.values()), dtype=np.int64)  # of equal ones the first
     compact = np.zeros(len(to_place) or 1, dtype=np.int64)
     compact[known] = np.arange(len(known))
-    table = np.append(
-        compact[np.array(to_place or [0])], -1
-    )  # with a last one for null, which is what -1 finds
+    # The last one is for null, which is what -1 finds.
+    table = np.append(compact[np.array(to_place or [0])], -1)
     return Coded(table.take(column.values, mode="wrap"), column.categories[known])
 
 
@@ -404,9 +400,8 @@ class Pairs(NamedTuple):
     """The (person, group) pairs that have rows: the pair of each row, and of each pair its group and its rows."""
 
     of_row: NDArray[Any]
-    places: (
-        NDArray[Any] | None
-    )  # of the pairs in the arrays that `of_row` counts into; None: one after the other
+    # Where each pair stands in the arrays that `of_row` counts into; None: one after the other.
+    places: NDArray[Any] | None
     size: int
     person: NDArray[Any]
     group: NDArray[Any]

@@ -267,9 +267,8 @@ class Table:
     most: int
 
     def __init__(self, frame: pd.DataFrame, names: Sequence[Hashable], lefts: Mapping[Hashable, Expr]):
-        self._levels: list[
-            tuple[Finder, int, Expr]
-        ] = []  # where a cell is found, among how many, and in which column
+        # Where a cell is found, among how many, and in which column.
+        self._levels: list[tuple[Finder, int, Expr]] = []
         self._steps: list[NDArray[np.int64]] = []
         rows = Rows(frame)
         listed: list[Hashable] = list(frame.columns)

@@ -82,9 +82,8 @@ class Objective(Fit):
         mu = min(largest_mu(remaining, failure, directions), mu_most) * (1 - 1e-9)
         sigma = moved / mu
         step = power_below(sigma) * FINE
-        solved = (
-            reach * GAMMA + sigma * FINE
-        )  # the second part for noise so large that doubles round it by as much
+        # The second part is for noise so large that doubles round it by as much.
+        solved = reach * GAMMA + sigma * FINE
         gamma = solved + step * math.sqrt(p)
         return Numbers(l2, sigma, step, solved, gamma, power_below(gamma / l2))
 

@@ -57,11 +57,9 @@ class Statistics(Fit):
         step = 1.0 / UNIT**2
         part = Part("sums of products", noise, sensitivity.l1, sensitivity.l2_squared, step)
         error = noise.quantile(0.95) * step
+        # The square of a scale may be no double.
         feature_errors = [
-            (
-                str(expr),
-                scaled_error * Scaling.of(bounds).half * Scaling.of(bounds).half,
-            )  # a square may be no double
+            (str(expr), scaled_error * Scaling.of(bounds).half * Scaling.of(bounds).half)
             for (expr, bounds), (_, scaled_error) in zip(self._varied, self.in_data_units(error), strict=True)
         ]
         expected = (

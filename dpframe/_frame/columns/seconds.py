@@ -16,12 +16,8 @@ from dpframe._plans.aggregates import Aggregate
 from dpframe._plans.durations import origin_of
 from dpframe._validate import Bounds
 
-__all__ = [
-    "DurationEstimate",
-    "Seconds",
-    "TimeEstimate",
-    "in_seconds",
-]  # the first two are what answers become
+# The estimates are what answers of these columns are.
+__all__ = ["DurationEstimate", "Seconds", "TimeEstimate", "in_seconds"]
 
 
 # Between these every zone has a wall time that Python can write, whichever way its clocks go.
@@ -83,8 +79,8 @@ def _since_first(
 
 
 def _ends(given: Any, name: Hashable, zone: str | None) -> tuple[int, int] | None:
-    """The ends of given bounds in nanoseconds, in UTC where the column has a zone. As pandas has it, text is read in that zone,
-    and a Timestamp has one itself."""
+    """The ends of given bounds in nanoseconds, in UTC where the column has a zone. As in pandas, text is read in that zone, and
+    a Timestamp brings its own."""
     span = span_of(given, name)
     naive = [pd.Timestamp(end) for end in given if not isinstance(end, str) and pd.Timestamp(end).tz is None]
     if zone is not None and naive:

@@ -342,7 +342,7 @@ class PersonGroupBy(Unprinted):
         return self._chosen[0][1] if self._single and self._chosen else None
 
     def _advised(self, text: str) -> str:
-        """A refusal that names the columns there are; of one that was chosen it speaks first."""
+        """A refusal in the names of the frame, first of all of the column that was chosen."""
         return advised(text, self._frame._selection, self._asked)
 
     # How they are made --------------------------------------------------------------------------------------------

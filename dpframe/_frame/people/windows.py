@@ -115,8 +115,8 @@ class Window(Unprinted):
         return found if known is None else _expr.clip(found, *known)
 
     def _variance(self, x: Expr, ddof: int, verb: str) -> Expr:
-        """From how far the other cells are from the row's own, which is within the window: what is subtracted is at most about
-        as many times the variance as there are rows, so no digits of it are lost to cells that are large."""
+        """The variance, from how far the other cells are from the row's own, which is within the window: what is subtracted is at
+        most about as many times the variance as there are rows, so no digits of it are lost to cells that are large."""
         rows = self._rows
         if rows is None or self._least != rows:
             raise _refused(
@@ -178,7 +178,7 @@ def _carried(frame: Tracked, how: str, x: Expr) -> Expr:
 
 
 def _refused(frame: Tracked, text: str, groups: Any, line: str = _LINE) -> NotOffered:
-    """What a window that there is not says, in the names of the frame and of the column that was chosen."""
+    """The error about a window that there is not, in the names of the frame and of the column that was chosen."""
     return NotOffered(advised(f"{text} {line}", frame._selection, None if groups is None else groups._asked))
 
 
@@ -186,21 +186,20 @@ def rolling(
     frame: Tracked, each: Each, window: Any, min_periods: Any, words: Any, groups: Any = None
 ) -> Window:
     """The window of so many rows; one that is a time, or looks ahead, is refused."""
-    if isinstance(window, str):
-        on = words.get("on")
-        t = repr(on if isinstance(on, str) else "t")
-        raise _refused(
-            frame,
-            "a window here is a number of a person's rows: p.groupby('patient_id')['x'].rolling(3).mean().",
-            groups,
-            f"Those of a time are made by pandas' own in a function of the rows: p.dropna(subset={t}).pipe(lambda d: "
-            f"d.sort_values({t}, kind='stable').groupby('patient_id').rolling({window!r}, on={t})['x'].mean().reset_index()).",
-        )
     if not isinstance(window, int) or isinstance(window, bool):
+        line = _LINE
+        if isinstance(window, str):
+            on = words.get("on")
+            t = repr(on if isinstance(on, str) else "t")
+            line = (
+                f"Those of a time are made by pandas' own in a function of the rows: p.dropna(subset={t}).pipe(lambda d: d."
+                f"sort_values({t}, kind='stable').groupby('patient_id').rolling({window!r}, on={t})['x'].mean().reset_index())."
+            )
         raise _refused(
             frame,
             "a window here is a number of a person's rows: p.groupby('patient_id')['x'].rolling(3).mean().",
             groups,
+            line,
         )
     odd = [word for word, value in words.items() if value is not None and value is not False]
     if odd:
@@ -214,6 +213,7 @@ def rolling(
 
 
 def ddof_of(value: Any) -> int:
+    """The word ``ddof=`` of a person's rows, checked."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value not in (0, 1):
         raise BadValue("ddof must be 0 or 1.")
     return int(value)

@@ -350,12 +350,8 @@ def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any
         cells = pd.Series([None] * rows, dtype=object)
     try:
         return cells.astype(dtype)
-    except (
-        TypeError,
-        ValueError,
-        OverflowError,
-        NotImplementedError,
-    ):  # of made-up cells: a dtype with a rule of its own
+    except (TypeError, ValueError, OverflowError, NotImplementedError):
+        # A dtype may have rules of its own, which made-up cells do not meet.
         return cells
 
 

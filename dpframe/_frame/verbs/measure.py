@@ -345,9 +345,8 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
         mean  35.0   6.0
         sum    NaN  12.0
         """
-        if spec is None and not isinstance(
-            outputs.get("func"), tuple
-        ):  # a pair, and a pd.NamedAgg, is an output
+        # Where ``func`` is a pair or a pd.NamedAgg it is the name of an output.
+        if spec is None and not isinstance(outputs.get("func"), tuple):
             spec = outputs.pop("func", None)
         payment, named = split_words(outputs, bounds, self._single)
         return self._aggregated(spec, named, bounds, payment)

@@ -154,9 +154,8 @@ def dropna(
 
 def fillna(self: Frame, value: Any, *, inplace: bool = False) -> Frame:
     """Constants for nulls, one for all columns or ``{"column": constant}``."""
-    if (
-        isinstance(value, pd.Series) and receipt_of(value, ANSWER) is not None
-    ):  # what was released of each column
+    if isinstance(value, pd.Series) and receipt_of(value, ANSWER) is not None:
+        # What was released of each column.
         value = {name: one for name, one in value.items() if name in self._selection.columns}
     if isinstance(value, Mapping):
         fills = {_validate.column_name(k, self._selection.columns): v for k, v in value.items()}

@@ -168,9 +168,8 @@ class SqlEngine:
         registered: list[str] = []
         try:
             found = self._run(planned, registered)
-        except (
-            Exception
-        ) as error:  # whose text may hold a cell, and which is no context of what is raised below
+        except Exception as error:
+            # Its text may hold a cell, and it is no context of what is raised below.
             cause = error if debugging() else None
         for name in registered:
             with suppress(Exception):  # of a connection that is gone nothing is kept

@@ -245,9 +245,8 @@ def _integers(groups: int, places: list[int], values: list[int]) -> Integers:
     """A number for each group; in 64 bits where that is enough."""
     wide = any(value >= 2**63 for value in values)
     found: Integers = np.zeros(groups, dtype=object if wide else np.int64)
-    np.add.at(
-        found, np.array(places, dtype=np.int64), np.array(values, dtype=found.dtype)
-    )  # a place may stand twice
+    # A place may stand twice.
+    np.add.at(found, np.array(places, dtype=np.int64), np.array(values, dtype=found.dtype))
     return found
 
 

@@ -221,9 +221,8 @@ def _bounded(
     """What people add to each group: pairs, those that stay, their totals scaled and moved back, and the sums of these."""
     d, names = source.c.dialect, [*crowd.names, *groups]
     numbered = list(enumerate(m for m in measures.values() if m is not None))
-    if any(
-        len(m.widths) == 1 and len(m.sums) > 2 for _, m in numbered
-    ):  # moments of which a third one may be out of reach
+    if any(len(m.widths) == 1 and len(m.sums) > 2 for _, m in numbered):
+        # There are moments of which a third one may be out of reach.
         raise Unwritten
     selected = [*names, "COUNT(*) AS k"]
     for i, m in numbered:
@@ -244,10 +243,8 @@ def _bounded(
     for i, m in numbered:
         c, sums = f"c{i}", [f"s{i}_{j}" for j in range(len(m.sums))]
         one += [f"{scaled(name)} AS {name}" for name in (c, *sums)]
-        own, mixed = (
-            sums[: len(m.widths)],
-            sums[len(m.widths) :],
-        )  # of values themselves, and of squares or products
+        # The sums of values themselves, and those of squares or products.
+        own, mixed = sums[: len(m.widths)], sums[len(m.widths) :]
         two += [c, *mixed]
         two += [
             f"{d.clipped(name, '0', f'({width} * {c})')} AS {name}"

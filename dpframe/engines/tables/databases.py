@@ -170,9 +170,8 @@ class SqliteSource(Source):
         while rows := cursor.fetchmany(2**16):
             columns = []
             for cells, dtype in zip(zip(*rows, strict=True), types, strict=True):
-                if pa.types.is_large_string(
-                    dtype
-                ):  # bytes, of which some may be no text: nothing decodes them here
+                if pa.types.is_large_string(dtype):
+                    # Bytes, of which some may be no text: nothing decodes them here.
                     columns.append(pa.array(cells, pa.large_binary()).view(dtype))
                 elif pa.types.is_boolean(dtype):
                     columns.append(pa.array(cells, pa.int64()).cast(dtype))

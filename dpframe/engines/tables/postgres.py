@@ -18,12 +18,8 @@ _EPOCH = "(extract(epoch FROM {0}) * 1000000)::int8"
 _INT, _FLOAT = ("({0})::int8", "int64"), ("({0})::float8", "float64")
 _LETTERS = "({0})::text"
 _TEXT = (f"convert_to({_LETTERS}, 'UTF8')", "large_string")
-_COUNTED = (
-    "int64",
-    "float64",
-    "bool_",
-    "large_string",
-)  # types of Arrow whose cells a statement takes for what they are
+# Types of Arrow whose cells a statement takes for what they are.
+_COUNTED = ("int64", "float64", "bool_", "large_string")
 _TYPES: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("int2", "int4", "int8", "oid"), _INT),
     **dict.fromkeys(("float4", "float8"), _FLOAT),
@@ -84,9 +80,8 @@ class PostgresSource(Source):
 
     def counting(self) -> Counting | None:
         """The connection itself, of the columns whose cells mean the same there, if texts are UTF-8 on the server."""
-        ours = (
-            self._name.casefold().strip('"').startswith(OURS)
-        )  # a statement has such names for its own tables
+        # A statement has such names for its own tables.
+        ours = self._name.casefold().strip('"').startswith(OURS)
         if self._asked("SHOW server_encoding") != [("UTF8",)] or not self._counted or ours:
             return None
         columns = ", ".join(f"{text} AS {quoted(name)}" for name, text in self._counted.items())
@@ -96,9 +91,8 @@ class PostgresSource(Source):
         pa: Any = import_module("pyarrow")
         types = [self.types[self.names.index(n)] for n in names]
         texts = ", ".join(self._read[n] for n in names)
-        with self._connection.cursor(
-            name="dpframe", binary=True
-        ) as cursor:  # on the server: rows come as they are fetched
+        # A cursor with a name is on the server: rows come as they are fetched.
+        with self._connection.cursor(name="dpframe", binary=True) as cursor:
             cursor.execute(f"SELECT {texts} FROM {self._name}")
             while rows := cursor.fetchmany(_FETCH):
                 columns = zip(zip(*rows, strict=True), types, strict=True)

@@ -42,9 +42,8 @@ _LOT = "dpframe lot"
 _CODE = re.compile(
     r"Python|Pandas|InArrow|\bUDF\(|MapPartitions|MapElements|MapGroups|AppendColumns|ExistingRDD"
 )
-_CHOSEN = re.compile(
-    r"\b(?:first|last|any_value)\("
-)  # of an optimized plan, where dropDuplicates is made of them
+# What dropDuplicates is made of in an optimized plan.
+_CHOSEN = re.compile(r"\b(?:first|last|any_value)\(")
 
 
 class SparkSource(Source):

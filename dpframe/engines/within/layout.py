@@ -47,7 +47,7 @@ class PerPerson:
 
     @property
     def nbytes(self) -> int:
-        """The bytes that it takes to keep."""
+        """The bytes that it takes."""
         return self.table.nbytes + self.whose.nbytes
 
     def rows(self, rows: slice) -> Vector:
@@ -232,11 +232,9 @@ class Cells:
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """How many values each person has."""
-        return (
-            self.layout.counts
-            if self.valid is None
-            else counted(self.layout.codes, self.layout.size, self.valid)
-        )
+        if self.valid is None:
+            return self.layout.counts
+        return counted(self.layout.codes, self.layout.size, self.valid)
 
     def in_order(self) -> Places:
         """The rows that count and have a value: those of one person together, and in order."""
@@ -336,9 +334,8 @@ def tables(values: Floats, counts: NDArray[np.int64], blank: float) -> Iterator[
     sizes = counts[people]
     while len(people):
         width = int(sizes[0])
-        least = (
-            width if width <= _EXACT else max(width // 2, _EXACT)
-        )  # of a table no more than half are blanks
+        # No more than half of a table are blanks.
+        least = width if width <= _EXACT else max(width // 2, _EXACT)
         step = max(1, _BLOCK // width)
         n = int(np.searchsorted(-sizes, -least, side="right"))
         for first in range(0, n, step):
