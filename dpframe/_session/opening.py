@@ -340,7 +340,10 @@ def _runs_again(present: Session, frame: pd.DataFrame, arguments: Words) -> bool
     if root_positions(frame, present.data.snapshot) is None:
         return False
     terms = present.terms
-    return terms.again(present.leaves, arguments).differs(terms) is None and arguments["because"] == terms.because
+    return (
+        terms.again(present.leaves, arguments).differs(terms) is None
+        and arguments["because"] == terms.because
+    )
 
 
 def _again(present: Session, frame: pd.DataFrame, arguments: Words) -> Session:
