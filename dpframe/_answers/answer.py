@@ -65,8 +65,9 @@ def _looking(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method of dict that writes the receipt first."""
 
     def look(self: Attrs, *args: Any, **words: Any) -> Any:
-        if self._write is not None:
-            dict.__setitem__(self, ANSWER, self._write())
+        write = self._write  # once: another thread may have written, and let go of it, meanwhile
+        if write is not None:
+            dict.__setitem__(self, ANSWER, write())
             self._write = None  # only now: another thread that looks writes the same
         return method(self, *args, **words)
 
