@@ -9,6 +9,8 @@ import json
 import math
 import pickle
 import re
+import sys
+import threading
 
 import numpy as np
 import pandas as pd
@@ -190,6 +192,32 @@ def test_a_receipt_is_there_however_it_is_looked_at(p, look):
     assert p.groupby("state").size().attrs == wanted
     assert (p.groupby("state").size().attrs != wanted) is False
     assert len(p.groupby("state").size().attrs) == 1
+
+
+@pytest.mark.parametrize("line", range(6))
+def test_two_threads_that_look_at_once_find_the_same_receipt(p, line):
+    """The other one comes before each line of the first, as it may where threads run side by side."""
+    attrs, found, passed = p.groupby("state").size(epsilon=1).attrs, [], []
+
+    def other(frame, event, argument):
+        if frame.f_code.co_name == "look" and event == "line":
+            if len(passed) == line:
+                thread = threading.Thread(target=lambda: found.append(attrs["dpframe_receipt"]))
+                thread.start()
+                thread.join()
+            passed.append(frame.f_lineno)
+        return other
+
+    tracing = sys.gettrace()
+    sys.settrace(other)
+    try:
+        found.append(attrs["dpframe_receipt"])
+    finally:
+        sys.settrace(tracing)
+    assert len(passed) >= 3
+    assert len(found) == 1 + (line < len(passed))
+    assert len(set(found)) == 1
+    assert json.loads(found[0])["seal"]
 
 
 def test_what_is_done_to_attrs_that_nobody_has_looked_at_is_done(p):

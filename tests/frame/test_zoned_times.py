@@ -290,6 +290,27 @@ def test_one_moment_more_moves_no_sum_further_than_the_plan_says() -> None:
         assert len(report.steps) == 3
 
 
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize(
+    "ends", [("1600-01-01", "2100-01-01"), ("1600-01-01", "1700-01-01"), ("1700-01-01", "2262-01-01")]
+)
+def test_nanoseconds_between_bounds_that_they_do_not_span_are_refused_and_no_nulls(
+    zone: str | None, ends: tuple[str, str]
+) -> None:
+    fine, coarse = (frame(zone, unit)[["came"]].dropna() for unit in ("ns", "us"))
+    p = fine.dp.open(100, bounds={"came": ends})
+    for verb in ("mean", "median", "min"):
+        with pytest.raises(BadValue, match=r"in nanoseconds, which reach .*datetime64\[us"):
+            getattr(p["came"], verb)(epsilon=1)
+    assert len(p.ledger) == 0
+    near = p["came"].mean(epsilon=40, bounds=("1980-01-01", "2400-01-01"))  # 2262 is their last year
+    low, high = near.interval(0.9999)
+    assert low <= fine["came"].mean() <= high
+    if ends[1] > "2024":
+        low, high = coarse.dp.open(100, bounds={"came": ends})["came"].mean(epsilon=90).interval(0.9999)
+        assert low <= coarse["came"].mean() <= high
+
+
 def test_groups_of_nobody_and_frames_without_rows_are_answered() -> None:
     df = frame()
     for rows in (df.iloc[:0], df.assign(came=df["came"].where(df["came"].isna()))):

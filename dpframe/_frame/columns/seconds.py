@@ -22,6 +22,8 @@ __all__ = ["DurationEstimate", "Seconds", "TimeEstimate", "in_seconds"]
 
 # Between these every zone has a wall time that Python can write, whichever way its clocks go.
 _FIRST, _LAST = pd.Timestamp("0001-01-02", tz="UTC"), pd.Timestamp("9999-12-30", tz="UTC")
+# Nanoseconds have 64 bits, for moments since 1970 and for durations: 292 years.
+_NANOSECONDS = 2**63 - 1
 
 
 class Seconds(NamedTuple):
@@ -66,6 +68,7 @@ def _since_first(
             f"{name!r} needs a public first and last moment: bounds=('2024-01-01', '2024-12-31') here, or open(..., "
             f"bounds={{{name!r}: ('2024-01-01', '2024-12-31')}}) once. They are never taken from the data."
         )
+    _check_nanoseconds(selection, expr, name, *ends)
     zone = None if expr.tz is None else "UTC"
     first, last = (pd.Timestamp(int(end) // 1000, unit="us", tz=zone) for end in ends)
     if zone is not None and not (_FIRST <= first <= last <= _LAST):
@@ -76,6 +79,19 @@ def _since_first(
     since = _expr.elapsed("-", expr, _expr.constant(first))
     plain = first.tz_localize(None)
     return since, None if given is None else (pd.Timedelta(0), last - first), origin_of(plain, expr.tz)
+
+
+def _check_nanoseconds(selection: Any, expr: Expr, name: Hashable, first: float, last: float) -> None:
+    """Refuses bounds of times in nanoseconds that are so far apart that some differences have no place there: those times would
+    be null, and an answer would be of the others alone. Which unit a column has is a matter of its dtype, which is public."""
+    dtypes = selection.schema.dtypes
+    fine = any("[ns" in str(dtypes[leaf.position]) for leaf in expr.columns() if leaf.kind == "time")
+    if fine and (first < -_NANOSECONDS or min(last, _NANOSECONDS) - first > _NANOSECONDS):
+        raise BadValue(
+            f"{name!r} is in nanoseconds, which reach from 1677 to 2262, and 292 years from one moment to another; its bounds "
+            "are further apart. Say what the times can be, bounds=('1970-01-01', '2100-12-31'), or open the frame with "
+            f"df.astype({{{name!r}: 'datetime64[us{'' if expr.tz is None else f', {expr.tz}'}]'}})."
+        )
 
 
 def _ends(given: Any, name: Hashable, zone: str | None) -> tuple[int, int] | None:
