@@ -219,6 +219,24 @@ def test_second_budget_that_is_declared_is_written_in_the_ledger(df, other):
     assert again._session is second._session
 
 
+def test_a_frame_made_of_another_may_have_columns_of_its_own_with_a_reason(df):
+    reason = "the committee agreed on 12 May"
+    p = df.dp.open(2, because=reason, bounds={"age": (0, 110)})
+    made = df.assign(late=df["age"] + 1)
+    with pytest.raises(LineageError, match="derived by pandas"):
+        made.dp.open(2, bounds={"late": (0, 111)})
+    q = made.dp.open(2, because=reason, bounds={"late": (0, 111)})
+    assert q.count(epsilon=1) is not None
+    assert p.budget.spent == 0
+    copy = df.copy()
+    assert (
+        copy.dp.open(2, because=reason, bounds={"age": (0, 110)}).budget.spent == 0
+    )  # goes on: the same rows
+    other = df.head(3).dp.open(2, because=reason, bounds={"age": (0, 110)})
+    other.count(epsilon=1)
+    assert p.budget.spent == 0
+
+
 @pytest.mark.parametrize("because", ["", "  ", 1, True])
 def test_reason_must_be_a_sentence(df, because):
     with pytest.raises(BadType, match="sentence"):
