@@ -155,13 +155,16 @@ class _FormerModules:
 
     @classmethod
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        return ModuleSpec(name, cls()) if name in cls.names else None  # type: ignore[arg-type]
+        if name not in cls.names:
+            return None
+        return ModuleSpec(name, cls())  # type: ignore[arg-type]  # a loader by its two methods, of no base class
 
     def create_module(self, spec: ModuleSpec) -> None:
         """The usual empty module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__getattr__ = partial(getattr, import_module(self.names[module.__name__]))  # type: ignore[method-assign]
+        new = import_module(self.names[module.__name__])
+        module.__getattr__ = partial(getattr, new)  # type: ignore[method-assign]  # PEP 562: of a module, not of its type
 
 
 def _first(data: Any) -> Any:

@@ -48,7 +48,7 @@ class Durations(Bounds):
     def texts(self) -> tuple[str, str]:
         """Both as texts, which `durations` reads again."""
         ticks = [(int(end), "ns") if abs(end) < 2**62 else (int(end) // 1000, "us") for end in self]
-        lower, upper = (str(pd.Timedelta(*pair)) for pair in ticks)  # type: ignore[arg-type]
+        lower, upper = (str(pd.Timedelta(*pair)) for pair in ticks)  # type: ignore[arg-type]  # stubs list the units
         return lower, upper
 
     def __str__(self) -> str:

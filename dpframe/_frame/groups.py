@@ -131,8 +131,11 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
             layout = partial(_release.table, columns=labels)
         keys = [out.keys for out in outputs]
         if any(keys):
-            places, shown = layout, keys
-            layout = lambda r, index: _release.with_keys(places(r, index), shown)  # noqa: E731
+            places = layout
+
+            def layout(release: Any, index: Any) -> Any:
+                return _release.with_keys(places(release, index), keys)
+
         return ask_groups(self, self._selection.by, tuple(outputs), layout, payment, part)
 
     def _aggregated(self, spec: Any, named: Mapping[str, Any], bounds: Any, payment: dict[str, Any]) -> Any:
