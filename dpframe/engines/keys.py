@@ -20,13 +20,15 @@ from numpy.typing import NDArray
 from dpframe._cells.codec import form_of
 from dpframe._cells.columns import UNMATCHED, Vector, narrow, prepare
 from dpframe._cells.texts import key_of, order_of, text_of, texts_of, times
+from dpframe._cells.threads import shares, side_by_side
 from dpframe._expr import Column, Constant, Expr, If, in_order
 from dpframe._statistics.engine import Texts
 from dpframe.engines.expressions import evaluate
-from dpframe.engines.people import Numbers, factorized, folded, number_of, ranged
+from dpframe.engines.people import Numbers, ends_within, factorized, folded, number_of
 
 Codes = NDArray[np.int64]
 _TEXT = 100  # bytes, about
+_BLOCK = 2**16  # rows at a time
 
 
 class Coded(NamedTuple):
@@ -72,24 +74,48 @@ def coded(vector: Vector) -> Coded:
     values, null = vector.values, vector.nulls()
     if values.dtype.kind == "f":
         values = values.astype(np.float64) + 0.0  # -0.0 is 0.0
-    narrow_range = ranged(values, null, len(values) // 8)
-    if narrow_range is None:
-        codes, uniques = factorized(values, null)
-        order = np.argsort(uniques, kind="stable")
-    else:  # nothing is searched for, and the places are in order, but some of them are nobody's
-        codes, uniques = narrow_range
-        there = np.zeros(len(uniques), dtype=bool)
-        there[codes] = True
-        order = np.flatnonzero(there)
+    ends = ends_within(values, null, len(values) // 8)
+    if ends is not None:
+        return _of_range(values, *ends)
+    codes, uniques = factorized(values, null)
+    order = np.argsort(uniques, kind="stable")
     written: Iterable[str | None] = map(text_of, uniques[order].tolist())
     if vector.kind == "time":
         written = times(uniques[order])
-    elif uniques.dtype.kind in "iu":  # as `text_of` has it, without asking each what it is
-        written = map("n{}".format, uniques[order].tolist())
+    elif uniques.dtype.kind in "iu":
+        written = _whole(uniques[order])
     named = [(place, text) for place, text in zip(order, written, strict=True) if text is not None]
     table = np.full(len(uniques), -1, dtype=np.int64)
     table[[place for place, _ in named]] = np.arange(len(named))
     return _numbered(narrow(codes, len(uniques)), table, [text for _, text in named])
+
+
+def _of_range(values: NDArray[Any], low: int, high: int) -> Coded:
+    """The same of whole numbers within a narrow range: nothing is searched for, and places are in order, but some are nobody's."""
+    size = high - low + 1
+    codes = np.empty(len(values), dtype=narrow(np.empty(0, np.int64), size).dtype)
+    first = np.array(low % 2**64, dtype=np.uint64).astype(codes.dtype)
+
+    def fill(share: slice) -> NDArray[np.bool_]:
+        there = np.zeros(size, dtype=bool)
+        for start in range(share.start, share.stop, _BLOCK):
+            rows = slice(start, min(start + _BLOCK, share.stop))
+            own = codes[rows]
+            # A difference that a type can hold is in its low bits, whichever way the others overflow.
+            np.subtract(values[rows].astype(own.dtype), first, out=own)
+            there[own] = True
+        return there
+
+    found = np.logical_or.reduce(side_by_side(fill, shares(len(values))))
+    places = np.flatnonzero(found)
+    table = np.full(size, -1, dtype=np.int64)
+    table[places] = np.arange(len(places))
+    return _numbered(codes, table, _whole([low + place for place in places.tolist()]))
+
+
+def _whole(numbers: Iterable[int]) -> list[str]:
+    """The texts of whole numbers, as `text_of` has them, without asking each what it is."""
+    return [f"n{number}" for number in numbers]
 
 
 def _numbered(codes: NDArray[Any], places: Any, texts: list[str]) -> Coded:

@@ -473,9 +473,15 @@ class PandasEngine:
         """The rows of each group in the whole frame; of groups by one thing kept as long as their buckets, and smaller."""
         known = self._counts.get(by[0]) if len(by) == 1 else None
         if known is None:
-            known = np.zeros(groups, dtype=np.int64)
-            for start in range(0, len(buckets), _LARGEST_BLOCK):
-                known += tally(buckets[start : start + _LARGEST_BLOCK], groups)
+
+            def count(share: slice) -> Integers:
+                found = np.zeros(groups, dtype=np.int64)
+                for start in range(share.start, share.stop, _LARGEST_BLOCK):
+                    found += tally(buckets[start : min(start + _LARGEST_BLOCK, share.stop)], groups)
+                return found
+
+            each = threads.shares(len(buckets)) if groups <= _FEW_SUMS else [slice(0, len(buckets))]
+            known = np.sum(side_by_side(count, each), axis=0)
             if len(by) == 1 and by[0] in self._buckets and known.nbytes <= buckets.nbytes:
                 self._counts[by[0]] = known
         return known

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 
 from dpframe._cells.codec import TICKS, ticks_of, unit_of
 from dpframe._cells.columns import UNMATCHED, Vector, number_text, objects
+from dpframe._cells.threads import shares, side_by_side
 
 Codes = NDArray[np.signedinteger[Any]]  # of people: whole numbers in 64 bits, or in 32 where these are enough
 Numbers = NDArray[np.int64]  # below P
@@ -345,11 +346,10 @@ def ranged(
     values: NDArray[Any], null: NDArray[np.bool_] | None, most: int
 ) -> tuple[Codes, NDArray[Any]] | None:
     """Whole numbers of a narrow range are their own codes, some of which no row may have."""
-    if values.dtype.kind not in "iu" or not len(values) or (null is not None and null.any()):
+    ends = ends_within(values, null, most)
+    if ends is None:
         return None
-    low, high = int(values.min()), int(values.max())
-    if high - low > most + 2**16:
-        return None
+    low, high = ends
     wide = np.uint64 if values.dtype == np.uint64 else np.int64
     whole = values.astype(wide, copy=False)
     # Numbers from 0 on are the column itself.
@@ -357,6 +357,15 @@ def ranged(
     uniques = np.arange(high - low + 1, dtype=wide)
     uniques += wide(low)
     return codes, uniques.astype(values.dtype, copy=False)
+
+
+def ends_within(values: NDArray[Any], null: NDArray[np.bool_] | None, most: int) -> tuple[int, int] | None:
+    """The least and the largest of whole numbers, if these are all there and not much more than ``most`` apart."""
+    if values.dtype.kind not in "iu" or not len(values) or (null is not None and null.any()):
+        return None
+    ends = side_by_side(lambda rows: (values[rows].min(), values[rows].max()), shares(len(values)))
+    low, high = min(int(low) for low, _ in ends), max(int(high) for _, high in ends)
+    return (low, high) if high - low <= most + 2**16 else None
 
 
 def factorized(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> tuple[Codes, NDArray[Any]]:

@@ -28,6 +28,7 @@ _HIDDEN = -(2**60)  # of a count that is not shown
 _COIN = 2**32
 _REST = 16  # of the failure, what each bar but the first one gets
 _FAR = 700.0  # deviations or rates beyond which a tail is no double
+_SURELY = 0.999  # a key that was shown as often as that counts as if it always were
 
 
 class Bar(NamedTuple):
@@ -87,8 +88,28 @@ class Threshold(Noise):
                 chance = self.above(components, sums - middle)
                 likely = chance >= risk / len(self.bars) * self.above(components, least - middle)
                 low, high = np.where(likely, low, middle), np.where(likely, middle, high)
+                if (high - low <= 1).all():  # there is no number in between
+                    break
             chances = np.maximum(chances, self.above(components, least - high))
         return chances
+
+    def surely_shown(self, noisy: NDArray[Any], risk: float) -> NDArray[np.bool_]:
+        """A mask of keys of which `shown_at_least` says `_SURELY` or more, without a search: those that are far above a bar.
+
+        With P[X >= a] below r `_SURELY` and P[X >= -b] at least `_SURELY`, a key that shows y >= T + a + b has more than y - a,
+        since P[X >= a] is below r P[X >= T - (y - a)]; and whoever has that much is shown that often.
+        """
+        sure = np.zeros(noisy.shape[1:], dtype=bool)
+        for components, least in self.bars:
+            far = 2.0 ** np.arange(
+                60
+            )  # powers of two will do: which keys are searched for makes no difference
+            above = self.above(components, far) < risk / len(self.bars) * _SURELY
+            below = self.above(components, -far) >= _SURELY
+            if above.any() and below.any():
+                bar = least + far[above.argmax()] + far[below.argmax()]
+                sure |= np.asarray(noisy[:components].sum(axis=0).astype(np.float64) >= bar)
+        return sure
 
     def levels(self, released: NDArray[Any], level: float) -> Floats:
         """The level at which an interval of the bare noise covers with probability ``level`` for each key that is shown.
@@ -97,10 +118,13 @@ class Threshold(Noise):
         a few different levels, towards wider intervals.
         """
         risk = 1 - level
-        chances = self.shown_at_least(released, risk / 40)
+        chances = np.ones(released.shape[1:])
+        near = ~self.surely_shown(released, risk / 40)
+        if near.any():
+            chances[near] = self.shown_at_least(released[:, near], risk / 40)
         with np.errstate(divide="ignore"):
             steps = np.where(
-                chances >= 0.999, 0.999, 2.0 ** (np.floor(4 * np.log2(np.maximum(chances, 1e-300))) / 4)
+                chances >= _SURELY, _SURELY, 2.0 ** (np.floor(4 * np.log2(np.maximum(chances, 1e-300))) / 4)
             )
         levels: Floats = np.minimum(1 - 0.95 * risk * steps, 1 - 2.0**-53)
         return levels

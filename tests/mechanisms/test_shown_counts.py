@@ -226,3 +226,42 @@ def test_truncated_vectors_are_read_back_from_a_ledger():
     one = TruncatedVector.at(F(4), 3, (1, 2, 3), 1, F(1, 50))
     assert TruncatedVector.from_json(json.loads(json.dumps(one.to_json()))) == one
     assert [bar.components for bar in one.bars] == [1, 2, 3]
+
+
+KINDS = [
+    TruncatedThreshold.for_price(3, F(1), F(1, 10**6)),
+    TruncatedVector.at(F(5), 2, [1, 3], 4, F(1, 10**6)),
+    LaplaceThreshold.at(F(7), 3, [2, 5], 4, F(1, 10**6)),
+    GaussianThreshold.at(F(900), 3, [1, 2], 4, F(1, 10**6)),
+]
+
+
+@pytest.mark.parametrize("one", KINDS, ids=lambda one: one.name)
+@pytest.mark.parametrize("risk", [0.05, 0.00125, 1e-9])
+def test_what_is_surely_shown_is_what_a_search_finds_to_be(one, risk):
+    """So that a search is saved, and no interval changes; a bar that is lower by a half is one too low."""
+    reach = one.bars[-1].least
+    sums = np.unique(np.geomspace(one.bars[0].least, 60 * reach, 4000).astype(np.int64))
+    shown = np.zeros((max(bar.components for bar in one.bars), len(sums)), dtype=np.int64)
+    shown[0] = sums
+    searched = one.shown_at_least(shown, risk) >= 0.999
+    surely = one.surely_shown(shown, risk)
+    assert surely.any()
+    assert not surely.all()
+    assert not (surely & ~searched).any()
+    first = sums[surely.argmax()]
+    assert not (searched | (sums < first / 2 - reach)).all()  # what is near a bar needs the search
+
+
+@pytest.mark.parametrize("one", KINDS, ids=lambda one: one.name)
+def test_levels_are_those_of_a_search_for_every_key(one, monkeypatch):
+    counts = np.random.default_rng(3).integers(one.bars[0].least, 40 * one.bars[-1].least, (3, 500))
+    counts[0, 0], counts[1:, 0] = one.bars[0].least, -one.bars[-1].least  # only just shown, by the first bar alone
+    quick = one.levels(counts, 0.95)
+
+    def of_all(sure):
+        monkeypatch.setattr(type(one), "surely_shown", lambda self, noisy, risk: np.full(noisy.shape[1], sure))
+        return one.levels(counts, 0.95).tolist()
+
+    assert quick.tolist() == of_all(False)
+    assert quick.tolist() != of_all(True)
