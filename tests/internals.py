@@ -20,6 +20,7 @@ from dpframe._answers.lineage import Excerpt, Released
 from dpframe._answers.reports import Computed, Estimated, Kind, Reports, series_of
 from dpframe._cells import columns as engines_columns_module
 from dpframe._cells import encoding as encoding_module
+from dpframe._cells import kernels as kernels_module
 from dpframe._cells import threads as threads_module
 from dpframe._cells.codec import finder
 from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
@@ -483,6 +484,7 @@ __all__ = [
     "held_as",
     "hypotheses_module",
     "interval_of",
+    "kernels_module",
     "key_of",
     "keys_for",
     "kind_of",

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpframe._cells import kernels
 from dpframe._cells.threads import shares, side_by_side
 from dpframe._expr import Kind
 
@@ -221,7 +222,7 @@ def _text(cells: Any, arrow: Any) -> Vector:
     try:
         if len(cells) >= _MANY and getattr(cells.dtype, "storage", None) == "pyarrow":
             arrow = cells.__arrow_array__()
-            if _repeated(arrow):
+            if repeated(arrow):
                 return _text_vector(*_encoded_in_shares(arrow))
         codes, uniques = pd.factorize(cells)
         texts = np.asarray(uniques, dtype=object)
@@ -234,7 +235,7 @@ def _text_vector(codes: Array, texts: Array) -> Vector:
     return Vector("text", narrow(codes, len(texts)), None, texts)
 
 
-def _repeated(arrow: Any) -> bool:
+def repeated(arrow: Any) -> bool:
     """Whether texts are few enough for each share to number its own: of a sample many occur again."""
     pa: Any = import_module("pyarrow")
     sample = arrow.take(pa.array(np.linspace(0, len(arrow) - 1, _SAMPLE).astype(np.int64)))
@@ -245,8 +246,13 @@ def _encoded_in_shares(arrow: Any) -> tuple[Array, Array]:
     """The same codes and texts, each share of the rows by itself first: numbered in the order in which texts occur."""
     pa: Any = import_module("pyarrow")
 
+    by_kernel = kernels.at_hand(len(arrow)) and arrow.type in (pa.string(), pa.large_string())
+
     def encode(share: slice) -> list[Any]:
-        encoded = arrow.slice(share.start, share.stop - share.start).dictionary_encode()
+        some = arrow.slice(share.start, share.stop - share.start)
+        if by_kernel:
+            return list(map(_numbered, some.chunks if hasattr(some, "chunks") else [some]))
+        encoded = some.dictionary_encode()
         return list(encoded.chunks) if hasattr(encoded, "chunks") else [encoded]
 
     found = side_by_side(encode, shares(len(arrow), _MANY // 2))
@@ -263,6 +269,23 @@ def _encoded_in_shares(arrow: Any) -> tuple[Array, Array]:
         begin, first = end, last
     side_by_side(_translate, translated)
     return codes, texts
+
+
+def _numbered(strings: Any) -> Any:
+    """What `dictionary_encode` makes of an array of strings, in half of its time."""
+    pa: Any = import_module("pyarrow")
+    if not len(strings):  # then there may be no buffers
+        return strings.dictionary_encode()
+    bits, ends, cells = strings.buffers()
+    offsets = np.frombuffer(ends, dtype=np.int64 if strings.type == pa.large_string() else np.int32)
+    empty = np.zeros(0, dtype=np.uint8)
+    valid = empty if bits is None else np.frombuffer(bits, dtype=np.uint8)
+    data = empty if cells is None else np.frombuffer(cells, dtype=np.uint8)
+    codes = np.empty(len(strings), dtype=np.int32)
+    places = kernels.numbered(offsets, data, valid, strings.offset, codes)
+    dictionary = strings.take(pa.array(places - strings.offset))
+    indices = pa.array(codes, mask=codes < 0) if strings.null_count else pa.array(codes)
+    return pa.DictionaryArray.from_arrays(indices, dictionary, safe=False)
 
 
 def _translate(piece: tuple[Any, Array, Array]) -> None:

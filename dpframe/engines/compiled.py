@@ -1,21 +1,21 @@
-"""Kernels that the extra ``fast`` compiles (numba): the integers of the engine for frames, sooner and in less memory.
+"""Kernels of people, which the extra ``fast`` compiles: the integers of the engine for frames, sooner and in less memory.
 
-*Formal guarantee.* A kernel is an ordinary function of whole numbers in 64 bits and of no other arithmetic; what numba makes of
-it has the same integers. Those of people are the ones that `dpframe.engines.limits` defines, in whatever order the rows stand
-and in however many threads they are read: each part of the people is added up by itself, and integers are added.
+*Formal guarantee.* As in `dpframe._cells.kernels`, and of whole numbers alone. The integers are the ones that
+`dpframe.engines.limits` defines, in whatever order the rows stand and in however many threads they are read: each part of the
+people is added up by itself, and integers are added.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe._cells import kernels
 from dpframe._cells.codec import Buckets
 from dpframe._cells.threads import shares, side_by_side
 from dpframe._expr import Expr
@@ -25,7 +25,6 @@ from dpframe.engines.expressions import ColumnOf, predicate
 from dpframe.engines.keys import Occurring
 from dpframe.engines.people import PRIME, Draw, Numbers, People, widened
 
-LEAST = 2**18  # rows: of fewer the kernels save less than it takes to load them
 WIDEST = 2**31 - 2  # of a grid, whose values are kept in 32 bits
 HIGHEST = 2  # power that is summed here
 _ROWS = 2**14  # of a part of the people, about: what is made of it stays in the processor's cache
@@ -177,24 +176,15 @@ def add_people(
 # What asks for them ------------------------------------------------------------------------------------------
 
 
-@cache
-def _numba() -> Any:
-    """The module, or None where it is not installed."""
-    try:
-        return import_module("numba")
-    except ImportError:
-        return None
-
-
 def available(rows: int) -> bool:
     """Whether there are kernels, and so many rows that it is worth while to load them."""
-    return rows >= LEAST and _working()
+    return rows >= kernels.LEAST and _working()
 
 
 @cache
 def _working() -> bool:
     """Whether numba is here and what it makes of the kernels works: of a person who has one row."""
-    if _numba() is None:
+    if kernels.numba() is None:
         return False
     one = People(np.zeros(1, np.int64), 1, [], b"")
     zero = Summed(lambda rows, values: values.fill(0.0), HIGHEST, 1)
@@ -205,17 +195,6 @@ def _working() -> bool:
     except Exception:  # that it cannot compile here, or keep what it has compiled
         return False
     return [rows.tolist(), people.tolist(), sums[0].tolist()] == [[1], [1], [[1], [0], [0]]]
-
-
-@cache
-def kernel(source: Callable[..., None]) -> Callable[..., None]:
-    """A kernel as numba compiles it when it is first called, or finds it compiled."""
-    jit, words = _numba().njit, {"nogil": True, "error_model": "numpy"}
-    try:
-        compiled: Callable[..., None] = jit(cache=True, **words)(source)
-    except RuntimeError:  # there is no place where what is compiled could be kept
-        compiled = jit(**words)(source)
-    return compiled
 
 
 class Reader(NamedTuple):
@@ -318,7 +297,7 @@ def _sums(
 
     def count(one: tuple[int, slice]) -> None:
         for some in _blocks(one[1]):
-            kernel(count_parts)(widened(codes[some]), shift, counts[one[0]])
+            kernels.kernel(count_parts)(widened(codes[some]), shift, counts[one[0]])
 
     side_by_side(count, each)
     ends = np.cumsum(counts.T.ravel()).reshape(parts, len(pieces)).T
@@ -331,7 +310,9 @@ def _sums(
         for some in _blocks(one[1]):
             for summed, room in zip(wanted, values, strict=True):
                 summed.put(some, room[: some.stop - some.start])
-            kernel(place_rows)(widened(codes[some]), buckets(some), values, shift, following[one[0]], placed)
+            kernels.kernel(place_rows)(
+                widened(codes[some]), buckets(some), values, shift, following[one[0]], placed
+            )
 
     side_by_side(place, each)
     m, c = draw.multipliers(places)
@@ -345,7 +326,7 @@ def _sums(
     def add(ends: tuple[int, int]) -> tuple[Integers, Integers, Integers]:
         rows, persons = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
         sums = np.zeros((len(wanted), HIGHEST + 1, groups), np.int64)
-        kernel(add_people)(*ends, shift, *there, *drawn, rows, persons, sums)
+        kernels.kernel(add_people)(*ends, shift, *there, *drawn, rows, persons, sums)
         return rows, persons, sums
 
     found = side_by_side(add, list(pairwise(cuts)))

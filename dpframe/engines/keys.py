@@ -91,7 +91,7 @@ def coded(vector: Vector) -> Coded:
 
 
 def _of_range(values: NDArray[Any], low: int, high: int) -> Coded:
-    """The same of whole numbers within a narrow range: nothing is searched for, and places are in order, but some are nobody's."""
+    """The same of whole numbers of a narrow range: nothing is searched for, and places are in order, but some are nobody's."""
     size = high - low + 1
     codes = np.empty(len(values), dtype=narrow(np.empty(0, np.int64), size).dtype)
     first = np.array(low % 2**64, dtype=np.uint64).astype(codes.dtype)

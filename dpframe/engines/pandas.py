@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._cells import threads
-from dpframe._cells.columns import Vector, prepare
+from dpframe._cells import kernels, threads
+from dpframe._cells.columns import Vector, prepare, repeated
 from dpframe._cells.threads import side_by_side
 from dpframe._expr import Column, Expr, Within, looks_within
 from dpframe._groups.combinations import RestBy, TupleBy
@@ -151,6 +151,7 @@ class PandasEngine:
         first, last = (0, n) if share is None else (share.start, share.stop)
         last = last if totals or where is not None else first
         scratch = np.empty(min(step, last - first))
+        by_kernel = kernels.at_hand(n)
         memo: dict[Any, Any] = {}  # what expressions made of whole dictionaries
         for start in range(first, last, step):
             rows, mask = slice(start, min(start + step, last)), None
@@ -167,7 +168,10 @@ class PandasEngine:
                     elif isinstance(p, Leaves):
                         add_leaves(steps_of(vector, p.grid, mask, scratch), some, total)
                     elif p.grid is not None:
-                        add_powers(steps_of(vector, p.grid, mask, scratch), some, total)
+                        if by_kernel and some is not None and mask is None and vector.null is None:
+                            add_values(vector.values, some, p.grid, total)
+                        else:
+                            add_powers(steps_of(vector, p.grid, mask, scratch), some, total)
                     else:
                         null = vector.nulls()
                         if null is not None:
@@ -502,8 +506,11 @@ class PandasEngine:
         if not isinstance(expr, Column) or expr.kind != "text" or expr.position in self._columns:
             return None
         array = self._frame.iloc[:, expr.position].array
-        known = isinstance(array.dtype, pd.StringDtype) and array.dtype.storage == "pyarrow"
-        return array.__arrow_array__() if known else None
+        if not isinstance(array.dtype, pd.StringDtype) or array.dtype.storage != "pyarrow":
+            return None
+        strings = array.__arrow_array__()
+        # A kernel numbers all texts in the time in which Arrow finds some of them, and later questions find them numbered.
+        return None if kernels.at_hand(len(strings)) and repeated(strings) else strings
 
 
 # Sums over a block of rows ------------------------------------------------------------------------------
@@ -553,6 +560,16 @@ def add_powers(a: NDArray[np.float64], buckets: Buckets | None, total: Integers)
         sums = np.bincount(places, weights=power, minlength=total.shape[1] + 1)[1:]
         total[degree] += sums.astype(np.int64)
         power = power * a if degree + 1 < len(total) else a
+
+
+def add_values(values: NDArray[Any], buckets: Buckets, grid: Grid, total: Integers) -> None:
+    """What `add_powers` makes of values that `steps_of` has put on a grid, by a kernel that reads them once."""
+    if values.dtype.kind == "i":
+        values = values.astype(np.int64, copy=False)
+    elif values.dtype != np.float64:
+        values = values.astype(np.float64)
+    (lower, upper), scale = grid.bounds, 2.0**grid.exponent
+    kernels.kernel(kernels.add_steps)(values, buckets, lower, upper, scale, float(grid.low), total)
 
 
 def add_leaves(a: NDArray[np.float64], buckets: Buckets | None, total: Integers) -> None:

@@ -100,10 +100,8 @@ class Threshold(Noise):
         since P[X >= a] is below r P[X >= T - (y - a)]; and whoever has that much is shown that often.
         """
         sure = np.zeros(noisy.shape[1:], dtype=bool)
+        far: Floats = np.ldexp(1.0, np.arange(60))  # near enough: which keys are searched for changes nothing
         for components, least in self.bars:
-            far = 2.0 ** np.arange(
-                60
-            )  # powers of two will do: which keys are searched for makes no difference
             above = self.above(components, far) < risk / len(self.bars) * _SURELY
             below = self.above(components, -far) >= _SURELY
             if above.any() and below.any():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from tests.internals import (
     Trues,
     Unit,
     compiled_module,
+    engines_columns_module,
+    kernels_module,
     keys_for,
     parse,
     threads_module,
@@ -38,9 +41,12 @@ def of_all_sizes(patch: pytest.MonkeyPatch, way: str) -> None:
     if way == "numba":
         pytest.importorskip("numba", reason="the extra `fast` is not installed")
     else:
-        patch.setattr(compiled_module, "kernel", lambda source: source)
+        patch.setattr(kernels_module, "kernel", lambda source: source)
         patch.setattr(compiled_module, "_working", lambda: True)
-    for name, size in (("LEAST", 0), ("_ROWS", 4), ("_BLOCK", 7), ("_SHARE", 100)):
+    patch.setattr(kernels_module, "at_hand", lambda rows: rows > 0)
+    patch.setattr(kernels_module, "LEAST", 0)
+    patch.setattr(engines_columns_module, "_MANY", 0)
+    for name, size in (("_ROWS", 4), ("_BLOCK", 7), ("_SHARE", 100)):
         patch.setattr(compiled_module, name, size)
 
 
@@ -122,7 +128,8 @@ def both(df: pd.DataFrame, ask: Any) -> tuple[Any, Any]:
     """What is found with the kernels and without."""
     with pytest.MonkeyPatch.context() as patch:
         fast = ask(PandasEngine(df, KEY))
-        patch.setattr(compiled_module, "LEAST", len(df) + 1)
+        patch.setattr(kernels_module, "LEAST", len(df) + 1)
+        patch.setattr(kernels_module, "at_hand", lambda rows: False)
         return fast, ask(PandasEngine(df, KEY))
 
 
@@ -188,7 +195,7 @@ def test_values_at_both_ends_of_the_widest_grid(sizes):
 @pytest.fixture
 def untried():
     """As if no kernel had been asked for yet."""
-    tried = compiled_module._numba, compiled_module._working
+    tried = kernels_module.numba, compiled_module._working, kernels_module._working
     for one in tried:
         one.cache_clear()
     yield
@@ -197,13 +204,24 @@ def untried():
 
 
 def test_small_frames_and_those_without_numba_need_no_kernels(untried, monkeypatch):
-    assert not compiled_module.available(compiled_module.LEAST - 1)
-    monkeypatch.setattr(compiled_module, "import_module", lambda name: exec("raise ImportError"))
-    assert not compiled_module.available(10**9)
+    for ready in (compiled_module.available, kernels_module.at_hand):
+        assert not ready(kernels_module.LEAST - 1)
+    monkeypatch.setattr(kernels_module, "import_module", lambda name: exec("raise ImportError"))
+    for ready in (compiled_module.available, kernels_module.at_hand):
+        assert not ready(10**9)
+
+
+def test_numba_is_not_loaded_for_single_rows_of_which_there_are_not_many(untried, monkeypatch):
+    monkeypatch.setattr(kernels_module, "_working", lambda: True)
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    rows = [kernels_module.LEAST, kernels_module.MANY - 1, kernels_module.MANY]
+    assert [kernels_module.at_hand(n) for n in rows] == [False, False, True]
+    monkeypatch.setitem(sys.modules, "numba", kernels_module)
+    assert [kernels_module.at_hand(n) for n in [rows[0] - 1, *rows]] == [False, True, True, True]
 
 
 def test_a_numba_that_cannot_compile_or_is_wrong_is_not_asked(untried, monkeypatch):
-    monkeypatch.setattr(compiled_module, "_numba", lambda: True)
+    monkeypatch.setattr(kernels_module, "numba", lambda: True)
     kernels = {
         "whatever it makes": lambda source: lambda *words: None,
         "nothing": lambda source: exec("raise RuntimeError"),
@@ -212,9 +230,11 @@ def test_a_numba_that_cannot_compile_or_is_wrong_is_not_asked(untried, monkeypat
     found = {}
     for name, kernel in kernels.items():
         compiled_module._working.cache_clear()
-        monkeypatch.setattr(compiled_module, "kernel", kernel)
-        found[name] = compiled_module.available(10**9)
-    assert found == {"whatever it makes": False, "nothing": False, "what it should": True}
+        kernels_module._working.cache_clear()
+        monkeypatch.setattr(kernels_module, "kernel", kernel)
+        found[name] = compiled_module.available(10**9), kernels_module.at_hand(10**9)
+    wrong, right = (False, False), (True, True)
+    assert found == {"whatever it makes": wrong, "nothing": wrong, "what it should": right}
 
 
 BROKEN = {
@@ -230,6 +250,6 @@ def test_a_broken_kernel_is_seen(name, monkeypatch):
     of_all_sizes(monkeypatch, "python")
     add = compiled_module.add_people
     broken = lambda *words: add(*BROKEN[name](words))  # noqa: E731
-    monkeypatch.setattr(compiled_module, "kernel", lambda source: broken if source is add else source)
+    monkeypatch.setattr(kernels_module, "kernel", lambda source: broken if source is add else source)
     with pytest.raises(AssertionError):
         test_people_count_as_they_do_without_kernels(None, "whole", None, (5, 3))

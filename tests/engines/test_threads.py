@@ -33,7 +33,7 @@ def in_threads(patch: pytest.MonkeyPatch, threads: int) -> None:
     patch.setattr(threads_module, "LEAST", 1)
     patch.setattr(threads_module, "processors", lambda: threads)
     patch.setattr(engines_columns_module, "_MANY", 2)
-    patch.setattr(engines_columns_module, "_repeated", lambda arrow: True)
+    patch.setattr(engines_columns_module, "repeated", lambda arrow: True)
 
 
 @pytest.fixture(scope="class")
@@ -121,7 +121,7 @@ def test_a_sample_tells_whether_texts_occur_again():
     pa = pytest.importorskip("pyarrow", reason="texts are kept without Arrow")
     rows = 20_000
     some = [pa.array([f"key {i % keys}" for i in range(rows)]) for keys in (100, rows)]
-    assert [engines_columns_module._repeated(one) for one in some] == [True, False]
+    assert [engines_columns_module.repeated(one) for one in some] == [True, False]
 
 
 # Threads ----------------------------------------------------------------------------------------------------

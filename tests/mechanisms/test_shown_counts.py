@@ -256,11 +256,16 @@ def test_what_is_surely_shown_is_what_a_search_finds_to_be(one, risk):
 @pytest.mark.parametrize("one", KINDS, ids=lambda one: one.name)
 def test_levels_are_those_of_a_search_for_every_key(one, monkeypatch):
     counts = np.random.default_rng(3).integers(one.bars[0].least, 40 * one.bars[-1].least, (3, 500))
-    counts[0, 0], counts[1:, 0] = one.bars[0].least, -one.bars[-1].least  # only just shown, by the first bar alone
+    counts[0, 0], counts[1:, 0] = (
+        one.bars[0].least,
+        -one.bars[-1].least,
+    )  # only just shown, by the first bar alone
     quick = one.levels(counts, 0.95)
 
     def of_all(sure):
-        monkeypatch.setattr(type(one), "surely_shown", lambda self, noisy, risk: np.full(noisy.shape[1], sure))
+        monkeypatch.setattr(
+            type(one), "surely_shown", lambda self, noisy, risk: np.full(noisy.shape[1], sure)
+        )
         return one.levels(counts, 0.95).tolist()
 
     assert quick.tolist() == of_all(False)

@@ -1,0 +1,133 @@
+"""Kernels of single rows: the numbers of texts are Arrow's, and sums those of numpy, to the last bit; as Python has them, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.internals import (
+    Bounds,
+    Grid,
+    Vector,
+    engines_columns_module,
+    engines_pandas_module,
+    kernels_module,
+)
+
+pa = pytest.importorskip("pyarrow", reason="texts of Arrow")
+WAYS = [pytest.param("numba", marks=pytest.mark.extras), "python"]
+NASTY = [
+    "",
+    "\0",
+    "a",
+    "a\0",
+    "\0a",
+    "aaaaaaa",
+    "aaaaaaaa",
+    "aaaaaaaa\0",
+    "aaaaaaaab",
+    "aaaaaaaaab",
+    "é",
+    "e\u0301",
+    "😀" * 9,
+]
+TEXTS = st.lists(st.none() | st.sampled_from(NASTY) | st.text(max_size=20), max_size=60)
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def way(request):
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "numba":
+            pytest.importorskip("numba", reason="the extra `fast` is not installed")
+        else:
+            patch.setattr(kernels_module, "kernel", lambda source: source)
+        patch.setattr(kernels_module, "_ROOM", 1)  # which is too small at once, and again
+        yield
+
+
+def encoded(strings: Any) -> tuple[list[Any], list[Any]]:
+    found = engines_columns_module._numbered(strings)
+    return found.indices.to_pylist(), found.dictionary.to_pylist()
+
+
+@pytest.mark.usefixtures("way")
+@settings(max_examples=200, deadline=None)  # numba compiles
+@given(TEXTS, st.integers(0, 9), st.booleans())
+@example([None, *NASTY, *NASTY, None], 3, True)
+def test_texts_are_numbered_as_arrow_numbers_them(texts, first, wide):
+    whole = pa.array(texts, pa.large_string() if wide else pa.string())
+    strings = whole.slice(first)
+    expected = strings.dictionary_encode()
+    assert encoded(strings) == (expected.indices.to_pylist(), expected.dictionary.to_pylist())
+
+
+@pytest.mark.usefixtures("way")
+def test_many_texts_of_which_each_is_another_and_bytes_that_are_no_text():
+    rng = np.random.default_rng(5)
+    cells = [rng.bytes(int(n)) for n in rng.integers(0, 20, 3000)]
+    cells += [cells[i] for i in rng.integers(0, 3000, 500)]
+    strings = pa.array(cells, pa.large_binary()).view(pa.large_string())
+    found = engines_columns_module._numbered(strings)
+    expected = pa.array(cells, pa.large_binary()).dictionary_encode()
+    assert found.indices.equals(expected.indices)
+    assert found.dictionary.view(pa.large_binary()).equals(expected.dictionary)
+
+
+BROKEN = {
+    "the first eight bytes alone": lambda at: (*at[:1], at[1] * 0, *at[2:]),
+    "nulls as texts": lambda at: (*at[:3], at[3][:0], *at[4:]),
+    "texts by their lengths": lambda at: (*at[:2], at[2] * 0, *at[3:]),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_numbering_is_seen(name, monkeypatch):
+    right = kernels_module.number_texts
+    broken = lambda *words: right(*BROKEN[name](words))  # noqa: E731
+    monkeypatch.setattr(kernels_module, "kernel", lambda source: broken if source is right else source)
+    strings = pa.array([None, *NASTY, *NASTY, "aaaaaaaac" * 3, "aaaaaaaad" * 3, None] * 2).slice(2)
+    expected = strings.dictionary_encode()
+    assert encoded(strings) != (expected.indices.to_pylist(), expected.dictionary.to_pylist())
+
+
+CELLS = [
+    0.0,
+    -0.0,
+    2.0,
+    0.5,
+    1.5,
+    2.5,
+    np.inf,
+    -np.inf,
+    1e300,
+    -1e300,
+    5e-324,
+    np.nan,
+    4.999999999999999,
+    0.49999999999999994,
+]
+
+
+@pytest.mark.usefixtures("way")
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.sampled_from(CELLS) | st.floats(), min_size=1, max_size=50),
+    st.sampled_from([np.float64, np.float32, np.int64, np.int8, np.uint64, np.bool_]),
+    st.sampled_from([(0.0, 5.0), (-3.0, 5.0), (2.0, 2.0), (-1e300, 1e300), (0.0, 5e-324), (1e15, 1e15 + 3)]),
+    st.integers(1, 3),
+)
+def test_sums_are_those_of_numpy(cells, dtype, bounds, degree):
+    with np.errstate(all="ignore"):
+        values = np.nan_to_num(np.array(cells)).astype(dtype) if dtype != np.float64 else np.array(cells)
+    buckets = (np.arange(len(values)) % 4).astype(np.uint8)
+    grid = Grid.for_width(Bounds(*bounds), 31, degree)
+    expected, found = np.zeros((degree + 1, 3), np.int64), np.zeros((degree + 1, 3), np.int64)
+    with np.errstate(all="ignore"):
+        steps = engines_pandas_module.steps_of(Vector("number", values), grid, None, np.empty(len(values)))
+        engines_pandas_module.add_powers(steps, buckets, expected)
+        engines_pandas_module.add_values(values, buckets, grid, found)
+    assert found.tolist() == expected.tolist()
