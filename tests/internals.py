@@ -126,7 +126,6 @@ from dpframe.accounting import _pld_bounds as accounting_pld_ranges_module
 from dpframe.accounting import _search as search_module
 from dpframe.accounting import pld as accounting_pld_module
 from dpframe.accounting import residue as accounting_residue_module
-from dpframe.accounting import residue as accounting_residue_numbers_module
 from dpframe.accounting._additive import Rdp, zcdp_delta, zcdp_epsilon, zcdp_rho
 from dpframe.accounting._filter import Charge, Filter, Limits, Price, pure_sum, stated_gaussian
 from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu, shift_mu
@@ -136,6 +135,7 @@ from dpframe.accounting.residue import after, after_curve, after_exponential, af
 from dpframe.audit import _events as events_module
 from dpframe.audit._replay import Recorder
 from dpframe.engines import ENGINES, engine_for
+from dpframe.engines import blocks as engines_blocks_module
 from dpframe.engines import compiled as compiled_module
 from dpframe.engines import fingerprints as sketch_module
 from dpframe.engines import groups as engines_groups_module
@@ -421,7 +421,6 @@ __all__ = [
     "accounting_pld_module",
     "accounting_pld_ranges_module",
     "accounting_residue_module",
-    "accounting_residue_numbers_module",
     "after",
     "after_curve",
     "after_exponential",
@@ -458,6 +457,7 @@ __all__ = [
     "encoding_module",
     "engine_Rows",
     "engine_for",
+    "engines_blocks_module",
     "engines_columns_module",
     "engines_distinct_module",
     "engines_groups_module",

@@ -38,28 +38,37 @@ from dpframe._statistics.base import (
     Rows,
     Spread,
     Trues,
-    to_grid,
 )
 from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches, Texts
 from dpframe.engines import compiled
+from dpframe.engines.blocks import (
+    BLOCK,
+    Buckets,
+    add_leaves,
+    add_magnitudes,
+    add_powers,
+    add_products,
+    add_values,
+    magnitude,
+    shape_of,
+    steps_of,
+    tally,
+)
 from dpframe.engines.expressions import Memo, Readable, evaluate, predicate
 from dpframe.engines.fingerprints import sketches
 from dpframe.engines.groups import arrow_buckets, finder_of, rest_buckets, tuple_buckets
 from dpframe.engines.keys import Coded, Occurring, coded, together
 from dpframe.engines.limits import Bound, at_points, by_size, distinct_pairs, within_groups
-from dpframe.engines.magnitudes import add_magnitudes, magnitude
 from dpframe.engines.people import Pairs, People, pairs_of, people_of, widened
 from dpframe.engines.within.kept import Kept
 
 ROWS = Unit()
-_BLOCK = 2**16
 _LARGEST_BLOCK = 2**21
 _FEW_SUMS = 2**18  # that each thread may have for itself
 
 # The rows that are asked about, None for all; their pairs of people and groups, and which of these stay.
 Paired = tuple[NDArray[np.bool_] | None, Pairs, NDArray[np.bool_] | None]
 Floats = NDArray[np.float64]
-Buckets = NDArray[Any]  # 0: no group; g + 1: group g
 
 
 class PandasEngine:
@@ -147,7 +156,7 @@ class PandasEngine:
             elif not isinstance(p, Rows | Persons | Bids):
                 totals[p] = np.zeros(shape_of(p, groups), dtype=np.int64)
                 cells = max(cells, p.points * groups) if isinstance(p, Leaves) else cells
-        step = min(_LARGEST_BLOCK, max(_BLOCK, 4 * cells))
+        step = min(_LARGEST_BLOCK, max(BLOCK, 4 * cells))
         first, last = (0, n) if share is None else (share.start, share.stop)
         last = last if totals or where is not None else first
         scratch = np.empty(min(step, last - first))
@@ -395,7 +404,7 @@ class PandasEngine:
     ) -> Iterator[NDArray[np.float64]]:
         """A value for each row that is asked about, block by block, on its grid from the lower bound; NaN for null, and 0 where
         no grid is given."""
-        scratch = np.empty(min(len(self._frame), _BLOCK))
+        scratch = np.empty(min(len(self._frame), BLOCK))
         for rows in self._pieces():
             yield self._put(memo, expr, grid, rows, scratch, None if asked is None else asked[rows])
 
@@ -425,7 +434,7 @@ class PandasEngine:
 
     def _pieces(self) -> Iterator[slice]:
         n = len(self._frame)
-        return (slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK))
+        return (slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK))
 
     # Groups -------------------------------------------------------------------------------------------------
 
@@ -462,8 +471,8 @@ class PandasEngine:
                 self.column(leaf)  # once, before there are threads
 
             def fill(share: slice) -> None:
-                for start in range(share.start, share.stop, _BLOCK):
-                    rows = slice(start, min(start + _BLOCK, share.stop))
+                for start in range(share.start, share.stop, BLOCK):
+                    rows = slice(start, min(start + BLOCK, share.stop))
                     found[rows] = one(self._vector(expr, rows, memo))
 
             side_by_side(fill, threads.shares(n))
@@ -511,107 +520,3 @@ class PandasEngine:
         strings = array.__arrow_array__()
         # A kernel numbers all texts in the time in which Arrow finds some of them, and later questions find them numbered.
         return None if kernels.at_hand(len(strings)) and repeated(strings) else strings
-
-
-# Sums over a block of rows ------------------------------------------------------------------------------
-
-
-def shape_of(p: Primitive, groups: int) -> tuple[int, ...]:
-    if isinstance(p, Leaves):
-        return p.points, groups
-    if isinstance(p, Magnitudes):
-        return MAGNITUDES, 1
-    return (4, groups) if isinstance(p, Products) else (groups,)
-
-
-def steps_of(
-    vector: Vector, grid: Grid, mask: NDArray[np.bool_] | None, scratch: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The values of the rows that are asked about on their grid, from the lower bound, in `scratch`; NaN for nulls."""
-    values, null = vector.values, vector.null
-    if mask is not None:
-        values, null = values[mask], null if null is None else null[mask]
-    a = scratch[: len(values)]
-    if values.dtype != np.float64:
-        np.copyto(a, values, casting="unsafe")
-        values = a
-    to_grid(values, a, grid)
-    if null is not None:
-        a[null] = np.nan
-    return a
-
-
-def add_powers(a: NDArray[np.float64], buckets: Buckets | None, total: Integers) -> None:
-    """Adds the powers of `a`; how many rows there are is added by the caller, and those of no value are left out here."""
-    top = float(a.sum())
-    if top != top:  # a NaN anywhere makes the sum one
-        (missing,) = np.isnan(a).nonzero()
-        total[0] -= len(missing) if buckets is None else tally(buckets[missing], total.shape[1])
-        a[missing] = 0.0  # which adds nothing to any power
-    power = a
-    if buckets is None:
-        total[1] += int(top if top == top else a.sum())
-        for degree in range(2, len(total)):
-            total[degree] += int(power @ a)
-            power = power * a if degree + 1 < len(total) else a
-        return
-    places = buckets.astype(np.intp)
-    for degree in range(1, len(total)):
-        sums = np.bincount(places, weights=power, minlength=total.shape[1] + 1)[1:]
-        total[degree] += sums.astype(np.int64)
-        power = power * a if degree + 1 < len(total) else a
-
-
-def add_values(values: NDArray[Any], buckets: Buckets, grid: Grid, total: Integers) -> None:
-    """What `add_powers` makes of values that `steps_of` has put on a grid, by a kernel that reads them once."""
-    if values.dtype.kind == "i":
-        values = values.astype(np.int64, copy=False)
-    elif values.dtype != np.float64:
-        values = values.astype(np.float64)
-    (lower, upper), scale = grid.bounds, 2.0**grid.exponent
-    kernels.kernel(kernels.add_steps)(values, buckets, lower, upper, scale, float(grid.low), total)
-
-
-def add_leaves(a: NDArray[np.float64], buckets: Buckets | None, total: Integers) -> None:
-    points, groups = total.shape
-    null = np.isnan(a)
-    if null.any():
-        a, buckets = a[~null], None if buckets is None else buckets[~null]
-    places = a.astype(np.intp)
-    if buckets is None:
-        total[:, 0] += np.bincount(places, minlength=points)
-        return
-    places *= groups + 1  # one more for the rows of no group
-    places += buckets
-    counts = np.bincount(places, minlength=points * (groups + 1))
-    total += counts.reshape(points, groups + 1)[:, 1:]
-
-
-def add_products(
-    a: NDArray[np.float64], b: NDArray[np.float64], buckets: Buckets | None, total: Integers
-) -> None:
-    valid = ~(np.isnan(a) | np.isnan(b))
-    a, b = a[valid], b[valid]
-    if buckets is None:
-        total[:, 0] += np.array([len(a), int(a.sum()), int(b.sum()), int(a @ b)])
-        return
-    places = buckets[valid].astype(np.intp)
-    total[0] += tally(places, total.shape[1])
-    for row, weights in enumerate((a, b, a * b), start=1):
-        sums = np.bincount(places, weights=weights, minlength=total.shape[1] + 1)[1:]
-        total[row] += sums.astype(np.int64)
-
-
-def tally(buckets: Buckets, groups: int) -> Integers:
-    """How many rows are in each bucket but the first."""
-    if buckets.dtype == np.uint8 and len(buckets) >= 2**18:
-        # Two neighbours read as one number of 16 bits: half as many to count, and each pair counts for both.
-        even, pairs = len(buckets) & ~1, np.zeros(2**16, dtype=np.int64)
-        for start in range(0, even, _BLOCK):
-            some = buckets[start : min(start + _BLOCK, even)].view(np.uint16)
-            np.add.at(pairs, some.astype(np.intp), 1)
-        counts = pairs.reshape(256, 256).sum(axis=0) + pairs.reshape(256, 256).sum(axis=1)
-        for odd in buckets[even:]:
-            counts[odd] += 1
-        return np.asarray(counts[1 : groups + 1])
-    return np.bincount(buckets, minlength=groups + 1)[1:]

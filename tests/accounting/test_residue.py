@@ -15,7 +15,7 @@ from scipy import special
 
 from dpframe.accounting import PureDP
 from tests.internals import accounting_pairs_module as _pairs
-from tests.internals import accounting_residue_numbers_module as _residue
+from tests.internals import accounting_residue_module as _residue
 from tests.internals import (
     after,
     after_curve,

@@ -13,8 +13,8 @@ from tests.internals import (
     Bounds,
     Grid,
     Vector,
+    engines_blocks_module,
     engines_columns_module,
-    engines_pandas_module,
     kernels_module,
 )
 
@@ -127,7 +127,7 @@ def test_sums_are_those_of_numpy(cells, dtype, bounds, degree):
     grid = Grid.for_width(Bounds(*bounds), 31, degree)
     expected, found = np.zeros((degree + 1, 3), np.int64), np.zeros((degree + 1, 3), np.int64)
     with np.errstate(all="ignore"):
-        steps = engines_pandas_module.steps_of(Vector("number", values), grid, None, np.empty(len(values)))
-        engines_pandas_module.add_powers(steps, buckets, expected)
-        engines_pandas_module.add_values(values, buckets, grid, found)
+        steps = engines_blocks_module.steps_of(Vector("number", values), grid, None, np.empty(len(values)))
+        engines_blocks_module.add_powers(steps, buckets, expected)
+        engines_blocks_module.add_values(values, buckets, grid, found)
     assert found.tolist() == expected.tolist()

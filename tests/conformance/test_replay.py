@@ -28,10 +28,10 @@ from tests.internals import (
     Question,
     Session,
     Statistic,
+    engines_blocks_module,
     sessions,
 )
 from tests.internals import counts_module as _counts
-from tests.internals import engines_pandas_module as engine_module
 from tests.internals import engines_people_module as _people
 from tests.internals import stats_module as _stats
 from tests.internals import stats_Rows as Rows
@@ -245,7 +245,7 @@ def test_bounds_that_are_not_applied_are_found(monkeypatch):
     def forgets_to_clip(values: Any, a: Any, grid: Any) -> None:
         a[:] = np.rint(values * 2.0**grid.exponent) - grid.low
 
-    monkeypatch.setattr(engine_module, "to_grid", forgets_to_clip)
+    monkeypatch.setattr(engines_blocks_module, "to_grid", forgets_to_clip)
     assert "is declared (L1)" in problem(replay(lambda p: p.sum("x"), one, two, **words))
     assert "is declared (L2, squared)" in problem(
         replay(lambda p: p.mean("x"), one, two, delta=1e-6, **words)
