@@ -67,8 +67,8 @@ def demo() -> None:
 # What dpframe needs, and what it works with where it is there.
 _NEEDED = ("pandas", "numpy", "scipy")
 _BESIDE = (
-    *("pyarrow", "polars", "duckdb", "dask", "pyspark", "deltalake", "pyiceberg", "numba"),
-    *("sqlalchemy", "psycopg", "matplotlib"),
+    *("pyarrow", "polars", "duckdb", "dask", "pyspark", "deltalake", "pyiceberg", "ibis-framework"),
+    *("numba", "sqlalchemy", "psycopg", "matplotlib"),
 )
 
 

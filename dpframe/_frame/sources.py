@@ -43,9 +43,9 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
 
     ``source`` is a name or a pattern of Parquet files (``"visits/*.parquet"``), or a list of names; a polars DataFrame or
     LazyFrame; a pyarrow table or dataset; a duckdb relation; a dask or a Spark DataFrame; a table of deltalake or pyiceberg,
-    at the version that it has; what `dpframe.sql` returns; or a pandas frame, of which this is ``df.dp.open``. Its rows are
-    read in batches, and only the columns that a question needs. With ``unit=`` whole people are read in as many passes as
-    ``memory`` makes needed.
+    at the version that it has; a table of ibis, of which what stands behind it is read; what `dpframe.sql` returns; or a pandas
+    frame, of which this is ``df.dp.open``. Its rows are read in batches, and only the columns that a question needs. With
+    ``unit=`` whole people are read in as many passes as ``memory`` makes needed.
 
     Formal guarantee: as of ``df.dp.open``. The integers that noise is added to are those of the same rows in one frame, whatever
     the batches, their order and the number of passes. What changes when the rows do (sizes and times of files) is fixed here: it

@@ -290,10 +290,15 @@ def check_steady(text: str) -> None:
     """Raises where a query may have other rows each time that it is run: by chance, by the clock, or by which come first."""
     found = _UNSTEADY.search(QUOTED.sub(" ", text))
     if found is not None:
-        raise BadValue(
-            f"{found[0].upper()} gives other rows each time that this is read, and a question may read it more than once. Keep "
-            "the rows first, in a table or in Parquet files, and open those."
-        )
+        raise unsteady(found[0])
+
+
+def unsteady(word: str) -> BadValue:
+    """What is said of a word or an operation by which rows differ from scan to scan."""
+    return BadValue(
+        f"{word.upper()} gives other rows each time that this is read, and a question may read it more than once. Keep the rows "
+        "first, in a table or in Parquet files, and open those."
+    )
 
 
 def told_apart(names: Iterable[str]) -> bool:

@@ -10,7 +10,8 @@ from dpframe.engines.sources import Source
 from dpframe.engines.tables.arrow import DatasetSource, TableSource, of_paths
 from dpframe.engines.tables.dask import DaskSource
 from dpframe.engines.tables.databases import DuckSource, of_database
-from dpframe.engines.tables.frames import LazySource, of_ibis
+from dpframe.engines.tables.frames import LazySource
+from dpframe.engines.tables.ibis import of_ibis
 from dpframe.engines.tables.lakes import DeltaSource, IcebergSource
 from dpframe.engines.tables.spark import SparkSource
 
@@ -43,7 +44,7 @@ def source_of(table: object) -> Source:
             return made(table)
     known = (
         "names of Parquet files, a pandas, polars, dask or Spark frame, a pyarrow table or dataset, a duckdb relation, "
-        "a table of deltalake or pyiceberg"
+        "a table of ibis, deltalake or pyiceberg"
     )
     raise BadType(
         f"dpframe.open does not read a {type(table).__name__}. It takes {known}, or dpframe.sql(...)."

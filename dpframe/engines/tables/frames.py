@@ -1,4 +1,4 @@
-"""Frames and table expressions of other libraries: LazyFrames of polars; and those that are refused."""
+"""LazyFrames of polars."""
 
 from __future__ import annotations
 
@@ -88,11 +88,3 @@ class LazySource(Source):
 
     def version(self) -> Hashable:
         return stats_of(self._files)
-
-
-def of_ibis(table: Any) -> Source:
-    raise NotOffered(
-        "ibis tables are not read here: some backends come through pandas, which rounds whole numbers where there are nulls, and "
-        "two people can become one. Open what stands behind: dpframe.open(duckdb.sql(ibis.to_sql(table)), ...), or "
-        "dpframe.sql(url, name) of a table or a view."
-    )

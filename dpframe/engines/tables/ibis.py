@@ -1,0 +1,100 @@
+"""Tables of ibis: an expression says which rows, and what stands behind it is read as if it were opened itself.
+
+ibis hands rows over through pandas, which rounds whole numbers where there are nulls, so that two people can become one. So it
+writes here, and never reads: an expression is made SQL, a LazyFrame or a name once, when it is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+from dpframe._errors import BadValue, NotOffered
+from dpframe.engines.sources import Source, unsteady
+from dpframe.engines.tables.databases import DuckSource, SqliteSource
+from dpframe.engines.tables.frames import LazySource
+from dpframe.engines.tables.spark import SparkSource
+
+# Operations of ibis, by the names of their types or of one that these inherit from: those of chance, of the clock, and of which
+# row comes first; and those of this process, of which a backend knows nothing before ibis has run them.
+_UNSTEADY = {"Limit", "Sample", "First", "Last", "Arbitrary", "Impure"}
+_OURS = {"InMemoryTable", "ScalarUDF", "AggUDF", "VectorizedUDF"}
+
+
+def of_ibis(table: Any) -> Source:
+    """The source of what stands behind a table of ibis. Nothing is run for it."""
+    _check_operations(table)
+    backend: Any = None
+    with suppress(Exception):  # what ibis says is its own
+        backend = table.get_backend()
+    if backend is None:
+        raise BadValue(
+            "this ibis table is of no backend, or of several. Open one of a single connection: backend.table(name), and what is "
+            "made of it."
+        )
+    made = BACKENDS.get(backend.name)
+    if made is None:
+        raise NotOffered(
+            f"ibis tables of {backend.name} are not read here: ibis would bring their rows through pandas, which rounds whole "
+            "numbers where there are nulls, and two people can become one. Open dpframe.sql(url, name) of a table or a view of "
+            "PostgreSQL, and of others Parquet files that the database itself writes."
+        )
+    return made(backend, table)
+
+
+def _check_operations(table: Any) -> None:
+    """Raises where an expression has other rows each time that it is read, or rows and functions of this process."""
+    operations: Any = import_module("ibis.expr.operations")
+    for node in table.op().find(operations.Node):
+        kinds = {kind.__name__ for kind in type(node).__mro__}
+        if kinds & _OURS:
+            raise NotOffered(
+                "this ibis table has rows in memory (ibis.memtable) or a function of ibis.udf, which its backend does not keep. "
+                "Open the frame that the rows are in, or a table of the backend: backend.create_table(name, rows)."
+            )
+        if kinds & _UNSTEADY:
+            raise unsteady(type(node).__name__)
+
+
+def _written(backend: Any, write: Callable[[], Any]) -> Any:
+    """What an expression becomes for its backend. Where that fails, what ibis or the backend says is not told."""
+    with suppress(Exception):
+        return write()
+    raise BadValue(
+        f"this ibis table cannot be asked of {backend.name}: something that it names is not there, or an operation is none that "
+        f"ibis writes for {backend.name}. Make a table of its rows there: backend.create_table(name, table)."
+    )
+
+
+def _of_duckdb(backend: Any, table: Any) -> Source:
+    return DuckSource(_written(backend, lambda: backend.con.sql(backend.compile(table))))
+
+
+def _of_polars(backend: Any, table: Any) -> Source:
+    return LazySource(_written(backend, lambda: backend.compile(table)))
+
+
+def _of_spark(backend: Any, table: Any) -> Source:
+    return SparkSource(_written(backend, lambda: backend._session.sql(backend.compile(table))))
+
+
+def _of_sqlite(backend: Any, table: Any) -> Source:
+    """Reads a table or a view alone: the columns of a query have no types in SQLite."""
+    node = table.op()
+    if type(node).__name__ != "DatabaseTable" or node.namespace.database is not None:
+        raise NotOffered(
+            "of SQLite a table or a view is read, backend.table(name), and no query and no table of an attached file: a query "
+            "has no types there that say what its cells are. Make a table of its rows: backend.create_table(name, table)."
+        )
+    return SqliteSource(backend.con, node.name)
+
+
+# By the name of a backend: what reads its tables.
+BACKENDS: dict[str, Callable[[Any, Any], Source]] = {
+    "duckdb": _of_duckdb,
+    "polars": _of_polars,
+    "pyspark": _of_spark,
+    "sqlite": _of_sqlite,
+}
