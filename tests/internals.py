@@ -153,7 +153,7 @@ from dpframe.engines.parts import PartsEngine
 from dpframe.engines.people import Draw, number_of, numbers_of, pairs_of, people_of
 from dpframe.engines.rows import Rows as engine_Rows
 from dpframe.engines.sources import Part as SourcePart
-from dpframe.engines.sources import Source, SourceFrame, check_steady, told_apart
+from dpframe.engines.sources import Source, SourceFrame, check_sql, check_steady, told_apart
 from dpframe.engines.sql import SqlEngine
 from dpframe.engines.sql import databases as sql_databases_module
 from dpframe.engines.sql import dialects as sql_dialects_module
@@ -432,6 +432,7 @@ __all__ = [
     "bounds_of",
     "bytes_of",
     "check",
+    "check_sql",
     "check_steady",
     "choice",
     "choices_module",

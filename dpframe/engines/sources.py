@@ -272,6 +272,12 @@ _UNSTEADY = re.compile(
     r"now|today|current_timestamp|current_date|current_time|get_current_timestamp|clock_timestamp|nextval|setseed)\b",
     re.IGNORECASE,
 )
+# What of several rows a query keeps by which come first, and nobody says which do.
+_CHOSEN = re.compile(
+    r"\b(first|last|any_value|arbitrary|list|array_agg|string_agg|group_concat|listagg)\s*\(|\b(distinct\s+on)\b",
+    re.IGNORECASE,
+)
+_IN_ORDER = re.compile(r"\border\s+by\b", re.IGNORECASE)
 
 
 def with_views(text: str, views: Mapping[str, str]) -> str:
@@ -291,6 +297,25 @@ def check_steady(text: str) -> None:
     found = _UNSTEADY.search(QUOTED.sub(" ", text))
     if found is not None:
         raise unsteady(found[0])
+
+
+def check_sql(text: str) -> None:
+    """The same of a query in SQL, whose aggregates of several rows may depend on which thread reads a row first, but for those
+    that say an order."""
+    check_steady(text)
+    text = QUOTED.sub(" ", text)
+    for found in _CHOSEN.finditer(text):
+        if _IN_ORDER.search(text if found[2] else _argument(text, found.end())) is None:
+            raise unsteady(f"{found[1] or found[2]} without ORDER BY")
+
+
+def _argument(text: str, begin: int) -> str:
+    """What stands between a parenthesis, which ends there, and the one that closes it."""
+    depth, end = 1, begin
+    while depth and end < len(text):
+        depth += {"(": 1, ")": -1}.get(text[end], 0)
+        end += 1
+    return text[begin:end]
 
 
 def unsteady(word: str) -> BadValue:

@@ -14,7 +14,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, DataError, NotOffered, PrivacyWarning, SessionError
-from tests.internals import ParquetSource, TableSource, bytes_of, check_steady, free, recognised
+from tests.internals import ParquetSource, TableSource, bytes_of, check_sql, check_steady, free, recognised
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
@@ -164,6 +164,34 @@ def test_files_of_another_schema_are_refused(files, tmp_path, change, match):
 def test_a_query_with_other_rows_each_time_is_refused(text):
     with pytest.raises(BadValue, match="gives other rows each time"):
         check_steady(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select id, first(x) from t group by id",
+        "select id, ANY_VALUE (x + (1)), list(x order by x) from t group by id",
+        "select x.last() from t group by id",
+        "select string_agg(b, (select max(a) from t)) from t order by id",
+        "select distinct on (id) * from t",
+    ],
+)
+def test_sql_that_keeps_what_comes_first_is_refused(text):
+    with pytest.raises(BadValue, match=r"WITHOUT ORDER BY gives other rows each time"):
+        check_sql(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select id, first(x order by day, (x)), min(x) from t group by id",
+        "select distinct on (id) * from t order by id, day",
+        'select distinct first, "list"(1) from t -- any_value(x)',
+        "select list_value(x, 1), [1, 2], first_day(x), 'first(x)' from t",
+    ],
+)
+def test_sql_that_says_an_order_is_not(text):
+    check_sql(text)
 
 
 def test_a_query_that_only_names_such_things_is_not():
@@ -416,6 +444,12 @@ def test_a_view_of_chance_is_refused_and_a_steady_one_is_not(tmp_path):
             dpframe.open(base.table(name), 1, because="x")
     with pytest.raises(BadValue, match="LIMIT"):
         dpframe.open(base.table("t").limit(3), 1, because="x")
+    for relation in (
+        base.table("t").aggregate("x, first(id)", "x"),
+        base.sql("select arbitrary(id) from t group by x"),
+    ):
+        with pytest.raises(BadValue, match="WITHOUT ORDER BY"):
+            dpframe.open(relation, 1, because="x")
     p = dpframe.open(base.table("steady"), 1000, because="x")
     assert p.count(epsilon=90) == 56
     with pytest.raises(SessionError, match="shares its data"):

@@ -16,7 +16,7 @@ from dpframe.engines.sources import (
     QUOTED,
     Counting,
     Source,
-    check_steady,
+    check_sql,
     quoted,
     stats_of,
     told_apart,
@@ -45,7 +45,7 @@ class DuckSource(Source):
         self._relation, text = relation, relation.sql_query()
         views = self._asked("select view_name, sql from duckdb_views() where not internal")
         text = with_views(text, dict(views))
-        check_steady(text)
+        check_sql(text)
         self._databases = [
             p for _, p in self._asked("select database_name, path from duckdb_databases()") if p
         ]
@@ -128,7 +128,7 @@ class SqliteSource(Source):
         kinds = {name: self._kind(name, str(declared)) for _, name, declared, *_ in listed}
         self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
         views: Any = plain_rows(connection, "SELECT name, sql FROM sqlite_master WHERE type = 'view'")
-        check_steady(with_views(table, dict(views)).removeprefix(table))
+        check_sql(with_views(table, dict(views)).removeprefix(table))
         files = plain_rows(connection, "PRAGMA database_list")
         self._file = next((file for _, name, file in files if name == "main"), "")
         place = os.path.realpath(self._file) if self._file else f"memory {id(connection)}"

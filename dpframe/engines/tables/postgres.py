@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from dpframe._errors import BadType, BadValue, SessionError
-from dpframe.engines.sources import Counting, Source, check_steady, quoted, with_views
+from dpframe.engines.sources import Counting, Source, check_sql, quoted, with_views
 from dpframe.engines.sql.databases import PostgresDatabase
 from dpframe.engines.sql.dialects import OURS
 
@@ -63,7 +63,7 @@ class PostgresSource(Source):
             for name, (text, kind) in kinds.items()
             if kind in _COUNTED
         }
-        check_steady(with_views(table, dict(self._asked(_VIEWS))).removeprefix(table))
+        check_sql(with_views(table, dict(self._asked(_VIEWS))).removeprefix(table))
         types = {"timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us", "UTC")}
         fields = [(name, types.get(kind) or getattr(pa, kind)()) for name, (_, kind) in kinds.items()]
         info = self._connection.info
