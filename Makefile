@@ -29,7 +29,7 @@ pictures:  ## the figures of the course, drawn anew by the cells above them
 	python -m tests.pictures
 
 bench:  ## timings next to plain pandas; BENCH=people for another of tests/benchmarks
-	python tests/benchmarks/bench_$(or $(BENCH),pandas).py
+	python -m tests.benchmarks.bench_$(or $(BENCH),pandas)
 
 fuzz:  ## random questions on random neighbouring frames; N=20000 for more of them
 	python -m tests.fuzz $(or $(N),5000)

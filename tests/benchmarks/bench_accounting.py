@@ -1,4 +1,4 @@
-"""What accounting costs: ``python tests/benchmarks/bench_accounting.py``. Milliseconds, medians; nothing is asserted."""
+"""What accounting costs: ``python -m tests.benchmarks.bench_accounting``. Milliseconds, medians; nothing is asserted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables in memory, in files and on Spark: ``python tests/benchmarks/bench_engines.py [part ...]``.
+"""Tables in memory, in files and on Spark: ``python -m tests.benchmarks.bench_engines [part ...]``.
 
 | part | what it prints |
 |---|---|
@@ -15,8 +15,8 @@ Where memory is limited Arrow takes it from the system, since its own allocator 
 ``--clock processor`` counts the seconds of all processors, which other programs disturb less; Spark's are by the clock always,
 since its work is another process's. The data is made in a temporary folder, which is removed.
 
-    python tests/benchmarks/bench_engines.py large --minutes 40
-    python tests/benchmarks/bench_engines.py spark --minutes 20
+    python -m tests.benchmarks.bench_engines large --minutes 40
+    python -m tests.benchmarks.bench_engines spark --minutes 20
 """
 
 from __future__ import annotations

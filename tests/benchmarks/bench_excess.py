@@ -1,4 +1,4 @@
-"""How far private fits are from the best one: ``python tests/benchmarks/bench_excess.py [fits]``.
+"""How far private fits are from the best one: ``python -m tests.benchmarks.bench_excess [fits]``.
 
 The mean loss of a person above that of the best logistic regression without noise, epsilon 1, delta 1e-6, all other arguments as
 they are: the mean of 10 fits, or of as many as are asked for. "none" is 1/2 for everybody, and "bound" what theorem 5 of

@@ -1,4 +1,4 @@
-"""A private logistic regression next to scipy's L-BFGS on the same data: ``python tests/benchmarks/bench_learn.py``.
+"""A private logistic regression next to scipy's L-BFGS on the same data: ``python -m tests.benchmarks.bench_learn``.
 
 A million rows, 20 features, epsilon 1. L-BFGS minimises the same sum of losses with the same regulariser, on a ready matrix;
 dpframe starts from the frame: clipping, the integer grid and the proof of the gradient are in its time. Seconds are of the

@@ -1,6 +1,6 @@
 """Randomizing rows, next to numpy's insecure coins on the same machine in the same run.
 
-Run ``python tests/benchmarks/bench_local.py [ROWS]`` where dpframe is installed; ten million rows unless said otherwise.
+Run ``python -m tests.benchmarks.bench_local [ROWS]`` where dpframe is installed; ten million rows unless said otherwise.
 Each figure is the best of five; the ratio that the project promises, for yes and no, is below four.
 """
 

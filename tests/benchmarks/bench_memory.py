@@ -1,4 +1,4 @@
-"""First questions in memory next to plain polars on its own frame, and plain pandas: ``python tests/benchmarks/bench_memory.py
+"""First questions in memory next to plain polars on its own frame, and plain pandas: ``python -m tests.benchmarks.bench_memory
 [rows ...]``, by default a million and ten million rows.
 
 Each line is the time of a first question on a new session, over that of the same line of plain pandas in the same run, by
@@ -23,7 +23,7 @@ import pandas as pd
 import polars as pl
 
 import dpframe  # noqa: F401  (registers .dp)
-from tests.internals import compiled_module
+from tests.internals import deaf_to_noise, kernels_module
 
 KEYS = [f"key{i:02d}" for i in range(50)]
 GROUPS = [f"group {i}" for i in range(20)]
@@ -144,12 +144,12 @@ def taken(action: Callable[[], object]) -> Taken:
 @contextmanager
 def kernels(wanted: bool) -> Any:
     """With the extra ``fast``, or as if it were not installed."""
-    least = compiled_module.LEAST
-    compiled_module.LEAST = least if wanted else sys.maxsize
+    least = kernels_module.LEAST
+    kernels_module.LEAST = least if wanted else sys.maxsize
     try:
         yield
     finally:
-        compiled_module.LEAST = least
+        kernels_module.LEAST = least
 
 
 def first(frame: pd.DataFrame, terms: dict[str, Any], ask: Asked, fast: bool) -> Taken:
@@ -216,7 +216,7 @@ def peak(rows: int, way: str) -> None:
 
 def memory(rows: int) -> None:
     def of(way: str) -> int:
-        command = [sys.executable, __file__, "--peak", str(rows), way]
+        command = [sys.executable, "-m", "tests.benchmarks.bench_memory", "--peak", str(rows), way]
         return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
     usual, *others = (of(way) for way in ("pandas", "polars", "dpframe", "fast"))
@@ -236,6 +236,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--peak"]:
         peak(int(sys.argv[2]), sys.argv[3])
         sys.exit()
+    deaf_to_noise()
     loading()
     for given in sys.argv[1:] or ["1000000", "10000000"]:
         ratios(int(given))

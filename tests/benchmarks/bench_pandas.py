@@ -1,7 +1,7 @@
 """Private answers next to plain pandas in one run: ratios of the best of some repeats. Nothing is asserted.
 
-    python tests/benchmarks/bench_pandas.py            # 10^6 rows and the small-frame latencies
-    python tests/benchmarks/bench_pandas.py 10000000   # another number of rows
+    python -m tests.benchmarks.bench_pandas            # 10^6 rows and the small-frame latencies
+    python -m tests.benchmarks.bench_pandas 10000000   # another number of rows
 
 Run it on a quiet machine; a ratio above its aim is marked.
 """

@@ -1,4 +1,4 @@
-"""People with many rows, keys nobody listed, and medians: ``python tests/benchmarks/bench_people.py [rows]``.
+"""People with many rows, keys nobody listed, and medians: ``python -m tests.benchmarks.bench_people [rows]``.
 
 Times are ratios to the same line of plain pandas in one run, the first time on a new session and again with
 ``fresh=True``; with the extra ``fast`` people are counted by its kernels, which are loaded before. Memory is the

@@ -1,6 +1,6 @@
 """Rates and latencies of the exact noise, next to numpy's fast and insecure one.
 
-Run ``python tests/benchmarks/bench_sampling.py`` where dpframe is installed. Rates are the best of five calls
+Run ``python -m tests.benchmarks.bench_sampling`` where dpframe is installed. Rates are the best of five calls
 of a million draws, times of repeated calls the best of five averages, times of first calls the median over
 scales never seen before.
 """

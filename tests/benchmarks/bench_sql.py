@@ -1,4 +1,4 @@
-"""duckdb over a Parquet file, next to its own aggregation: ``python tests/benchmarks/bench_sql.py [rows]``.
+"""duckdb over a Parquet file, next to its own aggregation: ``python -m tests.benchmarks.bench_sql [rows]``.
 
 Of rows, and of people with limits: seconds of the engine, and of what somebody would write in SQL without noise or limits.
 """

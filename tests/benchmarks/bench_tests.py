@@ -1,4 +1,4 @@
-"""How often tests of hypotheses find a difference that is there: ``python tests/benchmarks/bench_tests.py [RUNS]``.
+"""How often tests of hypotheses find a difference that is there: ``python -m tests.benchmarks.bench_tests [RUNS]``.
 
 Two groups of n people each, and the level 0.05. Without privacy: Welch's test, a chi-square, and Pearson's, by scipy.
 """

@@ -1,4 +1,4 @@
-"""How far answers are from the truth, next to the textbook at the same price: ``python tests/benchmarks/bench_utility.py``.
+"""How far answers are from the truth, next to the textbook at the same price: ``python -m tests.benchmarks.bench_utility``.
 
 Root mean square over 1000 releases of 100,000 rows, and 200 where people have many. The textbook: Laplace noise; the price
 halved between a sum and a count and divided by what one person may move; five rows of a person drawn first; keys by a
