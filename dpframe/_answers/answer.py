@@ -191,8 +191,10 @@ def _digest_of(index: pd.Index[Any]) -> _Digest:
         else:
             digest.update("\x1f".join(map(str, index.to_numpy())).encode())
         several = isinstance(index, pd.MultiIndex)
+        levels = cast(Any, index).levels if several else [index]
         texts = [
-            list(map(str, level.to_numpy())) for level in (cast(Any, index).levels if several else [index])
+            list(map(str, level.tolist() if level.dtype.kind in "iu" else level.to_numpy()))
+            for level in levels
         ]
         codes = [level.tolist() for level in cast(Any, index).codes] if several else None
         rows = json.dumps({"levels": texts, "codes": codes}, separators=(",", ":"))

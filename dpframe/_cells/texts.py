@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from decimal import Context, Decimal
 from fractions import Fraction
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def _number(cell: Any) -> str | None:
 
 def keys_of(texts: Sequence[str], tz: Any = None) -> list[Any]:
     """The key that each text stands for. Whole numbers are read at once."""
-    if {text[:1] for text in texts} == {"n"}:
+    if {*map(itemgetter(0), texts)} == {"n"}:
         with suppress(ValueError):  # some are none
             return [int(text[1:]) for text in texts]
     return [key_of(text, tz) for text in texts]

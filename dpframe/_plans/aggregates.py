@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from operator import mul
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -160,6 +161,12 @@ class Cell:
             object.__setattr__(self, name, value)
 
 
+def _weighted(weights: Sequence[float], raw: NDArray[Any]) -> Floats:
+    """The weighted sums of rows, added one after the other: a product of matrices ends in another bit on another processor, and
+    an answer that is asked again elsewhere is the same."""
+    return np.asarray(sum(weight * row for weight, row in zip(weights, raw.astype(float), strict=True)))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
     """Noisy linear sums of one output, with the covariance of their noise (the same for every group)."""
@@ -185,16 +192,13 @@ class Measured:
         if constant == 0 and max(weights) == 1 and weights.count(0.0) == len(weights) - 1:
             row: NDArray[Any] = self.raw[weights.index(1.0)]  # exact, perhaps beyond 2**53
             return row
-        sums: Floats
         if self.raw.dtype != object and max(map(abs, weights)) < _SMALL:  # as most are: nothing can overflow
-            sums = np.array(weights) @ self.raw.astype(float) + constant
-            return sums
+            return _weighted(weights, self.raw) + constant
         with np.errstate(over="ignore"):
-            sums = (np.array(weights) @ self.raw.astype(float) + constant).clip(-_LARGEST, _LARGEST)
-        return sums
+            return (_weighted(weights, self.raw) + constant).clip(-_LARGEST, _LARGEST)
 
     def covariance(self, a: dict[str, float], b: dict[str, float]) -> float:
-        return float(self.weights(a) @ self.weights(b)) * self.noise.deviation**2
+        return math.fsum(map(mul, self.weights(a), self.weights(b))) * self.noise.deviation**2
 
     @np.errstate(all="ignore")  # whatever the caller's numpy does with tiny numbers
     def half_width(self, combination: dict[str, float], level: float) -> float:
