@@ -418,7 +418,7 @@ def capped(folder: Path, rows: int, large: int, terms: Terms) -> Iterator[str]:
 
 
 def on_spark(folder: Path, rows: int, large: int, terms: Terms) -> Iterator[str]:
-    yield "Spark in local mode, two cores; seconds by the clock"
+    yield "Spark in local mode, two cores and 4 GB; seconds by the clock"
     yield ""
     sizes = [n for n in (10**6, 10**7, 10**8) if n <= large]
     names = [written(folder, n) for n in sizes]
@@ -441,7 +441,7 @@ def one_spark(sizes: list[str]) -> None:
     def began() -> Any:
         from tests.engines import spark
 
-        return spark.session()
+        return spark.session(short=False)
 
     start, session = timed(began)
     for files in sizes:

@@ -1,4 +1,4 @@
-"""A Spark session of this machine, for the tests of a run."""
+"""A Spark session of this machine, for the tests of a run, and for what is measured."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
-SETTINGS = {
+QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.adaptive.enabled": "false",  # plans a query again while it runs, which takes longer than these do
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+}
+SHORT = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",  # plans a query again while it runs, which takes longer than these do
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # what runs for a minute is not worth optimizing
 }
+LONG = {"spark.driver.memory": "4g"}  # all else is as Spark has it, on other machines, too
 
 
 def missing() -> str | None:
@@ -28,13 +31,13 @@ def missing() -> str | None:
 
 
 @lru_cache(maxsize=1)
-def session() -> Any:
+def session(short: bool = True) -> Any:
     """Two workers, which say nothing and have no page. What fails is tried again, as on a cluster, and at most four times."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2,4]")
-    for name, value in SETTINGS.items():
+    for name, value in (QUIET | (SHORT if short else LONG)).items():
         builder = builder.config(name, value)
     made = builder.getOrCreate()
     made.sparkContext.setLogLevel("OFF")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -84,3 +85,35 @@ def test_groups_people_and_keys_are_those_of_numpy(both):
             found, expected = (e.occurring(keys, None, unit, asked_for) for e in (engine, numpy))
             assert found[0] == expected[0]
             assert shaken(found[1]) == shaken(expected[1])
+
+
+def test_rows_move_once_to_those_of_their_person_and_a_list_is_sent_to_them(both, monkeypatch):
+    engine, numpy = both(9)
+    session, plans = spark.session(), []
+    plain, off = session.sql, "spark.sql.optimizer.disableHints"
+
+    def heard(sql: str, args: Any) -> Any:
+        frame = plain(sql, args=args)
+        plans.append(frame._jdf.queryExecution().executedPlan().toString())
+        return frame
+
+    def moves(people: str, rows: int, groups: int) -> list[str]:
+        unit, query = Unit("add-remove", cells.UNITS[people], rows, groups), Query((), None, cells.BY["two"])
+        plans.clear()
+        found = engine.reduce(query, {Rows(), Persons()}, unit)
+        assert shaken(found) == shaken(numpy.reduce(query, {Rows(), Persons()}, unit))
+        (plan,) = plans
+        return re.findall(r"SortMergeJoin|BuildLeft|REPARTITION_BY_COL|ENSURE_REQUIREMENTS", plan)
+
+    monkeypatch.setattr(session, "sql", heard)
+    # The rows by their people, and what is summed by groups.
+    expected = ["ENSURE_REQUIREMENTS", "REPARTITION_BY_COL"]
+    cases = [("whole", 2, 100), ("whole", 2, 3), ("texts", 2, 3), ("two", 2, 3)]  # all groups, or some
+    for case in cases:
+        assert moves(*case) == expected
+    session.conf.set(off, "true")  # without the advice
+    try:
+        for case in cases:
+            assert {"SortMergeJoin", "BuildLeft"} & {*moves(*case)}
+    finally:
+        session.conf.unset(off)

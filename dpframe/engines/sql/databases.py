@@ -276,7 +276,9 @@ class SparkDatabase:
     def register(self, name: str, listing: Listing) -> None:
         kinds = {"integer": "bigint", "double": "double", "text": "string"}
         schema = ", ".join(f"{column} {kinds[kind]}" for column, kind in listing.columns)
-        self._session.createDataFrame(listing.rows, schema).createOrReplaceTempView(name)
+        listed = self._session.createDataFrame(listing.rows, schema)
+        # Spark does not know how small a list is: it would sort the rows that it is joined to, or send them all to the driver.
+        listed.hint("broadcast").createOrReplaceTempView(name)
 
     def forget(self, name: str) -> None:
         self._session.catalog.dropTempView(name)

@@ -19,6 +19,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from dpframe.engines.people import PRIME
@@ -147,6 +148,12 @@ class Dialect:
         """The same of any double, by 2**52, beyond which all of them are whole."""
         near = f"WHEN {x} >= {zero} THEN (({x} + {wide}) - {wide}) ELSE (({x} - {wide}) + {wide})"
         return f"(CASE WHEN {x} >= {wide} OR {x} <= -{wide} THEN {x} {near} END)"
+
+    # Rows ---------------------------------------------------------------------------------------------------
+
+    def gathered(self, names: Sequence[str]) -> str:
+        """What is said of rows that are grouped by these columns and by more: advice, which changes nothing that is returned."""
+        return ""
 
     # Conditions and integers --------------------------------------------------------------------------------
 
@@ -304,6 +311,11 @@ class Spark(Dialect):
 
     def truncated(self, x: str) -> str | None:
         return None
+
+    def gathered(self, names: Sequence[str]) -> str:
+        """People's rows go to one task first. A task that counts the rows it has finds few of a person's in one group, and keeps
+        about as many sums as rows, which spill to disk and are sorted where a partition is large."""
+        return f"/*+ REPARTITION({', '.join(names)}) */ "
 
     def digest(self, text: str) -> str:
         return f"CAST(conv(substr(md5({text}), 1, 15), 16, 10) AS {self.integers})"

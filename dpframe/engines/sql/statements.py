@@ -137,10 +137,10 @@ class Crowd:
         self._constants = [source.c.bind(one) for one in Draw(key).constants]
         self.names = [name for name, _ in self._people]
 
-    @property
-    def somebody(self) -> str:
-        """The condition that a row is a person's."""
-        return " AND ".join(f"{name} IS NOT NULL" for name in self.names)
+    def rows(self, sql: str, there: str) -> str:
+        """Those of these rows that meet a condition and are a person's."""
+        d, somebody = self._source.c.dialect, " AND ".join(f"{name} IS NOT NULL" for name in self.names)
+        return f"SELECT {d.gathered(self.names)}* FROM {self._source.stage(sql)} AS o WHERE {there} AND {somebody}"
 
     def ranked(self, sql: str) -> str:
         """The same rows, with the hash of their person and group as h, as `dpframe.engines.people.Draw` has it."""
@@ -172,8 +172,7 @@ def _joined(source: Source, levels: list[Level], names: Sequence[str]) -> str:
 
 def _grouped(source: Source, levels: list[Level], crowd: Crowd, names: Sequence[str]) -> str:
     """Somebody's rows in a group, with its place."""
-    joined = _joined(source, levels, [*crowd.names, *names])
-    return f"SELECT * FROM {source.stage(joined)} AS o WHERE place IS NOT NULL AND {crowd.somebody}"
+    return crowd.rows(_joined(source, levels, [*crowd.names, *names]), "place IS NOT NULL")
 
 
 def _names(measures: dict[Primitive, Measure | None]) -> list[str]:
@@ -351,7 +350,7 @@ def _bids(
     crowd = Crowd(source, unit, ["place"], ["integer"], key)
     selected = ", ".join(["0 AS place", *(f"s.{name}" for name in dict.fromkeys([*crowd.names, x]))])
     bins = f"CASE WHEN s.{x} IS NULL THEN NULL ELSE COALESCE({placed(levels)} + 1, 0) END AS bin"
-    rows = f"SELECT * FROM (SELECT {selected}, {bins} FROM {source.stage(source.sql())} AS s) AS o WHERE {crowd.somebody}"
+    rows = crowd.rows(f"SELECT {selected}, {bins} FROM {source.stage(source.sql())} AS s", "bin IS NOT NULL")
     rows = _middles(source, crowd, crowd.ranked(rows), "bin", limit)
     sql = f"SELECT 0, bin, COUNT(*) FROM {source.stage(rows)} AS t GROUP BY bin"
     return sql, lambda rows, groups: {p: _table(p, rows, (1, groups + 1))[p][0, 1:]}
@@ -379,7 +378,7 @@ def _magnitudes(source: Source, p: Magnitudes, unit: Unit, key: bytes) -> tuple[
         crowd = Crowd(source, unit, ["place"], ["integer"], key)
         own = ", ".join(crowd.names)
         rows = f"SELECT {own}, 0 AS place, {place} AS bin FROM {source.stage(source.sql())} AS s"
-        rows = f"SELECT * FROM {source.stage(rows)} AS o WHERE bin IS NOT NULL AND {crowd.somebody}"
+        rows = crowd.rows(rows, "bin IS NOT NULL")
         order = f"ROW_NUMBER() OVER (PARTITION BY {own} ORDER BY bin)"
         rows = f"SELECT m0.*, COUNT(*) OVER (PARTITION BY {own}) AS n, {order} AS j FROM {source.stage(crowd.ranked(rows))} AS m0"
         rows = f"SELECT * FROM {source.stage(rows)} AS m1 WHERE j - 1 = h % n"
@@ -442,7 +441,7 @@ def found_keys(
             raise Unwritten
         crowd = Crowd(source, unit, names, kinds, key)
         limit, most = unit.limited(unit.rows or 1, unit.groups or 1).reach(2**62)
-        rows = f"SELECT * FROM {source.stage(source.sql())} AS o WHERE {there} AND {crowd.somebody}"
+        rows = crowd.rows(source.sql(), there)
         if set(crowd.names) & set(names):
             raise Unwritten
         sql = _bounded(source, crowd, rows, names, measures, limit, most)
