@@ -139,7 +139,7 @@ from dpframe.engines import blocks as engines_blocks_module
 from dpframe.engines import compiled as compiled_module
 from dpframe.engines import fingerprints as sketch_module
 from dpframe.engines import groups as engines_groups_module
-from dpframe.engines import limits as engines_distinct_module
+from dpframe.engines import keys as engines_keys_module
 from dpframe.engines import limits as engines_people_module
 from dpframe.engines import pandas as engines_pandas_module
 from dpframe.engines import parts as engines_parts_module
@@ -460,8 +460,8 @@ __all__ = [
     "engine_for",
     "engines_blocks_module",
     "engines_columns_module",
-    "engines_distinct_module",
     "engines_groups_module",
+    "engines_keys_module",
     "engines_pandas_module",
     "engines_parts_module",
     "engines_people_module",

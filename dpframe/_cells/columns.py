@@ -292,6 +292,9 @@ def _translate(piece: tuple[Any, Array, Array]) -> None:
     """Puts codes where they belong: of the indices of a share, by a table with the code of a null at its end."""
     indices, table, codes = piece
     own = np.asarray(indices.fill_null(len(table) - 1) if indices.null_count else indices)
+    if kernels.at_hand(len(codes)):
+        kernels.kernel(kernels.look_up)(table, own, codes)
+        return
     for start in range(0, len(codes), _BLOCK):
         rows = slice(start, start + _BLOCK)
         np.take(table, own[rows], out=codes[rows], mode="clip")

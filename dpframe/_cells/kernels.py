@@ -40,13 +40,14 @@ def number_texts(
     slots: Array,
     hashes: Array,
     heads: Array,
+    sizes: Array,
     places: Array,
 ) -> tuple[int, int]:
     """Numbers the texts of an Arrow array, whose first one is at the place ``first``, in the order in which they occur; -1 for a
     null. Begins with the code at ``begin``, when so many are ``known``, and ends where there is no room for another one.
 
     ``data`` are the bytes of the texts, ``words`` the eight bytes from each of them on, and ``valid`` the bits of what is not
-    null, none if all are. Of each number ``places`` tells where it stands first; its hash and first eight bytes are kept, too.
+    null, none if all are. Of each number ``places`` tells where it stands first; its hash, head and size are kept, too.
     """
     mask, odd = np.uint64(len(slots) - 1), np.uint64(0x9E3779B97F4A7C15)
     for i in range(begin, len(codes)):
@@ -79,14 +80,15 @@ def number_texts(
         slot = np.int64(hashed & mask)
         code = slots[slot]
         while code >= 0:
-            if heads[code] == head:
+            if heads[code] == head and sizes[code] == length:
+                if length <= 8:
+                    break
                 one, other = offsets[row], offsets[places[code]]
-                if offsets[places[code] + 1] - other == length:
-                    j = 8
-                    while j < length and data[other + j] == data[one + j]:
-                        j += 1
-                    if j >= length:
-                        break
+                j = 8
+                while j < length and data[other + j] == data[one + j]:
+                    j += 1
+                if j >= length:
+                    break
             slot = np.int64(np.uint64(slot + 1) & mask)
             code = slots[slot]
         if code < 0:
@@ -94,7 +96,7 @@ def number_texts(
                 return i, known
             code = known
             slots[slot] = known
-            hashes[known], heads[known], places[known] = hashed, head, row
+            hashes[known], heads[known], sizes[known], places[known] = hashed, head, length, row
             known += 1
         codes[i] = code
     return len(codes), known
@@ -128,6 +130,26 @@ def add_steps(
                     power *= a
             else:
                 total[0, group] -= 1
+
+
+def count_buckets(buckets: Array, counts: Array) -> None:
+    """Counts how often each bucket is there."""
+    for i in range(len(buckets)):
+        counts[buckets[i]] += 1
+
+
+def place_numbers(values: Array, low: int, codes: Array, there: Array) -> None:
+    """Puts down how far each whole number is from the lowest, and that somebody is there."""
+    for i in range(len(values)):
+        code = values[i] - low
+        codes[i] = code
+        there[code] = True
+
+
+def look_up(table: Array, places: Array, found: Array) -> None:
+    """Puts down what stands at these places in a table."""
+    for i in range(len(places)):
+        found[i] = table[places[i]]
 
 
 # What asks for them ------------------------------------------------------------------------------------------
@@ -178,7 +200,7 @@ def numbered(offsets: Array, data: Array, valid: Array, first: int, codes: Array
     """Fills in what `number_texts` makes of the buffers of an Arrow array, and returns where each number stands first."""
     words: Array = np.ndarray((max(len(data) - 7, 0),), "<u8", data, strides=(1,))
     room, done, known = _ROOM, 0, 0
-    known_by: list[Array] = [np.empty(room, dtype) for dtype in (np.uint64, np.uint64, np.int64)]
+    known_by: list[Array] = [np.empty(room, dtype) for dtype in (np.uint64, np.uint64, np.int64, np.int64)]
     slots = np.full(2 * room, -1, np.int32)
     with np.errstate(over="ignore"):  # as Python reads it
         while True:

@@ -12,7 +12,7 @@ from contextvars import copy_context
 from itertools import pairwise
 from typing import TypeVar
 
-LEAST = 2**18  # rows that a thread is worth, where little is done with each
+LEAST = 2**20  # rows that a thread is worth, where little is done with each
 T = TypeVar("T")
 S = TypeVar("S")
 

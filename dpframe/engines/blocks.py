@@ -118,6 +118,10 @@ def add_products(
 
 def tally(buckets: Buckets, groups: int) -> Integers:
     """How many rows are in each bucket but the first."""
+    if kernels.at_hand(len(buckets)):
+        found = np.zeros(groups + 1, dtype=np.int64)
+        kernels.kernel(kernels.count_buckets)(buckets, found)
+        return found[1:]
     if buckets.dtype == np.uint8 and len(buckets) >= 2**18:
         # Two neighbours read as one number of 16 bits: half as many to count, and each pair counts for both.
         even, pairs = len(buckets) & ~1, np.zeros(2**16, dtype=np.int64)

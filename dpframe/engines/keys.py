@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe._cells import kernels
 from dpframe._cells.codec import form_of
 from dpframe._cells.columns import UNMATCHED, Vector, narrow, prepare
 from dpframe._cells.texts import key_of, order_of, text_of, texts_of, times
@@ -95,9 +96,13 @@ def _of_range(values: NDArray[Any], low: int, high: int) -> Coded:
     size = high - low + 1
     codes = np.empty(len(values), dtype=narrow(np.empty(0, np.int64), size).dtype)
     first = np.array(low % 2**64, dtype=np.uint64).astype(codes.dtype)
+    by_kernel = values.dtype == np.int64 and kernels.at_hand(len(values))
 
     def fill(share: slice) -> NDArray[np.bool_]:
         there = np.zeros(size, dtype=bool)
+        if by_kernel:
+            kernels.kernel(kernels.place_numbers)(values[share], low, codes[share], there)
+            return there
         for start in range(share.start, share.stop, _BLOCK):
             rows = slice(start, min(start + _BLOCK, share.stop))
             own = codes[rows]

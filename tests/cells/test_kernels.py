@@ -15,6 +15,7 @@ from tests.internals import (
     Vector,
     engines_blocks_module,
     engines_columns_module,
+    engines_keys_module,
     kernels_module,
 )
 
@@ -131,3 +132,30 @@ def test_sums_are_those_of_numpy(cells, dtype, bounds, degree):
         engines_blocks_module.add_powers(steps, buckets, expected)
         engines_blocks_module.add_values(values, buckets, grid, found)
     assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.usefixtures("way")
+@given(
+    st.integers(-(2**63), 2**63 - 300), st.lists(st.integers(0, 200), min_size=1, max_size=40), st.booleans()
+)
+@settings(max_examples=100, deadline=None)
+def test_whole_numbers_of_a_range_are_placed_as_numpy_places_them(low, above, at_hand):
+    values = np.array([low + a for a in above], dtype=np.int64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels_module, "at_hand", lambda rows: at_hand)
+        found = engines_keys_module.coded(Vector("number", values))
+    known = sorted({*values.tolist()})
+    assert found.texts.tolist() == [f"n{n}" for n in known]
+    assert found.codes.tolist() == [known.index(n) for n in values.tolist()]
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int64])
+def test_buckets_are_counted_and_looked_up_as_numpy_does(dtype, monkeypatch):
+    buckets = np.random.default_rng(0).integers(0, 201, 999).astype(dtype)
+    counts = np.bincount(buckets, minlength=241)[1:]
+    monkeypatch.setattr(kernels_module, "at_hand", lambda rows: True)
+    assert engines_blocks_module.tally(buckets, 240).tolist() == counts.tolist()
+    table, found = np.arange(201, dtype=np.int16)[::-1].copy(), np.empty(999, np.int16)
+    kernels_module.kernel(kernels_module.look_up)(table, buckets, found)
+    assert found.tolist() == table[buckets].tolist()

@@ -26,7 +26,7 @@ from tests.internals import (
     Unit,
     keys_for,
 )
-from tests.internals import engines_distinct_module as _distinct
+from tests.internals import engines_people_module as _distinct
 from tests.internals import query_Output as Output
 
 KEY = b"12345678"

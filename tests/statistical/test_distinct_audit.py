@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.internals import DistinctCount
-from tests.internals import engines_distinct_module as _distinct
+from tests.internals import engines_people_module as _distinct
 from tests.statistical import test_privacy_audit as audit
 
 EPSILON = audit.EPSILON
