@@ -303,6 +303,8 @@ def _sums(
     ends = np.cumsum(counts.T.ravel()).reshape(parts, len(pieces)).T
     begins = np.ascontiguousarray(ends - counts)
     following = begins.copy()
+    # Before there is a copy of the rows: it counts those of each person.
+    x = people.numbers_beyond(most) if most < groups else np.zeros(0, np.int64)
     placed = np.empty((int(counts.sum()), 2 + len(wanted)), np.int32)
 
     def place(one: tuple[int, slice]) -> None:
@@ -316,7 +318,6 @@ def _sums(
 
     side_by_side(place, each)
     m, c = draw.multipliers(places)
-    x = people.numbers_beyond(most) if most < groups else np.zeros(0, np.int64)
     cuts = np.unique(np.linspace(0, parts, 4 * len(pieces) + 1).astype(np.int64)).tolist()
     degrees = np.array([one.degree for one in wanted], np.int64)
     widths = np.array([one.width for one in wanted], np.int64)
