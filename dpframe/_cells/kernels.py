@@ -21,6 +21,7 @@ Array = NDArray[Any]
 LEAST = 2**18  # rows: of fewer kernels save less than it takes to call them
 MANY = 2**25  # rows, of which a kernel of single rows saves as much time as loading numba takes
 _ROOM = 2**10  # texts that are known, at first
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 _SALT = np.uint64(hash(__name__) % 2**64)  # nobody can make texts that stand in one another's way
 
 
@@ -49,7 +50,7 @@ def number_texts(
     ``data`` are the bytes of the texts, ``words`` the eight bytes from each of them on, and ``valid`` the bits of what is not
     null, none if all are. Of each number ``places`` tells where it stands first; its hash, head and size are kept, too.
     """
-    mask, odd = np.uint64(len(slots) - 1), np.uint64(0x9E3779B97F4A7C15)
+    mask = np.uint64(len(slots) - 1)
     for i in range(begin, len(codes)):
         row = first + i
         if len(valid) > 0 and (valid[row >> 3] >> (row & 7)) & 1 == 0:
@@ -59,7 +60,7 @@ def number_texts(
         length = offsets[row + 1] - at
         left = length
         head = np.uint64(0)
-        hashed = (np.uint64(length) ^ salt) * odd
+        hashed = (np.uint64(length) ^ salt) * _ODD
         while left > 0:
             word = np.uint64(0)
             if at < len(words):
@@ -71,11 +72,11 @@ def number_texts(
                     word |= np.uint64(data[at + j]) << np.uint64(8 * j)
             if left == length:
                 head = word
-            hashed = (hashed ^ word) * odd
+            hashed = (hashed ^ word) * _ODD
             hashed ^= hashed >> np.uint64(32)
             at += 8
             left -= 8
-        hashed *= odd  # so that the last bytes reach the low bits
+        hashed *= _ODD  # so that the last bytes reach the low bits
         hashed ^= hashed >> np.uint64(32)
         slot = np.int64(hashed & mask)
         code = slots[slot]
