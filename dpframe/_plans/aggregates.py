@@ -161,12 +161,6 @@ class Cell:
             object.__setattr__(self, name, value)
 
 
-def _weighted(weights: Sequence[float], raw: NDArray[Any]) -> Floats:
-    """The weighted sums of rows, added one after the other: a product of matrices ends in another bit on another processor, and
-    an answer that is asked again elsewhere is the same."""
-    return np.asarray(sum(weight * row for weight, row in zip(weights, raw.astype(float), strict=True)))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
     """Noisy linear sums of one output, with the covariance of their noise (the same for every group)."""
@@ -192,10 +186,16 @@ class Measured:
         if constant == 0 and max(weights) == 1 and weights.count(0.0) == len(weights) - 1:
             row: NDArray[Any] = self.raw[weights.index(1.0)]  # exact, perhaps beyond 2**53
             return row
-        if self.raw.dtype != object and max(map(abs, weights)) < _SMALL:  # as most are: nothing can overflow
-            return _weighted(weights, self.raw) + constant
+        # Added one after the other: a product of matrices ends in another bit on another processor, and an answer that is on
+        # record is the same wherever it is asked again.
+        rows, sums = self.raw.astype(float), np.zeros(self.raw.shape[1:])
         with np.errstate(over="ignore"):
-            return (_weighted(weights, self.raw) + constant).clip(-_LARGEST, _LARGEST)
+            for weight, row in zip(weights, rows, strict=True):
+                sums += weight * row
+            sums += constant
+        if self.raw.dtype != object and max(map(abs, weights)) < _SMALL:  # as most are: nothing overflows
+            return sums
+        return sums.clip(-_LARGEST, _LARGEST)
 
     def covariance(self, a: dict[str, float], b: dict[str, float]) -> float:
         return math.fsum(map(mul, self.weights(a), self.weights(b))) * self.noise.deviation**2

@@ -1,7 +1,7 @@
-"""Sums over a block of rows: what is added to the totals of each group.
+"""Sums over a block of rows that few questions ask for, or that a kernel adds up: what goes to the totals of each group.
 
 A bucket is one more than the group of a row, or 0 for none. Every number of a block is a whole number in a double, and so is
-every partial sum (`dpframe.engines.pandas`).
+every partial sum, as `dpframe.engines.pandas` has it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,8 @@ from dpframe._statistics.base import (
     Magnitudes,
     Primitive,
     Products,
-    to_grid,
 )
 
-BLOCK = 2**16
 Buckets = NDArray[Any]  # 0: no group; g + 1: group g
 
 
@@ -36,44 +34,6 @@ def shape_of(p: Primitive, groups: int) -> tuple[int, ...]:
     if isinstance(p, Magnitudes):
         return MAGNITUDES, 1
     return (4, groups) if isinstance(p, Products) else (groups,)
-
-
-def steps_of(
-    vector: Vector, grid: Grid, mask: NDArray[np.bool_] | None, scratch: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The values of the rows that are asked about on their grid, from the lower bound, in `scratch`; NaN for nulls."""
-    values, null = vector.values, vector.null
-    if mask is not None:
-        values, null = values[mask], null if null is None else null[mask]
-    a = scratch[: len(values)]
-    if values.dtype != np.float64:
-        np.copyto(a, values, casting="unsafe")
-        values = a
-    to_grid(values, a, grid)
-    if null is not None:
-        a[null] = np.nan
-    return a
-
-
-def add_powers(a: NDArray[np.float64], buckets: Buckets | None, total: Integers) -> None:
-    """Adds the powers of `a`; how many rows there are is added by the caller, and those of no value are left out here."""
-    top = float(a.sum())
-    if top != top:  # a NaN anywhere makes the sum one
-        (missing,) = np.isnan(a).nonzero()
-        total[0] -= len(missing) if buckets is None else tally(buckets[missing], total.shape[1])
-        a[missing] = 0.0  # which adds nothing to any power
-    power = a
-    if buckets is None:
-        total[1] += int(top if top == top else a.sum())
-        for degree in range(2, len(total)):
-            total[degree] += int(power @ a)
-            power = power * a if degree + 1 < len(total) else a
-        return
-    places = buckets.astype(np.intp)
-    for degree in range(1, len(total)):
-        sums = np.bincount(places, weights=power, minlength=total.shape[1] + 1)[1:]
-        total[degree] += sums.astype(np.int64)
-        power = power * a if degree + 1 < len(total) else a
 
 
 def add_values(values: NDArray[Any], buckets: Buckets, grid: Grid, total: Integers) -> None:
@@ -110,29 +70,10 @@ def add_products(
         total[:, 0] += np.array([len(a), int(a.sum()), int(b.sum()), int(a @ b)])
         return
     places = buckets[valid].astype(np.intp)
-    total[0] += tally(places, total.shape[1])
+    total[0] += np.bincount(places, minlength=total.shape[1] + 1)[1:]
     for row, weights in enumerate((a, b, a * b), start=1):
         sums = np.bincount(places, weights=weights, minlength=total.shape[1] + 1)[1:]
         total[row] += sums.astype(np.int64)
-
-
-def tally(buckets: Buckets, groups: int) -> Integers:
-    """How many rows are in each bucket but the first."""
-    if kernels.at_hand(len(buckets)):
-        found = np.zeros(groups + 1, dtype=np.int64)
-        kernels.kernel(kernels.count_buckets)(buckets, found)
-        return found[1:]
-    if buckets.dtype == np.uint8 and len(buckets) >= 2**18:
-        # Two neighbours read as one number of 16 bits: half as many to count, and each pair counts for both.
-        even, pairs = len(buckets) & ~1, np.zeros(2**16, dtype=np.int64)
-        for start in range(0, even, BLOCK):
-            some = buckets[start : min(start + BLOCK, even)].view(np.uint16)
-            np.add.at(pairs, some.astype(np.intp), 1)
-        counts = pairs.reshape(256, 256).sum(axis=0) + pairs.reshape(256, 256).sum(axis=1)
-        for odd in buckets[even:]:
-            counts[odd] += 1
-        return np.asarray(counts[1 : groups + 1])
-    return np.bincount(buckets, minlength=groups + 1)[1:]
 
 
 def add_magnitudes(vector: Vector, mask: NDArray[np.bool_] | None, total: Integers) -> None:

@@ -38,21 +38,18 @@ from dpframe._statistics.base import (
     Rows,
     Spread,
     Trues,
+    to_grid,
 )
 from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches, Texts
 from dpframe.engines import compiled
 from dpframe.engines.blocks import (
-    BLOCK,
     Buckets,
     add_leaves,
     add_magnitudes,
-    add_powers,
     add_products,
     add_values,
     magnitude,
     shape_of,
-    steps_of,
-    tally,
 )
 from dpframe.engines.expressions import Memo, Readable, evaluate, predicate
 from dpframe.engines.fingerprints import sketches
@@ -63,6 +60,7 @@ from dpframe.engines.people import Pairs, People, pairs_of, people_of, widened
 from dpframe.engines.within.kept import Kept
 
 ROWS = Unit()
+_BLOCK = 2**16
 _LARGEST_BLOCK = 2**21
 _FEW_SUMS = 2**18  # that each thread may have for itself
 
@@ -156,11 +154,11 @@ class PandasEngine:
             elif not isinstance(p, Rows | Persons | Bids):
                 totals[p] = np.zeros(shape_of(p, groups), dtype=np.int64)
                 cells = max(cells, p.points * groups) if isinstance(p, Leaves) else cells
-        step = min(_LARGEST_BLOCK, max(BLOCK, 4 * cells))
+        step = min(_LARGEST_BLOCK, max(_BLOCK, 4 * cells))
         first, last = (0, n) if share is None else (share.start, share.stop)
         last = last if totals or where is not None else first
         scratch = np.empty(min(step, last - first))
-        by_kernel = kernels.at_hand(n)
+        by_kernel = n >= kernels.LEAST and kernels.at_hand(n)
         memo: dict[Any, Any] = {}  # what expressions made of whole dictionaries
         for start in range(first, last, step):
             rows, mask = slice(start, min(start + step, last)), None
@@ -404,7 +402,7 @@ class PandasEngine:
     ) -> Iterator[NDArray[np.float64]]:
         """A value for each row that is asked about, block by block, on its grid from the lower bound; NaN for null, and 0 where
         no grid is given."""
-        scratch = np.empty(min(len(self._frame), BLOCK))
+        scratch = np.empty(min(len(self._frame), _BLOCK))
         for rows in self._pieces():
             yield self._put(memo, expr, grid, rows, scratch, None if asked is None else asked[rows])
 
@@ -434,7 +432,7 @@ class PandasEngine:
 
     def _pieces(self) -> Iterator[slice]:
         n = len(self._frame)
-        return (slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK))
+        return (slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK))
 
     # Groups -------------------------------------------------------------------------------------------------
 
@@ -471,8 +469,8 @@ class PandasEngine:
                 self.column(leaf)  # once, before there are threads
 
             def fill(share: slice) -> None:
-                for start in range(share.start, share.stop, BLOCK):
-                    rows = slice(start, min(start + BLOCK, share.stop))
+                for start in range(share.start, share.stop, _BLOCK):
+                    rows = slice(start, min(start + _BLOCK, share.stop))
                     found[rows] = one(self._vector(expr, rows, memo))
 
             side_by_side(fill, threads.shares(n))
@@ -519,4 +517,65 @@ class PandasEngine:
             return None
         strings = array.__arrow_array__()
         # A kernel numbers all texts in the time in which Arrow finds some of them, and later questions find them numbered.
-        return None if kernels.at_hand(len(strings)) and repeated(strings) else strings
+        by_kernel = len(strings) >= kernels.LEAST and kernels.at_hand(len(strings))
+        return None if by_kernel and repeated(strings) else strings
+
+
+# Sums over a block of rows ------------------------------------------------------------------------------
+
+
+def steps_of(
+    vector: Vector, grid: Grid, mask: NDArray[np.bool_] | None, scratch: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The values of the rows that are asked about on their grid, from the lower bound, in `scratch`; NaN for nulls."""
+    values, null = vector.values, vector.null
+    if mask is not None:
+        values, null = values[mask], null if null is None else null[mask]
+    a = scratch[: len(values)]
+    if values.dtype != np.float64:
+        np.copyto(a, values, casting="unsafe")
+        values = a
+    to_grid(values, a, grid)
+    if null is not None:
+        a[null] = np.nan
+    return a
+
+
+def add_powers(a: NDArray[np.float64], buckets: Buckets | None, total: Integers) -> None:
+    """Adds the powers of `a`; how many rows there are is added by the caller, and those of no value are left out here."""
+    top = float(a.sum())
+    if top != top:  # a NaN anywhere makes the sum one
+        (missing,) = np.isnan(a).nonzero()
+        total[0] -= len(missing) if buckets is None else tally(buckets[missing], total.shape[1])
+        a[missing] = 0.0  # which adds nothing to any power
+    power = a
+    if buckets is None:
+        total[1] += int(top if top == top else a.sum())
+        for degree in range(2, len(total)):
+            total[degree] += int(power @ a)
+            power = power * a if degree + 1 < len(total) else a
+        return
+    places = buckets.astype(np.intp)
+    for degree in range(1, len(total)):
+        sums = np.bincount(places, weights=power, minlength=total.shape[1] + 1)[1:]
+        total[degree] += sums.astype(np.int64)
+        power = power * a if degree + 1 < len(total) else a
+
+
+def tally(buckets: Buckets, groups: int) -> Integers:
+    """How many rows are in each bucket but the first."""
+    if len(buckets) >= kernels.LEAST and kernels.at_hand(len(buckets)):
+        found = np.zeros(groups + 1, dtype=np.int64)
+        kernels.kernel(kernels.count_buckets)(buckets, found)
+        return found[1:]
+    if buckets.dtype == np.uint8 and len(buckets) >= 2**18:
+        # Two neighbours read as one number of 16 bits: half as many to count, and each pair counts for both.
+        even, pairs = len(buckets) & ~1, np.zeros(2**16, dtype=np.int64)
+        for start in range(0, even, _BLOCK):
+            some = buckets[start : min(start + _BLOCK, even)].view(np.uint16)
+            np.add.at(pairs, some.astype(np.intp), 1)
+        counts = pairs.reshape(256, 256).sum(axis=0) + pairs.reshape(256, 256).sum(axis=1)
+        for odd in buckets[even:]:
+            counts[odd] += 1
+        return np.asarray(counts[1 : groups + 1])
+    return np.bincount(buckets, minlength=groups + 1)[1:]

@@ -16,6 +16,7 @@ from tests.internals import (
     engines_blocks_module,
     engines_columns_module,
     engines_keys_module,
+    engines_pandas_module,
     kernels_module,
 )
 
@@ -142,8 +143,8 @@ def test_sums_are_those_of_numpy(dtype, degree):
         expected, found = np.zeros((degree + 1, 3), np.int64), np.zeros((degree + 1, 3), np.int64)
         with np.errstate(all="ignore"):
             vector, room = Vector("number", values), np.empty(300)
-            engines_blocks_module.add_powers(
-                engines_blocks_module.steps_of(vector, grid, None, room), buckets, expected
+            engines_pandas_module.add_powers(
+                engines_pandas_module.steps_of(vector, grid, None, room), buckets, expected
             )
             engines_blocks_module.add_values(values, buckets, grid, found)
         assert found.tolist() == expected.tolist(), bounds
@@ -171,7 +172,8 @@ def test_buckets_are_counted_and_looked_up_as_numpy_does(dtype, monkeypatch):
     buckets = np.random.default_rng(0).integers(0, 201, 999).astype(dtype)
     counts = np.bincount(buckets, minlength=241)[1:]
     monkeypatch.setattr(kernels_module, "at_hand", lambda rows: True)
-    assert engines_blocks_module.tally(buckets, 240).tolist() == counts.tolist()
+    monkeypatch.setattr(kernels_module, "LEAST", 0)
+    assert engines_pandas_module.tally(buckets, 240).tolist() == counts.tolist()
     table, found = np.arange(201, dtype=np.int16)[::-1].copy(), np.empty(999, np.int16)
     kernels_module.kernel(kernels_module.look_up)(table, buckets, found)
     assert found.tolist() == table[buckets].tolist()

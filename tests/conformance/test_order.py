@@ -131,7 +131,7 @@ def test_leaves_scores_and_trees_are_their_definitions(storage, examples, monkey
         rows = data.draw(st.lists(rows_of(layout), max_size=12))
         with monkeypatch.context() as patch:
             block = data.draw(st.integers(2, 7))
-            patch.setattr(engine_module, "BLOCK", block)
+            patch.setattr(engine_module, "_BLOCK", block)
             patch.setattr(engine_module, "_LARGEST_BLOCK", block)
             found = integers(layout, rows, statistics)
         low, high = (on_grid(F(b), exponent) for b in bounds)

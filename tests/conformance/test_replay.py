@@ -28,7 +28,6 @@ from tests.internals import (
     Question,
     Session,
     Statistic,
-    engines_blocks_module,
     sessions,
 )
 from tests.internals import counts_module as _counts
@@ -245,7 +244,7 @@ def test_bounds_that_are_not_applied_are_found(monkeypatch):
     def forgets_to_clip(values: Any, a: Any, grid: Any) -> None:
         a[:] = np.rint(values * 2.0**grid.exponent) - grid.low
 
-    monkeypatch.setattr(engines_blocks_module, "to_grid", forgets_to_clip)
+    monkeypatch.setattr(internals.engines_pandas_module, "to_grid", forgets_to_clip)
     assert "is declared (L1)" in problem(replay(lambda p: p.sum("x"), one, two, **words))
     assert "is declared (L2, squared)" in problem(
         replay(lambda p: p.mean("x"), one, two, delta=1e-6, **words)

@@ -33,7 +33,7 @@ from tests.conformance.frames import (
     statistics_for,
     within,
 )
-from tests.internals import Bounds, Sensitivity, Statistic, Unit, engines_blocks_module
+from tests.internals import Bounds, Sensitivity, Statistic, Unit
 from tests.internals import engines_pandas_module as engine_module
 
 
@@ -108,7 +108,7 @@ def test_neither_order_nor_blocks_change_a_bit(storage, examples, monkeypatch):
         statistics = statistics_for(layout, bounds)
         with monkeypatch.context() as patch:
             at_once = integers(layout, rows, statistics)
-            patch.setattr(engine_module, "BLOCK", block)
+            patch.setattr(engine_module, "_BLOCK", block)
             patch.setattr(engine_module, "_LARGEST_BLOCK", block)
             assert integers(layout, rows, statistics) == at_once
             assert integers(layout, shuffled, statistics) == at_once
@@ -211,7 +211,7 @@ BROKEN = [forgets_to_clip, forgets_to_round, clips_nulls_too]
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda f: f.__name__)
 def test_a_broken_engine_is_not_the_definition(broken, monkeypatch):
-    monkeypatch.setattr(engines_blocks_module, "to_grid", broken)
+    monkeypatch.setattr(engine_module, "to_grid", broken)
     layout, bounds = Layout("float64", "category", 0, False), Bounds(-5.0, 5.0)
     between = [0.37 * i % 5 for i in range(60)] + [1 + 3 * 2.0**-29] * 60
     rows = [(x, True, "a", 1) for x in (2.0, 7.0, None, *between)]
