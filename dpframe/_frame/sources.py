@@ -18,6 +18,7 @@ from dpframe._errors import BadType, BadValue, DataError, DPError, NoSession, de
 from dpframe._frame.frame import PrivateFrame
 from dpframe._ledger.accountant import Accountant
 from dpframe._session.card import Card
+from dpframe._session.data import sessions
 from dpframe._session.opening import open_session, opened, said
 from dpframe._session.session import sealed, told
 from dpframe._session.terms import Words
@@ -79,6 +80,13 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
         given = {**given, "card": Card.of(given["card"])}
     _check_named({**given["card"].words, **given} if "card" in given else given)
     table = recognised(source)
+    again = next(
+        (s.data.source for s in list(sessions.values()) if s.data.source and s.data.source.reads(table)), None
+    )
+    if again is not None:  # the line that opened it, run once more
+        table.close()
+        again.memory = max(bytes_, _LEAST)
+        return PrivateFrame._of(opened(again.schema, given))
     table.memory = max(bytes_, _LEAST)
     if given.get("neighbors") == "replace-one" and given.get("unit") is None:  # then it is public
         table.counted = sealed("open", table.rows)
@@ -126,7 +134,8 @@ class OfTable:
     def _frame(self) -> PrivateFrame:
         if self._opened is None:
             raise NoSession(
-                "this table has no session. Open one with the whole budget: table.dp.open(epsilon=1, ...)."
+                "this table has no session. If it was made of one that has, ask that one and write the steps behind .dp: "
+                "table.dp.query('age > 50').count(). Otherwise open one with the whole budget: table.dp.open(epsilon=1, ...)."
             )
         return self._opened
 
@@ -172,7 +181,9 @@ def recognised(table: object) -> Source:
     try:
         with warnings.catch_warnings():  # nor are its warnings dpframe's
             warnings.simplefilter("ignore")
-            return source_of(table)
+            found = source_of(table)
+            found.given = table
+            return found
     except DPError:
         raise
     except Exception as error:

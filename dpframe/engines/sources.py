@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -81,6 +82,8 @@ class Source(ABC):
     words: tuple[str, ...] = ()  # what its author is taken at their word for
     ordered: bool = True  # every scan has the rows in one order
     held: Any = None  # a connection that was made for it alone
+    given: Any = None  # what it was made of
+    told: bool = False  # the place says all of what is read
 
     def __init__(self, schema: Any, place: str, marks: Iterable[Hashable]):
         self.place = place
@@ -125,6 +128,19 @@ class Source(ABC):
                 "this source has changed since it was opened: a file or a table was replaced or written to. Open its new state "
                 "under a name of its own: dpframe.open(..., version='...')."
             )
+
+    def reads(self, other: Source) -> bool:
+        """Whether another source was made of the same, and this one still reads what it did: of one object, of an equal name, or
+        of a plan that says all. An object that was changed in place has other columns, or these at other addresses.
+        """
+        if self.given is None or type(self) is not type(other):
+            return False
+        named = isinstance(self.given, str | list | tuple | PurePath) and self.given == other.given
+        same = self.place == other.place if named or self.told else self.given is other.given
+        shape = self.names, self.types, self.marks
+        with suppress(Exception):
+            return same and shape == (other.names, other.types, other.marks) and self.version() == self._fixed
+        return False
 
     def rows(self) -> int:
         """The number of rows."""
@@ -187,6 +203,7 @@ class Source(ABC):
 
     def close(self) -> None:
         """Lets go of what it holds."""
+        self.given = None
         if self.held is not None:
             self.held.close()
 
@@ -274,7 +291,8 @@ _UNSTEADY = re.compile(
 )
 # What of several rows a query keeps by which come first, and nobody says which do.
 _CHOSEN = re.compile(
-    r"\b(first|last|any_value|arbitrary|list|array_agg|string_agg|group_concat|listagg)\s*\(|\b(distinct\s+on)\b",
+    r"\b(first|last|any_value|arbitrary|list|array_agg|string_agg|group_concat|listagg|row_number\s*\(\s*\)\s*over)\s*\(|"
+    r"\b(distinct\s+on)\b",
     re.IGNORECASE,
 )
 _IN_ORDER = re.compile(r"\border\s+by\b", re.IGNORECASE)

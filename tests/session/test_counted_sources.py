@@ -99,6 +99,7 @@ def test_files_are_counted_where_duckdb_is_and_read_where_it_is_not(duckdb, tmp_
     assert type(engine_of(tmp_path / "t.parquet")) is SqlEngine
     assert sizes(p) == SIZES
     assert parts == []
+    p.close()
     monkeypatch.setattr("dpframe.engines.tables.parquet.find_spec", lambda name: None)
     q = opened(tmp_path / "t.parquet")
     assert type(engine_of(tmp_path / "t.parquet")) is PartsEngine

@@ -53,10 +53,12 @@ def _own_order(frame: Tracked, how: str) -> tuple[Key, ...]:
             )
         )
     if not order:
+        by = "t" if any(e.kind == "time" for e in frame._selection.columns.values()) else "x"
+        step = "drop_duplicates('patient_id')" if how == "duplicated" else "groupby('patient_id').head(1)"
         raise Refused(
             advised(
-                f"{how} goes by the order of a person's rows, and this source gives rows in no fixed one. Sort them first: "
-                "p.sort_values('t').groupby('patient_id').head(1).",
+                f"{how} goes by the order of a person's rows, and this source gives rows in no fixed one. Sort them before this "
+                f"step, such as p.sort_values('{by}').{step}.",
                 frame._selection,
             )
         )

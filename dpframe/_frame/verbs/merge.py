@@ -226,7 +226,10 @@ def _public(right: Any, session: Session) -> pd.DataFrame:
             "the right side of merge is a public table. Two private frames cannot be merged: rows would be two people's."
         )
     if not isinstance(right, pd.DataFrame):
-        raise BadType(f"merge takes a public DataFrame, not {type(right).__name__}.")
+        raise BadType(
+            "merge takes a public DataFrame of pandas, not a "
+            f"{type(right).__name__} of {type(right).__module__.partition('.')[0]}."
+        )
     if not right.columns.is_unique or right.columns.nlevels > 1:
         raise BadValue("the columns of the public table must have one name each, and no two the same.")
     if is_private(right, session):

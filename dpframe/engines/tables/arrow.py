@@ -31,7 +31,10 @@ class ParquetSource(Source):
             except Exception:
                 meta = None
             if meta is None:
-                raise BadValue(f"{file!r} cannot be read: it is no Parquet file, or a part of one.")
+                raise BadValue(
+                    f"{file!r} cannot be read: it is no Parquet file, or a part of one. A table of SQLite or duckdb is "
+                    "dpframe.sql('sqlite:///FILE', 'table'), and a CSV file a relation: dpframe.open(duckdb.read_csv(file), ...)."
+                )
         _check_alike(files, schemas)
         super().__init__(schemas[0], "parquet " + "\n".join(files), files)
         self._rows, self._plain = rows, plain_columns(metas)
@@ -89,7 +92,8 @@ def files_of(paths: Sequence[str]) -> list[str]:
         path = os.path.expanduser(path)
         if "://" in path:
             raise NotOffered(
-                f"{path!r} is not on this machine. Open a pyarrow dataset or a duckdb relation of it: dpframe.open(dataset, ...)."
+                f"{path!r} is not on this machine as a file. A table of a database is dpframe.sql(url, 'table'); of others "
+                "open a pyarrow dataset or a duckdb relation."
             )
         if os.path.isdir(path):
             path = os.path.join(glob.escape(path), "**", "*.parquet")

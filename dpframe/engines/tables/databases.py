@@ -42,17 +42,13 @@ class DuckSource(Source):
     ordered = False
 
     def __init__(self, relation: Any):
-        self._relation, text = relation, relation.sql_query()
-        views = self._asked("select view_name, sql from duckdb_views() where not internal")
-        text = with_views(text, dict(views))
-        check_sql(text)
+        self._relation = relation
         self._databases = [
             p for _, p in self._asked("select database_name, path from duckdb_databases()") if p
         ]
-        literals = [q[1:-1].replace("''", "'") for q in QUOTED.findall(text) if q[0] == "'"]
-        self._files = sorted(
-            {os.path.realpath(f) for one in literals for f in glob.glob(one) if os.path.isfile(f)}
-        )
+        text = self._text()
+        check_sql(text)
+        self._files = self._named(text)
         tables = [t for t, _ in self._tables() if t in text]
         where = ", ".join(map(os.path.realpath, self._databases))
         marks: list[Hashable] = [*self._files, *((where, t) for t in tables if where)]
@@ -65,6 +61,30 @@ class DuckSource(Source):
     def _asked(self, text: str) -> list[Any]:
         found: list[Any] = self._relation.query("dpframe_asks", text).fetchall()
         return found
+
+    def _text(self) -> str:
+        """The query, with the views and the macros that it names, as they are now."""
+        views = self._asked("select view_name, sql from duckdb_views() where not internal")
+        macros = self._asked(
+            "select function_name, macro_definition from duckdb_functions() where macro_definition is not null and not internal"
+        )
+        named = dict(views)
+        for name, written in macros:  # of which several may have one name
+            named[name] = f"{named.get(name, '')}\n{written}"
+        return with_views(self._relation.sql_query(), named)
+
+    @staticmethod
+    def _named(text: str) -> list[str]:
+        """The files that a query names, or that are now where its patterns look: as texts, or as names of tables."""
+        names = [q[1:-1].replace(2 * q[0], q[0]) for q in QUOTED.findall(text) if q[0] in "'\""]
+        return sorted(
+            {
+                os.path.realpath(f)
+                for one in names
+                for f in glob.glob(one, recursive=True)
+                if os.path.isfile(f)
+            }
+        )
 
     def _tables(self) -> list[Any]:
         return sorted(
@@ -101,7 +121,9 @@ class DuckSource(Source):
 
     def version(self) -> Hashable:
         files = [f for path in self._databases for f in (path, f"{path}.wal") if os.path.exists(f)]
-        return stats_of([*files, *self._files]), tuple(map(tuple, self._tables()))
+        text = self._text()  # of a view that was made anew it is another one
+        named = self._named(text)
+        return text, named == self._files, stats_of([*files, *self._files]), tuple(map(tuple, self._tables()))
 
 
 class SqliteSource(Source):
@@ -120,7 +142,9 @@ class SqliteSource(Source):
         self._connection, self._name = connection, table
         listed = plain_rows(connection, f"PRAGMA table_info({quoted(table)})")
         if not listed:
-            raise BadValue(f"this database has no table {table!r}.")
+            raise BadValue(
+                f"this database has no table {table!r}, and no such view. Of a query make a view, and open that."
+            )
         if plain_rows(connection, "PRAGMA encoding") != [("UTF-8",)]:
             raise NotOffered(
                 "the texts of this database are UTF-16, which is not read here. Copy its tables to a new one, or to Parquet."
@@ -241,7 +265,9 @@ def _of_duck(connection: Any, table: str) -> Source:
     with suppress(import_module("duckdb").CatalogException):
         relation = connection.table(table)
     if relation is None:
-        raise BadValue(f"this database has no table {table!r}.")
+        raise BadValue(
+            f"this database has no table {table!r}, and no such view. Of a query make a view, and open that."
+        )
     return DuckSource(relation)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import glob
 import json
+import os
 import re
 import warnings
 from collections.abc import Hashable, Iterator
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -30,7 +32,15 @@ class LazySource(Source):
 
     def __init__(self, lazy: Any):
         pl: Any = import_module("polars")
-        self._lazy, plan = lazy, lazy.explain(optimized=False)
+        self._lazy, plan = lazy, None
+        with suppress(Exception):  # of polars, whose texts are its own
+            lazy.collect_schema()
+            plan = lazy.explain(optimized=False)
+        if plan is None:
+            raise BadValue(
+                "this LazyFrame has no schema: its plan names a column or a file that is not there, and lazy.collect_schema() "
+                "says which. Nothing was read."
+            )
         shown = QUOTED.sub(" ", _PATHS.sub("SCAN", plan))
         check_steady(shown)
         self._all = list(lazy.collect_schema().names())
@@ -48,13 +58,15 @@ class LazySource(Source):
             self.words = (
                 "Python code in a LazyFrame: each row it makes is of one person's own rows, and the same each time",
             )
-        self._files = self._scanned(plan)
+        self._paths = self._scanned(plan)
+        self._files = self._listed(self._paths)
+        self.told = not (self.words or re.search(r"\bDF \[", plan))
         memory = f" {id(lazy)}" if re.search(r"\bDF \[", plan) else ""
         schema = pl.DataFrame(schema=lazy.collect_schema()).to_arrow().schema
         super().__init__(schema, f"polars {plan}{memory}", self._files or [plan + memory])
 
     def _scanned(self, plan: str) -> list[str]:
-        """The files that are in its plan, of which a long list is shown in its JSON alone."""
+        """The paths that are in its plan, of which a long list is shown in its JSON alone."""
         if "SCAN [" not in plan:
             return []
         found: list[str] = []
@@ -78,7 +90,15 @@ class LazySource(Source):
                 f"this LazyFrame reads {elsewhere!r}, which is not on this machine: nothing would tell that it has changed. Open "
                 "a pyarrow dataset of it, dpframe.open(dataset, ...), or a copy."
             )
-        return sorted({file for path in found for file in glob.glob(path, recursive=True) or [path]})
+        return found
+
+    @staticmethod
+    def _listed(paths: list[str]) -> list[str]:
+        """The files that are now where these paths, patterns and folders look."""
+        known = {file for path in paths for file in glob.glob(path, recursive=True) or [path]}
+        folders = [os.path.join(glob.escape(path), "**") for path in known if os.path.isdir(path)]
+        known |= {file for folder in folders for file in glob.glob(folder, recursive=True)}
+        return sorted(file for file in known if not os.path.isdir(file))
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
         pl: Any = import_module("polars")
@@ -87,4 +107,4 @@ class LazySource(Source):
             yield frame.to_arrow()
 
     def version(self) -> Hashable:
-        return stats_of(self._files)
+        return self._listed(self._paths) == self._files, stats_of(self._files)

@@ -55,7 +55,9 @@ class PostgresSource(Source):
         self._name = ".".join(map(quoted, table.split(".")))
         listed = self._asked(_COLUMNS, self._name)
         if not listed:
-            raise BadValue(f"this database has no table {table!r}.")
+            raise BadValue(
+                f"this database has no table {table!r}, and no such view. Of a query make a view, and open that."
+            )
         kinds = {name: _TEXT if sort == "e" else _TYPES.get(kind, _OTHER) for name, kind, sort in listed}
         self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
         self._counted = {
