@@ -13,7 +13,7 @@ from dpframe import plot as drawing_module
 from dpframe._answers import hypotheses as hypotheses_module
 from dpframe._answers import reports as unbiased_module
 from dpframe._answers.accessor import Answer
-from dpframe._answers.arithmetic import STEPS, Calculation, of_leaf, of_number
+from dpframe._answers.arithmetic import STEPS, of_leaf, of_number
 from dpframe._answers.estimate import FloatEstimate, IntEstimate
 from dpframe._answers.foundkeys import found_keys
 from dpframe._answers.lineage import Excerpt, Released
@@ -74,7 +74,6 @@ from dpframe._questions.keysearch import Finding, KeySearch, Roomy
 from dpframe._questions.question import Query, Question, Release, interval_of
 from dpframe._questions.reports import packed, unpacked
 from dpframe._refusals import ADVICE
-from dpframe._session import derived as lineage_module
 from dpframe._session import opening as opening_module
 from dpframe._session import session as session_module
 from dpframe._session.batch import Planned as PlannedAnswer
@@ -153,11 +152,9 @@ from dpframe.engines.parts import PartsEngine
 from dpframe.engines.people import Draw, number_of, numbers_of, pairs_of, people_of
 from dpframe.engines.rows import Rows as engine_Rows
 from dpframe.engines.sources import Part as SourcePart
-from dpframe.engines.sources import Source, SourceFrame, check_sql, check_steady, told_apart
+from dpframe.engines.sources import Source, told_apart
 from dpframe.engines.sql import SqlEngine
-from dpframe.engines.sql import databases as sql_databases_module
 from dpframe.engines.sql import dialects as sql_dialects_module
-from dpframe.engines.sql import engine as sql_engine_module
 from dpframe.engines.sql.databases import (
     DuckDatabase,
     PostgresDatabase,
@@ -166,15 +163,14 @@ from dpframe.engines.sql.databases import (
     SqliteDatabase,
 )
 from dpframe.engines.sql.expressions import held_as
-from dpframe.engines.tables.arrow import ParquetSource, TableSource, files_of
+from dpframe.engines.tables.arrow import ParquetSource, TableSource
 from dpframe.engines.tables.dask import DaskSource
-from dpframe.engines.tables.databases import SqliteSource
 from dpframe.engines.tables.parquet import FilesDatabase, plain_columns
+from dpframe.engines.tables.queries import check_sql, check_steady
 from dpframe.learn import _descent as learn_descent_module
 from dpframe.learn import _fits as learn_fits_module
 from dpframe.learn import _models as learn_models_module
 from dpframe.learn import _solve as learn_solve_module
-from dpframe.learn import _statistics as learn_statistics_module
 from dpframe.learn._descent import (
     CLIP,
     SIZES,
@@ -292,7 +288,6 @@ __all__ = [
     "BinBy",
     "Bounds",
     "Budget",
-    "Calculation",
     "Cell",
     "Centred",
     "Charge",
@@ -384,13 +379,11 @@ __all__ = [
     "Sizes",
     "Sketches",
     "Source",
-    "SourceFrame",
     "SourcePart",
     "SparkDatabase",
     "Spread",
     "SqlEngine",
     "SqliteDatabase",
-    "SqliteSource",
     "Statistic",
     "Statistics",
     "TableSource",
@@ -472,7 +465,6 @@ __all__ = [
     "exp_interval",
     "expr_module",
     "fieller",
-    "files_of",
     "finder",
     "first_sigma",
     "first_where",
@@ -497,14 +489,12 @@ __all__ = [
     "learn_fits_module",
     "learn_models_module",
     "learn_solve_module",
-    "learn_statistics_module",
     "ledger_module",
     "let_complete",
     "level_sizes",
     "levels",
     "limit_of",
     "limits_in",
-    "lineage_module",
     "logical_not",
     "loss_of",
     "make_plan",
@@ -562,9 +552,7 @@ __all__ = [
     "shrunk",
     "sketch_module",
     "spread",
-    "sql_databases_module",
     "sql_dialects_module",
-    "sql_engine_module",
     "stated_gaussian",
     "stats_Rows",
     "stats_module",

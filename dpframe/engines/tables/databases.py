@@ -12,20 +12,12 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe.engines.sources import (
-    QUOTED,
-    Counting,
-    Source,
-    check_sql,
-    quoted,
-    stats_of,
-    told_apart,
-    with_views,
-)
+from dpframe.engines.sources import Counting, Source, quoted, stats_of, told_apart
 from dpframe.engines.sql.databases import ROWS, RelatedDatabase, SqliteDatabase, plain_rows
 from dpframe.engines.sql.dialects import OURS
 from dpframe.engines.tables.parquet import WIDTH
 from dpframe.engines.tables.postgres import PostgresSource
+from dpframe.engines.tables.queries import QUOTED, check_sql, with_views
 
 # Types of duckdb whose cells are what they are in Arrow. Of others, such as numbers of 128 bits, nothing is counted there.
 PLAIN = {

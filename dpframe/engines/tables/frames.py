@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import Any
 
 from dpframe._errors import BadValue, NotOffered
-from dpframe.engines.sources import BATCH, QUOTED, Source, check_steady, stats_of
+from dpframe.engines.sources import BATCH, Source, stats_of
+from dpframe.engines.tables.queries import QUOTED, check_steady
 
 # What a plan of polars shows of functions in Python; and of a choice that nobody made.
 _CODE = re.compile(

@@ -12,9 +12,10 @@ from importlib import import_module
 from typing import Any
 
 from dpframe._errors import BadValue, NotOffered
-from dpframe.engines.sources import Source, unsteady
+from dpframe.engines.sources import Source
 from dpframe.engines.tables.databases import DuckSource, SqliteSource
 from dpframe.engines.tables.frames import LazySource
+from dpframe.engines.tables.queries import unsteady
 from dpframe.engines.tables.spark import SparkSource
 
 # Operations of ibis, by the names of their types or of one that these inherit from: those of chance, of the clock, and of which

@@ -8,9 +8,10 @@ from importlib import import_module
 from typing import Any
 
 from dpframe._errors import BadType, BadValue, SessionError
-from dpframe.engines.sources import Counting, Source, check_sql, quoted, with_views
+from dpframe.engines.sources import Counting, Source, quoted
 from dpframe.engines.sql.databases import PostgresDatabase
 from dpframe.engines.sql.dialects import OURS
+from dpframe.engines.tables.queries import check_sql, with_views
 
 _FETCH = 2**16  # rows that are under way at a time
 _EPOCH = "(extract(epoch FROM {0}) * 1000000)::int8"

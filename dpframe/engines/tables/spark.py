@@ -24,11 +24,9 @@ from dpframe._errors import BadType, BadValue
 from dpframe._expr import Column
 from dpframe.engines.sources import (
     BATCH,
-    QUOTED,
     Counting,
     Source,
     Task,
-    check_steady,
     lots,
     series_of,
     stats_of,
@@ -36,6 +34,7 @@ from dpframe.engines.sources import (
     typed,
 )
 from dpframe.engines.sql.databases import SparkDatabase
+from dpframe.engines.tables.queries import QUOTED, check_steady
 
 _LOT = "dpframe lot"
 # What a physical plan shows of functions that are not Spark's own.
