@@ -283,6 +283,8 @@ def _numbered(strings: Any) -> Any:
     data = empty if cells is None else np.frombuffer(cells, dtype=np.uint8)
     codes = np.empty(len(strings), dtype=np.int32)
     places = kernels.numbered(offsets, data, valid, strings.offset, codes)
+    if places is None:
+        return strings.dictionary_encode()
     dictionary = strings.take(pa.array(places - strings.offset))
     indices = pa.array(codes, mask=codes < 0) if strings.null_count else pa.array(codes)
     return pa.DictionaryArray.from_arrays(indices, dictionary, safe=False)

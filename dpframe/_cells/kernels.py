@@ -21,8 +21,8 @@ Array = NDArray[Any]
 LEAST = 2**18  # rows: of fewer kernels save less than it takes to call them
 MANY = 2**25  # rows, of which a kernel of single rows saves as much time as loading numba takes
 _ROOM = 2**10  # texts that are known, at first
+_PATIENCE = 32  # times that a text is compared with others, on average
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-_SALT = np.uint64(hash(__name__) % 2**64)  # nobody can make texts that stand in one another's way
 
 
 # Kernels: numba compiles them, each by itself ----------------------------------------------------------------
@@ -34,7 +34,6 @@ def number_texts(
     words: Array,
     valid: Array,
     first: int,
-    salt: Any,
     codes: Array,
     begin: int,
     known: int,
@@ -45,12 +44,13 @@ def number_texts(
     places: Array,
 ) -> tuple[int, int]:
     """Numbers the texts of an Arrow array, whose first one is at the place ``first``, in the order in which they occur; -1 for a
-    null. Begins with the code at ``begin``, when so many are ``known``, and ends where there is no room for another one.
+    null. Begins with the code at ``begin``, when so many are ``known``, and ends where there is no room for another one; with a
+    number below 0 where texts stand in one another's way, as somebody has to make them.
 
     ``data`` are the bytes of the texts, ``words`` the eight bytes from each of them on, and ``valid`` the bits of what is not
     null, none if all are. Of each number ``places`` tells where it stands first; its hash, head and size are kept, too.
     """
-    mask = np.uint64(len(slots) - 1)
+    mask, missed = np.uint64(len(slots) - 1), 0
     for i in range(begin, len(codes)):
         row = first + i
         if len(valid) > 0 and (valid[row >> 3] >> (row & 7)) & 1 == 0:
@@ -60,7 +60,7 @@ def number_texts(
         length = offsets[row + 1] - at
         left = length
         head = np.uint64(0)
-        hashed = (np.uint64(length) ^ salt) * _ODD
+        hashed = np.uint64(length) * _ODD
         while left > 0:
             word = np.uint64(0)
             if at < len(words):
@@ -92,6 +92,9 @@ def number_texts(
                     break
             slot = np.int64(np.uint64(slot + 1) & mask)
             code = slots[slot]
+            missed += 1
+        if missed > _PATIENCE * (i - begin + _ROOM):
+            return -1, known
         if code < 0:
             if known == len(places):
                 return i, known
@@ -143,8 +146,9 @@ def place_numbers(values: Array, low: int, codes: Array, there: Array) -> None:
     """Puts down how far each whole number is from the lowest, and that somebody is there."""
     for i in range(len(values)):
         code = values[i] - low
-        codes[i] = code
-        there[code] = True
+        if 0 <= code < len(there):  # as all are that nobody writes to meanwhile
+            codes[i] = code
+            there[code] = True
 
 
 def look_up(table: Array, places: Array, found: Array) -> None:
@@ -194,19 +198,23 @@ def _working() -> bool:
         kernel(add_steps)(np.array([2.5]), np.ones(1, np.uint8), 0.0, 9.0, 2.0, 1.0, total)
     except Exception:  # that it cannot compile here, or keep what it has compiled
         return False
-    return [places.tolist(), codes.tolist(), total.tolist()] == [[0], [0], [[0], [4]]]
+    found = None if places is None else places.tolist()
+    return [found, codes.tolist(), total.tolist()] == [[0], [0], [[0], [4]]]
 
 
-def numbered(offsets: Array, data: Array, valid: Array, first: int, codes: Array) -> Array:
-    """Fills in what `number_texts` makes of the buffers of an Arrow array, and returns where each number stands first."""
+def numbered(offsets: Array, data: Array, valid: Array, first: int, codes: Array) -> Array | None:
+    """Fills in what `number_texts` makes of the buffers of an Arrow array, and returns where each number stands first; None if it
+    has lost patience."""
     words: Array = np.ndarray((max(len(data) - 7, 0),), "<u8", data, strides=(1,))
     room, done, known = _ROOM, 0, 0
     known_by: list[Array] = [np.empty(room, dtype) for dtype in (np.uint64, np.uint64, np.int64, np.int64)]
     slots = np.full(2 * room, -1, np.int32)
     with np.errstate(over="ignore"):  # as Python reads it
         while True:
-            texts = offsets, data, words, valid, first, _SALT, codes
+            texts = offsets, data, words, valid, first, codes
             done, known = kernel(number_texts)(*texts, done, known, slots, *known_by)
+            if done < 0:
+                return None
             if done == len(codes):
                 return known_by[-1][:known]
             room *= 4

@@ -18,8 +18,7 @@ from dpframe._errors import BadType, BadValue, DataError, DPError, NoSession, de
 from dpframe._frame.frame import PrivateFrame
 from dpframe._ledger.accountant import Accountant
 from dpframe._session.card import Card
-from dpframe._session.data import sessions
-from dpframe._session.opening import open_session, opened, said
+from dpframe._session.opening import open_again, open_session, opened, said
 from dpframe._session.session import sealed, told
 from dpframe._session.terms import Words
 from dpframe.engines.sources import Source
@@ -80,9 +79,7 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
         given = {**given, "card": Card.of(given["card"])}
     _check_named({**given["card"].words, **given} if "card" in given else given)
     table = recognised(source)
-    again = next(
-        (s.data.source for s in list(sessions.values()) if s.data.source and s.data.source.reads(table)), None
-    )
+    again = open_again(table, given)
     if again is not None:  # the line that opened it, run once more
         table.close()
         again.memory = max(bytes_, _LEAST)

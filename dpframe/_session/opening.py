@@ -36,6 +36,7 @@ from dpframe._session.data import (
 from dpframe._session.session import Session, sealed
 from dpframe._session.terms import AccountTerms, Terms, Words
 from dpframe.engines.fingerprints import former_sketch
+from dpframe.engines.sources import Source
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -344,6 +345,18 @@ def _runs_again(present: Session, frame: pd.DataFrame, arguments: Words) -> bool
         terms.again(present.leaves, arguments).differs(terms) is None
         and arguments["because"] == terms.because
     )
+
+
+def open_again(source: Source, arguments: Words) -> Source | None:
+    """The source of an open session that reads what this one does; None where there is none, or a second budget is declared."""
+    said = arguments["card"].said(arguments) if arguments.get("card") is not None else arguments
+    for session in list(sessions.values()):
+        known = session.data.source
+        if known is None or not known.reads(source):
+            continue
+        if said.get("because") is None or _runs_again(session, known.schema, said):
+            return known
+    return None
 
 
 def _again(present: Session, frame: pd.DataFrame, arguments: Words) -> Session:

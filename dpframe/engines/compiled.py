@@ -40,25 +40,27 @@ Array = NDArray[Any]
 # Kernels: numba compiles them, each by itself ----------------------------------------------------------------
 
 
-def count_parts(codes: Array, shift: int, counts: Array) -> None:
-    """Counts the rows of each part of the people. A code below 0 is nobody's."""
+def count_parts(codes: Array, size: int, shift: int, counts: Array) -> None:
+    """Counts the rows of each part of so many people. A code below 0 is nobody's, and so is one that somebody has put there since
+    the people were numbered: codes may be the column itself, and nothing is written where no room was made for it."""
     for i in range(len(codes)):
-        if codes[i] >= 0:
+        if 0 <= codes[i] < size:
             counts[codes[i] >> shift] += 1
 
 
 def place_rows(
-    codes: Array, buckets: Array, values: Array, shift: int, following: Array, placed: Array
+    codes: Array, size: int, buckets: Array, values: Array, shift: int, following: Array, placed: Array
 ) -> None:
     """Puts rows behind those that their part has already, but for those of nobody and of no group: who of the part, in which
     group, and the values, whole numbers, or -1 for NaN, which is none."""
     low = (1 << shift) - 1
     for i in range(len(codes)):
-        if codes[i] >= 0 and buckets[i] > 0:
-            part = codes[i] >> shift
+        code = codes[i]
+        if 0 <= code < size and buckets[i] > 0 and following[code >> shift] < len(placed):
+            part = code >> shift
             j = following[part]
             following[part] = j + 1
-            placed[j, 0] = codes[i] & low
+            placed[j, 0] = code & low
             placed[j, 1] = buckets[i] - 1
             for v in range(len(values)):
                 x = values[v, i]
@@ -297,7 +299,7 @@ def _sums(
 
     def count(one: tuple[int, slice]) -> None:
         for some in _blocks(one[1]):
-            kernels.kernel(count_parts)(widened(codes[some]), shift, counts[one[0]])
+            kernels.kernel(count_parts)(widened(codes[some]), size, shift, counts[one[0]])
 
     side_by_side(count, each)
     ends = np.cumsum(counts.T.ravel()).reshape(parts, len(pieces)).T
@@ -313,7 +315,7 @@ def _sums(
             for summed, room in zip(wanted, values, strict=True):
                 summed.put(some, room[: some.stop - some.start])
             kernels.kernel(place_rows)(
-                widened(codes[some]), buckets(some), values, shift, following[one[0]], placed
+                widened(codes[some]), size, buckets(some), values, shift, following[one[0]], placed
             )
 
     side_by_side(place, each)

@@ -94,6 +94,19 @@ def test_texts_that_stand_in_one_slot_are_told_apart(monkeypatch):
     assert encoded(strings) == (expected.indices.to_pylist(), expected.dictionary.to_pylist())
 
 
+def test_a_kernel_that_loses_patience_leaves_texts_to_arrow(monkeypatch):
+    monkeypatch.setattr(kernels_module, "kernel", lambda source: source)
+    monkeypatch.setattr(kernels_module, "_ODD", np.uint64(0))
+    monkeypatch.setattr(kernels_module, "_ROOM", 1)
+    monkeypatch.setattr(kernels_module, "_PATIENCE", 1)
+    strings = pa.array([f"text {i}" for i in range(50)] * 2, pa.large_string())
+    ends = np.frombuffer(strings.buffers()[1], np.int64)
+    data = np.frombuffer(strings.buffers()[2], np.uint8)
+    assert kernels_module.numbered(ends, data, np.zeros(0, np.uint8), 0, np.empty(100, np.int32)) is None
+    expected = strings.dictionary_encode()
+    assert encoded(strings) == (expected.indices.to_pylist(), expected.dictionary.to_pylist())
+
+
 BROKEN = {
     "the first eight bytes alone": lambda at: (*at[:1], at[1] * 0, *at[2:]),
     "nulls as texts": lambda at: (*at[:3], at[3][:0], *at[4:]),

@@ -237,6 +237,21 @@ def test_a_numba_that_cannot_compile_or_is_wrong_is_not_asked(untried, monkeypat
     assert found == {"whatever it makes": wrong, "nothing": wrong, "what it should": right}
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("bad", [2_000, 10**12, -(10**15)])
+def test_a_cell_that_was_written_to_behind_pandas_is_nobodys(way, bad, monkeypatch):
+    """Whole numbers from 0 on are their own codes: the column itself. No memory but that of the sums is written to."""
+    of_all_sizes(monkeypatch, way)
+    df = crowd("whole", 1_000, 200, 3, 4)
+    df["id"] = np.arange(1_000) % 200
+    known, engine = leaves(df), PandasEngine(df, KEY)
+    query = Query((), None, (KeyBy(known["g"], keys_for(GROUPS[:3], known["g"], "g")),))
+    unit = Unit("add-remove", (known["id"],), 5, 3)
+    whole = engine.reduce(query, {Rows()}, unit)[Rows()].sum()
+    df["id"].array[0] = bad  # which copy-on-write does not see
+    assert 0 <= whole - engine.reduce(query, {Rows()}, unit)[Rows()].sum() <= 1
+
+
 BROKEN = {
     "a group too many": lambda words: (*words[:9], words[9] + 1, *words[10:]),
     "a row too many": lambda words: (*words[:8], words[8] + 1, *words[9:]),

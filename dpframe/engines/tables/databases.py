@@ -60,8 +60,8 @@ class DuckSource(Source):
         macros = self._asked(
             "select function_name, macro_definition from duckdb_functions() where macro_definition is not null and not internal"
         )
-        named = dict(views)
-        for name, written in macros:  # of which several may have one name
+        named: dict[str, str] = {}
+        for name, written in (*views, *macros):  # of which several may have one name
             named[name] = f"{named.get(name, '')}\n{written}"
         return with_views(self._relation.sql_query(), named)
 

@@ -7,19 +7,31 @@ from collections.abc import Mapping
 
 from dpframe._errors import BadValue
 
-QUOTED = re.compile(r"\"(?:[^\"]|\"\")*\"|'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
+QUOTED = re.compile(
+    r"\"(?:[^\"]|\"\")*\"|\be'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\$\$.*?\$\$|--[^\n]*|/\*.*?\*/",
+    re.DOTALL | re.IGNORECASE,
+)
 _UNSTEADY = re.compile(
     r"\b(limit|offset|fetch|slice|sample|tablesample|shuffle|random|rand|randn|uuid|uuidv4|uuidv7|gen_random_uuid|newid|"
-    r"now|today|current_timestamp|current_date|current_time|get_current_timestamp|clock_timestamp|nextval|setseed)\b",
+    r"now|today|(?:current_)?localtime(?:stamp)?|current_(?:timestamp|date|time)|get_current_time(?:stamp)?|nextval|setseed|"
+    r"(?:clock|statement|transaction)_timestamp)\b",
+    re.IGNORECASE,
+)
+# In SQL besides: the clock in other words; estimates and ties, which the order of rows decides; and queries in texts.
+_UNSTEADY_SQL = re.compile(
+    r"('now'|\b(?:date|time|datetime|julianday|unixepoch)\s*\(\s*\)|"
+    r"\b(?:approx_\w+|reservoir_quantile|mode|arg_?(?:min|max)(?:_null)?|(?:min|max)_by|query|query_table)\s*\()",
     re.IGNORECASE,
 )
 # What of several rows a query keeps by which come first, and nobody says which do.
 _CHOSEN = re.compile(
-    r"\b(first|last|any_value|arbitrary|list|array_agg|string_agg|group_concat|listagg|row_number\s*\(\s*\)\s*over)\s*\(|"
-    r"\b(distinct\s+on)\b",
+    r"\b(first|last|any_value|arbitrary|list|array_agg|string_agg|group_concat|listagg|"
+    r"first_value|last_value|nth_value|row_number|ntile|lag|lead)\s*\(|\b(distinct\s+on)\b",
     re.IGNORECASE,
 )
+_OVER = re.compile(r"\s*(?:filter\s*\([^()]*\)\s*)?over\s*\(", re.IGNORECASE)
 _IN_ORDER = re.compile(r"\border\s+by\b", re.IGNORECASE)
+_HIDDEN = '"__duckdb_source_'  # what stands in a query of duckdb for a variable of Python
 
 
 def with_views(text: str, views: Mapping[str, str]) -> str:
@@ -42,22 +54,46 @@ def check_steady(text: str) -> None:
 
 
 def check_sql(text: str) -> None:
-    """The same of a query in SQL, whose aggregates of several rows may depend on which thread reads a row first, but for those
-    that say an order."""
-    check_steady(text)
-    text = QUOTED.sub(" ", text)
-    for found in _CHOSEN.finditer(text):
-        if _IN_ORDER.search(text if found[2] else _argument(text, found.end())) is None:
+    """The same of a query in SQL, whose aggregates and windows may depend on which thread reads a row first, but for those that
+    say an order."""
+    if _HIDDEN in text:
+        raise BadValue(
+            "this relation reads a variable of Python, and its query does not show what that is. Write the query out, make the "
+            "variable a table or a view of the connection, or open what it holds."
+        )
+    shown = QUOTED.sub(_without_quotes, text)
+    check_steady(shown)
+    found = _UNSTEADY_SQL.search(shown)
+    if found is not None:
+        raise unsteady(found[0].strip("( "))
+    for found in _CHOSEN.finditer(shown):
+        if _IN_ORDER.search(shown if found[2] else _call(shown, found.end())) is None:
             raise unsteady(f"{found[1] or found[2]} without ORDER BY")
 
 
-def _argument(text: str, begin: int) -> str:
-    """What stands between a parenthesis, which ends there, and the one that closes it."""
+def _without_quotes(quoted: re.Match[str]) -> str:
+    """Nothing but a blank, and of what tells of rows the rest: the name of a function, which databases write with quotes, and the
+    text that means the time of day."""
+    text, behind = quoted[0], quoted.string[quoted.end() : quoted.end() + 2].lstrip()
+    if text[0] == '"' and behind[:1] == "(":
+        return text[1:-1]
+    return text if text.casefold() == "'now'" else " "
+
+
+def _call(text: str, begin: int) -> str:
+    """The argument that begins there, behind a parenthesis, and that of the window over which it is asked."""
+    end = _closed(text, begin)
+    over = _OVER.match(text, end)
+    return text[begin : end if over is None else _closed(text, over.end())]
+
+
+def _closed(text: str, begin: int) -> int:
+    """Where the parenthesis ends behind which a text begins."""
     depth, end = 1, begin
     while depth and end < len(text):
         depth += {"(": 1, ")": -1}.get(text[end], 0)
         end += 1
-    return text[begin:end]
+    return end
 
 
 def unsteady(word: str) -> BadValue:
