@@ -45,8 +45,8 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
     LazyFrame; a pyarrow table or dataset; a duckdb relation; a dask or a Spark DataFrame; a table of deltalake or pyiceberg,
     at the version that it has; a table of ibis, of which what stands behind it is read; what `dpframe.sql` returns; or a pandas
     frame, of which this is ``df.dp.open``. Its rows are read in batches, and only the columns that a question needs. With
-    ``unit=`` whole people are read in as many passes as ``memory`` makes needed. The same line once more returns the session that is
-    there, as long as the table is what it was.
+    ``unit=`` whole people are read in as many passes as ``memory`` makes needed. The same line once more returns the session
+    that is there, as long as the table is what it was.
 
     Formal guarantee: as of ``df.dp.open``. The integers that noise is added to are those of the same rows in one frame, whatever
     the batches, their order and the number of passes. What changes when the rows do (sizes and times of files) is fixed here: it
