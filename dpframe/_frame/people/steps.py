@@ -58,7 +58,7 @@ def _own_order(frame: Tracked, how: str) -> tuple[Key, ...]:
         raise Refused(
             advised(
                 f"{how} goes by the order of a person's rows, and this source gives rows in no fixed one. Sort them before this "
-                f"step, such as p.sort_values('{by}').{step}.",
+                f"step, such as p.sort_values({by!r}).{step}.",
                 frame._selection,
             )
         )
