@@ -260,7 +260,8 @@ def test_a_frame_of_spark_is_counted_where_it_is_and_each_row_once(tmp_path):
     assert p.count(epsilon=100) == sum(i is not None for i in IDS)
     assert p.count(epsilon=50, max_rows=1, max_groups=1) == len({*IDS} - {None})
     assert p.query("s == 'a'").count(epsilon=100) == TEXTS.count("a")
-    q = dpframe.open(frame, 1000, because="made up", bounds={"n": (0, 10)})
+    assert dpframe.open(frame, 1000, because="made up").budget.spent == p.budget.spent  # the line once more
+    q = dpframe.open(frame, 1000, because="rows as people", bounds={"n": (0, 10)})
     assert q.count(epsilon=100) == 18
     (tmp_path / "0.parquet").unlink()
     with pytest.raises(SessionError, match="cannot be reached"):
