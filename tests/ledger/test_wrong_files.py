@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,7 @@ except LedgerError as error:
         assert python(code, copied) == ["True {}"]
 
 
+SERVED = find_spec("sqlalchemy") is not None and find_spec("psycopg") is not None  # the extra `server`
 BAD_FILES = [
     (3, BadType),
     (b"budget.db", BadType),
@@ -136,7 +138,8 @@ BAD_FILES = [
     (True, BadType),
     ("", ValueError),
     (":memory:", ValueError),
-    ("postgresql://host/db", ValueError),
+    ("mysql://host/db", ValueError),  # which dpframe does not serve
+    ("postgresql://127.0.0.1:1/db", LedgerError if SERVED else ValueError),  # where nobody answers
     ("no/such/folder/budget.db", LedgerError),
 ]
 
