@@ -129,6 +129,24 @@ _FAMILIES: dict[str, str] = {
     "is_monotonic_decreasing": f"it would tell how rows stand, or how many there are: {_ROWS}",
     "tz_convert tz_localize to_period": "it is about the labels of rows, which have none here. Of a column of times it is "
     "p['t'].dt.tz_localize('UTC').",
+    # Words of other libraries, whose tables can be opened, too.
+    "with_columns withColumn withColumns mutate": "the word is pandas' here: p.assign(y='x + 1').",
+    "group_by groupBy": "the word is pandas' here: p.groupby('k').size().",
+    "select": "columns are chosen as in pandas: p[['x', 'y']].",
+    "sort order_by orderBy": "rows have no order here. Sort the answer: p.groupby('k').size().sort_values().",
+    "collect execute compute persist show fetch fetchall fetchone fetchdf df pl limit toPandas to_pandas "
+    "to_polars": f"it would hand out rows of people, and nothing has to be collected: {_ROWS}",
+    "schema collect_schema printSchema": "names and types of columns are p.dtypes.",
+    "height": "it would be the exact number of rows. Write p.count().",
+    "n_unique distinct countDistinct": "the word is pandas' here: p.nunique('x'), or p.unique('x') for the values.",
+    "is_null isNull null_count": "the word is pandas' here: p['x'].isna().sum().",
+    "is_not_null isNotNull": "the word is pandas' here: p['x'].notna().sum().",
+    "fill_null fill_nan": "the word is pandas' here: p.fillna({'x': 0}).",
+    "is_in": "the word is pandas' here: p['x'].isin([1, 2]).mean().",
+    "is_between": "the word is pandas' here: p['x'].between(1, 2).mean().",
+    "cast": "the word is pandas' here: p['x'].astype('float64').",
+    "alias": "the word is pandas' here: p.rename(columns={'x': 'another'}).",
+    "when otherwise": "a value where a condition holds is written as in pandas: p['x'].where(p['x'] > 1, 0).",
     "dot factorize": "it numbers or multiplies rows, which are people. Ask for sums, p.sum('x'), or the values, p.unique('x').",
 }
 for _names, _text in _FAMILIES.items():

@@ -29,6 +29,15 @@ MIN_WIDTH = 2.0**-900
 MAX_BINS = 2**24
 _FEW = 1000  # bins whose edges are worth keeping
 _PER_TICK = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}  # nanoseconds
+_LIBRARIES = {
+    "polars",
+    "pyspark",
+    "ibis",
+    "duckdb",
+    "_duckdb",
+    "dask",
+    "pyarrow",
+}  # which have expressions of their own
 MAX_LISTED = 2**24  # public values that are made one by one: keys, edges, members of isin
 
 
@@ -291,7 +300,17 @@ def column_name(name: Any, columns: Iterable[Hashable]) -> Hashable:
     try:
         hits = [k for k in names if k is name or k == name]
     except (TypeError, ValueError):
-        raise BadType(f"a column is given by its name, not by a {type(name).__name__}.") from None
+        raise no_name(name) from None
     if not hits:
         raise unknown_column(name, names)
     return hits[0]
+
+
+def no_name(value: object) -> BadType:
+    """The refusal of what cannot be the name of a column; of what other libraries write conditions with, how to write it here."""
+    if type(value).__module__.partition(".")[0] in _LIBRARIES:
+        return BadType(
+            "an expression of another library is not read here. Write it of the tracked columns, p[p['x'] > 1], or as text: "
+            "p.query('x > 1'), p.assign(y='x + 1')."
+        )
+    return BadType(f"a column is given by its name, not by a {type(value).__name__}.")

@@ -397,8 +397,8 @@ _FUNCTIONS: dict[Any, str] = {
 def aggregate_name(value: Any, also: Sequence[str] = ()) -> str:
     """The name of one of the aggregates that have a price, or ``also`` of others; or of a function that means one, such as
     ``np.mean``."""
-    if isinstance(value, Hashable) and not isinstance(value, str):
-        value = _FUNCTIONS.get(value, value)
+    if callable(value):
+        value = next((name for function, name in _FUNCTIONS.items() if function is value), value)
     if not isinstance(value, str):
         raise BadType(
             "an aggregate is a name such as 'mean' or 'q90', or a list of names; not a function, which could see the data. "

@@ -408,7 +408,8 @@ def reindex(
 
 def _list(value: Any, word: str) -> list[Any]:
     if not isinstance(value, list | tuple | range | pd.Index | np.ndarray):
-        raise BadType(f"{word}= must be a list of names, not {type(value).__name__}.")
+        rows = " Rows are chosen by a condition: p[p['x'] > 1]." if word == "items" else ""
+        raise BadType(f"{word}= must be a list of names, not {type(value).__name__}.{rows}")
     return list(value)
 
 
@@ -552,7 +553,7 @@ def _is_name(name: Any, known: Mapping[Hashable, Expr]) -> bool:
     try:
         return name in known
     except TypeError:
-        raise BadType(f"a column is given by its name, not by a {type(name).__name__}.") from None
+        raise _validate.no_name(name) from None
 
 
 def _any_value(exprs: list[Expr]) -> Expr:

@@ -75,8 +75,12 @@ def _check_alike(files: list[str], schemas: list[Any]) -> None:
     first = schemas[0]
     for file, schema in zip(files[1:], schemas[1:], strict=True):
         if schema.names != first.names:
-            odd = sorted({*schema.names} ^ {*first.names}) or ["their order"]
-            raise BadValue(f"{files[0]!r} and {file!r} have not the same columns: {', '.join(odd[:5])}.")
+            odd = sorted({*schema.names} ^ {*first.names})
+            what = f"the same columns: {', '.join(odd[:5])}" if odd else "their columns in the same order"
+            raise BadValue(
+                f"{files[0]!r} and {file!r} have not {what}. Write the files alike, or open a query that reads them by name: "
+                "duckdb.sql(\"FROM read_parquet('folder/*.parquet', union_by_name = true)\")."
+            )
         for name in first.names:
             one, other = first.field(name).type, schema.field(name).type
             if one != other:
