@@ -135,7 +135,7 @@ _FAMILIES: dict[str, str] = {
     "select": "columns are chosen as in pandas: p[['x', 'y']].",
     "sort order_by orderBy": "rows have no order here. Sort the answer: p.groupby('k').size().sort_values().",
     "collect execute compute persist show fetch fetchall fetchone fetchdf df pl limit toPandas to_pandas "
-    "to_polars": f"it would hand out rows of people, and nothing has to be collected: {_ROWS}",
+    "to_polars": _ROWS,
     "schema collect_schema printSchema": "names and types of columns are p.dtypes.",
     "height": "it would be the exact number of rows. Write p.count().",
     "n_unique distinct countDistinct": "the word is pandas' here: p.nunique('x'), or p.unique('x') for the values.",

@@ -577,7 +577,7 @@ __all__ = [
 ]
 
 # What answers say of numbers that are noise, which follows from what was released; `tests/answers/test_worth.py` listens to it.
-NOISE = "this number is noise|numbers of this answer that|this will say nothing"
+NOISE = "this number is noise|numbers of this answer that|this will say nothing|no value of .* was found"
 
 # The same as PYTHONWARNINGS, for programs that ask small questions and must print nothing else.
 QUIET = "ignore:this number is noise,ignore:numbers of this answer that"

@@ -16,9 +16,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.texts import keys_of
+from dpframe._errors import caution
 from dpframe._expr import Expr
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys
+from dpframe._questions.question import Release
 
 Columns = list[tuple[Expr, Hashable]]
 
@@ -52,6 +54,18 @@ def found_keys(texts: NDArray[Any], columns: Columns) -> Found:
         places.append([own[row[i]] for row in combinations])
     tuples = Tuples(parts, np.array(places, dtype=np.int64).T.copy())
     return Found(tuples, np.array(list(combinations.values())), tuples.index)
+
+
+def keys_in(release: Release, columns: Columns) -> Found:
+    """The keys of a release that has them first. Where none were found just now there is a warning."""
+    found = found_keys(release.raw[0], columns)
+    if release.fresh and found.keys is None:
+        names = ", ".join(repr(name) for _, name in columns)
+        caution(
+            f"no value of {names} was found that enough people share: explain tells how many it takes. A larger epsilon finds "
+            "rarer ones, and of listed ones, keys=[...], each has an answer."
+        )
+    return found
 
 
 def empty_index(names: Sequence[Hashable]) -> pd.Index[Any]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, cast
 
 from dpframe import _validate
-from dpframe._answers.foundkeys import Columns, found_keys
+from dpframe._answers.foundkeys import Columns, found_keys, keys_in
 from dpframe._cells.encoding import encode
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
 from dpframe._expr import NO_KEYS
@@ -166,7 +166,7 @@ class Search:
             return self._asking._ask(query, lambda release: layout(release, combined_index(by)), payment)
 
         def answer(release: Release) -> Any:
-            found = found_keys(release.raw[0], self._columns)
+            found = keys_in(release, self._columns)
             if found.keys is not None:
                 session.found.setdefault(question, found.keys)
             raw = tuple(part[:, found.places] for part in release.raw[1:])

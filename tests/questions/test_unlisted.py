@@ -301,6 +301,20 @@ def test_nothing_found_is_an_empty_answer(ask):
     assert len(p.ledger) == 1
 
 
+@pytest.mark.filterwarnings("error::dpframe.PrivacyWarning")
+@pytest.mark.parametrize(
+    "ask",
+    [lambda p: p.unique("state"), lambda p: p.groupby("state").size(), lambda p: p["state"].value_counts()],
+)
+def test_nothing_found_is_warned_of_once(ask):
+    p = visits().head(20).dp.open(1, delta=1e-6)
+    with pytest.warns(dpframe.PrivacyWarning, match="no value of 'state' was found that enough people share"):
+        found = ask(p)
+    assert len(found) == 0
+    assert len(ask(p)) == 0  # a repeat is free and says nothing
+    assert len(p.ledger) == 1
+
+
 def test_answers_come_back_from_a_ledger_file(tmp_path):
     words = {
         "delta": 1e-6,

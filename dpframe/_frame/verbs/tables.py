@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
-from dpframe._answers.foundkeys import found_keys
+from dpframe._answers.foundkeys import keys_in
 from dpframe._answers.layout import Pivot
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._frame.found import Search, key_search, listed
@@ -46,9 +46,7 @@ def unique(self: Tracked, column: Any, **payment: Unpack[Payment]) -> pd.Index[A
     if not columns:
         raise BadValue("unique needs at least one column.")
     search, price_arguments = key_search(self, columns, payment)
-    return cast(
-        "pd.Index[Any]", self._ask(search, lambda r: found_keys(r.raw[0], columns).index, price_arguments)
-    )
+    return cast("pd.Index[Any]", self._ask(search, lambda r: keys_in(r, columns).index, price_arguments))
 
 
 @priced
