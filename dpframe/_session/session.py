@@ -447,7 +447,13 @@ class Session:
 
     def check_alive(self) -> None:
         if self.base.closed:
-            raise SessionError("this session was closed. A closed budget cannot be used again.")
+            goes_on = self.accountant._reachable
+            rest = (
+                "Its budget goes on: open another one."
+                if goes_on
+                else "A closed budget cannot be used again."
+            )
+            raise SessionError(f"this session was closed. {rest}")
         if os.getpid() != self.base._process:
             raise SessionError(
                 "this process is a forked copy of the one that opened the session, and a copy has no budget of "
