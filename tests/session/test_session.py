@@ -287,7 +287,7 @@ def test_closing_gives_up_what_is_left(df):
     p = df.dp.open(1)
     p.count(epsilon=0.25)
     p.close()
-    with pytest.raises(SessionError, match="closed. A closed budget cannot be used again"):
+    with pytest.raises(SessionError, match="A closed budget cannot be used again"):
         p.count(epsilon=0.25)
     with pytest.raises(NoSession):
         df.dp.count()
