@@ -33,18 +33,21 @@ ORDINARY = Rule()
 
 def is_noise(values: Any, low: Any, high: Any, unit: Any, width: Any, part: float) -> NDArray[np.bool_]:
     """Which numbers are noise: half their interval is more than a part of the number, or of ``unit`` where that is more; or the
-    interval is at least that part of ``width``, which is how far apart possible answers are.
+    interval is at least that part of ``width``, which is how far apart possible answers are; or the number is one that cannot
+    be, such as a count below zero, and lies outside of its interval.
 
     What was chosen has no interval, NaN, and is none. A number that is NaN itself, though its interval is known, is noise.
     """
     numbers = in_seconds(values)
     if np.asarray(values).dtype.kind == "M":  # no time is near zero
         numbers = np.where(np.isnan(numbers), np.nan, np.inf)
-    half = (in_seconds(high) - in_seconds(low)) / 2
+    lower, upper = in_seconds(low), in_seconds(high)
+    half = (upper - lower) / 2
     with np.errstate(invalid="ignore"):
         within = (half <= part * np.maximum(np.abs(numbers), unit)) & (
             (2 * half < part * width) | (half == 0)
         )
+        within &= ~((numbers < lower) | (numbers > upper)) | ~np.isfinite(numbers)
     return np.asarray(~within & ~np.isnan(half))
 
 

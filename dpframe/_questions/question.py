@@ -78,7 +78,9 @@ def interval_of(
             high[in_level] = aggregate.interval(measured(plan, integers, cell), level)[1]
     if cell.duration:
         return ends_shown(cell, low, high)
-    return low if aggregate.least_shown is None else np.maximum(low, aggregate.least_shown), high
+    if aggregate.least_shown is None:
+        return low, high
+    return np.maximum(low, aggregate.least_shown), np.maximum(high, aggregate.least_shown)
 
 
 def ends_shown(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:

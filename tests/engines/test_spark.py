@@ -57,6 +57,16 @@ def opened(fuse: Path, once: bool, people: bool, **delta: float) -> Any:
     )
 
 
+def test_a_session_that_was_stopped_is_seen_before_the_debit(monkeypatch, tmp_path):
+    p = opened(tmp_path / "fuse", False, False)
+    p.count(epsilon=1)
+    spent = p.budget.spent
+    monkeypatch.setattr(spark.session().sparkContext, "_jsc", None)  # as stop() leaves it
+    with pytest.raises(dpframe.SessionError, match="cannot be reached"):
+        p.sum("x", epsilon=1)
+    assert p.budget.spent == spent
+
+
 def test_code_in_a_plan_is_its_authors_word_and_a_plan_without_any_is_not():
     from pyspark.sql import functions
 

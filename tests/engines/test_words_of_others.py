@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pandas as pd
 import pytest
 
@@ -86,3 +88,22 @@ def test_an_expression_of_another_library_is_refused_and_costs_nothing(p, way, l
         "an expression of another library is not read here"
     )
     assert p.budget.spent == 0
+
+
+def test_what_names_a_table_says_that_a_session_opens_it():
+    named = dpframe.sql("postgresql://ann:Sesame@host/db", "visits")
+    assert repr(named) == "Database(table='visits')"
+    assert copy.copy(named) == named
+    for word in ("count", "dp", "open"):
+        with pytest.raises(dpframe.NotOffered, match=r"dpframe\.open\(dpframe\.sql"):
+            getattr(named, word)
+
+
+def test_a_file_of_duckdb_that_is_open_to_write_is_asked_by_its_connection(tmp_path):
+    duckdb = pytest.importorskip("duckdb", reason="a file of duckdb")
+    path = str(tmp_path / "clinic.duckdb")
+    with duckdb.connect(path) as base:
+        base.execute("CREATE TABLE seen AS SELECT range AS x FROM range(20)").fetchall()
+        with pytest.raises(dpframe.BadValue, match=r"dpframe\.sql\(connection, 'table'\)"):
+            dpframe.open(dpframe.sql(f"duckdb:///{path}", "seen"), 1, because="made up")
+        assert dpframe.open(dpframe.sql(base, "seen"), 1000, because="made up").count(epsilon=900) == 20

@@ -7,8 +7,9 @@ import os
 import re
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from dpframe._errors import BadType, BadValue, NotOffered
@@ -201,15 +202,24 @@ class SqliteSource(Source):
         return seen, self._connection.total_changes, stats_of(files)
 
 
-class Database(NamedTuple):
-    """A table of a database: what `dpframe.sql` returns, for `dpframe.open`."""
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A table of a database: what `dpframe.sql` returns, for `dpframe.open`. A URL, which may hold a password, is not shown."""
 
-    connection: Any
+    connection: Any = field(repr=False)
     table: str
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise NotOffered(
+            "dpframe.sql names a table, and a session opens it: p = dpframe.open(dpframe.sql(url, 'table'), epsilon=1, "
+            "ledger='budget.db', population='people'). Ask that one: p.count()."
+        )
 
 
 def of_database(database: Database) -> Source:
-    connection, table = database
+    connection, table = database.connection, database.table
     if _is_postgres(connection):
         return PostgresSource(connection, table)
     if isinstance(connection, str):
@@ -237,7 +247,13 @@ def _connected(url: str) -> Any:
         if not os.path.isfile(path):
             raise BadValue(f"no database is at {path!r}.")
         if scheme == "duckdb":
-            return import_module("duckdb").connect(path, read_only=True)
+            duckdb = import_module("duckdb")
+            with suppress(duckdb.ConnectionException, duckdb.IOException):
+                return duckdb.connect(path, read_only=True)
+            raise BadValue(
+                f"duckdb does not open {path!r} to read it: a connection may have it open to write. Give that connection, "
+                "dpframe.sql(connection, 'table'), or close it."
+            )
         address = "file:" + quote(os.path.abspath(path)) + "?mode=ro"
         return import_module("sqlite3").connect(
             address, uri=True, check_same_thread=False, isolation_level=None

@@ -71,6 +71,9 @@ class SparkSource(Source):
         super().__init__(schema, f"spark {token} " + "\n".join(self._files), marks or [("spark", token)])
 
     def version(self) -> Hashable:
+        context = getattr(self._spark.sparkSession, "_sc", None)  # there is none of Spark Connect
+        if context is not None and (context._jsc is None or context._jsc.sc().isStopped()):
+            raise ConnectionError("this session of Spark was stopped")
         return stats_of(self._files)
 
     def _some(self, names: Sequence[str]) -> Any:
