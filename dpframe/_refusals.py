@@ -132,10 +132,18 @@ _FAMILIES: dict[str, str] = {
     # Words of other libraries, whose tables can be opened, too.
     "with_columns withColumn withColumns mutate": "the word is pandas' here: p.assign(y='x + 1').",
     "group_by groupBy": "the word is pandas' here: p.groupby('k').size().",
-    "select": "columns are chosen as in pandas: p[['x', 'y']].",
-    "sort order_by orderBy": "rows have no order here. Sort the answer: p.groupby('k').size().sort_values().",
+    "select project": "columns are chosen as in pandas: p[['x', 'y']].",
+    "sort order order_by orderBy": "rows have no order here. Sort the answer: p.groupby('k').size().sort_values().",
     "collect execute compute persist show fetch fetchall fetchone fetchdf df pl limit toPandas to_pandas "
-    "to_polars": _ROWS,
+    "to_polars": f"{_ROWS} Made-up rows to look at are p.head().",
+    "lazy cache checkpoint repartition coalesce rdd npartitions sql": "nothing has to be kept, moved or collected here: leave it "
+    "out, and ask p.count().",
+    "avg": "the word is pandas' here: p.mean('x').",
+    "summary": "the word is pandas' here: p.describe().",
+    "drop_nulls": "the word is pandas' here: p.dropna().",
+    "group_by_dynamic": "the word is pandas' here: p.resample('ME', on='t').size().",
+    "percentile percentile_approx approxQuantile approx_quantile": "the word is pandas' here: p.quantile('x', 0.5).",
+    "withColumnRenamed": "the word is pandas' here: p.rename(columns={'x': 'another'}).",
     "schema collect_schema printSchema": "names and types of columns are p.dtypes.",
     "height": "it would be the exact number of rows. Write p.count().",
     "n_unique distinct countDistinct": "the word is pandas' here: p.nunique('x'), or p.unique('x') for the values.",

@@ -190,7 +190,8 @@ def _hint(x: Expr) -> str:
 def _boolean(x: Expr, what: str) -> None:
     if x.kind != "bool":
         raise BadType(
-            f"{what} needs conditions (true or false), and {_describe(x)} is none. Compare it with something."
+            f"{what} needs conditions (true or false), and {_describe(x)} is none. Compare it with something; a condition that "
+            "is written as text goes to query('x > 1')."
         )
 
 

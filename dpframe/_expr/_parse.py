@@ -53,6 +53,25 @@ _PIECES = re.compile(
     re.DOTALL,
 )
 
+# Words of SQL by which a text is none of Python, and what stands for them.
+_INSTEAD = {
+    "=": "==",
+    "<>": "!=",
+    "AND": "and",
+    "OR": "or",
+    "NOT": "not",
+    "IN": "in [...]",
+    "LIKE": ".str.contains('...')",
+    "BETWEEN": ".between(1, 2)",
+    "IS NULL": ".isna()",
+    "IS NOT NULL": ".notna()",
+    "CASE": "where(...)",
+}
+_SQL = re.compile(
+    r"(?<![=<>!])=(?!=)|<>|\bIS NOT NULL\b|\bIS NULL\b|\b(?:LIKE|BETWEEN|CASE)\b|(?-i:\b(?:AND|OR|NOT|IN)\b)",
+    re.IGNORECASE,
+)
+
 _ACROSS = (
     "mean sum min max std var median quantile count nunique mode rank shift diff cumsum cumprod cummax cummin "
     "rolling ewm expanding value_counts unique head tail nlargest nsmallest sample describe prod product sem skew "
@@ -101,10 +120,13 @@ def _taken_apart(text: str) -> tuple[str, dict[str, str], ast.expr]:
             warnings.simplefilter("ignore")  # about escapes in strings
             return plain, places, ast.parse(plain, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
+        bare = _PIECES.sub(lambda piece: "" if piece.lastgroup == "string" else piece.group(), plain)
+        found = dict.fromkeys(map(str.upper, _SQL.findall(bare)))
+        sql = "".join([f"; for {word} of SQL write {_INSTEAD[word]}" for word in found])
         raise BadExpression(
             f"{_restored(plain, places)!r} is not one expression. Write a condition such as "
             "\"age > 30 and state in ['CA', 'NY']\"; names with spaces go in `backticks`, and a new column "
-            "is assign(name='...')."
+            f"is assign(name='...'){sql}."
         ) from None
 
 

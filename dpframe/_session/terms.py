@@ -336,8 +336,13 @@ def declarations(leaves: Mapping[Hashable, Column], bounds: object, keys: object
         elif leaf.kind == "duration":
             numbers.append((leaf.position, _validate.durations(pair, repr(name))))
         else:
+            dates = (
+                " Texts that are dates are times after a step, p.assign(t=pd.to_datetime(p['x'])), and have bounds= there."
+                if leaf.kind == "text"
+                else ""
+            )
             raise BadType(
-                f"column {name!r} is of kind {leaf.kind}: only numbers, times and durations have bounds."
+                f"column {name!r} is of kind {leaf.kind}: only numbers, times and durations have bounds.{dates}"
             )
     keys_by_place: list[tuple[Any, Any]] = []
     for name, listed_keys in _mapping(keys, "keys").items():

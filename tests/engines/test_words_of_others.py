@@ -34,6 +34,10 @@ WORDS = {  # of polars, Spark, duckdb and ibis
     "null_count": ".isna()",
     "fill_null": "p.fillna(",
     "when": ".where(",
+    "avg": "p.mean(",
+    "drop_nulls": "p.dropna(",
+    "summary": "p.describe(",
+    "cache": "leave it out",
 }
 
 
@@ -49,6 +53,26 @@ def test_a_word_of_another_library_is_told_the_one_of_pandas(p, word):
 def test_a_column_with_such_a_name_is_a_column():
     p = FRAME.rename(columns={"age": "limit"}).dp.open(10, bounds={"limit": (0, 110)})
     assert p.limit.mean(epsilon=1).dp.plan.question == p["limit"].mean(epsilon=1).dp.plan.question
+
+
+SQL = {
+    "age = 30": "==",
+    "age > 3 AND g <> 'x'": "and",
+    "g LIKE 'a%'": ".str.contains('...')",
+    "age IS NOT NULL": ".notna()",
+    "age IS NULL": ".isna()",
+    "age BETWEEN 1 AND 3": ".between(1, 2)",
+}
+
+
+@pytest.mark.parametrize("text", SQL)
+def test_a_condition_of_sql_is_told_the_words_of_pandas(p, text):
+    with pytest.raises(dpframe.BadExpression) as caught:
+        p.query(text)
+    assert f"of SQL write {SQL[text]}" in str(caught.value)
+    with pytest.raises(dpframe.BadExpression) as caught:
+        p.query("g == 'IS NULL AND = LIKE' age")
+    assert "SQL" not in str(caught.value)
 
 
 # Conditions of the column "age", as each library writes them.

@@ -433,7 +433,7 @@ REASONS = {
     1: "makes several rows of one, and the column that `unit=` names says whose they are. Open the table with it",
     2: "adopts a frame in memory. Open the other table with the same budget: `dpframe.open(other, accountant=p.accountant)`",
     3: "gives reports in the order of the rows, and this table has no fixed one. Write it to Parquet in an order that is public",
-    4: "needs times, which SQLite keeps as texts. Use duckdb, or Parquet",
+    4: "needs times, which SQLite keeps as texts: `p.assign(t=pd.to_datetime(p['start']))` makes them",
     5: "has no SQL of which every bit is defined in all databases, and is read in parts",
     6: "needs the rows and no sums, and is read in parts",
     7: "computes, which PostgreSQL ends with an error where a double overflows, and is read in parts",

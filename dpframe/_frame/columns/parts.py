@@ -51,7 +51,9 @@ class Parts(Unprinted, ABC):
             raise AttributeError(name)
         expr = self._column._expr
         if expr.kind not in self._kinds:
-            raise NotOffered(f"{self._accessor} needs {self._of}, and {expr} ({expr.kind}) is none.")
+            dates = expr.kind == "text" and self._accessor == ".dt"
+            step = " Texts that are dates become times by pd.to_datetime(p['x'])." if dates else ""
+            raise NotOffered(f"{self._accessor} needs {self._of}, and {expr} ({expr.kind}) is none.{step}")
         if name not in self._names():
             close = get_close_matches(name, dir(self), n=1)
             raise NotOffered(

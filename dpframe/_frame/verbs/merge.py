@@ -221,14 +221,15 @@ def _joined(source: Source, join: _Join) -> Made:
 
 def _public(right: Any, session: Session) -> pd.DataFrame:
     """The table, unless something says that it is private."""
-    if hasattr(right, "_session") or hasattr(right, "_frame"):
+    library = type(right).__module__.partition(".")[0]
+    if library == "dpframe" and (hasattr(right, "_session") or hasattr(right, "_frame")):
         raise Refused(
             "the right side of merge is a public table. Two private frames cannot be merged: rows would be two people's."
         )
     if not isinstance(right, pd.DataFrame):
         raise BadType(
-            "merge takes a public DataFrame of pandas, not a "
-            f"{type(right).__name__} of {type(right).__module__.partition('.')[0]}."
+            f"merge takes a public DataFrame of pandas, not a {type(right).__name__} of {library}. Make one of a public "
+            "table first: to_pandas(), toPandas() of Spark, compute() of dask."
         )
     if not right.columns.is_unique or right.columns.nlevels > 1:
         raise BadValue("the columns of the public table must have one name each, and no two the same.")

@@ -408,7 +408,7 @@ def reindex(
 
 def _list(value: Any, word: str) -> list[Any]:
     if not isinstance(value, list | tuple | range | pd.Index | np.ndarray):
-        rows = " Rows are chosen by a condition: p[p['x'] > 1]." if word == "items" else ""
+        rows = " Rows are chosen by a condition: p[p['x'] > 1], p.query('x > 1')." if word == "items" else ""
         raise BadType(f"{word}= must be a list of names, not {type(value).__name__}.{rows}")
     return list(value)
 

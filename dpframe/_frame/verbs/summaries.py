@@ -266,7 +266,9 @@ def corr(
 
 def check_method(method: Any) -> None:
     """Refuses correlations that compare people with each other."""
-    if not isinstance(method, str) or method != "pearson":
+    if not isinstance(method, str) or method not in ("pearson", "kendall", "spearman"):
+        raise BadValue("method= is 'pearson'. The correlation of two columns is p['x'].corr(p['y']).")
+    if method != "pearson":
         raise NotOffered("correlations of ranks compare people with each other. There is method='pearson'.")
 
 
