@@ -18,12 +18,11 @@ from dpframe._errors import BadType, BadValue, DataError, DPError, NoSession, de
 from dpframe._frame.frame import PrivateFrame
 from dpframe._ledger.accountant import Accountant
 from dpframe._session.card import Card
-from dpframe._session.opening import open_again, open_session, opened, said
+from dpframe._session.opening import open_again, open_session, opened, opening, said
 from dpframe._session.session import sealed, told
 from dpframe._session.terms import Words
-from dpframe.engines.sources import Source
+from dpframe.engines.sources import NamedTable, Source
 from dpframe.engines.tables import source_of
-from dpframe.engines.tables.databases import Database
 
 _UNITS = {
     "": 1,
@@ -80,20 +79,21 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
         given = {**given, "card": Card.of(given["card"])}
     _check_named({**given["card"].words, **given} if "card" in given else given)
     table = recognised(source)
-    again = open_again(table, given)
-    if again is not None:  # the line that opened it, run once more
-        table.close()
-        again.memory = max(bytes_, _LEAST)
-        return PrivateFrame._of(opened(again.schema, given))
-    table.memory = max(bytes_, _LEAST)
-    if given.get("neighbors") == "replace-one" and given.get("unit") is None:  # then it is public
-        table.counted = sealed("open", table.rows)
-    p = PrivateFrame._of(opened(table.schema, given))
-    p.accountant.declare([("source", word, "open") for word in (shortened(table.place), *table.words)])
-    return p
+    with opening:
+        again = open_again(table, given)
+        if again is not None:  # the line that opened it, run once more
+            table.close()
+            again.memory = max(bytes_, _LEAST)
+            return PrivateFrame._of(opened(again.schema, given))
+        table.memory = max(bytes_, _LEAST)
+        if given.get("neighbors") == "replace-one" and given.get("unit") is None:  # then it is public
+            table.counted = sealed("open", table.rows)
+        p = PrivateFrame._of(opened(table.schema, given))
+        p.accountant.declare([("source", word, "open") for word in (shortened(table.place), *table.words)])
+        return p
 
 
-def sql(database: Any, table: str) -> Database:
+def sql(database: Any, table: str) -> NamedTable:
     """A table or a view of a database, for `dpframe.open`.
 
     ``database`` is a URL, ``"sqlite:///clinic.db"`` or ``"duckdb:///clinic.duckdb"``, or a connection of sqlite3 or duckdb.
@@ -113,7 +113,7 @@ def sql(database: Any, table: str) -> Database:
     """
     if not isinstance(table, str) or not table:
         raise BadType("table must be the name of a table or a view.")
-    return Database(database, table)
+    return NamedTable(database, table)
 
 
 class OfTable:

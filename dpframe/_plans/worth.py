@@ -47,7 +47,10 @@ def is_noise(values: Any, low: Any, high: Any, unit: Any, width: Any, part: floa
         within = (half <= part * np.maximum(np.abs(numbers), unit)) & (
             (2 * half < part * width) | (half == 0)
         )
-        within &= ~((numbers < lower) | (numbers > upper)) | ~np.isfinite(numbers)
+        outside = np.maximum(lower - numbers, numbers - upper) > 1e-9 * np.abs(
+            numbers
+        )  # by more than rounding
+        within &= ~outside | ~np.isfinite(numbers)
     return np.asarray(~within & ~np.isnan(half))
 
 

@@ -43,7 +43,7 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 _LARGE, _NO_PROMISE = Fraction(1, 1000), Fraction(1, 10)  # a delta that is warned of, and one that is refused
-_opening = threading.RLock()
+opening = threading.RLock()  # a session that another thread opens is seen
 _scope: ContextVar[list[Session] | None] = ContextVar("scope", default=None)
 
 
@@ -226,7 +226,7 @@ def opened(frame: pd.DataFrame, arguments: Words) -> Session:
         raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
     if version is not None and not (isinstance(version, str) and version.strip()):
         raise BadType("version= must be a name of this state of the data, such as '2026-11'.")
-    with _opening:
+    with opening:
         present = None if frame.attrs.get(ATTR) is None else _present(frame, arguments)
         if present is not None and (because is None or _runs_again(present, frame, arguments)):
             return _again(present, frame, arguments)

@@ -112,7 +112,13 @@ def _of_decimal(cell: Decimal) -> int:
 
 
 def _of_text(text: str) -> int:
-    digest = hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
+    try:
+        written = text.encode(
+            "utf-8", "surrogateescape"
+        )  # the bytes that it was read from, if they are no UTF-8
+    except UnicodeEncodeError:
+        written = text.encode("utf-8", "surrogatepass")
+    digest = hashlib.md5(written, usedforsecurity=False).digest()
     return (int.from_bytes(digest[:8], "big") >> 4) % PRIME
 
 

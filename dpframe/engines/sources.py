@@ -13,6 +13,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,7 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.columns import Vector, objects, prepare
-from dpframe._errors import BadValue, SessionError
+from dpframe._errors import BadValue, NotOffered, SessionError
 from dpframe._expr import Column
 
 if TYPE_CHECKING:
@@ -62,6 +63,22 @@ class SourceFrame(pd.DataFrame):
     @property
     def _constructor(self) -> Any:
         return SourceFrame
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTable:
+    """A table of a database: what `dpframe.sql` returns, for `dpframe.open`. A URL, which may hold a password, is not shown."""
+
+    connection: Any = field(repr=False)
+    table: str
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise NotOffered(
+            "dpframe.sql names a table, and a session opens it: p = dpframe.open(dpframe.sql(url, 'table'), epsilon=1, "
+            "ledger='budget.db', population='people'). Ask that one: p.count()."
+        )
 
 
 class Source(ABC):
@@ -134,7 +151,9 @@ class Source(ABC):
         """
         if self.given is None or type(self) is not type(other):
             return False
-        named = isinstance(self.given, str | list | tuple | PurePath) and self.given == other.given
+        named = (
+            isinstance(self.given, str | list | tuple | PurePath | NamedTable) and self.given == other.given
+        )
         same = self.place == other.place if named or self.told else self.given is other.given
         shape = self.names, self.types, self.marks
         with suppress(Exception):

@@ -525,6 +525,31 @@ def test_cells_of_another_type_than_their_column_are_null_in_sqlite():
     assert shaken(engine.reduce(Query(()), asked_here, Unit())) != expected
 
 
+def test_texts_of_sqlite_that_are_no_utf8_count_as_in_a_frame():
+    """As ids by their bytes; and as keys for nothing, so that they take no place among a person's groups."""
+    pa = pytest.importorskip("pyarrow", reason="texts that are no UTF-8")
+    ids = [bytes([200 + i]) for i in range(12)]  # Latin-1 letters
+    rows = [(i, g) for i in ids for g in (b"a", b"b", b"c", b"\xfc")]
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.execute("CREATE TABLE visits (row_number INTEGER, id TEXT, g TEXT)")
+    insert = "INSERT INTO visits VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))"
+    connection.executemany(insert, [(n, *row) for n, row in enumerate(rows)])
+    cells = [pa.array([row[i] for row in rows], pa.large_binary()).view(pa.large_string()) for i in (0, 1)]
+    texts = pd.StringDtype("pyarrow", na_value=np.nan)
+    df = pd.DataFrame({n: pd.array(c, dtype=texts) for n, c in zip(("id", "g"), cells, strict=True)})
+    one, two = (Column.of(i, c, df.dtypes.iloc[i]) for i, c in enumerate(df))
+    numpy = PandasEngine(df, KEY)
+    engine = SqlEngine(SqliteDatabase(connection), "visits", df.iloc[:0], KEY, numpy)
+    asks, by = Unit("add-remove", (one,), 1, 1), KeyBy(two, keys_for(["a", "b", "c"], two, "g"))
+    query, asked = Query((), None, (by,)), {Rows(), Persons()}
+    assert engine.writes(query, asked, asks)
+    assert shaken(engine.reduce(query, asked, asks)) == shaken(numpy.reduce(query, asked, asks))
+    found, expected = (e.occurring((two,), None, asks, frozenset(asked)) for e in (engine, numpy))
+    assert found[0] == expected[0] == [("sa",), ("sb",), ("sc",)]
+    assert shaken(found[1]) == shaken(expected[1])
+    assert found[1][Persons()].sum() == 12
+
+
 def test_columns_that_a_database_does_not_know_are_read_elsewhere():
     """Which is known before anything is asked, and so before anything is paid."""
     duckdb = pytest.importorskip("duckdb", reason="tables in duckdb need duckdb")

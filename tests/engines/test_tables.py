@@ -237,6 +237,21 @@ def test_a_table_of_a_server_stays_what_it_was_until_its_connection_ends(server,
     assert p.budget.spent == 100
 
 
+def test_a_function_of_a_server_that_is_written_anew_is_seen(server, base):
+    base.execute("CREATE TABLE t AS SELECT i AS id FROM generate_series(1, 100) i")
+    written = "CREATE OR REPLACE FUNCTION ours(i int) RETURNS bool LANGUAGE plpgsql STABLE AS 'BEGIN RETURN i < {}; END'"
+    base.execute(written.format(41))
+    base.execute("CREATE VIEW some AS SELECT * FROM t WHERE ours(id)")
+    p = dpframe.open(dpframe.sql(address(server), "some"), 1000, because="made up")
+    assert p.count(epsilon=100) == 40
+    base.execute(written.format(4))
+    with pytest.raises(SessionError, match="has changed"):
+        p.query("id > 0").count(epsilon=100)
+    assert p.budget.spent == 100
+    p.close()
+    base.execute("DROP VIEW some; DROP FUNCTION ours")
+
+
 def test_what_a_server_says_when_it_refuses_is_not_shown():
     pytest.importorskip("psycopg")
     with pytest.raises(SessionError, match="cannot be reached") as caught:

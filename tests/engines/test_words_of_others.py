@@ -116,7 +116,7 @@ def test_an_expression_of_another_library_is_refused_and_costs_nothing(p, way, l
 
 def test_what_names_a_table_says_that_a_session_opens_it():
     named = dpframe.sql("postgresql://ann:Sesame@host/db", "visits")
-    assert repr(named) == "Database(table='visits')"
+    assert repr(named) == "NamedTable(table='visits')"
     assert copy.copy(named) == named
     for word in ("count", "dp", "open"):
         with pytest.raises(dpframe.NotOffered, match=r"dpframe\.open\(dpframe\.sql"):

@@ -51,7 +51,8 @@ def create(
 def in_duckdb(frame: pd.DataFrame) -> Any:
     import duckdb
 
-    connection = duckdb.connect(config={"threads": 2})
+    # An order that leaves its direction out is the other way round here.
+    connection = duckdb.connect(config={"threads": 2, "default_order": "DESC"})
     columns, rows = cells_of(frame, True)
     named = ", ".join(f'"{name}" {TYPES[kind]}' for name, kind in columns)
     connection.execute(f"CREATE TABLE visits (row_number BIGINT{', ' * bool(named)}{named})")

@@ -124,6 +124,7 @@ class SqliteDatabase(Bound):
         super().__init__()
         self._connection = connection
         connection.create_function("dpframe_digest", 1, _digest, deterministic=True)
+        connection.create_function("dpframe_readable", 1, _readable, deterministic=True)
 
     def _run(self, sql: str, parameters: list[Any]) -> Rows:
         return plain_rows(self._connection, sql, self._named(parameters))
@@ -169,6 +170,15 @@ def _digest(text: bytes | None) -> int | None:
     if text is None:
         return None
     return int.from_bytes(hashlib.md5(text, usedforsecurity=False).digest()[:8], "big") >> 4
+
+
+def _readable(text: bytes | None) -> bool:
+    """Whether bytes are a text in UTF-8."""
+    if text is not None:
+        with suppress(UnicodeDecodeError):
+            str(text, "utf-8")
+            return True
+    return False
 
 
 def _decoded(text: bytes) -> str:

@@ -183,6 +183,10 @@ class Dialect:
 
     # The hash -----------------------------------------------------------------------------------------------
 
+    def is_key(self, x: str, kind: str) -> str:
+        """Whether a value can be a key that nobody listed: a text that is no UTF-8 cannot, and takes the place of none."""
+        return f"{x} IS NOT NULL"
+
     def digest(self, text: str) -> str:
         """The first 15 hexadecimal digits of the MD5 of a text's UTF-8, as an integer."""
         return f"CAST(('0x' || substr(md5({text}), 1, 15)) AS {self.integers})"
@@ -252,6 +256,9 @@ class Sqlite(Dialect):
 
     def digest(self, text: str) -> str:
         return f"dpframe_digest(CAST({text} AS BLOB))"
+
+    def is_key(self, x: str, kind: str) -> str:
+        return f"dpframe_readable(CAST({x} AS BLOB))" if kind == "text" else super().is_key(x, kind)
 
 
 class Postgres(Dialect):

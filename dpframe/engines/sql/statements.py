@@ -157,7 +157,7 @@ class Crowd:
 
     def first(self, sql: str, most: int, rank: str = "ROW_NUMBER") -> str:
         """The first so many groups of each person by their hashes; of equal ones that which stands before the other."""
-        own, order = ", ".join(self.names), ", ".join(["h", *self._groups])
+        own, order = ", ".join(self.names), _ascending(["h", *self._groups])
         nth = f"{rank}() OVER (PARTITION BY {own} ORDER BY {order}) AS nth"
         numbered = f"SELECT w0.*, {nth} FROM {self._source.stage(self.ranked(sql))} AS w0"
         return f"SELECT * FROM {self._source.stage(numbered)} AS w1 WHERE nth <= {most}"
@@ -173,6 +173,11 @@ def _joined(source: Source, levels: list[Level], names: Sequence[str]) -> str:
 def _grouped(source: Source, levels: list[Level], crowd: Crowd, names: Sequence[str]) -> str:
     """Somebody's rows in a group, with its place."""
     return crowd.rows(_joined(source, levels, [*crowd.names, *names]), "place IS NOT NULL")
+
+
+def _ascending(terms: Sequence[str]) -> str:
+    """An order, said in full: what a database takes where a direction is left out is a setting."""
+    return ", ".join([f"{term} ASC" for term in terms])
 
 
 def _names(measures: dict[Primitive, Measure | None]) -> list[str]:
@@ -379,7 +384,7 @@ def _magnitudes(source: Source, p: Magnitudes, unit: Unit, key: bytes) -> tuple[
         own = ", ".join(crowd.names)
         rows = f"SELECT {own}, 0 AS place, {place} AS bin FROM {source.stage(source.sql())} AS s"
         rows = crowd.rows(rows, "bin IS NOT NULL")
-        order = f"ROW_NUMBER() OVER (PARTITION BY {own} ORDER BY bin)"
+        order = f"ROW_NUMBER() OVER (PARTITION BY {own} ORDER BY {_ascending(['bin'])})"
         rows = f"SELECT m0.*, COUNT(*) OVER (PARTITION BY {own}) AS n, {order} AS j FROM {source.stage(crowd.ranked(rows))} AS m0"
         rows = f"SELECT * FROM {source.stage(rows)} AS m1 WHERE j - 1 = h % n"
     else:
@@ -397,7 +402,8 @@ def _middles(source: Source, crowd: Crowd, rows: str, a: str, limit: int) -> str
     """
     d, pair = source.c.dialect, ", ".join([*crowd.names, "place"])
     some = f"SELECT * FROM {source.stage(rows)} AS m0 WHERE {a} IS NOT NULL"
-    counted = f"SELECT m1.*, COUNT(*) OVER (PARTITION BY {pair}) AS n, ROW_NUMBER() OVER (PARTITION BY {pair} ORDER BY {a}) AS j"
+    rank = f"ROW_NUMBER() OVER (PARTITION BY {pair} ORDER BY {_ascending([a])})"
+    counted = f"SELECT m1.*, COUNT(*) OVER (PARTITION BY {pair}) AS n, {rank} AS j"
     sql = f"{counted} FROM {source.stage(some)} AS m1"  # j is the rank, counted from 1
     first, next_one = (
         d.quotient(f"(2 * {limit} * (j - 1) + n - 1)", "(2 * n)"),
@@ -434,8 +440,8 @@ def found_keys(
     ):
         raise Unwritten
     measures = {p: measure_of(source, p) for p in sorted(primitives, key=str)}
-    there = " AND ".join(f"{name} IS NOT NULL" for name in names)
     d = compiler.dialect
+    there = " AND ".join(map(d.is_key, names, kinds))
     if unit.people:
         if "double" in kinds:
             raise Unwritten

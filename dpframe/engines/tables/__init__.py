@@ -29,7 +29,7 @@ SOURCES: dict[str, Callable[[Any], Source]] = {
     "_duckdb.DuckDBPyRelation": DuckSource,
     "dask.DataFrame": DaskSource,
     "ibis.Table": of_ibis,
-    "dpframe.Database": of_database,
+    "dpframe.NamedTable": of_database,
     "pyspark.DataFrame": SparkSource,
     "deltalake.DeltaTable": DeltaSource,
     "pyiceberg.Table": IcebergSource,

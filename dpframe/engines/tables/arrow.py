@@ -151,8 +151,8 @@ class DatasetSource(Source):
                 f"a {type(dataset).__name__} has no files that could be known again. Open its table: dpframe.open("
                 "dataset.to_table(), ...)."
             )
-        local = type(dataset.filesystem).__name__ == "LocalFileSystem"
-        names = [os.path.realpath(f) for f in self._files] if local else self._files
+        self._local = type(dataset.filesystem).__name__ == "LocalFileSystem"
+        names = [os.path.realpath(f) for f in self._files] if self._local else self._files
         kind = type(dataset.filesystem).__name__
         super().__init__(dataset.schema, f"dataset {kind} " + "\n".join(names), names)
 
@@ -160,6 +160,8 @@ class DatasetSource(Source):
         yield from scanned(self._dataset, names)
 
     def version(self) -> Hashable:
+        if self._local:
+            return stats_of(self._files)
         found = self._dataset.filesystem.get_file_info(self._files)
         return tuple((f.size, f.mtime_ns) for f in found)
 

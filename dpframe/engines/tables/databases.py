@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 from urllib.parse import quote
 
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe.engines.sources import Counting, Source, quoted, stats_of, told_apart
+from dpframe.engines.sources import Counting, NamedTable, Source, quoted, stats_of, told_apart
 from dpframe.engines.sql.databases import ROWS, RelatedDatabase, SqliteDatabase, plain_rows
 from dpframe.engines.sql.dialects import OURS
 from dpframe.engines.tables.parquet import WIDTH
 from dpframe.engines.tables.postgres import PostgresSource
-from dpframe.engines.tables.queries import QUOTED, check_sql, with_views
+from dpframe.engines.tables.queries import (
+    QUOTED,
+    check_files,
+    check_sql,
+    functions_in,
+    literal,
+    unsteady,
+    with_views,
+)
 
 # Types of duckdb whose cells are what they are in Arrow. Of others, such as numbers of 128 bits, nothing is counted there.
 PLAIN = {
@@ -39,10 +45,16 @@ class DuckSource(Source):
         self._databases = [
             p for _, p in self._asked("select database_name, path from duckdb_databases()") if p
         ]
+        self._called: set[str] = set()
         text = self._text()
         check_sql(text)
+        check_files(text)
+        self._called = functions_in(text)
+        for name, *_, steady in self._functions():
+            if not steady and name.lower() in self._called:
+                raise unsteady(name)
         self._files = self._named(text)
-        tables = [t for t, _ in self._tables() if t in text]
+        tables = [t for _, _, t, *_ in self._tables() if t in text]
         where = ", ".join(map(os.path.realpath, self._databases))
         marks: list[Hashable] = [*self._files, *((where, t) for t in tables if where)]
         with self._stream(relation.limit(0)) as stream:
@@ -55,34 +67,53 @@ class DuckSource(Source):
         found: list[Any] = self._relation.query("dpframe_asks", text).fetchall()
         return found
 
-    def _text(self) -> str:
+    def _functions(self) -> list[Any]:
+        """The macros, and the functions that the query calls: of each its name, its number, which other code of Python under the
+        name does not have, what a macro says, and whether it has one result."""
+        names = ", ".join(map(literal, sorted(self._called))) or "''"
+        return self._asked(
+            "select function_name, function_oid, macro_definition, coalesce(stability, 'CONSISTENT') = 'CONSISTENT' "
+            f"from duckdb_functions() where (macro_definition is not null and not internal) or lower(function_name) in ({names}) "
+            "order by all"
+        )
+
+    def _text(self, functions: list[Any] | None = None) -> str:
         """The query, with the views and the macros that it names, as they are now."""
         views = self._asked("select view_name, sql from duckdb_views() where not internal")
-        macros = self._asked(
-            "select function_name, macro_definition from duckdb_functions() where macro_definition is not null and not internal"
-        )
+        macros = [(name, written) for name, _, written, _ in functions or self._functions() if written]
         named: dict[str, str] = {}
         for name, written in (*views, *macros):  # of which several may have one name
             named[name] = f"{named.get(name, '')}\n{written}"
         return with_views(self._relation.sql_query(), named)
 
-    @staticmethod
-    def _named(text: str) -> list[str]:
-        """The files that a query names, or that are now where its patterns look: as texts, or as names of tables."""
-        names = [q[1:-1].replace(2 * q[0], q[0]) for q in QUOTED.findall(text) if q[0] in "'\""]
-        return sorted(
-            {
-                os.path.realpath(f)
-                for one in names
-                for f in glob.glob(one, recursive=True)
-                if os.path.isfile(f)
-            }
-        )
+    def _named(self, text: str) -> list[str]:
+        """The files that a query names, as texts or as names of tables, and that are now where its patterns look: as duckdb finds
+        them, and all in a folder."""
+        names = {q[1:-1].replace(2 * q[0], q[0]) for q in QUOTED.findall(text) if q[0] in "'\""}
+        found: set[str] = set()
+        for name in names - {""}:
+            with suppress(Exception):  # a text that is no name of a file
+                found |= {f for (f,) in self._asked(f"select file from glob({literal(name)})")}
+            for folder, _, files in os.walk(os.path.expanduser(name)):
+                found |= {os.path.join(folder, file) for file in files}
+        return sorted({os.path.realpath(f) for f in found if os.path.isfile(f)})
 
     def _tables(self) -> list[Any]:
+        """Each table by its database, schema and name, its number, which another one of this name does not have, and its rows."""
         return sorted(
-            self._asked("select table_name, estimated_size from duckdb_tables() where not internal")
+            self._asked(
+                "select database_name, schema_name, table_name, table_oid, estimated_size from duckdb_tables() where not internal"
+            )
         )
+
+    def _meaning(self) -> list[Any]:
+        """What decides which rows the words of a query mean, beside tables and files: settings, and an open transaction, whose
+        rows may be taken back."""
+        names = ("search_path", "schema", "TimeZone", "default_collation", "file_search_path")
+        settings = ", ".join(f"current_setting('{name}')" for name in names)
+        ((*found, one),) = self._asked(f"select {settings}, txid_current()")
+        ((two,),) = self._asked("select txid_current()")
+        return [*found, one if one == two else None]
 
     @staticmethod
     def _stream(relation: Any) -> Any:
@@ -114,9 +145,11 @@ class DuckSource(Source):
 
     def version(self) -> Hashable:
         files = [f for path in self._databases for f in (path, f"{path}.wal") if os.path.exists(f)]
-        text = self._text()  # of a view that was made anew it is another one
+        functions = self._functions()
+        text = self._text(functions)  # of a view that was made anew it is another one
         named = self._named(text)
-        return text, named == self._files, stats_of([*files, *self._files]), tuple(map(tuple, self._tables()))
+        stats = stats_of([*files, *self._files])
+        return text, named == self._files, stats, repr((self._tables(), functions, self._meaning()))
 
 
 class SqliteSource(Source):
@@ -144,11 +177,15 @@ class SqliteSource(Source):
             )
         kinds = {name: self._kind(name, str(declared)) for _, name, declared, *_ in listed}
         self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
-        views: Any = plain_rows(connection, "SELECT name, sql FROM sqlite_master WHERE type = 'view'")
-        check_sql(with_views(table, dict(views)).removeprefix(table))
-        files = plain_rows(connection, "PRAGMA database_list")
-        self._file = next((file for _, name, file in files if name == "main"), "")
-        place = os.path.realpath(self._file) if self._file else f"memory {id(connection)}"
+        files: Any = plain_rows(connection, "PRAGMA database_list")
+        views: dict[str, str] = {}
+        for _, database, _ in files:  # a view of one may name another's
+            listing = f"SELECT name, sql FROM {quoted(database)}.sqlite_master WHERE type = 'view'"
+            for name, written in plain_rows(connection, listing):
+                views[name] = f"{views.get(name, '')}\n{written}"
+        check_sql(with_views(table, views).removeprefix(table))
+        file = next((file for _, name, file in files if name == "main"), "")
+        place = os.path.realpath(file) if file else f"memory {id(connection)}"
         schema = pa.schema([(name, getattr(pa, kind)()) for name, (_, kind) in kinds.items()])
         super().__init__(schema, f"sqlite {place} {table}", [("sqlite", place, table)])
 
@@ -197,35 +234,25 @@ class SqliteSource(Source):
             yield pa.table(columns, names=names)
 
     def version(self) -> Hashable:
-        ((seen,),) = plain_rows(self._connection, "PRAGMA data_version")
-        files = [f for f in (self._file, f"{self._file}-wal") if self._file and os.path.exists(f)]
-        return seen, self._connection.total_changes, stats_of(files)
+        # Of each database, also attached and temporary ones, what others write, and which tables and views there are.
+        seen: list[Any] = [self._connection.total_changes]
+        listed: Any = plain_rows(self._connection, "PRAGMA database_list")
+        for _, name, file in listed:
+            for word in ("data_version", "schema_version"):
+                seen += plain_rows(self._connection, f"PRAGMA {quoted(name)}.{word}")
+            there = [f for f in (file, f"{file}-wal") if file and os.path.exists(f)]
+            seen.append((name, file, stats_of(there)))
+        return repr(seen)
 
 
-@dataclass(frozen=True, slots=True)
-class Database:
-    """A table of a database: what `dpframe.sql` returns, for `dpframe.open`. A URL, which may hold a password, is not shown."""
-
-    connection: Any = field(repr=False)
-    table: str
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise NotOffered(
-            "dpframe.sql names a table, and a session opens it: p = dpframe.open(dpframe.sql(url, 'table'), epsilon=1, "
-            "ledger='budget.db', population='people'). Ask that one: p.count()."
-        )
-
-
-def of_database(database: Database) -> Source:
+def of_database(database: NamedTable) -> Source:
     connection, table = database.connection, database.table
     if _is_postgres(connection):
         return PostgresSource(connection, table)
     if isinstance(connection, str):
         connection = _connected(connection)
         try:
-            source = of_database(Database(connection, table))
+            source = of_database(NamedTable(connection, table))
         except BaseException:
             connection.close()
             raise

@@ -96,9 +96,11 @@ class LazySource(Source):
     @staticmethod
     def _listed(paths: list[str]) -> list[str]:
         """The files that are now where these paths, patterns and folders look."""
-        known = {file for path in paths for file in glob.glob(path, recursive=True) or [path]}
+        known = {f for path in paths for f in glob.glob(path, recursive=True, include_hidden=True) or [path]}
         folders = [os.path.join(glob.escape(path), "**") for path in known if os.path.isdir(path)]
-        known |= {file for folder in folders for file in glob.glob(folder, recursive=True)}
+        known |= {
+            file for folder in folders for file in glob.glob(folder, recursive=True, include_hidden=True)
+        }
         return sorted(file for file in known if not os.path.isdir(file))
 
     def _scan(self, names: list[str]) -> Iterator[Any]:

@@ -41,6 +41,12 @@ _COLUMNS = """
     SELECT a.attname::text, t.typname::text, t.typtype::text FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
     WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
+# What the functions say that somebody has written here, and no extension has brought.
+_FUNCTIONS = (
+    "SELECT md5(coalesce(string_agg(pg_get_functiondef(p.oid), ' ' ORDER BY p.oid), '')) FROM pg_proc p "
+    "JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname !~ '^(pg_|information_schema$)' AND p.prokind = 'f' "
+    "AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')"
+)
 _VIEWS = "SELECT viewname::text, definition FROM pg_views WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
 
 
@@ -102,8 +108,8 @@ class PostgresSource(Source):
                 yield pa.table([_array(pa, cells, dtype) for cells, dtype in columns], names=names)
 
     def version(self) -> Hashable:
-        """The snapshot, which is one as long as the transaction is."""
-        return str(self._asked("SELECT pg_current_snapshot()::text")[0][0])
+        """The snapshot, which is one as long as the transaction is; and functions, of which a server has those of now."""
+        return str(self._asked(f"SELECT pg_current_snapshot()::text, ({_FUNCTIONS})"))
 
     def close(self) -> None:
         self._connection.close()

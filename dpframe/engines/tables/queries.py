@@ -19,7 +19,7 @@ _UNSTEADY = re.compile(
 )
 # In SQL besides: the clock in other words; estimates and ties, which the order of rows decides; and queries in texts.
 _UNSTEADY_SQL = re.compile(
-    r"('now'|\b(?:date|time|datetime|julianday|unixepoch)\s*\(\s*\)|"
+    r"('now'|\b(?:date|time|datetime|julianday|unixepoch|strftime)\s*\(\s*\)|\brandomblob\b|"
     r"\b(?:approx_\w+|reservoir_quantile|mode|arg_?(?:min|max)(?:_null)?|(?:min|max)_by|query|query_table)\s*\()",
     re.IGNORECASE,
 )
@@ -31,6 +31,13 @@ _CHOSEN = re.compile(
 )
 _OVER = re.compile(r"\s*(?:filter\s*\([^()]*\)\s*)?over\s*\(", re.IGNORECASE)
 _IN_ORDER = re.compile(r"\border\s+by\b", re.IGNORECASE)
+# What reads files; and the names of these, where they are written down.
+_READING = re.compile(
+    r"\b(read_\w+|(?:parquet|iceberg|delta|sqlite|postgres|mysql|duckdb)_scan|sniff_csv|st_read)\s*\(",
+    re.IGNORECASE,
+)
+_WRITTEN = re.compile(r"\s*(?:''|(?:\[|\blist_value\s*\()\s*''(?:\s*,\s*'')*\s*[\])])\s*[,)]", re.IGNORECASE)
+_AGE = re.compile(r"\bage\s*\(", re.IGNORECASE)
 _HIDDEN = '"__duckdb_source_'  # what stands in a query of duckdb for a variable of Python
 
 
@@ -66,9 +73,33 @@ def check_sql(text: str) -> None:
     found = _UNSTEADY_SQL.search(shown)
     if found is not None:
         raise unsteady(found[0].strip("( "))
+    for found in _AGE.finditer(shown):
+        if "," not in _call(shown, found.end()):
+            raise unsteady("age of one time")
     for found in _CHOSEN.finditer(shown):
         if _IN_ORDER.search(shown if found[2] else _call(shown, found.end())) is None:
             raise unsteady(f"{found[1] or found[2]} without ORDER BY")
+
+
+def check_files(text: str) -> None:
+    """Raises where a query computes the names of files, which cannot be watched then."""
+    shown = QUOTED.sub(lambda quoted: "''" if quoted[0][0] == "'" else _without_quotes(quoted), text)
+    for found in _READING.finditer(shown):
+        if _WRITTEN.match(shown, found.end()) is None:
+            raise BadValue(
+                f"this query computes what {found[1]} reads, so that nobody sees when other files are there. Write their names, "
+                "or a pattern of them, into the query."
+            )
+
+
+def functions_in(text: str) -> set[str]:
+    """The names of the functions that a query calls, and of all else that stands before a parenthesis."""
+    return {name.lower() for name in re.findall(r"(\w+)\s*\(", QUOTED.sub(_without_quotes, text))}
+
+
+def literal(text: str) -> str:
+    """A text as SQL has it."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _without_quotes(quoted: re.Match[str]) -> str:
