@@ -427,14 +427,14 @@ class _Linear(Aggregate):
         return values
 
     def interval(self, m: Measured, level: float) -> Interval:
-        half = m.half_width(self.combination(m.cell), level)
         values = m.values(self.combination(m.cell))
+        half = m.half_width(self.combination(m.cell), level)
         with np.errstate(over="ignore"):
             low, high = values - half, values + half
-        if not m.cell.whole:
-            return low, high
-        # The answer without noise is whole, so the interval may end at whole numbers.
-        return np.ceil(low.astype(float) - 1e-6), np.floor(high.astype(float) + 1e-6)
+        # An answer that is whole without noise may have whole ends; where no whole number is in between, the nearest one.
+        near, one, two = (end.astype(float) for end in (values, low, high))
+        near, one, two = np.rint(near), np.ceil(one - 1e-6), np.floor(two + 1e-6)
+        return (np.minimum(one, near), np.maximum(two, near)) if m.cell.whole else (low, high)
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         return m.half_width(self.combination(m.cell), level)

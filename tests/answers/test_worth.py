@@ -500,3 +500,19 @@ def test_a_choice_says_by_how_many_ranks_it_may_miss():
     p = pd.DataFrame({"x": np.arange(1000.0)}).dp.open(100, bounds={"x": (0, 1000)})
     assert "values too many on either side" in repr(quietly(lambda: p.median("x", epsilon=0.01)))
     assert repr(p.median("x", epsilon=90)).replace(".", "").isdigit()
+
+
+def test_an_interval_of_a_count_has_the_nearest_whole_number_where_it_has_none():
+    """A count that is read off a vector with fine noise need not be near a whole number."""
+    found = []
+    for seed in range(40):
+        df = pd.DataFrame({"x": np.random.default_rng(seed).normal(55, 20, 218)})
+        p = df.dp.open(1000, bounds={"x": (0, 110)})
+        answer = p["x"].describe(epsilon=900)
+        found.append((answer["count"], *answer.dp.interval().loc["count"]))
+        assert type(answer) is pd.Series
+        p.close()
+    counts, lower, upper = map(np.array, zip(*found, strict=True))
+    assert (lower <= counts).all()
+    assert (counts <= upper).all()
+    assert (upper - lower < 1).any()

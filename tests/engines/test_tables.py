@@ -241,15 +241,15 @@ def test_a_function_of_a_server_that_is_written_anew_is_seen(server, base):
     base.execute("CREATE TABLE t AS SELECT i AS id FROM generate_series(1, 100) i")
     written = "CREATE OR REPLACE FUNCTION ours(i int) RETURNS bool LANGUAGE plpgsql STABLE AS 'BEGIN RETURN i < {}; END'"
     base.execute(written.format(41))
-    base.execute("CREATE VIEW some AS SELECT * FROM t WHERE ours(id)")
-    p = dpframe.open(dpframe.sql(address(server), "some"), 1000, because="made up")
+    base.execute("CREATE VIEW chosen AS SELECT * FROM t WHERE ours(id)")
+    p = dpframe.open(dpframe.sql(address(server), "chosen"), 1000, because="made up")
     assert p.count(epsilon=100) == 40
     base.execute(written.format(4))
     with pytest.raises(SessionError, match="has changed"):
         p.query("id > 0").count(epsilon=100)
     assert p.budget.spent == 100
     p.close()
-    base.execute("DROP VIEW some; DROP FUNCTION ours")
+    base.execute("DROP VIEW chosen; DROP FUNCTION ours")
 
 
 def test_what_a_server_says_when_it_refuses_is_not_shown():

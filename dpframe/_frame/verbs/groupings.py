@@ -279,8 +279,7 @@ def _periods(selection: Selection, column: Any, rule: Rule, bounds: Any) -> Time
     expr, name = selection.level(column)
     if expr.kind != "time":
         raise BadType(
-            f"column {name!r} is of kind {expr.kind}: periods need times. Numbers have p[{name!r}].cut([...]), and "
-            "texts that are dates become times by pd.to_datetime(p['x'])."
+            f"column {name!r} is of kind {expr.kind}: periods need times. Numbers have p[{name!r}].cut([...])."
         )
     root = stem(same_moment(expr))
     place = root.position if isinstance(root, Column) else None
