@@ -29,15 +29,8 @@ MIN_WIDTH = 2.0**-900
 MAX_BINS = 2**24
 _FEW = 1000  # bins whose edges are worth keeping
 _PER_TICK = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}  # nanoseconds
-_LIBRARIES = {
-    "polars",
-    "pyspark",
-    "ibis",
-    "duckdb",
-    "_duckdb",
-    "dask",
-    "pyarrow",
-}  # which have expressions of their own
+# Those that have expressions of their own.
+_LIBRARIES = {"polars", "pyspark", "ibis", "duckdb", "_duckdb", "dask", "pyarrow"}
 MAX_LISTED = 2**24  # public values that are made one by one: keys, edges, members of isin
 
 

@@ -166,7 +166,7 @@ from dpframe.engines.sql.expressions import held_as
 from dpframe.engines.tables.arrow import ParquetSource, TableSource
 from dpframe.engines.tables.dask import DaskSource
 from dpframe.engines.tables.parquet import FilesDatabase, plain_columns
-from dpframe.engines.tables.queries import check_sql, check_steady
+from dpframe.engines.tables.queries import check_sql, check_steady, files_read
 from dpframe.learn import _descent as learn_descent_module
 from dpframe.learn import _fits as learn_fits_module
 from dpframe.learn import _models as learn_models_module
@@ -465,6 +465,7 @@ __all__ = [
     "exp_interval",
     "expr_module",
     "fieller",
+    "files_read",
     "finder",
     "first_sigma",
     "first_where",

@@ -47,10 +47,8 @@ def is_noise(values: Any, low: Any, high: Any, unit: Any, width: Any, part: floa
         within = (half <= part * np.maximum(np.abs(numbers), unit)) & (
             (2 * half < part * width) | (half == 0)
         )
-        outside = np.maximum(lower - numbers, numbers - upper) > 1e-9 * np.abs(
-            numbers
-        )  # by more than rounding
-        within &= ~outside | ~np.isfinite(numbers)
+        beyond = np.maximum(lower - numbers, numbers - upper)
+        within &= (beyond <= 1e-9 * np.abs(numbers)) | ~np.isfinite(numbers)  # or it is rounding
     return np.asarray(~within & ~np.isnan(half))
 
 

@@ -112,10 +112,8 @@ def _of_decimal(cell: Decimal) -> int:
 
 
 def _of_text(text: str) -> int:
-    try:
-        written = text.encode(
-            "utf-8", "surrogateescape"
-        )  # the bytes that it was read from, if they are no UTF-8
+    try:  # the bytes that it was read from, if these were no UTF-8
+        written = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         written = text.encode("utf-8", "surrogatepass")
     digest = hashlib.md5(written, usedforsecurity=False).digest()

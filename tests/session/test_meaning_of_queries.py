@@ -15,7 +15,7 @@ import pytest
 
 import dpframe
 from dpframe import BadValue, BudgetExceeded, SessionError
-from tests.internals import check_sql
+from tests.internals import check_sql, files_read
 
 pa = pytest.importorskip("pyarrow", reason="sources are read by pyarrow")
 pq = import_module("pyarrow.parquet")
@@ -77,6 +77,11 @@ def test_hidden_files_and_those_on_the_path_of_files_are_watched(base, tmp_path)
     refused_after(hidden, lambda: shutil.copy(tmp_path / "many" / "a.parquet", more))
     base.execute(f"SET file_search_path = '{tmp_path}'")
     refused_after(base.sql("SELECT * FROM 'rows.csv'"), lambda: (tmp_path / "rows.csv").write_text("x\n1\n"))
+
+
+def test_folders_are_walked_where_a_query_reads_them_alone():
+    text = "SELECT * FROM read_parquet('a b/it''s') JOIN \"read_csv\"(['c', 'd'], header = true) ON s = '/' -- read_csv(x)"
+    assert files_read(text) == ["a b/it's", "c", "d"]
 
 
 def test_names_of_files_that_are_computed_are_refused(base, tmp_path):

@@ -18,10 +18,11 @@ from dpframe.engines.tables.parquet import WIDTH
 from dpframe.engines.tables.postgres import PostgresSource
 from dpframe.engines.tables.queries import (
     QUOTED,
-    check_files,
     check_sql,
+    files_read,
     functions_in,
     literal,
+    unquoted,
     unsteady,
     with_views,
 )
@@ -48,7 +49,6 @@ class DuckSource(Source):
         self._called: set[str] = set()
         text = self._text()
         check_sql(text)
-        check_files(text)
         self._called = functions_in(text)
         for name, *_, steady in self._functions():
             if not steady and name.lower() in self._called:
@@ -89,11 +89,12 @@ class DuckSource(Source):
     def _named(self, text: str) -> list[str]:
         """The files that a query names, as texts or as names of tables, and that are now where its patterns look: as duckdb finds
         them, and all in a folder."""
-        names = {q[1:-1].replace(2 * q[0], q[0]) for q in QUOTED.findall(text) if q[0] in "'\""}
+        names = {unquoted(q) for q in QUOTED.findall(text) if q[0] in "'\""}
         found: set[str] = set()
         for name in names - {""}:
             with suppress(Exception):  # a text that is no name of a file
                 found |= {f for (f,) in self._asked(f"select file from glob({literal(name)})")}
+        for name in files_read(text):
             for folder, _, files in os.walk(os.path.expanduser(name)):
                 found |= {os.path.join(folder, file) for file in files}
         return sorted({os.path.realpath(f) for f in found if os.path.isfile(f)})

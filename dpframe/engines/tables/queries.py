@@ -36,7 +36,9 @@ _READING = re.compile(
     r"\b(read_\w+|(?:parquet|iceberg|delta|sqlite|postgres|mysql|duckdb)_scan|sniff_csv|st_read)\s*\(",
     re.IGNORECASE,
 )
-_WRITTEN = re.compile(r"\s*(?:''|(?:\[|\blist_value\s*\()\s*''(?:\s*,\s*'')*\s*[\])])\s*[,)]", re.IGNORECASE)
+_WRITTEN = re.compile(
+    r"\s*(?:'_*'|(?:\[|\blist_value\s*\()\s*'_*'(?:\s*,\s*'_*')*\s*[\])])\s*[,)]", re.IGNORECASE
+)
 _AGE = re.compile(r"\bage\s*\(", re.IGNORECASE)
 _HIDDEN = '"__duckdb_source_'  # what stands in a query of duckdb for a variable of Python
 
@@ -81,15 +83,28 @@ def check_sql(text: str) -> None:
             raise unsteady(f"{found[1] or found[2]} without ORDER BY")
 
 
-def check_files(text: str) -> None:
-    """Raises where a query computes the names of files, which cannot be watched then."""
-    shown = QUOTED.sub(lambda quoted: "''" if quoted[0][0] == "'" else _without_quotes(quoted), text)
+def files_read(text: str) -> list[str]:
+    """What the functions that read files are given. Raises where a query computes it, so that it cannot be watched."""
+
+    def masked(quoted: re.Match[str]) -> str:  # as long as it was
+        inside = len(quoted[0]) - 2
+        return f"'{'_' * inside}'" if quoted[0][0] == "'" else _without_quotes(quoted).center(inside + 2)
+
+    shown, names = QUOTED.sub(masked, text), list[str]()
     for found in _READING.finditer(shown):
-        if _WRITTEN.match(shown, found.end()) is None:
+        written = _WRITTEN.match(shown, found.end())
+        if written is None:
             raise BadValue(
                 f"this query computes what {found[1]} reads, so that nobody sees when other files are there. Write their names, "
                 "or a pattern of them, into the query."
             )
+        names += [unquoted(q) for q in QUOTED.findall(text[written.start() : written.end()])]
+    return names
+
+
+def unquoted(text: str) -> str:
+    """What stands between quotes."""
+    return text[1:-1].replace(2 * text[0], text[0])
 
 
 def functions_in(text: str) -> set[str]:
