@@ -78,6 +78,7 @@ from dpframe._session import opening as opening_module
 from dpframe._session import session as session_module
 from dpframe._session.batch import Planned as PlannedAnswer
 from dpframe._session.data import sessions
+from dpframe._session.opening import open_again
 from dpframe._session.session import Session
 from dpframe._statistics import base as stats_module
 from dpframe._statistics import counts as counts_module
@@ -515,6 +516,7 @@ __all__ = [
     "of_leaf",
     "of_number",
     "of_people",
+    "open_again",
     "open_store",
     "opening_module",
     "order_of",

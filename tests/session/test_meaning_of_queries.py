@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import threading
+import time
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 import dpframe
 from dpframe import BadValue, BudgetExceeded, SessionError
-from tests.internals import check_sql, files_read
+from tests.internals import check_sql, files_read, open_again
 
 pa = pytest.importorskip("pyarrow", reason="sources are read by pyarrow")
 pq = import_module("pyarrow.parquet")
@@ -49,7 +50,6 @@ CHANGES = {
     "search path": "SET search_path = 'other'",
     "zone": "SET TimeZone = 'Asia/Tokyo'",
     "collation": "SET default_collation = 'NOCASE'",
-    "another table": "CREATE OR REPLACE TABLE seen AS SELECT 0 AS x, 'a' AS s FROM range(100)",
     "transaction": "BEGIN; UPDATE seen SET x = -5",
 }
 
@@ -57,6 +57,13 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_words_of_duckdb_that_mean_other_rows_are_refused(base, change):
     refused_after(base.sql("SELECT * FROM seen"), lambda: base.execute(CHANGES[change]))
+
+
+def test_another_table_of_the_name_with_as_many_rows_is_seen():
+    duckdb = pytest.importorskip("duckdb", reason="a connection of duckdb")
+    memory, words = duckdb.connect(), "CREATE OR REPLACE TABLE seen AS SELECT range % 7 AS x FROM range(100)"
+    memory.execute(words)
+    refused_after(memory.table("seen"), lambda: memory.execute(words))
 
 
 NAMED = {
@@ -193,7 +200,15 @@ def test_hidden_files_that_polars_reads_are_watched(tmp_path):
     refused_after(lazy, lambda: (tmp_path / ".b.csv").write_text("x\n1\n"))
 
 
-def test_threads_that_run_the_line_that_opens_have_one_budget(tmp_path: Path):
+def test_threads_that_run_the_line_that_opens_have_one_budget(tmp_path: Path, monkeypatch: Any):
+    searched = open_again
+
+    def slowly(*words: Any) -> Any:
+        found = searched(*words)
+        time.sleep(0.05)  # in which another thread would find as little
+        return found
+
+    monkeypatch.setattr("dpframe._frame.sources.open_again", slowly)
     pq.write_table(pa.table({"x": list(range(ROWS))}), tmp_path / "a.parquet")
     sessions, answers, start = set(), [], threading.Barrier(6)
 
