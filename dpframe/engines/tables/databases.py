@@ -46,7 +46,7 @@ class DuckSource(Source):
         self._databases = [
             p for _, p in self._asked("select database_name, path from duckdb_databases()") if p
         ]
-        self._called: set[str] = set()
+        self._called = functions_in("\n".join([relation.sql_query(), *(text for _, text in self._views())]))
         text = self._text()
         check_sql(text)
         self._called = functions_in(text)
@@ -70,17 +70,28 @@ class DuckSource(Source):
     def _functions(self) -> list[Any]:
         """The macros, and the functions that the query calls: of each its name, its number, which other code of Python under the
         name does not have, what a macro says, and whether it has one result."""
-        names = ", ".join(map(literal, sorted(self._called))) or "''"
+        if (
+            not self._called
+        ):  # a query without a call names none of them, and duckdb takes long to list all it has
+            return []
+        names = ", ".join(map(literal, sorted(self._called)))
         return self._asked(
             "select function_name, function_oid, macro_definition, coalesce(stability, 'CONSISTENT') = 'CONSISTENT' "
             f"from duckdb_functions() where (macro_definition is not null and not internal) or lower(function_name) in ({names}) "
             "order by all"
         )
 
+    def _views(self) -> list[Any]:
+        return self._asked("select view_name, sql from duckdb_views() where not internal")
+
     def _text(self, functions: list[Any] | None = None) -> str:
         """The query, with the views and the macros that it names, as they are now."""
-        views = self._asked("select view_name, sql from duckdb_views() where not internal")
-        macros = [(name, written) for name, _, written, _ in functions or self._functions() if written]
+        views = self._views()
+        macros = [
+            (name, written)
+            for name, _, written, _ in (self._functions() if functions is None else functions)
+            if written
+        ]
         named: dict[str, str] = {}
         for name, written in (*views, *macros):  # of which several may have one name
             named[name] = f"{named.get(name, '')}\n{written}"
