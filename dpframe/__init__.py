@@ -9,12 +9,8 @@
 True
 """
 
-import sys
-from functools import partial
 from importlib import import_module
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -123,50 +119,6 @@ def __dir__() -> list[str]:
     return [*__all__, *_MODULES, "__version__"]
 
 
-class _FormerModules:
-    """An import finder for modules that pickled answers of earlier versions name: it leads to where their classes are now."""
-
-    names: ClassVar = {
-        "dpframe._batch": "dpframe._session.batch",
-        "dpframe._budget": "dpframe._plans.budget",
-        "dpframe._column": "dpframe._frame.column",
-        "dpframe._estimate": "dpframe._answers.estimate",
-        "dpframe._measured": "dpframe._plans.aggregates",
-        "dpframe._plan": "dpframe._plans.plan",
-        "dpframe._private": "dpframe._frame.frame",
-        "dpframe._release": "dpframe._answers.answer",
-        "dpframe._replay": "dpframe.audit._replay",
-        "dpframe._suggestions": "dpframe._frame.suggestions",
-        "dpframe.accounting.advanced": "dpframe.accounting._sums",
-        "dpframe.accounting.gdp": "dpframe.accounting._tight",
-        "dpframe.accounting.pure": "dpframe.accounting._sums",
-        "dpframe.accounting.rdp": "dpframe.accounting._additive",
-        "dpframe.accounting.zcdp": "dpframe.accounting._additive",
-        "dpframe.mechanisms.exponential": "dpframe.mechanisms.selection",
-        "dpframe.mechanisms.gaussian": "dpframe.mechanisms.noise",
-        "dpframe.mechanisms.laplace": "dpframe.mechanisms.noise",
-        "dpframe.mechanisms.noisy_max": "dpframe.mechanisms.selection",
-        "dpframe.accounting._base": "dpframe.accounting._filter",
-        "dpframe.accounting._meter": "dpframe._plans.price",
-        "dpframe.accounting._loss": "dpframe.accounting.loss",
-        "dpframe.accounting._losses": "dpframe.accounting.loss",
-        "dpframe.accounting._normal": "dpframe.accounting.loss",
-    }
-
-    @classmethod
-    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name not in cls.names:
-            return None
-        return ModuleSpec(name, cls())  # type: ignore[arg-type]  # a loader by its two methods, of no base class
-
-    def create_module(self, spec: ModuleSpec) -> None:
-        """The usual empty module."""
-
-    def exec_module(self, module: ModuleType) -> None:
-        new = import_module(self.names[module.__name__])
-        module.__getattr__ = partial(getattr, new)  # type: ignore[method-assign]  # PEP 562: of a module, not of its type
-
-
 def _first(data: Any) -> Any:
     """``.dp`` when it is first read: loads the surface, which puts its own accessors in this one's place."""
     import_module("dpframe._frame.accessor").register()
@@ -188,4 +140,3 @@ def _of_groups(groups: Any) -> Any:
 
 for _groups in (pd.api.typing.DataFrameGroupBy, pd.api.typing.SeriesGroupBy, pd.api.typing.Resampler):
     setattr(_groups, "dp", _of_groups)  # noqa: B010  (stubs have none)
-sys.meta_path.append(_FormerModules)

@@ -55,7 +55,6 @@ from dpframe._ledger import server as server_module
 from dpframe._ledger import sqlite as store_module
 from dpframe._ledger import store as entries_module
 from dpframe._ledger.accountant import Budget
-from dpframe._ledger.former import trusted
 from dpframe._ledger.server import ServerStore
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import MemoryStore, alike, unpack
@@ -145,7 +144,6 @@ from dpframe.engines import pandas as engines_pandas_module
 from dpframe.engines import parts as engines_parts_module
 from dpframe.engines import rows as derive_module
 from dpframe.engines.expressions import evaluate, predicate
-from dpframe.engines.fingerprints import former_sketch
 from dpframe.engines.keys import Occurring, coded, together
 from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
@@ -472,7 +470,6 @@ __all__ = [
     "first_where",
     "fits",
     "fits_Output",
-    "former_sketch",
     "found_keys",
     "free",
     "gaussian_tail",
@@ -568,7 +565,6 @@ __all__ = [
     "times_module",
     "together",
     "told_apart",
-    "trusted",
     "unbiased_module",
     "unpack",
     "unpacked",

@@ -105,11 +105,10 @@ class Labelled:
     """The labels that a receipt has."""
 
     def __init__(self, receipt: dict[str, Any]):
-        # An answer of an earlier version came without labels.
-        self.rows = _rows(receipt["rows"]) if "rows" in receipt else []
-        self.names: list[Any] = receipt.get("names", [])
+        self.rows = _rows(receipt["rows"])
+        self.names: list[Any] = receipt["names"]
         self.flat: bool = bool(receipt.get("skip"))
-        labels = receipt.get("columns")
+        labels = receipt["columns"]
         self.columns = None if labels is None else [tuple(label) for label in labels]
         if len(set(map(len, self.columns or ()))) > 1:  # labels with parts beside others
             self.rows = []

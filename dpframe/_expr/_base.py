@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
@@ -122,16 +122,6 @@ class Expr(Encoded):
         """Whether the value is provably neither infinite nor NaN, whatever the columns hold."""
         return not self.nullable and self.interval(lambda c: INTEGERS if c.integral else None) is not None
 
-    def to_json(self) -> Any:
-        body = {f.name: as_json(getattr(self, f.name)) for f in fields(self) if f.compare}
-        return {"node": type(self).__name__, **body}
-
-
-def as_json(value: object) -> Any:
-    if isinstance(value, Expr):
-        return value.to_json()
-    return [as_json(v) for v in value] if isinstance(value, tuple) else value
-
 
 @dataclass(frozen=True, slots=True)
 class Column(Expr):
@@ -173,9 +163,6 @@ class Column(Expr):
             if self.kind == "bool"
             else keys(self) or Expr.members(self, keys, ends)
         )
-
-    def to_json(self) -> Any:
-        return {"column": str(self.name), "position": self.position}
 
     def __str__(self) -> str:
         name = str(self.name)
@@ -224,11 +211,6 @@ class Constant(Expr):
         if self.kind in ("number", "bool") and math.isfinite(self.value):
             return outward(Fraction(self.value), Fraction(self.value))
         return ticks_around(self.value) if self.kind in ("time", "duration") else None
-
-    def to_json(self) -> Any:
-        v = self.value
-        plain = isinstance(v, bool | int | str) or v is None or (isinstance(v, float) and math.isfinite(v))
-        return {type(v).__name__: v if plain else str(v)}
 
     def __str__(self) -> str:
         shown = isinstance(self.value, pd.Timestamp | pd.Timedelta)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from dpframe._expr._base import FEW, INTEGERS, Constant, Expr, KeysOf, Lookup, as_double, as_json
+from dpframe._expr._base import FEW, INTEGERS, Constant, Expr, KeysOf, Lookup, as_double
 from dpframe._expr._kinds import CASTS, Kind
 from dpframe._expr._parts import (
     DATE_CALLS,
@@ -324,16 +324,6 @@ class Cut(_Listed):
             edges = list(self.edges)
             empty: Any = pd.cut(np.array([], dtype=float), edges, right=self.right)
         return tuple(empty.categories)
-
-    def to_json(self) -> Any:
-        edges = [e if math.isfinite(e) else str(e) for e in self.edges]
-        return {
-            "node": "Cut",
-            "x": as_json(self.x),
-            "edges": edges,
-            "labels": as_json(self.labels),
-            "right": self.right,
-        }
 
     def __str__(self) -> str:
         labels = "" if self.labels is None else f", labels=[{_listing(self.labels)}]"

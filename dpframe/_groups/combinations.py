@@ -191,9 +191,6 @@ class TupleBy:
         listed = describe(self.tuples.to_json())
         return Word("keys", f"{', '.join(str(level.expr) for level in self.levels)}: {listed}", "groups")
 
-    def to_json(self) -> object:
-        return {"by": [level.expr.to_json() for level in self.levels], "tuples": self.tuples.to_json()}
-
     def __str__(self) -> str:
         columns = ", ".join(str(level.expr) for level in self.levels)
         return f"({columns}) over {len(self.tuples)} combinations"
@@ -234,9 +231,6 @@ class RestBy:
     def word(self) -> Word:
         text = f"{self.expr}: {describe(self.listed.keys.to_json())} and {self.label!r} for the others"
         return Word("keys", text, "groups")
-
-    def to_json(self) -> object:
-        return {"by": self.expr.to_json(), "keys": self.listed.keys.to_json(), "other": str(self.label)}
 
     def __str__(self) -> str:
         return f"{self.listed} and {self.label!r}"

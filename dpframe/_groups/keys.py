@@ -258,9 +258,6 @@ class KeyBy:
     def index(self) -> pd.Index[Any]:
         return self.keys.index
 
-    def to_json(self) -> object:
-        return {"by": self.expr.to_json(), "keys": self.keys.to_json()}
-
     def __str__(self) -> str:
         return f"{self.expr} over {len(self.keys)} keys"
 
@@ -307,9 +304,6 @@ class BinBy:
         ends = f"{len(self.edges)} edges from {self.edges[0]:g} to {self.edges[-1]:g}"
         return Word("bins", f"{self.expr}: {ends if len(self.edges) > 12 else list(self.edges)}", "groups")
 
-    def to_json(self) -> object:
-        return {"by": self.expr.to_json(), "edges": [repr(e) for e in self.edges]}
-
     def __str__(self) -> str:
         return f"{self.expr} in {len(self.edges) - 1} bins"
 
@@ -323,7 +317,6 @@ class By(Protocol):
     def token(self) -> str: ...
     @property
     def word(self) -> Word | None: ...
-    def to_json(self) -> object: ...
 
 
 def groups_of(by: Iterable[By]) -> int:

@@ -168,14 +168,6 @@ class TimeBy:
     def word(self) -> Word:
         return Word("bins", f"{self.expr}: {len(self.index)} of {self.freq} within {self.span}", "groups")
 
-    def to_json(self) -> object:
-        return {
-            "by": self.expr.to_json(),
-            "freq": self.freq,
-            "span": list(self.span),
-            "count": len(self.index),
-        }
-
     def __str__(self) -> str:
         return f"{self.expr} in {len(self.index)} periods of {self.freq}"
 

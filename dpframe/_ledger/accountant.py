@@ -175,8 +175,6 @@ class Accountant:
         self._declared: set[tuple[str, str, str]] = set()
         self._answers: dict[str, str] = {}  # by key, by the price as typed, and the last one by question
         self._names: Names = {}
-        self._former: tuple[dict[str, str], Names] = {}, {}
-        self._former_versions: set[str] = set()
         self._sketches: list[list[str]] = []
         self._tables: dict[str, list[str]] = {}  # by columns and version
         self._opened = False
@@ -298,13 +296,10 @@ class Accountant:
         elif entry.kind == "declaration":
             self._declared.add((body["what"], body["value"], body["where"]))
         elif entry.kind == "answer":
-            # Those of the first format are found by labels of that format alone.
-            answers, names = (self._answers, self._names) if "whole" in body else self._former
-            if names is self._former[1]:  # what follows a bar is of a derived frame
-                self._former_versions.add(str(body["version"]).partition("|")[0])
-            answers[body["key"]] = answers[body["paid"]] = answers[body["question"]] = entry.body
+            for name in ("key", "paid", "question"):
+                self._answers[body[name]] = entry.body
             if body["name"] is not None:
-                names[body["version"], body["name"]] = body["question"], body["key"]
+                self._names[body["version"], body["name"]] = body["question"], body["key"]
         elif entry.kind == "sketch":
             self._sketches.append(body["hashes"])
         elif entry.kind == "table":
@@ -340,19 +335,17 @@ class Accountant:
         hashes: list[str],
         because: object = None,
         table: Table | None = None,
-        former: Callable[[], list[str] | None] = lambda: None,
     ) -> None:
         """Attaches a frame of these people: the first frame decides relation and id space, and others must agree.
 
         With a file it also refuses a frame whose sketch is that of people whom the ledger has under another name, and another
-        table with the columns and the version of a known one, whose answers would be taken for its own. ``former`` makes the
-        sketch of the frame as ledgers of the first format have it.
+        table with the columns and the version of a known one, whose answers would be taken for its own.
         """
         with self._writing():
             if hashes and because is None and not _among(hashes, self._sketches):
-                self._refuse_others(hashes, former)
+                self._refuse_others(hashes)
             if table is not None:
-                self._refuse_another(table, hashes, because, former)
+                self._refuse_another(table)
             if not self._opened:
                 self._append("open", self._terms())
             unit_record = {"neighbors": unit.neighbors, "space": unit.recorded}
@@ -371,41 +364,27 @@ class Accountant:
         with self._alone():
             self._sync()
 
-    def _refuse_others(self, hashes: list[str], former: Callable[[], list[str] | None]) -> None:
+    def _refuse_others(self, hashes: list[str]) -> None:
         for name in self._store.populations():
             entries = self._store.entries(name)
             sketches = [_json(e)["hashes"] for e in entries if e.kind == "sketch"]
             if name == self._population or not sketches:
                 continue
-            first_format = all(e.kind != "table" for e in entries)
-            if _among(hashes, sketches) or (first_format and _among(former(), sketches)):
+            if _among(hashes, sketches):
                 raise SessionError(
                     f"these are the people of population {name!r} in this ledger, under another name. Attach to its "
                     f"budget: open(..., population={name!r}), or declare why a second one is right: open(..., because='...')."
                 )
 
-    def _refuse_another(
-        self, table: Table, hashes: list[str], because: object, former: Callable[[], list[str] | None]
-    ) -> None:
-        """Refuses a table that is not the first table with these columns and this version; comparing with the first one alone
-        keeps tables from drifting away step by step."""
-        another = "If this is another table, or a newer state of it, name it: open(..., version='...')."
-        if table.columns in self._tables:
-            if not same_table(table.rows, self._tables[table.columns]):
-                raise SessionError(
-                    "this population has another table with the same columns, and its answers would be taken for this one's. "
-                    + another
-                )
-            return
-        # Answers of the first format are about tables that nobody kept: their people have to do, if they can be compared, or the
-        # owner's word.
-        if because is not None or str(table.version) not in self._former_versions or not self._sketches:
-            return
-        compared = None if not hashes or _among(hashes, self._sketches) else former()
-        if compared is not None and not _among(compared, self._sketches):
+    def _refuse_another(self, table: Table) -> None:
+        """Refuse a table that is not the first table with these columns and this version.
+
+        Each table is compared with the first one alone, so that tables cannot drift away step by step.
+        """
+        if table.columns in self._tables and not same_table(table.rows, self._tables[table.columns]):
             raise SessionError(
-                "this population has answers about a table with the same columns, from before a ledger knew tables, and this "
-                f"does not look like it. {another} If it is the same, say so: open(..., because='...'), which is kept."
+                "this population has another table with the same columns, and its answers would be taken for this one's. "
+                "If this is another table, or a newer state of it, name it: open(..., version='...')."
             )
 
     def declare(self, declarations: Iterable[Declared]) -> None:
@@ -476,13 +455,10 @@ class Accountant:
                     self._append("answer", receipt_text(plan, raw, **label.to_json()))
                 self._sync()
 
-    def recall(
-        self, label: Label, former: Callable[[], Label | None], shares: Iterable[str] = ()
-    ) -> tuple[Plan, tuple[Any, ...]] | None:
+    def recall(self, label: Label, shares: Iterable[str] = ()) -> tuple[Plan, tuple[Any, ...]] | None:
         """The recorded answer to a question: by its name at any price, else at this price, else paid as one of ``shares``.
 
-        A record is compared with the whole question. A record of the first format has only a digest of it; it is looked up by
-        ``former``, which gives no label where that digest could be another question's.
+        A record that is found by a digest is compared with the whole question.
         """
         if self._file is None:
             return None
@@ -494,18 +470,7 @@ class Accountant:
             body = None if text is None else json.loads(text)
             if body is not None and not label.asks(body):
                 return None
-            if body is None and self._former[0]:
-                body = self._recall_former(label.name, former())
         return None if body is None else (Plan.from_json(body["plan"]), tuple(unpack(body["raw"])))
-
-    def _recall_former(self, name: str | None, label: Label | None) -> Any:
-        answers, names = self._former
-        if label is not None:
-            text = found(label, answers, names)
-            return None if text is None else json.loads(text)
-        if name is not None and any(name == recorded_name for _, recorded_name in names):
-            raise name_in_use(name)  # by whom cannot be told
-        return None
 
     # Tables ---------------------------------------------------------------------------------------------------------------
 
@@ -575,8 +540,8 @@ def tell(level: int, what: str, account: Accountant, questions: str) -> None:
         )
 
 
-def _among(hashes: list[str] | None, sketches: Iterable[list[str]]) -> bool:
-    return hashes is not None and any(alike(hashes, sketch) for sketch in sketches)
+def _among(hashes: list[str], sketches: Iterable[list[str]]) -> bool:
+    return any(alike(hashes, sketch) for sketch in sketches)
 
 
 def _json(entry: Entry) -> Any:

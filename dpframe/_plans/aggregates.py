@@ -83,28 +83,6 @@ class Output(Encoded):
             return first
         return *first, (self.other, self.other_bounds)
 
-    def to_json(self) -> object:
-        record: dict[str, Any] = {}
-        if self.other is not None and self.other_bounds is not None:
-            record = {"other": self.other.to_json(), "other_bounds": [repr(b) for b in self.other_bounds]}
-        record |= {
-            "name": str(self.name),
-            "aggregate": self.aggregate,
-            "expr": self.expr.to_json() if self.expr else None,
-            "ddof": self.ddof,
-            "bounds": [repr(b) for b in self.bounds] if self.bounds else None,
-        }
-        # Only where they say something: ledgers know other questions by the record as it always was.
-        if self.rounds != 1:
-            record["rounds"] = self.rounds
-        if self.moves is not None:
-            record["moves"] = repr(self.moves)
-        if self.level is not None:
-            record |= {"level": str(self.level), "resolution": repr(self.resolution)}
-        if self.duration:
-            record |= {"duration": True} | ({"origin": self.origin} if self.origin else {})
-        return record
-
     def __str__(self) -> str:
         if self.other is not None:
             columns = [f"{e}, bounds=({b.lower:g}, {b.upper:g})" for e, b in self.clipped]
@@ -154,11 +132,6 @@ class Cell:
     constants: dict[str, float]
     duration: bool = False  # numbers are seconds, and answers durations,
     origin: str = ""  # or the moments so long after this one
-
-    def __setstate__(self, state: Sequence[Any]) -> None:
-        """The cell of a pickled answer, which an earlier version may have made of fewer fields."""
-        for name, value in zip(self.__match_args__, (*state, *(False, "")[len(state) - 9 :]), strict=True):
-            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

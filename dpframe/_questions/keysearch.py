@@ -105,13 +105,6 @@ class KeySearch(Seeking):
 
     verb: ClassVar[str] = "unique"
 
-    def to_json(self) -> object:
-        return {
-            "keys of": [e.to_json() for e in self.exprs],
-            "failure": self.stated,
-            "where": None if self.where is None else self.where.to_json(),
-        }
-
     def __str__(self) -> str:
         text = f"keys of {', '.join(map(str, self.exprs))}"
         return text if self.where is None else f"{text} where {self.where}"
@@ -235,14 +228,6 @@ class Finding(Seeking):
     where: Expr | None = None
     stated: str = ""
     alone: Fraction | None = field(default=None, metadata=SHOWN)
-
-    def to_json(self) -> object:
-        return {
-            "found groups of": [e.to_json() for e in self.exprs],
-            "outputs": [out.to_json() for out in self.asked],
-            "failure": self.stated,
-            "where": None if self.where is None else self.where.to_json(),
-        }
 
     def __str__(self) -> str:
         return str(self._query(self.asked))

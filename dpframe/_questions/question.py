@@ -159,10 +159,6 @@ class Question(ABC):
         return "a question"
 
     @abstractmethod
-    def to_json(self) -> object:
-        """The record of the question: all that tells it from others, and no data."""
-
-    @abstractmethod
     def __str__(self) -> str:
         """The question as a plan shows it."""
 
@@ -203,13 +199,6 @@ class Query(Question):
     def verb(self) -> str:
         """The verb that error messages name."""
         return ", ".join(dict.fromkeys(out.aggregate for out in self.outputs))
-
-    def to_json(self) -> object:
-        return {
-            "outputs": [o.to_json() for o in self.outputs],
-            "where": self.where.to_json() if self.where is not None else None,
-            "by": [b.to_json() for b in self.by],
-        }
 
     def __str__(self) -> str:
         first = self.outputs[0] if self.outputs else None

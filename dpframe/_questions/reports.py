@@ -42,15 +42,6 @@ class Randomize(Question):
     where: Expr | None = None
     verb: ClassVar[str] = "randomize"
 
-    def to_json(self) -> object:
-        return {
-            "randomize": self.expr.to_json(),
-            "keys": None if self.keys is None else self.keys.to_json(),
-            "token": None if self.keys is None else self.keys.token,
-            "other": self.other,
-            "bounds": None if self.bounds is None else [repr(b) for b in self.bounds],
-        }
-
     def __str__(self) -> str:
         if self.bounds is not None:
             return f"randomize({self.expr}, bounds=({self.bounds.lower:g}, {self.bounds.upper:g}))"

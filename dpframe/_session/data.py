@@ -21,7 +21,6 @@ import pandas as pd
 from dpframe._cells.encoding import digest
 from dpframe._errors import BadValue, NoSession
 from dpframe._expr import Column
-from dpframe._ledger import former as _former
 from dpframe._ledger import place_of
 from dpframe._statistics.engine import Engine
 from dpframe.engines import engine_for
@@ -41,8 +40,7 @@ class Origin:
     """How rows were derived from those of a session."""
 
     base: Session  # of the frame that was opened
-    steps: str  # a name of what was done to get there, and
-    former: str | None  # the same as ledgers of the first format have it, if that was its own
+    steps: str  # a name of what was done to get there
     most: int | None  # the most rows that a person can have, where the steps prove it
     whole: bool = False  # every row of the frame that was opened, once
     everyone: bool = False  # all people of that frame, and the order of their own rows is their own
@@ -112,10 +110,6 @@ class Data:
             return self.source is None or self.source.ordered
         return self.origin.ordered
 
-    @property
-    def former_steps(self) -> str | None:
-        return "" if self.origin is None else self.origin.former
-
     @cached_property
     def schema(self) -> str:
         """The columns, the version and the steps, as labels of questions have them."""
@@ -123,14 +117,6 @@ class Data:
         if self.origin is None:
             return digest("columns", columns, self.version)
         return digest("derived", self.origin.base.data.schema, self.origin.steps, columns)
-
-    @cached_property
-    def former(self) -> str | None:
-        """The same as ledgers of the first format have it."""
-        columns = list(zip(self.leaves, self.dtypes, strict=False))
-        if self.origin is None:
-            return _former.schema(columns, self.version)
-        return _former.derived_schema(self.origin.base.data.former, self.origin.former, columns)
 
     def shares(self, other: Data) -> bool:
         """Whether a column of the two is the same, or the rows are the very same."""

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,6 @@ from dpframe._expr import Column, Cut, Expr, Key, looks_within, stem
 from dpframe._groups.keys import ROW_CEILING, Keys, keys_for
 from dpframe._groups.periods import Span
 from dpframe._groups.unit import LIMIT, Unit, limits_for
-from dpframe._ledger import former as _former
 from dpframe._session.data import Data, Origin, leaves_of
 from dpframe._session.session import DEBUGGED, Session, sealed
 from dpframe._session.terms import Terms, declarations, record_of
@@ -86,18 +85,11 @@ class Made:
             self.bounds[place] = Bounds(*pair)
 
 
-class Token(NamedTuple):
-    """What was done to get to a derived frame, as a name; and as ledgers of the first format have it, if that was its own."""
-
-    steps: str
-    former: str | None
-
-
 def derived(
     parent: Session,
     made: Made,
     unit: Unit,
-    token: Token,
+    steps: str,
     *,
     whole: bool = False,
     everyone: bool = False,
@@ -117,7 +109,7 @@ def derived(
             people.append(Column.of(behind, name, array.dtype))
             behind += 1
     ordered = ordered and parent.data.ordered
-    origin = Origin(base, token.steps, token.former, most, whole, everyone, ordered)
+    origin = Origin(base, steps, most, whole, everyone, ordered)
     snapshot = frame_of(made.everything)
     source, again = parent.data.source, made.again
     if source is not None and again is not None:
@@ -233,13 +225,10 @@ class Source:
                 ]
         return made
 
-    def token(self, verb: str, words: tuple[Any, ...], former: Sequence[object] | None) -> Token:
-        """The steps so far, as a name that is the same when they are taken again; ``former`` are their words as ledgers of the
-        first format have them, None where these were cut."""
+    def steps(self, verb: str, words: tuple[Any, ...]) -> str:
+        """Return a name of the steps so far, which is the same when they are taken again."""
         sorts = (self.order,) if self.order else ()  # what is not sorted has the name that it had
-        steps = digest(self.session.data.steps, list(self.columns.items()), self.where, verb, words, *sorts)
-        before = None if self.order else self.session.data.former_steps
-        return Token(steps, _former.steps(before, self.columns, self.where, verb, former))
+        return digest(self.session.data.steps, list(self.columns.items()), self.where, verb, words, *sorts)
 
 
 def unit_for(session: Session, most: int | None, max_rows: object, max_groups: object) -> Unit:
@@ -257,9 +246,9 @@ def no_limits(max_rows: object, max_groups: object) -> None:
         raise BadValue("max_rows= and max_groups= are not needed: a row is still one person's only one.")
 
 
-def fresh_token() -> Token:
-    """A token for what is no function of public words: nothing asked elsewhere may be taken for its answer."""
-    return Token(_sampling.random_bytes(16).hex(), None)
+def draw_steps() -> str:
+    """Return a random name for steps that are not a function of public words, so that no answer is taken for theirs."""
+    return _sampling.random_bytes(16).hex()
 
 
 def made_of(frame: pd.DataFrame) -> Made:

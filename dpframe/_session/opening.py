@@ -35,7 +35,6 @@ from dpframe._session.data import (
 )
 from dpframe._session.session import Session, sealed
 from dpframe._session.terms import AccountTerms, Terms, Words
-from dpframe.engines.fingerprints import former_sketch
 from dpframe.engines.sources import Source
 
 P = ParamSpec("P")
@@ -270,20 +269,12 @@ def scope() -> Iterator[list[Session]]:
 
 def _attach(session: Session, because: object) -> None:
     """Attaches the frame and its people to a budget in a file, with the sketches by which the file recognizes them."""
-    account, frame, unit = session.accountant, session.data.snapshot, session.terms.unit
-    places = [c.position for c in unit.people]
+    account, unit = session.accountant, session.terms.unit
     sketches = sealed("open", session._engine.sketches, unit, account.secret)
     if session.data.source is not None:
         session.data.source.check()
     table = Table(session.data.schema, session.data.version, sketches.table)
-    people = frame.iloc[:, places] if places else frame
-
-    def former() -> list[str] | None:
-        if session.data.source is not None:  # no ledger of the first format has sources
-            return None
-        return sealed("open", former_sketch, people, account.secret)
-
-    account.attach(unit, sketches.people, because, table, former)
+    account.attach(unit, sketches.people, because, table)
 
 
 def _with_kept(leaves: Mapping[Hashable, Column], arguments: Words) -> Words:

@@ -32,7 +32,6 @@ from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, Word
 from dpframe._groups.periods import Span, ends_of
 from dpframe._groups.unit import Unit, limits_for
-from dpframe._ledger import former as _former
 from dpframe._ledger.accountant import Accountant, Identity, Label, Names, found
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.budget import Budget
@@ -405,24 +404,12 @@ class Session:
             version = digest(version, self.data.steps)
         return Label(question, key, paid, one.name, version, place if one.fresh else None, whole)
 
-    def _former_label(self, one: Asked) -> Label | None:
-        """The same as ledgers of the first format have it, where that can be told from other questions."""
-        data, rows, queries = self.data, self._public_rows(one.question), self.terms.queries
-        if data.former is None:
-            return None
-        version = f"{data.version}|{data.former_steps}" if data.steps else data.version
-        return _former.label(
-            one.question, one.unit, rows, one.price, one.paid, queries, data.former, one.name, version
-        )
-
     def _recall(self, label: Label, one: Asked) -> Release | None:
         # Also of a fresh one: its name may not be another question's.
         known = found(label, self._answers, self._names)
         recorded = None
         if self.accountant.place is not None and (one.name is not None if one.fresh else known is None):
-            recorded = self.accountant.recall(
-                label, partial(self._former_label, one), self._shares(label, one)
-            )
+            recorded = self.accountant.recall(label, self._shares(label, one))
         if one.fresh or (known is not None and known[0] != label.whole):
             return None
         if known is None:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from datetime import time, timedelta
 from importlib import import_module
 from typing import Any
 from uuid import UUID
@@ -427,24 +426,3 @@ def _text(value: Any) -> str:
     if type(value) is str:
         return value.encode("utf-8", "backslashreplace").decode()  # half a character has no bytes
     return str(value) if type(value) in (bool, int, float) else text_of_scalar(value)
-
-
-_CELLS = {str, int, float, bool, type(None), date, datetime, Decimal, pd.Timestamp}
-
-
-def former_sketch(frame: pd.DataFrame, secret: bytes) -> list[str] | None:
-    """The sketch of rows as ledgers of the first format have it: with times as pandas prints a column of them.
-
-    None where that is not made any more, since cells with code of their own would be printed, or since it fails.
-    """
-    columns: dict[int, Any] = {}
-    for i in range(frame.shape[1]):
-        column = frame.iloc[:, i]
-        if column.dtype == object and not set(map(type, column)) <= _CELLS:
-            return None
-        try:
-            number = column.dtype.kind in "iufb"
-            columns[i] = column.astype("float64", errors="ignore") if number else column.astype(str)
-        except Exception:
-            return None
-    return sketch_of(pd.DataFrame(columns), secret)

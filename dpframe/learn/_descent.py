@@ -79,10 +79,6 @@ class Descent(Fit):
     def __post_init__(self) -> None:
         object.__setattr__(self, "stated", self.stated or str(self.delta or ""))
 
-    def _options(self) -> tuple[Any, ...]:
-        # The name tells answers of this mechanism from those of Adam's steps, which ledgers may hold with the same options.
-        return "accelerated", self.clip, self.steps, self.rate, str(self.delta)
-
     def bound(self, unit: Unit) -> float:
         """The largest norm to which a person's gradient is clipped, in its own units."""
         widest = self.lipschitz(unit)

@@ -79,10 +79,6 @@ class Target:
         place = self.classes.finder()(vector).astype(np.int64)
         return np.array([np.nan, -UNIT, UNIT])[place]
 
-    def to_json(self) -> object:
-        classes = None if self.classes is None else [self.classes.token, self.classes.to_json()]
-        return [self.expr.to_json(), self.bounds, classes]
-
 
 class DesignRows(NamedTuple):
     """The rows ``x``, with the intercept in the first column, and ``y``, in whole steps; and the person of each, from 0 on."""
@@ -170,7 +166,3 @@ class Design:
             owned = np.concatenate(owners) if owners else np.empty(0, dtype=np.int64)
             people = np.unique(owned, return_inverse=True)[1].astype(np.int64)
         return DesignRows(x[:done], y[:done], people)
-
-    def to_json(self) -> object:
-        where = None if self.where is None else self.where.to_json()
-        return [where, [[e.to_json(), b] for e, b in self.features], self.target.to_json(), self.norm]

@@ -45,13 +45,6 @@ class Fit(Question):
     def parameters(self) -> int:
         return self.design.parameters
 
-    def to_json(self) -> object:
-        loss = [self.loss.name, self.loss.slope]
-        return [type(self).__name__, self.design.to_json(), loss, self.l2, *self._options()]
-
-    def _options(self) -> tuple[Any, ...]:
-        return ()
-
     def __str__(self) -> str:
         features = ", ".join(str(e) for e, _ in self.design.features)
         where = "" if self.where is None else f" where {self.where}"

@@ -58,9 +58,6 @@ class Objective(Fit):
     def __post_init__(self) -> None:
         object.__setattr__(self, "stated", self.stated or str(self.delta or ""))
 
-    def _options(self) -> tuple[Any, ...]:
-        return (str(self.delta),)
-
     def numbers(self, unit: Unit, epsilon: Fraction) -> Numbers:
         """The numbers for this epsilon, all from public facts and each rounded towards privacy."""
         p = self.parameters

@@ -7,7 +7,6 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -319,10 +318,3 @@ def test_what_remains_is_never_more_and_grows(loss: Loss) -> None:
     assert alive == sorted(alive)
     assert alive == left[len(left) - len(alive) :]
     assert all(0 <= x <= mu for x, mu in zip(left, (0.2, 0.5, 1.0, 2.0, 5.0), strict=True) if x is not None)
-
-
-@pytest.mark.parametrize("kind", KINDS.values())
-def test_pickles_of_before_the_modules_were_renamed_still_load(kind: type[Loss]) -> None:
-    """They name `_loss` and `_normal`."""
-    former = [import_module(f"dpframe.accounting.{name}") for name in ("_loss", "_normal")]
-    assert kind in [getattr(module, kind.__name__, None) for module in former]

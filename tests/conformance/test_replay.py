@@ -322,9 +322,6 @@ class Listed(Question):
     kind: str
     where: None = None
 
-    def to_json(self) -> object:
-        return self.kind
-
     def __str__(self) -> str:
         return f"listed({self.kind})"
 

@@ -244,9 +244,6 @@ class Odd(Question):
     kind: str
     where: None = None
 
-    def to_json(self) -> object:
-        return self.kind
-
     def __str__(self) -> str:
         return f"odd({self.kind})"
 

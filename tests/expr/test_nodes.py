@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 import pickle
 from typing import Any
@@ -146,19 +145,10 @@ def _everything() -> list[Expr]:
 
 @pytest.mark.parametrize("e", _everything(), ids=str)
 def test_expressions_can_be_written_down_copied_and_pickled(e: Expr) -> None:
-    text = json.dumps(e.to_json(), allow_nan=False)
-    assert "position" in text
     for other in (copy.deepcopy(e), pickle.loads(pickle.dumps(e))):
         assert other == e
         assert hash(other) == hash(e)
         assert other.depth == e.depth
-
-
-def test_literals_are_written_with_their_types() -> None:
-    assert constant(1).to_json() == {"int": 1}
-    assert constant(1.0).to_json() == {"float": 1.0}
-    assert constant(True).to_json() == {"bool": True}
-    assert constant(math.inf).to_json() == {"float": "inf"}
 
 
 def test_the_text_is_what_a_pandas_user_would_write() -> None:
@@ -185,7 +175,7 @@ def test_nesting_is_limited_before_anything_recurses_to_death() -> None:
     assert deepest.bounds(DECLARED) == (99.0, 209.0)
     assert copy.deepcopy(deepest) == pickle.loads(pickle.dumps(deepest)) == deepest
     assert len({deepest}) == 1
-    assert str(deepest).count("(") == json.dumps(deepest.to_json()).count('"+"') - 1
+    assert str(deepest).count("(") == 98
     with pytest.raises(BadExpression, match="deep"):
         _grown(lambda e: plus(e, 1), 10_000)
     with pytest.raises(BadExpression, match="deep"):

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from dpframe import SessionError
-from tests.ledger import first_format
 from tests.ledger.people import anew, begun, elsewhere, kinds, opened, people, posix, used
 
 pytestmark = posix
 ANOTHER = r"another table with the same columns.*version='\.\.\.'"
-BEFORE = r"from before a ledger knew tables.*version='\.\.\.'"
 UNIT = {"unit": "id", "max_rows": 1, "max_groups": 1, "bounds": {"cost": (0, 1000)}, "keys": None}
 
 
@@ -163,40 +157,3 @@ def test_other_columns_and_versions_are_tables_of_their_own(path):
         with pytest.raises(SessionError, match=ANOTHER):
             opened(path, frame=frame.assign(age=frame["age"] + 1), **terms)
     assert kinds(path)["table"] == 3
-
-
-def test_a_ledger_of_the_first_format_knows_its_people(tmp_path):
-    """It kept no table, so the sketch of people has to do: it is of ids here."""
-    path = shutil.copy(
-        Path(__file__).parents[1] / "data" / "ledger_of_the_first_format.db", tmp_path / "budget.db"
-    )
-    words = {"ledger": path, "population": "people", "unit": "id", "delta": 1e-6}
-    other = first_format.frame().assign(id=lambda d: d["id"] + 10_000)
-    with pytest.raises(SessionError, match=BEFORE):
-        other.dp.open(200, version="2026-11", **words)
-    assert len(other.dp.open(200, version="another", **words).ledger) == 26
-    elsewhere(lambda: len(first_format.opened(path).ledger))
-    with pytest.raises(SessionError, match=ANOTHER):
-        first_format.frame().assign(cost=1.0).dp.open(200, version="2026-11", **words)
-
-
-def test_a_ledger_of_the_first_format_knows_rows_with_times(tmp_path):
-    """Their sketch was of what pandas prints then, and is of moments now."""
-    path = shutil.copy(
-        Path(__file__).parents[1] / "data" / "ledger_of_the_first_format.db", tmp_path / "b.db"
-    )
-    recorded = json.loads(
-        Path(__file__).parents[1].joinpath("data", "ledger_of_the_first_format.json").read_text()
-    )
-    frame = first_format.days()
-    with pytest.raises(SessionError, match="people of population 'days'"):
-        first_format.days_opened(path, population="elsewhere")
-    with pytest.raises(SessionError, match=BEFORE):
-        first_format.days_opened(path, frame.assign(when=frame["when"] + pd.Timedelta(1, "h")))
-    for _ in range(2):
-        p = elsewhere(
-            lambda: (q := first_format.days_opened(path), int(q.count(epsilon=1)), len(q.ledger))[1:]
-        )
-        assert p == (recorded["days"], 1)
-    with pytest.raises(SessionError, match=ANOTHER):
-        first_format.days_opened(path, frame.assign(cost=1.0))

@@ -486,7 +486,7 @@ def test_no_display_helper_is_called_by_the_encoder():
 
 @pytest.mark.parametrize(
     ("module", "function"),
-    [("_session.session", "_label"), ("_session.derived", "token"), ("_frame.found", "_question")],
+    [("_session.session", "_label"), ("_session.derived", "steps"), ("_frame.found", "_question")],
 )
 def test_labels_tokens_and_keys_of_caches_are_made_by_it_alone(module, function):
     source = inspect.getsource(importlib.import_module(f"dpframe.{module}"))

@@ -76,9 +76,9 @@ def merged(
     both = [one.source.session.unit.groups or one.most for one in (left, other)]
     unit = replace(unit, rows=most, groups=min(both[0] * both[1], most)).limited(rows, groups)
     words = how, pairs, list(names.items()), list(theirs.items()), _known_by(other.source)
-    token = left.source.token("merge of people", words, None)
+    steps = left.source.steps("merge of people", words)
     ordered = other.source.session.data.ordered
-    session = derived(self._session, made, unit, token, ordered=ordered, most=most)
+    session = derived(self._session, made, unit, steps, ordered=ordered, most=most)
     told = f"merge(how={how!r}) of two tables of the same people, at most {left.most} and {other.most} rows of each"
     frame = derived_frame(self, session, Word("rows", told, f"merge on {describe(left.names)}"))
     return frame._new(frame._selection.declaring(right._selection.words))

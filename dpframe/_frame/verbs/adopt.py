@@ -23,7 +23,7 @@ from dpframe._session.derived import (
     Source,
     declare_anew,
     derived,
-    fresh_token,
+    draw_steps,
     made_of,
     unit_for,
 )
@@ -92,16 +92,16 @@ def pipe(
         made.people = [("rows", np.asarray(result.index.to_numpy(), dtype=np.int64))]
     else:
         made.people = _places_of_unit(made.names, visible)
-    token = fresh_token()
+    steps = draw_steps()
     session = derived(
         source.session,
         made,
         unit_for(source.session, None, max_rows, max_groups),
-        token,
+        steps,
         ordered=False,
         most=None,
     )
-    record = f"{name}: person by person on {_personwise.SPLITS} splits of the people, which is no proof ({token.steps[:8]})"
+    record = f"{name}: person by person on {_personwise.SPLITS} splits of the people, which is no proof ({steps[:8]})"
     return derived_frame(self, session, Word("pipe", record, "pipe"), declared)
 
 
@@ -168,13 +168,13 @@ def adopt(
     else:
         made.people = [("rows", _labels_of(frame, base))]
     declared = declare_anew(made, bounds, keys, "adopt")
-    token = fresh_token()
-    session = derived(base, made, unit_for(base, None, max_rows, max_groups), token, ordered=False, most=None)
+    steps = draw_steps()
+    session = derived(base, made, unit_for(base, None, max_rows, max_groups), steps, ordered=False, most=None)
     other.attrs[ATTR] = base.name  # these are the same people: no second budget is opened on them
     return derived_frame(
         self,
         session,
-        Word("adopt", f"{because} (columns {describe(made.names)}, {token.steps[:8]})", "adopt"),
+        Word("adopt", f"{because} (columns {describe(made.names)}, {steps[:8]})", "adopt"),
         declared,
     )
 

@@ -16,7 +16,6 @@ from dpframe._frame.tracked import Frame, Tracked
 from dpframe._frame.verbs.reshape import derived_frame, names_of, source_of
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._groups.unit import limits_for
-from dpframe._ledger import former as _former
 from dpframe._session.data import ATTR, marks, sessions
 from dpframe._session.derived import Made, Source, derived, hash_of, no_limits, unit_for
 from dpframe._session.session import Session, sealed
@@ -114,14 +113,13 @@ def merge(
     for place, (new, array) in enumerate(public.items(), start=len(made.names) - len(public)):
         _describe_public(made, place, new, array)
     on_record = f"columns {describe(list(table.columns))}, {len(table)} rows, hash {hash_of(table)}{reason}"
-    former = how, describe(keys), repr(names), repr(theirs), hash_of(table)
     arguments = how, keys, list(names.items()), list(theirs.items()), table
-    token = source.token("merge", arguments, None if _former.cut(keys) else former)
+    steps = source.steps("merge", arguments)
     most_rows = None if self._session.most is None else self._session.most * max(lookup.most, 1)
     unit = unit_for(source.session, most_rows, max_rows, max_groups) if hidden else self._session.unit
     whole = self._session.data.whole and source.all and how == "left" and single
     everyone = source.everyone and how == "left"
-    session = derived(source.session, made, unit, token, whole=whole, everyone=everyone, most=most_rows)
+    session = derived(source.session, made, unit, steps, whole=whole, everyone=everyone, most=most_rows)
     return derived_frame(
         self, session, Word("public table", on_record, f"merge on {describe([n for n, _ in keys])}")
     )

@@ -20,7 +20,7 @@ from dpframe._frame.selection import Selection
 from dpframe._frame.tracked import Frame, Tracked
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._groups.unit import limits_for
-from dpframe._session.derived import Made, Source, Token, derived, unit_for
+from dpframe._session.derived import Made, Source, derived, unit_for
 from dpframe._session.session import Session, sealed
 from dpframe._validate import Bounds
 from dpframe.engines.rows import Rows, exploded, joined, numbers
@@ -46,10 +46,10 @@ def derived_frame(
 
 
 def _multiplied(
-    frame: Tracked, source: Source, made: Made, most: int | None, limits: tuple[object, object], token: Token
+    frame: Tracked, source: Source, made: Made, most: int | None, limits: tuple[object, object], steps: str
 ) -> Session:
     unit = unit_for(source.session, most, *limits)
-    return derived(source.session, made, unit, token, everyone=source.everyone, most=most)
+    return derived(source.session, made, unit, steps, everyone=source.everyone, most=most)
 
 
 def explode(
@@ -101,8 +101,8 @@ def explode(
     source.check_named()
     made = sealed("explode", _exploded, source, name, dtype)
     source.repeated(made, _exploded, name, dtype)
-    token = source.token("explode", (name, dtype), (repr(name), dtype))
-    session = _multiplied(self, source, made, None, (max_rows, max_groups), token)
+    steps = source.steps("explode", (name, dtype))
+    session = _multiplied(self, source, made, None, (max_rows, max_groups), steps)
     return derived_frame(self, session, Word("rows", f"explode({name!r})", "steps"))
 
 
@@ -159,8 +159,8 @@ def melt(
     most = self._session.most
     most = None if most is None else most * count
     arguments: tuple[Any, ...] = ids, values, var_name, value_name
-    token = source.token("melt", arguments, list(map(repr, arguments)))
-    session = _multiplied(self, source, made, most, (max_rows, max_groups), token)
+    steps = source.steps("melt", arguments)
+    session = _multiplied(self, source, made, most, (max_rows, max_groups), steps)
     return derived_frame(self, session, Word("rows", f"melt of {describe(values)}", "steps"))
 
 
