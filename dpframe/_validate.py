@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe._errors import BadType, BadValue, unknown_column
+from dpframe._identity import give_tag
 
 # Below 2**-50 a price is a typing error, and noise would leave any double; above 2**10 it protects nobody.
 MIN_EPSILON = Fraction(repr(2.0**-50))
@@ -34,6 +35,7 @@ _LIBRARIES = {"polars", "pyspark", "ibis", "duckdb", "_duckdb", "dask", "pyarrow
 MAX_LISTED = 2**24  # public values that are made one by one: keys, edges, members of isin
 
 
+@give_tag("bounds")
 class Bounds(NamedTuple):
     """Public closed interval to which values are clipped."""
 

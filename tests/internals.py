@@ -24,7 +24,7 @@ from dpframe._cells import kernels as kernels_module
 from dpframe._cells import threads as threads_module
 from dpframe._cells.codec import finder
 from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
-from dpframe._cells.encoding import encode, encoded_fields, tag_of
+from dpframe._cells.encoding import encode, encoded_fields
 from dpframe._cells.texts import key_of, order_of, text_of
 from dpframe._errors import PrivacyWarning, progress
 from dpframe._expr import Column, Expr, compare, constant, kind_of, logical_not
@@ -49,6 +49,7 @@ from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
 from dpframe._groups.periods import Periods, TimeBy
 from dpframe._groups.unit import Limit, Unit, limits_in
+from dpframe._identity import give_tag
 from dpframe._ledger import MEMORY, STORES, open_store, place_of
 from dpframe._ledger import accountant as ledger_module
 from dpframe._ledger import server as server_module
@@ -473,6 +474,7 @@ __all__ = [
     "found_keys",
     "free",
     "gaussian_tail",
+    "give_tag",
     "held_as",
     "hypotheses_module",
     "interval_of",
@@ -559,7 +561,6 @@ __all__ = [
     "store_module",
     "stores_module",
     "suggestions_module",
-    "tag_of",
     "text_of",
     "threads_module",
     "times_module",

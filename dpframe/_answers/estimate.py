@@ -495,13 +495,14 @@ class DerivedFloat(Derived, float):
         return self
 
 
-KINDS: dict[str, Any] = {kind.__name__: kind for kind in (IntEstimate, FloatEstimate, Correlation)}
+# What a receipt calls the classes of released numbers.
+KINDS: dict[str, Any] = {"whole number": IntEstimate, "number": FloatEstimate, "correlation": Correlation}
 
 
 def leaf_to(number: Estimate) -> dict[str, Any]:
     """A released number as JSON, for the receipt of a table that was computed with it."""
-    kind = type(number).__name__
-    if kind not in KINDS:
+    kind = next((name for name, known in KINDS.items() if type(number) is known), None)
+    if kind is None:
         raise BadType(
             "this number was not released by a question, so no table of answers can be computed with it."
         )

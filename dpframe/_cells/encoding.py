@@ -1,9 +1,16 @@
 """One encoding decides what is free: a question as bytes, which no two different questions share.
 
 `encode` is total and injective, and the same in every process for values that mean the same there. A value becomes the tag of its
-type, its length and its parts; nothing is cut or rounded, and no object's own text is used. A frozen class of dpframe becomes its
-tag and, by name, the fields that are not at their default: so old ledgers know their questions when a field is added, and no
-default may ever change. A list of keys becomes its 32-byte digest, so that questions about many keys stay short.
+type, its length and its parts; nothing is cut or rounded, and no object's own text is used. A list of keys becomes its 32-byte
+digest, so that questions about many keys stay short.
+
+A class of dpframe says in ``identity`` how it is encoded: a tag, and the names of the fields that count, in a fixed order::
+
+    identity = ("compare", "op", "left", "right")
+
+A frozen dataclass becomes the tag and, each with its place in that order, the fields that are not at their default. So classes
+and fields may get other names. A tag, a place and a default never change; a new field has a default and comes last. A named tuple
+gets its tag from `_identity.give_tag`.
 """
 
 from __future__ import annotations
@@ -17,7 +24,6 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import cache
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -29,7 +35,6 @@ SHOWN = {"shown": True}  # marks a field that does not identify the question: fi
 # The slot for the encoding of a value, in frozen classes whose values stand in many questions.
 KEPT = "encoded"
 _LONG = 1000  # encodings of so many bytes are not kept
-_OWN = "dpframe."
 _head = struct.Struct(">BQ").pack
 _short = struct.Struct(">BQc").pack
 _pair = struct.Struct(">BQcBQccBQc").pack
@@ -52,7 +57,7 @@ def encode(value: Any) -> bytes:
         return _short(1, len(body), b"s") + body
     if value is None:
         return _NONE
-    if kind in _records:  # a frozen class: the fields that are not at their default, each with its name
+    if kind in _records:  # a frozen class: the fields that are not at their default, each with its place
         tag, class_fields, keeps = _records[kind]
         if keeps and (body := getattr(value, KEPT, b"")):
             return body
@@ -89,7 +94,8 @@ def encode(value: Any) -> bytes:
         return body
     elif kind in _BY_TYPE:
         tag, body = _BY_TYPE[kind](value)
-    elif (kind.__module__ + ".").startswith(_OWN) and _learned(kind):
+    elif "identity" in vars(kind):  # not that of a base: a class below it may have more fields
+        _learn(kind)
         return encode(value)
     else:
         tag, body = _other(value)
@@ -117,48 +123,48 @@ def plain(value: Any) -> bool:
     return type(value) in _PLAIN or (isinstance(value, np.generic) and value.dtype.kind in "biufU")
 
 
-@cache
-def tag_of(kind: Any) -> str:
-    """The name of a class of dpframe with its public modules; private ones are left out, so that it may be moved between them."""
-    public = takewhile(lambda part: not part.startswith("_"), kind.__module__.split(".")[1:])
-    return ".".join([*public, kind.__qualname__])
-
-
 Known = tuple[tuple[str, bytes, bytes | None, Any], ...]
-# The frozen classes of dpframe seen so far: tag, fields, and whether values have a slot for their encoding.
+# The frozen dataclasses seen so far: tag, fields, and whether values have a slot for their encoding.
 _records: dict[type, tuple[bytes, Known, bool]] = {}
 
 
-def _learned(kind: Any) -> bool:
-    """Whether a class of dpframe has an encoding as a part of questions; if so, it is in the tables from now on."""
-    tag, frozen = tag_of(kind).encode(), is_dataclass(kind)
+def _learn(kind: Any) -> None:
+    """Put a class with an ``identity`` into the tables: a frozen dataclass, a named tuple or a list of keys."""
+    tag, *names = kind.identity
+    head, frozen = tag.encode(), is_dataclass(kind)
     if frozen:
-        _records[kind] = b"D" + tag, encoded_fields(kind), hasattr(kind, KEPT)
-    elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        _BY_TYPE[kind] = lambda value: (b"N" + tag, b"".join(map(encode, value)))
-    elif hasattr(kind, "ENCODED"):
-        _BY_TYPE[kind] = lambda value: (b"K" + tag, _listed(value))
+        _records[kind] = b"D" + head, encoded_fields(kind), hasattr(kind, KEPT)
+    elif issubclass(kind, tuple):
+        _BY_TYPE[kind] = lambda value: (b"N" + head, b"".join([encode(getattr(value, n)) for n in names]))
     else:
-        return False
-    return True
+        _BY_TYPE[kind] = lambda value: (b"K" + head, _digest_keys(value))
 
 
 @cache
 def encoded_fields(kind: Any) -> Known:
-    """The fields that identify an object: name, name and default as bytes, and the default. Fields that ``__init__`` does not
-    take follow from the others."""
-    encoded = [f for f in fields(kind) if f.init and not f.metadata.get("shown")]
-    return tuple((f.name, encode(f.name), _default(f), f.default) for f in encoded)
+    """Return the fields that identify an object: name, place and default as bytes, and the default.
+
+    Fields that ``__init__`` does not take follow from the others. Each other one is in ``identity`` or has the mark ``SHOWN``.
+    """
+    names, known = kind.identity[1:], {f.name: f for f in fields(kind)}
+    wanted = {f.name for f in fields(kind) if f.init and not f.metadata.get("shown")}
+    if {*names} != wanted or len(names) != len(wanted):
+        raise TypeError(
+            "the identity of this class must list each of these fields once", kind, sorted(wanted)
+        )
+    return tuple(
+        (name, bytes([place]), _default(known[name]), known[name].default) for place, name in enumerate(names)
+    )
 
 
 def _default(dataclass_field: Field[Any]) -> bytes | None:
     return None if dataclass_field.default is MISSING else encode(dataclass_field.default)
 
 
-def _listed(value: Any) -> bytes:
-    """The digest of a list of keys, computed once."""
+def _digest_keys(value: Any) -> bytes:
+    """Return the digest of a list of keys, computed once."""
     if value.code is None:
-        parts = b"".join(encode(getattr(value, name)) for name in value.ENCODED)
+        parts = b"".join(encode(getattr(value, name)) for name in value.identity[1:])
         value.code = hashlib.blake2b(parts, digest_size=32).digest()
     code: bytes = value.code
     return code
@@ -261,6 +267,8 @@ def _other(value: Any) -> tuple[bytes, bytes]:
     for base, bare in _BASES:
         # A subclass that compares and hashes as its base does, such as a released number, is encoded as the base is.
         if isinstance(value, base) and kind.__eq__ is base.__eq__ and kind.__hash__ is base.__hash__:
+            if kind.__module__.startswith("dpframe."):  # a released number
+                return b"released", encode(bare(value))
             return b"like", encode((kind.__module__, kind.__qualname__)) + encode(bare(value))
     return _opaque(value)
 

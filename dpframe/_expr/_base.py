@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pandas as pd
@@ -31,10 +31,13 @@ FEW: Final = 64  # values that a whole number may have by its bounds, for all of
 
 
 class Encoded:
-    """Room for the bytes that stand for a frozen value in questions (`_cells.encoding`), once they were made. It is no field, so
-    that it is neither compared nor copied nor pickled."""
+    """A frozen value that questions are made of, with room for its encoding (`_cells.encoding`), once it was made.
+
+    That room is not a field, so it is not compared, copied or pickled.
+    """
 
     __slots__ = ("encoded",)
+    identity: ClassVar[tuple[str, ...]]  # the tag of the class, and its fields in a fixed order
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,8 @@ class Expr(Encoded):
 class Column(Expr):
     """A root column. Its position identifies it: names change, and 1, 1.0 and True are one name to a dict."""
 
+    identity = ("column", "position", "name", "kind", "nullable", "integral", "tz")
+
     position: int = 0
     name: Hashable = None
     kind: Kind = "other"
@@ -172,6 +177,8 @@ class Column(Expr):
 @dataclass(frozen=True, slots=True)
 class Constant(Expr):
     """A public literal. 1, 1.0, True and -0.0 differ, because the tag says the type."""
+
+    identity = ("constant", "value")
 
     value: Any = field(compare=False, default=None)
     tag: str = field(init=False, default="")

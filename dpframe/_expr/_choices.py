@@ -21,6 +21,8 @@ class If(Expr):
     """``x`` where the condition is true, ``y`` where it is false or null. Numbers and bools together are numbers, texts and
     labels together labels. Numbers are whole where both sides are; else they are doubles."""
 
+    identity = ("if", "condition", "x", "y")
+
     condition: Expr
     x: Expr
     y: Expr

@@ -91,6 +91,8 @@ FUNCTIONS: dict[str, Shape] = {
 class Function(Expr):
     """``np.log(x)`` and its like, in float64. Null stays null; where there is no value it is null; overflow is infinite."""
 
+    identity = ("function", "op", "x")
+
     op: str
     x: Expr
 
@@ -143,6 +145,8 @@ PAIRS: dict[str, tuple[Callable[[_Pair, _Pair], Interval], bool]] = {
 @dataclass(frozen=True, slots=True)
 class Pairwise(Expr):
     """``np.minimum(left, right)`` and its like, in float64. For a null fmin and fmax take the other side; others are null."""
+
+    identity = ("pairwise", "op", "left", "right")
 
     op: str
     left: Expr

@@ -29,6 +29,8 @@ class Elapsed(Expr):
     """``left + right`` or ``left - right`` of times and durations, exact in ticks of the finer resolution; null where one is null
     or ticks end."""
 
+    identity = ("elapsed", "op", "left", "right")
+
     op: str
     left: Expr
     right: Expr
@@ -62,6 +64,8 @@ class Elapsed(Expr):
 class Ratio(Expr):
     """``left / right`` or ``left // right`` of durations: the quotient of their ticks as doubles, or its floor; null where
     there is none."""
+
+    identity = ("ratio", "op", "left", "right")
 
     op: str
     left: Expr
@@ -111,6 +115,8 @@ DURATIONS: dict[str, tuple[bool, Callable[[_Pair], Interval]]] = {
 class DurationPart(Expr):
     """``x.dt.days`` and its like: whole days rounded down, what is left of them, or all of it in seconds as a double."""
 
+    identity = ("duration_part", "x", "part")
+
     x: Expr
     part: str
 
@@ -147,6 +153,8 @@ class Snap(_Same):
     """``x.dt.floor("h")``, ``ceil`` or ``round``: to whole steps of so many nanoseconds, of times in the wall time of the column;
     null where ticks end."""
 
+    identity = ("snap", "x", "op", "step", "freq")
+
     op: str
     step: int
     freq: str
@@ -181,6 +189,8 @@ class Snap(_Same):
 class Zoned(_Same):
     """``tz_convert``: the same moment in another zone; ``tz_localize``: the same wall time in a zone, or without one. A wall
     time that is none, or two moments, is null."""
+
+    identity = ("zoned", "x", "op", "zone")
 
     op: str
     zone: str | None
@@ -223,6 +233,8 @@ PERIODS = {"Y": "Y", "A": "Y", "Q": "Q", "M": "M", "W": "W", "D": "D", "h": "h",
 class PeriodOf(Expr):
     """``x.dt.to_period("M")``: the year, quarter, month, week, day or hour that a time is in, in the local time of the column."""
 
+    identity = ("period", "x", "freq")
+
     x: Expr
     freq: str
 
@@ -260,6 +272,8 @@ _DAILY, _FINE = frozenset("YymdBbAajUWuwVG%"), frozenset("HIMSfp")
 class Formatted(Expr):
     """``x.dt.strftime(format)``, in the local time of the column; null for years before 1000 or after 9999."""
 
+    identity = ("formatted", "x", "format")
+
     x: Expr
     format: str
 
@@ -291,6 +305,8 @@ class Formatted(Expr):
 class Moment(Expr):
     """A text read as a time, by a format or else as an ISO date (2024-01-31, 2024-01-31 12:00:00): null where it is none, in
     whole microseconds of the years 1 to 9999, without a zone."""
+
+    identity = ("moment", "x", "format")
 
     x: Expr
     format: str | None = None

@@ -32,6 +32,8 @@ from dpframe._expr._ranges import ARITHMETIC, Interval
 class Arithmetic(Expr):
     """``left op right`` in float64, bools as 0 and 1; a null operand or a NaN result is null."""
 
+    identity = ("arithmetic", "op", "left", "right")
+
     op: str
     left: Expr
     right: Expr
@@ -102,6 +104,8 @@ class _Same(Expr):
 class Unary(_Same):
     """``-x`` or ``abs(x)``, in float64."""
 
+    identity = ("unary", "x", "op")
+
     op: str
 
     @property
@@ -122,6 +126,8 @@ class Unary(_Same):
 @dataclass(frozen=True, slots=True)
 class Round(_Same):
     """``x.round(digits)``: half to even, as numpy scales and rounds."""
+
+    identity = ("round", "x", "digits")
 
     digits: int
 
@@ -149,6 +155,8 @@ class Round(_Same):
 class Compare(Expr):
     """``left op right``. With a null on either side it is False, except that != is True."""
 
+    identity = ("compare", "op", "left", "right")
+
     op: str
     left: Expr
     right: Expr
@@ -161,6 +169,8 @@ class Compare(Expr):
 class And(Expr):
     """True where both operands are; null counts as False."""
 
+    identity = ("and", "left", "right")
+
     left: Expr
     right: Expr
 
@@ -171,6 +181,8 @@ class And(Expr):
 @dataclass(frozen=True, slots=True)
 class Or(Expr):
     """True where at least one operand is; null counts as False."""
+
+    identity = ("or", "left", "right")
 
     left: Expr
     right: Expr
@@ -183,6 +195,8 @@ class Or(Expr):
 class Not(Expr):
     """The plain negation of a two-valued answer: the negation of null is True."""
 
+    identity = ("not", "x")
+
     x: Expr
 
     def __str__(self) -> str:
@@ -192,6 +206,8 @@ class Not(Expr):
 @dataclass(frozen=True, slots=True)
 class IsIn(Expr):
     """True where the operand equals one of the values; of a null cell only if a null is listed."""
+
+    identity = ("is_in", "x", "values")
 
     x: Expr
     values: tuple[Constant, ...]
@@ -204,6 +220,8 @@ class IsIn(Expr):
 class IsNull(Expr):
     """True where the operand is null: None, NaN, NA, NaT and Arrow's null are one thing."""
 
+    identity = ("is_null", "x")
+
     x: Expr
 
     def __str__(self) -> str:
@@ -213,6 +231,8 @@ class IsNull(Expr):
 @dataclass(frozen=True, slots=True)
 class Fill(_Same):
     """The operand, with the constant in place of nulls."""
+
+    identity = ("fill", "x", "value")
 
     value: Constant
 
@@ -240,6 +260,8 @@ class Fill(_Same):
 class Clip(_Same):
     """The operand moved into [lower, upper]; null stays null (other clips turn NaN into a bound)."""
 
+    identity = ("clip", "x", "lower", "upper")
+
     lower: Constant | None
     upper: Constant | None
 
@@ -261,6 +283,8 @@ class Clip(_Same):
 @dataclass(frozen=True, slots=True)
 class Cast(_Same):
     """``astype``: int truncates towards zero, and what has no counterpart (inf as int) is null."""
+
+    identity = ("cast", "x", "to")
 
     to: Literal["float", "int", "bool", "str"]
 
@@ -302,6 +326,8 @@ class _Listed(Expr):
 class Cut(_Listed):
     """``pd.cut`` with given edges: a label per interval, null outside."""
 
+    identity = ("cut", "x", "edges", "labels", "right")
+
     x: Expr
     edges: tuple[float, ...]
     labels: tuple[Constant, ...] | None
@@ -333,6 +359,8 @@ class Cut(_Listed):
 @dataclass(frozen=True, slots=True)
 class MapDict(_Listed):
     """``Series.map`` with a public dict: what is not in it becomes null."""
+
+    identity = ("map", "x", "keys", "values")
 
     x: Expr
     keys: tuple[Constant, ...]
@@ -382,6 +410,8 @@ class MapDict(_Listed):
 class StrPart(Expr):
     """``x.str.method(args)``. Cells that are no strings give null."""
 
+    identity = ("text", "x", "method", "args")
+
     x: Expr
     method: str
     args: tuple[Constant, ...] = ()
@@ -406,6 +436,8 @@ class StrPart(Expr):
 @dataclass(frozen=True, slots=True)
 class DatePart(_Listed):
     """``x.dt.part``, in the local time of the column."""
+
+    identity = ("date_part", "x", "part")
 
     x: Expr
     part: str

@@ -35,6 +35,8 @@ class Regex(Expr):
     """What a regular expression finds in a text, in time linear in the text. Cells that are no strings are null; of a text
     column the answer to a yes-or-no question is no then."""
 
+    identity = ("regex", "x", "op", "pattern", "case", "group", "replacement", "most")
+
     x: Expr
     op: str
     pattern: str
@@ -63,6 +65,8 @@ class Regex(Expr):
 @dataclass(frozen=True, slots=True)
 class Join(Expr):
     """One text after the other; null where one is null, or where both together have more than 65,536 characters."""
+
+    identity = ("join", "left", "right")
 
     left: Expr
     right: Expr
@@ -95,6 +99,8 @@ _MOST_KEYS = 10_000
 class Split(Expr):
     """``x.str.split(sep, n=)``: a list of texts, which has pieces and nothing else. Without a separator, blanks separate."""
 
+    identity = ("split", "x", "sep", "most", "right", "keeps")
+
     x: Expr
     sep: str | None
     most: int = -1
@@ -118,6 +124,8 @@ class Split(Expr):
 class Piece(Expr):
     """``x.str.split(sep).str[i]``: one text of a list; null where there is none."""
 
+    identity = ("piece", "x", "place")
+
     x: Split
     place: int
 
@@ -136,6 +144,8 @@ class Piece(Expr):
 @dataclass(frozen=True, slots=True)
 class Pieces(Expr):
     """``x.str.split(sep).str.len()``: how many texts a list has."""
+
+    identity = ("pieces", "x")
 
     x: Split
 
@@ -158,6 +168,8 @@ class Pieces(Expr):
 @dataclass(frozen=True, slots=True)
 class Numeral(Expr):
     """A text read as a number, as a double: a sign, digits, a point and an exponent, between blanks; null where it is none."""
+
+    identity = ("numeral", "x")
 
     x: Expr
 

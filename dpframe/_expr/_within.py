@@ -18,11 +18,13 @@ from dpframe._expr._base import MAX_DEPTH, MAX_SIZE, Column, Constant, Expr, Key
 from dpframe._expr._kinds import Kind
 from dpframe._expr._nodes import Not
 from dpframe._expr._ranges import Interval, outward
+from dpframe._identity import give_tag
 
 # From where the cells lie, how many of a person's rows count, and further words, to where the results lie.
 Reach = Callable[[Interval, int | None, tuple[Any, ...]], Interval]
 
 
+@give_tag("sort_key")
 class Key(NamedTuple):
     """What a person's rows are sorted by; rows that are alike in it stay in the order they had."""
 
@@ -135,6 +137,8 @@ class Within(Expr):
     """What ``how`` makes of the cells ``x`` of a person's rows where a condition holds, sorted by ``order``; ``by`` makes groups
     of them. A value for all of the person's rows is null where none of them meets the condition, and another one in rows that do
     not meet it. ``rows`` is the owner's word on how many of a person's rows count, from which bounds follow."""
+
+    identity = ("within", "how", "x", "people", "where", "order", "args", "rows", "by")
 
     how: str
     x: Expr | None

@@ -35,13 +35,14 @@ class Tuples:
     ``Tuples.of(index_or_list, exprs, names)`` makes one of a MultiIndex or of a list of tuples.
     """
 
+    identity = ("tuples", "keys", "places")
+
     index: pd.MultiIndex
     keys: tuple[Keys, ...]
     places: NDArray[np.int64]
     token: str
 
     __slots__ = ("code", "index", "keys", "places", "token")
-    ENCODED = ("keys", "places")
 
     def __init__(self, keys: Sequence[Keys], places: NDArray[np.int64]):
         self.keys = tuple(keys)
@@ -171,6 +172,8 @@ def lists_tuples(keys: Any, columns: int) -> bool:
 class TupleBy:
     """Group by listed combinations; rows with another combination belong to no group."""
 
+    identity = ("by_tuples", "levels", "tuples")
+
     levels: tuple[KeyBy, ...]
     tuples: Tuples
 
@@ -199,6 +202,8 @@ class TupleBy:
 @dataclass(frozen=True, slots=True)
 class RestBy:
     """Group by listed keys, and one group more, at the end, for rows with any other key that is not null."""
+
+    identity = ("by_rest", "listed", "label")
 
     listed: KeyBy
     label: Hashable = field(compare=False)

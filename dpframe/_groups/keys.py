@@ -27,12 +27,13 @@ ROW_CEILING = 2**31  # public; grids are chosen so that sums over this many rows
 class Keys:
     """A public, ordered list of groups; ``null`` is the place of the group of nulls, if there is one."""
 
+    identity = ("keys", "index", "null")
+
     index: pd.Index[Any]
     null: int | None
     token: str
 
     __slots__ = ("code", "index", "null", "token")
-    ENCODED = ("index", "null")
 
     def __init__(self, index: pd.Index[Any], null: int | None):
         self.index = index
@@ -239,6 +240,8 @@ def describe(value: Any) -> str:
 class KeyBy:
     """Group by equality with declared keys; rows with another value belong to no group."""
 
+    identity = ("by_keys", "expr", "keys")
+
     expr: Expr
     keys: Keys
 
@@ -280,6 +283,8 @@ def _intervals(edges: tuple[float, ...], name: Hashable, types: object) -> pd.In
 @dataclass(frozen=True, slots=True)
 class BinBy:
     """Group by bins between increasing edges: left-closed, the last one closed, as numpy counts."""
+
+    identity = ("by_bins", "expr", "edges", "name")
 
     expr: Expr
     edges: tuple[float, ...]

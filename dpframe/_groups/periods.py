@@ -19,6 +19,7 @@ from dpframe._cells.codec import ticks_of
 from dpframe._errors import BadType, BadValue, DPError, NotOffered
 from dpframe._expr import Expr
 from dpframe._groups.keys import GROUP_CEILING, Word, types_of
+from dpframe._identity import give_tag
 
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
 Side = Literal["left", "right"]
@@ -34,6 +35,7 @@ _WHOLE_DAYS = (
 )
 
 
+@give_tag("span")
 class Span(NamedTuple):
     """The first and the last possible moment, both included, as text that pandas reads back exactly."""
 
@@ -108,6 +110,8 @@ def in_zone(span: Span, zone: str | None, name: object) -> tuple[pd.Timestamp, p
 class Periods:
     """Consecutive periods: their edges in ticks of a unit, the side on which they are closed, the range, and their labels."""
 
+    identity = ("periods", "edges", "unit", "side", "lower", "upper", "index")
+
     edges: NDArray[np.int64]
     index: pd.DatetimeIndex
     lower: tuple[int, str]
@@ -116,7 +120,6 @@ class Periods:
     upper: tuple[int, str]
 
     __slots__ = ("code", "edges", "index", "lower", "side", "token", "unit", "upper")
-    ENCODED = ("edges", "unit", "side", "lower", "upper", "index")
 
     def __init__(
         self,
@@ -150,6 +153,8 @@ class Periods:
 @dataclass(frozen=True, slots=True)
 class TimeBy:
     """Group by periods of time; rows outside the declared range, and nulls, belong to no group."""
+
+    identity = ("by_periods", "expr", "freq", "span", "periods")
 
     expr: Expr
     freq: str

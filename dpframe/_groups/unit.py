@@ -95,6 +95,8 @@ class Unit(Encoded):
     most ``rows`` rows in each of at most ``groups`` groups.
     """
 
+    identity = ("unit", "neighbors", "people", "rows", "groups")
+
     neighbors: Neighbors = "add-remove"
     people: tuple[Column, ...] = ()
     rows: int | None = None

@@ -58,6 +58,23 @@ class Output(Encoded):
     far one row moves a utility.
     """
 
+    identity = (
+        "output",
+        "name",
+        "aggregate",
+        "expr",
+        "bounds",
+        "ddof",
+        "rounds",
+        "moves",
+        "other",
+        "other_bounds",
+        "level",
+        "resolution",
+        "duration",
+        "origin",
+    )
+
     name: Hashable
     aggregate: str
     expr: Expr | None = None

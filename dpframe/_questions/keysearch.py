@@ -96,6 +96,8 @@ class KeySearch(Seeking):
     ``gaussian`` is whether the session's rule counts Gaussian noise itself, and not as (epsilon, delta) pairs.
     """
 
+    identity = ("found_keys", "exprs", "gaussian", "where", "stated")
+
     exprs: tuple[Expr, ...]
     failure: Fraction = field(metadata=SHOWN)
     gaussian: bool
@@ -220,6 +222,8 @@ class Finding(Seeking):
     The groups are all combinations of values of ``exprs``. A group is shown if its noisy number of rows, or of people, passes a
     threshold. ``gaussian`` is as in `KeySearch`.
     """
+
+    identity = ("found_groups", "exprs", "asked", "gaussian", "where", "stated")
 
     exprs: tuple[Expr, ...]
     asked: tuple[Output, ...]

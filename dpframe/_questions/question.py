@@ -186,6 +186,8 @@ class Question(ABC):
 class Query(Question):
     """A question that sums of integers answer: some outputs, of the rows where a condition holds, in groups."""
 
+    identity = ("query", "outputs", "where", "by")
+
     outputs: tuple[Output, ...] = field()  # declared anew, or the base's property would be its default
     where: Expr | None = None
     by: tuple[By, ...] = ()

@@ -67,6 +67,8 @@ def shrunk(rows: Floats, limit: int) -> Floats:
 class Target:
     """The target of a model: a number with bounds, or one of two classes."""
 
+    identity = ("target", "expr", "bounds", "classes")
+
     expr: Expr
     bounds: Bounds | None
     classes: Keys | None
@@ -106,6 +108,8 @@ class DesignRows(NamedTuple):
 @dataclass(frozen=True)
 class Design:
     """The choice of rows, features and target, and the largest norm of a row's features."""
+
+    identity = ("design", "where", "features", "target", "norm")
 
     where: Expr | None
     features: tuple[tuple[Expr, Bounds], ...]

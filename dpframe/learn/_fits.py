@@ -136,6 +136,8 @@ class Output(Fit):
     half a step at most; the integers that follow have discrete noise for that sensitivity.
     """
 
+    identity = ("fit_output", "design", "loss", "l2")
+
     method: ClassVar[str] = "output perturbation"
 
     def _l2(self, unit: Unit, price: Price) -> float:

@@ -51,6 +51,8 @@ class Objective(Fit):
     depend on what is spent; the question is identified by ``stated`` in its place.
     """
 
+    identity = ("fit_objective", "design", "loss", "l2", "stated")
+
     delta: Fraction = field(default=Fraction(0), metadata=SHOWN)
     stated: str = ""
     method: ClassVar[str] = "objective perturbation"

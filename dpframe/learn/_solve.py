@@ -28,6 +28,8 @@ _FEW = 2**16  # rows that show the curvature of all
 class Loss:
     """phi, as a function of the score z = x . w and of y in [-1, 1]: |phi'| <= slope and 0 <= phi'' <= curve."""
 
+    identity = ("loss", "name", "slope", "curve")
+
     name: str
     slope: float
     curve: float
