@@ -48,7 +48,7 @@ from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
 from dpframe._groups.periods import Periods, TimeBy
-from dpframe._groups.unit import Limit, Unit, limits_in
+from dpframe._groups.unit import Limit, Unit
 from dpframe._identity import give_tag
 from dpframe._ledger import MEMORY, STORES, open_store, place_of
 from dpframe._ledger import accountant as ledger_module
@@ -495,7 +495,6 @@ __all__ = [
     "level_sizes",
     "levels",
     "limit_of",
-    "limits_in",
     "logical_not",
     "loss_of",
     "make_plan",

@@ -232,7 +232,7 @@ def _told(answer: T, release: Release, layout: Layout, values: list[Any]) -> T:
     if 0 in answer.shape:
         return answer
     first = glance(release, release.raw, values, SEVERAL) if layout.by_output else None
-    quiet = first is not None and not any(first) and release.plan._limited == ()
+    quiet = first is not None and not any(first) and not release.plan.caps
     return answer if quiet else telling(answer, release, layout, values, first)
 
 

@@ -62,7 +62,7 @@ def check_draws(plan: Plan, raw: Sequence[Any], cells: Sequence[Cell]) -> None:
             "of= its interval is about the noise. A total is agg(['mean', 'count']), whose parts have intervals."
         )
     counted = all(kind.counts_people for kind in kinds)
-    if not counted and not all(limit.one_row for limit in plan._caps):
+    if not counted and not all(limit.one_row for limit in plan.caps):
         raise NotOffered(
             "the people are the sample here, and a person may have several rows, which are no draws of their own. Take one row "
             "a person: p.drop_duplicates('id'), or max_rows=1 at the question. Or ask about numbers of people, p.nunique('id')."
@@ -117,7 +117,7 @@ def difference_within(m: Measured, groups: tuple[slice, slice], risk: float) -> 
 
 def check_apart(plan: Plan) -> None:
     """Refuses what takes the groups of an answer for separate samples where a person may be in several."""
-    if not all(limit.one_group for limit in plan._caps):
+    if not all(limit.one_group for limit in plan.caps):
         raise NotOffered(
             "a person may be in several of these groups, so they are no separate samples. Let people count in one group: "
             "max_rows=1, max_groups=1 at the question."

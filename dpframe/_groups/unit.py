@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from dpframe import _validate
 from dpframe._errors import BadValue
@@ -21,8 +20,6 @@ class Limit(NamedTuple):
 
     >>> print(Limit(rows=8, groups=2))
     a person counts for at most 8 rows in each of at most 2 groups
-    >>> limits_in("pure epsilon; a person counts for at most 1 row") == (Limit(rows=1),)
-    True
     """
 
     rows: int | None = None
@@ -57,6 +54,30 @@ class Limit(NamedTuple):
         """Whether a person has at most one row in all groups together."""
         return self.one_row and self.groups in (None, 1)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the limit as the record of a plan has it: what is not at its default."""
+        record = {
+            "rows": self.rows,
+            "groups": self.groups,
+            "values": self.values,
+            "together": self.together,
+            "keys": self.keys,
+            "met": self.met,
+        }
+        return {name: value for name, value in record.items() if value}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Limit:
+        """Return the limit of a record."""
+        return cls(
+            record.get("rows"),
+            record.get("groups"),
+            record.get("values"),
+            record.get("together", False),
+            record.get("keys"),
+            record.get("met", False),
+        )
+
     def told(self, people: bool) -> str:
         """The limit beside an answer, which counts ``people`` or else their rows; empty where it leaves nothing out."""
         if self.met or (people and self.groups is None and self.values is None):
@@ -67,23 +88,6 @@ class Limit(NamedTuple):
         if people or self.rows is None:
             return f"of at most {groups} a person" if groups else ""
         return f"of at most {_many(self.rows, 'row')} a person" + (f", in at most {groups}" if groups else "")
-
-
-_LIMIT = re.compile(  # the texts of limits
-    r"a person (?:counts once|counts for at most (?:(?P<rows>\d+) rows?|(?P<keys>\d+) keys)|adds at most (?P<values>\d+) values"
-    r"(?P<together> over all groups)?|counts(?= in))(?: in (?:each of )?at most (?P<groups>\d+) groups?)?"
-)
-
-
-def limits_in(text: str, met: bool = False) -> tuple[Limit, ...]:
-    """The limits in a text with semicolons, which is all that a record keeps of them. ``met`` goes to those of one row."""
-    limits = []
-    for words in filter(None, map(_LIMIT.fullmatch, text.split("; "))):
-        numbers = {
-            name: int(number) for name, number in words.groupdict().items() if name != "together" and number
-        }
-        limits.append(Limit(**numbers, together=bool(words["together"]), met=met and words["rows"] == "1"))
-    return tuple(limits)
 
 
 @dataclass(frozen=True, slots=True)

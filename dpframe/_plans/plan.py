@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -20,7 +19,7 @@ from dpframe import _validate
 from dpframe._cells.encoding import encode
 from dpframe._errors import BadValue, NotOffered
 from dpframe._groups.keys import groups_of
-from dpframe._groups.unit import Limit, Unit, limits_in
+from dpframe._groups.unit import Limit, Unit
 from dpframe._plans.aggregates import (
     AGGREGATES,
     LISTED,
@@ -38,8 +37,6 @@ from dpframe.accounting._filter import Charge, Price
 from dpframe.accounting.loss import Loss, loss_from_json
 from dpframe.mechanisms._base import mechanism_from
 
-# How a question says that only one row of each person meets its condition (`keeps_one_row`), where one column names them.
-_ONE_ROW = re.compile(r" where ~(\[.*\]\.)?groupby\([^,()]+\)\.duplicated\('first'\)$")
 _as_text = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
@@ -98,8 +95,7 @@ class Plan:
     budget: str = field(default="", compare=False)  #: What it would take of the budget, as `explain` sees it.
     n: float | None = field(default=None, compare=False)  #: How many values `explain` was told to assume.
     most: float | None = field(default=None, compare=False)  #: The values there can be, where that is public.
-    # The limits of a person as far as they are given; empty where a row is a person. None: of a record, read by `_caps`.
-    _limited: tuple[Limit, ...] | None = field(default=None, compare=False, repr=False)
+    caps: tuple[Limit, ...] = ()  #: What one person counts for at most; empty where a row is a person.
     _draft: Any = field(default=None, compare=False, repr=False)  # the `Draft` of a question that runs
 
     def __getstate__(self) -> dict[str, Any]:
@@ -209,17 +205,10 @@ class Plan:
         errors = list(self._errors(0.95, self.n if n is None else n).values())
         return None if None in errors else max(errors)
 
-    @cached_property
-    def _caps(self) -> tuple[Limit, ...]:
-        """What a person counts for at most; of the plan of a record as its words tell it."""
-        if self._limited is None:
-            return limits_in(self.why, met=_ONE_ROW.search(self.question) is not None)
-        return self._limited
-
     @property
     def limits(self) -> str:
         """A text with the number of rows and groups for which a person counts; empty where a row is a person."""
-        return "; ".join(map(str, self._caps))
+        return "; ".join(map(str, self.caps))
 
     @property
     def _alone(self) -> str:
@@ -332,8 +321,9 @@ class Plan:
             "parts": parts,
         }
         declared = ",".join(map(_as_text, self.declared))
+        caps = _as_text([limit.to_json() for limit in self.caps]) if self.caps else "[]"
         error = f',"told":{_as_text(self.told)}' if self.told else ""
-        tail = f'"groups":{self.groups},"why":{_as_text(self.why)},"declared":[{declared}]{error}'
+        tail = f'"groups":{self.groups},"limits":{caps},"why":{_as_text(self.why)},"declared":[{declared}]{error}'
         return f'{_as_text(head)[:-1]},"cells":{cells},{tail}}}'
 
     def to_json(self) -> Any:
@@ -359,6 +349,7 @@ class Plan:
             data["why"],
             tuple(data["declared"]),
             data.get("told", ""),
+            caps=tuple(map(Limit.from_json, data["limits"])),
         )
 
 

@@ -162,7 +162,7 @@ def _fewest_imagined(plan: Any, cell: Cell) -> float | None:
 
 def capped(plan: Any) -> str:
     """The limits of a person as an answer tells them: "of at most 32 rows a person"; empty where all rows count, or people do."""
-    if not plan._caps:
+    if not plan.caps:
         return ""
     people = bool(plan.cells) and all(AGGREGATES[cell.aggregate].counts_people for cell in plan.cells)
-    return "; ".join(dict.fromkeys(filter(None, [limit.told(people) for limit in plan._caps])))
+    return "; ".join(dict.fromkeys(filter(None, [limit.told(people) for limit in plan.caps])))

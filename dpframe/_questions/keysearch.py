@@ -145,7 +145,7 @@ class KeySearch(Seeking):
             why=why + "".join([f"; {limit}" for limit in limited]),
             declared=tuple(map(str, declared)),
             told=expected,
-            _limited=limited,
+            caps=limited,
         )
 
     def _options(self, keys: int, sensitivity: Sensitivity, price: Price) -> list[tuple[Threshold, Offer]]:
@@ -287,7 +287,7 @@ class Finding(Seeking):
             why=f"{why}; {_why(offer.loss.failure)}; {_takes(statistics[place], noises[place])}"
             + "".join([f"; {limit}" for limit in limited]),
             declared=tuple(map(str, declared)),
-            _limited=limited,
+            caps=limited,
         )
 
     def _threshold(

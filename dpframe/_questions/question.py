@@ -245,7 +245,7 @@ class Query(Question):
             candidates,
             bought.why + prepared.why,
             tuple(map(str, declared)),
-            _limited=prepared.limits and limits_met(prepared.limits, self.where),
+            caps=prepared.limits and limits_met(prepared.limits, self.where),
             _draft=prepared,
         )
 

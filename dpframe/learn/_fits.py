@@ -80,7 +80,7 @@ class Fit(Question):
             offer.why + ("" if limit is None else f"; {limit}"),
             tuple(map(str, declared)),
             expected,
-            _limited=() if limit is None else (limit,),
+            caps=() if limit is None else (limit,),
         )
 
     def in_data_units(self, scaled: float) -> list[tuple[str, float]]:

@@ -516,6 +516,9 @@ def test_another_tag_or_place_has_another_encoding():
 
     codes = {encode(made(*identity)) for identity in [("a", "x", "y"), ("a", "y", "x"), ("b", "x", "y")]}
     assert len(codes) == 3
+    fields = [(name, int, dataclasses.field(default=0)) for name in "xy"]
+    kind = dataclasses.make_dataclass("Asked", fields, frozen=True, namespace={"identity": ("a", "x", "y")})
+    assert encode(kind(x=5)) != encode(kind(y=5))  # the other one is not written
 
 
 @pytest.mark.parametrize("names", [("x",), ("x", "y", "y"), ("x", "z"), ("x", "y", "z")])
