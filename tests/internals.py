@@ -64,6 +64,7 @@ from dpframe._plans import plan as plan_module
 from dpframe._plans import sampling as sampling_module
 from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller, named_in_agg
 from dpframe._plans.aggregates import Output as query_Output
+from dpframe._plans.budget import DEFAULT_QUERIES
 from dpframe._plans.order import ORDERS
 from dpframe._plans.plan import Part, Plan, arrange, measured, noted
 from dpframe._plans.price import WORDS, choice
@@ -262,6 +263,7 @@ __all__ = [
     "ADVICE",
     "AGGREGATES",
     "CLIP",
+    "DEFAULT_QUERIES",
     "ENGINES",
     "LEAF_CEILING",
     "LOGISTIC",

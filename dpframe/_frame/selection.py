@@ -520,6 +520,8 @@ def priced(
     unit = session.unit if unlimited else session.limited(words)
     if words.get("within") is not None:
         part = WHOLE  # the accuracy is that of the answer, whatever else is paid
+        # For another number of values another price is needed: so it is a part of what was typed.
+        words = cast("Payment", {**words, "n": known_n(words.get("n"), session.known_values(question))})
 
     def at(epsilon: Fraction) -> Price:
         """What it would buy at this epsilon."""

@@ -40,7 +40,7 @@ from dpframe._ledger.store import (
     text_of,
     unpack,
 )
-from dpframe._plans.budget import Budget
+from dpframe._plans.budget import DEFAULT_QUERIES, Budget
 from dpframe._plans.plan import Plan
 from dpframe.accounting import open_filter
 from dpframe.accounting._filter import Charge, Filter, Limits
@@ -178,6 +178,7 @@ class Accountant:
         self._sketches: list[list[str]] = []
         self._tables: dict[str, list[str]] = {}  # by columns and version
         self._opened = False
+        self.queries = DEFAULT_QUERIES  # what the last `open` said
         if not alone:
             self._sync()
 
@@ -242,8 +243,11 @@ class Accountant:
 
     @property
     def budget(self) -> Budget:
-        """The budget, spent and left; `Budget.report` compares the accountants."""
-        return self.meter(20)
+        """The budget, spent and left; `Budget.report` compares the accountants.
+
+        It has as many shares as the last `open` with ``queries=`` said.
+        """
+        return self.meter(self.queries)
 
     def meter(self, queries: int) -> Budget:
         with self._alone():

@@ -22,6 +22,8 @@ from dpframe.accounting import ACCOUNTANTS, _search
 from dpframe.accounting._filter import Charge, Filter
 from dpframe.accounting.loss import Events, PureDP
 
+DEFAULT_QUERIES = 20  # shares of a budget, unless `open` says how many
+
 
 class Group(NamedTuple):
     """The promise to so many people together: they are (epsilon, delta)-indistinguishable from any others."""

@@ -22,6 +22,7 @@ from dpframe._groups.unit import ROWS, Neighbors, named_in
 from dpframe._ledger import on_record, place_of
 from dpframe._ledger.accountant import Accountant
 from dpframe._ledger.store import Declared, Table, text_of
+from dpframe._plans.budget import DEFAULT_QUERIES
 from dpframe._session.card import Card
 from dpframe._session.data import (
     ATTR,
@@ -57,7 +58,7 @@ def open_session(
     neighbors: Neighbors = "add-remove",
     bounds: Mapping[Any, tuple[float, float]] | None = None,
     keys: Mapping[Any, Any] | None = None,
-    queries: int = 20,
+    queries: int = DEFAULT_QUERIES,
     accountant: str | Accountant | None = None,
     reserve: float | None = None,
     ledger: str | os.PathLike[str] | None = None,

@@ -138,6 +138,8 @@ class Session:
         """Other words about the same data and the same budget."""
         with self._lock:
             self.terms, self.unit = terms, terms.unit
+            if terms.shares_said:
+                self.accountant.queries = terms.queries
             # The number of rows where it is public: under replace-one, of the whole root only, a row a person.
             known = self.unit.replaces and self.data.whole and not self.unit.people
             self.public_rows = self.rows if known else None
@@ -214,11 +216,14 @@ class Session:
 
         if payment.get("within") is None:
             return price_of(budget, payment, None, plan_for, part)
+        # Never remembered: it depends on limits, n, and what is left of the budget, and takes a few hundredths of a second.
+        return price_of(budget, payment, self.known_values(question), plan_for)
+
+    def known_values(self, question: Question) -> int | None:
+        """Return how many values the question is about, where that is public without ``n=``."""
         rows, people = self._public_rows(question), None if self.unit.people else self.terms.people
         # How many people there are says nothing of how many a condition or a group leaves.
-        known = rows if rows is not None else people if question.where is None and not question.by else None
-        # Never remembered: it depends on limits, n, and what is left of the budget, and takes a few hundredths of a second.
-        return price_of(budget, payment, known, plan_for)
+        return rows if rows is not None else people if question.where is None and not question.by else None
 
     def owed(self, one: Asked, place: int) -> tuple[Label, Charge | None]:
         """What a question of a batch will be charged; None where it was answered before."""

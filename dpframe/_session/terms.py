@@ -22,6 +22,7 @@ from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import place_of
 from dpframe._ledger.accountant import Accountant, check_population
 from dpframe._ledger.store import Declared, text_of
+from dpframe._plans.budget import DEFAULT_QUERIES
 from dpframe._plans.worth import ORDINARY, Rule
 from dpframe._session.data import Data
 from dpframe._validate import Bounds
@@ -178,7 +179,7 @@ class Terms:
         account, unit = AccountTerms.of(arguments), unit_of(data.leaves, arguments)
         for column in unit.people:
             _check_tells_apart(column, data.dtypes[column.position])
-        people, queries = _count(arguments, "n"), _count(arguments, "queries") or 20
+        people, queries = _count(arguments, "n"), _count(arguments, "queries") or DEFAULT_QUERIES
         declared = declarations(data.leaves, arguments.get("bounds"), arguments.get("keys"))
         because, sources = arguments.get("because"), tuple(arguments.get("sources", {}).items())
         rule = rule_of(arguments, ORDINARY) if "show" in arguments or "reliable" in arguments else ORDINARY

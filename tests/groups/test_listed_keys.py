@@ -324,3 +324,11 @@ def test_of_equal_values_the_first_counts():
     df = pd.DataFrame({"x": np.array([1, 2, 2], dtype="int64")})
     column = PandasEngine(df).column(Column.of(0, "x", df["x"].dtype))
     assert finder([(2, 1), (1, 2), (2.0, 3), (1.0, 4)])(column).tolist() == [2, 1, 1]
+
+
+@pytest.mark.parametrize("other", [True, 1.0])
+def test_listed_combination_with_an_equal_key_of_another_type_is_refused(other):
+    """1, 1.0 and True are one key to pandas. Neither is taken for the other in silence."""
+    p = pd.DataFrame({"a": pd.Series([1, True, 1.0], dtype=object), "b": ["x", "y", "y"]}).dp.open(1)
+    with pytest.raises(dpframe.BadValue, match="not distinct"):
+        p.groupby(["a", "b"], keys=[(1, "x"), (other, "y")])

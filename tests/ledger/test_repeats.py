@@ -10,6 +10,7 @@ import pytest
 
 import dpframe
 from dpframe import Accountant, BadValue, BudgetExceeded, DPError, SessionError
+from tests.internals import session_module
 from tests.ledger.people import (
     BOUNDS,
     KEYS,
@@ -378,3 +379,56 @@ def test_keys_and_bounds_of_opening_are_not_part_of_the_question_that_spells_the
         return len(p.ledger)
 
     assert elsewhere(work) == elsewhere(lambda: work(bounds=BOUNDS, keys=KEYS)) == 1
+
+
+def test_within_for_another_number_of_values_is_priced_anew(path):
+    """What was precise enough for many values is not for few: `n` decides the price, also where `open` says it."""
+
+    def work(opening, asking):
+        p = opened(path, epsilon=1000, **opening)
+        answer = p.mean("cost", within=20, **asking)
+        return float(answer), answer.plan.error(**(opening or asking)), len(p.ledger)
+
+    many = {"n": 100_000}
+    first = elsewhere(work, many, {})
+    assert elsewhere(work, many, {}) == first
+    assert elsewhere(work, {}, many) == first  # the same number, wherever it is said
+    few = elsewhere(work, {"n": 1000}, {})
+    assert few[2] == first[2] + 1
+    assert max(first[1], few[1]) <= 20
+    assert elsewhere(work, {"n": 1000}, {}) == few
+
+
+def test_within_for_another_number_of_values_is_priced_anew_in_memory():
+    frame = people()
+    p = frame.dp.open(1000, bounds=BOUNDS, n=100_000)
+    p.mean("cost", within=20)
+    p = frame.dp.open(n=1000)
+    assert p.mean("cost", within=20).plan.error(n=1000) <= 20
+    assert len(p.ledger) == 2
+    p.mean("cost", within=20)
+    assert len(p.ledger) == 2
+
+
+def test_within_for_a_released_number_goes_by_its_interval():
+    """Two released counts may show one number and have different intervals."""
+    p = people(3000).dp.open(1000, bounds=BOUNDS)
+    sharp = p.count(epsilon=100)
+    blunt = next(c for c in iter(lambda: p.count(epsilon=0.01, fresh=True), None) if c.interval()[0] > 1)
+    alike = type(blunt)(int(sharp), blunt._plan, blunt._raw)
+    for n in (sharp, alike):
+        assert p.mean("cost", within=20, n=n).plan.error(n=float(n.interval()[0])) <= 20
+
+
+def test_record_under_the_digest_of_another_question_is_not_its_answer(path, monkeypatch):
+    """As if BLAKE2b had a collision: the record has the whole question, and it is compared."""
+    monkeypatch.setattr(session_module, "digest", lambda *values: "0" * 64)
+    p = opened(path, epsilon=1000)
+    first = p.mean("age", epsilon=1)
+    assert len(p.ledger) == 1
+    p._session._answers.clear()  # as another process has it
+    assert float(p.mean("age", epsilon=1)) == float(first)
+    p._session._answers.clear()
+    second = p.sum("cost", epsilon=1)
+    assert len(p.ledger) == 2
+    assert second.plan.question.startswith("sum(cost")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 import pickle
 import uuid
@@ -15,6 +16,7 @@ import pytest
 
 import dpframe
 from dpframe import Accountant, BadType, BadValue, BudgetError, BudgetExceeded, PrivacyWarning, SessionError
+from tests.internals import DEFAULT_QUERIES
 from tests.ledger.people import BOUNDS, KEYS, begun, kinds, opened, people, used
 
 
@@ -385,3 +387,20 @@ def test_begun_ledger_is_shared_with_an_accountant(path):
     q = patients().dp.open(accountant=acc)
     q.count(epsilon=0.75)
     assert acc.budget.remaining == 0
+
+
+def test_budget_of_the_accountant_has_the_shares_that_open_says():
+    frame = pd.DataFrame({"x": [1.0, 2.0]})
+    p = frame.dp.open(1)
+    assert p.budget.queries == p.accountant.budget.queries == DEFAULT_QUERIES
+    p = frame.dp.open(queries=30)
+    assert p.budget.queries == p.accountant.budget.queries == 30
+    assert repr(p.accountant.budget) == repr(p.budget)
+    other = pd.DataFrame({"y": [1.0, 2.0]}).dp.open(accountant=p.accountant)
+    assert other.budget.queries == DEFAULT_QUERIES  # its own share
+    assert p.accountant.budget.queries == 30  # as nobody said another number
+
+
+def test_default_number_of_shares_is_one_constant():
+    assert inspect.signature(dpframe.open).parameters["queries"].default == DEFAULT_QUERIES
+    assert Accountant(1).budget.queries == DEFAULT_QUERIES

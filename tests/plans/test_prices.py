@@ -460,3 +460,25 @@ def test_a_part_of_a_price_has_that_part_of_its_delta(accountant):
         session.price(query, {"epsilon": 0.5, "delta": 1e-7}, part) for part in (Fraction(1), Fraction(1, 2))
     )
     assert (whole.delta, half.delta) == (Fraction(1, 10**7), Fraction(1, 2 * 10**7))
+
+
+WORDS = [{}, {"epsilon": 0.1}, {"epsilon": 0.1, "delta": 1e-8}, {"delta": 1e-8}, {"mechanism": "gaussian"}]
+PAID = [(a, d, words) for a, d in BUDGETS for words in WORDS if d or not {"delta", "mechanism"} & {*words}]
+
+
+@pytest.mark.parametrize(("accountant", "delta", "words"), PAID)
+def test_two_halves_of_a_price_take_no_more_than_the_whole(accountant, delta, words):
+    """By every rule and all words of a price; only advanced composition counts two small losses a little higher."""
+    p, count = opened(3, delta, accountant=accountant), Query((query_Output("rows", "size"),), None)
+    session, rule = p._session, p.budget.rule
+
+    def spend(*parts):
+        state = rule.start()
+        for part in parts:
+            plan = count.plan(session.unit, session.price(count, words, part), None, ())
+            state = rule.after(state, plan.charge)
+        return float(rule.spent(state))
+
+    whole, half = Fraction(1), Fraction(1, 2)
+    assert spend(half, half) <= spend(whole) * (1.02 if accountant == "advanced" else 1 + 1e-8)
+    assert spend(half) < 0.6 * spend(whole)
