@@ -228,7 +228,6 @@ p.merge(REGIONS, how="outer", on="state")
 p.merge(REGIONS, on="state", validate="1:1")
 p.explode("age")
 p.melt(id_vars=["nothing"])
-p.sort_index()
 p.sample(5)
 p.iloc[0]
 p.loc[0]
