@@ -42,7 +42,7 @@ from dpframe._validate import length
 COLLECTIONS = (list, tuple, set, frozenset, range, np.ndarray, pd.Index)
 _BITS = 1000  # of an integer constant
 # A comparison with its sides exchanged.
-_FLIP = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 # ---- constants --------------------------------------------------------------------------------------------
 
@@ -225,10 +225,10 @@ def round_to(x: Expr, decimals: object = 0) -> Expr:
 
 
 def compare(op: str, left: Expr, right: Expr) -> Expr:
-    if op not in _FLIP:
-        raise BadValue(f"unknown comparison {op!r}. Use one of {', '.join(_FLIP)}.")
+    if op not in FLIPPED:
+        raise BadValue(f"unknown comparison {op!r}. Use one of {', '.join(FLIPPED)}.")
     if isinstance(left, Constant) and not isinstance(right, Constant):
-        return compare(_FLIP[op], right, left)
+        return compare(FLIPPED[op], right, left)
     for side in (left, right):
         if side.kind == "other":
             raise BadType(f"{_describe(side)} cannot be compared. {_advice(side)}")

@@ -1,0 +1,76 @@
+"""Normal forms of conditions: conditions that hold in the same rows, as far as their text shows it, have one code.
+
+*Formal guarantee.* Two conditions with equal codes hold in the same rows of every table (docs/guarantees/identity.md). The
+forms know that And and Or are sets of conditions, that a comparison can be read from both sides, that a negation cancels
+another, and that a whole constant is one number, whether it is written 5 or 5.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpframe._cells.encoding import encode
+from dpframe._expr._base import Constant, Expr
+from dpframe._expr._build import FLIPPED
+from dpframe._expr._nodes import And, Compare, IsIn, Not, Or
+
+ALL_ROWS = b""
+_WHOLE = 2.0**53  # below it a whole double is one whole number, and no other rounds to it
+
+
+def code_of_condition(condition: Expr | None) -> bytes:
+    """Return the code of a condition; of no condition it is empty."""
+    return ALL_ROWS if condition is None else code_of_rows(condition)
+
+
+def code_of_rows(condition: Expr, also: Expr | None = None) -> bytes:
+    """Return the code of the rows where a condition holds, and another one where it is given."""
+    parts = {*_codes_of(condition, And)}
+    if also is not None:
+        parts.update(_codes_of(also, And))
+    return parts.pop() if len(parts) == 1 else encode(("and", *sorted(parts)))
+
+
+def _code(condition: Expr) -> bytes:
+    """Return the code of one condition, whatever its kind is."""
+    if isinstance(condition, And):
+        return code_of_rows(condition)
+    if isinstance(condition, Or):
+        parts = {*_codes_of(condition, Or)}
+        return parts.pop() if len(parts) == 1 else encode(("or", *sorted(parts)))
+    if isinstance(condition, Not):
+        if isinstance(condition.x, Not):
+            return _code(condition.x.x)
+        return encode(("not", _code(condition.x)))
+    if isinstance(condition, Compare):
+        return _code_of_comparison(condition)
+    if isinstance(condition, IsIn):
+        return encode(("is in", condition.x, *sorted({*map(encode, condition.values)})))
+    return encode(condition)
+
+
+def _codes_of(condition: Expr, kind: type[And | Or]) -> Iterator[bytes]:
+    """Yield the codes of all conditions that one And, or one Or, joins."""
+    waiting = [condition]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, kind):
+            waiting += [one.left, one.right]
+        else:
+            yield _code(one)
+
+
+def _code_of_comparison(comparison: Compare) -> bytes:
+    op, left = comparison.op, encode(comparison.left)
+    right = encode(_plain_number(comparison.right) if comparison.left.kind == "number" else comparison.right)
+    if not isinstance(comparison.right, Constant) and right < left:
+        op, left, right = FLIPPED[op], right, left
+    return encode(("compare", op, left, right))
+
+
+def _plain_number(operand: Expr) -> Expr:
+    """Return a whole double as the integer that it is, and anything else as it stands."""
+    value = operand.value if isinstance(operand, Constant) else None
+    if type(value) is float and value.is_integer() and abs(value) < _WHOLE:
+        return Constant(int(value))
+    return operand

@@ -1,0 +1,117 @@
+"""What identifies a release: the integers that leave the door, and not the words that asked for them.
+
+*Formal guarantee.* Two questions with equal identities have the same exact integers on every table, but for the order of their
+vectors and of their groups, which `Identity` knows (docs/guarantees/identity.md). So one release answers both, and the second
+answer is post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe._cells.encoding import encode
+from dpframe._expr import Expr, is_null, logical_not
+from dpframe._expr._forms import code_of_condition, code_of_rows
+from dpframe._groups.forms import GroupForm
+from dpframe._groups.unit import Unit
+from dpframe._statistics.base import Statistic, Total
+from dpframe._statistics.counts import Questions, RowCount, ValueCount
+
+ROW_COUNT = encode(RowCount())
+
+
+class Identity(NamedTuple):
+    """The identity of a question, and where its integers stand in the order that all questions share.
+
+    ``code`` stands for the whole question. ``rows`` stands for its rows, groups and people, and ``vectors`` for each of its
+    vectors of integers, in the question's own order. ``places`` has the place of each group of the shared order.
+    """
+
+    code: bytes
+    rows: bytes = b""
+    vectors: tuple[bytes, ...] = ()
+    places: NDArray[np.intp] | None = None
+
+    @property
+    def order(self) -> list[int]:
+        """The places of the vectors in the shared order."""
+        return sorted(range(len(self.vectors)), key=self.vectors.__getitem__)
+
+    @property
+    def shared(self) -> Identity:
+        """The same identity, in the shared order."""
+        return self._replace(vectors=tuple(sorted(self.vectors)), places=None)
+
+
+def identify(
+    statistics: Sequence[Statistic],
+    where: Expr | None,
+    groups: GroupForm,
+    unit: Unit,
+    public_rows: int | None,
+) -> Identity:
+    """Return the identity of vectors of integers about some rows in some groups."""
+    condition = None
+    if len(statistics) == 1 and not unit.people:
+        condition = _rows_counted(statistics[0])
+    if condition is None:
+        vectors, where_code = tuple([encode(s) for s in statistics]), code_of_condition(where)
+    else:
+        vectors, where_code = (ROW_COUNT,), code_of_rows(condition, where)
+    known = public_rows if not where_code and not groups.code else None
+    rows = encode((where_code, groups.code, unit, known))
+    return Identity(encode(("sums", rows, *sorted(vectors))), rows, vectors, groups.places)
+
+
+def _rows_counted(statistic: Statistic) -> Expr | None:
+    """Return the condition on the rows that a statistic counts, where a row is a person; None of other statistics.
+
+    Each has the sensitivity of a count of rows, and so the same noise at the same price.
+    """
+    if isinstance(statistic, Total) and statistic.expr.kind == "bool":
+        plain = tuple(statistic.grid.bounds) == (0.0, 1.0) and statistic.grid.exponent == 0
+        return statistic.expr if plain else None
+    if isinstance(statistic, ValueCount) and not statistic.nulls:
+        return logical_not(is_null(statistic.expr))
+    if isinstance(statistic, Questions) and len(statistic.exprs) == 1:
+        return statistic.exprs[0]
+    return None
+
+
+def rearrange(arrays: Sequence[Any], recorded: Identity, wanted: Identity) -> tuple[Any, ...]:
+    """Return recorded arrays, a vector each, in the order of another question of the same identity."""
+    arranged = list(arrays)
+    for place, source in zip(wanted.order, recorded.order, strict=True):
+        arranged[place] = arrays[source]
+    if recorded.places is None and wanted.places is None:
+        return tuple(arranged)
+    many = len(recorded.places if recorded.places is not None else wanted.places)  # type: ignore[arg-type]  # one of them is there
+    found = _compose(recorded.places, wanted.places, many)
+    # An array without groups has one column.
+    return tuple([array if array.shape[-1] != many else array[..., found] for array in arranged])
+
+
+def rearrange_choices(
+    choices: NDArray[Any], recorded: Identity, wanted: Identity
+) -> NDArray[Any]:
+    """Return the places of recorded choices among groups, as another question of the same identity orders the groups."""
+    places = recorded.places if recorded.places is not None else wanted.places
+    if places is None:
+        return choices
+    # The group at place p of the record stands at the place q where the other order has p.
+    moved = np.empty(len(places), dtype=choices.dtype)
+    moved[_compose(recorded.places, wanted.places, len(places))] = np.arange(len(places))
+    return moved[choices]
+
+
+def _compose(
+    recorded: NDArray[np.intp] | None, wanted: NDArray[np.intp] | None, groups: int
+) -> NDArray[np.intp]:
+    """Return the recorded place of each group that is wanted."""
+    found, own = np.empty(groups, dtype=np.intp), np.arange(groups, dtype=np.intp)
+    found[own if wanted is None else wanted] = own if recorded is None else recorded
+    return found
