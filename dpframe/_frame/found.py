@@ -146,18 +146,15 @@ class Search:
         self._not_in_batch()
         words = dict(payment)
         given, session = words.pop("delta", None), self._session
-        # Counts of rows are one question, whatever verb has them.
-        asked = tuple(replace(out, name="size") if out.aggregate == "size" else out for out in outputs)
-        asked = asked if len(asked) == 1 else outputs
         if given is None:
-            failure, alone = self._failure((self._exprs, asked, self._where), words)
+            failure, alone = self._failure((self._exprs, outputs, self._where), words)
         else:
             failure = alone = _validate.delta(given)
         if not alone:
             raise BudgetError(_NO_DELTA)
         stated = _SHARE if given is None else ""
         pairs = session.budget.rule.pairs
-        task = Finding(self._exprs, asked, failure, not pairs, self._where, stated, alone)
+        task = Finding(self._exprs, outputs, failure, not pairs, self._where, stated, alone)
         question = self._question(words)
         known = session.found.get(question)
         if known is not None and not self._answered(task, words):

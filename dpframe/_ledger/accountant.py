@@ -51,7 +51,7 @@ _log = logging.getLogger("dpframe")
 _log.addHandler(logging.NullHandler())  # who runs a service adds others; a notebook shows errors themselves
 
 
-Identity: TypeAlias = str | bytes | tuple[bytes, bytes]  # a digest; encodings if it is never on record
+LabelKey: TypeAlias = str | bytes | tuple[bytes, bytes]  # a digest; encodings if it is never on record
 
 
 class Label(NamedTuple):
@@ -61,9 +61,9 @@ class Label(NamedTuple):
     Digests are made of one encoding of the question, ``whole``; a record that is found by a digest is compared with it.
     """
 
-    question: Identity
-    key: Identity
-    paid: Identity
+    question: LabelKey
+    key: LabelKey
+    paid: LabelKey
     name: str | None
     version: str | None
     place: int | None = None  # of a fresh question in its batch, which repeats no equal one
@@ -79,7 +79,7 @@ class Label(NamedTuple):
         return zlib.decompress(base64.b64decode(body["whole"])) == self.whole
 
 
-Names = dict[tuple[str | None, str], tuple[Identity, Identity]]  # from version and name to question and key
+Names = dict[tuple[str | None, str], tuple[LabelKey, LabelKey]]  # from version and name to question and key
 
 
 def found(label: Label, answers: Mapping[Any, Any], names: Names) -> Any:

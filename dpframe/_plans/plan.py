@@ -440,6 +440,7 @@ class Draft(NamedTuple):
     """The parts of a plan that follow from its question alone, whatever the price."""
 
     statistics: tuple[Statistic, ...]
+    codes: tuple[bytes, ...]  # of each statistic, with the number of points that are chosen of it
     primitives: frozenset[Primitive]  # of all of them
     readings: tuple[Reading, ...]
     picks: tuple[int, ...]  # how many points are chosen of each of them; none where it is measured
@@ -491,7 +492,8 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
         moved = tuple([s.of_person(unit, groups) for s in statistics])
     primitives = frozenset([p for s in statistics for p in s.primitives])
     written = _as_text(_rows_of(in_order))
-    made = Draft(statistics, primitives, readings, picks, in_order, written, moved, groups, limits, why)
+    codes = tuple([encode((s, n) if n else s) for s, n in zip(statistics, picks, strict=True)])
+    made = Draft(statistics, codes, primitives, readings, picks, in_order, written, moved, groups, limits, why)
     if 0 < len(coded) <= _LONGEST:
         if len(_DRAFTS) >= _MOST_DRAFTS:
             _DRAFTS.clear()

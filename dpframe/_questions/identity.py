@@ -18,10 +18,11 @@ from dpframe._expr import Expr, is_null, logical_not
 from dpframe._expr._forms import code_of_condition, code_of_rows
 from dpframe._groups.forms import GroupForm
 from dpframe._groups.unit import Unit
+from dpframe._plans.plan import Draft
 from dpframe._statistics.base import Statistic, Total
 from dpframe._statistics.counts import Questions, RowCount, ValueCount
 
-ROW_COUNT = encode(RowCount())
+_ROW_COUNT = encode(RowCount())
 
 
 class Identity(NamedTuple):
@@ -48,26 +49,34 @@ class Identity(NamedTuple):
 
 
 def identify(
-    statistics: Sequence[Statistic],
+    prepared: Draft, where: Expr | None, groups: GroupForm, unit: Unit, public_rows: int | None
+) -> Identity:
+    """Return the identity of vectors of integers about some rows in some groups."""
+    condition = None
+    if len(prepared.statistics) == 1 and not unit.people:
+        condition = _find_counted_rows(prepared.statistics[0])
+    if condition is None:
+        vectors, condition_code = prepared.codes, code_of_condition(where)
+    else:
+        vectors, condition_code, public_rows = (_ROW_COUNT,), code_of_rows(condition, where), None
+    rows = encode((condition_code, groups.code, unit, public_rows))
+    return Identity(encode(("sums", rows, *sorted(vectors))), rows, vectors, groups.places)
+
+
+def code_choice(
+    choice: tuple[Any, ...],
+    prepared: Draft,
     where: Expr | None,
     groups: GroupForm,
     unit: Unit,
     public_rows: int | None,
 ) -> Identity:
-    """Return the identity of vectors of integers about some rows in some groups."""
-    condition = None
-    if len(statistics) == 1 and not unit.people:
-        condition = _rows_counted(statistics[0])
-    if condition is None:
-        vectors, where_code = tuple([encode(s) for s in statistics]), code_of_condition(where)
-    else:
-        vectors, where_code = (ROW_COUNT,), code_of_rows(condition, where)
-    known = public_rows if not where_code and not groups.code else None
-    rows = encode((where_code, groups.code, unit, known))
-    return Identity(encode(("sums", rows, *sorted(vectors))), rows, vectors, groups.places)
+    """Return the identity of a choice of the largest scores, whose places are those of groups or of candidates."""
+    rows = encode((code_of_condition(where), groups.code, unit, public_rows))
+    return Identity(encode(("choice", choice, rows, *prepared.codes)), rows, prepared.codes, groups.places)
 
 
-def _rows_counted(statistic: Statistic) -> Expr | None:
+def _find_counted_rows(statistic: Statistic) -> Expr | None:
     """Return the condition on the rows that a statistic counts, where a row is a person; None of other statistics.
 
     Each has the sensitivity of a count of rows, and so the same noise at the same price.
@@ -82,11 +91,17 @@ def _rows_counted(statistic: Statistic) -> Expr | None:
     return None
 
 
+def rearrange_parts(parts: Sequence[Any], recorded: Identity, wanted: Identity) -> list[Any]:
+    """Return the parts of a record, one a vector, in the order of another question of the same identity."""
+    arranged = list(parts)
+    for place, source in zip(wanted.order, recorded.order, strict=True):
+        arranged[place] = parts[source]
+    return arranged
+
+
 def rearrange(arrays: Sequence[Any], recorded: Identity, wanted: Identity) -> tuple[Any, ...]:
     """Return recorded arrays, a vector each, in the order of another question of the same identity."""
-    arranged = list(arrays)
-    for place, source in zip(wanted.order, recorded.order, strict=True):
-        arranged[place] = arrays[source]
+    arranged = rearrange_parts(arrays, recorded, wanted)
     if recorded.places is None and wanted.places is None:
         return tuple(arranged)
     many = len(recorded.places if recorded.places is not None else wanted.places)  # type: ignore[arg-type]  # one of them is there

@@ -12,16 +12,27 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._cells.encoding import SHOWN
+from dpframe._cells.encoding import SHOWN, encode
 from dpframe._errors import BadValue, BudgetError
 from dpframe._expr import Expr
+from dpframe._expr._forms import code_of_condition
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import LIMIT, Limit, Unit
 from dpframe._plans.aggregates import AGGREGATES, Cell, Output
 from dpframe._plans.plan import Part, Plan, arrange
 from dpframe._plans.price import noise_for
-from dpframe._questions.question import SIZE, AddNoise, Array, Query, Question, limits_met
+from dpframe._questions.identity import Identity, rearrange_parts
+from dpframe._questions.question import (
+    SIZE,
+    AddNoise,
+    Array,
+    Query,
+    Question,
+    Release,
+    limits_met,
+    share_plan,
+)
 from dpframe._statistics.base import (
     Integers,
     Persons,
@@ -106,6 +117,11 @@ class KeySearch(Seeking):
     alone: Fraction | None = field(default=None, metadata=SHOWN)
 
     verb: ClassVar[str] = "unique"
+
+    def identity(self, unit: Unit, public_rows: int | None) -> Identity:
+        """Return the identity of the search, which is one of its columns and rows."""
+        rows = encode((code_of_condition(self.where), unit))
+        return Identity(encode(("keys", self.exprs, self.stated, self.gaussian, rows)))
 
     def __str__(self) -> str:
         text = f"keys of {', '.join(map(str, self.exprs))}"
@@ -232,6 +248,34 @@ class Finding(Seeking):
     where: Expr | None = None
     stated: str = ""
     alone: Fraction | None = field(default=None, metadata=SHOWN)
+
+    def identity(self, unit: Unit, public_rows: int | None) -> Identity:
+        """Return the identity of the search and of the vectors that are released with it."""
+        arranged, place = self._arranged(unit)
+        vectors = tuple([encode(statistic) for statistic, _ in arranged])
+        rows = encode((code_of_condition(self.where), unit))
+        search = self.exprs, self.stated, self.gaussian, vectors[place]
+        return Identity(encode(("groups", search, rows, *sorted(vectors))), rows, vectors)
+
+    def present(
+        self, release: Release, recorded: Identity, own: Identity, unit: Unit, public_rows: int | None
+    ) -> Release:
+        """Return a recorded release with the names and the outputs of this question."""
+        arranged, _ = self._arranged(unit)
+        plan = replace(
+            release.plan,
+            question=str(self),
+            parts=tuple(rearrange_parts(release.plan.parts, recorded, own)),
+            cells=self._cells(arranged),
+        )
+        keys, *vectors = release.raw
+        return release._replace(plan=plan, raw=(keys, *rearrange_parts(vectors, recorded, own)))
+
+    def share(self, release: Release, own: Identity) -> Release:
+        """Return a release of this question with its vectors in the shared order."""
+        keys, *vectors = release.raw
+        raw = keys, *rearrange_parts(vectors, own, own.shared)
+        return release._replace(plan=share_plan(release.plan, own), raw=raw)
 
     def __str__(self) -> str:
         return str(self._query(self.asked))

@@ -9,24 +9,33 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._cells.encoding import SHOWN
+from dpframe._cells.encoding import SHOWN, encode
 from dpframe._expr import Expr
 from dpframe._expr._within import keeps_one_row
+from dpframe._groups.forms import form_of_groups
 from dpframe._groups.keys import By, Word, groups_of
 from dpframe._groups.unit import Limit, Unit
 from dpframe._plans.aggregates import AGGREGATES, LISTED, Cell, Measured, Output
 from dpframe._plans.durations import shown
 from dpframe._plans.order import Quantile
-from dpframe._plans.plan import Part, Plan, draft, measured
+from dpframe._plans.plan import Draft, Part, Plan, draft, measured
 from dpframe._plans.price import choice, noise_for, picked
 from dpframe._plans.sampling import NOISE, About
 from dpframe._plans.worth import LEVEL, ORDINARY, Rule
+from dpframe._questions.identity import (
+    Identity,
+    code_choice,
+    identify,
+    rearrange,
+    rearrange_choices,
+    rearrange_parts,
+)
 from dpframe._statistics.engine import Engine, Scope
 from dpframe.accounting._filter import Price
 from dpframe.mechanisms._base import Form
@@ -162,6 +171,20 @@ class Question(ABC):
     def __str__(self) -> str:
         """The question as a plan shows it."""
 
+    def identity(self, unit: Unit, public_rows: int | None) -> Identity:
+        """Return what identifies the release: here the question itself, and the number of rows where it is public."""
+        return Identity(encode(("question", self, unit, public_rows)))
+
+    def present(
+        self, release: Release, recorded: Identity, own: Identity, unit: Unit, public_rows: int | None
+    ) -> Release:
+        """Return a recorded release of the same identity as this question would have made it."""
+        return release
+
+    def share(self, release: Release, own: Identity) -> Release:
+        """Return a release of this question in the order that all questions of its identity share."""
+        return release
+
     @abstractmethod
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
         """The plan of the question: noise, cost and expected error, all of them known before the data is read."""
@@ -217,6 +240,49 @@ class Query(Question):
             text += f" by {', '.join(map(str, self.by))}"
         return text + (f" where {self.where}" if self.where is not None else "")
 
+    def identity(self, unit: Unit, public_rows: int | None) -> Identity:
+        """Return the identity of the vectors of integers that are released."""
+        prepared, groups = draft(self, unit, public_rows), form_of_groups(self.by)
+        first = self.outputs[0]
+        if not AGGREGATES[first.aggregate].selects:
+            return identify(prepared, self.where, groups, unit, public_rows)
+        return code_choice((first.aggregate, first.rounds), prepared, self.where, groups, unit, public_rows)
+
+    def present(
+        self, release: Release, recorded: Identity, own: Identity, unit: Unit, public_rows: int | None
+    ) -> Release:
+        """Return a recorded release with the names, the outputs and the groups of this question."""
+        prepared = draft(self, unit, public_rows)
+        parts = [
+            replace(part, statistic=reading.description, step=reading.step)
+            for part, reading in zip(
+                rearrange_parts(release.plan.parts, recorded, own), prepared.readings, strict=True
+            )
+        ]
+        plan = replace(
+            release.plan,
+            question=str(self),
+            parts=tuple(parts),
+            cells=prepared.cells,
+            _limited=prepared.limits and limits_met(prepared.limits, self.where),
+            _draft=prepared,
+        )
+        return release._replace(plan=plan, raw=self._rearrange(release, recorded, own))
+
+    def share(self, release: Release, own: Identity) -> Release:
+        """Return a release of this question with its vectors and its groups in the shared order."""
+        shared = own.shared
+        plan = share_plan(release.plan, own)
+        return release._replace(plan=plan, raw=self._rearrange(release, own, shared))
+
+    def _rearrange(self, release: Release, recorded: Identity, wanted: Identity) -> tuple[Any, ...]:
+        """Return the integers of a release in another order of vectors and groups."""
+        if not AGGREGATES[self.outputs[0].aggregate].selects:
+            return rearrange(release.raw, recorded, wanted)
+        if not _chooses_groups(self.outputs[0]):
+            return release.raw
+        return (rearrange_choices(release.raw[0], recorded, wanted), *release.raw[1:])
+
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
         """The plan of these outputs. It is pure, and the only place where the price of outputs becomes a scale of noise."""
         text = str(self)
@@ -256,6 +322,21 @@ class Query(Question):
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         reduced = data.reduce(Scope(self.where, self.by), set(plan._draft.primitives), unit)
         return tuple([noise(i, s.integers(reduced)) for i, s in enumerate(plan._draft.statistics)])
+
+
+def _chooses_groups(out: Output) -> bool:
+    """Return whether a selection is one of groups, by their numbers of rows."""
+    return AGGREGATES[out.aggregate].selects and AGGREGATES[out.aggregate].of_rows
+
+
+def share_plan(plan: Plan, own: Identity) -> Plan:
+    """Return a plan with its vectors in the shared order."""
+    order = own.order
+    if order == sorted(order):
+        return plan
+    place = {source: i for i, source in enumerate(order)}
+    cells = tuple([replace(cell, part=place[cell.part]) for cell in plan.cells])
+    return replace(plan, parts=tuple([plan.parts[i] for i in order]), cells=cells)
 
 
 def limits_met(limits: tuple[Limit, ...], where: Expr | None) -> tuple[Limit, ...]:

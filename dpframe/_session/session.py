@@ -32,12 +32,13 @@ from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, Word
 from dpframe._groups.periods import Span, ends_of
 from dpframe._groups.unit import Unit, limits_for
-from dpframe._ledger.accountant import Accountant, Identity, Label, Names, found
+from dpframe._ledger.accountant import Accountant, Label, LabelKey, Names, found
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan, noted
 from dpframe._plans.price import Payment, price_of, worded
 from dpframe._plans.worth import says_nothing
+from dpframe._questions.identity import Identity
 from dpframe._questions.question import ROWS, Array, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
 from dpframe._session.terms import Terms
@@ -78,6 +79,14 @@ class Asked(NamedTuple):
         return "|".join(map(str, self.typed))
 
 
+class Record(NamedTuple):
+    """A release, the identity of its question, and the question itself where this session asked it."""
+
+    release: Release
+    identity: Identity
+    question: Question | None
+
+
 class Session:
     """A frame as it stood when it was opened, its terms, and its ledger."""
 
@@ -96,7 +105,7 @@ class Session:
         # Of the frame that was opened, which has the budget and the door; of derived rows another one.
         self.base: Session = self if data.origin is None else data.origin.base
         self._lock = threading.RLock()
-        self._answers: dict[Identity, tuple[bytes, Release]] = {}
+        self._answers: dict[LabelKey, tuple[bytes, Record]] = {}
         self._names: Names = {}
         self._asking = threading.Lock()
         self._together = accountant.batches  # it guards only what is declared together
@@ -227,13 +236,13 @@ class Session:
 
     def owed(self, one: Asked, place: int) -> tuple[Label, Charge | None]:
         """What a question of a batch will be charged; None where it was answered before."""
-        label = self._label(one, place)
-        return label, None if self._recall(label, one) is not None else self._planned(one)[0].charge
+        label, identity = self._label(one, place)
+        return label, None if self._recall(label, identity, one) else self._planned(one)[0].charge
 
     def plan(self, asked: Asked) -> Plan:
         """What `explain` shows: the plan, and what it would take of the budget."""
         plan, _ = self._planned(asked)
-        if self._recall(self._label(asked, 0), asked) is not None:
+        if self.answered(asked):
             return replace(plan, budget="takes nothing: it was answered before, and that answer is free")
         return replace(plan, budget=f"{worded(asked.paid)}: {self.budget.preview(plan.charge)}")
 
@@ -248,7 +257,7 @@ class Session:
 
     def answered(self, asked: Asked) -> bool:
         """Whether this was asked before, so that it is free."""
-        return self._recall(self._label(asked, 0), asked) is not None
+        return self._recall(*self._label(asked, 0), asked) is not None
 
     def _public_rows(self, question: Question) -> int | None:
         """The number of rows that a question is about, where it is public."""
@@ -295,14 +304,16 @@ class Session:
                 raise SessionError("this session is in the middle of another question of the same thread.")
             with self._asking:
                 self.check_alive()
-                labels = [self._label(one, i) for i, one in enumerate(questions)]
+                labelled = [self._label(one, i) for i, one in enumerate(questions)]
+                labels = [label for label, _ in labelled]
                 asked = dict(zip(labels, questions, strict=True))
+                identities = dict(labelled)
                 if len(labels) > 1:
                     _check_names(labels)
                 known = {
-                    label: release
+                    label: record
                     for label, one in asked.items()
-                    if (release := self._recall(label, one)) is not None
+                    if (record := self._recall(label, identities[label], one)) is not None
                 }
                 new = {label: one for label, one in asked.items() if label not in known} if known else asked
                 if new:
@@ -317,13 +328,26 @@ class Session:
                     plan, _ = planned[label]
                     # -------------------------------------------------------------- the door: from here data is read
                     raw = sealed(verbs, self._read, one, plan)
-                    # -------------------------------------------------------------- and closes: only noisy integers leave
-                    known[label] = release = Release(plan, raw)
-                    self._keep(label, release)
+                    # ------------------------------------------------------- and closes: only noisy integers leave
+                    record = Record(Release(plan, raw), identities[label], one.question)
+                    known[label] = record
+                    self._keep(label, record)
                     if self.accountant.place is not None:
-                        self.accountant.record(label, plan, raw)
+                        shared = one.question.share(record.release, record.identity)
+                        self.accountant.record(label, *shared[:2])
                 rule = self.base.terms.rule
-                return [Release(*known[label][:2], rule, label in new) for label in labels]
+                return [
+                    Release(*self._present(known[label], identity, one)[:2], rule, label in new)
+                    for (label, identity), one in zip(labelled, questions, strict=True)
+                ]
+
+    def _present(self, record: Record, identity: Identity, one: Asked) -> Release:
+        """Return a recorded release as the answer of this question, whatever words it was asked in first."""
+        question = one.question
+        if record.question is question or record.question == question:
+            return record.release
+        rows = self._public_rows(question)
+        return question.present(record.release, record.identity, identity, one.unit, rows)
 
     def _refuse_alone(self) -> None:
         """Raise where a new question may not be asked by itself."""
@@ -391,14 +415,14 @@ class Session:
         """Names of the people of some rows of a frame in which a row is a person: drawn anew each time."""
         return people_labels(len(places))
 
-    def _label(self, one: Asked, place: int) -> Label:
+    def _label(self, one: Asked, place: int) -> tuple[Label, Identity]:
         """Who asks what: the population, the columns, the declared version; never the data."""
-        rows = None if self.public_rows is None else self._public_rows(one.question)
-        whole = encode((one.question, one.unit, rows, self.data.schema))
+        identity = one.question.identity(one.unit, self._public_rows(one.question))
+        whole = encode((identity.code, self.data.schema))
         price, typed = one.price[:-1], (one.typed, self.terms.queries)
-        question: Identity = whole
-        key: Identity
-        paid: Identity
+        question: LabelKey = whole
+        key: LabelKey
+        paid: LabelKey
         if self.accountant.place is None:  # nothing is put on record, and digests would only take time
             key, paid = (whole, encode(price)), (whole, encode(typed))
         else:
@@ -407,9 +431,9 @@ class Session:
         version = self.data.version
         if self.data.steps:  # a name of an answer belongs to the questions of these rows and of their equals
             version = digest(version, self.data.steps)
-        return Label(question, key, paid, one.name, version, place if one.fresh else None, whole)
+        return Label(question, key, paid, one.name, version, place if one.fresh else None, whole), identity
 
-    def _recall(self, label: Label, one: Asked) -> Release | None:
+    def _recall(self, label: Label, identity: Identity, one: Asked) -> Record | None:
         # Also of a fresh one: its name may not be another question's.
         known = found(label, self._answers, self._names)
         recorded = None
@@ -420,10 +444,10 @@ class Session:
         if known is None:
             if recorded is None:
                 return None
-            known = label.whole, Release(*recorded)
-        release: Release = known[1]
-        self._keep(label, release)
-        return release
+            known = label.whole, Record(Release(*recorded), identity.shared, None)
+        record: Record = known[1]
+        self._keep(label, record)
+        return record
 
     def _shares(self, label: Label, one: Asked) -> Iterator[str]:
         """What `Label.paid` would be if a share had another size, the largest first. Where ``open`` left out ``queries=`` a line
@@ -432,8 +456,8 @@ class Session:
             for queries in range(1, MOST_SHARES + 1):
                 yield digest(label.question, one.typed, queries)
 
-    def _keep(self, label: Label, release: Release) -> None:
-        self._answers[label.key] = self._answers[label.paid] = label.whole, release
+    def _keep(self, label: Label, record: Record) -> None:
+        self._answers[label.key] = self._answers[label.paid] = label.whole, record
         if label.name is not None:
             self._names[label.version, label.name] = label.question, label.key
 
