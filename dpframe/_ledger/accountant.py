@@ -175,6 +175,7 @@ class Accountant:
         self._declared: set[tuple[str, str, str]] = set()
         self._answers: dict[str, str] = {}  # by key, by the price as typed, and the last one by question
         self._names: Names = {}
+        self._vectors: dict[str, tuple[str, int]] = {}  # by digest: the answer it stands in, and its place there
         self._sketches: list[list[str]] = []
         self._tables: dict[str, list[str]] = {}  # by columns and version
         self._opened = False
@@ -302,6 +303,7 @@ class Accountant:
         elif entry.kind == "answer":
             for name in ("key", "paid", "question"):
                 self._answers[body[name]] = entry.body
+            self._vectors.update((key, (entry.body, i)) for i, key in enumerate(body["vectors"]))
             if body["name"] is not None:
                 self._names[body["version"], body["name"]] = body["question"], body["key"]
         elif entry.kind == "sketch":
@@ -451,12 +453,17 @@ class Accountant:
         # Outside of the lock: the search for a price that would fit takes time, and asks this budget for prices.
         raise BudgetExceeded(budget._refusal(charge, at))
 
-    def record(self, label: Label, plan: Plan, raw: Sequence[Any]) -> None:
-        """Puts an answer on record, so that a restart need not pay for it again. Without a file the session remembers it."""
+    def record(
+        self, label: Label, plan: Plan, raw: Sequence[Any], vectors: Sequence[str] = ()
+    ) -> None:
+        """Put an answer on record, so that a restart need not pay for it again. Without a file the session remembers it.
+
+        ``vectors`` are the digests by which its vectors are found again, one by one.
+        """
         if self._file is not None:
             with self._alone():
                 with self._writing():
-                    self._append("answer", receipt_text(plan, raw, **label.to_json()))
+                    self._append("answer", receipt_text(plan, raw, **label.to_json(), vectors=list(vectors)))
                 self._sync()
 
     def recall(self, label: Label, shares: Iterable[str] = ()) -> tuple[Plan, tuple[Any, ...]] | None:
@@ -475,6 +482,18 @@ class Accountant:
             if body is not None and not label.asks(body):
                 return None
         return None if body is None else (Plan.from_json(body["plan"]), tuple(unpack(body["raw"])))
+
+    def recall_vector(self, key: str) -> tuple[Plan, Any, int] | None:
+        """Return the plan that a recorded vector stands in, its noisy integers, and its place; None of one not on record."""
+        if self._file is None:
+            return None
+        with self._alone():
+            self._sync()
+            found = self._vectors.get(key)
+        if found is None:
+            return None
+        body, place = json.loads(found[0]), found[1]
+        return Plan.from_json(body["plan"]), unpack(body["raw"])[place], place
 
     # Tables ---------------------------------------------------------------------------------------------------------------
 

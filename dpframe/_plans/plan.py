@@ -452,6 +452,23 @@ class Draft(NamedTuple):
     limits: tuple[Limit, ...]
     why: str  # with these limits in words
 
+    def keep(self, places: Sequence[int]) -> Draft:
+        """Return the draft of the vectors at these places, where the others are on record."""
+        place = {kept: i for i, kept in enumerate(places)}
+        cells = tuple([replace(c, part=place[c.part]) for c in self.cells if c.part in place])
+        vectors = self.statistics, self.codes, self.readings, self.picks, self.moved
+        statistics, codes, readings, picks, moved = (tuple([v[i] for i in places]) for v in vectors)
+        return self._replace(
+            statistics=statistics,
+            codes=codes,
+            primitives=frozenset([p for s in statistics for p in s.primitives]),
+            readings=readings,
+            picks=picks,
+            moved=moved,
+            cells=cells,
+            written=_as_text(_rows_of(cells)),
+        )
+
 
 # Keyed by the encoding of the outputs, which tells equal values of different types apart (1, True and 1.0), and by the other
 # public facts that a draft follows from. It holds few drafts, with short keys.

@@ -102,12 +102,15 @@ def rearrange_parts(parts: Sequence[Any], recorded: Identity, wanted: Identity) 
 def rearrange(arrays: Sequence[Any], recorded: Identity, wanted: Identity) -> tuple[Any, ...]:
     """Return recorded arrays, a vector each, in the order of another question of the same identity."""
     arranged = rearrange_parts(arrays, recorded, wanted)
-    if recorded.places is None and wanted.places is None:
-        return tuple(arranged)
-    many = len(recorded.places if recorded.places is not None else wanted.places)  # type: ignore[arg-type]  # one of them is there
-    found = _compose(recorded.places, wanted.places, many)
-    # An array without groups has one column.
-    return tuple([array if array.shape[-1] != many else array[..., found] for array in arranged])
+    return tuple([rearrange_groups(array, recorded, wanted) for array in arranged])
+
+
+def rearrange_groups(array: Any, recorded: Identity, wanted: Identity) -> Any:
+    """Return a recorded array, a column a group, in the order of groups of another question."""
+    places = wanted.places if recorded.places is None else recorded.places
+    if places is None or array.shape[-1] != len(places):  # an array without groups has one column
+        return array
+    return array[..., _compose(recorded.places, wanted.places, len(places))]
 
 
 def rearrange_choices(

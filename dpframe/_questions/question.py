@@ -214,6 +214,8 @@ class Query(Question):
     outputs: tuple[Output, ...] = field()  # declared anew, or the base's property would be its default
     where: Expr | None = None
     by: tuple[By, ...] = ()
+    # The places of the vectors that are released, where the others are on record; None: all of them.
+    vectors: tuple[int, ...] | None = None
 
     @property
     def groups(self) -> int:
@@ -242,7 +244,7 @@ class Query(Question):
 
     def identity(self, unit: Unit, public_rows: int | None) -> Identity:
         """Return the identity of the vectors of integers that are released."""
-        prepared, groups = draft(self, unit, public_rows), form_of_groups(self.by)
+        prepared, groups = self._prepare(unit, public_rows), form_of_groups(self.by)
         first = self.outputs[0]
         if not AGGREGATES[first.aggregate].selects:
             return identify(prepared, self.where, groups, unit, public_rows)
@@ -252,7 +254,7 @@ class Query(Question):
         self, release: Release, recorded: Identity, own: Identity, unit: Unit, public_rows: int | None
     ) -> Release:
         """Return a recorded release with the names, the outputs and the groups of this question."""
-        prepared = draft(self, unit, public_rows)
+        prepared = self._prepare(unit, public_rows)
         parts = [
             replace(part, statistic=reading.description, step=reading.step)
             for part, reading in zip(
@@ -268,6 +270,24 @@ class Query(Question):
             _draft=prepared,
         )
         return release._replace(plan=plan, raw=self._rearrange(release, recorded, own))
+
+    @property
+    def measures(self) -> bool:
+        """Whether all outputs are measured, and none is chosen."""
+        kinds = [AGGREGATES[out.aggregate] for out in self.outputs]
+        return not any(kind.selects or kind.picks for kind in kinds)
+
+    def _new_outputs(self, unit: Unit, public_rows: int | None) -> Query:
+        """Return the question for the outputs whose vectors are released."""
+        cells = draft(self, unit, public_rows).cells
+        pairs = zip(self.outputs, cells, strict=True)
+        new = [out for out, cell in pairs if cell.part in (self.vectors or ())]
+        return replace(self, outputs=tuple(new), vectors=None)
+
+    def _prepare(self, unit: Unit, public_rows: int | None) -> Draft:
+        """Return the draft of the vectors that are released."""
+        prepared = draft(self, unit, public_rows)
+        return prepared if self.vectors is None else prepared.keep(self.vectors)
 
     def share(self, release: Release, own: Identity) -> Release:
         """Return a release of this question with its vectors and its groups in the shared order."""
@@ -285,8 +305,8 @@ class Query(Question):
 
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
         """The plan of these outputs. It is pure, and the only place where the price of outputs becomes a scale of noise."""
-        text = str(self)
-        prepared = draft(self, unit, public_rows)
+        prepared = self._prepare(unit, public_rows)
+        text = str(self if self.vectors is None else self._new_outputs(unit, public_rows))
         first = AGGREGATES[self.outputs[0].aggregate]
         candidates = 1 if prepared.groups is None else prepared.groups
         if first.selects:

@@ -41,6 +41,7 @@ from dpframe._plans.worth import says_nothing
 from dpframe._questions.identity import Identity
 from dpframe._questions.question import ROWS, Array, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
+from dpframe._session.records import Record, Vector, assemble, assemble_plan, can_share, find_vectors, without
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Charge, Price
@@ -79,12 +80,12 @@ class Asked(NamedTuple):
         return "|".join(map(str, self.typed))
 
 
-class Record(NamedTuple):
-    """A release, the identity of its question, and the question itself where this session asked it."""
+class Split(NamedTuple):
+    """A question of which some vectors are on record: its plan, these vectors by their places, and what is left to ask."""
 
-    release: Release
-    identity: Identity
-    question: Question | None
+    plan: Plan
+    known: dict[int, Vector]
+    rest: Asked | None
 
 
 class Session:
@@ -107,6 +108,7 @@ class Session:
         self._lock = threading.RLock()
         self._answers: dict[LabelKey, tuple[bytes, Record]] = {}
         self._names: Names = {}
+        self._vectors: dict[Any, tuple[Record, int]] = {}
         self._asking = threading.Lock()
         self._together = accountant.batches  # it guards only what is declared together
         self.closed = False
@@ -127,7 +129,7 @@ class Session:
             # Labels say whose answers they are, so that the same steps taken again find them.
             base = self.base
             self.name, self._lock, self._asking = base.name, base._lock, base._asking
-            self._answers, self._names = base._answers, base._names
+            self._answers, self._names, self._vectors = base._answers, base._names, base._vectors
             base.derived.add(self)
         self.restate(terms)
 
@@ -237,14 +239,28 @@ class Session:
     def owed(self, one: Asked, place: int) -> tuple[Label, Charge | None]:
         """What a question of a batch will be charged; None where it was answered before."""
         label, identity = self._label(one, place)
-        return label, None if self._recall(label, identity, one) else self._planned(one)[0].charge
+        if self._recall(label, identity, one):
+            return label, None
+        split = self._split(identity, one)
+        if split is None:
+            return label, self._planned(one)[0].charge
+        return label, None if split.rest is None else self._planned(split.rest)[0].charge
 
     def plan(self, asked: Asked) -> Plan:
         """What `explain` shows: the plan, and what it would take of the budget."""
         plan, _ = self._planned(asked)
-        if self.answered(asked):
+        label, identity = self._label(asked, 0)
+        if self._recall(label, identity, asked) is not None:
             return replace(plan, budget="takes nothing: it was answered before, and that answer is free")
-        return replace(plan, budget=f"{worded(asked.paid)}: {self.budget.preview(plan.charge)}")
+        split = self._split(identity, asked)
+        if split is None:
+            return replace(plan, budget=f"{worded(asked.paid)}: {self.budget.preview(plan.charge)}")
+        plan = assemble_plan(split.plan, split.known)
+        if split.rest is None:
+            return replace(plan, budget="takes nothing: all of it is on record")
+        new, _ = self._planned(split.rest)
+        text = f"pays for {new.question} only, since the rest is on record: {self.budget.preview(new.charge)}"
+        return replace(plan, budget=f"{worded(asked.paid)}: {text}")
 
     @property
     def default_counts(self) -> int:
@@ -316,6 +332,13 @@ class Session:
                     if (record := self._recall(label, identities[label], one)) is not None
                 }
                 new = {label: one for label, one in asked.items() if label not in known} if known else asked
+                splits = {
+                    label: split
+                    for label, one in new.items()
+                    if (split := self._split(identities[label], one)) is not None
+                }
+                if splits:
+                    new = self._replace_splits(new, splits, identities, known)
                 if new:
                     if not batch and (self.base.planning or self._together):
                         self._refuse_alone()
@@ -332,9 +355,9 @@ class Session:
                     record = Record(Release(plan, raw), identities[label], one.question)
                     known[label] = record
                     self._keep(label, record)
-                    if self.accountant.place is not None:
-                        shared = one.question.share(record.release, record.identity)
-                        self.accountant.record(label, *shared[:2])
+                    self._put_on_record(label, record, one)
+                for label, split in splits.items():
+                    known[label] = self._assemble(split, label, asked[label], identities, known)
                 rule = self.base.terms.rule
                 return [
                     Release(*self._present(known[label], identity, one)[:2], rule, label in new)
@@ -348,6 +371,95 @@ class Session:
             return record.release
         rows = self._public_rows(question)
         return question.present(record.release, record.identity, identity, one.unit, rows)
+
+    def _split(self, identity: Identity, one: Asked) -> Split | None:
+        """Return which vectors of a question are on record at its price, and what is left; None where none is."""
+        if one.fresh or len(identity.vectors) < 2 or not can_share(one.question):
+            return None
+        vectors = [self._vector(key) for key in self._vector_keys(identity, one)]
+        if not any(vectors):
+            return None
+        plan, _ = self._planned(one)
+        known = find_vectors(plan, vectors)
+        if not known:
+            return None
+        if len(known) == len(vectors):
+            return Split(plan, known, None)
+        question, part = without(one.question, plan, known)
+        price = one.price.scale(part, plan.mechanism)
+        return Split(plan, known, one._replace(question=question, price=price, typed=(part, *one.typed), name=None))
+
+    def _vector_keys(self, identity: Identity, one: Asked) -> list[Any]:
+        """Return what the vectors of a question are known by, at its price as it was typed."""
+        paid = encode((one.typed, self.terms.queries))
+        keys = [(identity.rows, vector, paid, self.data.schema) for vector in identity.vectors]
+        return keys if self.accountant.place is None else [digest(*key) for key in keys]
+
+    def _vector(self, key: Any) -> Vector | None:
+        """Return a vector on record."""
+        found = self._vectors.get(key)
+        if found is not None:
+            record, place = found
+            return record.vector(place)
+        recorded = None if self.accountant.place is None else self.accountant.recall_vector(key)
+        if recorded is None:
+            return None
+        plan, integers, place = recorded
+        return Vector(plan.parts[place].noise, integers, Identity(b""))
+
+    def _replace_splits(
+        self,
+        new: dict[Label, Asked],
+        splits: dict[Label, Split],
+        identities: dict[Label, Identity],
+        known: dict[Label, Record],
+    ) -> dict[Label, Asked]:
+        """Return the new questions, with what is left of each split question in its place."""
+        left: dict[Label, Asked] = {}
+        for label, one in new.items():
+            split = splits.get(label)
+            if split is None:
+                left[label] = one
+            elif split.rest is not None:
+                rest_label, identity = self._label(split.rest, 0)
+                identities[rest_label] = identity
+                record = self._recall(rest_label, identity, split.rest)
+                if record is None:
+                    left[rest_label] = split.rest
+                else:
+                    known[rest_label] = record
+        return left
+
+    def _assemble(
+        self,
+        split: Split,
+        label: Label,
+        one: Asked,
+        identities: dict[Label, Identity],
+        known: dict[Label, Record],
+    ) -> Record:
+        """Return the record of a question whose vectors were released at several times, and keep it."""
+        bought = None
+        if split.rest is not None:
+            rest_label, identity = self._label(split.rest, 0)
+            record = known[rest_label]
+            release = self._present(record, identity, split.rest)
+            bought = Record(release, identity, split.rest.question)
+        release = assemble(split.plan, identities[label], split.known, bought)
+        record = Record(release, identities[label], one.question)
+        self._keep(label, record)
+        self._put_on_record(label, record, one)
+        return record
+
+    def _put_on_record(self, label: Label, record: Record, one: Asked) -> None:
+        """Keep the vectors of a release, and with a ledger the whole release."""
+        identity, keys = record.identity, []
+        if can_share(one.question) and not one.fresh:
+            keys = self._vector_keys(identity, one)
+            self._vectors.update((key, (record, place)) for place, key in enumerate(keys))
+        if self.accountant.place is not None:
+            shared = one.question.share(record.release, identity)
+            self.accountant.record(label, *shared[:2], [keys[i] for i in identity.order] if keys else [])
 
     def _refuse_alone(self) -> None:
         """Raise where a new question may not be asked by itself."""

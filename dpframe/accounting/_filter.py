@@ -103,6 +103,14 @@ class Price(NamedTuple):
     mechanism: str = "auto"
     stake: Stake | None = None
 
+    def scale(self, part: Fraction, mechanism: str) -> Price:
+        """Return a part of this price, for noise of one mechanism."""
+        amounts = [None if x is None else x * part for x in (self.epsilon, self.mu_squared, self.rho)]
+        stake = self.stake
+        if stake is not None:
+            stake = stake._replace(epsilon=stake.epsilon * part, part=stake.part * part)
+        return Price(*amounts, self.delta, mechanism, stake)
+
 
 def stated_gaussian(epsilon: Fraction, delta: Fraction) -> Price:
     """The price of Gaussian noise with this guarantee, just inside it, so that the guarantee computed back from it fits too."""

@@ -1,0 +1,85 @@
+"""Releases on record, vector by vector: a question that shares vectors with an earlier one pays for the others only.
+
+*Formal guarantee.* A vector on record is a released fact, so to use it again is post-processing. The vectors that are new have
+the noise that the whole question would buy, and a debit of their own (docs/guarantees/identity.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from dpframe._plans.plan import Plan
+from dpframe._questions.identity import Identity, rearrange_groups
+from dpframe._questions.question import Query, Question, Release
+from dpframe.mechanisms._base import loss_of
+
+
+class Record(NamedTuple):
+    """A release, the identity of its question, and the question itself where this session asked it."""
+
+    release: Release
+    identity: Identity
+    question: Question | None
+
+    def vector(self, place: int) -> Vector:
+        """Return one vector of the release."""
+        noise = self.release.plan.parts[place].noise
+        return Vector(noise, self.release.raw[place], self.identity)
+
+
+class Vector(NamedTuple):
+    """One vector of a release: its noise, its noisy integers, and the identity that has the order of their groups."""
+
+    noise: Any
+    integers: Any
+    identity: Identity
+
+
+def find_vectors(plan: Plan, on_record: Sequence[Vector | None]) -> dict[int, Vector]:
+    """Return the vectors on record that are as good as those that the plan would buy, by their places.
+
+    Good enough is noise of the same mechanism that is no wider.
+    """
+    found: dict[int, Vector] = {}
+    for place, (part, vector) in enumerate(zip(plan.parts, on_record, strict=True)):
+        if vector is not None and type(vector.noise) is type(part.noise):
+            if vector.noise.deviation <= part.noise.deviation:
+                found[place] = vector
+    return found
+
+
+def can_share(question: Question) -> bool:
+    """Return whether the vectors of a question can be bought apart: it measures, and does not choose."""
+    return isinstance(question, Query) and question.measures and question.vectors is None
+
+
+def without(question: Question, plan: Plan, known: Mapping[int, Vector]) -> tuple[Query, Fraction]:
+    """Return the question for the vectors that are new, and their part of its price."""
+    assert isinstance(question, Query)
+    new = tuple([place for place in range(len(plan.parts)) if place not in known])
+    return replace(question, vectors=new), Fraction(len(new), len(plan.parts))
+
+
+def assemble_plan(plan: Plan, known: Mapping[int, Vector]) -> Plan:
+    """Return the plan of a whole question, with the noise of the vectors that are on record."""
+    parts = tuple(
+        [replace(part, noise=known[i].noise) if i in known else part for i, part in enumerate(plan.parts)]
+    )
+    moved = [(part.noise, part.noise.norm.declared(part.l1, part.l2_squared)) for part in parts]
+    return replace(plan, parts=parts, loss=loss_of(moved) or plan.loss)
+
+
+def assemble(
+    plan: Plan, identity: Identity, known: Mapping[int, Vector], bought: Record | None
+) -> Release:
+    """Return the release of a whole question, of vectors on record and of those that were bought just now."""
+    places = [place for place in range(len(plan.parts)) if place not in known]
+    new = {} if bought is None else {place: bought.vector(i) for i, place in enumerate(places)}
+    vectors = {**known, **new}
+    raw = [
+        rearrange_groups(vectors[i].integers, vectors[i].identity, identity) for i in range(len(plan.parts))
+    ]
+    return Release(assemble_plan(plan, vectors), tuple(raw))
