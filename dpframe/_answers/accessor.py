@@ -11,10 +11,11 @@ import pandas as pd
 
 from dpframe import _validate
 from dpframe import plot as _plot
-from dpframe._answers.answer import ANSWER, receipt_of, rows_of, seal_of, seals
+from dpframe._answers.answer import ANSWER, column, laid_out, receipt_of, rows_of, seal_of, seals, table
+from dpframe._answers.counterparts import Kind, read_plan
 from dpframe._answers.derived import Answered, Computed, Operators
 from dpframe._answers.estimate import limits_of, only, title_of
-from dpframe._answers.layout import Columns, Layout
+from dpframe._answers.layout import Across, Column, Columns, Layout
 from dpframe._answers.lineage import Kept, Released, deviations_of, ends_of, label_texts, reading
 from dpframe._answers.population import Difference, about_of, check_apart, difference_of, ranks_of
 from dpframe._answers.table import Shown, Tabled
@@ -25,6 +26,8 @@ from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, all_choices, refuse_choices
 from dpframe._plans.price import own_errors
 from dpframe._plans.sampling import NOISE, About
+from dpframe._plans.worth import Rule
+from dpframe._questions.question import Release
 
 
 class Answer(Operators, Tabled):
@@ -76,6 +79,45 @@ class Answer(Operators, Tabled):
         Whatever was made of it adds nothing. Refused where it was computed from several releases.
         """
         return self.plan.cost
+
+    @property
+    def count(self) -> pd.Series[Any] | pd.DataFrame:
+        """How many values each mean, variance or sum of moments is of, read off the same release: it costs nothing.
+
+        >>> df = pd.DataFrame({"age": [30.0, 41.0] * 500, "state": ["CA", "NY"] * 500})
+        >>> p = df.dp.open(100, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
+        >>> ages = p.groupby("state")["age"].mean(epsilon=50)
+        >>> ages.dp.count.to_dict(), p.budget.spent
+        ({'CA': 500, 'NY': 500}, 50.0)
+        """
+        return self._behind("count")
+
+    @property
+    def sum(self) -> pd.Series[Any] | pd.DataFrame:
+        """The sum of the values that each mean is of, read off the same release: it costs nothing."""
+        return self._behind("sum")
+
+    def _behind(self, kind: Kind) -> pd.Series[Any] | pd.DataFrame:
+        """Return the counts or sums behind the answer."""
+        self._as_it_came(f".dp.{kind}")
+        plan, places = read_plan(self._plan, kind, self._cells)
+        raw, order, answer = self._raw, self._order, self._answer
+        if order is not None:
+            rows = unpack(order)[0][0]
+            raw = tuple([part if part.shape[-1] != len(rows) else part[..., rows] for part in raw])
+        release = Release(plan, raw, Rule(self._part))
+        if isinstance(answer, pd.Series):
+            if type(self._layout) is Across:
+                return column(release, Across(), answer.index[places], answer.name)
+            if len(self._cells) == 1 and not self._layout.computed:
+                return column(release, Column(), answer.index, answer.name)
+        elif type(self._layout) is Columns:
+            return table(release, answer.index, [answer.columns[i] for i in places])
+        elif len(places) == len(self._cells) and not self._keys:
+            return laid_out(release, self._layout, answer.index, answer.columns)
+        raise NotOffered(
+            f"the {kind} behind this table is read column by column: answer['cost'].dp.{kind}, with the name of a column of means."
+        )
 
     def interval(
         self, level: float = 0.95, at_once: bool = False, *, of: str = "noise", n: Any = None

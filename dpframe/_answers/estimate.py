@@ -14,6 +14,7 @@ import pandas as pd
 
 from dpframe import _validate
 from dpframe._answers.arithmetic import LARGEST, Arithmetic, Calculation
+from dpframe._answers.counterparts import Kind, read_plan
 from dpframe._answers.layout import Column, Correlations, Layout
 from dpframe._answers.population import about_of, ranks_of
 from dpframe._answers.table import Shown, Tabled, one_row
@@ -52,6 +53,28 @@ class Estimate(Arithmetic, Tabled):
     def cost(self) -> Cost:
         """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
         return self._plan.cost
+
+    @property
+    def count(self) -> Estimate:
+        """How many values a mean, a variance or the like is of, read off the same release: it costs nothing.
+
+        >>> df = pd.DataFrame({"age": [30.0, 41.0] * 500})
+        >>> p = df.dp.open(100, bounds={"age": (0, 110)})
+        >>> age = p.mean("age", epsilon=90)
+        >>> age.dp.count == 1000, p.budget.spent
+        (True, 90.0)
+        """
+        return self._behind("count")
+
+    @property
+    def sum(self) -> Estimate:
+        """The sum of the values that a mean is of, read off the same release: it costs nothing."""
+        return self._behind("sum")
+
+    def _behind(self, kind: Kind) -> Estimate:
+        """Return the count or the sum behind the number."""
+        plan, _ = read_plan(self._plan, kind, self._plan.cells[:1])
+        return scalar(Release(plan, self._raw, self._rule))
 
     def interval(self, level: float = 0.95, *, of: str = "noise", n: Any = None) -> tuple[float, float]:
         """Where the answer without noise lies with probability ``level``; of a duration two Timedeltas, of a time two Timestamps.

@@ -1,0 +1,40 @@
+"""The counts and sums behind released means: other readings of the same noisy integers, which cost nothing.
+
+*Formal guarantee.* Post-processing: a count and a sum are read off the integers that were released for the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from dpframe._errors import NotOffered
+from dpframe._plans.aggregates import Cell
+from dpframe._plans.plan import Plan
+
+Kind = Literal["count", "sum"]
+NEEDS = {"count": {"n"}, "sum": {"n", "t1"}}  # the linear maps that each is read off
+
+
+def read_cell(cell: Cell, kind: Kind) -> Cell | None:
+    """Return the cell by which a count or a sum is read off the integers of another output; None where they have none."""
+    maps = cell.functionals.keys()
+    if not NEEDS[kind] <= maps or "s1" in maps or (kind == "sum" and cell.origin):
+        return None
+    if kind == "sum":
+        return replace(cell, aggregate="sum", whole=False)
+    return replace(cell, aggregate="count", whole=True, duration=False, origin="")
+
+
+def read_plan(plan: Plan, kind: Kind, cells: Sequence[Cell]) -> tuple[Plan, list[int]]:
+    """Return the plan of the counts or sums behind some outputs, and the places of the outputs that have them."""
+    read = [read_cell(cell, kind) for cell in cells]
+    places = [i for i, cell in enumerate(read) if cell is not None]
+    if not places:
+        raise NotOffered(
+            f"this answer has no {kind} behind it: means, variances and what is made of them have one. Ask for it, "
+            f"p.{'count()' if kind == 'count' else 'sum(column)'}."
+        )
+    shown = tuple([cell for cell in read if cell is not None])
+    return replace(plan, cells=shown, _draft=None), places
