@@ -14,7 +14,7 @@ from dpframe._answers.foundkeys import keys_in
 from dpframe._answers.layout import Pivot
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._frame.found import Search, key_search, listed
-from dpframe._frame.groups import check_options, counted
+from dpframe._frame.groups import ask_groups, check_options, counted
 from dpframe._frame.selection import level_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
@@ -26,7 +26,7 @@ from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, keys_for, wit
 from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, checked
-from dpframe._questions.question import COUNT, Query
+from dpframe._questions.question import COUNT, Query, Release
 
 
 @priced
@@ -156,11 +156,20 @@ def pivot_table(
     payment = checked(payment)
     _validate.flag(margins, "margins")
     check_options(True, observed, None)
-    plan = _pivoted(values, aggfunc, columns is not None, sort is not False)
     sides = _sides(self, index, columns, keys, sort, dropna, "pivot_table")
+    if isinstance(aggfunc, str) and aggfunc == "size":
+        if columns is None:  # as in pandas a Series
+            return cast(pd.DataFrame, ask_groups(self, sides[0], (COUNT,), _unnamed, payment))
+        return cast(pd.DataFrame, _pivot(self, (COUNT,), [()], sides, margins, None, margins_name, payment))
+    plan = _pivoted(values, aggfunc, columns is not None, sort is not False)
     outs = tuple(self._selection.wanted(w.aggregate, w.column, bounds, w.label) for w in plan)
     labels = [w.label for w in plan]
     return cast(pd.DataFrame, _pivot(self, outs, labels, sides, margins, None, margins_name, payment))
+
+
+def _unnamed(release: Release, index: Any) -> pd.Series[Any]:
+    """Return the numbers of rows of all groups as a Series without a name."""
+    return _release.series(release, index, None)
 
 
 @priced
@@ -307,7 +316,7 @@ def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[Wanted]
         return wanted
     if values is None:
         raise BadType(
-            "pivot_table needs values=, the columns to aggregate. For counts of rows write crosstab."
+            "pivot_table needs values=, the columns to aggregate. For counts of rows write aggfunc='size'."
         )
     columns = _sorted(_listed(values), sort and isinstance(values, list))
     if not columns:
