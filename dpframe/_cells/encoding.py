@@ -102,6 +102,18 @@ def encode(value: Any) -> bytes:
     return _head(len(tag), len(body)) + tag + body
 
 
+def join_codes(*codes: bytes) -> bytes:
+    """Return codes as one code, which no other list of codes has: their number, their lengths, and the codes."""
+    number = len(codes)
+    return _lengths(number).pack(number, *map(len, codes)) + b"".join(codes)
+
+
+@cache
+def _lengths(number: int) -> struct.Struct:
+    """Return the form of a number and of so many lengths."""
+    return struct.Struct(f">{number + 1}Q")
+
+
 def _floats(values: tuple[float, ...]) -> bytes:
     """The encodings of doubles, one after the other, as of the edges of bins."""
     if len(values) < _FEW:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._cells.encoding import encode
+from dpframe._cells.encoding import encode, join_codes
 from dpframe._expr import Expr, is_null, logical_not
 from dpframe._expr._forms import code_of_condition, code_of_rows
 from dpframe._groups.forms import GroupForm
@@ -40,6 +40,8 @@ class Identity(NamedTuple):
     @property
     def order(self) -> list[int]:
         """The places of the vectors in the shared order."""
+        if len(self.vectors) < 2:
+            return [0] * len(self.vectors)
         return sorted(range(len(self.vectors)), key=self.vectors.__getitem__)
 
     @property
@@ -52,15 +54,25 @@ def identify(
     prepared: Draft, where: Expr | None, groups: GroupForm, unit: Unit, public_rows: int | None
 ) -> Identity:
     """Return the identity of vectors of integers about some rows in some groups."""
+    vectors = prepared.codes
+    one = len(vectors) == 1
     condition = None
-    if len(prepared.statistics) == 1 and not unit.people:
+    if one and not unit.people and vectors[0] != _ROW_COUNT:
         condition = _find_counted_rows(prepared.statistics[0])
     if condition is None:
-        vectors, condition_code = prepared.codes, code_of_condition(where)
+        rows = code_rows(code_of_condition(where), groups, unit, public_rows)
     else:
-        vectors, condition_code, public_rows = (_ROW_COUNT,), code_of_rows(condition, where), None
-    rows = encode((condition_code, groups.code, unit, public_rows))
-    return Identity(encode(("sums", rows, *sorted(vectors))), rows, vectors, groups.places)
+        vectors = (_ROW_COUNT,)
+        rows = code_rows(code_of_rows(condition, where), groups, unit, None)
+    in_order = vectors if one else sorted(vectors)
+    # Each part tells its own length, so that no other parts make the same bytes.
+    return Identity(b"".join((b"sums", rows, *in_order)), rows, vectors, groups.places)
+
+
+def code_rows(condition: bytes, groups: GroupForm, unit: Unit, public_rows: int | None) -> bytes:
+    """Return the code of the rows, groups and people that a question is about."""
+    known = b"" if public_rows is None else encode(public_rows)
+    return join_codes(condition, groups.code, encode(unit), known)
 
 
 def code_choice(
@@ -72,8 +84,9 @@ def code_choice(
     public_rows: int | None,
 ) -> Identity:
     """Return the identity of a choice of the largest scores, whose places are those of groups or of candidates."""
-    rows = encode((code_of_condition(where), groups.code, unit, public_rows))
-    return Identity(encode(("choice", choice, rows, *prepared.codes)), rows, prepared.codes, groups.places)
+    rows = code_rows(code_of_condition(where), groups, unit, public_rows)
+    code = join_codes(b"choice", encode(choice), rows, *prepared.codes)
+    return Identity(code, rows, prepared.codes, groups.places)
 
 
 def _find_counted_rows(statistic: Statistic) -> Expr | None:

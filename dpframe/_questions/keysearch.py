@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._cells.encoding import SHOWN, encode
+from dpframe._cells.encoding import SHOWN, encode, join_codes
 from dpframe._errors import BadValue, BudgetError
 from dpframe._expr import Expr
 from dpframe._expr._forms import code_of_condition
@@ -120,8 +120,8 @@ class KeySearch(Seeking):
 
     def identity(self, unit: Unit, public_rows: int | None) -> Identity:
         """Return the identity of the search, which is one of its columns and rows."""
-        rows = encode((code_of_condition(self.where), unit))
-        return Identity(encode(("keys", self.exprs, self.stated, self.gaussian, rows)))
+        search = encode((self.exprs, self.stated, self.gaussian))
+        return Identity(join_codes(b"keys", search, code_of_condition(self.where), encode(unit)))
 
     def __str__(self) -> str:
         text = f"keys of {', '.join(map(str, self.exprs))}"
@@ -253,9 +253,9 @@ class Finding(Seeking):
         """Return the identity of the search and of the vectors that are released with it."""
         arranged, place = self._arranged(unit)
         vectors = tuple([encode(statistic) for statistic, _ in arranged])
-        rows = encode((code_of_condition(self.where), unit))
-        search = self.exprs, self.stated, self.gaussian, vectors[place]
-        return Identity(encode(("groups", search, rows, *sorted(vectors))), rows, vectors)
+        search = encode((self.exprs, self.stated, self.gaussian, vectors[place]))
+        rows = join_codes(search, code_of_condition(self.where), encode(unit))
+        return Identity(join_codes(b"groups", rows, *sorted(vectors)), rows, vectors)
 
     def present(
         self, release: Release, recorded: Identity, own: Identity, unit: Unit, public_rows: int | None

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._cells.encoding import SHOWN, encode
+from dpframe._cells.encoding import SHOWN, encode, join_codes
 from dpframe._expr import Expr
 from dpframe._expr._within import keeps_one_row
 from dpframe._groups.forms import form_of_groups
@@ -173,7 +173,7 @@ class Question(ABC):
 
     def identity(self, unit: Unit, public_rows: int | None) -> Identity:
         """Return what identifies the release: here the question itself, and the number of rows where it is public."""
-        return Identity(encode(("question", self, unit, public_rows)))
+        return Identity(join_codes(b"question", encode(self), encode(unit), encode(public_rows)))
 
     def present(
         self, release: Release, recorded: Identity, own: Identity, unit: Unit, public_rows: int | None
@@ -216,6 +216,8 @@ class Query(Question):
     by: tuple[By, ...] = ()
     # The places of the vectors that are released, where the others are on record; None: all of them.
     vectors: tuple[int, ...] | None = None
+    # The last draft, with what it was made for: a label and a plan need the same one.
+    _drafted: Any = field(default=None, init=False, compare=False, repr=False)
 
     @property
     def groups(self) -> int:
@@ -274,8 +276,11 @@ class Query(Question):
     @property
     def measures(self) -> bool:
         """Whether all outputs are measured, and none is chosen."""
-        kinds = [AGGREGATES[out.aggregate] for out in self.outputs]
-        return not any(kind.selects or kind.picks for kind in kinds)
+        for out in self.outputs:
+            kind = AGGREGATES[out.aggregate]
+            if kind.selects or kind.picks:
+                return False
+        return True
 
     def _new_outputs(self, unit: Unit, public_rows: int | None) -> Query:
         """Return the question for the outputs whose vectors are released."""
@@ -286,8 +291,14 @@ class Query(Question):
 
     def _prepare(self, unit: Unit, public_rows: int | None) -> Draft:
         """Return the draft of the vectors that are released."""
+        known = self._drafted
+        if known is not None and known[0] is unit and known[1] == public_rows:
+            return cast(Draft, known[2])
         prepared = draft(self, unit, public_rows)
-        return prepared if self.vectors is None else prepared.keep(self.vectors)
+        if self.vectors is not None:
+            prepared = prepared.keep(self.vectors)
+        object.__setattr__(self, "_drafted", (unit, public_rows, prepared))
+        return prepared
 
     def share(self, release: Release, own: Identity) -> Release:
         """Return a release of this question with its vectors and its groups in the shared order."""

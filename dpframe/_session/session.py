@@ -241,7 +241,7 @@ class Session:
         label, identity = self._label(one, place)
         if self._recall(label, identity, one):
             return label, None
-        split = self._split(identity, one)
+        split = self._split(label, identity, one)
         if split is None:
             return label, self._planned(one)[0].charge
         return label, None if split.rest is None else self._planned(split.rest)[0].charge
@@ -252,7 +252,7 @@ class Session:
         label, identity = self._label(asked, 0)
         if self._recall(label, identity, asked) is not None:
             return replace(plan, budget="takes nothing: it was answered before, and that answer is free")
-        split = self._split(identity, asked)
+        split = self._split(label, identity, asked)
         if split is None:
             return replace(plan, budget=f"{worded(asked.paid)}: {self.budget.preview(plan.charge)}")
         plan = assemble_plan(split.plan, split.known)
@@ -335,7 +335,8 @@ class Session:
                 splits = {
                     label: split
                     for label, one in new.items()
-                    if (split := self._split(identities[label], one)) is not None
+                    if len(identities[label].vectors) > 1
+                    and (split := self._split(label, identities[label], one)) is not None
                 }
                 if splits:
                     new = self._replace_splits(new, splits, identities, known)
@@ -372,11 +373,11 @@ class Session:
         rows = self._public_rows(question)
         return question.present(record.release, record.identity, identity, one.unit, rows)
 
-    def _split(self, identity: Identity, one: Asked) -> Split | None:
+    def _split(self, label: Label, identity: Identity, one: Asked) -> Split | None:
         """Return which vectors of a question are on record at its price, and what is left; None where none is."""
         if one.fresh or len(identity.vectors) < 2 or not can_share(one.question):
             return None
-        vectors = [self._vector(key) for key in self._vector_keys(identity, one)]
+        vectors = list(map(self._vector, self._vector_keys(label, identity, one)))
         if not any(vectors):
             return None
         plan, _ = self._planned(one)
@@ -389,11 +390,15 @@ class Session:
         price = one.price.scale(part, plan.mechanism)
         return Split(plan, known, one._replace(question=question, price=price, typed=(part, *one.typed), name=None))
 
-    def _vector_keys(self, identity: Identity, one: Asked) -> list[Any]:
+    def _vector_keys(self, label: Label, identity: Identity, one: Asked) -> list[Any]:
         """Return what the vectors of a question are known by, at its price as it was typed."""
-        paid = encode((one.typed, self.terms.queries))
-        keys = [(identity.rows, vector, paid, self.data.schema) for vector in identity.vectors]
-        return keys if self.accountant.place is None else [digest(*key) for key in keys]
+        rows, schema = identity.rows, self.data.schema
+        if self.accountant.place is None:
+            paid = label.paid[1]
+            return [(rows, vector, paid, schema) for vector in identity.vectors]
+        return [
+            digest(rows, vector, one.typed, self.terms.queries, schema) for vector in identity.vectors
+        ]
 
     def _vector(self, key: Any) -> Vector | None:
         """Return a vector on record."""
@@ -454,9 +459,10 @@ class Session:
     def _put_on_record(self, label: Label, record: Record, one: Asked) -> None:
         """Keep the vectors of a release, and with a ledger the whole release."""
         identity, keys = record.identity, []
-        if can_share(one.question) and not one.fresh:
-            keys = self._vector_keys(identity, one)
-            self._vectors.update((key, (record, place)) for place, key in enumerate(keys))
+        if identity.vectors and not one.fresh and can_share(one.question):
+            keys = self._vector_keys(label, identity, one)
+            for place, key in enumerate(keys):
+                self._vectors[key] = record, place
         if self.accountant.place is not None:
             shared = one.question.share(record.release, identity)
             self.accountant.record(label, *shared[:2], [keys[i] for i in identity.order] if keys else [])
@@ -530,7 +536,7 @@ class Session:
     def _label(self, one: Asked, place: int) -> tuple[Label, Identity]:
         """Who asks what: the population, the columns, the declared version; never the data."""
         identity = one.question.identity(one.unit, self._public_rows(one.question))
-        whole = encode((identity.code, self.data.schema))
+        whole = self.data.schema.encode() + identity.code  # a schema is of one length
         price, typed = one.price[:-1], (one.typed, self.terms.queries)
         question: LabelKey = whole
         key: LabelKey
