@@ -28,6 +28,7 @@ from dpframe._cells.encoding import encode, encoded_fields
 from dpframe._cells.texts import key_of, order_of, text_of
 from dpframe._errors import PrivacyWarning, progress
 from dpframe._expr import Column, Expr, compare, constant, kind_of, logical_not
+from dpframe._expr._forms import code_of_condition
 from dpframe._expr._parse import _ACROSS, MAX_LENGTH, Parsed, parse
 from dpframe._expr._ranges import outward
 from dpframe._expr._within import Key as WithinKey
@@ -46,6 +47,7 @@ from dpframe._frame.typed.parts import Texts, Times, Weeks
 from dpframe._frame.verbs.measure import Measures
 from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
+from dpframe._groups.forms import form_of_grouping, form_of_groups
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
 from dpframe._groups.periods import Periods, TimeBy
 from dpframe._groups.unit import Limit, Unit
@@ -71,6 +73,7 @@ from dpframe._plans.price import WORDS, choice
 from dpframe._plans.price import _cost as cost_of_price
 from dpframe._questions import entries as engines_rows_module
 from dpframe._questions.entries import of_people
+from dpframe._questions.identity import rearrange
 from dpframe._questions.keysearch import Finding, KeySearch, Roomy
 from dpframe._questions.question import Query, Question, Release, interval_of
 from dpframe._questions.reports import packed, unpacked
@@ -78,7 +81,7 @@ from dpframe._refusals import ADVICE
 from dpframe._session import opening as opening_module
 from dpframe._session import session as session_module
 from dpframe._session.batch import Planned as PlannedAnswer
-from dpframe._session.data import sessions
+from dpframe._session.data import leaves_of, sessions
 from dpframe._session.opening import open_again
 from dpframe._session.session import Session
 from dpframe._statistics import base as stats_module
@@ -432,6 +435,7 @@ __all__ = [
     "choice",
     "choices_module",
     "clipped",
+    "code_of_condition",
     "coded",
     "coins",
     "compare",
@@ -473,6 +477,8 @@ __all__ = [
     "first_where",
     "fits",
     "fits_Output",
+    "form_of_grouping",
+    "form_of_groups",
     "found_keys",
     "free",
     "gaussian_tail",
@@ -492,6 +498,7 @@ __all__ = [
     "learn_fits_module",
     "learn_models_module",
     "learn_solve_module",
+    "leaves_of",
     "ledger_module",
     "let_complete",
     "level_sizes",
@@ -538,6 +545,7 @@ __all__ = [
     "query_Output",
     "rate_of",
     "read_off",
+    "rearrange",
     "recognised",
     "register",
     "ridge",

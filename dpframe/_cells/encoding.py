@@ -111,7 +111,7 @@ def join_codes(*codes: bytes) -> bytes:
 @cache
 def _lengths(number: int) -> struct.Struct:
     """Return the form of a number and of so many lengths."""
-    return struct.Struct(f">{number + 1}Q")
+    return struct.Struct(">" + "Q" * (number + 1))
 
 
 def _floats(values: tuple[float, ...]) -> bytes:

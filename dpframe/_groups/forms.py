@@ -170,9 +170,7 @@ def _find_intervals(by: By) -> tuple[Expr, list[_Interval]] | None:
     places = [known.get(encode(key)) for key in by.keys.index.tolist()]
     if len(known) < len(ends) - 1 or None in places:
         return None
-    return cut.x, [
-        _Interval(ends[i], not cut.right, ends[i + 1], cut.right) for i in places if i is not None
-    ]
+    return cut.x, [_Interval(ends[i], not cut.right, ends[i + 1], cut.right) for i in places if i is not None]
 
 
 def _form_intervals(expr: Expr, intervals: list[_Interval]) -> GroupForm:

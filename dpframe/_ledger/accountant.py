@@ -175,7 +175,9 @@ class Accountant:
         self._declared: set[tuple[str, str, str]] = set()
         self._answers: dict[str, str] = {}  # by key, by the price as typed, and the last one by question
         self._names: Names = {}
-        self._vectors: dict[str, tuple[str, int]] = {}  # by digest: the answer it stands in, and its place there
+        self._vectors: dict[
+            str, tuple[str, int]
+        ] = {}  # by digest: the answer it stands in, and its place there
         self._sketches: list[list[str]] = []
         self._tables: dict[str, list[str]] = {}  # by columns and version
         self._opened = False
@@ -453,9 +455,7 @@ class Accountant:
         # Outside of the lock: the search for a price that would fit takes time, and asks this budget for prices.
         raise BudgetExceeded(budget._refusal(charge, at))
 
-    def record(
-        self, label: Label, plan: Plan, raw: Sequence[Any], vectors: Sequence[str] = ()
-    ) -> None:
+    def record(self, label: Label, plan: Plan, raw: Sequence[Any], vectors: Sequence[str] = ()) -> None:
         """Put an answer on record, so that a restart need not pay for it again. Without a file the session remembers it.
 
         ``vectors`` are the digests by which its vectors are found again, one by one.

@@ -510,7 +510,9 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
     primitives = frozenset([p for s in statistics for p in s.primitives])
     written = _as_text(_rows_of(in_order))
     codes = tuple([encode((s, n) if n else s) for s, n in zip(statistics, picks, strict=True)])
-    made = Draft(statistics, codes, primitives, readings, picks, in_order, written, moved, groups, limits, why)
+    made = Draft(
+        statistics, codes, primitives, readings, picks, in_order, written, moved, groups, limits, why
+    )
     if 0 < len(coded) <= _LONGEST:
         if len(_DRAFTS) >= _MOST_DRAFTS:
             _DRAFTS.clear()

@@ -126,9 +126,7 @@ def rearrange_groups(array: Any, recorded: Identity, wanted: Identity) -> Any:
     return array[..., _compose(recorded.places, wanted.places, len(places))]
 
 
-def rearrange_choices(
-    choices: NDArray[Any], recorded: Identity, wanted: Identity
-) -> NDArray[Any]:
+def rearrange_choices(choices: NDArray[Any], recorded: Identity, wanted: Identity) -> NDArray[Any]:
     """Return the places of recorded choices among groups, as another question of the same identity orders the groups."""
     places = recorded.places if recorded.places is not None else wanted.places
     if places is None:

@@ -131,8 +131,17 @@ class AddNoise(Protocol):
     ) -> Array: ...
 
 
+class Drafted:
+    """Room for the last draft of a question and what it was made for. A label and a plan need the same one.
+
+    It is no field, so that it is neither compared nor copied nor encoded.
+    """
+
+    __slots__ = ("drafted",)
+
+
 @dataclass(frozen=True, slots=True)
-class Question(ABC):
+class Question(Drafted, ABC):
     """A question. Kinds are frozen dataclasses: equal questions compare and hash as equal, and are free when asked again.
 
     ``finish`` makes the answer from the release alone. It is no part of the question's identity.
@@ -216,8 +225,6 @@ class Query(Question):
     by: tuple[By, ...] = ()
     # The places of the vectors that are released, where the others are on record; None: all of them.
     vectors: tuple[int, ...] | None = None
-    # The last draft, with what it was made for: a label and a plan need the same one.
-    _drafted: Any = field(default=None, init=False, compare=False, repr=False)
 
     @property
     def groups(self) -> int:
@@ -291,13 +298,13 @@ class Query(Question):
 
     def _prepare(self, unit: Unit, public_rows: int | None) -> Draft:
         """Return the draft of the vectors that are released."""
-        known = self._drafted
+        known = getattr(self, "drafted", None)
         if known is not None and known[0] is unit and known[1] == public_rows:
             return cast(Draft, known[2])
         prepared = draft(self, unit, public_rows)
         if self.vectors is not None:
             prepared = prepared.keep(self.vectors)
-        object.__setattr__(self, "_drafted", (unit, public_rows, prepared))
+        object.__setattr__(self, "drafted", (unit, public_rows, prepared))
         return prepared
 
     def share(self, release: Release, own: Identity) -> Release:

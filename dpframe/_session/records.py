@@ -72,9 +72,7 @@ def assemble_plan(plan: Plan, known: Mapping[int, Vector]) -> Plan:
     return replace(plan, parts=parts, loss=loss_of(moved) or plan.loss)
 
 
-def assemble(
-    plan: Plan, identity: Identity, known: Mapping[int, Vector], bought: Record | None
-) -> Release:
+def assemble(plan: Plan, identity: Identity, known: Mapping[int, Vector], bought: Record | None) -> Release:
     """Return the release of a whole question, of vectors on record and of those that were bought just now."""
     places = [place for place in range(len(plan.parts)) if place not in known]
     new = {} if bought is None else {place: bought.vector(i) for i, place in enumerate(places)}

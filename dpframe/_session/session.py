@@ -388,7 +388,9 @@ class Session:
             return Split(plan, known, None)
         question, part = without(one.question, plan, known)
         price = one.price.scale(part, plan.mechanism)
-        return Split(plan, known, one._replace(question=question, price=price, typed=(part, *one.typed), name=None))
+        return Split(
+            plan, known, one._replace(question=question, price=price, typed=(part, *one.typed), name=None)
+        )
 
     def _vector_keys(self, label: Label, identity: Identity, one: Asked) -> list[Any]:
         """Return what the vectors of a question are known by, at its price as it was typed."""
@@ -396,9 +398,7 @@ class Session:
         if self.accountant.place is None:
             paid = label.paid[1]
             return [(rows, vector, paid, schema) for vector in identity.vectors]
-        return [
-            digest(rows, vector, one.typed, self.terms.queries, schema) for vector in identity.vectors
-        ]
+        return [digest(rows, vector, one.typed, self.terms.queries, schema) for vector in identity.vectors]
 
     def _vector(self, key: Any) -> Vector | None:
         """Return a vector on record."""

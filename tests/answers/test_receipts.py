@@ -243,7 +243,8 @@ def test_a_receipt_says_the_same_whenever_it_is_written(p, ask):
         p = frame.dp.open(100, 1e-6, bounds={"cost": (0, 9)})
     ask = ANSWERS.get(ask, ANSWERS["table"])
     answer = ask(p)
-    (_, release), *_ = p._session._answers.values()
+    (_, record), *_ = p._session._answers.values()
+    release = record.release
     before = [(dict(cell.functionals), dict(cell.constants)) for cell in release.plan.cells]
     if isinstance(answer, pd.DataFrame):
         answer.iloc[:, 0] = -77

@@ -42,8 +42,8 @@ def test_what_is_written_late_is_what_was_charged(name):
     written = debits(early)
     late, _other, q = opened()
     QUESTIONS[name](q)
-    for _, release in q._session._answers.values():
-        for cell in release.plan.cells:
+    for _, record in q._session._answers.values():
+        for cell in record.release.plan.cells:
             cell.functionals.clear()
             cell.constants["n"] = 3.0
     assert debits(late) == written != []

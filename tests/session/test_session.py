@@ -395,17 +395,16 @@ def test_fresh_noise_is_new_noise(df):
 
 OTHER_QUESTIONS = [
     (lambda p: p.query("flag == 1").count(), lambda p: p.query("flag == True").count()),
-    (lambda p: p.query("n == 1").count(), lambda p: p.query("n == 1.0").count()),
     (lambda p: p.query("n > 1").count(), lambda p: p.query("n >= 1").count()),
-    (lambda p: p.groupby("n", keys=[1, 2]).size(), lambda p: p.groupby("n", keys=[2, 1]).size()),
+    (lambda p: p.groupby("n", keys=[1, 2]).size(), lambda p: p.groupby("n", keys=[1, 3]).size()),
     (lambda p: p.sum("n", bounds=(0, 2)), lambda p: p.sum("n", bounds=(0, 3))),
     (
         lambda p: p.sum("n", bounds=(0, 2)),
         lambda p: p.rename(columns={"n": "m", "m": "n"}).sum("n", bounds=(0, 2)),
     ),
     (lambda p: p.count(), lambda p: p.count(epsilon=0.051)),
-    (lambda p: p.count("n"), lambda p: p.count("m")),
-    (lambda p: p.var("n", bounds=(0, 2)), lambda p: p.var("n", bounds=(0, 2), ddof=0)),
+    (lambda p: p.count("f"), lambda p: p.count("m")),
+    (lambda p: p.var("n", bounds=(0, 2)), lambda p: p.mean("n", bounds=(0, 2))),
     (lambda p: p.histogram("n", bins=[0, 1, 2]), lambda p: p.histogram("n", bins=[0, 1, 3])),
 ]
 
@@ -470,7 +469,7 @@ def test_a_thread_waits_for_the_question_of_another(monkeypatch):
 
 @pytest.mark.parametrize(("first", "second"), OTHER_QUESTIONS)
 def test_another_question_is_charged_and_gets_its_own_answer(first, second):
-    frame = pd.DataFrame({"flag": [True, False], "n": [1, 2], "m": [2, 2]})
+    frame = pd.DataFrame({"flag": [True, False], "n": [1, 2], "m": [2, 2], "f": [1.0, 2.0]})
     p = frame.dp.open(1)
     first(p)
     second(p)
