@@ -116,7 +116,7 @@ class Answer(Operators, Tabled):
         elif len(places) == len(self._cells) and not self._keys:
             return laid_out(release, self._layout, answer.index, answer.columns)
         raise NotOffered(
-            f"the {kind} behind this table is read column by column: answer['cost'].dp.{kind}, with the name of a column of means."
+            f"the {kind} behind this table is read column by column: answer['cost'].dp.{kind}, with the name of its column."
         )
 
     def interval(

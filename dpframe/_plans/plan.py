@@ -456,15 +456,14 @@ class Draft(NamedTuple):
         """Return the draft of the vectors at these places, where the others are on record."""
         place = {kept: i for i, kept in enumerate(places)}
         cells = tuple([replace(c, part=place[c.part]) for c in self.cells if c.part in place])
-        vectors = self.statistics, self.codes, self.readings, self.picks, self.moved
-        statistics, codes, readings, picks, moved = (tuple([v[i] for i in places]) for v in vectors)
+        statistics = tuple([self.statistics[i] for i in places])
         return self._replace(
             statistics=statistics,
-            codes=codes,
+            codes=tuple([self.codes[i] for i in places]),
             primitives=frozenset([p for s in statistics for p in s.primitives]),
-            readings=readings,
-            picks=picks,
-            moved=moved,
+            readings=tuple([self.readings[i] for i in places]),
+            picks=tuple([self.picks[i] for i in places]),
+            moved=tuple([self.moved[i] for i in places]),
             cells=cells,
             written=_as_text(_rows_of(cells)),
         )

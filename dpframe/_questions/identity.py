@@ -50,7 +50,7 @@ class Identity(NamedTuple):
         return self._replace(vectors=tuple(sorted(self.vectors)), places=None)
 
 
-def identify(
+def identify_sums(
     prepared: Draft, where: Expr | None, groups: GroupForm, unit: Unit, public_rows: int | None
 ) -> Identity:
     """Return the identity of vectors of integers about some rows in some groups."""
@@ -132,9 +132,9 @@ def rearrange_choices(choices: NDArray[Any], recorded: Identity, wanted: Identit
     if places is None:
         return choices
     # The group at place p of the record stands at the place q where the other order has p.
-    moved = np.empty(len(places), dtype=choices.dtype)
+    moved: NDArray[Any] = np.empty(len(places), dtype=choices.dtype)
     moved[_compose(recorded.places, wanted.places, len(places))] = np.arange(len(places))
-    return moved[choices]
+    return np.asarray(moved[choices])
 
 
 def _compose(

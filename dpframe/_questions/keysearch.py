@@ -118,7 +118,7 @@ class KeySearch(Seeking):
 
     verb: ClassVar[str] = "unique"
 
-    def identity(self, unit: Unit, public_rows: int | None) -> Identity:
+    def identify(self, unit: Unit, public_rows: int | None) -> Identity:
         """Return the identity of the search, which is one of its columns and rows."""
         search = encode((self.exprs, self.stated, self.gaussian))
         return Identity(join_codes(b"keys", search, code_of_condition(self.where), encode(unit)))
@@ -249,7 +249,7 @@ class Finding(Seeking):
     stated: str = ""
     alone: Fraction | None = field(default=None, metadata=SHOWN)
 
-    def identity(self, unit: Unit, public_rows: int | None) -> Identity:
+    def identify(self, unit: Unit, public_rows: int | None) -> Identity:
         """Return the identity of the search and of the vectors that are released with it."""
         arranged, place = self._arranged(unit)
         vectors = tuple([encode(statistic) for statistic, _ in arranged])

@@ -31,7 +31,7 @@ from dpframe._plans.worth import LEVEL, ORDINARY, Rule
 from dpframe._questions.identity import (
     Identity,
     code_choice,
-    identify,
+    identify_sums,
     rearrange,
     rearrange_choices,
     rearrange_parts,
@@ -180,7 +180,7 @@ class Question(Drafted, ABC):
     def __str__(self) -> str:
         """The question as a plan shows it."""
 
-    def identity(self, unit: Unit, public_rows: int | None) -> Identity:
+    def identify(self, unit: Unit, public_rows: int | None) -> Identity:
         """Return what identifies the release: here the question itself, and the number of rows where it is public."""
         return Identity(join_codes(b"question", encode(self), encode(unit), encode(public_rows)))
 
@@ -218,7 +218,7 @@ class Question(Drafted, ABC):
 class Query(Question):
     """A question that sums of integers answer: some outputs, of the rows where a condition holds, in groups."""
 
-    identity = ("query", "outputs", "where", "by")
+    identity = ("query", "outputs", "where", "by", "vectors")
 
     outputs: tuple[Output, ...] = field()  # declared anew, or the base's property would be its default
     where: Expr | None = None
@@ -251,12 +251,12 @@ class Query(Question):
             text += f" by {', '.join(map(str, self.by))}"
         return text + (f" where {self.where}" if self.where is not None else "")
 
-    def identity(self, unit: Unit, public_rows: int | None) -> Identity:
+    def identify(self, unit: Unit, public_rows: int | None) -> Identity:
         """Return the identity of the vectors of integers that are released."""
         prepared, groups = self._prepare(unit, public_rows), form_of_groups(self.by)
         first = self.outputs[0]
         if not AGGREGATES[first.aggregate].selects:
-            return identify(prepared, self.where, groups, unit, public_rows)
+            return identify_sums(prepared, self.where, groups, unit, public_rows)
         return code_choice((first.aggregate, first.rounds), prepared, self.where, groups, unit, public_rows)
 
     def present(
@@ -275,7 +275,7 @@ class Query(Question):
             question=str(self),
             parts=tuple(parts),
             cells=prepared.cells,
-            _limited=prepared.limits and limits_met(prepared.limits, self.where),
+            caps=prepared.limits and limits_met(prepared.limits, self.where),
             _draft=prepared,
         )
         return release._replace(plan=plan, raw=self._rearrange(release, recorded, own))

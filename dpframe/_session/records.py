@@ -45,9 +45,9 @@ def find_vectors(plan: Plan, on_record: Sequence[Vector | None]) -> dict[int, Ve
     """
     found: dict[int, Vector] = {}
     for place, (part, vector) in enumerate(zip(plan.parts, on_record, strict=True)):
-        if vector is not None and type(vector.noise) is type(part.noise):
-            if vector.noise.deviation <= part.noise.deviation:
-                found[place] = vector
+        alike = vector is not None and type(vector.noise) is type(part.noise)
+        if vector is not None and alike and vector.noise.deviation <= part.noise.deviation:
+            found[place] = vector
     return found
 
 

@@ -535,7 +535,7 @@ class Session:
 
     def _label(self, one: Asked, place: int) -> tuple[Label, Identity]:
         """Who asks what: the population, the columns, the declared version; never the data."""
-        identity = one.question.identity(one.unit, self._public_rows(one.question))
+        identity = one.question.identify(one.unit, self._public_rows(one.question))
         whole = self.data.schema.encode() + identity.code  # a schema is of one length
         price, typed = one.price[:-1], (one.typed, self.terms.queries)
         question: LabelKey = whole
@@ -609,7 +609,7 @@ class Session:
 
 def _check_names(labels: Sequence[Label]) -> None:
     """Checks that in one batch too a name belongs to one question."""
-    owners: dict[str, Identity] = {}
+    owners: dict[str, LabelKey] = {}
     for label in labels:
         if label.name is not None and owners.setdefault(label.name, label.question) != label.question:
             raise BadValue(

@@ -105,11 +105,13 @@ class Price(NamedTuple):
 
     def scale(self, part: Fraction, mechanism: str) -> Price:
         """Return a part of this price, for noise of one mechanism."""
-        amounts = [None if x is None else x * part for x in (self.epsilon, self.mu_squared, self.rho)]
+        epsilon, mu_squared, rho = (
+            None if amount is None else amount * part for amount in (self.epsilon, self.mu_squared, self.rho)
+        )
         stake = self.stake
         if stake is not None:
             stake = stake._replace(epsilon=stake.epsilon * part, part=stake.part * part)
-        return Price(*amounts, self.delta, mechanism, stake)
+        return Price(epsilon, mu_squared, rho, self.delta, mechanism, stake)
 
 
 def stated_gaussian(epsilon: Fraction, delta: Fraction) -> Price:

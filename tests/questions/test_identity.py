@@ -255,7 +255,7 @@ def test_questions_of_one_identity_have_the_same_integers(unit, seed, monkeypatc
     by_code = {}
     for question, person, plan in asked:
         integers = question.run(engine, plan, person, lambda part, exact, **words: exact)
-        identity = question.identity(person, None)
+        identity = question.identify(person, None)
         by_code.setdefault(identity.code, []).append((identity, integers))
     several = [group for group in by_code.values() if len(group) > 1]
     assert len(several) > 30
