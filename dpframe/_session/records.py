@@ -21,13 +21,13 @@ class Record(NamedTuple):
     """A release, the identity of its question, and the question itself where this session asked it."""
 
     release: Release
-    identity: Identity
+    question_id: Identity
     question: Question | None
 
     def vector(self, place: int) -> Vector:
         """Return one vector of the release."""
         noise = self.release.plan.parts[place].noise
-        return Vector(noise, self.release.raw[place], self.identity)
+        return Vector(noise, self.release.raw[place], self.question_id)
 
 
 class Vector(NamedTuple):
@@ -35,7 +35,7 @@ class Vector(NamedTuple):
 
     noise: Any
     integers: Any
-    identity: Identity
+    question_id: Identity
 
 
 def find_vectors(plan: Plan, on_record: Sequence[Vector | None]) -> dict[int, Vector]:
@@ -78,6 +78,6 @@ def assemble(plan: Plan, identity: Identity, known: Mapping[int, Vector], bought
     new = {} if bought is None else {place: bought.vector(i) for i, place in enumerate(places)}
     vectors = {**known, **new}
     raw = [
-        rearrange_groups(vectors[i].integers, vectors[i].identity, identity) for i in range(len(plan.parts))
+        rearrange_groups(vectors[i].integers, vectors[i].question_id, identity) for i in range(len(plan.parts))
     ]
     return Release(assemble_plan(plan, vectors), tuple(raw))

@@ -371,7 +371,7 @@ class Session:
         if record.question is question or record.question == question:
             return record.release
         rows = self._public_rows(question)
-        return question.present(record.release, record.identity, identity, one.unit, rows)
+        return question.present(record.release, record.question_id, identity, one.unit, rows)
 
     def _split(self, label: Label, identity: Identity, one: Asked) -> Split | None:
         """Return which vectors of a question are on record at its price, and what is left; None where none is."""
@@ -458,7 +458,7 @@ class Session:
 
     def _put_on_record(self, label: Label, record: Record, one: Asked) -> None:
         """Keep the vectors of a release, and with a ledger the whole release."""
-        identity, keys = record.identity, []
+        identity, keys = record.question_id, []
         if identity.vectors and not one.fresh and can_share(one.question):
             keys = self._vector_keys(label, identity, one)
             for place, key in enumerate(keys):

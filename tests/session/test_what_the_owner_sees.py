@@ -93,6 +93,7 @@ def test_ledger_knows_no_way_back():
         "population",
         "plot",
         "recall",
+        "recall_vector",
         "secret",
     }
     adds = {"attach", "debit", "declare", "record"}
