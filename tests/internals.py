@@ -28,7 +28,6 @@ from dpframe._cells.encoding import encode, encoded_fields
 from dpframe._cells.texts import key_of, order_of, text_of
 from dpframe._errors import PrivacyWarning, progress
 from dpframe._expr import Column, Expr, compare, constant, kind_of, logical_not
-from dpframe._expr._forms import code_of_condition
 from dpframe._expr._parse import _ACROSS, MAX_LENGTH, Parsed, parse
 from dpframe._expr._ranges import outward
 from dpframe._expr._within import Key as WithinKey
@@ -72,6 +71,7 @@ from dpframe._plans.plan import Part, Plan, arrange, measured, noted
 from dpframe._plans.price import WORDS, choice
 from dpframe._plans.price import _cost as cost_of_price
 from dpframe._questions import entries as engines_rows_module
+from dpframe._questions.conditions import code_of_condition
 from dpframe._questions.entries import of_people
 from dpframe._questions.identity import rearrange
 from dpframe._questions.keysearch import Finding, KeySearch, Roomy

@@ -290,6 +290,8 @@ _tokens: dict[Any, bytes] = {}
 
 def _opaque(value: Any) -> tuple[bytes, bytes]:
     """An object of an unknown class: a random name, the same for equal objects in this process, and another in every other."""
+    if is_dataclass(value) and type(value).__module__.startswith("dpframe."):
+        raise AssertionError(type(value).__name__ + " is part of a question and has no identity.")
     token_key = (type(value), value)
     try:
         return b"object", _tokens.setdefault(token_key, _sampling.random_bytes(16))

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from dpframe._cells.encoding import encode, join_codes
 from dpframe._expr import Expr, is_null, logical_not
-from dpframe._expr._forms import code_of_condition, code_of_rows
 from dpframe._groups.forms import GroupForm
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Draft
+from dpframe._questions.conditions import ALL_ROWS, code_of_condition, code_of_rows
 from dpframe._statistics.base import Statistic, Total
 from dpframe._statistics.counts import Questions, RowCount, ValueCount
 
@@ -60,7 +60,7 @@ def identify_sums(
     if one and not unit.people and vectors[0] != _ROW_COUNT:
         condition = _find_counted_rows(prepared.statistics[0])
     if condition is None:
-        rows = code_rows(code_of_condition(where), groups, unit, public_rows)
+        rows = code_rows(ALL_ROWS if where is None else code_of_rows(where), groups, unit, public_rows)
     else:
         vectors = (_ROW_COUNT,)
         rows = code_rows(code_of_rows(condition, where), groups, unit, None)

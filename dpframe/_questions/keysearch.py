@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from dpframe._cells.encoding import SHOWN, encode, join_codes
 from dpframe._errors import BadValue, BudgetError
 from dpframe._expr import Expr
-from dpframe._expr._forms import code_of_condition
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import LIMIT, Limit, Unit
 from dpframe._plans.aggregates import AGGREGATES, Cell, Output
 from dpframe._plans.plan import Part, Plan, arrange
 from dpframe._plans.price import noise_for
+from dpframe._questions.conditions import code_of_condition
 from dpframe._questions.identity import Identity, rearrange_parts
 from dpframe._questions.question import (
     SIZE,
@@ -193,6 +193,8 @@ class Roomy(Statistic):
     A person who is in a group adds non-negative numbers to it that sum to R times the mass of a row, whatever they are: so
     the room costs nothing, and the sum of all tells how many people there are.
     """
+
+    identity = ("room", "rows", "most")
 
     rows: Statistic
     most: int

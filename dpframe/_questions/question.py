@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dpframe._cells.encoding import SHOWN, encode, join_codes
 from dpframe._expr import Expr
 from dpframe._expr._within import keeps_one_row
-from dpframe._groups.forms import form_of_groups
+from dpframe._groups.forms import NO_GROUPS, form_of_groups
 from dpframe._groups.keys import By, Word, groups_of
 from dpframe._groups.unit import Limit, Unit
 from dpframe._plans.aggregates import AGGREGATES, LISTED, Cell, Measured, Output
@@ -172,6 +172,11 @@ class Question(Drafted, ABC):
         return 1
 
     @property
+    def shares_vectors(self) -> bool:
+        """Whether its vectors can be bought apart."""
+        return False
+
+    @property
     def verb(self) -> str:
         """The verb that error messages name."""
         return "a question"
@@ -253,7 +258,8 @@ class Query(Question):
 
     def identify(self, unit: Unit, public_rows: int | None) -> Identity:
         """Return the identity of the vectors of integers that are released."""
-        prepared, groups = self._prepare(unit, public_rows), form_of_groups(self.by)
+        prepared = self._prepare(unit, public_rows)
+        groups = form_of_groups(self.by) if self.by else NO_GROUPS
         first = self.outputs[0]
         if not AGGREGATES[first.aggregate].selects:
             return identify_sums(prepared, self.where, groups, unit, public_rows)
@@ -281,8 +287,10 @@ class Query(Question):
         return release._replace(plan=plan, raw=self._rearrange(release, recorded, own))
 
     @property
-    def measures(self) -> bool:
-        """Whether all outputs are measured, and none is chosen."""
+    def shares_vectors(self) -> bool:
+        """Whether its vectors can be bought apart: all outputs are measured, and none is chosen."""
+        if self.vectors is not None:
+            return False
         for out in self.outputs:
             kind = AGGREGATES[out.aggregate]
             if kind.selects or kind.picks:

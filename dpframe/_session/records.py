@@ -51,11 +51,6 @@ def find_vectors(plan: Plan, on_record: Sequence[Vector | None]) -> dict[int, Ve
     return found
 
 
-def can_share(question: Question) -> bool:
-    """Return whether the vectors of a question can be bought apart: it measures, and does not choose."""
-    return isinstance(question, Query) and question.measures and question.vectors is None
-
-
 def without(question: Question, plan: Plan, known: Mapping[int, Vector]) -> tuple[Query, Fraction]:
     """Return the question for the vectors that are new, and their part of its price."""
     assert isinstance(question, Query)
@@ -78,6 +73,7 @@ def assemble(plan: Plan, identity: Identity, known: Mapping[int, Vector], bought
     new = {} if bought is None else {place: bought.vector(i) for i, place in enumerate(places)}
     vectors = {**known, **new}
     raw = [
-        rearrange_groups(vectors[i].integers, vectors[i].question_id, identity) for i in range(len(plan.parts))
+        rearrange_groups(vectors[i].integers, vectors[i].question_id, identity)
+        for i in range(len(plan.parts))
     ]
     return Release(assemble_plan(plan, vectors), tuple(raw))

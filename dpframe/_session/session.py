@@ -41,7 +41,7 @@ from dpframe._plans.worth import says_nothing
 from dpframe._questions.identity import Identity
 from dpframe._questions.question import ROWS, Array, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
-from dpframe._session.records import Record, Vector, assemble, assemble_plan, can_share, find_vectors, without
+from dpframe._session.records import Record, Vector, assemble, assemble_plan, find_vectors, without
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Charge, Price
@@ -357,8 +357,7 @@ class Session:
                     known[label] = record
                     self._keep(label, record)
                     self._put_on_record(label, record, one)
-                for label, split in splits.items():
-                    known[label] = self._assemble(split, label, asked[label], identities, known)
+                known.update(self._assemble_all(splits, asked, identities, known))
                 rule = self.base.terms.rule
                 return [
                     Release(*self._present(known[label], identity, one)[:2], rule, label in new)
@@ -375,7 +374,7 @@ class Session:
 
     def _split(self, label: Label, identity: Identity, one: Asked) -> Split | None:
         """Return which vectors of a question are on record at its price, and what is left; None where none is."""
-        if one.fresh or len(identity.vectors) < 2 or not can_share(one.question):
+        if one.fresh or len(identity.vectors) < 2 or not one.question.shares_vectors:
             return None
         vectors = list(map(self._vector, self._vector_keys(label, identity, one)))
         if not any(vectors):
@@ -435,6 +434,19 @@ class Session:
                     known[rest_label] = record
         return left
 
+    def _assemble_all(
+        self,
+        splits: dict[Label, Split],
+        asked: dict[Label, Asked],
+        identities: dict[Label, Identity],
+        known: dict[Label, Record],
+    ) -> dict[Label, Record]:
+        """Return the records of all questions whose vectors were released at several times."""
+        return {
+            label: self._assemble(split, label, asked[label], identities, known)
+            for label, split in splits.items()
+        }
+
     def _assemble(
         self,
         split: Split,
@@ -459,7 +471,7 @@ class Session:
     def _put_on_record(self, label: Label, record: Record, one: Asked) -> None:
         """Keep the vectors of a release, and with a ledger the whole release."""
         identity, keys = record.question_id, []
-        if identity.vectors and not one.fresh and can_share(one.question):
+        if identity.vectors and not one.fresh and one.question.shares_vectors:
             keys = self._vector_keys(label, identity, one)
             for place, key in enumerate(keys):
                 self._vectors[key] = record, place

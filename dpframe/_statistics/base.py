@@ -59,6 +59,8 @@ class Grid:
     bounds, and each is a function of its own row.
     """
 
+    identity = ("grid", "bounds", "exponent")
+
     bounds: Bounds
     exponent: int
     low: int = field(init=False, repr=False, compare=False)
@@ -233,6 +235,7 @@ class Statistic(ABC):
     """A vector of integers that one release adds noise to. ``once``: a person counts once in it, whatever the limits."""
 
     __slots__ = ()
+    identity: ClassVar[tuple[str, ...]]  # the tag of the class, and its fields in a fixed order
     once: ClassVar[bool] = False
 
     @property
@@ -290,6 +293,8 @@ class Total(Statistic):
     larger of width and maximum where one may become null or leave the filter, twice the maximum over groups.
     """
 
+    identity = ("total", "expr", "grid", "always")
+
     expr: Expr
     grid: Grid
     always: bool = False
@@ -327,6 +332,8 @@ class Simplex(Statistic):
     the same mass to a component of its own where rows are counted too. So add-remove moves the vector by
     exactly W**degree in L1 and at most that in L2, and replace-one by at most twice and sqrt(2) times as much.
     """
+
+    identity = ("moments", "expr", "grid", "degree", "nulls")
 
     expr: Expr
     grid: Grid
@@ -386,6 +393,8 @@ class Centred(Statistic):
     counts as the middle.
     """
 
+    identity = ("centred", "expr", "grid", "rows")
+
     expr: Expr
     grid: Grid
     rows: int | None = None
@@ -427,6 +436,8 @@ class Pair(Statistic):
     column adds nothing. So add-remove moves the vector by at most V * W in L1 and in L2, and replace-one by at
     most twice and sqrt(2) times as much.
     """
+
+    identity = ("mixed_moments", "expr", "grid", "other", "other_grid")
 
     expr: Expr
     grid: Grid

@@ -37,6 +37,8 @@ def _one_hot(unit: Unit, grouped: bool) -> Sensitivity:
 class RowCount(Statistic):
     """Rows of each group. Add-remove: 1. Replace-one: 1, and 2 over several groups (the notes' histogram)."""
 
+    identity = ("row_count",)
+
     @property
     def primitives(self) -> tuple[Primitive, ...]:
         return (Rows(),)
@@ -58,6 +60,8 @@ class RowCount(Statistic):
 @dataclass(frozen=True, slots=True)
 class PersonCount(Statistic):
     """People of each group. Everybody counts once, however many rows they have."""
+
+    identity = ("person_count",)
 
     @property
     def primitives(self) -> tuple[Primitive, ...]:
@@ -84,6 +88,8 @@ class ValueCount(Statistic):
 
     A row is either, so the two components share the sensitivity of one.
     """
+
+    identity = ("value_count", "expr", "nulls")
 
     expr: Expr
     nulls: bool = False
@@ -114,6 +120,8 @@ class ValueCount(Statistic):
 @dataclass(frozen=True, slots=True)
 class Questions(Statistic):
     """k overlapping yes-no questions: one row may answer yes to all, so k in L1 and sqrt(k) in L2."""
+
+    identity = ("yes_answers", "exprs")
 
     exprs: tuple[Expr, ...]
 
@@ -164,6 +172,8 @@ class _Once(Statistic):
 class PeopleBy(_Once):
     """People by the number of their rows in the group where they have most, or by the number of groups they are in."""
 
+    identity = ("people_by", "of", "bins")
+
     of: Literal["rows", "groups"]
     bins: int
 
@@ -181,6 +191,8 @@ class PeopleBy(_Once):
 @dataclass(frozen=True, slots=True)
 class PeopleAround(_Once):
     """People by the magnitude of one of their values, drawn by a hash; those without a value are in no bin."""
+
+    identity = ("people_around", "expr")
 
     expr: Expr
 
@@ -201,6 +213,8 @@ class DistinctCount(Statistic):
 
     It is no sum over people, so its sensitivity has a proof of its own (docs/guarantees/statistics.md).
     """
+
+    identity = ("distinct_count", "expr")
 
     expr: Expr
 

@@ -69,6 +69,8 @@ class Ranks(Statistic):
     moves the differences of both, together by 4 max(q, 1 - q).
     """
 
+    identity = ("ranks", "expr", "grid", "levels")
+
     expr: Expr
     grid: Grid
     levels: tuple[Fraction, ...]
@@ -157,6 +159,8 @@ class Tree(Statistic):
     A row adds 1 to one node of each of h levels, so add-remove moves the vector by h in L1 and sqrt(h) in L2, and
     replace-one by 2 h and sqrt(2 h). A grid of one point has one count, which a row replaced moves by 1 without groups.
     """
+
+    identity = ("tree", "expr", "grid")
 
     expr: Expr
     grid: Grid

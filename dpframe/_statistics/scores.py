@@ -47,6 +47,8 @@ class Scores(_Choice):
     owner states that one row moves no utility by more, and so none against another by more than twice that.
     """
 
+    identity = ("scores", "exprs", "grid", "moves")
+
     exprs: tuple[Expr, ...]
     grid: Grid
     moves: float | None = None
@@ -92,6 +94,8 @@ class Revenue(_Choice):
     by a lower one or by none the other way round: the largest price again.
     """
 
+    identity = ("revenue", "expr", "prices", "grid")
+
     expr: Expr
     prices: tuple[int, ...]
     grid: Grid
@@ -128,6 +132,8 @@ class Votes(Statistic):
     Add-remove: a row adds 1 to one count of one group: it moves a difference there by 1, and none elsewhere. Replace-one: within
     a group it may leave one count for another, which moves their difference by 2; between groups it moves one by 1 in each.
     """
+
+    identity = ("votes", "expr", "values")
 
     expr: Expr
     values: int
