@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpframe._cells.encoding import digest
 from dpframe._errors import BadValue, NoSession
@@ -71,6 +72,7 @@ class Data:
         root: Callable[[], pd.DataFrame | None],
         origin: Origin | None = None,
         held: pd.DataFrame | None = None,
+        places: NDArray[np.intp] | None = None,
     ):
         self.snapshot = snapshot
         self.dtypes = dtypes
@@ -81,6 +83,8 @@ class Data:
         # What was done to get to derived rows; nothing for the frame that was opened.
         self.steps = "" if origin is None else origin.steps
         self.held = held  # what the snapshot shares its buffers with, where that is another frame
+        # Of derived rows that are people: the row of the opened frame that each is.
+        self.places = places
         # Of a source outside of memory the snapshot is its columns alone, and the number of rows is known where it is public.
         self.source = snapshot._source if isinstance(snapshot, SourceFrame) else None
         self.rows = len(snapshot) if self.source is None else self.source.counted
@@ -148,7 +152,7 @@ class Data:
             self.source.close()
         if self.reader is not None:
             self.reader.close()
-        self.snapshot, self.held, self.reader = self.snapshot.iloc[:0], None, None
+        self.snapshot, self.held, self.reader, self.places = self.snapshot.iloc[:0], None, None, None
 
 
 def leaves_of(names: pd.Index[Any], dtypes: Iterable[Any]) -> dict[Hashable, Column]:

@@ -43,6 +43,8 @@ class Made:
     times: dict[int, Span] = field(default_factory=dict)
     keys: dict[int, Keys] = field(default_factory=dict)
     people: list[int | tuple[Hashable, Any]] = field(default_factory=list)  # a place, or a column nobody sees
+    # The row of the opened frame that each row is, where a row is a person.
+    places: Places | None = None
     # A shallow copy of the frame that the arrays are from: while it lives, copy-on-write keeps later edits out of them.
     held: pd.DataFrame | None = None
     # Of rows outside of memory, of which there are none here: what makes them of a batch, and of which of its columns.
@@ -124,7 +126,16 @@ def derived(
         snapshot = DerivedSource(
             source, made.needed, snapshot, lambda batch: again(batch).everything, whole
         ).schema
-    data = Data(snapshot, list(snapshot.dtypes), leaves, base.data.version, base.data.root, origin, made.held)
+    data = Data(
+        snapshot,
+        list(snapshot.dtypes),
+        leaves,
+        base.data.version,
+        base.data.root,
+        origin,
+        made.held,
+        made.places,
+    )
     if data.rows > ROW_CEILING:
         raise SessionError(f"more than {ROW_CEILING} rows are not supported: exact sums would not fit.")
     terms = Terms(
@@ -206,11 +217,18 @@ class Source:
         return whole if self.all and not self.order else whole.take(self.places)
 
     def people(self) -> list[tuple[Hashable, Any]]:
-        """What names the person of each kept row; where a row is a person, a random name."""
+        """What names the person of each kept row; where a row is a person, the random name that it has in this session."""
         unit = self.session.unit
         if unit.people:
             return [(leaf.name, self.array(leaf)) for leaf in unit.people]
-        return [("rows", self.session.base.names_of_rows(self.session.snapshot, self.places))]
+        return [("rows", self.session.row_names().take(self.places))]
+
+    def opened_places(self) -> Places | None:
+        """Return the row of the opened frame that each kept row is, where a row is a person and the rows are in memory."""
+        data = self.session.data
+        if data.source is not None or self.session.unit.people:
+            return None
+        return self.places if data.places is None else data.places.take(self.places)
 
     def copied(self, source: Places | None, skip: Sequence[Hashable] = (), hidden: bool = True) -> Made:
         """All columns but some, each row as often as `source` says, with bounds and keys; and the people of the rows."""
@@ -231,6 +249,8 @@ class Source:
                 made.people = [
                     (name, array if source is None else array.take(source)) for name, array in self.people()
                 ]
+        elif (places := self.opened_places()) is not None:
+            made.places = places if source is None else places.take(source)
         return made
 
     def token(self, verb: str, words: tuple[Any, ...], former: Sequence[object] | None) -> Token:

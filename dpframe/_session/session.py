@@ -44,7 +44,7 @@ from dpframe._session.data import Data, closed, sessions
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Charge, Price
-from dpframe.engines.rows import Places, people_labels
+from dpframe.engines.rows import people_labels
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import check
 
@@ -99,6 +99,7 @@ class Session:
         self._lock = threading.RLock()
         self._answers: dict[Identity, tuple[bytes, Release]] = {}
         self._names: Names = {}
+        self._row_names: NDArray[np.int64] | None = None  # of the opened frame, once they are drawn
         self._asking = threading.Lock()
         self._together = accountant.batches  # it guards only what is declared together
         self.closed = False
@@ -383,9 +384,22 @@ class Session:
     def check_followed(self) -> None:
         """Raises where an audit follows the session and cannot see what comes next: code that is given rows, or other frames."""
 
-    def names_of_rows(self, frame: pd.DataFrame, places: Places) -> NDArray[np.int64]:
-        """Names of the people of some rows of a frame in which a row is a person: drawn anew each time."""
-        return people_labels(len(places))
+    def row_names(self) -> NDArray[np.int64]:
+        """Return the name of each row's person, where a row is a person.
+
+        The rows of the opened frame get their names once, when they are first needed. Rows that were derived from them keep
+        these, so that one person has one name in all frames of this session.
+        """
+        base = self.base
+        with self._lock:
+            if base._row_names is None:
+                base._row_names = base._draw_row_names()
+            names = base._row_names
+        return names if self.data.places is None else names.take(self.data.places)
+
+    def _draw_row_names(self) -> NDArray[np.int64]:
+        """Draw a name for each row of the opened frame."""
+        return people_labels(self.rows)
 
     def _label(self, one: Asked, place: int) -> Label:
         """Who asks what: the population, the columns, the declared version; never the data."""
@@ -469,6 +483,7 @@ class Session:
             if sessions.pop(base.name, None) is not None:
                 closed.append(base)
             base._answers.clear()
+            base._row_names = None
             for one in [base, self, *base.derived]:
                 one.data.forget()
 

@@ -29,7 +29,7 @@ from dpframe._session.derived import (
 )
 from dpframe._session.session import Session, sealed
 from dpframe.engines.people import people_of
-from dpframe.engines.rows import frame_of, people_labels, rows_of
+from dpframe.engines.rows import frame_of, rows_of
 
 
 def pipe(
@@ -260,7 +260,7 @@ def _check_unowned(other: pd.DataFrame, base: Session) -> None:
 
 
 def _labels_of(frame: pd.DataFrame, base: Session) -> Any:
-    """A random name for the person of each row, by the index labels of the frame that was opened."""
+    """The name of each row's person in this session, by the index labels of the frame that was opened."""
     index, places, failed = base.snapshot.index, None, False
     if not index.is_unique:
         raise LineageError(
@@ -276,4 +276,4 @@ def _labels_of(frame: pd.DataFrame, base: Session) -> Any:
             "without unit= the index says whose row each is, and this frame has labels that the one that was opened has "
             "not. Keep the index, or open with unit=, the column that names a person."
         )
-    return people_labels(len(index)).take(places)
+    return base.row_names().take(places)
