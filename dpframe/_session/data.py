@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from dpframe._cells.encoding import digest
 from dpframe._errors import BadValue, NoSession
 from dpframe._expr import Column
+from dpframe._groups.premises import Premises, premises_of_opened
 from dpframe._ledger import former as _former
 from dpframe._ledger import place_of
 from dpframe._statistics.engine import Engine
@@ -44,10 +45,7 @@ class Origin:
     base: Session  # of the frame that was opened
     steps: str  # a name of what was done to get there, and
     former: str | None  # the same as ledgers of the first format have it, if that was its own
-    most: int | None  # the most rows that a person can have, where the steps prove it
-    whole: bool = False  # every row of the frame that was opened, once
-    everyone: bool = False  # all people of that frame, and the order of their own rows is their own
-    ordered: bool = True  # in which order a person's rows stand is a function of that person's rows
+    premises: Premises
 
 
 class Data:
@@ -101,20 +99,11 @@ class Data:
             frame.copy(deep=False), dtypes, leaves_of(frame.columns, dtypes), version, weakref.ref(frame)
         )
 
-    @property
-    def whole(self) -> bool:
-        return self.origin is None or self.origin.whole
-
-    @property
-    def everyone(self) -> bool:
-        return self.origin is None or self.origin.everyone
-
-    @property
-    def ordered(self) -> bool:
-        """Whether the order of a person's rows is the person's own: not of what is read in whatever order it comes."""
-        if self.origin is None:
-            return self.source is None or self.source.ordered
-        return self.origin.ordered
+    def premises(self, named: bool) -> Premises:
+        """Return what is proven of the rows; ``named`` if columns of the frame that was opened name a person."""
+        if self.origin is not None:
+            return self.origin.premises
+        return premises_of_opened(named, self.source is None or self.source.ordered)
 
     @property
     def former_steps(self) -> str | None:

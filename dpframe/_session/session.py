@@ -31,6 +31,7 @@ from dpframe._expr import Expr, seconds_between, zone_of
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, Word
 from dpframe._groups.periods import Span, ends_of
+from dpframe._groups.premises import Premises
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import former as _former
 from dpframe._ledger.accountant import Accountant, Identity, Label, Names, found
@@ -141,7 +142,7 @@ class Session:
         with self._lock:
             self.terms, self.unit = terms, terms.unit
             # The number of rows where it is public: under replace-one, of the whole root only, a row a person.
-            known = self.unit.replaces and self.data.whole and not self.unit.people
+            known = self.unit.replaces and self.premises.whole and not self.unit.people
             self.public_rows = self.rows if known else None
             # Whether it is public how many values there can be.
             self.counted = known or terms.people is not None
@@ -168,11 +169,9 @@ class Session:
         raise BadType("a session cannot be pickled: its budget must exist once. Pickle the answers instead.")
 
     @property
-    def most(self) -> int | None:
-        """The most rows that a person can have here, where the way they were made proves it."""
-        if self.data.origin is not None:
-            return self.data.origin.most
-        return None if self.unit.people else 1
+    def premises(self) -> Premises:
+        """What is proven of these rows, before steps choose or sort some."""
+        return self.data.premises(bool(self.unit.people))
 
     @property
     def dtypes(self) -> list[Any]:

@@ -22,6 +22,7 @@ from dpframe._frame.tracked import Frame, Tracked, person_of
 from dpframe._frame.verbs.merge import merged_names
 from dpframe._frame.verbs.reshape import derived_frame, names_of, source_of
 from dpframe._groups.keys import Word, describe
+from dpframe._groups.premises import least_of
 from dpframe._groups.unit import LIMIT, limits_for
 from dpframe._session.derived import Made, Source, derived
 from dpframe._session.session import sealed
@@ -78,8 +79,9 @@ def merged(
     unit = replace(unit, rows=most, groups=min(both[0] * both[1], most)).limited(rows, groups)
     words = how, pairs, list(names.items()), list(theirs.items()), _known_by(other.source)
     token = left.source.token("merge of people", words, None)
-    ordered = other.source.session.data.ordered
-    session = derived(self._session, made, unit, token, ordered=ordered, most=most)
+    session = derived(
+        self._session, made, unit, token, left.source.premises.joined(other.source.premises, most)
+    )
     told = f"merge(how={how!r}) of two tables of the same people, at most {left.most} and {other.most} rows of each"
     frame = derived_frame(self, session, Word("rows", told, f"merge on {describe(_spoken(self, pairs))}"))
     return frame._new(frame._selection.declaring(right._selection.words))
@@ -87,7 +89,7 @@ def merged(
 
 def _has_drawn_names(frame: Tracked) -> bool:
     """Whether the names of people are those that were drawn for the rows of the opened frame, and no column has them."""
-    return bool(frame._session.unit.people) and not frame._session.base.unit.people
+    return frame._selection.premises.names.kind == "drawn"
 
 
 def _fewer(frame: Tracked) -> str:
@@ -105,21 +107,22 @@ def _spoken(frame: Tracked, pairs: list[tuple[Hashable, Hashable]]) -> list[Hash
 def _check_people(left: Tracked, right: Tracked) -> None:
     """Refuses tables that are not known to be of the same people, or whose rows are not in memory."""
     sides = (left, right)
-    declared = [side for side in sides if side._session.base.unit.people]
+    names = [side._selection.premises.names for side in sides]
+    declared = [side for side, name in zip(sides, names, strict=True) if name.kind == "columns"]
     person = person_of(declared[0]._selection) if declared else "'patient_id'"
-    if not left._session.unit.people or not right._session.unit.people:
+    if "rows" in [name.kind for name in names]:
         raise Refused(
             "two private frames are merged person by person, and here a row is a person: a row of the result would be two "
             f"people's. Where columns say whose the rows are, open both with them: open(unit={person})."
         )
     kept = [frame._session.data.source is not None for frame in (left, right)]
     if any(kept):  # said first: one budget for both would not help
-        names = ", ".join(str(leaf.name) for leaf in left._session.unit.people)
+        columns = ", ".join(str(leaf.name) for leaf in left._session.unit.people)
         raise NotOffered(
             "merge of two tables of people needs all of their rows at once, as frames in memory have them, and "
             f"{'both are' if all(kept) else 'one is'} kept elsewhere. Join them there, and open what comes of it with the same "
             f"ledger= and population=, which is one budget: dpframe.open(visits.join(people, on={person}), unit={person}, ...) "
-            f"of frames of polars; of a database a view or relation, SELECT * FROM visits JOIN people USING ({names}). Or read "
+            f"of frames of polars; of a database a view or relation, SELECT * FROM visits JOIN people USING ({columns}). Or read "
             "both into memory."
         )
     if left._session.accountant != right._session.accountant:
@@ -127,7 +130,7 @@ def _check_people(left: Tracked, right: Tracked) -> None:
             "these two frames have budgets of their own, and nothing says that their people are the same. Open one with the "
             f"budget of the other: other.dp.open(accountant=p.accountant, unit={person})."
         )
-    if len(declared) < 2 and left._session.base is not right._session.base:
+    if not names[0].match(names[1]):
         raise Refused(
             "these two frames come from two opened frames, and without unit= a row of each is a person: nothing says which rows "
             f"are one person's. Open both with the column that names the person: open(unit={person}). Or derive both from one "
@@ -194,20 +197,19 @@ def _check_kinds(left: Side, right: Side) -> None:
 def _side(frame: Tracked, names: list[Hashable]) -> Side:
     """A table with at most as many rows of a person as its limit says: the first ones in the person's own order."""
     selection, session = frame._selection, frame._session
-    known = [n for n in (selection.most, session.most, session.unit.rows) if n is not None]
-    if not known:
+    premises = selection.premises
+    most = least_of(premises.most, session.unit.rows)
+    if most is None:
         raise BadValue(
             "a person may have many rows here, and for a merge max_rows= of both tables must be known: at open(...), or at the "
             f"verb that made several rows of one. {_fewer(frame)}"
         )
-    most = min(known)
-    proven = [n for n in (selection.most, session.most) if n is not None]
     where = selection.where
-    if not proven or min(proven) > most:
-        order = selection.sorts if session.data.ordered else _by_all(frame)
+    if premises.most is None or premises.most > most:
+        order = premises.sorts if premises.order == "own" else _by_all(frame)
         place = within("cumcount", None, session.unit.people, where, order, (True,))
         where = _expr.compare("<", place, _expr.constant(most))
-    source = Source(session, selection.columns, where, "merge", selection.sorts)
+    source = Source(session, selection.columns, where, "merge", premises)
     source.check_in_memory()
     columns = _named(frame)
     drawn = session.unit.people if _has_drawn_names(frame) else ()

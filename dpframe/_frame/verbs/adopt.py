@@ -98,8 +98,7 @@ def pipe(
         made,
         unit_for(source.session, None, max_rows, max_groups),
         token,
-        ordered=False,
-        most=None,
+        source.premises.of_foreign_rows(),
     )
     record = f"{name}: person by person on {_personwise.SPLITS} splits of the people, which is no proof ({token.steps[:8]})"
     return derived_frame(self, session, Word("pipe", record, "pipe"), declared)
@@ -169,7 +168,8 @@ def adopt(
         made.people = [("rows", _labels_of(frame, base))]
     declared = declare_anew(made, bounds, keys, "adopt")
     token = fresh_token()
-    session = derived(base, made, unit_for(base, None, max_rows, max_groups), token, ordered=False, most=None)
+    unit = unit_for(base, None, max_rows, max_groups)
+    session = derived(base, made, unit, token, base.premises.of_foreign_rows())
     other.attrs[ATTR] = base.name  # these are the same people: no second budget is opened on them
     return derived_frame(
         self,

@@ -117,11 +117,14 @@ def merge(
     former = how, describe(keys), repr(names), repr(theirs), hash_of(table)
     arguments = how, keys, list(names.items()), list(theirs.items()), table
     token = source.token("merge", arguments, None if _former.cut(keys) else former)
-    most_rows = None if self._session.most is None else self._session.most * max(lookup.most, 1)
-    unit = unit_for(source.session, most_rows, max_rows, max_groups) if hidden else self._session.unit
-    whole = self._session.data.whole and source.all and how == "left" and single
-    everyone = source.everyone and how == "left"
-    session = derived(source.session, made, unit, token, whole=whole, everyone=everyone, most=most_rows)
+    ways = {"piecewise": source.piecewise, "all_rows": how == "left"}
+    premises = (
+        source.premises.of_matched_rows(**ways)
+        if single
+        else source.premises.of_made_rows(lookup.most, adjacent=True, **ways)
+    )
+    unit = unit_for(source.session, premises.most, max_rows, max_groups) if hidden else self._session.unit
+    session = derived(source.session, made, unit, token, premises)
     return derived_frame(
         self, session, Word("public table", on_record, f"merge on {describe([n for n, _ in keys])}")
     )
