@@ -27,7 +27,7 @@ from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
 from dpframe._cells.encoding import encode, encoded_fields, tag_of
 from dpframe._cells.texts import key_of, order_of, text_of
 from dpframe._errors import PrivacyWarning, progress
-from dpframe._expr import Column, Expr, compare, constant, kind_of, logical_not
+from dpframe._expr import Column, Expr, Key, compare, constant, kind_of, logical_not
 from dpframe._expr._parse import _ACROSS, MAX_LENGTH, Parsed, parse
 from dpframe._expr._ranges import outward
 from dpframe._expr._within import Key as WithinKey
@@ -48,6 +48,7 @@ from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
 from dpframe._groups.periods import Periods, TimeBy
+from dpframe._groups.premises import UNPROVEN, Names, Premises, least_of, premises_of_opened
 from dpframe._groups.unit import Limit, Unit, limits_in
 from dpframe._ledger import MEMORY, STORES, open_store, place_of
 from dpframe._ledger import accountant as ledger_module
@@ -137,6 +138,7 @@ from dpframe.audit._replay import Recorder
 from dpframe.engines import ENGINES, engine_for
 from dpframe.engines import blocks as engines_blocks_module
 from dpframe.engines import compiled as compiled_module
+from dpframe.engines import derived as derived_sources_module
 from dpframe.engines import fingerprints as sketch_module
 from dpframe.engines import groups as engines_groups_module
 from dpframe.engines import keys as engines_keys_module
@@ -144,6 +146,7 @@ from dpframe.engines import limits as engines_people_module
 from dpframe.engines import pandas as engines_pandas_module
 from dpframe.engines import parts as engines_parts_module
 from dpframe.engines import rows as derive_module
+from dpframe.engines import sources as sources_module
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.fingerprints import former_sketch
 from dpframe.engines.keys import Occurring, coded, together
@@ -281,6 +284,7 @@ __all__ = [
     "STORES",
     "UNIT",
     "UNMATCHED",
+    "UNPROVEN",
     "VALUE_BITS",
     "WORDS",
     "Answer",
@@ -315,6 +319,7 @@ __all__ = [
     "GaussianThreshold",
     "Grid",
     "IntEstimate",
+    "Key",
     "KeyBy",
     "KeySearch",
     "Keys",
@@ -329,6 +334,7 @@ __all__ = [
     "Measured",
     "Measures",
     "MemoryStore",
+    "Names",
     "NoisyMax",
     "NoisyTop",
     "Objective",
@@ -349,6 +355,7 @@ __all__ = [
     "PlannedAnswer",
     "PostgresDatabase",
     "Powers",
+    "Premises",
     "Price",
     "Primitive",
     "PrivateColumn",
@@ -441,6 +448,7 @@ __all__ = [
     "delta",
     "delta_at",
     "derive_module",
+    "derived_sources_module",
     "design_Rows",
     "deviations",
     "distribution",
@@ -491,6 +499,7 @@ __all__ = [
     "learn_fits_module",
     "learn_models_module",
     "learn_solve_module",
+    "least_of",
     "ledger_module",
     "let_complete",
     "level_sizes",
@@ -531,6 +540,7 @@ __all__ = [
     "plan_module",
     "points_for",
     "predicate",
+    "premises_of_opened",
     "prepare",
     "progress",
     "pure_mu",
@@ -554,6 +564,7 @@ __all__ = [
     "shift_mu",
     "shrunk",
     "sketch_module",
+    "sources_module",
     "spread",
     "sql_dialects_module",
     "stated_gaussian",

@@ -13,9 +13,7 @@ import pandas as pd
 import pytest
 
 import dpframe
-from dpframe.engines import derived as derived_module
-from dpframe.engines import sources as sources_module
-from tests.internals import Session
+from tests.internals import Session, derived_sources_module, sources_module
 
 PEOPLE = 12
 FIRST = np.arange(2 * PEOPLE) % 2 == 0
@@ -117,7 +115,7 @@ COMMON = [
 
 @pytest.mark.parametrize(("kind", "step", "verb"), [*COMMON, *RARE])
 def test_cuts_between_batches_have_no_say(kind, step, verb, monkeypatch, tmp_path):
-    for module in (sources_module, derived_module):
+    for module in (sources_module, derived_sources_module):
         monkeypatch.setattr(module, "BATCH", BATCHES[kind])
     make, whole = MADE[step]
     ask = lambda p: {**BY_ORDER, **WITHOUT_ORDER}[verb](make(p))  # noqa: E731

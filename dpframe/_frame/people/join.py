@@ -39,7 +39,7 @@ class Side(NamedTuple):
     source: Source
     keys: list[Expr]
     names: list[Hashable]  # of the keys, as they are typed, and `_UNNAMED` of a drawn name
-    most: int
+    limit: int  # of rows that are taken of a person
 
 
 def merged(
@@ -67,22 +67,22 @@ def merged(
     names, theirs = merged_names(list(left.source.columns), list(other.source.columns), once, suffixes)
     # With keys beside the person, rows of both sides may be without a match, and all of them stay.
     alone = how == "outer" and len(left.keys) > len(self._session.unit.people)
-    most = max(left.most * other.most, (left.most + other.most) * alone)
+    most = max(left.limit * other.limit, (left.limit + other.limit) * alone)
     if most > LIMIT:
         raise BadValue(
-            f"{left.most} rows of a person on one side and {other.most} on the other make more than 2**20: nobody would be "
+            f"{left.limit} rows of a person on one side and {other.limit} on the other make more than 2**20: nobody would be "
             f"protected. {_fewer(self)}"
         )
     made = sealed("merge", _made, left, other, names, theirs, how)
     unit = self._session.unit
-    both = [one.source.session.unit.groups or one.most for one in (left, other)]
+    both = [one.source.session.unit.groups or one.limit for one in (left, other)]
     unit = replace(unit, rows=most, groups=min(both[0] * both[1], most)).limited(rows, groups)
     words = how, pairs, list(names.items()), list(theirs.items()), _known_by(other.source)
     token = left.source.token("merge of people", words, None)
     session = derived(
         self._session, made, unit, token, left.source.premises.joined(other.source.premises, most)
     )
-    told = f"merge(how={how!r}) of two tables of the same people, at most {left.most} and {other.most} rows of each"
+    told = f"merge(how={how!r}) of two tables of the same people, at most {left.limit} and {other.limit} rows of each"
     frame = derived_frame(self, session, Word("rows", told, f"merge on {describe(_spoken(self, pairs))}"))
     return frame._new(frame._selection.declaring(right._selection.words))
 
