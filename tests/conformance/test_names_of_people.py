@@ -21,7 +21,7 @@ from tests.internals import Session, session_module
 
 HOW = ["inner", "left", "right", "outer"]
 OTHERS = pd.DataFrame(
-    {"x": [1.0, 2.0, 2.0], "k": ["a", "b", "b"], "codes": ["u;v", "u", "v"]}, index=[10, 11, 12]
+    {"x": [0.25, 2.0, 3.0], "k": ["a", "b", "b"], "codes": ["u;v", "u", "v"]}, index=[10, 11, 12]
 )
 PERSON = pd.DataFrame({"x": [5.0], "k": ["b"], "codes": ["u;v;w"]}, index=[99])
 OTHER_PERSON = pd.DataFrame({"x": [0.0], "k": ["a"], "codes": ["w"]}, index=[99])
@@ -119,6 +119,23 @@ def test_a_chain_of_merges_leaves_one_person_one(how, merges):
         ((claim, counted),) = check(ask, place)
         assert claim == 1
         assert counted.ravel().tolist() == [len(OTHERS) + 1]  # and nobody is lost
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_a_merge_without_unit_matches_each_person_alone(one, other, how):
+    """Nobody meets another one, and nobody is lost: an inner merge is not silently empty."""
+    frame = OTHERS.copy()
+    p = frame.dp.open(1000, bounds={"x": (0, 5)}, because="a test")
+    merged = with_suffix(KINDS[one](p), "_l").merge(with_suffix(KINDS[other](p), "_r"), how=how)
+    rows = merged._session.snapshot.iloc[:, : len(merged.columns)].set_axis(list(merged.columns), axis=1)
+    people = {0.25, 2.0, 3.0}
+    both = rows[rows["z_l"].isin(people) & rows["z_r"].isin(people)]
+    assert (both["z_l"] == both["z_r"]).all()
+    filtered = "filter, merge of one, then melt"
+    assert {*both["z_l"]} == (people - {0.25} if filtered in (one, other) else people)
+    if how == "inner":
+        assert not rows[["z_l", "z_r"]].isna().any(axis=None)
 
 
 def test_a_merge_without_unit_has_the_rows_of_pandas():

@@ -104,7 +104,7 @@ def test_least_of_limits():
 
 
 def test_no_premise_is_kept_beside_this_class():
-    """No other class of sessions or frames has a field or a property of the name of one. Tables say whether they have an order."""
+    """No other class of sessions or frames has a field or a property of that name. Tables say whether they have an order."""
     kept = {field.name for field in fields(Premises)} - {"names", "order"} | {"ordered"}
     allowed = {("_groups/premises.py", name) for name in kept}
     package = Path(dpframe.__file__).parent

@@ -1,4 +1,4 @@
-"""Answers are free where the question and its rows are the same, and nowhere else: a step that changes rows changes their name."""
+"""Answers are free where the question and its rows are the same, and nowhere else: steps that change rows change their name."""
 
 from __future__ import annotations
 
