@@ -1,6 +1,7 @@
 """Private joins: two tables of the same people put together, person by person.
 
-*Formal guarantee.* A row of the result is made of rows of one person, on either side, and is that person's; of each person at
+*Formal guarantee.* Given that one person has one name in both tables, and nobody else has it, which is checked by the scope
+of the names: a row of the result is made of rows of one person, on either side, and is that person's; of each person at
 most ``max_rows`` rows of either side are taken, the first ones in the person's own order. So frames that differ in one person's
 rows, in both tables at once, still do after the join, and one person has at most the product of the two limits there
 (docs/guarantees/derived.md#private-joins).

@@ -49,6 +49,8 @@ def merge(
 
     Another tracked frame of the same people, under the same budget, is matched person by person, in all four ways of pandas: of
     each person at most ``max_rows`` rows of either side count, and in the result their product (docs/guarantees/derived.md).
+    Without ``unit=`` both have to come from one opened frame, by verbs that make several rows of one. They are matched by the row
+    of that frame, and by ``on`` beside it.
 
     Formal guarantee: as for `explode`, given that the table is public, which is your declaration: its columns,
     its number of rows and a hash of it are kept. A table whose keys are all different leaves a row one person's
