@@ -96,7 +96,7 @@ def _has_drawn_names(frame: Tracked) -> bool:
 def _fewer(frame: Tracked) -> str:
     """Advise how a person gets fewer rows."""
     if _has_drawn_names(frame):
-        return "Take fewer of each: give max_rows= to the verb that made several rows of one, p.explode('codes', max_rows=3)."
+        return "Take fewer of each: write max_rows=3 in the explode, melt, pipe or adopt that made several rows of one."
     return f"Take fewer of each: p.groupby({person_of(frame._selection)}).head(3)."
 
 
