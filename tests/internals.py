@@ -27,7 +27,7 @@ from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
 from dpframe._cells.encoding import encode, encoded_fields
 from dpframe._cells.texts import key_of, order_of, text_of
 from dpframe._errors import PrivacyWarning, progress
-from dpframe._expr import Column, Expr, compare, constant, kind_of, logical_not
+from dpframe._expr import Column, Expr, Key, compare, constant, kind_of, logical_not
 from dpframe._expr._parse import _ACROSS, MAX_LENGTH, Parsed, parse
 from dpframe._expr._ranges import outward
 from dpframe._expr._within import Key as WithinKey
@@ -49,6 +49,7 @@ from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.forms import form_of_grouping, form_of_groups
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
 from dpframe._groups.periods import Periods, TimeBy
+from dpframe._groups.premises import UNPROVEN, Names, Premises, least_of, premises_of_opened
 from dpframe._groups.unit import Limit, Unit
 from dpframe._identity import give_tag
 from dpframe._ledger import MEMORY, STORES, open_store, place_of
@@ -141,6 +142,7 @@ from dpframe.audit._replay import Recorder
 from dpframe.engines import ENGINES, engine_for
 from dpframe.engines import blocks as engines_blocks_module
 from dpframe.engines import compiled as compiled_module
+from dpframe.engines import derived as derived_sources_module
 from dpframe.engines import fingerprints as sketch_module
 from dpframe.engines import groups as engines_groups_module
 from dpframe.engines import keys as engines_keys_module
@@ -148,6 +150,7 @@ from dpframe.engines import limits as engines_people_module
 from dpframe.engines import pandas as engines_pandas_module
 from dpframe.engines import parts as engines_parts_module
 from dpframe.engines import rows as derive_module
+from dpframe.engines import sources as sources_module
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.keys import Occurring, coded, together
 from dpframe.engines.limits import at_points
@@ -285,6 +288,7 @@ __all__ = [
     "STORES",
     "UNIT",
     "UNMATCHED",
+    "UNPROVEN",
     "VALUE_BITS",
     "WORDS",
     "Answer",
@@ -319,6 +323,7 @@ __all__ = [
     "GaussianThreshold",
     "Grid",
     "IntEstimate",
+    "Key",
     "KeyBy",
     "KeySearch",
     "Keys",
@@ -333,6 +338,7 @@ __all__ = [
     "Measured",
     "Measures",
     "MemoryStore",
+    "Names",
     "NoisyMax",
     "NoisyTop",
     "Objective",
@@ -353,6 +359,7 @@ __all__ = [
     "PlannedAnswer",
     "PostgresDatabase",
     "Powers",
+    "Premises",
     "Price",
     "Primitive",
     "PrivateColumn",
@@ -446,6 +453,7 @@ __all__ = [
     "delta",
     "delta_at",
     "derive_module",
+    "derived_sources_module",
     "design_Rows",
     "deviations",
     "distribution",
@@ -498,6 +506,7 @@ __all__ = [
     "learn_fits_module",
     "learn_models_module",
     "learn_solve_module",
+    "least_of",
     "leaves_of",
     "ledger_module",
     "let_complete",
@@ -538,6 +547,7 @@ __all__ = [
     "plan_module",
     "points_for",
     "predicate",
+    "premises_of_opened",
     "prepare",
     "progress",
     "pure_mu",
@@ -562,6 +572,7 @@ __all__ = [
     "shift_mu",
     "shrunk",
     "sketch_module",
+    "sources_module",
     "spread",
     "sql_dialects_module",
     "stated_gaussian",

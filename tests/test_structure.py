@@ -309,11 +309,11 @@ def test_replays_hand_in_noise_and_have_no_door():
     own = {n.name for n in recorder.body if isinstance(n, ast.FunctionDef)}
     assert own & set(vars(Session)) == {
         "__init__",
+        "_draw_row_names",
         "_key",
         "_noise",
         "_run_question",
         "check_followed",
-        "names_of_rows",
     }
     assert [ast.unparse(node) for _, node in calls(tree, "_run_question")] == [
         "super()._run_question(question, engine, plan, unit)"

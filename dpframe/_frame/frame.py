@@ -71,7 +71,8 @@ class PrivateFrame(Tracked):
 
     @staticmethod
     def _of(session: Session, columns: Mapping[Hashable, Expr] | None = None) -> PrivateFrame:
-        selection = Selection(session, session.leaves if columns is None else columns)
+        columns = session.leaves if columns is None else columns
+        selection = Selection(session, columns, premises=session.premises)
         return PrivateFrame(session, selection, Ask())
 
     # The session ----------------------------------------------------------------------------------------------

@@ -66,13 +66,13 @@ def randomize(
     """
     checked(payment)
     expr, name = self._selection.named(column)
-    if self._selection.where is not None or not self._session.data.everyone:
+    premises = self._selection.premises
+    if not premises.everyone:
         raise Refused(
             "reports of chosen rows would show which rows they are. Randomize the whole column: df.dp.randomize(...). "
             "Groups can be made of what is public or randomized: dpframe.local.estimate(reports, by=...)."
         )
-    source = self._session.data.source
-    if source is not None and not source.ordered:
+    if premises.order != "own":
         raise NotOffered(
             "reports stand in the order of the rows, and this source gives them in no fixed one. Write its rows to Parquet files "
             "in an order that is public, and open those."
@@ -102,7 +102,7 @@ def randomize(
     if public_index:
         if unit.people:
             raise BadValue("with unit= reports come in an order of their own: leave public_index= out.")
-        if source is not None:
+        if self._session.data.source is not None:
             raise BadValue("rows of a source outside of memory have no labels: leave public_index= out.")
         words += (Word("index", "the labels of the rows", "randomize"),)
     index = self._session.data.index if public_index else None

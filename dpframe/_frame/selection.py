@@ -20,12 +20,13 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, LineageError, MissingBounds, MissingKeys, Refused
-from dpframe._expr import NO_KEYS, Column, Cut, Expr, If, Join, Key, Piece, Regex, stem
+from dpframe._expr import NO_KEYS, Column, Cut, Expr, If, Join, Piece, Regex, stem
 from dpframe._expr._parse import parse
 from dpframe._frame.columns.seconds import in_seconds
 from dpframe._groups.combinations import Sought, Tuples
 from dpframe._groups.keys import By, KeyBy, Keys, Word, describe, keys_for, need_keys, with_options
 from dpframe._groups.periods import Span
+from dpframe._groups.premises import UNPROVEN, Premises
 from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import AGGREGATES, Output, powers, too_wide
 from dpframe._plans.budget import Budget
@@ -84,9 +85,7 @@ class Selection:
     where: Expr | None = None
     by: tuple[By | Sought, ...] = ()
     words: tuple[Word, ...] = ()
-    # What the rows are sorted by, on which no answer depends but through verbs within a person.
-    sorts: tuple[Key, ...] = ()
-    most: int | None = None  # so many of these rows a person has at most, where the steps prove it
+    premises: Premises = UNPROVEN  # what is proven of these rows
     index: Mapping[Hashable, Expr] = field(default_factory=dict)  # what `set_index` has moved there, by level
     listed: bool = False  # whether the columns were chosen, so that a count is one of each
     # Expressions by text, as they were read of these columns.
@@ -113,7 +112,11 @@ class Selection:
         if condition.kind != "bool":
             condition = predicate_of(condition)
         both = condition if self.where is None else _expr.logical_and(self.where, condition)
-        return self.changed(where=both)
+        return self.changed(where=both, premises=self.premises.of_some_rows())
+
+    def keeping(self, condition: Expr, most: int | None) -> Selection:
+        """Return the rows where a condition holds that only rows of this selection meet, at most ``most`` of a person."""
+        return self.changed(where=condition, premises=self.premises.of_some_rows(most))
 
     def declaring(self, words: tuple[Word, ...]) -> Selection:
         """The same selection, with more facts that are public by its owner's word."""
@@ -571,10 +574,12 @@ class Asking:
         declared: tuple[Word, ...] = (),
     ) -> Any:
         """Every question goes this way; ``declared`` are facts that it takes for public beside those of the selection."""
-        words, most = self._selection.words + declared, self._selection.most
+        words, most = self._selection.words + declared, self._selection.premises.most
         if payment.get("within") is not None:
             payment = {**payment, "within": _accuracy(payment["within"], question)}
-        if most is not None:  # a person counts for no more rows than there can be
+        if (
+            most is not None and self._session.unit.people
+        ):  # a person counts for no more rows than there can be
             payment = {**own_limits(self._session.unit, most), **payment}
         with np.errstate(all="ignore"):  # what a caller has set for numpy decides nothing about an answer
             return self._mode.ask(self._session, question, answer, payment, words, part)

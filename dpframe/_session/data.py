@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpframe._cells.encoding import digest
 from dpframe._errors import BadValue, NoSession
 from dpframe._expr import Column
+from dpframe._groups.premises import Premises, premises_of_opened
 from dpframe._ledger import place_of
 from dpframe._statistics.engine import Engine
 from dpframe.engines import engine_for
@@ -41,10 +43,7 @@ class Origin:
 
     base: Session  # of the frame that was opened
     steps: str  # a name of what was done to get there
-    most: int | None  # the most rows that a person can have, where the steps prove it
-    whole: bool = False  # every row of the frame that was opened, once
-    everyone: bool = False  # all people of that frame, and the order of their own rows is their own
-    ordered: bool = True  # in which order a person's rows stand is a function of that person's rows
+    premises: Premises
 
 
 class Data:
@@ -69,6 +68,7 @@ class Data:
         root: Callable[[], pd.DataFrame | None],
         origin: Origin | None = None,
         held: pd.DataFrame | None = None,
+        places: NDArray[np.intp] | None = None,
     ):
         self.snapshot = snapshot
         self.dtypes = dtypes
@@ -79,6 +79,8 @@ class Data:
         # What was done to get to derived rows; nothing for the frame that was opened.
         self.steps = "" if origin is None else origin.steps
         self.held = held  # what the snapshot shares its buffers with, where that is another frame
+        # Of derived rows that are people: the row of the opened frame that each is.
+        self.places = places
         # Of a source outside of memory the snapshot is its columns alone, and the number of rows is known where it is public.
         self.source = snapshot._source if isinstance(snapshot, SourceFrame) else None
         self.rows = len(snapshot) if self.source is None else self.source.counted
@@ -95,20 +97,11 @@ class Data:
             frame.copy(deep=False), dtypes, leaves_of(frame.columns, dtypes), version, weakref.ref(frame)
         )
 
-    @property
-    def whole(self) -> bool:
-        return self.origin is None or self.origin.whole
-
-    @property
-    def everyone(self) -> bool:
-        return self.origin is None or self.origin.everyone
-
-    @property
-    def ordered(self) -> bool:
-        """Whether the order of a person's rows is the person's own: not of what is read in whatever order it comes."""
-        if self.origin is None:
-            return self.source is None or self.source.ordered
-        return self.origin.ordered
+    def premises(self, named: bool) -> Premises:
+        """Return what is proven of the rows; ``named`` if columns of the frame that was opened name a person."""
+        if self.origin is not None:
+            return self.origin.premises
+        return premises_of_opened(named, self.source is None or self.source.ordered)
 
     @cached_property
     def schema(self) -> str:
@@ -134,7 +127,7 @@ class Data:
             self.source.close()
         if self.reader is not None:
             self.reader.close()
-        self.snapshot, self.held, self.reader = self.snapshot.iloc[:0], None, None
+        self.snapshot, self.held, self.reader, self.places = self.snapshot.iloc[:0], None, None, None
 
 
 def leaves_of(names: pd.Index[Any], dtypes: Iterable[Any]) -> dict[Hashable, Column]:

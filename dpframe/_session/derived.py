@@ -21,6 +21,7 @@ from dpframe._errors import BadValue, NotOffered, SessionError, debugging
 from dpframe._expr import Column, Cut, Expr, Key, looks_within, stem
 from dpframe._groups.keys import ROW_CEILING, Keys, keys_for
 from dpframe._groups.periods import Span
+from dpframe._groups.premises import Premises
 from dpframe._groups.unit import LIMIT, Unit, limits_for
 from dpframe._session.data import Data, Origin, leaves_of
 from dpframe._session.session import DEBUGGED, Session, sealed
@@ -42,6 +43,8 @@ class Made:
     times: dict[int, Span] = field(default_factory=dict)
     keys: dict[int, Keys] = field(default_factory=dict)
     people: list[int | tuple[Hashable, Any]] = field(default_factory=list)  # a place, or a column nobody sees
+    # The row of the opened frame that each row is, where a row is a person.
+    places: Places | None = None
     # A shallow copy of the frame that the arrays are from: while it lives, copy-on-write keeps later edits out of them.
     held: pd.DataFrame | None = None
     # Of rows outside of memory, of which there are none here: what makes them of a batch, and of which of its columns.
@@ -90,14 +93,12 @@ def derived(
     made: Made,
     unit: Unit,
     steps: str,
-    *,
-    whole: bool = False,
-    everyone: bool = False,
-    ordered: bool = True,
-    most: int | None,
+    premises: Premises,
 ) -> Session:
     """A session on rows made from those of another one. It has no budget of its own, and no name in any frame's attrs."""
     base = parent.base
+    if made.people:
+        premises = premises.drawn_in(base.name)
     leaves = made.leaves
     people: list[Column] = []
     behind = len(made.names)
@@ -108,15 +109,23 @@ def derived(
             name, array = one
             people.append(Column.of(behind, name, array.dtype))
             behind += 1
-    ordered = ordered and parent.data.ordered
-    origin = Origin(base, steps, most, whole, everyone, ordered)
+    origin = Origin(base, steps, premises)
     snapshot = frame_of(made.everything)
     source, again = parent.data.source, made.again
     if source is not None and again is not None:
         snapshot = DerivedSource(
-            source, made.needed, snapshot, lambda batch: again(batch).everything, whole
+            source, made.needed, snapshot, lambda batch: again(batch).everything, premises.whole
         ).schema
-    data = Data(snapshot, list(snapshot.dtypes), leaves, base.data.version, base.data.root, origin, made.held)
+    data = Data(
+        snapshot,
+        list(snapshot.dtypes),
+        leaves,
+        base.data.version,
+        base.data.root,
+        origin,
+        made.held,
+        made.places,
+    )
     if data.rows > ROW_CEILING:
         raise SessionError(f"more than {ROW_CEILING} rows are not supported: exact sums would not fit.")
     terms = Terms(
@@ -126,7 +135,7 @@ def derived(
         tuple(sorted(made.bounds.items())),
         tuple(sorted(made.times.items())),
         tuple(sorted(made.keys.items(), key=lambda k: k[0])),
-        parent.terms.people if whole else None,
+        parent.terms.people if premises.whole else None,
         parent.terms.version,
         shares_said=parent.terms.shares_said,
     )
@@ -148,20 +157,29 @@ class Source:
         columns: Mapping[Hashable, Expr],
         where: Expr | None,
         verb: str,
-        order: tuple[Key, ...] = (),
+        premises: Premises,
     ):
         session.check_alive()
         if debugging():
             session.accountant.declare([DEBUGGED])
         self.session, self.columns, self.where, self.verb = session, dict(columns), where, verb
-        self.rows, self.order = Rows(session.snapshot), order
-        self.places = sealed(verb, self.rows.kept, where, order)
+        self.rows, self.premises = Rows(session.snapshot), premises
+        self.places = sealed(verb, self.rows.kept, where, self.order)
         self.all = where is None
-        self.everyone = session.data.everyone and self.all
+
+    @property
+    def order(self) -> tuple[Key, ...]:
+        """What the rows are sorted by."""
+        return self.premises.sorts
+
+    @property
+    def piecewise(self) -> bool:
+        """Whether rows are made of a batch of these at a time."""
+        return self.session.data.source is not None
 
     def check_in_memory(self) -> None:
         """Raises where a verb needs all rows at once, and they are not in memory."""
-        if self.session.data.source is not None:
+        if self.piecewise:
             raise NotOffered(
                 f"{self.verb} needs all rows of all people at once, as a frame in memory has them. Of a source outside of memory "
                 "make its rows before you open it, where it is kept (a view, a query, a LazyFrame): dpframe.open(...)."
@@ -169,7 +187,7 @@ class Source:
 
     def check_named(self) -> None:
         """Raises where one row may become several, and of a source outside of memory nothing names the person of each."""
-        if self.session.data.source is not None and not self.session.unit.people:
+        if self.piecewise and not self.session.unit.people:
             raise NotOffered(
                 f"{self.verb} makes several rows of one, of a source where a row is a person and nothing names it. Open it with "
                 "unit=, the column that names a person: dpframe.open(source, unit=...)."
@@ -178,7 +196,7 @@ class Source:
     def repeated(self, made: Made, make: Callable[..., Made], *words: Any) -> None:
         """Keeps how rows were made, by ``make(self, *words)``: of a source outside of memory it has made them of no rows, and
         makes them again of each batch that is read. Each of them it has to make of one row."""
-        if self.session.data.source is not None:
+        if self.piecewise:
             made_of = [*self.columns.values(), *([] if self.where is None else [self.where])]
             if any(map(looks_within, made_of)):
                 self.check_in_memory()  # a batch has not all rows of a person
@@ -198,11 +216,18 @@ class Source:
         return whole if self.all and not self.order else whole.take(self.places)
 
     def people(self) -> list[tuple[Hashable, Any]]:
-        """What names the person of each kept row; where a row is a person, a random name."""
+        """What names the person of each kept row; where a row is a person, the random name that it has in this session."""
         unit = self.session.unit
         if unit.people:
             return [(leaf.name, self.array(leaf)) for leaf in unit.people]
-        return [("rows", self.session.base.names_of_rows(self.session.snapshot, self.places))]
+        return [("rows", self.session.row_names().take(self.places))]
+
+    def opened_places(self) -> Places | None:
+        """Return the row of the opened frame that each kept row is, where a row is a person and the rows are in memory."""
+        data = self.session.data
+        if data.source is not None or self.session.unit.people:
+            return None
+        return self.places if data.places is None else data.places.take(self.places)
 
     def copied(self, source: Places | None, skip: Sequence[Hashable] = (), hidden: bool = True) -> Made:
         """All columns but some, each row as often as `source` says, with bounds and keys; and the people of the rows."""
@@ -223,6 +248,8 @@ class Source:
                 made.people = [
                     (name, array if source is None else array.take(source)) for name, array in self.people()
                 ]
+        elif (places := self.opened_places()) is not None:
+            made.places = places if source is None else places.take(source)
         return made
 
     def steps(self, verb: str, words: tuple[Any, ...]) -> str:
@@ -234,8 +261,8 @@ class Source:
 def unit_for(session: Session, most: int | None, max_rows: object, max_groups: object) -> Unit:
     """The unit of a derived frame: limits that were named, those of the session, or those that are proven."""
     rows, groups = limits_for(max_rows, max_groups)
-    unit = session.unit
-    chosen = bool(unit.people) and (unit.rows, unit.groups) != (session.most, session.most)
+    unit, proven = session.unit, session.premises.most
+    chosen = bool(unit.people) and (unit.rows, unit.groups) != (proven, proven)
     if most is not None and most <= LIMIT and not chosen:
         unit = replace(unit, rows=most, groups=most)
     return unit.limited(rows, groups)

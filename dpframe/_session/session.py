@@ -31,6 +31,7 @@ from dpframe._expr import Expr, seconds_between, zone_of
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, Word
 from dpframe._groups.periods import Span, ends_of
+from dpframe._groups.premises import Premises
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger.accountant import Accountant, Label, LabelKey, Names, found
 from dpframe._plans.aggregates import AGGREGATES
@@ -45,7 +46,7 @@ from dpframe._session.records import Record, Vector, assemble, assemble_plan, fi
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Charge, Price
-from dpframe.engines.rows import Places, people_labels
+from dpframe.engines.rows import people_labels
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import check
 
@@ -109,6 +110,7 @@ class Session:
         self._answers: dict[LabelKey, tuple[bytes, Record]] = {}
         self._names: Names = {}
         self._vectors: dict[Any, tuple[Record, int]] = {}
+        self._row_names: NDArray[np.int64] | None = None  # of the opened frame, once they are drawn
         self._asking = threading.Lock()
         self._together = accountant.batches  # it guards only what is declared together
         self.closed = False
@@ -152,7 +154,7 @@ class Session:
             if terms.shares_said:
                 self.accountant.queries = terms.queries
             # The number of rows where it is public: under replace-one, of the whole root only, a row a person.
-            known = self.unit.replaces and self.data.whole and not self.unit.people
+            known = self.unit.replaces and self.premises.whole and not self.unit.people
             self.public_rows = self.rows if known else None
             # Whether it is public how many values there can be.
             self.counted = known or terms.people is not None
@@ -179,11 +181,9 @@ class Session:
         raise BadType("a session cannot be pickled: its budget must exist once. Pickle the answers instead.")
 
     @property
-    def most(self) -> int | None:
-        """The most rows that a person can have here, where the way they were made proves it."""
-        if self.data.origin is not None:
-            return self.data.origin.most
-        return None if self.unit.people else 1
+    def premises(self) -> Premises:
+        """What is proven of these rows, before steps choose or sort some."""
+        return self.data.premises(bool(self.unit.people))
 
     @property
     def dtypes(self) -> list[Any]:
@@ -541,9 +541,22 @@ class Session:
     def check_followed(self) -> None:
         """Raises where an audit follows the session and cannot see what comes next: code that is given rows, or other frames."""
 
-    def names_of_rows(self, frame: pd.DataFrame, places: Places) -> NDArray[np.int64]:
-        """Names of the people of some rows of a frame in which a row is a person: drawn anew each time."""
-        return people_labels(len(places))
+    def row_names(self) -> NDArray[np.int64]:
+        """Return the name of each row's person, where a row is a person.
+
+        The rows of the opened frame get their names once, when they are first needed. Rows that were derived from them keep
+        these, so that one person has one name in all frames of this session.
+        """
+        base = self.base
+        with self._lock:
+            if base._row_names is None:
+                base._row_names = base._draw_row_names()
+            names = base._row_names
+        return names if self.data.places is None else names.take(self.data.places)
+
+    def _draw_row_names(self) -> NDArray[np.int64]:
+        """Draw a name for each row of the opened frame."""
+        return people_labels(self.rows)
 
     def _label(self, one: Asked, place: int) -> tuple[Label, Identity]:
         """Who asks what: the population, the columns, the declared version; never the data."""
@@ -615,6 +628,7 @@ class Session:
             if sessions.pop(base.name, None) is not None:
                 closed.append(base)
             base._answers.clear()
+            base._row_names = None
             for one in [base, self, *base.derived]:
                 one.data.forget()
 

@@ -31,7 +31,6 @@ from dpframe._session.opening import open_session, said
 from dpframe._session.session import Session, sealed
 from dpframe._statistics.engine import Engine
 from dpframe.engines.fingerprints import hashes_of
-from dpframe.engines.rows import Places
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import loss_of
 
@@ -81,15 +80,20 @@ class Recorder(Session):
     """A session on a raw frame that hands questions a recording noise: it keeps the integers, and answers are noise alone."""
 
     def __init__(self, model: Session, frame: pd.DataFrame, key: bytes, tape: list[_Replayed]):
-        self._drawn = key
+        self._drawn, self._draws = key, 0
         super().__init__(Data.of(frame, model.data.version), model.terms, model.terms.account.open())
         self._tape = tape
         self.recorded: list[_Replayed] = []
         self.unrecorded: list[str] = []
 
     def _key(self) -> bytes:
-        """The key of the hash that decides which groups of a person count: the same in both runs and in derived frames."""
-        return self._drawn
+        """Draw a key of the hash that decides which groups of a person count: the same in both runs, and another at each draw."""
+        return self._draw().digest()[:8]
+
+    def _draw(self) -> hashlib.blake2b:
+        """Return what the next draw of this session depends on, which is the number of the draw and no cell."""
+        self._draws += 1
+        return hashlib.blake2b(str(self._draws).encode(), key=self._drawn)
 
     def check_followed(self) -> None:
         """Refuses verbs that give a function the rows, or that take another frame: these would learn more than noise."""
@@ -98,15 +102,21 @@ class Recorder(Session):
             "is not its own: replay what is asked of that frame itself."
         )
 
-    def names_of_rows(self, frame: pd.DataFrame, places: Places) -> Array:
-        """The names of rows: a row has one name in both runs, wherever it stands, and equal rows have different names."""
-        hashes = pd.Series(_hashes(frame), dtype="uint64")
+    def _draw_row_names(self) -> Array:
+        """Draw names so that a row has one name in both runs, wherever it stands, and equal rows have different names.
+
+        Each draw gives other names, as in every session. How often names are drawn, and which rows share a draw, is the code of
+        `Session`.
+        """
+        hashes = pd.Series(_hashes(self.snapshot), dtype="uint64")
         twins = hashes.groupby(hashes).cumcount().to_numpy()
-        names = [
-            hashlib.blake2b(f"{row} {i}".encode(), key=self._drawn, digest_size=8).digest()
-            for row, i in zip(hashes.tolist(), twins.tolist(), strict=True)
-        ]
-        return (np.frombuffer(b"".join(names), dtype="<u8") >> np.uint64(1)).astype(np.int64)[places]
+        drawn = self._draw()
+        names = []
+        for row, twin in zip(hashes.tolist(), twins.tolist(), strict=True):
+            name = drawn.copy()
+            name.update(f" {row} {twin}".encode())
+            names.append(name.digest()[:8])
+        return (np.frombuffer(b"".join(names), dtype="<u8") >> np.uint64(1)).astype(np.int64)
 
     def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> tuple[Any, ...]:
         """The arrays of the question, as in every session. If it does not draw the noise of each part of its plan, it is not

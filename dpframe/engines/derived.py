@@ -38,8 +38,6 @@ class DerivedSource(Source):
     names: list[str]
     schema: SourceFrame
 
-    ordered = False
-
     def __init__(
         self,
         base: Source,

@@ -63,8 +63,7 @@ def derived(
     frame = frame_of(people)
     if not unit:
         names = frame.pop("who").to_numpy()
-        kept = names[(frame["k"] < 3).to_numpy()] if step == "a filter before" else names
-        monkeypatch.setattr(_session, "people_labels", lambda size: kept)
+        monkeypatch.setattr(_session, "people_labels", lambda size: names)
     with_unit = {"unit": "who", **LIMITS} if unit else {}
     p = frame.dp.open(1, neighbors=relation, **with_unit)
     return STEPS[step][0](p)

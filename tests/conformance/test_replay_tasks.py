@@ -280,5 +280,5 @@ def test_another_door_of_derived_frames_is_found(monkeypatch):
     ask = lambda p: p.explode("g", max_rows=1, max_groups=1).groupby("g", keys=list("abc")).size(epsilon=1)  # noqa: E731
     assert replay(ask, everybody, everybody.iloc[1:], epsilon=10).ok
     monkeypatch.setattr(internals.Recorder, "_key", Session._key)
-    monkeypatch.setattr(internals.Recorder, "names_of_rows", Session.names_of_rows)
+    monkeypatch.setattr(internals.Recorder, "_draw_row_names", Session._draw_row_names)
     assert "is declared" in "".join(replay(ask, everybody, everybody.iloc[1:], epsilon=10).problems)

@@ -1,6 +1,7 @@
 """Private joins: two tables of the same people put together, person by person.
 
-*Formal guarantee.* A row of the result is made of rows of one person, on either side, and is that person's; of each person at
+*Formal guarantee.* Given that one person has one name in both tables, and nobody else has it, which is checked by the scope
+of the names: a row of the result is made of rows of one person, on either side, and is that person's; of each person at
 most ``max_rows`` rows of either side are taken, the first ones in the person's own order. So frames that differ in one person's
 rows, in both tables at once, still do after the join, and one person has at most the product of the two limits there
 (docs/guarantees/derived.md#private-joins).
@@ -16,18 +17,20 @@ import numpy as np
 
 from dpframe import _expr
 from dpframe._errors import BadType, BadValue, NotOffered, Refused
-from dpframe._expr import Expr, Key, within
+from dpframe._expr import Column, Expr, Key, within
 from dpframe._frame.people.steps import keys_of_cells
 from dpframe._frame.tracked import Frame, Tracked, person_of
 from dpframe._frame.verbs.merge import merged_names
 from dpframe._frame.verbs.reshape import derived_frame, names_of, source_of
 from dpframe._groups.keys import Word, describe
+from dpframe._groups.premises import least_of
 from dpframe._groups.unit import LIMIT, limits_for
 from dpframe._session.derived import Made, Source, derived
 from dpframe._session.session import sealed
 from dpframe.engines.rows import frame_of, joined, matched, taken, with_room_for_nulls
 
 _HOW = ("inner", "left", "right", "outer")
+_UNNAMED: Any = object()  # stands for the name of a key that no column has, which is like no name
 _TEXTUAL = ("text", "label")
 
 
@@ -36,8 +39,8 @@ class Side(NamedTuple):
 
     source: Source
     keys: list[Expr]
-    names: list[Hashable]  # of the keys, as they are typed
-    most: int
+    names: list[Hashable]  # of the keys, as they are typed, and `_UNNAMED` of a drawn name
+    limit: int  # of rows that are taken of a person
 
 
 def merged(
@@ -61,53 +64,78 @@ def merged(
     pairs = _keys(self, right, on, left_on, right_on)
     left, other = _side(self, [ours for ours, _ in pairs]), _side(right, [theirs for _, theirs in pairs])
     _check_kinds(left, other)
-    once = [(a, b) for a, b in zip(left.names, other.names, strict=True) if a == b]
+    once = [(a, b) for a, b in pairs if a == b]
     names, theirs = merged_names(list(left.source.columns), list(other.source.columns), once, suffixes)
     # With keys beside the person, rows of both sides may be without a match, and all of them stay.
-    alone = how == "outer" and len(pairs) > len(self._session.unit.people)
-    most = max(left.most * other.most, (left.most + other.most) * alone)
+    alone = how == "outer" and len(left.keys) > len(self._session.unit.people)
+    most = max(left.limit * other.limit, (left.limit + other.limit) * alone)
     if most > LIMIT:
         raise BadValue(
-            f"{left.most} rows of a person on one side and {other.most} on the other make more than 2**20: nobody would be "
-            f"protected. Take fewer of each: p.groupby({person_of(self._selection)}).head(3)."
+            f"{left.limit} rows of a person on one side and {other.limit} on the other make more than 2**20: nobody would be "
+            f"protected. {_fewer(self)}"
         )
     made = sealed("merge", _made, left, other, names, theirs, how)
     unit = self._session.unit
-    both = [one.source.session.unit.groups or one.most for one in (left, other)]
+    both = [one.source.session.unit.groups or one.limit for one in (left, other)]
     unit = replace(unit, rows=most, groups=min(both[0] * both[1], most)).limited(rows, groups)
     words = how, pairs, list(names.items()), list(theirs.items()), _known_by(other.source)
     steps = left.source.steps("merge of people", words)
-    ordered = other.source.session.data.ordered
-    session = derived(self._session, made, unit, steps, ordered=ordered, most=most)
-    told = f"merge(how={how!r}) of two tables of the same people, at most {left.most} and {other.most} rows of each"
-    frame = derived_frame(self, session, Word("rows", told, f"merge on {describe(left.names)}"))
+    session = derived(
+        self._session, made, unit, steps, left.source.premises.joined(other.source.premises, most)
+    )
+    told = f"merge(how={how!r}) of two tables of the same people, at most {left.limit} and {other.limit} rows of each"
+    frame = derived_frame(self, session, Word("rows", told, f"merge on {describe(_spoken(self, pairs))}"))
     return frame._new(frame._selection.declaring(right._selection.words))
+
+
+def _has_drawn_names(frame: Tracked) -> bool:
+    """Whether the names of people are those that were drawn for the rows of the opened frame, and no column has them."""
+    return frame._selection.premises.names.kind == "drawn"
+
+
+def _fewer(frame: Tracked) -> str:
+    """Advise how a person gets fewer rows."""
+    if _has_drawn_names(frame):
+        return "Take fewer of each: write max_rows=3 in the explode, melt, pipe or adopt that made several rows of one."
+    return f"Take fewer of each: p.groupby({person_of(frame._selection)}).head(3)."
+
+
+def _spoken(frame: Tracked, pairs: list[tuple[Hashable, Hashable]]) -> list[Hashable]:
+    """Return the keys as a record has them: the person first, where no column names one."""
+    return [*(["rows"] if _has_drawn_names(frame) else []), *(ours for ours, _ in pairs)]
 
 
 def _check_people(left: Tracked, right: Tracked) -> None:
     """Refuses tables that are not known to be of the same people, or whose rows are not in memory."""
-    named = left if left._session.unit.people else right
-    if not left._session.unit.people or not right._session.unit.people:
-        person = person_of(named._selection) if named._session.unit.people else "'patient_id'"
+    sides = (left, right)
+    names = [side._selection.premises.names for side in sides]
+    declared = [side for side, name in zip(sides, names, strict=True) if name.kind == "columns"]
+    person = person_of(declared[0]._selection) if declared else "'patient_id'"
+    if "rows" in [name.kind for name in names]:
         raise Refused(
             "two private frames are merged person by person, and here a row is a person: a row of the result would be two "
             f"people's. Where columns say whose the rows are, open both with them: open(unit={person})."
         )
-    person = person_of(right._selection)
     kept = [frame._session.data.source is not None for frame in (left, right)]
     if any(kept):  # said first: one budget for both would not help
-        names = ", ".join(str(leaf.name) for leaf in left._session.unit.people)
+        columns = ", ".join(str(leaf.name) for leaf in left._session.unit.people)
         raise NotOffered(
             "merge of two tables of people needs all of their rows at once, as frames in memory have them, and "
             f"{'both are' if all(kept) else 'one is'} kept elsewhere. Join them there, and open what comes of it with the same "
             f"ledger= and population=, which is one budget: dpframe.open(visits.join(people, on={person}), unit={person}, ...) "
-            f"of frames of polars; of a database a view or relation, SELECT * FROM visits JOIN people USING ({names}). Or read "
+            f"of frames of polars; of a database a view or relation, SELECT * FROM visits JOIN people USING ({columns}). Or read "
             "both into memory."
         )
     if left._session.accountant != right._session.accountant:
         raise Refused(
             "these two frames have budgets of their own, and nothing says that their people are the same. Open one with the "
             f"budget of the other: other.dp.open(accountant=p.accountant, unit={person})."
+        )
+    if not names[0].match(names[1]):
+        raise Refused(
+            "these two frames come from two opened frames, and without unit= a row of each is a person: nothing says which rows "
+            f"are one person's. Open both with the column that names the person: open(unit={person}). Or derive both from one "
+            "opened frame."
         )
     source_of(right, "merge")  # refuses what makes no rows
 
@@ -117,14 +145,13 @@ def _check_people(left: Tracked, right: Tracked) -> None:
 
 def _named(frame: Tracked) -> dict[Hashable, Expr]:
     """The columns that a table can be matched by: those it has, and those that name the person, which may be its index."""
-    known = {leaf.name: leaf for leaf in frame._session.unit.people}
-    return {**known, **frame._selection.columns}
+    return {**{leaf.name: leaf for leaf in _people_of(frame)}, **frame._selection.columns}
 
 
 def _keys(
     left: Tracked, right: Tracked, on: Any, left_on: Any, right_on: Any
 ) -> list[tuple[Hashable, Hashable]]:
-    """The names of the keys on both sides, those of the person among them."""
+    """Return the names of the keys on both sides, those of the person among them where columns have these."""
     ours, theirs = _named(left), _named(right)
     if on is not None and (left_on is not None or right_on is not None):
         raise BadValue("give on=, or left_on= and right_on=, not both.")
@@ -132,16 +159,17 @@ def _keys(
         raise BadValue("left_on= and right_on= belong together.")
     if on is None and left_on is None:
         visible = left._selection.columns, right._selection.columns
-        on = [n for n in ours if n in theirs and (all(n in v for v in visible) or n in _people_of(left))]
+        people = [leaf.name for leaf in _people_of(left)]
+        on = [n for n in ours if n in theirs and (all(n in v for v in visible) or n in people)]
     lefts, rights = (
         names_of(on if left_on is None else left_on, ours),
         names_of(on if right_on is None else right_on, theirs),
     )
-    if len(lefts) != len(rights) or not lefts:
+    if len(lefts) != len(rights) or not (lefts or _has_drawn_names(left)):
         raise BadValue("left_on= and right_on= must name as many columns.")
     pairs = list(zip(lefts, rights, strict=True))
     exprs = [(ours[a], theirs[b]) for a, b in pairs]
-    for one, other in zip(left._session.unit.people, right._session.unit.people, strict=True):
+    for one, other in zip(_people_of(left), _people_of(right), strict=True):
         if (one, other) not in exprs:
             raise Refused(
                 f"two tables of people are merged by the person, so that each row of the result is one person's: on= must name "
@@ -150,8 +178,9 @@ def _keys(
     return pairs
 
 
-def _people_of(frame: Tracked) -> list[Hashable]:
-    return [leaf.name for leaf in frame._session.unit.people]
+def _people_of(frame: Tracked) -> list[Column]:
+    """Return the columns that name a person, as far as they can be typed."""
+    return [] if _has_drawn_names(frame) else list(frame._session.unit.people)
 
 
 def _check_kinds(left: Side, right: Side) -> None:
@@ -169,23 +198,24 @@ def _check_kinds(left: Side, right: Side) -> None:
 def _side(frame: Tracked, names: list[Hashable]) -> Side:
     """A table with at most as many rows of a person as its limit says: the first ones in the person's own order."""
     selection, session = frame._selection, frame._session
-    known = [n for n in (selection.most, session.most, session.unit.rows) if n is not None]
-    if not known:
+    premises = selection.premises
+    most = least_of(premises.most, session.unit.rows)
+    if most is None:
         raise BadValue(
-            "a person may have many rows here, and for a merge max_rows= of both tables must be known: at open(...), or by "
-            f"p.groupby({person_of(selection)}).head(3)."
+            "a person may have many rows here, and for a merge max_rows= of both tables must be known: at open(...), or at the "
+            f"verb that made several rows of one. {_fewer(frame)}"
         )
-    most = min(known)
-    proven = [n for n in (selection.most, session.most) if n is not None]
     where = selection.where
-    if not proven or min(proven) > most:
-        order = selection.sorts if session.data.ordered else _by_all(frame)
+    if premises.most is None or premises.most > most:
+        order = premises.sorts if premises.order == "own" else _by_all(frame)
         place = within("cumcount", None, session.unit.people, where, order, (True,))
         where = _expr.compare("<", place, _expr.constant(most))
-    source = Source(session, selection.columns, where, "merge", selection.sorts)
+    source = Source(session, selection.columns, where, "merge", premises)
     source.check_in_memory()
     columns = _named(frame)
-    return Side(source, [columns[name] for name in names], names, most)
+    drawn = session.unit.people if _has_drawn_names(frame) else ()
+    keys = [*drawn, *(columns[name] for name in names)]
+    return Side(source, keys, [*[_UNNAMED for _ in drawn], *names], most)
 
 
 def _by_all(frame: Tracked) -> Sequence[Key]:

@@ -18,6 +18,7 @@ from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import WITHIN, Expr, Key, within
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.tracked import Frame, Tracked, advised
+from dpframe._groups.premises import least_of
 
 # Those whose sum of doubles depends on the order of the rows: where that is nobody's, they are added by their value.
 _ADDING = ("sum", "mean", "var", "std", "sem", "prod")
@@ -30,21 +31,21 @@ def made(
 ) -> Expr:
     """What ``how`` makes of a person's cells, of the rows that the frame is about and in the order it has."""
     selection, unit = frame._selection, frame._session.unit
-    counted = [n for n in (unit.rows, selection.most) if n is not None]
     order: tuple[Key, ...] = ()
     if WITHIN[how].ordered or args[:1] == ("first",):
         order = _own_order(frame, how)
-    elif how in _ADDING and not frame._session.data.ordered and x is not None:
+    elif how in _ADDING and selection.premises.order != "own" and x is not None:
         order = (Key(x),)
-    return within(how, x, unit.people, selection.where, order, args, min(counted, default=None), by)
+    rows = least_of(unit.rows, selection.premises.most)
+    return within(how, x, unit.people, selection.where, order, args, rows, by)
 
 
 def _own_order(frame: Tracked, how: str) -> tuple[Key, ...]:
     """What the rows are sorted by, so far that the order of a person's rows is the person's own."""
-    data, order = frame._session.data, frame._selection.sorts
-    if data.ordered:
-        return order
-    if data.source is None:
+    premises = frame._selection.premises
+    if premises.order == "own":
+        return premises.sorts
+    if premises.order == "others":
         raise Refused(
             advised(
                 f"{how} goes by the order of a person's rows, and in what pipe or adopt made it may depend on other people. "
@@ -52,20 +53,21 @@ def _own_order(frame: Tracked, how: str) -> tuple[Key, ...]:
                 frame._selection,
             )
         )
-    if not order:
+    if not premises.sorts:
         by = "t" if any(e.kind == "time" for e in frame._selection.columns.values()) else "x"
         step = "drop_duplicates('patient_id')" if how == "duplicated" else "groupby('patient_id').head(1)"
         raise Refused(
             advised(
-                f"{how} goes by the order of a person's rows, and this source gives rows in no fixed one. Sort them before this "
-                f"step, such as p.sort_values({by!r}).{step}.",
+                f"{how} goes by the order of a person's rows, and these come in no fixed one: a source outside of memory is "
+                "read piece by piece, and so are rows made of it. Sort them right before this step, such as "
+                f"p.sort_values({by!r}).{step}.",
                 frame._selection,
             )
         )
     # Rows that are alike in all columns are one another's equals; all others have an order of their own now.
     leaves = frame._session.leaves.values()
     return (
-        *order,
+        *premises.sorts,
         *(key for e in leaves for key in keys_of_cells(e if e.kind != "other" else _expr.is_null(e))),
     )
 
@@ -86,16 +88,18 @@ def one_row(frame: Frame, columns: Mapping[Hashable, Expr]) -> Frame:
     index = {leaf.name: leaf for leaf in people if leaf not in columns.values()}
     return frame._new(
         replace(
-            selection, columns=dict(columns), where=_expr.logical_not(again), sorts=(), most=1, index=index
+            selection,
+            columns=dict(columns),
+            where=_expr.logical_not(again),
+            premises=selection.premises.of_one_row(),
+            index=index,
         )
     )
 
 
 def rows_where(frame: Frame, condition: Expr, most: int | None) -> Frame:
     """The rows where a condition holds that only rows of the frame meet."""
-    selection = frame._selection
-    known = [n for n in (most, selection.most) if n is not None]
-    return frame._new(replace(selection, where=condition, most=min(known, default=None)))
+    return frame._new(frame._selection.keeping(condition, most))
 
 
 # Verbs of a frame -------------------------------------------------------------------------------------------------------------
@@ -154,8 +158,7 @@ def sort_values(
 def sorted_by(frame: Frame, keys: Sequence[Key]) -> Frame:
     """The frame with its rows sorted; what they were sorted by before decides where the keys do not."""
     selection = frame._selection
-    before = [key for key in selection.sorts if all(key.expr != one.expr for one in keys)]
-    return frame._new(replace(selection, sorts=(*keys, *before)))
+    return frame._new(selection.changed(premises=selection.premises.sorted_by(keys)))
 
 
 def _names_people(frame: Tracked) -> bool:

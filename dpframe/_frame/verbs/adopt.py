@@ -29,7 +29,7 @@ from dpframe._session.derived import (
 )
 from dpframe._session.session import Session, sealed
 from dpframe.engines.people import people_of
-from dpframe.engines.rows import frame_of, people_labels, rows_of
+from dpframe.engines.rows import frame_of, rows_of
 
 
 def pipe(
@@ -98,8 +98,7 @@ def pipe(
         made,
         unit_for(source.session, None, max_rows, max_groups),
         steps,
-        ordered=False,
-        most=None,
+        source.premises.of_foreign_rows(),
     )
     record = f"{name}: person by person on {_personwise.SPLITS} splits of the people, which is no proof ({steps[:8]})"
     return derived_frame(self, session, Word("pipe", record, "pipe"), declared)
@@ -169,7 +168,8 @@ def adopt(
         made.people = [("rows", _labels_of(frame, base))]
     declared = declare_anew(made, bounds, keys, "adopt")
     steps = draw_steps()
-    session = derived(base, made, unit_for(base, None, max_rows, max_groups), steps, ordered=False, most=None)
+    unit = unit_for(base, None, max_rows, max_groups)
+    session = derived(base, made, unit, steps, base.premises.of_foreign_rows())
     other.attrs[ATTR] = base.name  # these are the same people: no second budget is opened on them
     return derived_frame(
         self,
@@ -260,7 +260,7 @@ def _check_unowned(other: pd.DataFrame, base: Session) -> None:
 
 
 def _labels_of(frame: pd.DataFrame, base: Session) -> Any:
-    """A random name for the person of each row, by the index labels of the frame that was opened."""
+    """The name of each row's person in this session, by the index labels of the frame that was opened."""
     index, places, failed = base.snapshot.index, None, False
     if not index.is_unique:
         raise LineageError(
@@ -276,4 +276,4 @@ def _labels_of(frame: pd.DataFrame, base: Session) -> Any:
             "without unit= the index says whose row each is, and this frame has labels that the one that was opened has "
             "not. Keep the index, or open with unit=, the column that names a person."
         )
-    return people_labels(len(index)).take(places)
+    return base.row_names().take(places)

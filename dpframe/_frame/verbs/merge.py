@@ -48,6 +48,8 @@ def merge(
 
     Another tracked frame of the same people, under the same budget, is matched person by person, in all four ways of pandas: of
     each person at most ``max_rows`` rows of either side count, and in the result their product (docs/guarantees/derived.md).
+    Without ``unit=`` both have to come from one opened frame, by verbs that make several rows of one. They are matched by the row
+    of that frame, and by ``on`` beside it.
 
     Formal guarantee: as for `explode`, given that the table is public, which is your declaration: its columns,
     its number of rows and a hash of it are kept. A table whose keys are all different leaves a row one person's
@@ -115,11 +117,14 @@ def merge(
     on_record = f"columns {describe(list(table.columns))}, {len(table)} rows, hash {hash_of(table)}{reason}"
     arguments = how, keys, list(names.items()), list(theirs.items()), table
     steps = source.steps("merge", arguments)
-    most_rows = None if self._session.most is None else self._session.most * max(lookup.most, 1)
-    unit = unit_for(source.session, most_rows, max_rows, max_groups) if hidden else self._session.unit
-    whole = self._session.data.whole and source.all and how == "left" and single
-    everyone = source.everyone and how == "left"
-    session = derived(source.session, made, unit, steps, whole=whole, everyone=everyone, most=most_rows)
+    ways = {"piecewise": source.piecewise, "all_rows": how == "left"}
+    premises = (
+        source.premises.of_matched_rows(**ways)
+        if single
+        else source.premises.of_made_rows(lookup.most, adjacent=True, **ways)
+    )
+    unit = unit_for(source.session, premises.most, max_rows, max_groups) if hidden else self._session.unit
+    session = derived(source.session, made, unit, steps, premises)
     return derived_frame(
         self, session, Word("public table", on_record, f"merge on {describe([n for n, _ in keys])}")
     )

@@ -19,6 +19,7 @@ from dpframe._expr._texts import Split
 from dpframe._frame.selection import Selection
 from dpframe._frame.tracked import Frame, Tracked
 from dpframe._groups.keys import Word, describe, keys_for
+from dpframe._groups.premises import Premises
 from dpframe._groups.unit import limits_for
 from dpframe._session.derived import Made, Source, derived, unit_for
 from dpframe._session.session import Session, sealed
@@ -33,7 +34,7 @@ def source_of(frame: Tracked, verb: str) -> Source:
         raise SessionError(
             "a batch asks one frame: derive it first, p = p.explode(...), and then with p.plan_ahead() as batch: ..."
         )
-    return Source(frame._session, selection.columns, selection.where, verb, selection.sorts)
+    return Source(frame._session, selection.columns, selection.where, verb, selection.premises)
 
 
 def derived_frame(
@@ -42,14 +43,15 @@ def derived_frame(
     """The tracked frame of a derived session; the step that made it goes on record."""
     session.accountant.declare([(word.what, word.value, word.where), *more])
     declared = (*frame._selection.words, word)
-    return type(frame)(session, Selection(session, session.leaves, words=declared), frame._mode)
+    selection = Selection(session, session.leaves, words=declared, premises=session.premises)
+    return type(frame)(session, selection, frame._mode)
 
 
 def _multiplied(
-    frame: Tracked, source: Source, made: Made, most: int | None, limits: tuple[object, object], steps: str
+    source: Source, made: Made, premises: Premises, limits: tuple[object, object], steps: str
 ) -> Session:
-    unit = unit_for(source.session, most, *limits)
-    return derived(source.session, made, unit, steps, everyone=source.everyone, most=most)
+    unit = unit_for(source.session, premises.most, *limits)
+    return derived(source.session, made, unit, steps, premises)
 
 
 def explode(
@@ -102,7 +104,8 @@ def explode(
     made = sealed("explode", _exploded, source, name, dtype)
     source.repeated(made, _exploded, name, dtype)
     steps = source.steps("explode", (name, dtype))
-    session = _multiplied(self, source, made, None, (max_rows, max_groups), steps)
+    premises = source.premises.of_made_rows(None, piecewise=source.piecewise, adjacent=True, all_rows=True)
+    session = _multiplied(source, made, premises, (max_rows, max_groups), steps)
     return derived_frame(self, session, Word("rows", f"explode({name!r})", "steps"))
 
 
@@ -156,11 +159,12 @@ def melt(
     pairs = [k for k in column_bounds if k is not None]
     if exprs[0].kind in ("number", "bool") and len(pairs) == count:
         made.bounds[place] = Bounds(min(k[0] for k in pairs), max(k[1] for k in pairs))
-    most = self._session.most
-    most = None if most is None else most * count
+    premises = source.premises.of_made_rows(
+        count, piecewise=source.piecewise, adjacent=count == 1, all_rows=True
+    )
     arguments: tuple[Any, ...] = ids, values, var_name, value_name
     steps = source.steps("melt", arguments)
-    session = _multiplied(self, source, made, most, (max_rows, max_groups), steps)
+    session = _multiplied(source, made, premises, (max_rows, max_groups), steps)
     return derived_frame(self, session, Word("rows", f"melt of {describe(values)}", "steps"))
 
 

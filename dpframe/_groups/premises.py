@@ -1,0 +1,113 @@
+"""What is proven of the rows of a frame: the premises that sensitivities and verbs rest on.
+
+*Formal guarantee.* Each field is true of every frame that the steps can have made, whatever its cells. A step returns the
+premises of its result, and loses what it cannot prove. A verb that needs one asks for it here, before anything is paid
+(docs/guarantees/derived.md#premises). That a value is a function of its row, or of its person's rows, is told by its expression
+(`dpframe._expr.looks_within`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, NamedTuple
+
+from dpframe._expr import Key
+
+# In which order the rows of one person stand: in the person's own; in none that is fixed, as rows that come or are made piece by
+# piece; or in one that other people may have a say in.
+Order = Literal["own", "unfixed", "others"]
+
+
+class Names(NamedTuple):
+    """Where the name of a row's person comes from, and in which session it is valid.
+
+    A row is a person, columns name one, or a name was drawn for each row of a session's opened frame.
+    """
+
+    kind: Literal["unknown", "rows", "columns", "drawn"]
+    session: str = ""  # that drew them
+
+    def match(self, other: Names) -> bool:
+        """Whether two equal names are one person's in both frames. Both frames are of one accountant."""
+        return self.kind in ("columns", "drawn") and self == other
+
+
+UNKNOWN: Final = Names("unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Premises:
+    """What is proven of the rows of a frame. The defaults prove nothing."""
+
+    names: Names = UNKNOWN
+    most: int | None = None  # rows that a person has at most
+    order: Order = "others"  # of a person's rows, before they are sorted
+    sorts: tuple[Key, ...] = ()  # what the rows are then sorted by
+    everyone: bool = False  # each row of the opened frame has a row here, or several
+    whole: bool = False  # each row of the opened frame is one row here
+
+    # What steps carry and lose ----------------------------------------------------------------------------------------
+
+    def of_some_rows(self, most: int | None = None) -> Premises:
+        """Return those of some of the rows, of which a person has at most ``most``."""
+        return replace(self, most=least_of(self.most, most), everyone=False, whole=False)
+
+    def of_one_row(self) -> Premises:
+        """Return those of one row of each person. Which one it is does not matter."""
+        return replace(self, most=1, sorts=(), everyone=False, whole=False)
+
+    def sorted_by(self, keys: Sequence[Key]) -> Premises:
+        """Return those of the rows sorted; what they were sorted by before decides where the keys do not."""
+        before = [key for key in self.sorts if all(key.expr != one.expr for one in keys)]
+        return replace(self, sorts=(*keys, *before))
+
+    def of_made_rows(self, times: int | None, *, piecewise: bool, adjacent: bool, all_rows: bool) -> Premises:
+        """Return those of rows that are made of each row: at most ``times`` of one, and none or more.
+
+        ``piecewise``: they are made of a batch of the rows at a time. ``adjacent``: what is made of one row stands together,
+        where the row stood. ``all_rows``: of each row at least one is made.
+        """
+        return replace(
+            self,
+            most=None if self.most is None or times is None else self.most * times,
+            order="unfixed" if piecewise and (self.sorts or not adjacent) else self.order,
+            sorts=(),
+            everyone=self.everyone and all_rows,
+            whole=False,
+        )
+
+    def of_matched_rows(self, *, piecewise: bool, all_rows: bool) -> Premises:
+        """Return those of the rows with more columns; without ``all_rows`` of some of them."""
+        made = self.of_made_rows(1, piecewise=piecewise, adjacent=True, all_rows=all_rows)
+        return replace(made, whole=self.whole and all_rows)
+
+    def drawn_in(self, session: str) -> Premises:
+        """Return those of rows that have the names which a session has drawn, if no columns name a person."""
+        return replace(self, names=Names("drawn", session)) if self.names.kind == "rows" else self
+
+    def of_foreign_rows(self) -> Premises:
+        """Return those of rows that code of the owner's made of the people."""
+        return Premises(names=self.names)
+
+    def joined(self, other: Premises, most: int) -> Premises:
+        """Return those of rows that are put together with another frame's rows of the same person."""
+        worst: Order = next((one.order for one in (self, other) if one.order != "own"), "own")
+        return Premises(names=self.names, most=most, order=worst)
+
+
+UNPROVEN: Final = Premises()
+
+
+def premises_of_opened(named: bool, ordered: bool) -> Premises:
+    """Return the premises of a frame that was opened.
+
+    ``named``: columns name a person. ``ordered``: every read has the rows in one order.
+    """
+    names, most = (Names("columns"), None) if named else (Names("rows"), 1)
+    return Premises(names, most, "own" if ordered else "unfixed", everyone=True, whole=True)
+
+
+def least_of(*limits: int | None) -> int | None:
+    """Return the least of some limits, of which None limits nothing."""
+    return min((limit for limit in limits if limit is not None), default=None)
