@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpframe import _validate
 from dpframe._answers import answer as _release
@@ -199,16 +200,29 @@ def histogram(
     [50.0, 100.0)    1
     Name: count, dtype: int64
     """
-    expr, name = self._selection.named(column)
-    if expr.kind not in ("number", "bool"):
-        instead = f"p.resample('ME', on={name!r}).size()" if expr.kind == "time" else "value_counts"
-        raise BadType(f"column {name!r} is of kind {expr.kind}: a histogram needs numbers. Use {instead}.")
-    by = BinBy(expr, edges_of(self, expr, name, bins, bounds), name)
+    by = bins_of(self, column, bins, bounds)
     query = Query((COUNT,), self._selection.where, (by,))
     return cast(
         "pd.Series[int]",
         self._ask(query, lambda r: _release.series(r, by.index, "count"), payment),
     )
+
+
+def histogram_arrays(self: Tracked, column: Any, bins: Any, bounds: Any) -> tuple[Any, NDArray[np.float64]]:
+    """Return what numpy's histogram does: an array of counts and an array of edges. It asks the same as `histogram`."""
+    by = bins_of(self, column, bins, bounds)
+    query = Query((COUNT,), self._selection.where, (by,))
+    counts = self._ask(query, lambda r: _release.series(r, by.index, "count").to_numpy(), {})
+    return counts, np.array(by.edges, dtype=np.float64)
+
+
+def bins_of(frame: Tracked, column: Any, bins: Any, bounds: Any) -> BinBy:
+    """Return the groups of a histogram of a column of numbers."""
+    expr, name = frame._selection.named(column)
+    if expr.kind not in ("number", "bool"):
+        instead = f"p.resample('ME', on={name!r}).size()" if expr.kind == "time" else "value_counts"
+        raise BadType(f"column {name!r} is of kind {expr.kind}: a histogram needs numbers. Use {instead}.")
+    return BinBy(expr, edges_of(frame, expr, name, bins, bounds), name)
 
 
 def edges_of(frame: Tracked, expr: Expr, name: Hashable, bins: Any, bounds: Any) -> tuple[float, ...]:
