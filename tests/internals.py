@@ -76,9 +76,9 @@ from dpframe._questions.reports import packed, unpacked
 from dpframe._refusals import ADVICE
 from dpframe._session import opening as opening_module
 from dpframe._session import session as session_module
-from dpframe._session.batch import Planned as PlannedAnswer
 from dpframe._session.data import sessions
 from dpframe._session.opening import open_again
+from dpframe._session.planned import Planned as PlannedAnswer
 from dpframe._session.session import Session
 from dpframe._statistics import base as stats_module
 from dpframe._statistics import counts as counts_module
