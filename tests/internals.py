@@ -152,6 +152,7 @@ from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.parts import PartsEngine
 from dpframe.engines.people import Draw, number_of, numbers_of, pairs_of, people_of
 from dpframe.engines.rows import Rows as engine_Rows
+from dpframe.engines.rows import people_labels
 from dpframe.engines.sources import Part as SourcePart
 from dpframe.engines.sources import Source, told_apart
 from dpframe.engines.sql import SqlEngine
@@ -524,6 +525,7 @@ __all__ = [
     "packed",
     "pairs_of",
     "parse",
+    "people_labels",
     "people_of",
     "place_of",
     "plain",
