@@ -31,12 +31,10 @@ def patients():
     return people(100, seed=1)[["age"]].copy()
 
 
-def test_what_all_frames_spend_adds_up(words):
-    acc = Accountant(1, **words)
-    p = people().dp.open(accountant=acc, bounds=BOUNDS, keys=KEYS)
-    q = patients().dp.open(accountant=acc, bounds={"age": (0, 110)})
+def spend_one_budget(p, q):
+    """What two frames of one budget do, and what they are then told."""
     p.count(epsilon=0.25)
-    assert (used(p), used(q), acc.budget.spent) == (Fraction(1, 4), Fraction(1, 4), 0.25)
+    assert (used(p), used(q)) == (Fraction(1, 4), Fraction(1, 4))
     q.mean("age", epsilon=0.5)
     q.count(epsilon=0.125)
     with pytest.raises(BudgetExceeded, match=r"requested 0\.25, spent 0\.875, remaining 0\.125"):
@@ -44,13 +42,34 @@ def test_what_all_frames_spend_adds_up(words):
     p.count("age", epsilon=0.125)
     assert [used(p), used(q)] == [1, 1]
     assert p.ledger.equals(q.ledger)
+    assert p.accountant is q.accountant
+
+
+def test_what_all_frames_spend_adds_up(words):
+    acc = Accountant(1, **words)
+    p = people().dp.open(accountant=acc, bounds=BOUNDS, keys=KEYS)
+    q = patients().dp.open(accountant=acc, bounds={"age": (0, 110)})
+    spend_one_budget(p, q)
+    assert acc.budget.spent == 1
     assert acc.ledger["question"].tolist() == [
         "size()",
         "mean(age, bounds=(0, 110))",
         "size()",
         "count(age)",
     ]
-    assert p.accountant is q.accountant is acc
+    assert p.accountant is acc
+
+
+def test_frames_with_budgets_of_their_own_would_spend_more():
+    """The twin that must fail: an accountant each, of the same budget."""
+    p = people().dp.open(accountant=Accountant(1), bounds=BOUNDS, keys=KEYS)
+    q = patients().dp.open(accountant=Accountant(1), bounds={"age": (0, 110)})
+    with pytest.raises(AssertionError):
+        spend_one_budget(p, q)
+    assert used(p) + used(q) < 2
+    p.count(epsilon=0.75)
+    q.count(epsilon=1)
+    assert used(p) + used(q) == 2  # of people who were promised 1
 
 
 def test_answers_of_one_frame_are_not_those_of_another(words):
