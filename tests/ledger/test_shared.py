@@ -143,13 +143,29 @@ def test_frames_of_another_relation_are_refused(words, neighbors):
 def test_equal_columns_need_a_version(words):
     acc, first, second = Accountant(1, **words), people(), people(seed=1)
     first.dp.open(accountant=acc)
-    with pytest.raises(SessionError, match="version="):
+    with pytest.raises(SessionError, match=r"table='\.\.\.'.*version="):
         second.dp.open(accountant=acc)
     assert second.attrs == {}
     q = second.dp.open(accountant=acc, version="2")
     q.count(epsilon=0.25)
     first.dp.count(epsilon=0.25)
     assert acc.budget.spent == 0.5
+
+
+def test_tables_with_equal_columns_have_names(words):
+    acc, first, second = Accountant(1000, **words), people(), people(20, seed=1)
+    p = first.dp.open(accountant=acc, table="north")
+    with pytest.raises(SessionError, match="table="):
+        second.dp.open(accountant=acc, table="north")
+    q = second.dp.open(accountant=acc, table="south")
+    assert second.dp.open(accountant=acc, table="south")._session is q._session
+    assert round(p.count(epsilon=100)) == len(first)
+    assert round(q.count(epsilon=100)) == 20
+    assert used(p) == used(q) == 200
+    third = people(30, seed=2).dp.open(accountant=acc, table="south", version="2")
+    assert round(third.count(epsilon=100)) == 30
+    with pytest.raises(BadType, match="table="):
+        people(5, seed=3).dp.open(accountant=acc, table=" ")
 
 
 def test_same_accountant_again_returns_the_session_that_is_there(words):
