@@ -257,8 +257,9 @@ def estimate(
     if by is None:
         if rows is None and read._several:
             raise BadValue(
-                "with unit= and max_rows above 1 a person who has fewer rows makes blank reports, which are no values. Say how many "
-                "reports are of a value: estimate(reports, rows=p.count('x')), or rows=len(reports) where there are no blanks."
+                "with unit= and max_rows above 1 a person who has fewer rows makes blank reports, which are no values. Say how "
+                "many reports are of a value: estimate(reports, rows=p.count('x')), or rows=len(reports) where there are no "
+                "blanks."
             )
         counts = np.bincount(codes, minlength=k).reshape(1, k)
         numbers: list[Any] = ["number" if reports.name is None else reports.name]

@@ -388,7 +388,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         advice = _ADVICE.get(name) or ADVICE.get(
             name,
             f"groups have no private {name!r}.{did_you_mean(name, known) if close else ''} They have "
-            f"{', '.join((*named_in_agg(), *ORDERS))}, quantile and agg.",
+            f"{', '.join((*named_in_agg(), *ORDERS))}, quantile, describe, value_counts, argmax, top, cov, corr and agg.",
         )
         raise self._refused(advice)
 
