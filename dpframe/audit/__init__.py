@@ -34,7 +34,6 @@ from dpframe.audit._divergences import (
     max_divergence,
 )
 from dpframe.audit._events import Event
-from dpframe.audit._neighbours import check_neighbours
 from dpframe.audit._reading import Shape, View
 from dpframe.audit._replay import Replay, Step, distance, replay
 from dpframe.mechanisms import _sampling
@@ -279,6 +278,40 @@ class Experiment:
                 f"the adversary chose {move[2]!r}, which is not one of the mechanisms {list(self.mechanisms)}."
             )
         return move
+
+
+def check_neighbours(one: pd.DataFrame, two: pd.DataFrame, neighbors: str | None, unit: Any) -> None:
+    """Raise where two tables are no neighbours, in the relation that is named or in either."""
+    apart, same_length = distance(one, two), len(one) == len(two)
+    if unit is None:
+        added, replaced, whose = apart <= 1, apart == 0 or (apart == 2 and same_length), "one row"
+    else:
+        first, second = (_rows_by_person(side, unit) for side in (one, two))
+        gone, new = len(first.keys() - second.keys()), len(second.keys() - first.keys())
+        changed = sum(distance(first[who], second[who]) > 0 for who in first.keys() & second.keys())
+        of_nobody = distance(*(_rows_of_nobody(side, unit) for side in (one, two)))
+        added = not of_nobody and gone + new <= 1 and not changed
+        replaced = not of_nobody and (gone, new, changed) in ((0, 0, 0), (0, 0, 1), (1, 1, 0))
+        whose = "the rows of one person"
+    allowed = {"add-remove": added, "replace-one": replaced, None: added or replaced}
+    if not allowed[neighbors]:
+        relation = "" if neighbors is None else f" for neighbors={neighbors!r}"
+        raise BadValue(
+            f"the adversary's two DataFrames are no neighbours{relation}: they are {apart} rows apart, and may differ "
+            f"in {whose}. Where a person has several rows, name the column: composition_experiment(..., unit='id')."
+        )
+
+
+def _person_columns(frame: pd.DataFrame, unit: Any) -> list[Any]:
+    return _validate.column_names(unit if isinstance(unit, list) else [unit], dict.fromkeys(frame.columns))
+
+
+def _rows_by_person(frame: pd.DataFrame, unit: Any) -> dict[Any, pd.DataFrame]:
+    return dict(iter(frame.groupby(_person_columns(frame, unit), observed=True)))
+
+
+def _rows_of_nobody(frame: pd.DataFrame, unit: Any) -> pd.DataFrame:
+    return frame[frame[_person_columns(frame, unit)].isna().any(axis=1)]
 
 
 def composition_experiment(

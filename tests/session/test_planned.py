@@ -16,6 +16,7 @@ USES = {
     "add": lambda n, s: n + 1,
     "add to": lambda n, s: 1 + n,
     "of two": lambda n, s: s / n,
+    "subtract from": lambda n, s: [10 - n, 10 / n, 10 // n, 10 % n, 2**n],
     "power": lambda n, s: n**2 + 2 ** (n - n),
     "compare": lambda n, s: [n > 3, n == n, n != 4, n < 5],
     "float": lambda n, s: [
