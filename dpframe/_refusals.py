@@ -195,6 +195,15 @@ PANDAS_WORDS: dict[str, tuple[tuple[Any, ...], str]] = {
         "a release goes down a column. Across the columns of one row write an expression: p.assign(total='a + b').",
     ),
     "numeric_only": ((False, True, None), "it is True or False."),
+    "interpolation": (
+        ("linear",),
+        "a quantile is a point of a public grid near that rank, and nothing is read between two people's values. Leave it out; "
+        "resolution= says how fine the grid is.",
+    ),
+    "density": (
+        (False, None),
+        "bins are counted. For a density divide the answer of p.histogram('x'), which is free: counts / counts.sum().",
+    ),
     "skipna": (
         (True,),
         "nulls count for nothing, as with skipna=True. Without it one person's null would decide whether there is an "

@@ -217,7 +217,9 @@ def _kind_of(epsilon: object, keys: Any, bounds: Any, other: Any) -> tuple[Kind,
 # Estimates --------------------------------------------------------------------------------------------------
 
 
-def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.DataFrame:
+def estimate(
+    reports: pd.Series[Any], by: pd.Series[Any] | None = None, *, rows: float | None = None
+) -> pd.DataFrame:
     """The estimate from many reports: the frequency and the count of each value, or the mean and the sum of a number.
 
     ``by`` makes groups. A public Series with the same index gives an estimate for each of its values. Another Series of
@@ -228,6 +230,11 @@ def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Da
     A part of the reports may be estimated by itself if it is chosen by other facts, which are public (a region, a date). Never
     choose by the reports: ``estimate(r[r != "mid"])`` is wrong, since what was said depends on the coins, and no value can show
     that it was done.
+
+    ``rows`` is how many of the reports are of a value, where some are blank. With ``unit=`` and ``max_rows`` above 1 a person who
+    has fewer rows makes blanks, and so does a null that is not listed. A blank counts as 1/k of each value, and as the middle of
+    the bounds, unless ``rows`` takes it out. Give the public number, ``len(reports)`` where there are no blanks, or a release
+    such as ``p.count("x")``; the interval does not cover the noise of a release.
 
     *Formal guarantee.* It reads the reports and nothing else, so it costs nothing.
 
@@ -242,11 +249,22 @@ def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Da
     read = _read(reports, "reports")
     kind, codes, k = read._kind, read._codes(), read._kind.response.k
     labels = pd.Index(read._labels(), name=reports.name, tupleize_cols=False)
+    if rows is not None and by is not None:
+        raise BadValue("rows= is of all reports together: estimate them without by=.")
+    known = None if rows is None else _validate.real(rows, "rows")
+    if known is not None and known <= 0:
+        raise BadValue(f"rows= must be positive: how many of the reports are of a value, not {rows}.")
     if by is None:
+        if rows is None and read._several:
+            raise BadValue(
+                "with unit= and max_rows above 1 a person who has fewer rows makes blank reports, which are no values. Say how "
+                "many reports are of a value: estimate(reports, rows=p.count('x')), or rows=len(reports) where there are no "
+                "blanks."
+            )
         counts = np.bincount(codes, minlength=k).reshape(1, k)
         numbers: list[Any] = ["number" if reports.name is None else reports.name]
         index = pd.Index(numbers, tupleize_cols=False) if kind.bounds else labels
-        return _reports.table(_reports.Computed(kind, counts), index, read._plan)
+        return _reports.table(_reports.Computed(kind, counts, None, known), index, read._plan)
     if not isinstance(by, pd.Series):
         raise BadType(f"by= must be a Series with the index of the reports, not {type(by).__name__}.")
     if kind.people or (receipt_of(by, REPORTS) and _read(by, "by")._kind.people):

@@ -86,7 +86,8 @@ def allowed(p: Any, epsilon: float, delta: float = 0) -> tuple[Any, Any]:
         up, down = (np.where(x > 0, x * grow, 0.0) + delta for x in (p, u))
     low = np.maximum.reduce([(p - delta) * shrink, 1 - down, np.zeros_like(p, dtype=np.float64)])
     high = np.minimum.reduce([up, 1 - (u - delta) * shrink, np.ones_like(p, dtype=np.float64)])
-    return low, high
+    # 1 - (1 - p) may be another double than p, which lies between the ends.
+    return np.minimum(low, p), np.maximum(high, p)
 
 
 def envelope(law: Any, epsilons: float | Iterable[float] = (0.1, 0.5, 1), ax: Any = None) -> Any:

@@ -81,9 +81,9 @@ from dpframe._questions.reports import packed, unpacked
 from dpframe._refusals import ADVICE
 from dpframe._session import opening as opening_module
 from dpframe._session import session as session_module
-from dpframe._session.batch import Planned as PlannedAnswer
 from dpframe._session.data import leaves_of, sessions
 from dpframe._session.opening import open_again
+from dpframe._session.planned import Planned as PlannedAnswer
 from dpframe._session.session import Session
 from dpframe._statistics import base as stats_module
 from dpframe._statistics import counts as counts_module
@@ -158,6 +158,7 @@ from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.parts import PartsEngine
 from dpframe.engines.people import Draw, number_of, numbers_of, pairs_of, people_of
 from dpframe.engines.rows import Rows as engine_Rows
+from dpframe.engines.rows import people_labels
 from dpframe.engines.sources import Part as SourcePart
 from dpframe.engines.sources import Source, told_apart
 from dpframe.engines.sql import SqlEngine
@@ -540,6 +541,7 @@ __all__ = [
     "packed",
     "pairs_of",
     "parse",
+    "people_labels",
     "people_of",
     "place_of",
     "plain",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from tests.mutants.run import Mutant, mutants
 from tests.test_docs import anchors
 
 ROOT = Path(__file__).parent.parent
@@ -39,6 +41,7 @@ def claims(text: str) -> list[Claim]:
 
 
 CLAIMS = claims(PAGE.read_text("utf-8"))
+MUTANTS = mutants()
 
 
 @cache
@@ -79,7 +82,32 @@ def test_a_claim_has_a_proof_a_test_and_a_twin(claim: Claim) -> None:
 
 def test_every_page_of_guarantees_has_a_claim() -> None:
     proven = {link.partition("#")[0] for claim in CLAIMS for link in claim.proofs}
-    assert proven == {path.name for path in PAGE.parent.glob("*.md")} - {"index.md", "claims.md"}
+    assert proven == {path.name for path in PAGE.parent.glob("*.md")} - {
+        "index.md",
+        "claims.md",
+        "notation.md",
+    }
+
+
+def killed_by(claim: Claim, known: list[Mutant]) -> list[str]:
+    """The mutants that a test which shows this claim is known to kill: by its own name, or by one of its cases."""
+    shown = {f"{file}::{name}" for file, name in claim.shown}
+    return [mutant.name for mutant in known if any(k.partition("[")[0] in shown for k in mutant.killers)]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.text[:50])
+def test_a_wrong_change_of_each_claim_is_killed_by_the_test_that_shows_it(claim: Claim) -> None:
+    assert killed_by(claim, MUTANTS)
+
+
+def test_a_claim_whose_tests_kill_nothing_is_noticed() -> None:
+    claim = Claim(
+        "One", ["mean.md"], [("tests/test_claims.py", "test_every_page_of_guarantees_has_a_claim")], []
+    )
+    assert killed_by(claim, MUTANTS) == []
+    killer = "tests/test_claims.py::test_every_page_of_guarantees_has_a_claim[x]"
+    known = replace(MUTANTS[0], name="x", killers=(killer,))
+    assert killed_by(claim, [known]) == ["x"]
 
 
 def test_what_a_claim_lacks_is_noticed() -> None:

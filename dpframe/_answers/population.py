@@ -65,7 +65,8 @@ def check_draws(plan: Plan, raw: Sequence[Any], cells: Sequence[Cell]) -> None:
     if not counted and not all(limit.one_row for limit in plan.caps):
         raise NotOffered(
             "the people are the sample here, and a person may have several rows, which are no draws of their own. Take one row "
-            "a person: p.drop_duplicates('id'), or max_rows=1 at the question. Or ask about numbers of people, p.nunique('id')."
+            "a person: max_rows=1 at the question, or drop_duplicates of the column that unit= names. Or ask about numbers of "
+            "people, nunique of that column."
         )
     if levels_shown(plan, tuple(raw), 0.5) is not None:
         raise NotOffered(

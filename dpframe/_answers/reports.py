@@ -112,6 +112,16 @@ class Reports:
         """The probability that a report is the true value; a number's is rounded to a point first."""
         return self._kind.response.truth
 
+    @property
+    def _several(self) -> bool:
+        """Whether a person has several reports, of which those beyond their rows are blanks."""
+        # The price of a person is that of their reports together.
+        return (
+            self._kind.people
+            and self._plan is not None
+            and self._plan.cost.epsilon > 1.5 * float(self._kind.response.epsilon)
+        )
+
     def _codes(self) -> NDArray[np.int64]:
         codes = self._series.cat.codes.to_numpy().astype(np.int64)
         null = self._kind.null
@@ -257,17 +267,21 @@ def _reach(level: float) -> float:
 
 
 class Computed:
-    """Estimates with their intervals, from a table of counts and the kinds of the reports."""
+    """Estimates with their intervals, from a table of counts and the kinds of the reports.
 
-    def __init__(self, kind: Kind, counts: Table, by: Response | None = None):
-        self.kind, self.counts, self.by = kind, counts, by
+    ``rows`` is how many of the reports are of a value. The others are blanks: uniform reports, of which each value has 1/k, and
+    a mean the middle of the bounds.
+    """
+
+    def __init__(self, kind: Kind, counts: Table, by: Response | None = None, rows: float | None = None):
+        self.kind, self.counts, self.by, self.rows = kind, counts, by, rows
 
     @property
     def _n(self) -> Floats:
         """The number of reports behind each row of the answer."""
         if self.by is not None:
             return np.full(self.counts.size, float(self.counts.sum()))
-        n = self.counts.sum(axis=1)
+        n = self.counts.sum(axis=1) if self.rows is None else np.full(1, self.rows)
         return (n if self.kind.bounds else np.repeat(n, self.kind.response.k)).astype(np.float64)
 
     def values(self) -> dict[str, Floats]:
@@ -283,14 +297,25 @@ class Computed:
             low, high = joint_ends(self.by, one, self.counts, level)
         # The truth lies from 0 to 1, so ends may; but an estimate beyond that stays inside its own interval.
         share = self._share()
-        return self._scaled(np.fmin(low.ravel(), share)), self._scaled(np.fmax(high.ravel(), share))
+        lower, upper = (self._of_values(side.ravel()) for side in (low, high))
+        if self.rows is not None:
+            lower, upper = np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+        return self._scaled(np.fmin(lower, share)), self._scaled(np.fmax(upper, share))
 
     def _share(self) -> Floats:
         one = self.kind.response
         if self.kind.bounds is not None:
-            return means(one, self.counts)
+            return self._of_values(means(one, self.counts))
         found = frequencies(one, self.counts) if self.by is None else joint(self.by, one, self.counts)
-        return found.ravel()
+        return self._of_values(found.ravel())
+
+    def _of_values(self, share: Floats) -> Floats:
+        """Return the share among reports of a value, from that among all reports. It is linear, so it adds no bias."""
+        if self.rows is None:
+            return share
+        n = float(self.counts.sum())
+        blank = 0.5 if self.kind.bounds is not None else 1 / self.kind.response.k
+        return (share * n - (n - self.rows) * blank) / self.rows
 
     def _scaled(self, share: Floats) -> dict[str, Floats]:
         n = self._n
@@ -302,12 +327,14 @@ class Computed:
 
     def to_json(self) -> dict[str, Any]:
         by = None if self.by is None else self.by.to_json()
-        return {"kind": self.kind.to_json(), "counts": self.counts.tolist(), "by": by}
+        record = {"kind": self.kind.to_json(), "counts": self.counts.tolist(), "by": by}
+        return record if self.rows is None else {**record, "rows": self.rows}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Computed:
         by = None if data["by"] is None else Response.from_json(data["by"])
-        return Computed(Kind.from_json(data["kind"]), np.array(data["counts"], dtype=np.int64), by)
+        counts = np.array(data["counts"], dtype=np.int64)
+        return Computed(Kind.from_json(data["kind"]), counts, by, data.get("rows"))
 
 
 def table(computed: Computed, index: pd.Index[Any], plan: Plan | None = None) -> pd.DataFrame:

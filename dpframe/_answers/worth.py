@@ -266,11 +266,21 @@ def _marked(answer: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         shown = np.r_[shown[:most], shown[-most:]]
     for place, flag in enumerate(flags):
         if flag[shown].any():
-            column = plain.iloc[shown, place]
-            texts = column.to_string(index=False, header=False).split("\n")
+            texts = _texts(plain.iloc[shown, place])
             cells = np.full(len(plain), "", dtype=object)
             cells[shown] = [
                 f"{text} {MARK if noise else ' '}" for text, noise in zip(texts, flag[shown], strict=True)
             ]
             plain.isetitem(place, cells)
     return plain, notes
+
+
+def _texts(column: pd.Series[Any]) -> list[str]:
+    """Return what pandas writes for each cell of a column, as wide as the widest.
+
+    pandas adds a line about an index of times that has a frequency, and about categories. Neither is a cell.
+    """
+    cells = column.reset_index(drop=True)
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        cells = cells.astype(object)
+    return cells.to_string(index=False, header=False).split("\n")

@@ -79,6 +79,10 @@ def constant(value: object, *, null: bool = False) -> Constant:
         raise BadType(
             "a Series or DataFrame could be people's data, not a public constant. Give plain Python values."
         )
+    if isinstance(getattr(type(value), "answer", None), property):
+        raise BadType(
+            "a place in a batch is no constant. After the block write its number: p['x'].fillna(place.answer)."
+        )
     raise BadType(
         f"a constant must be a number, a string, a bool or a timestamp, not {type(value).__name__}. "
         "Only public constants and this row's own columns can stand in an expression."

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     from dpframe._frame.typed.frames import Listed, Unanswered
     from dpframe._plans.plan import Plan
-    from dpframe._session.batch import Planned
+    from dpframe._session.planned import Planned
 
 Model = TypeVar("Model")
 

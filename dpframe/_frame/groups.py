@@ -287,12 +287,15 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
             column: Any = None,
             **payment: Unpack[Payment],
         ) -> Any:
-            """How many non-null values of the column each group has; without a column how many rows.
+            """How many non-null values of the column each group has; without a column that of every column, as in pandas.
 
-            (pandas counts every column: name one, or select several with ``[[...]]``.)
+            Each column is a vector of its own, and they share the price. How many rows a group has is `size`.
             """
-            if column is None and self._chosen is None:
-                return self._rows("count", payment)
+            if column is None and self._chosen is None and set(self._selection.columns) <= set(self._keyed):
+                raise BadValue(
+                    "count() counts the non-null values of the other columns, and there are none. Rows are counted by "
+                    "p.groupby(...).size()."
+                )
             return self._measure("count", column, None, 1, payment)
 
         nunique = of_groups(
@@ -385,7 +388,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         advice = _ADVICE.get(name) or ADVICE.get(
             name,
             f"groups have no private {name!r}.{did_you_mean(name, known) if close else ''} They have "
-            f"{', '.join((*named_in_agg(), *ORDERS))}, quantile and agg.",
+            f"{', '.join((*named_in_agg(), *ORDERS))}, quantile, describe, value_counts, argmax, top, cov, corr and agg.",
         )
         raise self._refused(advice)
 

@@ -165,7 +165,7 @@ class Selection:
 
     def by_column(self, given: Mapping[Any, Any]) -> dict[Hashable, Any]:
         """A dict by column, whose names are columns of this selection or of the frame that was opened."""
-        known = [*self.columns, *self.schema.leaves]
+        known = list(dict.fromkeys([*self.columns, *self.schema.leaves]))
         return {_validate.column_name(name, known): value for name, value in given.items()}
 
     def parsed(self, text: str, caller: Any = None) -> tuple[Expr, Selection]:

@@ -11,6 +11,7 @@ import numpy as np
 from dpframe._errors import SessionError, warnings_after
 from dpframe._ledger.accountant import Label
 from dpframe._plans.budget import Budget
+from dpframe._session.planned import Planned
 from dpframe._session.session import Asked, Session
 from dpframe.accounting._filter import Price
 
@@ -24,26 +25,6 @@ class Planning(Protocol):
 
 
 Frame = TypeVar("Frame", bound=Planning)
-
-
-class Planned:
-    """The place of an answer in a batch: its question now, its ``answer`` when the block has ended."""
-
-    def __init__(self, question: str):
-        self._question = question
-        self._answers: list[Any] = []
-
-    @property
-    def answer(self) -> Any:
-        """What the verb would have returned."""
-        if not self._answers:
-            raise SessionError(
-                f"{self._question} is planned: its answer is there when the with block has ended."
-            )
-        return self._answers[0]
-
-    def __repr__(self) -> str:
-        return repr(self._answers[0]) if self._answers else f"planned: {self._question}"
 
 
 class Batch(Generic[Frame]):
@@ -110,4 +91,4 @@ class Batch(Generic[Frame]):
             releases = self._frame._session.ask([asked for asked, _ in self._questions], batch=True)
             with warnings_after():
                 for (asked, place), release in zip(self._questions, releases, strict=True):
-                    place._answers.append(asked.question.answer(release))
+                    place._fill(asked.question.answer(release))

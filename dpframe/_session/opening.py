@@ -64,6 +64,7 @@ def open_session(
     ledger: str | os.PathLike[str] | None = None,
     population: str | None = None,
     version: str | None = None,
+    table: str | None = None,
     n: int | None = None,
     card: str | os.PathLike[str] | None = None,
     because: str | None = None,
@@ -108,6 +109,8 @@ def open_session(
         ``open(ledger="budget.db", population="patients", bounds=...)``.
     version
         The name of this state of the data. What was answered for another version is not repeated for this one.
+    table
+        The name of this table, where tables with the same columns share a budget: ``table="north"`` and ``table="south"``.
     n
         Public: how many people there are. ``within=`` uses it, and a delta that is too large for it is warned of.
     card
@@ -142,6 +145,7 @@ def open_session(
         "ledger": ledger,
         "population": population,
         "version": version,
+        "table": table,
         "n": n,
         "card": card,
         "because": because,
@@ -226,6 +230,7 @@ def opened(frame: pd.DataFrame, arguments: Words) -> Session:
         raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
     if version is not None and not (isinstance(version, str) and version.strip()):
         raise BadType("version= must be a name of this state of the data, such as '2026-11'.")
+    arguments = _with_table(arguments)
     with opening:
         present = None if frame.attrs.get(ATTR) is None else _present(frame, arguments)
         if present is not None and (because is None or _runs_again(present, frame, arguments)):
@@ -394,6 +399,17 @@ def _refuse_second_budget(data: Data, account: AccountTerms) -> None:
             )
 
 
+def _with_table(arguments: Words) -> dict[str, Any]:
+    """Return the arguments with the name of the table in that of the state: each table has states of its own."""
+    rest = {word: value for word, value in arguments.items() if word != "table"}
+    table, version = arguments.get("table"), arguments.get("version")
+    if table is None:
+        return rest
+    if not (isinstance(table, str) and table.strip()):
+        raise BadType("table= must be a name of this table, such as 'north'.")
+    return {**rest, "version": f"table {table!r}" + ("" if version is None else f", {version!r}")}
+
+
 def _refuse_twins(session: Session) -> None:
     """Refuses a second frame with the same columns in one population: it would get the first one's answers."""
     for other in list(sessions.values()):
@@ -401,8 +417,8 @@ def _refuse_twins(session: Session) -> None:
         if same and other.data.root() is not None:  # of a frame that is gone this is the data read once more
             raise SessionError(
                 "this budget has an open session of another frame with the same columns. If this is the same table, read "
-                "once more, go on with that session, or close() it first. If it is another state of the data, tell the two "
-                "apart: open(..., version='...')."
+                "once more, go on with that session, or close() it first. If it is another table, or another state of the data, "
+                "tell the two apart: open(..., table='...') or open(..., version='...')."
             )
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -241,6 +241,9 @@ class Experiment:
     adversary: Adversary
     mechanisms: Mapping[Any, Callable[[Any], Any]]
     k: int
+    neighbors: str | None = None
+    unit: Any = None
+    _checked: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __call__(self, b: int) -> View:
         if isinstance(b, bool) or b not in (0, 1):
@@ -248,8 +251,21 @@ class Experiment:
         view = View(int.from_bytes(_sampling.random_bytes(8), "little"), ())
         for _ in range(self.k):
             *pair, name = self._move(view)
+            self._check(*pair)
             view = View(view.coins, (*view.outputs, _drawn(self.mechanisms[name], pair[b])))
         return view
+
+    def _check(self, one: Any, two: Any) -> None:
+        """Raise where two DataFrames are no neighbours. The pair that was looked at last is not looked at again."""
+        tables = [isinstance(side, pd.DataFrame) for side in (one, two)]
+        if not any(tables) or (self._checked and self._checked[0] is one and self._checked[1] is two):
+            return
+        if not all(tables):
+            raise BadType(
+                f"the adversary's databases are neighbours: two DataFrames, not {type(one).__name__} and {type(two).__name__}."
+            )
+        check_neighbours(one, two, self.neighbors, self.unit)
+        self._checked[:] = one, two
 
     def _move(self, view: View) -> tuple[Any, Any, Any]:
         move = self.adversary(view)
@@ -264,10 +280,47 @@ class Experiment:
         return move
 
 
+def check_neighbours(one: pd.DataFrame, two: pd.DataFrame, neighbors: str | None, unit: Any) -> None:
+    """Raise where two tables are no neighbours, in the relation that is named or in either."""
+    apart, same_length = distance(one, two), len(one) == len(two)
+    if unit is None:
+        added, replaced, whose = apart <= 1, apart == 0 or (apart == 2 and same_length), "one row"
+    else:
+        first, second = (_rows_by_person(side, unit) for side in (one, two))
+        gone, new = len(first.keys() - second.keys()), len(second.keys() - first.keys())
+        changed = sum(distance(first[who], second[who]) > 0 for who in first.keys() & second.keys())
+        of_nobody = distance(*(_rows_of_nobody(side, unit) for side in (one, two)))
+        added = not of_nobody and gone + new <= 1 and not changed
+        replaced = not of_nobody and (gone, new, changed) in ((0, 0, 0), (0, 0, 1), (1, 1, 0))
+        whose = "the rows of one person"
+    allowed = {"add-remove": added, "replace-one": replaced, None: added or replaced}
+    if not allowed[neighbors]:
+        relation = "" if neighbors is None else f" for neighbors={neighbors!r}"
+        raise BadValue(
+            f"the adversary's two DataFrames are no neighbours{relation}: they are {apart} rows apart, and may differ "
+            f"in {whose}. Where a person has several rows, name the column: composition_experiment(..., unit='id')."
+        )
+
+
+def _person_columns(frame: pd.DataFrame, unit: Any) -> list[Any]:
+    return _validate.column_names(unit if isinstance(unit, list) else [unit], dict.fromkeys(frame.columns))
+
+
+def _rows_by_person(frame: pd.DataFrame, unit: Any) -> dict[Any, pd.DataFrame]:
+    return dict(iter(frame.groupby(_person_columns(frame, unit), observed=True)))
+
+
+def _rows_of_nobody(frame: pd.DataFrame, unit: Any) -> pd.DataFrame:
+    return frame[frame[_person_columns(frame, unit)].isna().any(axis=1)]
+
+
 def composition_experiment(
     adversary: Adversary,
     mechanisms: Mapping[Any, Callable[[Any], Any]] | Sequence[Callable[[Any], Any]],
     k: int,
+    *,
+    neighbors: str | None = None,
+    unit: Any = None,
 ) -> Experiment:
     """The k-fold adaptive composition experiment (Dwork, Rothblum and Vadhan 2010), ready to be played.
 
@@ -276,8 +329,11 @@ def composition_experiment(
     the answers, as ``outputs``, and 64 random bits, as ``coins``, for an adversary that wants to choose at random.
 
     *Formal guarantee.* If each mechanism is e-private the view is k e-private in the bit b (basic composition), so that
-    ``epsilon_lower_bound(experiment, 0, 1)`` is at most k e, with its confidence. That the databases are neighbours is the
-    adversary's word.
+    ``epsilon_lower_bound(experiment, 0, 1)`` is at most k e, with its confidence.
+
+    Two DataFrames have to be neighbours, or an error says how far apart they are: in the relation ``neighbors=``, or in either
+    where it is left out; with ``unit=``, the column that says whose a row is, in the rows of one person. Of databases of other
+    types it is the adversary's word.
 
     >>> def flip(bit):  # randomized response that lies once in four times
     ...     return bit ^ (_sampling.random_bytes(1)[0] < 64)
@@ -295,4 +351,6 @@ def composition_experiment(
         raise BadType(f"mechanisms must be a dict or a list of functions, not {type(mechanisms).__name__}.")
     if not callable(adversary) or not named or not all(map(callable, named.values())):
         raise BadType("the adversary and the mechanisms must be functions, and there must be a mechanism.")
-    return Experiment(adversary, named, _validate.positive_int(k, "k"))
+    if neighbors is not None:
+        _validate.choice(neighbors, "neighbors", ("add-remove", "replace-one"))
+    return Experiment(adversary, named, _validate.positive_int(k, "k"), neighbors, unit)

@@ -156,6 +156,19 @@ def discrete_gaussian(variance: Fraction, size: int) -> NDArray[Any]:
     return _draw(_gaussian(variance.numerator, variance.denominator), size)
 
 
+def truncated_laplace(scale: Fraction, cut: int, size: int) -> NDArray[Any]:
+    """`size` independent integers within `cut` of 0 with P[x] proportional to ``exp(-|x|/scale)``, exactly.
+
+    Any positive rational `scale` and any whole `cut` >= 0 will do: at most six attempts make a draw, on average. The
+    array is int64 for cuts below 2**62, and of python integers beyond.
+    """
+    if scale.numerator <= 0:
+        raise _refused("scale", "positive", scale)
+    if cut < 0:
+        raise _refused("cut", "at least 0", cut)
+    return _draw(_truncated(scale.numerator, scale.denominator, cut), size)
+
+
 def geometric(rate: Fraction, size: int) -> NDArray[Any]:
     """`size` independent integers g >= 0 with P[g] = (1 - q) q**g, q = ``exp(-rate)``, exactly.
 
@@ -468,22 +481,89 @@ class _Gaussian(NamedTuple):
         gamma -= self.centre
         gamma *= gamma
         gamma *= self.weight
-        x = v + 1.0
-        ahead = minus_log(x, 32)
-        ahead -= gamma
-        gamma += 64.0
-        gamma *= _SLACK
-        keep = ahead > gamma
-        rest = np.flatnonzero(~keep)
-        doubtful = (ahead[rest] + 2.0 / x[rest] >= -gamma[rest]) | (v[rest] == 0)
-        for i in rest[doubtful]:
-            keep[i] = self.survives(int(y[i]), int(v[i]))
-        return y[keep]
+        return y[_surviving(gamma, y, v, self.survives)]
+
+
+def _surviving(
+    gamma: Reals, y: Integers, v: NDArray[Any], survives: Callable[[int, int], bool]
+) -> NDArray[np.bool_]:
+    """Which y are kept, each with probability ``exp(-gamma)``. A uniform number for each begins with the 32 bits v.
+
+    Doubles decide what is clear, and `survives` the rest. `gamma` is overwritten.
+    """
+    x = v + 1.0
+    ahead = minus_log(x, 32)
+    ahead -= gamma
+    gamma += 64.0
+    gamma *= _SLACK
+    keep: NDArray[np.bool_] = ahead > gamma
+    rest = np.flatnonzero(~keep)
+    doubtful = (ahead[rest] + 2.0 / x[rest] >= -gamma[rest]) | (v[rest] == 0)
+    for i in rest[doubtful]:
+        keep[i] = survives(int(y[i]), int(v[i]))
+    return keep
+
+
+class _Truncated(NamedTuple):
+    """Discrete Laplace noise within `cut`, by rejection from one of two laws, whichever is near.
+
+    Where the cut is a scale or more, `wide` is that of the noise without a cut, and at least 63 % of it is within the cut.
+    Else it is None: a uniform place within the cut is kept with probability ``exp(-|y| num/den)``, at least ``exp(-1)``.
+    """
+
+    num: int
+    den: int
+    cut: int
+    wide: _Inversion | _Split | None
+    bits: int  # of a uniform place
+    python_ints: bool
+
+    @classmethod
+    def of(cls, num: int, den: int, cut: int) -> _Truncated:
+        wide = _laplace(den, num) if cut * num >= den else None
+        return cls(num, den, cut, wide, (2 * cut).bit_length(), cut >= _LIMIT)
+
+    def survives(self, y: int, v: int) -> bool:
+        return _Uniform(v, 32).below(partial(exp_interval, abs(y) * self.num, self.den))
+
+    def draw_one(self) -> int:
+        while True:
+            if self.wide is not None:
+                y = self.wide.draw_one()
+                if abs(y) <= self.cut:
+                    return y
+                continue
+            place = int.from_bytes(random_bytes(-(-self.bits // 8)), "little") & (1 << self.bits) - 1
+            if place <= 2 * self.cut:
+                y, v = place - self.cut, int.from_bytes(random_bytes(4), "little")
+                if self.survives(y, v):
+                    return y
+
+    def attempts(self, size: int) -> int:
+        return (2 if self.wide is not None else 4) * size + 8
+
+    def block(self, n: int) -> Integers:
+        if self.wide is not None:
+            if self.wide.python_ints:
+                return np.array([self.draw_one() for _ in range(n)], dtype=np.int64)
+            y = self.wide.block(n)
+            return y[np.abs(y) <= self.cut]
+        places = _random_words(n) & np.uint64((1 << self.bits) - 1)
+        y = places[places <= np.uint64(2 * self.cut)].astype(np.int64) - self.cut
+        v = np.frombuffer(random_bytes(4 * len(y)), dtype="<u4")
+        gamma = np.abs(y).astype(np.float64)
+        gamma *= self.num / self.den
+        return y[_surviving(gamma, y, v, self.survives)]
 
 
 @lru_cache(maxsize=256)
 def _laplace(num: int, den: int) -> _Inversion | _Split:
     return (_Inversion if num <= _SPLIT_SCALE * den else _Split).of(den, num, signed=True)
+
+
+@lru_cache(maxsize=256)
+def _truncated(num: int, den: int, cut: int) -> _Truncated:
+    return _Truncated.of(den, num, cut)
 
 
 @lru_cache(maxsize=256)

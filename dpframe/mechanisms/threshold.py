@@ -176,7 +176,7 @@ class Truncated(Threshold, Pure):
         return self.rate * distance
 
     def draw(self, size: int) -> NDArray[Any]:
-        return _truncated(self.scale, np.full(size, self.cut, dtype=np.int64))
+        return _sampling.truncated_laplace(self.scale, self.cut, size)
 
     @property
     def deviation(self) -> float:
@@ -241,13 +241,16 @@ class TruncatedThreshold(Truncated):
 
     def release(self, counts: NDArray[Any]) -> NDArray[Any]:
         """The counts with noise, where they pass; what does not is replaced by a number far below any count."""
-        cut = np.full(counts.shape, self.cut, dtype=np.int64)
+        lower = np.zeros(counts.size, dtype=bool)
         if self.lower:
-            words = np.frombuffer(_sampling.random_bytes(4 * counts.size), dtype="<u4").reshape(counts.shape)
-            cut -= words < int(self.lower * _COIN)
-        noise = _truncated(self.scale, cut)
-        noisy: NDArray[Any] = counts + noise
-        return np.where(noisy > cut, noisy, _HIDDEN)
+            words = np.frombuffer(_sampling.random_bytes(4 * counts.size), dtype="<u4")
+            lower = words < int(self.lower * _COIN)
+        noise = self.draw(counts.size)
+        while (beyond := lower & (np.abs(noise) == self.cut)).any():  # the counts have no part in how often
+            noise[beyond] = self.draw(int(beyond.sum()))
+        noisy: NDArray[Any] = counts + noise.reshape(counts.shape)
+        shown = (noisy > self.cut) | (lower.reshape(counts.shape) & (noisy == self.cut))
+        return np.where(shown, noisy, _HIDDEN)
 
     def shows(self, noisy: NDArray[Any]) -> NDArray[np.bool_]:
         passed: NDArray[np.bool_] = np.asarray(noisy[0] > _HIDDEN // 32, dtype=bool)
@@ -279,17 +282,6 @@ class TruncatedThreshold(Truncated):
 def _at_cut(a: float, cut: int) -> float:
     # By expm1, since 1 + q - 2 q**(cut + 1) loses its digits where a is small.
     return math.exp(-a * cut) * -math.expm1(-a) / (math.expm1(-a) - 2 * math.expm1(-a * (cut + 1)))
-
-
-def _truncated(scale: Fraction, cut: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Discrete Laplace noise within the cut of each."""
-    noise, most = np.empty(cut.shape, dtype=np.int64), int(cut.max(initial=0))
-    missing = np.ones(cut.shape, dtype=bool)
-    while missing.any():  # how often it is drawn again has nothing to do with the counts
-        drawn = _sampling.discrete_laplace(scale, int(missing.sum()))
-        noise[missing] = np.clip(drawn, -most - 1, most + 1).astype(np.int64)
-        missing = np.abs(noise) > cut
-    return noise
 
 
 def _truncated_tail(a: float, k: int, t: Floats) -> Floats:

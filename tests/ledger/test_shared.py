@@ -33,12 +33,10 @@ def patients():
     return people(100, seed=1)[["age"]].copy()
 
 
-def test_what_all_frames_spend_adds_up(words):
-    acc = Accountant(1, **words)
-    p = people().dp.open(accountant=acc, bounds=BOUNDS, keys=KEYS)
-    q = patients().dp.open(accountant=acc, bounds={"age": (0, 110)})
+def spend_one_budget(p, q):
+    """What two frames of one budget do, and what they are then told."""
     p.count(epsilon=0.25)
-    assert (used(p), used(q), acc.budget.spent) == (Fraction(1, 4), Fraction(1, 4), 0.25)
+    assert (used(p), used(q)) == (Fraction(1, 4), Fraction(1, 4))
     q.mean("age", epsilon=0.5)
     q.count(epsilon=0.125)
     with pytest.raises(BudgetExceeded, match=r"requested 0\.25, spent 0\.875, remaining 0\.125"):
@@ -46,13 +44,34 @@ def test_what_all_frames_spend_adds_up(words):
     p.count("age", epsilon=0.125)
     assert [used(p), used(q)] == [1, 1]
     assert p.ledger.equals(q.ledger)
+    assert p.accountant is q.accountant
+
+
+def test_what_all_frames_spend_adds_up(words):
+    acc = Accountant(1, **words)
+    p = people().dp.open(accountant=acc, bounds=BOUNDS, keys=KEYS)
+    q = patients().dp.open(accountant=acc, bounds={"age": (0, 110)})
+    spend_one_budget(p, q)
+    assert acc.budget.spent == 1
     assert acc.ledger["question"].tolist() == [
         "size()",
         "mean(age, bounds=(0, 110))",
         "size()",
         "count(age)",
     ]
-    assert p.accountant is q.accountant is acc
+    assert p.accountant is acc
+
+
+def test_frames_with_budgets_of_their_own_would_spend_more():
+    """The twin that must fail: an accountant each, of the same budget."""
+    p = people().dp.open(accountant=Accountant(1), bounds=BOUNDS, keys=KEYS)
+    q = patients().dp.open(accountant=Accountant(1), bounds={"age": (0, 110)})
+    with pytest.raises(AssertionError):
+        spend_one_budget(p, q)
+    assert used(p) + used(q) < 2
+    p.count(epsilon=0.75)
+    q.count(epsilon=1)
+    assert used(p) + used(q) == 2  # of people who were promised 1
 
 
 def test_answers_of_one_frame_are_not_those_of_another(words):
@@ -126,13 +145,29 @@ def test_frames_of_another_relation_are_refused(words, neighbors):
 def test_equal_columns_need_a_version(words):
     acc, first, second = Accountant(1, **words), people(), people(seed=1)
     first.dp.open(accountant=acc)
-    with pytest.raises(SessionError, match="version="):
+    with pytest.raises(SessionError, match=r"table='\.\.\.'.*version="):
         second.dp.open(accountant=acc)
     assert second.attrs == {}
     q = second.dp.open(accountant=acc, version="2")
     q.count(epsilon=0.25)
     first.dp.count(epsilon=0.25)
     assert acc.budget.spent == 0.5
+
+
+def test_tables_with_equal_columns_have_names(words):
+    acc, first, second = Accountant(1000, **words), people(), people(20, seed=1)
+    p = first.dp.open(accountant=acc, table="north")
+    with pytest.raises(SessionError, match="table="):
+        second.dp.open(accountant=acc, table="north")
+    q = second.dp.open(accountant=acc, table="south")
+    assert second.dp.open(accountant=acc, table="south")._session is q._session
+    assert round(p.count(epsilon=100)) == len(first)
+    assert round(q.count(epsilon=100)) == 20
+    assert used(p) == used(q) == 200
+    third = people(30, seed=2).dp.open(accountant=acc, table="south", version="2")
+    assert round(third.count(epsilon=100)) == 30
+    with pytest.raises(BadType, match="table="):
+        people(5, seed=3).dp.open(accountant=acc, table=" ")
 
 
 def test_same_accountant_again_returns_the_session_that_is_there(words):

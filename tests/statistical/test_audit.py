@@ -300,6 +300,53 @@ def test_mechanisms_of_the_game_may_open_sessions():
     assert epsilon_lower_bound(game, 0, 1, n=200, level=1 - 1e-6).epsilon <= 1
 
 
+PEOPLE = pd.DataFrame({"id": [1, 1, 2, 3], "x": [0.0, 1.0, 2.0, 3.0]})
+
+
+def played(one, two, **words):
+    return composition_experiment(lambda view: (one, two, 0), [len], 2, **words)(0)
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "words"),
+    [
+        (PEOPLE.head(1), pd.concat([PEOPLE] * 12), {}),
+        (PEOPLE, PEOPLE.head(2), {}),
+        (PEOPLE, PEOPLE.replace({"x": {3.0: 4.0}}), {"neighbors": "add-remove"}),
+        (PEOPLE, PEOPLE.head(3), {"neighbors": "replace-one"}),
+        (PEOPLE, PEOPLE.query("id == 3"), {"unit": "id"}),
+        (PEOPLE, PEOPLE.replace({"x": {3.0: 4.0}}), {"unit": "id", "neighbors": "add-remove"}),
+    ],
+)
+def test_tables_that_are_no_neighbours_are_not_played(one, two, words):
+    with pytest.raises(dpframe.BadValue, match=r"no neighbours.*rows apart"):
+        played(one, two, **words)
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "words"),
+    [
+        (PEOPLE, PEOPLE[::-1], {}),
+        (PEOPLE, PEOPLE.head(3), {}),
+        (PEOPLE, PEOPLE.replace({"x": {3.0: 4.0}}), {}),
+        (PEOPLE, PEOPLE.head(3), {"neighbors": "add-remove"}),
+        (PEOPLE, PEOPLE.replace({"x": {3.0: 4.0}}), {"neighbors": "replace-one"}),
+        (PEOPLE, PEOPLE.query("id != 1"), {"unit": "id", "neighbors": "add-remove"}),
+        (PEOPLE, PEOPLE.query("id != 1"), {"unit": ["id"]}),
+        (PEOPLE, PEOPLE.assign(x=[9.0, 9.0, 2.0, 3.0]), {"unit": "id", "neighbors": "replace-one"}),
+    ],
+)
+def test_tables_that_are_neighbours_are_played(one, two, words):
+    assert played(one, two, **words).outputs == (len(one), len(one))
+
+
+def test_a_table_beside_something_else_is_refused():
+    with pytest.raises(dpframe.BadType, match="two DataFrames, not DataFrame and list"):
+        played(PEOPLE, [1])
+    with pytest.raises(dpframe.BadValue, match="neighbors"):
+        played(PEOPLE, PEOPLE, neighbors="add")
+
+
 def test_moves_outside_the_rules_are_refused():
     for move, words in (((0, 1, "other"), "not one of the mechanisms"), ((0, 1), "a tuple of three")):
         with pytest.raises(dpframe.DPError, match=words):

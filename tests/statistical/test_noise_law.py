@@ -144,6 +144,51 @@ def test_huge_python_integers_follow_the_law(law):
     assert fit(draw(scale * F(2, 3), 20_000), cdf(float(scale)), scale) < REJECT
 
 
+# Noise within a cut
+
+
+def truncated_cdf(scale, cut):
+    weights = np.exp(-np.abs(np.arange(-cut, cut + 1)) / float(scale))
+    sums = np.concatenate([[0.0], np.cumsum(weights) / weights.sum()])
+    return lambda x: sums[np.clip(x + cut + 1, 0, len(sums) - 1).astype(int)]
+
+
+# The cut is far below the scale, at it, and far above; Python integers beyond 2**48.
+CUTS = [(F(10**12), 500), (F(700), 500), (F(500), 500), (F(100), 500), (F(7, 3), 4), (F(3), 1)]
+
+
+@pytest.mark.scaled
+@pytest.mark.parametrize(("scale", "cut"), CUTS, ids=str)
+@pytest.mark.parametrize("at_once", [12, None])
+def test_truncated_draws_follow_the_law(scale, cut, at_once, draws):
+    if at_once is None:
+        x = sampling.truncated_laplace(scale, cut, draws)
+    else:
+        x = np.concatenate([sampling.truncated_laplace(scale, cut, at_once) for _ in range(2000)])
+    assert fit(x, truncated_cdf(scale, cut), F(cut, 10)) > ACCEPT
+    wrong = sampling.truncated_laplace(scale / 2 if scale < 10**6 else F(cut), cut, SMALL)
+    assert fit(wrong, truncated_cdf(scale, cut), F(cut, 10)) < REJECT
+
+
+def test_truncated_draws_decided_by_integers_alone_follow_the_law(monkeypatch):
+    monkeypatch.setattr(sampling, "_SLACK", 0.5)
+    x = sampling.truncated_laplace(F(700), 500, 20_000)
+    assert fit(x, truncated_cdf(F(700), 500), F(50)) > ACCEPT
+
+
+@pytest.mark.parametrize("scale", [F(2**70), F(2**61), F(2**80)], ids=str)
+def test_truncated_python_integers_follow_the_law(scale):
+    cut = 2**70
+    x = sampling.truncated_laplace(scale, cut, 20_000)
+    assert x.dtype == object
+    places = np.array([float(F(int(v), cut)) for v in x])
+    rate = cut / float(scale)
+    tail = np.exp(-rate)
+    below = 0.5 * (np.exp(-rate * np.abs(places)) - tail) / (1 - tail)
+    uniform = np.where(places < 0, below, 1 - below)
+    assert stats.kstest(uniform, "uniform").pvalue > ACCEPT
+
+
 # Rare paths, forced
 
 

@@ -121,7 +121,8 @@ def columns(p: PrivateFrame) -> None:
 def groups(p: PrivateFrame) -> None:
     g = p.groupby("state")
     assert_type(g.size(), "pd.Series[int]")
-    assert_type(g.count(), "pd.Series[int]")
+    assert_type(g.count(), pd.DataFrame)
+    assert_type(g.count("age"), "pd.Series[int]")
     assert_type(g.mean("age"), "pd.Series[float]")
     assert_type(g.mean(), pd.DataFrame)
     assert_type(g["age"].mean(epsilon=0.1), "pd.Series[float]")

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpframe import _expr
-from dpframe._errors import BadType, Refused
+from dpframe import _expr, _validate
+from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
+from dpframe._frame.verbs import summaries
 from dpframe._refusals import refuse
 
 
@@ -162,6 +163,21 @@ def _percentile(lead: Any, a: Any, q: Any, **options: Any) -> Any:
     return lead.quantile([one / 100 for one in q] if isinstance(q, list | tuple) else q / 100)
 
 
+def _histogram(
+    lead: Any, a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
+    if a is not lead:
+        refuse("__array__")
+    if weights is not None:
+        raise NotOffered("np.histogram of a tracked column has no weights=: each row counts once.")
+    if _validate.flag(False if density is None else density, "density"):
+        raise NotOffered(
+            "np.histogram of a tracked column counts. For a density ask counts, edges = np.histogram(p['x'], bins), and then "
+            "counts / counts.sum() / np.diff(edges)."
+        )
+    return summaries.histogram_arrays(a._frame, a, bins, range)
+
+
 def _rounded(lead: Any, a: Any, decimals: int = 0) -> Any:
     return a.round(decimals)
 
@@ -186,7 +202,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "quantile": _released("quantile"),
     "percentile": _percentile,
     "unique": _released("unique"),
-    "histogram": _released("histogram"),
+    "histogram": _histogram,
 }
 
 

@@ -261,7 +261,7 @@ class Groups(
         "pd.Series[int]",
         "pd.Series[float]",
         "pd.Series[Any]",
-        "pd.Series[int]",
+        pd.DataFrame,
         "pd.Series[float]",
         pd.DataFrame,
         pd.DataFrame,

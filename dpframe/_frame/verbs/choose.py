@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from types import SimpleNamespace
 from typing import Any, Final, Unpack, cast
 
@@ -188,6 +189,20 @@ def _own_utility(
     return Scored(outputs, (), tuple(range(len(candidates)))), declared
 
 
+def _check_two_arguments(utility: Any) -> None:
+    """Raise where a function does not take the frame and a candidate."""
+    try:
+        taken = signature(utility)
+    except (TypeError, ValueError):  # a function that does not tell
+        return
+    try:
+        taken.bind(None, None)
+    except TypeError:
+        raise BadType(
+            f"a utility is a function of the frame and a candidate, and this one takes {taken}: {_ONE_ROW}"
+        ) from None
+
+
 def _expressions(
     frame: Tracked, candidates: Sequence[Any], utility: Any, caller: Any
 ) -> tuple[list[Expr], tuple[Word, ...]]:
@@ -196,6 +211,7 @@ def _expressions(
             raise BadValue("a utility by candidate needs an expression for each candidate, and no others.")
         utilities = [utility[c] for c in candidates]
     elif callable(utility) and not hasattr(utility, "_expr"):
+        _check_two_arguments(utility)
         row = frame._rowwise(_ONE_ROW)
         utilities = [_row_wise(utility(row, c)) for c in candidates]
     else:

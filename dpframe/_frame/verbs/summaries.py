@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.layout import Correlations, Grid, Layout
-from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
+from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered, caution
 from dpframe._expr import Expr
 from dpframe._frame.selection import Selection, callers_frame, predicate_of
 from dpframe._frame.spelling import priced
@@ -60,7 +62,8 @@ def describe(
     """Count, mean, standard deviation and quantiles of every number column with public bounds, in one release.
 
     A DataFrame as pandas' ``describe``, a column a column; of one column, or of a list of them, if named. A column
-    without bounds is left out, unless it is named. ``min`` and ``max`` are those of the verbs: the 1 % and the 99 %
+    without bounds is left out, unless it is named. Times and durations are asked apart, ``p["date"].describe()``; a warning
+    says so where any has bounds. ``min`` and ``max`` are those of the verbs: the 1 % and the 99 %
     quantile. Quantiles are chosen and have no intervals. ``agg(["count", "mean", "std"])`` spends the whole price on
     these three, which are then about twice as accurate.
 
@@ -83,6 +86,8 @@ def describe(
         ((name, outs),) = described(self._selection, [column], percentiles, bounds)
         index = pd.Index([out.name for out in outs])
         return self._ask_for(outs, payment, lambda r, _: _release.across(r, index, name))
+    if column is EVERY:
+        _caution_of_times(self)
     names = numbers_with_bounds(self, bounds) if column is EVERY else column
     names = _validate.column_names(names, self._selection.columns)
     summary = described(self._selection, names, percentiles, bounds)
@@ -91,6 +96,19 @@ def describe(
     ]
     outs = [out for _, out in cells]
     return self._ask_for(outs, payment, _release.grid(outs, [place for place, _ in cells], whole=False))
+
+
+def _caution_of_times(frame: Tracked) -> None:
+    """Warn of declared columns of times and durations, which pandas' table has and `describe` leaves out."""
+    names = []
+    for name, expr in frame._selection.columns.items():
+        if expr.kind in ("time", "duration"):
+            with suppress(MissingBounds):
+                frame._selection.output("mean", name, None)
+                names.append(name)
+    if names:
+        apart = ", ".join(f"p[{name!r}].describe()" for name in names)
+        caution(f"describe has the columns of numbers. Times and durations are asked apart: {apart}.")
 
 
 def described(
@@ -199,16 +217,29 @@ def histogram(
     [50.0, 100.0)    1
     Name: count, dtype: int64
     """
-    expr, name = self._selection.named(column)
-    if expr.kind not in ("number", "bool"):
-        instead = f"p.resample('ME', on={name!r}).size()" if expr.kind == "time" else "value_counts"
-        raise BadType(f"column {name!r} is of kind {expr.kind}: a histogram needs numbers. Use {instead}.")
-    by = BinBy(expr, edges_of(self, expr, name, bins, bounds), name)
+    by = bins_of(self, column, bins, bounds)
     query = Query((COUNT,), self._selection.where, (by,))
     return cast(
         "pd.Series[int]",
         self._ask(query, lambda r: _release.series(r, by.index, "count"), payment),
     )
+
+
+def histogram_arrays(self: Tracked, column: Any, bins: Any, bounds: Any) -> tuple[Any, NDArray[np.float64]]:
+    """Return what numpy's histogram does: an array of counts and an array of edges. It asks the same as `histogram`."""
+    by = bins_of(self, column, bins, bounds)
+    query = Query((COUNT,), self._selection.where, (by,))
+    counts = self._ask(query, lambda r: _release.series(r, by.index, "count").to_numpy(), {})
+    return counts, np.array(by.edges, dtype=np.float64)
+
+
+def bins_of(frame: Tracked, column: Any, bins: Any, bounds: Any) -> BinBy:
+    """Return the groups of a histogram of a column of numbers."""
+    expr, name = frame._selection.named(column)
+    if expr.kind not in ("number", "bool"):
+        instead = f"p.resample('ME', on={name!r}).size()" if expr.kind == "time" else "value_counts"
+        raise BadType(f"column {name!r} is of kind {expr.kind}: a histogram needs numbers. Use {instead}.")
+    return BinBy(expr, edges_of(frame, expr, name, bins, bounds), name)
 
 
 def edges_of(frame: Tracked, expr: Expr, name: Hashable, bins: Any, bounds: Any) -> tuple[float, ...]:

@@ -1,0 +1,138 @@
+"""The place of an answer in a batch, which stands for the answer when the block has ended."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from dpframe._errors import SessionError
+
+
+class Planned:
+    """The place of an answer in a batch: its question now, its ``answer`` when the block has ended.
+
+    From then on it computes, formats, indexes and shows itself as its answer does: ``place + 1``, ``place["CA"]``,
+    ``float(place)``, ``place.dp``. Code that asks for a type of pandas takes ``place.answer``.
+    """
+
+    __pandas_priority__ = 10_000  # pandas leaves ``series + place`` to this class
+
+    def __init__(self, question: str):
+        self._question = question
+        self._answers: list[Any] = []
+
+    def _fill(self, answer: Any) -> None:
+        self._answers.append(answer)
+
+    @property
+    def answer(self) -> Any:
+        """What the verb would have returned."""
+        if not self._answers:
+            raise SessionError(
+                f"{self._question} is planned: its answer is there when the with block has ended. Compute with it after the "
+                "block, where it is an answer: place + 1, float(place), place.answer."
+            )
+        return self._answers[0]
+
+    def __repr__(self) -> str:
+        return repr(self._answers[0]) if self._answers else f"planned: {self._question}"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") and not self.__dict__.get("_answers"):
+            raise AttributeError(name)  # what copies, notebooks and pandas look for
+        return getattr(self.answer, name)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(dir(self._answers[0]) if self._answers else ())]
+
+    # What Python looks up in a class and not in an object ------------------------------------------------------------
+
+    __hash__ = object.__hash__
+
+    def __len__(self) -> int:
+        return len(self.answer)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.answer)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.answer[key]
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self.answer
+
+    def __bool__(self) -> bool:
+        return bool(self.answer)
+
+    def __int__(self) -> int:
+        return int(self.answer)
+
+    def __float__(self) -> float:
+        return float(self.answer)
+
+    def __index__(self) -> int:
+        return operator.index(self.answer)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self.answer, digits)
+
+    def __trunc__(self) -> Any:
+        return math.trunc(self.answer)
+
+    def __floor__(self) -> Any:
+        return math.floor(self.answer)
+
+    def __ceil__(self) -> Any:
+        return math.ceil(self.answer)
+
+    def __abs__(self) -> Any:
+        return abs(self.answer)
+
+    def __neg__(self) -> Any:
+        return -self.answer
+
+    def __pos__(self) -> Any:
+        return +self.answer
+
+    def __invert__(self) -> Any:
+        return ~self.answer
+
+    def __format__(self, spec: str) -> str:
+        return format(self.answer, spec) if self._answers or spec else repr(self)
+
+    def __str__(self) -> str:
+        return str(self._answers[0]) if self._answers else repr(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.answer, dtype=dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **words: Any) -> Any:
+        return getattr(ufunc, method)(*map(unplanned, inputs), **words)
+
+
+def unplanned(value: Any) -> Any:
+    """Return the answer of a place, and anything else as it is."""
+    return value.answer if isinstance(value, Planned) else value
+
+
+def _forwards(function: Callable[[Any, Any], Any]) -> Callable[[Planned, Any], Any]:
+    return lambda self, other: function(self.answer, unplanned(other))
+
+
+def _backwards(function: Callable[[Any, Any], Any]) -> Callable[[Planned, Any], Any]:
+    return lambda self, other: function(unplanned(other), self.answer)
+
+
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor")
+
+for _name in COMPARISONS:
+    setattr(Planned, f"__{_name}__", _forwards(getattr(operator, _name)))
+for _name in OPERATORS:
+    _plain = _name.rstrip("_")
+    setattr(Planned, f"__{_plain}__", _forwards(getattr(operator, _name)))
+    setattr(Planned, f"__r{_plain}__", _backwards(getattr(operator, _name)))
