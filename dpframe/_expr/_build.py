@@ -36,11 +36,12 @@ from dpframe._expr._nodes import (
 )
 from dpframe._expr._parts import DATE_NAMES, DATES, HIDDEN, ISO, TEXT
 from dpframe._expr._ranges import ARITHMETIC
-from dpframe._validate import length
+from dpframe._validate import among, length
 
 # What may list public values; a Series or a frame may be people's data.
 COLLECTIONS = (list, tuple, set, frozenset, range, np.ndarray, pd.Index)
 _BITS = 1000  # of an integer constant
+MAX_WIDTH = 10_000  # characters that a text is filled up to, and times that it is repeated
 # A comparison with its sides exchanged.
 _FLIP = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -277,7 +278,7 @@ def is_in(x: Expr, values: object) -> Expr:
 
 
 def between(x: Expr, left: object, right: object, inclusive: str = "both") -> Expr:
-    if inclusive not in ("both", "neither", "left", "right"):
+    if not among(inclusive, ("both", "neither", "left", "right")):
         raise BadValue(f"inclusive must be 'both', 'neither', 'left' or 'right', not {inclusive!r}.")
     low, high = (v if isinstance(v, Expr) else constant(v) for v in (left, right))
     above = ">=" if inclusive in ("both", "left") else ">"
@@ -423,8 +424,8 @@ def _check_text(method: str, values: list[Any]) -> None:
             ) from None
     if method == "slice" and values[2] == 0:
         raise BadValue("the step of a slice cannot be 0.")
-    if method in ("zfill", "pad", "ljust", "rjust", "center", "repeat") and values[0] > 10_000:
-        raise BadValue(f"{method} is limited to a width of 10000.")
+    if method in ("zfill", "pad", "ljust", "rjust", "center", "repeat") and not abs(values[0]) <= MAX_WIDTH:
+        raise BadValue(f".str.{method} is limited to a width of {MAX_WIDTH}, and {values[0]} is beyond it.")
     if method in ("pad", "ljust", "rjust", "center") and len(values[-1]) != 1:
         raise BadValue(f"{method} needs one character to fill with.")
     if method == "pad" and values[1] not in ("left", "right", "both"):
