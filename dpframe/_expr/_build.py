@@ -71,6 +71,8 @@ def constant(value: object, *, null: bool = False) -> Constant:
         )
     if type(value) is int and value.bit_length() > _BITS:
         raise BadValue(f"an integer constant of more than {_BITS} bits is not supported.")
+    if isinstance(value, pd.Timestamp):
+        _check_shown(value)
     if type(value) in (bool, int, float, str, pd.Timestamp, pd.Timedelta):
         return Constant(value)
     if isinstance(value, pd.Interval) and isinstance(value.left, int | float | np.number):
@@ -84,6 +86,14 @@ def constant(value: object, *, null: bool = False) -> Constant:
         f"a constant must be a number, a string, a bool or a timestamp, not {type(value).__name__}. "
         "Only public constants and this row's own columns can stand in an expression."
     )
+
+
+def _check_shown(value: Any) -> None:
+    """Refuse a time with a zone in years for which pandas has no text, and questions no name."""
+    try:
+        repr(value)
+    except (ValueError, NotImplementedError, OverflowError):
+        raise BadValue("a time with a zone has a year from 1 to 9999 here. Give another one.") from None
 
 
 def _duration(value: Any) -> Any:
@@ -117,12 +127,14 @@ def _moment(c: Constant, x: Expr) -> Constant:
     if isinstance(value, str):
         try:
             value = pd.Timestamp(value)
-        except (ValueError, TypeError, OverflowError):
-            raise BadValue(f"{value!r} is no date. Write it as '2024-01-31' or '2024-01-31 12:00'.") from None
+            if value is not pd.NaT and value.tz is None and x.tz is not None:
+                # pandas reads such a string in the column's zone
+                value = value.tz_localize(x.tz, ambiguous=True, nonexistent="shift_forward")
+                _check_shown(value)
+        except (ValueError, TypeError, OverflowError, NotImplementedError):
+            raise BadValue(f"{c.value!r} is no date. Write it as '2024-01-31' or '2024-01-31 12:00'.") from None
         if pd.isna(value):
             raise BadValue(f"{c.value!r} is no date. Ask for nulls with isna().")
-        if value.tz is None and x.tz is not None:  # pandas reads such a string in the column's zone
-            value = value.tz_localize(x.tz, ambiguous=True, nonexistent="shift_forward")
     if isinstance(value, pd.Timestamp) and (value.tz is None) != (x.tz is None):
         have, want = (
             ("no time zone", f"the zone {x.tz}") if value.tz is None else (f"the zone {value.tz}", "none")

@@ -428,7 +428,7 @@ def moment(x: Expr, format: object = None) -> Expr:
         raise BadType(f"to_datetime needs texts, and {_describe(x)} is none.")
     if isinstance(format, Constant):
         format = format.value
-    if format is None or format == "ISO8601":
+    if format is None or among(format, ("ISO8601",)):
         return Moment(x)
     _check_format(format, "to_datetime")
     return Moment(x, str(format))

@@ -4,7 +4,7 @@
 function of numpy fails a test until it has one here.
 """
 
-# ruff: noqa: E501  (tables: one thing a line)
+
 from __future__ import annotations
 
 import itertools
