@@ -4,7 +4,6 @@
 function of numpy fails a test until it has one here.
 """
 
-
 from __future__ import annotations
 
 import itertools

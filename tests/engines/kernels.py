@@ -20,7 +20,16 @@ CELLS = [
 ENGINES = sorted(set((ROOT / "engines").rglob("*.py")) - set(CELLS))
 LIBRARIES = {"np", "pd", "pa", "pc", "re", "pl", "pq", "duckdb"}
 CONVERTING = {
-    *("astype", "cast", "combine_chunks", "decode", "dictionary_encode", "encode", "fill_null", "fromisoformat"),
+    *(
+        "astype",
+        "cast",
+        "combine_chunks",
+        "decode",
+        "dictionary_encode",
+        "encode",
+        "fill_null",
+        "fromisoformat",
+    ),
     *("isoformat", "normalize", "strftime", "strptime", "sub", "take", "to_numpy", "to_period", "to_pylist"),
     *("tz_convert", "tz_localize", "unique", "search", "findall", "fullmatch", "match", "split", "rsplit"),
     *("partition", "rpartition", "count", "view", "tolist", "utcoffset"),
@@ -83,7 +92,9 @@ def missing() -> dict[str, list[str]]:
     for path in CELLS:
         found[path.name] = sorted(calls(path, True) - KNOWN.keys())
     for path in ENGINES:  # arithmetic of numpy there is of codes, places and whole numbers
-        found[path.name] = sorted(c for c in calls(path, False) - KNOWN.keys() if not c.startswith(("np.", "re.")))
+        found[path.name] = sorted(
+            c for c in calls(path, False) - KNOWN.keys() if not c.startswith(("np.", "re."))
+        )
     return {name: those for name, those in found.items() if those}
 
 

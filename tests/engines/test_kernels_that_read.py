@@ -25,21 +25,85 @@ def test_every_call_that_reads_cells_has_a_reason() -> None:
 
 ARGUMENTS: list[Any] = [
     *(0, 1, -1, 2, 10**30, -(10**30), 2**63, 2**31, 10_000, 10_001, True, False, None),
-    *("", "a", "\0", "\ud800", "a\udfff", "é", "x" * 2000, "a.", "[", "(a)|b", r"\B", r"\b", "^a", "$", r"\1", "\\", r"\9"),
-    *(r"(?=a)", "(a{1000}){1000}", "[a-z]{1000}", "%Y-%m-%d", "%", "%Q", "%-d", "2024-02-30", "9999-12-31", "1h", "7D", "1ns"),
+    *(
+        "",
+        "a",
+        "\0",
+        "\ud800",
+        "a\udfff",
+        "é",
+        "x" * 2000,
+        "a.",
+        "[",
+        "(a)|b",
+        r"\B",
+        r"\b",
+        "^a",
+        "$",
+        r"\1",
+        "\\",
+        r"\9",
+    ),
+    *(
+        r"(?=a)",
+        "(a{1000}){1000}",
+        "[a-z]{1000}",
+        "%Y-%m-%d",
+        "%",
+        "%Q",
+        "%-d",
+        "2024-02-30",
+        "9999-12-31",
+        "1h",
+        "7D",
+        "1ns",
+    ),
     *("Europe/Berlin", "UTC", "../etc", "left", "both", "M", "Y", "100000D", "-1h", "1e400D"),
     *(0.5, -0.0, np.nan, np.inf, -np.inf, 1e308, 5e-324, np.float32(1.5), np.int8(3), 10**400, 2**64),
-    *(pd.NA, pd.NaT, pd.Timestamp.max, pd.Timestamp("1600-01-01"), pd.Timestamp(0, tz="UTC"), pd.Timedelta.max, pd.Timedelta(-1)),
-    *([], ["a", None], [0, 1], [np.nan], [1, 0], {}, {"a": 1}, {0: "a", None: "\ud800"}, {1.5: pd.NaT}, ("a", "b"), (1,)),
-    *(re.compile("a"), re.compile(b"a"), re.compile("a", re.DOTALL), np.array([1, 2]), b"a", object(), pd.Interval(0, 1)),
+    *(
+        pd.NA,
+        pd.NaT,
+        pd.Timestamp.max,
+        pd.Timestamp("1600-01-01"),
+        pd.Timestamp(0, tz="UTC"),
+        pd.Timedelta.max,
+        pd.Timedelta(-1),
+    ),
+    *(
+        [],
+        ["a", None],
+        [0, 1],
+        [np.nan],
+        [1, 0],
+        {},
+        {"a": 1},
+        {0: "a", None: "\ud800"},
+        {1.5: pd.NaT},
+        ("a", "b"),
+        (1,),
+    ),
+    *(
+        re.compile("a"),
+        re.compile(b"a"),
+        re.compile("a", re.DOTALL),
+        np.array([1, 2]),
+        b"a",
+        object(),
+        pd.Interval(0, 1),
+    ),
 ]
+
+
 def written(value: Any) -> Any:
     """An argument as an operand."""
     return value if isinstance(value, Expr) else ex.constant(value)
 
 
 FUNCTIONS: dict[str, tuple[str, Any, int]] = {
-    **{f"str.{m}": ("text", lambda x, *a, m=m: ex.text_part(x, m, *a), 4) for m in (*ex.TEXT, *ex.TEXT_METHODS)},
+    **{
+        f"str.{m}": ("text", lambda x, *a, m=m: ex.text_part(x, m, *a), 4)
+        for m in (*ex.TEXT, *ex.TEXT_METHODS)
+    },
     **{
         f"str.{m}[]": ("text", lambda x, i, *a, m=m: ex.text_part(ex.text_part(x, m, *a), "get", i), 3)
         for m in ("split", "rsplit", "partition", "rpartition")
@@ -47,7 +111,10 @@ FUNCTIONS: dict[str, tuple[str, Any, int]] = {
     "str.extract": ("text", lambda x, pat: next(iter(ex.extracted(x, pat).values())), 1),
     **{f"dt.{m}": ("time", lambda x, *a, m=m: ex.DATE_METHODS[m](x, *a), 2) for m in ex.DATE_METHODS},
     **{f"dt.part.{m}": ("time", lambda x, m=m: ex.time_part(x, m), 0) for m in ex.DATES},
-    **{f"d.{m}": ("duration", lambda x, *a, m=m: ex.DATE_METHODS[m](x, *a), 1) for m in ("floor", "ceil", "round")},
+    **{
+        f"d.{m}": ("duration", lambda x, *a, m=m: ex.DATE_METHODS[m](x, *a), 1)
+        for m in ("floor", "ceil", "round")
+    },
     **{
         f"{kind}.{m}": (kind, lambda x, *a, m=m: ex.METHODS[m](x, *a), 3)
         for m in ex.METHODS

@@ -15,15 +15,19 @@ from tests.engines.conformance import KEY
 from tests.engines.test_compiled import of_all_sizes
 from tests.internals import (
     Bounds,
+    Column,
     Expr,
     Grid,
+    KeyBy,
     PandasEngine,
     Powers,
     Scope,
     Trues,
+    Unit,
     Vector,
     engines_pandas_module,
     evaluate,
+    keys_for,
     numbers_module,
     predicate,
     threads_module,
@@ -129,8 +133,13 @@ def asked(e: Expr) -> Any:
     return Powers(seen, Grid.for_width(Bounds(-1.5, 1.5), 31), 1)
 
 
-def totals(frame: pd.DataFrame, known: list[Any]) -> list[list[int]]:
-    found = PandasEngine(frame, KEY).reduce(Scope(), set(known))
+def totals(frame: pd.DataFrame, known: list[Any], way: str = "rows") -> list[list[int]]:
+    """The sums of rows, of rows by group, or of people by group, of whom some have more rows than count."""
+    columns = {name: Column.of(i, name, frame.dtypes.iloc[i]) for i, name in enumerate(frame.columns)}
+    by = (KeyBy(columns["i8"], keys_for([0, 1, -1, 7], columns["i8"], "i8")),)
+    scope = Scope() if way == "rows" else Scope(None, by)
+    unit = Unit("add-remove", (columns["i64"],), 3, 2) if way == "people" else Unit()
+    found = PandasEngine(frame, KEY).reduce(scope, set(known), unit)
     return [np.asarray(found[p]).ravel().tolist() for p in known]
 
 
@@ -145,19 +154,21 @@ def summed(nasty: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
-@pytest.mark.parametrize("kernels", ["numpy", "python"])
-def test_sums_do_not_depend_on_blocks_threads_and_kernels(nasty, size, kernels, monkeypatch) -> None:
+@pytest.mark.parametrize("kernels", ["numpy", "python", pytest.param("numba", marks=pytest.mark.extras)])
+@pytest.mark.parametrize("way", ["rows", "groups", "people"])
+def test_sums_do_not_depend_on_blocks_threads_and_kernels(nasty, size, kernels, way, monkeypatch) -> None:
     known = summed(nasty)
+    known = known if way == "rows" and size != (1, 1) else known[SIZES.index(size) :: 4]
     frame = nasty.frame.iloc[::3].reset_index(drop=True)
-    wanted = totals(frame, known)
+    wanted = totals(frame, known, way)
     block, threads = size
-    if kernels == "python":
-        of_all_sizes(monkeypatch, "python")
+    if kernels != "numpy":
+        of_all_sizes(monkeypatch, kernels)
     monkeypatch.setattr(engines_pandas_module, "_LARGEST_BLOCK", block)
     monkeypatch.setattr(threads_module, "LEAST", 5)
     monkeypatch.setattr(threads_module, "processors", lambda: threads)
     monkeypatch.setattr(numbers_module, "LENGTH", 64)
-    for one, found, right in zip(known, totals(frame, known), wanted, strict=True):
+    for one, found, right in zip(known, totals(frame, known, way), wanted, strict=True):
         assert found == right, one
 
 
