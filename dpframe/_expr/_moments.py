@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import tzinfo
 from fractions import Fraction
 from typing import Any
 
@@ -393,10 +392,8 @@ def zoned(x: Expr, op: str, zone: object) -> Expr:
 
 def _zone_name(zone: object) -> str:
     """Return the text of a zone, which alone is kept: tried on a moment, as engines read it."""
-    name = str(zone)
     try:
-        if not isinstance(zone, str | tzinfo):
-            raise ValueError
+        name = str(zone)
         pd.DatetimeIndex(np.zeros(1, "M8[s]")).tz_localize(name, ambiguous="NaT", nonexistent="NaT")
     except Exception:  # of a zone's own code
         raise BadValue(f"{zone!r} is no time zone. Write 'UTC' or 'Europe/Berlin'.") from None

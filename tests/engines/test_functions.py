@@ -138,3 +138,11 @@ def test_every_call_has_one_length_and_one_layout(rows: int) -> None:
     assert (found == 3.0 * x).all()
     assert {one for call in calls for one in call} == {((numbers_module.LENGTH,), (8,), 0)}
     assert (numbers_module.compute_alike(f, x, np.float64(1.0)) == x + 1.0).all()
+
+
+@pytest.mark.parametrize("op", ex.ARITHMETIC)
+def test_two_constants_have_a_value_in_each_row(framed: Any, op: str) -> None:
+    f = framed(pd.DataFrame({"b": [True, False, True], "x": [1.0, 2.0, 3.0]}))
+    made = ex.arithmetic(op, ex.constant(7.0), ex.constant(2.0))
+    wanted = {"+": 9, "-": 5, "*": 14, "/": 3.5, "//": 3, "%": 1, "**": 49}[op]
+    assert f.cells(ex.arithmetic("+", f["x"], made)) == [wanted + 1.0, wanted + 2.0, wanted + 3.0]

@@ -146,3 +146,9 @@ def test_a_number_of_any_size_is_refused_before_it_is_paid_or_never(name, n):
         p[made.isna()].count(epsilon=1)
         answers.append("answered")
     assert len(set(answers)) == 1
+
+
+@pytest.mark.parametrize("given", [("\ud800.", "z"), ("a.", "\ud800")])
+def test_half_of_a_character_is_named(given):
+    with pytest.raises(BadValue, match="half of a character"):
+        ex.check_pattern(ex.Pattern("replace", given[0], replacement=given[1]))
