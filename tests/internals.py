@@ -151,6 +151,7 @@ from dpframe.engines.expressions import _NODES as NODES
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.fingerprints import former_sketch
 from dpframe.engines.functions import numbers as numbers_module
+from dpframe.engines.functions import texts as texts_module
 from dpframe.engines.keys import Occurring, coded, together
 from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
@@ -575,6 +576,7 @@ __all__ = [
     "suggestions_module",
     "tag_of",
     "text_of",
+    "texts_module",
     "threads_module",
     "times_module",
     "together",

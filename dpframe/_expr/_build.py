@@ -127,7 +127,7 @@ def _moment(c: Constant, x: Expr) -> Constant:
     if isinstance(value, str):
         try:
             value = pd.Timestamp(value)
-            if value is not pd.NaT and value.tz is None and x.tz is not None:
+            if not pd.isna(value) and value.tz is None and x.tz is not None:
                 # pandas reads such a string in the column's zone
                 value = value.tz_localize(x.tz, ambiguous=True, nonexistent="shift_forward")
                 _check_shown(value)

@@ -1,7 +1,9 @@
 """Row-wise expressions on numpy: one slice of rows at a time, each row by itself.
 
-*Formal guarantee.* The value of a row depends on that row's cells only, and no cell makes this raise or warn:
-evaluating some of the rows gives some of the values. What a person's rows make together is looked up, as a column is.
+*Formal guarantee.* The value of a row depends on that row's cells only, and not on its place; no cell makes this raise or warn.
+So evaluating some of the rows gives some of the values, to the bit. Of functions of numbers `dpframe.engines.functions.numbers`
+says under which premise, since numpy may choose its code by the place of a row. What a person's rows make together is looked up,
+as a column is.
 
 The rule for nulls: a comparison with a null is False, except that ``!=`` is True; ``isin`` finds a null only
 where one is listed; ``not`` negates that two-valued answer; a null condition is False; arithmetic with a null is
