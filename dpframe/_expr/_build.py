@@ -132,7 +132,9 @@ def _moment(c: Constant, x: Expr) -> Constant:
                 value = value.tz_localize(x.tz, ambiguous=True, nonexistent="shift_forward")
                 _check_shown(value)
         except (ValueError, TypeError, OverflowError, NotImplementedError):
-            raise BadValue(f"{c.value!r} is no date. Write it as '2024-01-31' or '2024-01-31 12:00'.") from None
+            raise BadValue(
+                f"{c.value!r} is no date. Write it as '2024-01-31' or '2024-01-31 12:00'."
+            ) from None
         if pd.isna(value):
             raise BadValue(f"{c.value!r} is no date. Ask for nulls with isna().")
     if isinstance(value, pd.Timestamp) and (value.tz is None) != (x.tz is None):

@@ -166,7 +166,9 @@ def asked(f: Any, seed: int) -> tuple[str, str]:
         shown += f", {name}({', '.join(map(repr, given))[:200]})"
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of pandas, about a word that somebody wrote; none may come of a cell
+                warnings.simplefilter(
+                    "ignore"
+                )  # of pandas, about a word that somebody wrote; none may come of a cell
                 e, made = make(e, *given), made + 1
         except DPError:
             continue
