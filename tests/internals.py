@@ -35,6 +35,9 @@ from dpframe._expr._within import within
 from dpframe._frame import suggestions as suggestions_module
 from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
+from dpframe._frame.columns.numpy import _FUNCTIONS as NUMPY_FUNCTIONS
+from dpframe._frame.columns.numpy import UFUNCS
+from dpframe._frame.columns.traced import _KNOWN as TRACED
 from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.people.groups import PersonGroupBy
 from dpframe._frame.randomize import Randomize
@@ -113,7 +116,7 @@ from dpframe._statistics.base import (
 )
 from dpframe._statistics.base import Rows as stats_Rows
 from dpframe._statistics.counts import DistinctCount, PeopleAround, PeopleBy, Questions, RowCount, ValueCount
-from dpframe._statistics.engine import PEOPLE, RowSlice, Sketches
+from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches
 from dpframe._statistics.order import (
     LEAF_CEILING,
     Ranks,
@@ -151,7 +154,10 @@ from dpframe.engines import pandas as engines_pandas_module
 from dpframe.engines import parts as engines_parts_module
 from dpframe.engines import rows as derive_module
 from dpframe.engines import sources as sources_module
+from dpframe.engines.expressions import _NODES as NODES
 from dpframe.engines.expressions import evaluate, predicate
+from dpframe.engines.functions import numbers as numbers_module
+from dpframe.engines.functions import texts as texts_module
 from dpframe.engines.keys import Occurring, coded, together
 from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
@@ -280,6 +286,8 @@ __all__ = [
     "MECHANISMS",
     "MEMORY",
     "NAMED",
+    "NODES",
+    "NUMPY_FUNCTIONS",
     "ORDERS",
     "PEOPLE",
     "ROW_CEILING",
@@ -287,6 +295,8 @@ __all__ = [
     "SQUARE_BITS",
     "STEPS",
     "STORES",
+    "TRACED",
+    "UFUNCS",
     "UNIT",
     "UNMATCHED",
     "UNPROVEN",
@@ -384,6 +394,7 @@ __all__ = [
     "Roomy",
     "RowCount",
     "RowSlice",
+    "Scope",
     "Scores",
     "Sensitivity",
     "ServerStore",
@@ -529,6 +540,7 @@ __all__ = [
     "noise_module",
     "noise_of",
     "number_of",
+    "numbers_module",
     "numbers_of",
     "of_leaf",
     "of_number",
@@ -584,6 +596,7 @@ __all__ = [
     "stores_module",
     "suggestions_module",
     "text_of",
+    "texts_module",
     "threads_module",
     "times_module",
     "together",

@@ -19,6 +19,7 @@ from dpframe._expr._moments import *
 from dpframe._expr._nodes import *
 from dpframe._expr._operators import *
 from dpframe._expr._parts import *
+from dpframe._expr._patterns import *
 from dpframe._expr._ranges import *
 from dpframe._expr._texts import *
 from dpframe._expr._within import *

@@ -36,11 +36,12 @@ from dpframe._expr._nodes import (
 )
 from dpframe._expr._parts import DATE_NAMES, DATES, HIDDEN, ISO, TEXT
 from dpframe._expr._ranges import ARITHMETIC
-from dpframe._validate import length
+from dpframe._validate import among, length
 
 # What may list public values; a Series or a frame may be people's data.
 COLLECTIONS = (list, tuple, set, frozenset, range, np.ndarray, pd.Index)
 _BITS = 1000  # of an integer constant
+MAX_WIDTH = 10_000  # characters that a text is filled up to, and times that it is repeated
 # A comparison with its sides exchanged.
 FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -70,6 +71,8 @@ def constant(value: object, *, null: bool = False) -> Constant:
         )
     if type(value) is int and value.bit_length() > _BITS:
         raise BadValue(f"an integer constant of more than {_BITS} bits is not supported.")
+    if isinstance(value, pd.Timestamp):
+        _check_shown(value)
     if type(value) in (bool, int, float, str, pd.Timestamp, pd.Timedelta):
         return Constant(value)
     if isinstance(value, pd.Interval) and isinstance(value.left, int | float | np.number):
@@ -87,6 +90,14 @@ def constant(value: object, *, null: bool = False) -> Constant:
         f"a constant must be a number, a string, a bool or a timestamp, not {type(value).__name__}. "
         "Only public constants and this row's own columns can stand in an expression."
     )
+
+
+def _check_shown(value: Any) -> None:
+    """Refuse a time with a zone in years for which pandas has no text, and questions no name."""
+    try:
+        repr(value)
+    except (ValueError, NotImplementedError, OverflowError):
+        raise BadValue("a time with a zone has a year from 1 to 9999 here. Give another one.") from None
 
 
 def _duration(value: Any) -> Any:
@@ -120,12 +131,16 @@ def _moment(c: Constant, x: Expr) -> Constant:
     if isinstance(value, str):
         try:
             value = pd.Timestamp(value)
-        except (ValueError, TypeError, OverflowError):
-            raise BadValue(f"{value!r} is no date. Write it as '2024-01-31' or '2024-01-31 12:00'.") from None
+            if not pd.isna(value) and value.tz is None and x.tz is not None:
+                # pandas reads such a string in the column's zone
+                value = value.tz_localize(x.tz, ambiguous=True, nonexistent="shift_forward")
+                _check_shown(value)
+        except (ValueError, TypeError, OverflowError, NotImplementedError):
+            raise BadValue(
+                f"{c.value!r} is no date. Write it as '2024-01-31' or '2024-01-31 12:00'."
+            ) from None
         if pd.isna(value):
             raise BadValue(f"{c.value!r} is no date. Ask for nulls with isna().")
-        if value.tz is None and x.tz is not None:  # pandas reads such a string in the column's zone
-            value = value.tz_localize(x.tz, ambiguous=True, nonexistent="shift_forward")
     if isinstance(value, pd.Timestamp) and (value.tz is None) != (x.tz is None):
         have, want = (
             ("no time zone", f"the zone {x.tz}") if value.tz is None else (f"the zone {value.tz}", "none")
@@ -281,7 +296,7 @@ def is_in(x: Expr, values: object) -> Expr:
 
 
 def between(x: Expr, left: object, right: object, inclusive: str = "both") -> Expr:
-    if inclusive not in ("both", "neither", "left", "right"):
+    if not among(inclusive, ("both", "neither", "left", "right")):
         raise BadValue(f"inclusive must be 'both', 'neither', 'left' or 'right', not {inclusive!r}.")
     low, high = (v if isinstance(v, Expr) else constant(v) for v in (left, right))
     above = ">=" if inclusive in ("both", "left") else ">"
@@ -427,8 +442,8 @@ def _check_text(method: str, values: list[Any]) -> None:
             ) from None
     if method == "slice" and values[2] == 0:
         raise BadValue("the step of a slice cannot be 0.")
-    if method in ("zfill", "pad", "ljust", "rjust", "center", "repeat") and values[0] > 10_000:
-        raise BadValue(f"{method} is limited to a width of 10000.")
+    if method in ("zfill", "pad", "ljust", "rjust", "center", "repeat") and not abs(values[0]) <= MAX_WIDTH:
+        raise BadValue(f".str.{method} is limited to a width of {MAX_WIDTH}, and {values[0]} is beyond it.")
     if method in ("pad", "ljust", "rjust", "center") and len(values[-1]) != 1:
         raise BadValue(f"{method} needs one character to fill with.")
     if method == "pad" and values[1] not in ("left", "right", "both"):

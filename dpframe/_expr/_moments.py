@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dpframe._errors import BadType, BadValue
-from dpframe._expr._base import Constant, Expr, KeysOf, Lookup
+from dpframe._expr._base import PER_SECOND, Constant, Expr, KeysOf, Lookup
 from dpframe._expr._build import CALLS, METHODS, _describe, _length, _moment, absolute, compare, date_part
 from dpframe._expr._choices import choose
 from dpframe._expr._kinds import Kind
@@ -393,11 +394,7 @@ def zoned(x: Expr, op: str, zone: object) -> Expr:
     """``tz_convert`` and ``tz_localize``."""
     if x.kind != "time":
         raise BadType(f".dt.tz_{op} needs times, and {_describe(x)} is none.")
-    if zone is not None:
-        try:
-            pd.Timestamp(0, tz=zone)  # type: ignore[arg-type]  # whose own errors are caught
-        except Exception:
-            raise BadValue(f"{zone!r} is no time zone. Write 'UTC' or 'Europe/Berlin'.") from None
+    zone = None if zone is None else _zone_name(zone)
     if op == "convert" and x.tz is None:
         raise BadType(f"{_describe(x)} has no time zone: .dt.tz_localize(zone) gives it one.")
     if op == "localize" and zone is not None and x.tz is not None:
@@ -405,8 +402,18 @@ def zoned(x: Expr, op: str, zone: object) -> Expr:
     if x.tz is None and zone is None:
         return x
     utc = op == "convert" and zone is None
-    found = Zoned(x, op, "UTC" if utc else None if zone is None else str(zone))
+    found = Zoned(x, op, "UTC" if utc else zone)
     return Zoned(found, "localize", None) if utc else found
+
+
+def _zone_name(zone: object) -> str:
+    """Return the text of a zone, which alone is kept: tried on a moment, as engines read it."""
+    try:
+        name = str(zone)
+        pd.DatetimeIndex(np.zeros(1, "M8[s]")).tz_localize(name, ambiguous="NaT", nonexistent="NaT")
+    except Exception:  # of a zone's own code
+        raise BadValue(f"{zone!r} is no time zone. Write 'UTC' or 'Europe/Berlin'.") from None
+    return name
 
 
 def period_of(x: Expr, freq: object) -> Expr:
@@ -434,7 +441,7 @@ def moment(x: Expr, format: object = None) -> Expr:
         raise BadType(f"to_datetime needs texts, and {_describe(x)} is none.")
     if isinstance(format, Constant):
         format = format.value
-    if format is None or format == "ISO8601":
+    if format is None or among(format, ("ISO8601",)):
         return Moment(x)
     _check_format(format, "to_datetime")
     return Moment(x, str(format))
@@ -487,6 +494,13 @@ def _localized(x: Expr, tz: object, ambiguous: object = "raise", nonexistent: ob
     return zoned(x, "localize", tz)
 
 
+def _same_unit(x: Expr, unit: object) -> Expr:
+    """Return the value itself, which is the same moment in every unit."""
+    if not among(unit, tuple(PER_SECOND)):
+        raise BadValue(f".dt.as_unit has the units {', '.join(PER_SECOND)}, not {unit!r}.")
+    return x
+
+
 # What is called on times and durations, with the parameters that pandas has.
 DATE_METHODS: dict[str, Callable[..., Expr]] = {
     **{part: _called(part) for part in DATE_CALLS if part != "normalize"},
@@ -497,7 +511,7 @@ DATE_METHODS: dict[str, Callable[..., Expr]] = {
     "tz_convert": lambda x, tz: zoned(x, "convert", tz),
     "tz_localize": _localized,
     "total_seconds": lambda x: duration_part(x, "total_seconds"),
-    "as_unit": lambda x, unit: x,
+    "as_unit": _same_unit,
 }
 METHODS.update(abs=magnitude)
 CALLS.update(abs=magnitude, to_datetime=moment)

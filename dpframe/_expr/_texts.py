@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import reduce
 from importlib import import_module
-from importlib.util import find_spec
 from inspect import signature
 from typing import Any
 
@@ -18,8 +17,8 @@ from dpframe._expr._choices import in_order
 from dpframe._expr._kinds import Kind
 from dpframe._expr._moments import moment
 from dpframe._expr._operators import BY_KIND
+from dpframe._expr._patterns import ALL_MATCHES, Pattern, check_pattern
 
-LONGEST_PATTERN = 1000
 # op: kind of what it gives.
 PATTERNS: dict[str, Kind] = {
     "match": "bool",
@@ -44,6 +43,11 @@ class Regex(Expr):
     group: int = 0
     replacement: str = ""
     most: int = -1
+
+    @property
+    def asked(self) -> Pattern:
+        """Return what is asked of each text."""
+        return Pattern(self.op, self.pattern, self.case, self.group, self.replacement, self.most)
 
     @property
     def kind(self) -> Kind:
@@ -188,58 +192,6 @@ class Numeral(Expr):
 # ---- patterns ---------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=256)
-def check_pattern(pattern: str, what: str) -> int:
-    """How many groups a pattern has; what cannot be matched in linear time is refused. RE2, which pyarrow brings, has no
-    pattern that takes longer; without pyarrow those without repetition are left."""
-    if len(pattern) > LONGEST_PATTERN:
-        raise BadValue(f"{what}: the pattern has more than {LONGEST_PATTERN} characters.")
-    try:
-        groups = re.compile(pattern).groups
-    except (re.error, OverflowError, RecursionError):
-        raise BadValue(f"{pattern!r} is no regular expression. For plain text, give regex=False.") from None
-    if not has_re2():
-        if re.search(r"[*+?{]", pattern):
-            raise BadValue(
-                f"{what}: patterns that repeat need pyarrow, whose engine takes linear time: pip install pyarrow. Plain text "
-                "needs none: regex=False."
-            )
-        return groups
-    pa: Any = import_module("pyarrow")
-    pc: Any = import_module("pyarrow.compute")
-    try:
-        pc.match_substring_regex(pa.array([""], pa.large_string()), pattern=pattern)
-    except pa.ArrowInvalid:
-        raise BadValue(
-            f"{what}: {pattern!r} has what cannot be matched in linear time, a look-around or a back-reference, or it is too "
-            "large. Write it without, or make the column before opening the session."
-        ) from None
-    return groups
-
-
-@lru_cache(maxsize=1)
-def has_re2() -> bool:
-    """Whether pyarrow is there."""
-    return find_spec("pyarrow") is not None
-
-
-_OPENING = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(\((?!\?)|\(\?P<\w+>)", re.DOTALL)
-
-
-def named(pattern: str) -> str:
-    """The pattern with names g1, g2, ... for its groups, which Arrow asks for."""
-    count = 0
-
-    def opened(found: re.Match[str]) -> str:
-        nonlocal count
-        if found[1] is None:
-            return found[0]
-        count += 1
-        return f"(?P<g{count}>"
-
-    return _OPENING.sub(opened, pattern)
-
-
 def group_names(pattern: str) -> list[Any]:
     """What pandas calls the columns of the groups: their names, or their numbers from 0."""
     found = re.compile(pattern)
@@ -286,8 +238,9 @@ def regex(x: Expr, op: str, pat: object, case: object = True, flags: object = 0,
         raise BadType(f".str.{op} needs pat as str.")
     if not _is_flag(flags) or not isinstance(case, bool | None):
         raise BadType(f".str.{op} has no other flags here than re.IGNORECASE.")
-    check_pattern(pat, f".str.{op}")
-    return Regex(x, op, pat, case is not False and not flags, **more)
+    found = Regex(x, op, pat, case is not False and not flags, **more)
+    check_pattern(found.asked)
+    return found
 
 
 def _is_flag(flags: object) -> bool:
@@ -348,8 +301,12 @@ def split(x: Expr, pat: object = None, n: object = -1, regex: object = None, *, 
         raise BadType(
             ".str.split has a plain text as its separator here: regex=False. A pattern is for .str.extract(r'(\\w+)')."
         )
-    most = int(n) if isinstance(n, int) and n > 0 else -1
-    return Split(x, pat if isinstance(pat, str) and pat else None, most, right)
+    return Split(x, pat if isinstance(pat, str) and pat else None, _most(n), right)
+
+
+def _most(n: Any) -> int:
+    """Return how many matches count, or -1 for all: no text has as many as `ALL_MATCHES`."""
+    return int(n) if isinstance(n, int) and 0 < n < ALL_MATCHES else -1
 
 
 def partition(x: Expr, sep: object = " ", *, right: bool = False) -> Split:
@@ -405,7 +362,7 @@ def _contained(
         raise BadType(".str.contains needs regex as bool.")
     found = str_part(x, "contains", pat, False if flags else case, regex_)
     if regex_ and isinstance(pat, str):
-        check_pattern(pat, ".str.contains")
+        check_pattern(Pattern("contains", pat, case is not False and not flags))
     return answered(x, found, na)
 
 
@@ -434,14 +391,15 @@ def _replaced(
         raise BadType(".str.replace needs pat as str and repl as str.")
     if not isinstance(n, int) or isinstance(n, bool) or not _is_flag(flags):
         raise BadType(".str.replace needs n as a whole number, and no flags but re.IGNORECASE.")
-    plain = isinstance(pat, str) and n == -1 and case is not False and not flags
-    if plain and not (regex_ is True and is_special(str(pat))):
+    if not isinstance(regex_, bool) or not isinstance(case, bool | None):
+        raise BadType(".str.replace needs regex and case as bool.")
+    most = _most(n)
+    plain = isinstance(pat, str) and most == -1 and case is not False and not flags
+    if plain and not (regex_ and is_special(str(pat) + str(repl))):
         return str_part(x, "replace", pat, repl)
-    if regex_ is not True and isinstance(pat, str):
+    if not regex_ and isinstance(pat, str):
         pat, repl = re.escape(pat), repl.replace("\\", "\\\\")
-    if "\\g" in repl:
-        raise BadValue(".str.replace: groups are written \\1, \\2 in the text that comes instead.")
-    return regex(x, "replace", pat, case is not False, flags, replacement=repl, most=n if n > 0 else -1)
+    return regex(x, "replace", pat, case is not False, flags, replacement=repl, most=most)
 
 
 def is_special(pattern: str) -> bool:

@@ -1,7 +1,9 @@
 """Row-wise expressions on numpy: one slice of rows at a time, each row by itself.
 
-*Formal guarantee.* The value of a row depends on that row's cells only, and no cell makes this raise or warn:
-evaluating some of the rows gives some of the values. What a person's rows make together is looked up, as a column is.
+*Formal guarantee.* The value of a row depends on that row's cells only, and not on its place; no cell makes this raise or warn.
+So evaluating some of the rows gives some of the values, to the bit. Of functions of numbers `dpframe.engines.functions.numbers`
+says under which premise, since numpy may choose its code by the place of a row. What a person's rows make together is looked up,
+as a column is.
 
 The rule for nulls: a comparison with a null is False, except that ``!=`` is True; ``isin`` finds a null only
 where one is listed; ``not`` negates that two-valued answer; a null condition is False; arithmetic with a null is
@@ -37,7 +39,7 @@ from dpframe._cells.columns import (
     objects,
     plain,
 )
-from dpframe.engines.functions import choices, texts, times
+from dpframe.engines.functions import choices, numbers, texts, times
 from dpframe.engines.functions.texts import as_text
 
 
@@ -57,15 +59,6 @@ Memo = dict[tuple[ex.Expr, str], tuple[tuple[Array, ...], Any]]
 # How each kind of node is evaluated.
 Nodes = Mapping[type[ex.Expr], Callable[["Block", Any], Vector]]
 
-_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "/": np.divide,
-    "//": np.floor_divide,
-    "%": np.mod,
-    "**": np.power,
-}
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -159,33 +152,7 @@ def _constant(b: Block, e: ex.Constant) -> Vector:
     return Vector(e.kind, np.full(b.n, value))
 
 
-# ---- arithmetic -------------------------------------------------------------------------------------------
-
-
-def _arithmetic(b: Block, e: ex.Arithmetic) -> Vector:
-    x, y = b.floats(e.left), b.floats(e.right)
-    found = np.asarray(_ARITHMETIC[e.op](x, y))
-    if e.op == "**":  # numpy holds 1**NaN and NaN**0 for 1
-        found = np.where(np.isnan(x) | np.isnan(y), np.nan, found)
-    return Vector("number", np.full(b.n, found) if found.ndim == 0 else found)
-
-
-def _unary(b: Block, e: ex.Unary) -> Vector:
-    x = as_floats(b.vector(e.x))
-    return Vector("number", np.negative(x) if e.op == "-" else np.abs(x))
-
-
-def _round(b: Block, e: ex.Round) -> Vector:
-    return Vector("number", np.round(as_floats(b.vector(e.x)), e.digits))
-
-
-def _clip(b: Block, e: ex.Clip) -> Vector:
-    v = b.vector(e.x)
-    ends = [None if c is None else c.value for c in (e.lower, e.upper)]
-    if v.values.dtype.kind in "iu" and all(fits(c, v.values.dtype) for c in ends):
-        return Vector("number", np.clip(v.values, *ends), v.null)
-    low, high = (None if c is None else np.float64(c) for c in ends)
-    return Vector("number", np.clip(as_floats(v), low, high))
+# ---- nulls and types ---------------------------------------------------------------------------------------
 
 
 def _fill(b: Block, e: ex.Fill) -> Vector:
@@ -368,10 +335,10 @@ _NODES: Nodes = {
     ex.Not: negation,
     ex.IsNull: is_null,
     ex.IsIn: is_in,
-    ex.Arithmetic: _arithmetic,
-    ex.Unary: _unary,
-    ex.Round: _round,
-    ex.Clip: _clip,
+    ex.Arithmetic: numbers.arithmetic,
+    ex.Unary: numbers.unary,
+    ex.Round: numbers.rounded,
+    ex.Clip: numbers.clip,
     ex.Fill: _fill,
     ex.Cast: _cast,
     ex.StrPart: texts.str_part,
@@ -393,6 +360,6 @@ _NODES: Nodes = {
     ex.Formatted: times.formatted,
     ex.Moment: times.moment,
     ex.If: choices.choice,
-    ex.Function: choices.function,
-    ex.Pairwise: choices.pairwise,
+    ex.Function: numbers.function,
+    ex.Pairwise: numbers.pairwise,
 }

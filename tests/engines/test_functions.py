@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.internals import Expr
+from tests.internals import Expr, numbers_module
 from tests.internals import expr_module as ex
 
 NAMES = [*ex.FUNCTIONS, *ex.PAIRS]
@@ -108,3 +108,41 @@ def test_a_step_beyond_the_years_of_a_zone_is_null_and_nothing_raises(unit, zone
     for step in ("30D", "7D", "1D", "6h", "1000D"):
         whole = p.assign(u=getattr(p["t"].dt, op)(step))
         assert 1 <= whole.count("u", epsilon=60) <= len(cells)
+
+
+def test_of_two_zeros_the_smaller_is_the_negative_one(framed: Any) -> None:
+    """numpy may take either, by the place of the row."""
+    f = framed(pd.DataFrame({"x": [0.0, -0.0, 0.0, -0.0], "y": [0.0, 0.0, -0.0, -0.0]}))
+    for name, negative in [("minimum", [1, 2, 3]), ("fmin", [1, 2, 3]), ("maximum", [3]), ("fmax", [3])]:
+        found = f.vector(ex.pairwise(name, f["x"], f["y"])).values
+        assert np.flatnonzero(np.signbit(found)).tolist() == negative, name
+
+
+def test_a_zero_at_a_limit_keeps_its_sign(framed: Any) -> None:
+    f = framed(pd.DataFrame({"x": [-0.0, 0.0, -1.0, 1.0]}))
+    for low, high in [(-0.0, 5.0), (0.0, 5.0), (-5.0, 0.0), (-5.0, -0.0)]:
+        found = np.signbit(f.vector(ex.clip(f["x"], low, high)).values)
+        assert found[:2].tolist() == [True, False]
+
+
+@pytest.mark.parametrize("rows", [1, 7, 1023, 1024, 1025, 2049])
+def test_every_call_has_one_length_and_one_layout(rows: int) -> None:
+    """So that no row is among the last few, which numpy may compute by other code."""
+    x, calls = np.arange(rows, dtype=np.float64), []
+
+    def f(*operands: Any, out: Any) -> None:
+        calls.append([(a.shape, a.strides, a.ctypes.data % 64) for a in (*operands, out) if np.ndim(a)])
+        np.add(*operands, out=out)
+
+    found = numbers_module.compute_alike(f, x, 2.0 * x)
+    assert (found == 3.0 * x).all()
+    assert {one for call in calls for one in call} == {((numbers_module.LENGTH,), (8,), 0)}
+    assert (numbers_module.compute_alike(f, x, np.float64(1.0)) == x + 1.0).all()
+
+
+@pytest.mark.parametrize("op", ex.ARITHMETIC)
+def test_two_constants_have_a_value_in_each_row(framed: Any, op: str) -> None:
+    f = framed(pd.DataFrame({"b": [True, False, True], "x": [1.0, 2.0, 3.0]}))
+    made = ex.arithmetic(op, ex.constant(7.0), ex.constant(2.0))
+    wanted = {"+": 9, "-": 5, "*": 14, "/": 3.5, "//": 3, "%": 1, "**": 49}[op]
+    assert f.cells(ex.arithmetic("+", f["x"], made)) == [wanted + 1.0, wanted + 2.0, wanted + 3.0]

@@ -39,6 +39,8 @@ def _cut(
         edges = bins
     else:  # the first interval has its left end too, which pandas shows a little further to the left
         edges = _expr.listed(bins, "cut")
+        if not edges:
+            raise BadType("cut needs at least two edges, such as [0, 18, 65, 110].")
         first = _expr.constant(edges[0])
         x = x.where(x._new(_expr.compare(">=", x._expr, first)))
         edges = [first.value - 10.0 ** -_digits(precision), *edges[1:]]

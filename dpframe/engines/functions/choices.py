@@ -1,9 +1,8 @@
-"""Conditionals and functions of numpy on arrays: one of two values, the smaller of two, logarithms and their like."""
+"""Conditionals on arrays: one of two values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -104,27 +103,3 @@ def scaled(ticks: Array, ratio: int) -> Array:
     most = LAST // ratio
     inside = (ticks >= -most) & (ticks <= most)
     return np.where(inside, np.where(inside, ticks, 0) * ratio, NAT)
-
-
-# ---- functions of numpy -----------------------------------------------------------------------------------
-
-_FUNCTIONS: dict[str, Callable[[Any], Any]] = {op: getattr(np, op) for op in ex.FUNCTIONS}
-_PAIRS: dict[str, Callable[[Any, Any], Any]] = {
-    op: getattr(np, op) for op in ("minimum", "maximum", "fmin", "fmax", "hypot", "arctan2")
-}
-
-
-def function(b: Block, e: ex.Function) -> Vector:
-    """A function of numpy, in memory that is laid out alike for all rows: numpy may choose its code by the layout, never by a
-    cell or its place."""
-    x = np.ascontiguousarray(as_floats(b.vector(e.x)))
-    return Vector("number", _FUNCTIONS[e.op](x))
-
-
-def pairwise(b: Block, e: ex.Pairwise) -> Vector:
-    """A function of two, as `function` has those of one; a constant is written out for each row."""
-    x, y = (np.ascontiguousarray(as_floats(b.vector(side))) for side in (e.left, e.right))
-    found = _PAIRS[e.op](x, y)
-    if e.op == "hypot":  # which is infinite beside an infinity, whatever the other is
-        found = np.where(np.isnan(x) | np.isnan(y), np.nan, found)
-    return Vector("number", found)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,12 +66,9 @@ def _item(x: str, i: int) -> str | None:
     return x[i] if -len(x) <= i < len(x) else None
 
 
-_LONGEST = 2**16  # a longer text is null: without a limit one cell could ask for all memory
-
-
 def _replace(x: str, old: str, new: str) -> str | None:
     grown = len(x) + (x.count(old) + (not old)) * (len(new) - len(old))
-    return x.replace(old, new) if grown <= _LONGEST else None
+    return x.replace(old, new) if grown <= ex.LONGEST_TEXT else None
 
 
 _SIDES = {"left": "rjust", "right": "ljust", "both": "center"}  # pandas names the side that is filled
@@ -92,7 +88,7 @@ _STRINGS: dict[str, Callable[..., Any]] = {
     **{m: getattr(str, m) for m in ("islower", "isupper", "istitle", "isascii", "casefold", "find", "rfind")},
     **{m: getattr(str, m) for m in ("removeprefix", "removesuffix", "ljust", "rjust", "center")},
     "pad": lambda x, width, side, fill: getattr(x, _SIDES[side])(width, fill),
-    "repeat": lambda x, repeats: x * repeats if len(x) * repeats <= _LONGEST else None,
+    "repeat": lambda x, repeats: x * repeats if len(x) * repeats <= ex.LONGEST_TEXT else None,
     "slice_replace": _slice_replaced,
     "replace": _replace,
     "len": len,
@@ -180,12 +176,8 @@ def pattern(b: Block, e: ex.Regex) -> Vector:
     """What RE2 finds in each category, or Python's engine for a pattern that repeats nothing, where pyarrow is not there."""
     v = b.vector(e.x)
 
-    def make(categories: Array) -> list[Any]:
-        texts = [c if type(c) is str and _encodes(c) else None for c in categories]
-        return (_by_re2 if ex.has_re2() else _by_python)(texts, e)
-
     kind = "bool" if e.op == "contains" else e.kind
-    found = b.per_category(e, make, v, part="found")
+    found = b.per_category(e, lambda categories: ex.find(categories, e.asked), v, part="found")
     if kind == "text":
         return _dictionary(b, e, v, found)
     if kind == "number":
@@ -193,13 +185,6 @@ def pattern(b: Block, e: ex.Regex) -> Vector:
     null = np.array([x is None for x in (*found, None)])
     true = np.array([x is True for x in (*found, None)])
     return Vector("bool", look_up(true, v.values), look_up(null, v.values) if e.x.kind != "text" else None)
-
-
-def _encodes(text: str) -> bool:
-    try:
-        return text.isascii() or bool(text.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def _dictionary(b: Block, e: ex.Expr, v: Vector, found: list[Any]) -> Vector:
@@ -212,56 +197,6 @@ def _dictionary(b: Block, e: ex.Expr, v: Vector, found: list[Any]) -> Vector:
 
     table, categories = b.per_category(e, make, v, part="texts")
     return Vector("text", look_up(table, v.values), None, categories)
-
-
-_WHOLE: dict[str, Callable[[str], str]] = {
-    "match": lambda p: f"\\A(?:{p})",
-    "fullmatch": lambda p: f"\\A(?:{p})\\z",
-}
-
-
-def _by_re2(texts: list[Any], e: ex.Regex) -> list[Any]:
-    pa: Any = import_module("pyarrow")
-    pc: Any = import_module("pyarrow.compute")
-    case = "" if e.case else "(?i)"
-    if e.op == "replace":
-        texts = [None if t is None or _grown(t, e.replacement) > _REPLACED else t for t in texts]
-    cells = pa.array(texts, pa.large_string())
-    if e.op == "extract":
-        rows = pc.extract_regex(cells, pattern=case + ex.named(e.pattern))
-        return list(pc.struct_field(rows, [e.group - 1]).to_pylist())
-    if e.op == "count":
-        return list(pc.count_substring_regex(cells, pattern=e.pattern, ignore_case=not e.case).to_pylist())
-    if e.op == "replace":
-        most = None if e.most < 0 else e.most
-        made = pc.replace_substring_regex(cells, case + e.pattern, e.replacement, max_replacements=most)
-        return [None if t is None or len(t) > _LONGEST else t for t in made.to_pylist()]
-    whole = _WHOLE.get(e.op, str)(e.pattern)
-    return list(pc.match_substring_regex(cells, pattern=whole, ignore_case=not e.case).to_pylist())
-
-
-_REPLACED = 2**26  # characters that a text may grow to before it is looked at
-
-
-def _grown(text: str, replacement: str) -> int:
-    """How long a text can become at most."""
-    return len(text) + (len(text) + 1) * (len(replacement) + replacement.count("\\") * len(text))
-
-
-def _by_python(texts: list[Any], e: ex.Regex) -> list[Any]:
-    known = re.compile(e.pattern, 0 if e.case else re.IGNORECASE)
-    find: dict[str, Callable[[str], Any]] = {
-        "contains": lambda t: known.search(t) is not None,
-        "match": lambda t: known.match(t) is not None,
-        "fullmatch": lambda t: known.fullmatch(t) is not None,
-        "count": lambda t: len(known.findall(t)),
-        "extract": lambda t: None if (m := known.search(t)) is None else m[e.group],
-        "replace": lambda t: (
-            None if _grown(t, e.replacement) > _REPLACED else known.sub(e.replacement, t, max(e.most, 0))
-        ),
-    }
-    made = [None if t is None else find[e.op](t) for t in texts]
-    return [None if type(m) is str and len(m) > _LONGEST else m for m in made]
 
 
 # ---- texts put together and taken apart -------------------------------------------------------------------
@@ -281,7 +216,7 @@ def join(b: Block, e: ex.Join) -> Vector:
     table = []
     for pair in distinct.tolist():
         one, two = (None, None) if pair < 0 else (x.categories[pair // size], y.categories[pair % size])
-        if type(one) is str and type(two) is str and len(one) + len(two) <= _LONGEST:
+        if type(one) is str and type(two) is str and len(one) + len(two) <= ex.LONGEST_TEXT:
             table.append(index.setdefault(one + two, len(index)))
         else:
             table.append(-1)

@@ -1,0 +1,148 @@
+"""Functions of numbers on numpy: arithmetic, logarithms and their like, the smaller of two, limits.
+
+*Formal guarantee.* The value of a row is a function of that row, whatever rows stand beside it and wherever it stands. numpy
+may choose its code by the place of a row: most rows go through vector instructions, the last few through a plain loop, and an
+array of one row may go another way than a longer one. Nothing here is left to that choice:
+
+- ``+ - * /``, the square root, rounding and comparisons have one result by IEEE 754, whatever code computes them;
+- the smaller and the larger of two are chosen by comparisons, since a library may return either of two zeros of both signs, and
+  either a number or a null beside a NaN that signals;
+- every other function is computed by `compute_alike`, whose calls have one length and one layout, so that no row is among the
+  last few.
+
+The premise that is left: one vector instruction does the same to each of its numbers, and a function that branches on several
+numbers gives each the value that it has among others. The bits of a NaN may differ, and nothing reads them: a NaN is a null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpframe import _expr as ex
+from dpframe._cells.columns import Array, Vector, as_floats, fits
+
+if TYPE_CHECKING:
+    from dpframe.engines.expressions import Block
+
+LENGTH = 2**10  # numbers in each call of `compute_alike`: a multiple of every vector
+_ALIGNED = 64  # bytes: the widest vector
+
+
+def compute_alike(f: Callable[..., Any], *operands: Any) -> Array:
+    """Return a function of each row, in calls that have one length and one layout in memory. A constant stays a scalar."""
+    n = next(len(x) for x in operands if np.ndim(x))
+    rooms = [_aligned() if np.ndim(x) else x for x in operands]
+    made, found = _aligned(), np.empty(n)
+    for start in range(0, n, LENGTH):
+        size = min(LENGTH, n - start)
+        for room, x in zip(rooms, operands, strict=True):
+            if np.ndim(x):
+                room[:size] = x[start : start + size]
+                room[size:] = 1.0
+        f(*rooms, out=made)
+        found[start : start + size] = made[:size]
+    return found
+
+
+def _aligned() -> Array:
+    """Return room for the numbers of one call, which begins where a vector does."""
+    room = np.empty(8 * LENGTH + _ALIGNED, dtype=np.uint8)
+    begin = -room.ctypes.data % _ALIGNED
+    return room[begin : begin + 8 * LENGTH].view(np.float64)
+
+
+# ---- arithmetic -------------------------------------------------------------------------------------------
+
+_EXACT: dict[str, Callable[[Any, Any], Any]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+}
+_COMPUTED: dict[str, Callable[..., Any]] = {"//": np.floor_divide, "%": np.mod, "**": np.power}
+
+
+def arithmetic(b: Block, e: ex.Arithmetic) -> Vector:
+    x, y = b.floats(e.left), b.floats(e.right)
+    constant = np.ndim(x) == np.ndim(y) == 0
+    if constant:
+        x = np.full(b.n, x)
+    found = _EXACT[e.op](x, y) if e.op in _EXACT else compute_alike(_COMPUTED[e.op], x, y)
+    if e.op == "**":  # numpy holds 1**NaN and NaN**0 for 1
+        found = np.where(np.isnan(x) | np.isnan(y), np.nan, found)
+    return Vector("number", found)
+
+
+def unary(b: Block, e: ex.Unary) -> Vector:
+    x = as_floats(b.vector(e.x))
+    return Vector("number", np.negative(x) if e.op == "-" else np.abs(x))
+
+
+def rounded(b: Block, e: ex.Round) -> Vector:
+    return Vector("number", np.round(as_floats(b.vector(e.x)), e.digits))
+
+
+def clip(b: Block, e: ex.Clip) -> Vector:
+    """Move numbers between limits. A zero that equals a limit keeps its sign."""
+    v = b.vector(e.x)
+    ends = [None if c is None else c.value for c in (e.lower, e.upper)]
+    if v.values.dtype.kind in "iu" and all(fits(c, v.values.dtype) for c in ends):
+        return Vector("number", np.clip(v.values, *ends), v.null)
+    low, high = (None if c is None else np.float64(c) for c in ends)
+    x = as_floats(v)
+    if low is not None:
+        x = np.where(x < low, low, x)
+    if high is not None:
+        x = np.where(x > high, high, x)
+    return Vector("number", x)
+
+
+# ---- functions by the names of numpy ----------------------------------------------------------------------
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {op: getattr(np, op) for op in ex.FUNCTIONS}
+
+
+def function(b: Block, e: ex.Function) -> Vector:
+    """Return a function of numpy of one number."""
+    return Vector("number", compute_alike(_FUNCTIONS[e.op], as_floats(b.vector(e.x))))
+
+
+def pairwise(b: Block, e: ex.Pairwise) -> Vector:
+    """Return a function of two numbers of a row. A constant is written out for each row."""
+    x, y = (as_floats(b.vector(side)) for side in (e.left, e.right))
+    return Vector("number", _PAIRS[e.op](x, y))
+
+
+def _minimum(x: Array, y: Array) -> Array:
+    """Return the smaller number, of zeros the negative one; NaN beside a NaN."""
+    left = (x < y) | ((x == y) & np.signbit(x)) | np.isnan(x)
+    return np.where(left, x, y)
+
+
+def _maximum(x: Array, y: Array) -> Array:
+    """Return the larger number, of zeros the positive one; NaN beside a NaN."""
+    left = (x > y) | ((x == y) & ~np.signbit(x)) | np.isnan(x)
+    return np.where(left, x, y)
+
+
+def _without_nulls(f: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+    """Return the function that takes the other side of a NaN."""
+    return lambda x, y: f(np.where(np.isnan(x), y, x), np.where(np.isnan(y), x, y))
+
+
+def _hypotenuse(x: Array, y: Array) -> Array:
+    """Return the length; NaN beside a NaN, where numpy has infinity beside an infinity."""
+    return np.where(np.isnan(x) | np.isnan(y), np.nan, compute_alike(np.hypot, x, y))
+
+
+_PAIRS: dict[str, Callable[[Array, Array], Array]] = {
+    "minimum": _minimum,
+    "maximum": _maximum,
+    "fmin": _without_nulls(_minimum),
+    "fmax": _without_nulls(_maximum),
+    "hypot": _hypotenuse,
+    "arctan2": lambda x, y: compute_alike(np.arctan2, x, y),
+}
