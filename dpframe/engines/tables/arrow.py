@@ -6,16 +6,22 @@ import glob
 import os
 from collections.abc import Hashable, Iterator, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe.engines.sources import BATCH, Counting, Source, stats_of
+from dpframe.engines.steadiness import NO_QUERY, Answer, Answers
 from dpframe.engines.tables.parquet import VIEW, WIDTH, FilesDatabase, counted, plain_columns
 
 
 class ParquetSource(Source):
     """Files on this machine, by a list that is fixed when they are opened."""
 
+    answers: ClassVar[Answers] = NO_QUERY | {
+        "writes": Answer.WATCHED,
+        "in place": Answer.WATCHED,
+        "elsewhere": Answer.REFUSED,
+    }
     _counted: FilesDatabase | None = None
 
     def __init__(self, files: list[str]):
@@ -115,6 +121,12 @@ def files_of(paths: Sequence[str]) -> list[str]:
 class TableSource(Source):
     """A table in memory that Arrow has already."""
 
+    answers: ClassVar[Answers] = NO_QUERY | {
+        "writes": Answer.ABSENT,
+        "in place": Answer.UNSEEN,  # of buffers that others write to, and files that are mapped into memory
+        "elsewhere": Answer.ABSENT,
+    }
+
     def __init__(self, table: Any):
         self._table: Any = table
         super().__init__(table.schema, f"memory {id(table)}", _addresses(table))
@@ -142,6 +154,12 @@ def _addresses(table: Any) -> list[Hashable]:
 
 class DatasetSource(Source):
     """A dataset of Arrow; its files, wherever they are, are fixed when it is opened."""
+
+    answers: ClassVar[Answers] = NO_QUERY | {
+        "writes": Answer.WATCHED,
+        "in place": Answer.WATCHED,
+        "elsewhere": Answer.WATCHED,
+    }
 
     def __init__(self, dataset: Any):
         self._dataset = dataset

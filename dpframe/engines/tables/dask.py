@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from dpframe._cells.columns import prepare
 from dpframe._errors import BadType
 from dpframe._expr import Column
 from dpframe.engines.sources import Source, Task, lots, series_of, typed
+from dpframe.engines.steadiness import Answer, Answers, Found
 
 _LOTS = 32  # into which a pass is cut at most: of n partitions there are so many times n pieces
 
@@ -27,7 +28,10 @@ _LOTS = 32  # into which a pass is cut at most: of n partitions there are so man
 class DaskSource(Source):
     """A DataFrame of dask, of which the scheduler that its user has computes the partitions."""
 
-    words: tuple[str, ...]
+    answers: ClassVar[Answers] = {
+        **dict.fromkeys(("chance", "clock", "first", "sums", "code", "across", "meaning"), Answer.DECLARED),
+        **dict.fromkeys(("transaction", "writes", "in place", "elsewhere"), Answer.UNSEEN),
+    }
 
     def __init__(self, frame: Any):
         pa: Any = import_module("pyarrow")
@@ -39,9 +43,7 @@ class DaskSource(Source):
                     f"column {name!r} of this dask frame is of dtype {dtype}, whose cells may be anything. Give it one before "
                     f"you open it: frame.astype({{{name!r}: 'string[pyarrow]'}}); columns are named by texts."
                 )
-        self.words = (
-            "a graph of dask: each row it makes is of one person's own rows, and the same each time that it is computed",
-        )
+        self.declared = (Found("code", "a graph of dask"),)
         self._arrow = pa.Schema.from_pandas(meta, preserve_index=False)
         _check_workers()
         super().__init__(self._arrow, f"dask {frame._name}", [("dask", frame._name)])
