@@ -266,6 +266,11 @@ def plain_type(dtype: Any) -> Any:
     return dtype
 
 
+def is_text(dtype: Any) -> bool:
+    """Whether a plain type is that of texts."""
+    return bool(dtype == import_module("pyarrow").large_string())
+
+
 def typed(raw: Any, names: list[str], types: list[Any]) -> Any:
     """Columns in the types of the schema. Only texts of another width, dictionaries, and zones may be what a batch has."""
     pa: Any = import_module("pyarrow")

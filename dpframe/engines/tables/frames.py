@@ -13,6 +13,7 @@ from dpframe._errors import BadValue, NotOffered
 from dpframe.engines.sources import BATCH, Source, stats_of
 from dpframe.engines.steadiness import Answer, Answers, judge
 from dpframe.engines.tables import polars_plans as plans
+from dpframe.engines.tables.arrow import ParquetSource, files_of
 from dpframe.engines.tables.queries import check_sql, find_across, find_sums
 
 
@@ -57,6 +58,17 @@ class LazySource(Source):
         memory = f" {id(lazy)}" if in_memory else ""
         schema = pl.DataFrame(schema=lazy.collect_schema()).to_arrow().schema
         super().__init__(schema, f"polars {text}{memory}", self._files or [text + memory])
+        self._plain = self._read_here(plan)
+
+    def _read_here(self, plan: Any) -> ParquetSource | None:
+        """Return what reads the files of a plan that only scans Parquet, where polars would raise at a text that is not UTF-8."""
+        pl: Any = import_module("polars")
+        with suppress(Exception):
+            files = ParquetSource(files_of(self._files))
+            alike = (files.names, files.types) == (self.names, self.types)
+            if alike and plans.plan_of(pl.scan_parquet(self._paths)) == plan:
+                return files
+        return None
 
     @staticmethod
     def _scanned(plan: Any) -> list[str]:
@@ -81,6 +93,9 @@ class LazySource(Source):
         return sorted(file for file in known if not os.path.isdir(file))
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
+        if self._plain is not None:
+            yield from self._plain._scan(names)
+            return
         pl: Any = import_module("polars")
         some = self._lazy.select([pl.nth(self._all.index(name)) for name in names])  # a name may be a pattern
         for frame in some.collect_batches(chunk_size=BATCH, maintain_order=True):
