@@ -117,7 +117,7 @@ def check_declared(declared: Iterable[Found], because: object) -> None:
         by_hazard.setdefault(hazard, []).append(part)
     if because is None and by_hazard:
         hazard, parts = next(iter(by_hazard.items()))
-        raise BadValue(f"{', '.join(parts)} {HAZARDS[hazard].problem}. {HAZARDS[hazard].line}")
+        raise BadValue(f"{', '.join(parts)}: this {HAZARDS[hazard].problem}. {HAZARDS[hazard].line}")
 
 
 def check_answers(kind: str, answers: Answers) -> None:

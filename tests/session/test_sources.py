@@ -431,7 +431,7 @@ def test_a_lazy_frame_with_python_in_it_is_its_authors_word(files, tmp_path):
     for plan, expected in [*((one, False) for one in pieces), *((one, True) for one in coded)]:
         parts = [part for _, part in recognised(plan).declared]
         assert any("Python code in a LazyFrame" in part for part in parts) == expected
-    with pytest.raises(BadValue, match="Python code in a LazyFrame is code that dpframe does not see"):
+    with pytest.raises(BadValue, match="Python code in a LazyFrame: this is code that dpframe does not see"):
         opened(lazy.map_batches(lambda d: d), tmp_path)
     p = opened(lazy.map_batches(lambda d: d), tmp_path, because="it returns each row as it is")
     assert "Python code in a LazyFrame: it returns each row as it is" in set(p.declarations["value"])

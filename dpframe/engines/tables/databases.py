@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, ClassVar
 from urllib.parse import quote
@@ -66,6 +67,14 @@ _SETTINGS = ", ".join(
 _PARAMETERS = 32_766  # of a statement of SQLite, if nobody has set it to less
 
 
+@lru_cache(maxsize=1)
+def _functions_of_duckdb() -> frozenset[str]:
+    """The names of the functions that duckdb has by itself: those in Python are in its list, too, and look no different there."""
+    with import_module("duckdb").connect(":memory:") as connection:
+        found = connection.sql("select distinct function_name from duckdb_functions()").fetchall()
+    return frozenset(name for (name,) in found)
+
+
 class DuckSource(Source):
     """A relation of duckdb, run anew for each scan by its own connection."""
 
@@ -99,13 +108,13 @@ class DuckSource(Source):
 
     def _hazards(self, text: str) -> Iterator[Found]:
         """Yield the hazards of the query that duckdb itself, or the words of the query, show."""
-        for name, _, macro, steady, own in self._functions():
+        for name, _, macro, steady in self._functions():
             if name.lower() not in self._called or macro is not None:
                 continue
             if not steady:
                 yield Found("chance", name.upper())
-            elif not own:
-                yield Found("code", f"the function {name} in Python")
+            elif name not in _functions_of_duckdb():
+                yield Found("code", f"the function {name}, which is not duckdb's own,")
         sums = plan_sums(self._asked, self._relation.sql_query())
         yield from find_sums(text) if sums is None else sums
         yield from find_across(text)
@@ -116,15 +125,14 @@ class DuckSource(Source):
 
     def _functions(self) -> list[Any]:
         """The macros, and the functions that the query calls: of each its name, its number, which other code of Python under the
-        name does not have, what a macro says, whether it has one result, and whether it is duckdb's own."""
+        name does not have, what a macro says, and whether it has one result."""
         if (
             not self._called
         ):  # a query without a call names none of them, and duckdb takes long to list all it has
             return []
         names = ", ".join(map(literal, sorted(self._called)))
         return self._asked(
-            "select function_name, function_oid, macro_definition, coalesce(stability, 'CONSISTENT') = 'CONSISTENT', "
-            "internal "
+            "select function_name, function_oid, macro_definition, coalesce(stability, 'CONSISTENT') = 'CONSISTENT' "
             f"from duckdb_functions() where (macro_definition is not null and not internal) or lower(function_name) in ({names}) "
             "order by all"
         )
