@@ -108,6 +108,9 @@ _POLARS = {
         "rank of rows in memory": lambda pl, t: t.collect().lazy().with_columns(r=pl.col("g").rank("random")),
         "shuffle": lambda pl, t: t.with_columns(pl.col("x").shuffle()),
         "sample": lambda pl, t: t.select(pl.col("x").sample(3)),
+        "sample inside a list": lambda pl, t: t.select(
+            pl.concat_list("x", "x").list.eval(pl.element().shuffle())
+        ),
         "sample of a list": lambda pl, t: t.select(pl.concat_list("x", "x").list.sample(1)),
     },
     ("first", "refused"): {
@@ -307,6 +310,14 @@ def sqlite_collation(folder: Path) -> Any:
     return dpframe.sql(connection, "v")
 
 
+def sqlite_generated(folder: Path) -> Any:
+    connection = sqlite_base(folder)
+    connection.create_function("ours", 1, lambda x: x, deterministic=True)
+    connection.execute("CREATE TABLE v (x REAL, y REAL AS (ours(x)))")
+    connection.commit()
+    return dpframe.sql(connection, "v")
+
+
 def sqlite_watched(change: str) -> Make:
     def made(folder: Path) -> tuple[Any, Change]:
         connection = sqlite_base(folder)
@@ -496,6 +507,7 @@ def _some() -> list[Example]:
         Example(
             "DuckSource", "writes", "watched", duck_watched("select * from t", "insert into t from t"), "rows"
         ),
+        Example("SqliteSource", "code", "declared", sqlite_generated, "generated column"),
         Example("SqliteSource", "transaction", "refused", sqlite_in_transaction),
         Example(
             "SqliteSource",
@@ -545,5 +557,6 @@ NEEDS = {
     "DeltaSource": "deltalake",
     "IcebergSource": "pyiceberg",
 }
-# What no test on one machine can show: lakes in object stores, whose files `version` asks for their sizes.
-ELSEWHERE = {("DeltaSource", "elsewhere"), ("IcebergSource", "elsewhere")}
+# What no test on one machine can show: lakes in object stores, whose files `version` asks for their sizes, and files that duckdb
+# reads by a network (`find_far`).
+ELSEWHERE = {("DeltaSource", "elsewhere"), ("IcebergSource", "elsewhere"), ("DuckSource", "elsewhere")}

@@ -146,6 +146,20 @@ def test_a_plan_with_rows_in_memory_is_read_without_them():
         assert import_module("json").dumps(sink.read_plan()) == whole
 
 
+@pytest.mark.parametrize(
+    ("text", "far"),
+    [
+        ("select * from read_parquet(['a.parquet', 's3://b/t.parquet'])", 1),
+        ("select * from 'https://example.org/t.csv' where url = 'https://example.org/x'", 1),
+        ("select * from 'file:///t.parquet' join \"gs://b/t.parquet\" using (id)", 1),
+        ("select * from t where url = 'https://example.org/x'", 0),
+    ],
+)
+def test_files_on_other_machines_are_found_in_a_query(text, far):
+    queries: Any = import_module("dpframe.engines.tables.queries")
+    assert [found.hazard for found in queries.find_far(text)] == ["elsewhere"] * far
+
+
 def test_a_plan_that_cannot_be_written_down_is_refused(tmp_path):
     pl, threading = import_module("polars"), import_module("threading")
     lock = threading.Lock()

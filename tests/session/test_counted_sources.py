@@ -267,6 +267,16 @@ def test_rows_of_an_open_transaction_are_refused_and_committed_ones_are_read():
     assert p.budget.spent == 30
 
 
+def test_a_transaction_that_only_reads_is_no_change_and_goes_on():
+    base = in_sqlite()
+    base.commit()
+    p = opened(dpframe.sql(base, "t"))
+    base.execute("BEGIN")
+    assert p.groupby("s").size(epsilon=30).tolist() == SIZES
+    assert base.in_transaction
+    base.rollback()
+
+
 def test_a_relation_of_duckdb_is_asked_and_its_connection_left_alone(duckdb, parts):
     base = duckdb.connect()
     base.register("given", rows())

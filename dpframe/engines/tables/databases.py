@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
@@ -24,6 +24,7 @@ from dpframe.engines.tables.queries import (
     check_sql,
     files_read,
     find_across,
+    find_far,
     find_sums,
     functions_in,
     literal,
@@ -79,10 +80,9 @@ class DuckSource(Source):
     """A relation of duckdb, run anew for each scan by its own connection."""
 
     answers: ClassVar[Answers] = {
-        **dict.fromkeys(("chance", "clock", "first", "sums"), Answer.REFUSED),
+        **dict.fromkeys(("chance", "clock", "first", "sums", "elsewhere"), Answer.REFUSED),
         **dict.fromkeys(("code", "across"), Answer.DECLARED),
         **dict.fromkeys(("transaction", "writes", "in place", "meaning"), Answer.WATCHED),
-        "elsewhere": Answer.UNSEEN,
     }
     ordered = False
 
@@ -115,6 +115,13 @@ class DuckSource(Source):
                 yield Found("chance", name.upper())
             elif name not in _functions_of_duckdb():
                 yield Found("code", f"the function {name}, which is not duckdb's own,")
+        words = {word.casefold() for word in re.findall(r"\w+", text)}
+        for name, kind in self._asked(
+            "select database_name, type from duckdb_databases() where not internal"
+        ):
+            if kind not in ("duckdb", "sqlite") and name.casefold() in words:
+                yield Found("elsewhere", f"the database {name} of {kind}")
+        yield from find_far(text)
         sums = plan_sums(self._asked, self._relation.sql_query())
         yield from find_sums(text) if sums is None else sums
         yield from find_across(text)
@@ -256,7 +263,7 @@ class SqliteSource(Source):
         kinds = {name: self._kind(name, str(declared)) for _, name, declared, *_ in listed}
         self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
         files: Any = plain_rows(connection, "PRAGMA database_list")
-        text = self._text([database for _, database, _ in files])
+        text = self._text()
         check_sql(text)
         self.declared = judge(self.answers, self._hazards(text))
         file = next((file for _, name, file in files if name == "main"), "")
@@ -264,24 +271,30 @@ class SqliteSource(Source):
         schema = pa.schema([(name, getattr(pa, kind)()) for name, (_, kind) in kinds.items()])
         super().__init__(schema, f"sqlite {place} {table}", [("sqlite", place, table)])
 
-    def _text(self, databases: Sequence[str]) -> str:
-        """Return the texts of the view, of what it names, and of tables whose cells are computed when they are read."""
-        written: dict[str, str] = {}
-        for database in databases:  # a view of one may name another's
+    def _text(self) -> str:
+        """Return the texts of the view, and of the views and the virtual tables that it names."""
+        return self._written("type = 'view' OR sql LIKE 'CREATE VIRTUAL%'")
+
+    def _written(self, condition: str) -> str:
+        """Return the texts, among some, of what is read and of what these name. A view of one database may name another's."""
+        views: dict[str, str] = {}
+        for _, database, _ in plain_rows(self._connection, "PRAGMA database_list"):
             listing = (
-                f"SELECT name, sql FROM {quoted(database)}.sqlite_master WHERE type = 'view' "
-                "OR (type = 'table' AND sql LIKE 'CREATE VIRTUAL%')"
+                f"SELECT name, sql FROM {quoted(database)}.sqlite_master WHERE type = 'view' OR {condition}"
             )
             for name, text in plain_rows(self._connection, listing):
-                written[name] = f"{written.get(name, '')}\n{text}"
-        return with_views(self._name, written).removeprefix(self._name)
+                views[name] = f"{views.get(name, '')}\n{text}"
+        return with_views(self._name, views).removeprefix(self._name)
 
     def _hazards(self, text: str) -> Iterator[Found]:
         """Yield the hazards of the connection and of the view."""
         if self._connection.in_transaction:
             yield Found("transaction", "The transaction that this connection has open")
-        if "VIRTUAL" in text:
+        if re.search(r"\bcreate\s+virtual\s+table\b", text, re.IGNORECASE):
             yield Found("code", "a virtual table")
+        text += self._written(
+            "type = 'table' AND (sql LIKE '% AS (%' OR sql LIKE '%COLLATE%')"
+        )  # of its columns
         shown = functions_in(text)
         for name, builtin in plain_rows(
             self._connection, "SELECT DISTINCT name, builtin FROM pragma_function_list"
@@ -292,7 +305,7 @@ class SqliteSource(Source):
         for name in sorted(own - {"binary", "nocase", "rtrim"}):
             if re.search(rf"\bcollate\s+\W?{re.escape(name)}\b", text, re.IGNORECASE):
                 yield Found("code", f"the collation {name} in Python")
-        yield from find_across(text)
+        yield from find_across(self._text())
 
     def _kind(self, name: str, declared: str) -> tuple[str, str]:
         for parts, text, kind in self._TYPES:

@@ -68,7 +68,7 @@ _COMPARED = {
     "LogicalAnd",
     "LogicalOr",
 }
-_OPTIONS = {"schema", "options", "sort_options", "args", "variant", "mapping", "evaluation", "key", "id"}
+_OPTIONS = {"schema", "options", "sort_options", "args", "variant", "mapping", "key", "id"}
 _LEAVES = {"Scan", "DataFrameScan", "Literal", "Column", "Selector"}
 
 

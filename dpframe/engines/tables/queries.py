@@ -79,6 +79,8 @@ _READING = re.compile(
 _WRITTEN = re.compile(
     r"\s*(?:'_*'|(?:\[|\blist_value\s*\()\s*'_*'(?:\s*,\s*'_*')*\s*[\])])\s*[,)]", re.IGNORECASE
 )
+_FILE_TABLE = re.compile(r"\b(?:from|join)\s+('[^']*'|\"[^\"]*\")", re.IGNORECASE)
+_FAR = re.compile(r"(?!file:)\w+://")
 _AGE = re.compile(r"\bage\s*\(", re.IGNORECASE)
 _HIDDEN = '"__duckdb_source_'  # what stands in a query of duckdb for a variable of Python
 
@@ -173,6 +175,12 @@ def files_read(text: str) -> list[str]:
             )
         names += [unquoted(q) for q in QUOTED.findall(text[written.start() : written.end()])]
     return names
+
+
+def find_far(text: str) -> list[Found]:
+    """Return the files on other machines that a query reads, by functions or as tables."""
+    names = files_read(text) + [unquoted(found[1]) for found in _FILE_TABLE.finditer(text)]
+    return [Found("elsewhere", repr(name)) for name in names if _FAR.match(name)]
 
 
 def unquoted(text: str) -> str:
