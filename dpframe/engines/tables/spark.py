@@ -48,7 +48,10 @@ _TIES = re.compile(
 _ADDING = re.compile(
     r"\b(sum|avg|mean|stddev\w*|var_\w+|variance|corr|covar_\w+|regr_\w+|skewness|kurtosis|try_sum|try_avg)\((?:distinct )?"
 )
-_EXACT = re.compile(r"cast\(.* as (?:tinyint|smallint|int|bigint|decimal\([\d,]+\))\)\)|\d+\)")
+_EXACT = re.compile(
+    r"UnscaledValue\(|\w+#\d+L\)|cast\([\w#.`]+ as (?:tinyint|smallint|int|bigint|decimal\([\d,]+\))\)\)|\d+\)"
+)
+_ALIAS = re.compile(r" AS [^\n]*?#\d+L?(?=[,\]])")  # a name, which may be the text of an expression
 # Nodes of a logical plan that make a row of several rows.
 _ACROSS = re.compile(
     r"\b(Join|Aggregate|Window|Union|Except|Intersect|Deduplicate|Distinct|Expand|Generate|scalar-subquery)\b"
@@ -152,7 +155,7 @@ def _hazards(plans: dict[str, str]) -> Iterator[Found]:
     """Yield the hazards that the plans show. The optimized one says of what type a sum is."""
     if _CODE.search(QUOTED.sub(" ", plans["Physical"])):
         yield Found("code", "code, or an RDD, in a DataFrame of Spark")
-    shown = QUOTED.sub(" ", plans["Optimized Logical"])
+    shown = _ALIAS.sub("", QUOTED.sub(" ", plans["Optimized Logical"]))
     for found in _TIES.finditer(shown):
         yield Found("first", found[1].upper())
     for found in _ADDING.finditer(shown):
