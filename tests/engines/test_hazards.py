@@ -86,7 +86,7 @@ def server(postgres: Any) -> Any:
         f"postgresql://{postgres.user}@127.0.0.1:{postgres.port}/postgres", autocommit=True
     ) as base:
         base.execute(
-            "CREATE SCHEMA hazards; SET search_path = hazards;"
+            "SET lock_timeout = '5s'; CREATE SCHEMA hazards; SET search_path = hazards;"  # a session left open would block
             "CREATE TABLE t AS SELECT i AS id, i * 0.1::float8 AS x, i AS n FROM generate_series(1, 20) i;"
             "CREATE VIEW summed AS SELECT id, sum(x) AS s FROM t GROUP BY id;"
             "CREATE FUNCTION volatile_one(int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';"
