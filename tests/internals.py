@@ -180,7 +180,7 @@ from dpframe.engines.sql.expressions import held_as
 from dpframe.engines.tables.arrow import ParquetSource, TableSource
 from dpframe.engines.tables.dask import DaskSource
 from dpframe.engines.tables.parquet import FilesDatabase, plain_columns
-from dpframe.engines.tables.queries import check_sql, check_steady, files_read
+from dpframe.engines.tables.queries import check_sql, check_steady, files_read, find_sums
 from dpframe.learn import _descent as learn_descent_module
 from dpframe.learn import _fits as learn_fits_module
 from dpframe.learn import _models as learn_models_module
@@ -492,6 +492,7 @@ __all__ = [
     "expr_module",
     "fieller",
     "files_read",
+    "find_sums",
     "finder",
     "first_sigma",
     "first_where",

@@ -22,6 +22,7 @@ from dpframe._session.opening import open_again, open_session, opened, opening, 
 from dpframe._session.session import sealed, told
 from dpframe._session.terms import Words
 from dpframe.engines.sources import NamedTable, Source
+from dpframe.engines.steadiness import check_declared
 from dpframe.engines.tables import source_of
 
 _UNITS = {
@@ -77,8 +78,10 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
     bytes_ = free() // 4 if memory is None else bytes_of(memory)
     if given.get("card") is not None:
         given = {**given, "card": Card.of(given["card"])}
-    _check_named({**given["card"].words, **given} if "card" in given else given)
+    said_with_card = {**given["card"].words, **given} if "card" in given else given
+    _check_named(said_with_card)
     table = recognised(source)
+    _check_steady(table, said_with_card)
     with opening:
         again = open_again(table, given)
         if again is not None:  # the line that opened it, run once more
@@ -89,7 +92,8 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
         if given.get("neighbors") == "replace-one" and given.get("unit") is None:  # then it is public
             table.counted = sealed("open", table.rows)
         p = PrivateFrame._of(opened(table.schema, given))
-        p.accountant.declare([("source", word, "open") for word in (shortened(table.place), *table.words)])
+        reasons = [f"{part}: {given['because']}" for _, part in table.declared]
+        p.accountant.declare([("source", word, "open") for word in (shortened(table.place), *reasons)])
         return p
 
 
@@ -107,6 +111,7 @@ def sql(database: Any, table: str) -> NamedTable:
     >>> clinic = sqlite3.connect(":memory:")
     >>> _ = clinic.execute("CREATE TABLE visits (patient INTEGER, cost REAL)")
     >>> _ = clinic.executemany("INSERT INTO visits VALUES (?, ?)", [(1, 10.0), (1, 30.0), (2, 6.0)])
+    >>> clinic.commit()
     >>> p = dpframe.open(dpframe.sql(clinic, "visits"), 1000, unit="patient", max_rows=5, max_groups=1, because="an example")
     >>> p.count(epsilon=900) == 3
     True
@@ -199,6 +204,15 @@ def _check_named(words: Words) -> None:
             "them are different tables, so the budget of these people is kept by name. dpframe.open(source, ..., "
             "ledger='budget.db', population='patients'), or declare why not: because='...'."
         )
+
+
+def _check_steady(table: Source, words: Words) -> None:
+    """Lets go of a table whose hazards have to be declared, and are not."""
+    try:
+        check_declared(table.declared, words.get("because"))
+    except BadValue:
+        table.close()
+        raise
 
 
 def bytes_of(memory: object) -> int:

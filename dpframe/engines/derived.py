@@ -8,7 +8,7 @@ of every batch, or it is an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from dpframe._groups.keys import ROW_CEILING
 from dpframe.engines.parts import Columns
 from dpframe.engines.rows import frame_of
 from dpframe.engines.sources import BATCH, Part, Source, SourceFrame, lots
+from dpframe.engines.steadiness import HAZARDS, Answer, Answers
 
 _ROW = 200  # bytes that a row of a person takes, beside its cells
 _OBJECT = 80  # bytes of a cell that is no number
@@ -37,6 +38,8 @@ class DerivedSource(Source):
     counted: int
     names: list[str]
     schema: SourceFrame
+
+    answers: ClassVar[Answers] = dict.fromkeys(HAZARDS, Answer.INHERITED)
 
     def __init__(
         self,

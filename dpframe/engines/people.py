@@ -111,12 +111,16 @@ def _of_decimal(cell: Decimal) -> int:
     return (-found if sign else found) * pow(10, exponent, PRIME) % PRIME
 
 
-def _of_text(text: str) -> int:
-    try:  # the bytes that it was read from, if these were no UTF-8
-        written = text.encode("utf-8", "surrogateescape")
+def bytes_of_text(text: str) -> bytes:
+    """Return the bytes of a text: those that it was read from, if these were no UTF-8."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        written = text.encode("utf-8", "surrogatepass")
-    digest = hashlib.md5(written, usedforsecurity=False).digest()
+        return text.encode("utf-8", "surrogatepass")
+
+
+def _of_text(text: str) -> int:
+    digest = hashlib.md5(bytes_of_text(text), usedforsecurity=False).digest()
     return (int.from_bytes(digest[:8], "big") >> 4) % PRIME
 
 

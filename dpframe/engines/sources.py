@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from dpframe._cells.columns import Vector, objects, prepare
 from dpframe._errors import BadValue, NotOffered, SessionError
 from dpframe._expr import Column
+from dpframe.engines.steadiness import Answers, Found, check_answers
 
 if TYPE_CHECKING:
     from dpframe.engines.sql.databases import Database
@@ -85,9 +86,11 @@ class Source(ABC):
     """A table that is read batch by batch, as often as it is asked.
 
     A new one says how its batches are read, and by what it is known: ``place`` is a text that is the same whenever this table is
-    opened, and ``marks`` are what two sources have in common that share rows. Its line is in `SOURCES`.
+    opened, and ``marks`` are what two sources have in common that share rows. ``answers`` are what it does about each hazard of
+    `steadiness`. Its line is in `SOURCES`.
     """
 
+    answers: ClassVar[Answers]
     marks: frozenset[tuple[str, Hashable]]
     names: list[str]
     types: list[Any]
@@ -95,11 +98,15 @@ class Source(ABC):
 
     memory: int = 2**30  # bytes, about, that one pass over its people may take
     counted: int = 0  # the number of rows, where it is public
-    words: tuple[str, ...] = ()  # what its author is taken at their word for
+    declared: tuple[Found, ...] = ()  # hazards that because= declares
     ordered: bool = True  # every scan has the rows in one order
     held: Any = None  # a connection that was made for it alone
     given: Any = None  # what it was made of
     told: bool = False  # the place says all of what is read
+
+    def __init_subclass__(cls, **words: Any):
+        super().__init_subclass__(**words)
+        check_answers(cls.__name__, getattr(cls, "answers", {}))
 
     def __init__(self, schema: Any, place: str, marks: Iterable[Hashable]):
         self.place = place
@@ -259,6 +266,11 @@ def plain_type(dtype: Any) -> Any:
     return dtype
 
 
+def is_text(dtype: Any) -> bool:
+    """Whether a plain type is that of texts."""
+    return bool(dtype == import_module("pyarrow").large_string())
+
+
 def typed(raw: Any, names: list[str], types: list[Any]) -> Any:
     """Columns in the types of the schema. Only texts of another width, dictionaries, and zones may be what a batch has."""
     pa: Any = import_module("pyarrow")
@@ -294,9 +306,9 @@ def series_of(column: Any) -> pd.Series[Any]:
 
 
 def stats_of(files: Iterable[str]) -> Hashable:
-    """Size, time of the last change and inode of each file."""
+    """Return what a change of each file changes: size, times and inode. Its owner can put st_mtime back, and nobody st_ctime."""
     found = [os.stat(file) for file in files]
-    return tuple((s.st_size, s.st_mtime_ns, s.st_ino) for s in found)
+    return tuple((s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_dev, s.st_ino) for s in found)
 
 
 def told_apart(names: Iterable[str]) -> bool:

@@ -53,7 +53,10 @@ def test_a_merge_of_two_sources_says_that_they_are_joined_where_they_are(folder:
     with sqlite3.connect(folder / "t.db") as connection:
         connection.execute(f"CREATE VIEW joined AS {statement[0]}")
     connection.close()
-    joined = opened(folder, "joined", {**VISITS, "bounds": {"cost": (0, 9), "age": (0, 90)}})
+    bounds = {"cost": (0, 9), "age": (0, 90)}
+    joined = opened(
+        folder, "joined", {**VISITS, "bounds": bounds, "because": "a visit is joined to its own person"}
+    )
     visits, people = tables()
     wanted = visits.merge(people, on="person")["age"].mean()
     assert abs(joined.mean("age", epsilon=100) - wanted) < 2

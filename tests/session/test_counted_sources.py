@@ -248,14 +248,32 @@ def test_a_connection_of_sqlite_is_asked_and_left_alone(parts, words):
     base.rollback() if base.in_transaction else base.execute("DELETE FROM t WHERE rowid > 400")
 
 
-def test_what_is_not_committed_is_part_of_what_its_own_connection_sees():
+def test_rows_of_an_open_transaction_are_refused_and_committed_ones_are_read():
     base = in_sqlite()
     base.execute("DELETE FROM t WHERE s = 'b'")
+    with pytest.raises(dpframe.BadValue, match=r"rollback\(\)"):
+        opened(dpframe.sql(base, "t"))
+    base.commit()
     p = opened(dpframe.sql(base, "t"))
     assert p.groupby("s").agg(n=("x", "size"), m=("x", "median"), epsilon=30)["n"].tolist() == [
         *SIZES[:2],
         0,
     ]
+    base.execute("DELETE FROM t WHERE s = 'a'")
+    for _ in range(2):  # before its rollback, and after
+        with pytest.raises(dpframe.SessionError, match="has changed"):
+            p.count(epsilon=30)
+        base.rollback()
+    assert p.budget.spent == 30
+
+
+def test_a_transaction_that_only_reads_is_no_change_and_goes_on():
+    base = in_sqlite()
+    base.commit()
+    p = opened(dpframe.sql(base, "t"))
+    base.execute("BEGIN")
+    found = p.groupby("s").agg(n=("x", "size"), m=("x", "median"), epsilon=30)  # in several statements
+    assert found["n"].tolist() == SIZES
     assert base.in_transaction
     base.rollback()
 

@@ -9,7 +9,7 @@ import pytest
 
 import dpframe
 from dpframe import BadValue, SessionError
-from tests.internals import check_sql, check_steady
+from tests.internals import check_sql, check_steady, find_sums
 from tests.session.test_sources import BOUNDS, files, opened, rewritten, visits
 
 pq = pytest.importorskip("pyarrow.parquet", reason="sources are read by pyarrow")
@@ -86,6 +86,31 @@ def test_sql_that_says_an_order_is_not(text):
 def test_sql_with_other_rows_each_time_is_refused(text):
     with pytest.raises(BadValue, match="gives other rows each time"):
         check_sql(text)
+
+
+EXACT = [
+    "sum(cast(x as bigint))",
+    "avg(x::decimal(18, 2))",
+    "sum(distinct x::int) filter (y > 1)",
+    "sum((x + y)::hugeint)",
+    "max(x)",
+]
+INEXACT = [
+    *(
+        "sum(x)",
+        "avg(x)",
+        "sum(x::int + y)",
+        "sum(y + x::int)",
+        "sum(cast(a as int) / cast(b as int))",
+        "stddev(x::int)",
+    ),
+    *("sum(cast(x as bigint)) + sum(y)", "sum(cast(x as double))", "list_sum(l)", "sum((x)::int / (y)::int)"),
+]
+
+
+def test_sums_that_do_not_show_whole_numbers_are_found():
+    assert [text for text in EXACT if find_sums(f"select {text} from t")] == []
+    assert [text for text in INEXACT if not find_sums(f"select {text} from t")] == []
 
 
 def test_a_relation_that_hides_its_query_behind_a_variable_is_refused():

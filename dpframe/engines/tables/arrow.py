@@ -6,16 +6,22 @@ import glob
 import os
 from collections.abc import Hashable, Iterator, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe.engines.sources import BATCH, Counting, Source, stats_of
+from dpframe.engines.sources import BATCH, Counting, Source, is_text, plain_type, stats_of
+from dpframe.engines.steadiness import NO_QUERY, Answer, Answers
 from dpframe.engines.tables.parquet import VIEW, WIDTH, FilesDatabase, counted, plain_columns
 
 
 class ParquetSource(Source):
     """Files on this machine, by a list that is fixed when they are opened."""
 
+    answers: ClassVar[Answers] = NO_QUERY | {
+        "writes": Answer.WATCHED,
+        "in place": Answer.WATCHED,
+        "elsewhere": Answer.REFUSED,
+    }
     _counted: FilesDatabase | None = None
 
     def __init__(self, files: list[str]):
@@ -36,6 +42,8 @@ class ParquetSource(Source):
                     "dpframe.sql('sqlite:///FILE', 'table'), and a CSV file a relation: dpframe.open(duckdb.read_csv(file), ...)."
                 )
         _check_alike(files, schemas)
+        # Arrow checks the texts of a dictionary as it reads one, and ends with an error at one that is not UTF-8.
+        self._dictionaries = {f.name for f in schemas[0] if is_dictionary_of_texts(f.type)}
         super().__init__(schemas[0], "parquet " + "\n".join(files), files)
         self._rows, self._plain = rows, plain_columns(metas)
 
@@ -49,18 +57,53 @@ class ParquetSource(Source):
             self._counted.close()
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
-        pq: Any = import_module("pyarrow.parquet")
+        pa, pq = import_module("pyarrow"), import_module("pyarrow.parquet")
+        texts = [n for n in names if n in self._dictionaries]
+        others = [n for n in names if n not in self._dictionaries]
         for name in self.files:
-            with pq.ParquetFile(name, pre_buffer=False) as file:
-                # One group at a time: what reads ahead holds many of them. Only of very large ones pieces are read, at some cost.
-                for i in range(file.num_row_groups):
-                    if file.metadata.row_group(i).num_rows <= 8 * BATCH:
-                        yield file.read_row_group(i, columns=names)
-                    else:
-                        yield from file.iter_batches(BATCH, row_groups=[i], columns=names)
+            pieces = [_pieces(pq.ParquetFile(name, pre_buffer=False), others)] if others else []
+            if texts:
+                plain = pq.ParquetFile(name, pre_buffer=False, metadata=_without_dictionaries(name))
+                pieces.append(_pieces(plain, texts))
+            for some in zip(*pieces, strict=True):
+                if len(some) == 1:
+                    yield some[0]
+                else:
+                    columns = {n: piece.column(n) for piece in some for n in piece.schema.names}
+                    yield pa.table([columns[n] for n in names], names=names)
 
     def version(self) -> Hashable:
         return stats_of(self.files)
+
+
+def is_dictionary_of_texts(dtype: Any) -> bool:
+    types: Any = import_module("pyarrow.types")
+    return bool(types.is_dictionary(dtype) and is_text(plain_type(dtype)))
+
+
+def _pieces(file: Any, names: list[str]) -> Iterator[Any]:
+    """Yield the row groups of a file, one at a time: what reads ahead holds many. Only very large ones are cut, at some cost."""
+    with file:
+        for i in range(file.num_row_groups):
+            if file.metadata.row_group(i).num_rows <= 8 * BATCH:
+                yield file.read_row_group(i, columns=names)
+            else:
+                yield from file.iter_batches(BATCH, row_groups=[i], columns=names)
+
+
+def _without_dictionaries(name: str) -> Any:
+    """Return what stands at the end of a file, without the note of Arrow that its texts were dictionaries."""
+    pa, pq = import_module("pyarrow"), import_module("pyarrow.parquet")
+    found = pq.read_metadata(name)
+    schema = found.schema.to_arrow_schema()
+    for i, one in enumerate(schema):
+        if is_dictionary_of_texts(one.type):
+            schema = schema.set(i, one.with_type(pa.string()))
+    sink = pa.BufferOutputStream()
+    pq.ParquetWriter(sink, schema, store_schema=False).close()
+    made = pq.read_metadata(pa.BufferReader(sink.getvalue()))
+    made.append_row_groups(found)
+    return made
 
 
 def scanned(dataset: Any, names: list[str]) -> Iterator[Any]:
@@ -115,6 +158,12 @@ def files_of(paths: Sequence[str]) -> list[str]:
 class TableSource(Source):
     """A table in memory that Arrow has already."""
 
+    answers: ClassVar[Answers] = NO_QUERY | {
+        "writes": Answer.ABSENT,
+        "in place": Answer.UNSEEN,  # of buffers that others write to, and files that are mapped into memory
+        "elsewhere": Answer.ABSENT,
+    }
+
     def __init__(self, table: Any):
         self._table: Any = table
         super().__init__(table.schema, f"memory {id(table)}", _addresses(table))
@@ -143,6 +192,12 @@ def _addresses(table: Any) -> list[Hashable]:
 class DatasetSource(Source):
     """A dataset of Arrow; its files, wherever they are, are fixed when it is opened."""
 
+    answers: ClassVar[Answers] = NO_QUERY | {
+        "writes": Answer.WATCHED,
+        "in place": Answer.WATCHED,
+        "elsewhere": Answer.WATCHED,
+    }
+
     def __init__(self, dataset: Any):
         self._dataset = dataset
         self._files: list[str] = sorted(getattr(dataset, "files", []))
@@ -150,6 +205,20 @@ class DatasetSource(Source):
             raise BadType(
                 f"a {type(dataset).__name__} has no files that could be known again. Open its table: dpframe.open("
                 "dataset.to_table(), ...)."
+            )
+        odd = next(
+            (
+                f
+                for f in dataset.schema
+                if is_dictionary_of_texts(f.type) and _is_read_checked(dataset, f.type)
+            ),
+            None,
+        )
+        if odd is not None:
+            raise BadType(
+                f"column {odd.name!r} of this dataset is {odd.type}, whose texts Arrow checks as it reads them: one that is not "
+                "UTF-8 would be an error. Open the files by their names, dpframe.open('folder/*.parquet', ...), or write the "
+                "column as plain texts."
             )
         self._local = type(dataset.filesystem).__name__ == "LocalFileSystem"
         names = [os.path.realpath(f) for f in self._files] if self._local else self._files
@@ -164,6 +233,11 @@ class DatasetSource(Source):
             return stats_of(self._files)
         found = self._dataset.filesystem.get_file_info(self._files)
         return tuple((f.size, f.mtime_ns) for f in found)
+
+
+def _is_read_checked(dataset: Any, dtype: Any) -> bool:
+    """Whether the reader of these files makes dictionaries of another index than its own, and checks the texts as it does."""
+    return getattr(dataset.format, "default_extname", "") == "parquet" and dtype.index_type.bit_width != 32
 
 
 def of_paths(paths: Any) -> Source:

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,9 @@ import pandas as pd
 from dpframe._cells.columns import prepare
 from dpframe._errors import BadType
 from dpframe._expr import Column
+from dpframe.engines.people import bytes_of_text
 from dpframe.engines.sources import Source, Task, lots, series_of, typed
+from dpframe.engines.steadiness import Answer, Answers, Found
 
 _LOTS = 32  # into which a pass is cut at most: of n partitions there are so many times n pieces
 
@@ -27,7 +29,10 @@ _LOTS = 32  # into which a pass is cut at most: of n partitions there are so man
 class DaskSource(Source):
     """A DataFrame of dask, of which the scheduler that its user has computes the partitions."""
 
-    words: tuple[str, ...]
+    answers: ClassVar[Answers] = {
+        **dict.fromkeys(("chance", "clock", "first", "sums", "code", "across", "meaning"), Answer.DECLARED),
+        **dict.fromkeys(("transaction", "writes", "in place", "elsewhere"), Answer.UNSEEN),
+    }
 
     def __init__(self, frame: Any):
         pa: Any = import_module("pyarrow")
@@ -39,9 +44,8 @@ class DaskSource(Source):
                     f"column {name!r} of this dask frame is of dtype {dtype}, whose cells may be anything. Give it one before "
                     f"you open it: frame.astype({{{name!r}: 'string[pyarrow]'}}); columns are named by texts."
                 )
-        self.words = (
-            "a graph of dask: each row it makes is of one person's own rows, and the same each time that it is computed",
-        )
+        _check_conversions(frame)
+        self.declared = (Found("code", "a graph of dask"),)
         self._arrow = pa.Schema.from_pandas(meta, preserve_index=False)
         _check_workers()
         super().__init__(self._arrow, f"dask {frame._name}", [("dask", frame._name)])
@@ -101,6 +105,19 @@ def _computed(tasks: list[Any]) -> list[Any]:
     return list(import_module("dask").compute(*tasks))
 
 
+def _check_conversions(frame: Any) -> None:
+    """Raise where dask would make Arrow's texts of Python's, which ends with an error at a cell that has half a character."""
+    for node in frame.expr.find_operations(import_module("dask.dataframe.dask_expr.io.io").FromPandas):
+        dtypes = node.frame._data.dtypes if node.operand("pyarrow_strings_enabled") else {}
+        for name, dtype in dtypes.items():
+            if dtype == np.dtype(object) or getattr(dtype, "storage", "pyarrow") == "python":
+                raise BadType(
+                    f"column {name!r} of the pandas frame behind this dask frame is of dtype {dtype!r}, whose texts dask "
+                    "converts when it computes, and a text that Arrow cannot hold ends that. Convert them first: "
+                    f"dd.from_pandas(df.astype({{{name!r}: 'string[pyarrow]'}}), ...)."
+                )
+
+
 def _check_workers() -> None:
     """Runs a task, so that workers that cannot are seen before anything is paid for."""
     with suppress(Exception):
@@ -128,7 +145,23 @@ class _Shape(NamedTuple):
         pa: Any = import_module("pyarrow")
         if list(partition.dtypes) != self.dtypes:
             raise TypeError("a partition has other dtypes than its frame")
-        return pa.Table.from_pandas(partition, schema=self.schema, preserve_index=False)
+        texts = {i for i, dtype in enumerate(self.dtypes) if getattr(dtype, "storage", "") == "python"}
+        if not texts:
+            return pa.Table.from_pandas(partition, schema=self.schema, preserve_index=False)
+        arrays = [
+            _encoded(partition.iloc[:, i])
+            if i in texts
+            else pa.Array.from_pandas(partition.iloc[:, i], type=field.type)
+            for i, field in enumerate(self.schema)
+        ]
+        return pa.table(arrays, names=self.names)
+
+
+def _encoded(column: Any) -> Any:
+    """Texts of Python as Arrow's, by their bytes: half a character, which is none in UTF-8, is a value like any other."""
+    pa: Any = import_module("pyarrow")
+    cells = [None if cell is pd.NA else bytes_of_text(cell) for cell in column.array]
+    return pa.array(cells, pa.large_binary()).view(pa.large_string())
 
 
 def _ready() -> bool:

@@ -6,24 +6,29 @@ import os
 import re
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe.engines.sources import Counting, NamedTable, Source, quoted, stats_of, told_apart
+from dpframe.engines.sources import Counting, NamedTable, Source, is_text, quoted, stats_of, told_apart
 from dpframe.engines.sql.databases import ROWS, RelatedDatabase, SqliteDatabase, plain_rows
 from dpframe.engines.sql.dialects import OURS
+from dpframe.engines.steadiness import Answer, Answers, Found, judge
+from dpframe.engines.tables.duckdb_plans import plan_sums
 from dpframe.engines.tables.parquet import WIDTH
 from dpframe.engines.tables.postgres import PostgresSource
 from dpframe.engines.tables.queries import (
     QUOTED,
     check_sql,
     files_read,
+    find_across,
+    find_far,
+    find_sums,
     functions_in,
     literal,
     unquoted,
-    unsteady,
     with_views,
 )
 
@@ -32,13 +37,53 @@ PLAIN = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"),
     *("FLOAT", "DOUBLE", "BOOLEAN", "VARCHAR"),
 }
+# Rows of this process, whose texts duckdb does not check where it reads them: it ends with an error where it hands one over.
+_FOREIGN_ROWS = re.compile(
+    r"\b(?:python_)?(?:arrow|pandas|polars|numpy)_scan\w*\s*\(|__duckdb_source_", re.IGNORECASE
+)
 _LITERAL = re.compile(r"'(?:[^']|'')*'")
+# Settings of duckdb that decide what the words of a query mean.
+_SETTINGS = ", ".join(
+    f"'{name}'"
+    for name in (
+        *(
+            "search_path",
+            "schema",
+            "timezone",
+            "calendar",
+            "default_collation",
+            "file_search_path",
+            "integer_division",
+        ),
+        *(
+            "ieee_floating_point_ops",
+            "default_order",
+            "default_null_order",
+            "null_order",
+            "old_implicit_casting",
+        ),
+        *("scalar_subquery_error_on_multiple_rows", "lambda_syntax", "disable_timestamptz_casts"),
+    )
+)
 _PARAMETERS = 32_766  # of a statement of SQLite, if nobody has set it to less
+
+
+@lru_cache(maxsize=1)
+def _functions_of_duckdb() -> frozenset[str]:
+    """The names of the functions that duckdb has by itself: those in Python are in its list, too, and look no different there."""
+    with import_module("duckdb").connect(":memory:") as connection:
+        found = connection.sql("select distinct function_name from duckdb_functions()").fetchall()
+    return frozenset(name for (name,) in found)
 
 
 class DuckSource(Source):
     """A relation of duckdb, run anew for each scan by its own connection."""
 
+    answers: ClassVar[Answers] = {
+        **dict.fromkeys(("chance", "clock", "first", "sums", "elsewhere"), Answer.REFUSED),
+        **dict.fromkeys(("code", "across"), Answer.DECLARED),
+        **dict.fromkeys(("transaction", "writes", "in place", "meaning"), Answer.WATCHED),
+    }
     ordered = False
 
     def __init__(self, relation: Any):
@@ -50,9 +95,7 @@ class DuckSource(Source):
         text = self._text()
         check_sql(text)
         self._called = functions_in(text)
-        for name, *_, steady in self._functions():
-            if not steady and name.lower() in self._called:
-                raise unsteady(name)
+        self.declared = judge(self.answers, self._hazards(text))
         self._files = self._named(text)
         tables = [t for _, _, t, *_ in self._tables() if t in text]
         where = ", ".join(map(os.path.realpath, self._databases))
@@ -62,6 +105,26 @@ class DuckSource(Source):
         super().__init__(
             schema, f"duckdb {where or id(relation)} {text}", marks or [("duckdb", id(relation))]
         )
+
+    def _hazards(self, text: str) -> Iterator[Found]:
+        """Yield the hazards of the query that duckdb itself, or the words of the query, show."""
+        for name, _, macro, steady in self._functions():
+            if name.lower() not in self._called or macro is not None:
+                continue
+            if not steady:
+                yield Found("chance", name.upper())
+            elif name not in _functions_of_duckdb():
+                yield Found("code", f"the function {name}, which is not duckdb's own,")
+        words = {word.casefold() for word in re.findall(r"\w+", text)}
+        for name, kind in self._asked(
+            "select database_name, type from duckdb_databases() where not internal"
+        ):
+            if kind not in ("duckdb", "sqlite") and name.casefold() in words:
+                yield Found("elsewhere", f"the database {name} of {kind}")
+        yield from find_far(text)
+        sums = plan_sums(self._asked, self._relation.sql_query())
+        yield from find_sums(text) if sums is None else sums
+        yield from find_across(text)
 
     def _asked(self, text: str) -> list[Any]:
         found: list[Any] = self._relation.query("dpframe_asks", text).fetchall()
@@ -89,7 +152,7 @@ class DuckSource(Source):
         views = self._views()
         macros = [
             (name, written)
-            for name, _, written, _ in (self._functions() if functions is None else functions)
+            for name, _, written, *_ in (self._functions() if functions is None else functions)
             if written
         ]
         named: dict[str, str] = {}
@@ -121,11 +184,12 @@ class DuckSource(Source):
     def _meaning(self) -> list[Any]:
         """What decides which rows the words of a query mean, beside tables and files: settings, and an open transaction, whose
         rows may be taken back."""
-        names = ("search_path", "schema", "TimeZone", "default_collation", "file_search_path")
-        settings = ", ".join(f"current_setting('{name}')" for name in names)
-        ((*found, one),) = self._asked(f"select {settings}, txid_current()")
-        ((two,),) = self._asked("select txid_current()")
-        return [*found, one if one == two else None]
+        settings = self._asked(
+            f"select name, value from duckdb_settings() where lower(name) in ({_SETTINGS}) order by name"
+        )
+        place = self._asked("select current_database(), current_schema()")
+        ((one,),), ((two,),) = (self._asked("select txid_current()") for _ in range(2))
+        return [*settings, *place, one if one == two else None]
 
     @staticmethod
     def _stream(relation: Any) -> Any:
@@ -141,6 +205,8 @@ class DuckSource(Source):
         one of a statement's own."""
         kinds = zip(self._relation.columns, map(str, self._relation.types), strict=True)
         plain = [name for name, kind in kinds if kind in PLAIN or kind.startswith("ENUM")]
+        if _FOREIGN_ROWS.search(self._text()):
+            plain = [name for name in plain if not is_text(self.types[self.names.index(name)])]
         names = _LITERAL.sub(" ", self._relation.sql_query()).casefold()
         if not plain or not told_apart(self.names) or OURS in names:
             return None
@@ -167,6 +233,13 @@ class DuckSource(Source):
 class SqliteSource(Source):
     """A table or a view of SQLite. A cell that is not of the type that its column declares is a null."""
 
+    answers: ClassVar[Answers] = {
+        **dict.fromkeys(("chance", "clock", "first", "transaction"), Answer.REFUSED),
+        **dict.fromkeys(("code", "across"), Answer.DECLARED),
+        **dict.fromkeys(("writes", "in place", "meaning"), Answer.WATCHED),
+        "sums": Answer.ABSENT,  # one thread adds, in an order that the schema decides
+        "elsewhere": Answer.ABSENT,
+    }
     ordered = False
     _TYPES = (  # by parts of the declared type, in SQLite's own order: how a cell is read, and as what
         (("BOOL",), "CASE WHEN typeof({0}) = 'integer' AND {0} IN (0, 1) THEN {0} END", "bool_"),
@@ -190,16 +263,49 @@ class SqliteSource(Source):
         kinds = {name: self._kind(name, str(declared)) for _, name, declared, *_ in listed}
         self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
         files: Any = plain_rows(connection, "PRAGMA database_list")
-        views: dict[str, str] = {}
-        for _, database, _ in files:  # a view of one may name another's
-            listing = f"SELECT name, sql FROM {quoted(database)}.sqlite_master WHERE type = 'view'"
-            for name, written in plain_rows(connection, listing):
-                views[name] = f"{views.get(name, '')}\n{written}"
-        check_sql(with_views(table, views).removeprefix(table))
+        text = self._text()
+        check_sql(text)
+        self.declared = judge(self.answers, self._hazards(text))
         file = next((file for _, name, file in files if name == "main"), "")
         place = os.path.realpath(file) if file else f"memory {id(connection)}"
         schema = pa.schema([(name, getattr(pa, kind)()) for name, (_, kind) in kinds.items()])
         super().__init__(schema, f"sqlite {place} {table}", [("sqlite", place, table)])
+
+    def _text(self) -> str:
+        """Return the texts of the view, and of the views and the virtual tables that it names."""
+        return self._written("type = 'view' OR sql LIKE 'CREATE VIRTUAL%'")
+
+    def _written(self, condition: str) -> str:
+        """Return the texts, among some, of what is read and of what these name. A view of one database may name another's."""
+        views: dict[str, str] = {}
+        for _, database, _ in plain_rows(self._connection, "PRAGMA database_list"):
+            listing = (
+                f"SELECT name, sql FROM {quoted(database)}.sqlite_master WHERE type = 'view' OR {condition}"
+            )
+            for name, text in plain_rows(self._connection, listing):
+                views[name] = f"{views.get(name, '')}\n{text}"
+        return with_views(self._name, views).removeprefix(self._name)
+
+    def _hazards(self, text: str) -> Iterator[Found]:
+        """Yield the hazards of the connection and of the view."""
+        if self._connection.in_transaction:
+            yield Found("transaction", "The transaction that this connection has open")
+        if re.search(r"\bcreate\s+virtual\s+table\b", text, re.IGNORECASE):
+            yield Found("code", "a virtual table")
+        text += self._written(
+            "type = 'table' AND (sql LIKE '% AS (%' OR sql LIKE '%COLLATE%')"
+        )  # of its columns
+        shown = functions_in(text)
+        for name, builtin in plain_rows(
+            self._connection, "SELECT DISTINCT name, builtin FROM pragma_function_list"
+        ):
+            if not builtin and name.casefold() in shown:
+                yield Found("code", f"the function {name} in Python")
+        own = {name.casefold() for _, name, *_ in plain_rows(self._connection, "PRAGMA collation_list")}
+        for name in sorted(own - {"binary", "nocase", "rtrim"}):
+            if re.search(rf"\bcollate\s+\W?{re.escape(name)}\b", text, re.IGNORECASE):
+                yield Found("code", f"the collation {name} in Python")
+        yield from find_across(self._text())
 
     def _kind(self, name: str, declared: str) -> tuple[str, str]:
         for parts, text, kind in self._TYPES:

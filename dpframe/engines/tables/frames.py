@@ -3,88 +3,77 @@
 from __future__ import annotations
 
 import glob
-import json
 import os
-import re
-import warnings
 from collections.abc import Hashable, Iterator
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 from dpframe._errors import BadValue, NotOffered
 from dpframe.engines.sources import BATCH, Source, stats_of
-from dpframe.engines.tables.queries import QUOTED, check_steady
-
-# What a plan of polars shows of functions in Python; and of a choice that nobody made.
-_CODE = re.compile(
-    r"python|\bmap_groups\b|\.(?:reduce|fold|cum_fold|cum_reduce|rolling_map)\(", re.IGNORECASE
-)
-_PATHS = re.compile(r"\bSCAN \[[^\]\n]*\]")  # names of files, which may have any words
-_ANY = re.compile(r"\bUNIQUE\[[^\]]*keep_strategy: Any\] BY Some\b")
+from dpframe.engines.steadiness import Answer, Answers, judge
+from dpframe.engines.tables import polars_plans as plans
+from dpframe.engines.tables.arrow import ParquetSource, files_of
+from dpframe.engines.tables.queries import check_sql, find_across, find_sums
 
 
 class LazySource(Source):
     """A LazyFrame of polars, which is run anew for each scan."""
 
-    words: tuple[str, ...]
-
+    answers: ClassVar[Answers] = {
+        **dict.fromkeys(("chance", "first", "sums", "elsewhere"), Answer.REFUSED),
+        **dict.fromkeys(("clock", "transaction", "meaning"), Answer.ABSENT),
+        **dict.fromkeys(("code", "across"), Answer.DECLARED),
+        **dict.fromkeys(("writes", "in place"), Answer.WATCHED),
+    }
     ordered = False
 
     def __init__(self, lazy: Any):
         pl: Any = import_module("polars")
-        self._lazy, plan = lazy, None
+        self._lazy, text = lazy, None
         with suppress(Exception):  # of polars, whose texts are its own
             lazy.collect_schema()
-            plan = lazy.explain(optimized=False)
-        if plan is None:
+            text = lazy.explain(optimized=False)
+        if text is None:
             raise BadValue(
                 "this LazyFrame has no schema: its plan names a column or a file that is not there, and lazy.collect_schema() "
                 "says which. Nothing was read."
             )
-        shown = QUOTED.sub(" ", _PATHS.sub("SCAN", plan))
-        check_steady(shown)
+        plan = plans.plan_of(lazy)
         self._all = list(lazy.collect_schema().names())
-        if "PythonDataset" in shown:  # whose plan names no table, and reads what is its newest version
+        if plans.reads_lake(plan):  # whose plan names no table, and reads what is its newest version
             raise NotOffered(
                 "this LazyFrame reads a table of Delta or Iceberg, and its plan does not tell which, nor at what version. Open "
                 "the table itself: dpframe.open(deltalake.DeltaTable(path), ...), or the Table that pyiceberg's catalog loads."
             )
-        if _ANY.search(shown):
-            raise BadValue(
-                "unique(..., keep='any') keeps other rows each time that this is read, and a question may read it more than "
-                "once. Say which: unique(..., keep='first', maintain_order=True), or 'none'."
-            )
-        if _CODE.search(shown):
-            self.words = (
-                "Python code in a LazyFrame: each row it makes is of one person's own rows, and the same each time",
-            )
+        found = list(plans.hazards_in(plan))
+        for query in plans.queries_in(plan):
+            check_sql(query)
+            found += [*find_sums(query), *find_across(query)]
+        self.declared = judge(self.answers, found)
         self._paths = self._scanned(plan)
         self._files = self._listed(self._paths)
-        self.told = not (self.words or re.search(r"\bDF \[", plan))
-        memory = f" {id(lazy)}" if re.search(r"\bDF \[", plan) else ""
+        in_memory = plans.holds_rows(plan)
+        self.told = not (self.declared or in_memory)
+        memory = f" {id(lazy)}" if in_memory else ""
         schema = pl.DataFrame(schema=lazy.collect_schema()).to_arrow().schema
-        super().__init__(schema, f"polars {plan}{memory}", self._files or [plan + memory])
+        super().__init__(schema, f"polars {text}{memory}", self._files or [text + memory])
+        self._plain = self._read_here(plan)
 
-    def _scanned(self, plan: str) -> list[str]:
-        """The paths that are in its plan, of which a long list is shown in its JSON alone."""
-        if "SCAN [" not in plan:
-            return []
-        found: list[str] = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            todo = [json.loads(self._lazy.serialize(format="json"))]
-        while todo:
-            one = todo.pop()
-            if isinstance(one, dict):
-                paths = one.get("Paths")
-                found += (
-                    [p["inner"] if isinstance(p, dict) else p for p in paths]
-                    if isinstance(paths, list)
-                    else []
-                )
-            todo += one.values() if isinstance(one, dict) else one if isinstance(one, list) else []
-        found = [path.removeprefix("file://") for path in found]
+    def _read_here(self, plan: Any) -> ParquetSource | None:
+        """Return what reads the files of a plan that only scans Parquet, where polars would raise at a text that is not UTF-8."""
+        pl: Any = import_module("polars")
+        with suppress(Exception):
+            files = ParquetSource(files_of(self._files))
+            alike = (files.names, files.types) == (self.names, self.types)
+            if alike and plans.plan_of(pl.scan_parquet(self._paths)) == plan:
+                return files
+        return None
+
+    @staticmethod
+    def _scanned(plan: Any) -> list[str]:
+        """Return the paths that are in a plan, whose text shows few of a long list."""
+        found = plans.paths_in(plan)
         elsewhere = next((path for path in found if "://" in path), None)
         if elsewhere is not None:
             raise NotOffered(
@@ -104,6 +93,9 @@ class LazySource(Source):
         return sorted(file for file in known if not os.path.isdir(file))
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
+        if self._plain is not None:
+            yield from self._plain._scan(names)
+            return
         pl: Any = import_module("polars")
         some = self._lazy.select([pl.nth(self._all.index(name)) for name in names])  # a name may be a pattern
         for frame in some.collect_batches(chunk_size=BATCH, maintain_order=True):

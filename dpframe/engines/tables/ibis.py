@@ -13,9 +13,9 @@ from typing import Any
 
 from dpframe._errors import BadValue, NotOffered
 from dpframe.engines.sources import Source
+from dpframe.engines.steadiness import Found, refusal
 from dpframe.engines.tables.databases import DuckSource, SqliteSource
 from dpframe.engines.tables.frames import LazySource
-from dpframe.engines.tables.queries import unsteady
 from dpframe.engines.tables.spark import SparkSource
 
 # Operations of ibis, by the names of their types or of one that these inherit from: those of chance, of the clock, and of which
@@ -56,7 +56,7 @@ def _check_operations(table: Any) -> None:
                 "Open the frame that the rows are in, or a table of the backend: backend.create_table(name, rows)."
             )
         if kinds & _UNSTEADY:
-            raise unsteady(type(node).__name__)
+            raise refusal(Found("first", type(node).__name__.upper()))
 
 
 def _written(backend: Any, write: Callable[[], Any]) -> Any:

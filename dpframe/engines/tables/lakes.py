@@ -6,15 +6,18 @@ What is written to such a table later is another version, and is not seen here.
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import unquote
 
 from dpframe._errors import BadType, BadValue
-from dpframe.engines.sources import Source
+from dpframe.engines.sources import Source, stats_of
+from dpframe.engines.steadiness import NO_QUERY, Answer, Answers
 from dpframe.engines.tables.arrow import scanned
+
+_ANSWERS = NO_QUERY | {"writes": Answer.WATCHED, "in place": Answer.WATCHED, "elsewhere": Answer.WATCHED}
 
 
 def _place(uri: str) -> str:
@@ -22,8 +25,15 @@ def _place(uri: str) -> str:
     return os.path.realpath(unquote(uri.removeprefix("file://"))) if uri.startswith(("file:", "/")) else uri
 
 
+def _local_times(files: Iterable[str]) -> Hashable:
+    """Return the times of those files that are on this machine."""
+    return stats_of(file for file in files if os.path.isfile(file))
+
+
 class DeltaSource(Source):
     """A DeltaTable of deltalake, at the version that it has when it is opened."""
+
+    answers: ClassVar[Answers] = _ANSWERS
 
     def __init__(self, table: Any):
         self._dataset: Any = None
@@ -36,7 +46,8 @@ class DeltaSource(Source):
             )
         self._files: list[str] = sorted(self._dataset.files)
         root, uri = _place(table.table_uri), f"delta {table.table_uri} version {table.version()}"
-        super().__init__(self._dataset.schema, uri, [os.path.join(root, unquote(f)) for f in self._files])
+        self._names = [os.path.join(root, unquote(f)) for f in self._files]
+        super().__init__(self._dataset.schema, uri, self._names)
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
         yield from scanned(self._dataset, names)
@@ -47,11 +58,13 @@ class DeltaSource(Source):
         sizes = tuple((f.size, f.mtime_ns) for f in found)
         if any(size is None for size, _ in sizes):
             raise FileNotFoundError("a file of this version is gone")
-        return sizes
+        return sizes, _local_times(self._names)
 
 
 class IcebergSource(Source):
     """A Table of pyiceberg, at the snapshot that it has when it is opened."""
+
+    answers: ClassVar[Answers] = _ANSWERS
 
     ordered = False
 
@@ -83,4 +96,5 @@ class IcebergSource(Source):
     def version(self) -> Hashable:
         """The files of this snapshot, which expiry may remove, and their sizes."""
         listed = sorted(task.file.file_path for task in self._scanning(("*",)).plan_files())
-        return tuple((file, len(self._table.io.new_input(file))) for file in listed)
+        sizes = tuple((file, len(self._table.io.new_input(file))) for file in listed)
+        return sizes, _local_times(map(_place, listed))

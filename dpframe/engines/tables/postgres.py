@@ -5,13 +5,14 @@ from __future__ import annotations
 import weakref
 from collections.abc import Hashable, Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 from dpframe._errors import BadType, BadValue, SessionError
 from dpframe.engines.sources import Counting, Source, quoted
 from dpframe.engines.sql.databases import PostgresDatabase
 from dpframe.engines.sql.dialects import OURS
-from dpframe.engines.tables.queries import check_sql, with_views
+from dpframe.engines.steadiness import Answer, Answers, Found, judge
+from dpframe.engines.tables.queries import check_sql, find_across, with_views
 
 _FETCH = 2**16  # rows that are under way at a time
 _EPOCH = "(extract(epoch FROM {0}) * 1000000)::int8"
@@ -50,9 +51,45 @@ _FUNCTIONS = (
 _VIEWS = "SELECT viewname::text, definition FROM pg_views WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
 
 
+# A view or a table, and the relations that its rules name; the functions that these call; and those of other servers.
+_READ = """
+    WITH RECURSIVE read (oid) AS (
+        SELECT to_regclass(%s)::oid UNION
+        SELECT d.refobjid FROM read JOIN pg_rewrite w ON w.ev_class = read.oid
+        JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_class'::regclass
+    )
+"""
+_CALLED = (
+    _READ
+    + """
+    , called (oid) AS (
+        SELECT DISTINCT m[1]::oid FROM read JOIN pg_class c USING (oid) JOIN pg_rewrite w ON w.ev_class = c.oid,
+        regexp_matches(w.ev_action::text, ':(?:aggfnoid|winfnoid|funcid|opfuncid) ([0-9]+)', 'g') AS m
+        WHERE c.relkind = 'v'
+    )
+    SELECT p.proname::text,
+        p.prokind = 'a' AND p.proargtypes::oid[] && ARRAY['float4'::regtype::oid, 'float8'::regtype::oid]
+            AND p.proname NOT IN ('min', 'max', 'count', 'array_agg', 'json_agg', 'jsonb_agg', 'mode', 'percentile_cont',
+                'percentile_disc'),
+        p.provolatile = 'v', n.nspname = 'pg_catalog' OR e.objid IS NOT NULL
+    FROM called JOIN pg_proc p ON p.oid = called.oid JOIN pg_namespace n ON n.oid = p.pronamespace
+    LEFT JOIN pg_depend e ON e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e' ORDER BY 1
+"""
+)
+_FOREIGN = (
+    _READ + "SELECT relname::text FROM read JOIN pg_class c USING (oid) WHERE c.relkind = 'f' ORDER BY 1"
+)
+
+
 class PostgresSource(Source):
     """A table or a view, read in one transaction of its own, which sees what there was when it was opened and nothing else."""
 
+    answers: ClassVar[Answers] = {
+        **dict.fromkeys(("chance", "clock", "first", "sums", "elsewhere"), Answer.REFUSED),
+        **dict.fromkeys(("code", "across"), Answer.DECLARED),
+        **dict.fromkeys(("transaction", "writes", "in place"), Answer.ABSENT),
+        "meaning": Answer.WATCHED,
+    }
     ordered = False
 
     def __init__(self, url: str, table: str):
@@ -72,7 +109,9 @@ class PostgresSource(Source):
             for name, (text, kind) in kinds.items()
             if kind in _COUNTED
         }
-        check_sql(with_views(table, dict(self._asked(_VIEWS))).removeprefix(table))
+        text = with_views(table, dict(self._asked(_VIEWS))).removeprefix(table)
+        check_sql(text)
+        self.declared = judge(self.answers, [*self._hazards(), *find_across(text)])
         types = {"timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us", "UTC")}
         fields = [(name, types.get(kind) or getattr(pa, kind)()) for name, (_, kind) in kinds.items()]
         info = self._connection.info
@@ -83,6 +122,19 @@ class PostgresSource(Source):
     def _asked(self, text: str, *words: object) -> list[Any]:
         found: list[Any] = self._connection.execute(text, words or None).fetchall()
         return found
+
+    def _hazards(self) -> Iterator[Found]:
+        """Yield the hazards of the functions that the view calls, and of the tables that it reads, as the server has resolved
+        them."""
+        for name, adds_doubles, unsteady, own in self._asked(_CALLED, self._name):
+            if adds_doubles:
+                yield Found("sums", f"{name.upper()} of doubles")
+            if unsteady:
+                yield Found("chance", f"{name.upper()}, which is VOLATILE,")
+            if not own:
+                yield Found("code", f"the function {name}")
+        for (name,) in self._asked(_FOREIGN, self._name):
+            yield Found("elsewhere", f"the foreign table {name}")
 
     def _count(self) -> int:
         return int(self._asked(f"SELECT COUNT(*) FROM {self._name}")[0][0])

@@ -6,23 +6,63 @@ import re
 from collections.abc import Mapping
 
 from dpframe._errors import BadValue
+from dpframe.engines.steadiness import Found, refusal
 
 QUOTED = re.compile(
     r"\"(?:[^\"]|\"\")*\"|\be'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\$\$.*?\$\$|--[^\n]*|/\*.*?\*/",
     re.DOTALL | re.IGNORECASE,
 )
-_UNSTEADY = re.compile(
-    r"\b(limit|offset|fetch|slice|sample|tablesample|shuffle|random|rand|randn|uuid|uuidv4|uuidv7|gen_random_uuid|newid|"
-    r"now|today|(?:current_)?localtime(?:stamp)?|current_(?:timestamp|date|time)|get_current_time(?:stamp)?|nextval|setseed|"
-    r"(?:clock|statement|transaction)_timestamp)\b",
+# Words by which a query has other rows each time, by their hazard.
+_UNSTEADY = {
+    "first": re.compile(r"\b(limit|offset|fetch|slice)\b", re.IGNORECASE),
+    "chance": re.compile(
+        r"\b(sample|tablesample|shuffle|random|random_normal|rand|randn|uuid|uuidv4|uuidv7|gen_random_uuid|newid|nextval|"
+        r"currval|lastval|setseed)\b",
+        re.IGNORECASE,
+    ),
+    "clock": re.compile(
+        r"\b(now|today|(?:current_)?localtime(?:stamp)?|current_(?:timestamp|date|time)|get_current_time(?:stamp)?|"
+        r"(?:clock|statement|transaction)_timestamp)\b",
+        re.IGNORECASE,
+    ),
+}
+# In SQL besides: the clock in other words; what a session is set to; estimates and ties, which the order of rows decides; and
+# queries in texts.
+_UNSTEADY_SQL = {
+    "clock": re.compile(
+        r"('now'|\b(?:date|time|datetime|julianday|unixepoch|strftime)\s*\(\s*\))", re.IGNORECASE
+    ),
+    "chance": re.compile(
+        r"\b(randomblob|query|query_table|getvariable|getenv|current_setting|last_insert_rowid|changes|total_changes|"
+        r"txid_current|pg_current_xact_id|pg_backend_pid)\s*\(",
+        re.IGNORECASE,
+    ),
+    "first": re.compile(
+        r"\b((?:approx_\w+|reservoir_quantile|mode|arg_?(?:min|max)(?:_null)?|(?:min|max)_by))\s*\(",
+        re.IGNORECASE,
+    ),
+}
+# Operations on several rows; a subquery that is no table; and tables beside each other.
+_ACROSS = re.compile(
+    r"\b(join|group\s+by|group\s+all|having|distinct|union|intersect|except(?!\s*\()|over(?=\s*[(\w])|exists|pivot|unpivot|unnest|"
+    r"lateral|recursive|(?:sum|avg|mean|count|total|stddev\w*|var_\w+|variance|median|quantile\w*|percentile\w*|corr|covar_\w+|"
+    r"regr_\w+|skewness|kurtosis\w*|entropy|product|bit_(?:and|or|xor)|bool_(?:and|or)|every|histogram|fsum|favg|kahan_sum|"
+    r"json_group_\w+|json_each|json_tree|generate_series)(?=\s*\())",
     re.IGNORECASE,
 )
-# In SQL besides: the clock in other words; estimates and ties, which the order of rows decides; and queries in texts.
-_UNSTEADY_SQL = re.compile(
-    r"('now'|\b(?:date|time|datetime|julianday|unixepoch|strftime)\s*\(\s*\)|\brandomblob\b|"
-    r"\b(?:approx_\w+|reservoir_quantile|mode|arg_?(?:min|max)(?:_null)?|(?:min|max)_by|query|query_table)\s*\()",
+_EXTREME = re.compile(r"\b(min|max)\s*\(", re.IGNORECASE)
+_SUBQUERY = re.compile(r"(?<!\w)(\w+|[,=<>!+*/%|-])?\s*\(\s*(?:select|with|from)\b", re.IGNORECASE)
+_BESIDE = re.compile(r"\bfrom\s+[\w.]+(?:\s+(?:as\s+)?\w+)?\s*,", re.IGNORECASE)
+_TABLES = {"", "from", "join", "as", "materialized"}  # what stands before a subquery that is a table
+# What adds rows, whose doubles threads add in any order; and an argument whose sums are exact.
+_ADDING = re.compile(
+    r"\b(sum|avg|mean|total|stddev\w*|var_\w+|variance|corr|covar_\w+|regr_\w+|skewness|kurtosis\w*|product|fsum|favg|kahan_sum|"
+    r"list_(?:sum|avg|product|stddev\w*|var_\w+)|geomean|geometric_mean|sem|entropy)\s*\(",
     re.IGNORECASE,
 )
+_EXACT = r"(?:(?:tiny|small|big|huge)int|integer|int[248]?|(?:decimal|numeric)(?:\s*\([\d\s,]*\))?)"
+_CAST = re.compile(rf"cast\s*\((.*)\bas\s+{_EXACT}\s*\)", re.IGNORECASE | re.DOTALL)
+_TO_EXACT = re.compile(rf"(?:[\w.]+|\((.*)\))\s*::\s*{_EXACT}", re.IGNORECASE | re.DOTALL)
 # What of several rows a query keeps by which come first, and nobody says which do.
 _CHOSEN = re.compile(
     r"\b(first|last|any_value|arbitrary|list|array_agg|string_agg|group_concat|listagg|"
@@ -39,6 +79,8 @@ _READING = re.compile(
 _WRITTEN = re.compile(
     r"\s*(?:'_*'|(?:\[|\blist_value\s*\()\s*'_*'(?:\s*,\s*'_*')*\s*[\])])\s*[,)]", re.IGNORECASE
 )
+_FILE_TABLE = re.compile(r"\b(?:from|join)\s+('[^']*'|\"[^\"]*\")", re.IGNORECASE)
+_FAR = re.compile(r"(?!file:)\w+://")
 _AGE = re.compile(r"\bage\s*\(", re.IGNORECASE)
 _HIDDEN = '"__duckdb_source_'  # what stands in a query of duckdb for a variable of Python
 
@@ -56,31 +98,64 @@ def with_views(text: str, views: Mapping[str, str]) -> str:
 
 
 def check_steady(text: str) -> None:
-    """Raises where a query may have other rows each time that it is run: by chance, by the clock, or by which come first."""
-    found = _UNSTEADY.search(QUOTED.sub(" ", text))
-    if found is not None:
-        raise unsteady(found[0])
+    """Raise where a query may have other rows each time that it is run: by chance, by the clock, or by which come first."""
+    _check_words(_UNSTEADY, QUOTED.sub(" ", text))
+
+
+def _check_words(words: Mapping[str, re.Pattern[str]], shown: str) -> None:
+    for hazard, pattern in words.items():
+        found = pattern.search(shown)
+        if found is not None:
+            raise refusal(Found(hazard, found[1].upper()))
 
 
 def check_sql(text: str) -> None:
-    """The same of a query in SQL, whose aggregates and windows may depend on which thread reads a row first, but for those that
-    say an order."""
+    """Raise as `check_steady`, of a query in SQL. Aggregates and windows depend on which thread reads a row first, but for those
+    that say an order."""
     if _HIDDEN in text:
         raise BadValue(
             "this relation reads a variable of Python, and its query does not show what that is. Write the query out, make the "
             "variable a table or a view of the connection, or open what it holds."
         )
     shown = QUOTED.sub(_without_quotes, text)
-    check_steady(shown)
-    found = _UNSTEADY_SQL.search(shown)
-    if found is not None:
-        raise unsteady(found[0].strip("( "))
+    _check_words(_UNSTEADY, shown)
+    _check_words(_UNSTEADY_SQL, shown)
     for found in _AGE.finditer(shown):
         if "," not in _call(shown, found.end()):
-            raise unsteady("age of one time")
+            raise refusal(Found("clock", "AGE OF ONE TIME"))
     for found in _CHOSEN.finditer(shown):
         if _IN_ORDER.search(shown if found[2] else _call(shown, found.end())) is None:
-            raise unsteady(f"{found[1] or found[2]} without ORDER BY")
+            raise refusal(Found("first", f"{found[1] or found[2]} without ORDER BY".upper()))
+
+
+def find_across(text: str) -> list[Found]:
+    """Return the operations of a query in SQL that make a row of several rows, as far as its words show."""
+    shown = QUOTED.sub(_without_quotes, text)
+    parts = [" ".join(found[1].upper().split()) for found in _ACROSS.finditer(shown)]
+    extremes = _EXTREME.finditer(shown)  # of one argument; of several they are functions of a row
+    parts += [f[1].upper() for f in extremes if "," not in _bare(_argument(shown, f.end()))]
+    parts += ["a subquery" for f in _SUBQUERY.finditer(shown) if (f[1] or "").casefold() not in _TABLES]
+    parts += ["tables beside each other" for _ in _BESIDE.finditer(shown)]
+    return [Found("across", part) for part in dict.fromkeys(parts)]
+
+
+def find_sums(text: str) -> list[Found]:
+    """Return the sums of a query in SQL whose words do not show that they are of whole numbers or decimals."""
+    shown = QUOTED.sub(_without_quotes, text)
+    return [
+        Found("sums", found[1].upper())
+        for found in _ADDING.finditer(shown)
+        if found[1].casefold() not in ("sum", "avg", "mean") or not _is_exact(_argument(shown, found.end()))
+    ]
+
+
+def _is_exact(argument: str) -> bool:
+    """Whether a text is one cast to whole numbers or decimals."""
+    argument = re.sub(r"^distinct\b", "", argument.strip(), flags=re.IGNORECASE).strip()
+    cast = _CAST.fullmatch(argument) or _TO_EXACT.fullmatch(argument)
+    inside = "" if cast is None else cast[1] or ""
+    # A parenthesis that closes before the end would begin another operand.
+    return cast is not None and _closed(f"{inside})", 0) == len(inside) + 1
 
 
 def files_read(text: str) -> list[str]:
@@ -100,6 +175,12 @@ def files_read(text: str) -> list[str]:
             )
         names += [unquoted(q) for q in QUOTED.findall(text[written.start() : written.end()])]
     return names
+
+
+def find_far(text: str) -> list[Found]:
+    """Return the files on other machines that a query reads, by functions or as tables."""
+    names = files_read(text) + [unquoted(found[1]) for found in _FILE_TABLE.finditer(text)]
+    return [Found("elsewhere", repr(name)) for name in names if _FAR.match(name)]
 
 
 def unquoted(text: str) -> str:
@@ -133,6 +214,18 @@ def _call(text: str, begin: int) -> str:
     return text[begin : end if over is None else _closed(text, over.end())]
 
 
+def _argument(text: str, begin: int) -> str:
+    """Return what stands between a parenthesis, behind which a text begins, and its end."""
+    return text[begin : _closed(text, begin) - 1]
+
+
+def _bare(text: str) -> str:
+    """Return a text without what stands between parentheses."""
+    while text != (text := re.sub(r"\([^()]*\)", "", text)):
+        pass
+    return text
+
+
 def _closed(text: str, begin: int) -> int:
     """Where the parenthesis ends behind which a text begins."""
     depth, end = 1, begin
@@ -140,11 +233,3 @@ def _closed(text: str, begin: int) -> int:
         depth += {"(": 1, ")": -1}.get(text[end], 0)
         end += 1
     return end
-
-
-def unsteady(word: str) -> BadValue:
-    """What is said of a word or an operation by which rows differ from scan to scan."""
-    return BadValue(
-        f"{word.upper()} gives other rows each time that this is read, and a question may read it more than once. Keep the rows "
-        "first, in a table or in Parquet files, and open those."
-    )

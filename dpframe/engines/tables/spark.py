@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import redirect_stdout, suppress
 from importlib import import_module
 from io import StringIO
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -34,12 +34,27 @@ from dpframe.engines.sources import (
     typed,
 )
 from dpframe.engines.sql.databases import SparkDatabase
+from dpframe.engines.steadiness import Answer, Answers, Found, judge
 from dpframe.engines.tables.queries import QUOTED, check_steady
 
 _LOT = "dpframe lot"
 # What a physical plan shows of functions that are not Spark's own.
 _CODE = re.compile(
     r"Python|Pandas|InArrow|\bUDF\(|MapPartitions|MapElements|MapGroups|AppendColumns|ExistingRDD"
+)
+_TIES = re.compile(
+    r"\b(max_by|min_by|mode|approx_\w+|percentile_approx|collect_list|collect_set|array_agg|listagg)\("
+)
+_ADDING = re.compile(
+    r"\b(sum|avg|mean|stddev\w*|var_\w+|variance|corr|covar_\w+|regr_\w+|skewness|kurtosis|try_sum|try_avg)\((?:distinct )?"
+)
+_EXACT = re.compile(
+    r"UnscaledValue\(|\w+#\d+L\)|cast\([\w#.`]+ as (?:tinyint|smallint|int|bigint|decimal\([\d,]+\))\)\)|\d+\)"
+)
+_ALIAS = re.compile(r" AS [^\n]*?#\d+L?(?=[,\]])")  # a name, which may be the text of an expression
+# Nodes of a logical plan that make a row of several rows.
+_ACROSS = re.compile(
+    r"\b(Join|Aggregate|Window|Union|Except|Intersect|Deduplicate|Distinct|Expand|Generate|scalar-subquery)\b"
 )
 # What dropDuplicates is made of in an optimized plan.
 _CHOSEN = re.compile(r"\b(?:first|last|any_value)\(")
@@ -48,8 +63,13 @@ _CHOSEN = re.compile(r"\b(?:first|last|any_value)\(")
 class SparkSource(Source):
     """A DataFrame of Spark, whose plan is run anew for each scan."""
 
-    words: tuple[str, ...]
-
+    answers: ClassVar[Answers] = {
+        **dict.fromkeys(("chance", "clock", "first", "sums"), Answer.REFUSED),
+        **dict.fromkeys(("code", "across"), Answer.DECLARED),
+        **dict.fromkeys(("transaction", "meaning"), Answer.ABSENT),  # the plan has them as they were
+        **dict.fromkeys(("writes", "in place"), Answer.WATCHED),
+        "elsewhere": Answer.UNSEEN,
+    }
     ordered = False
     _view: str | None = None
 
@@ -58,10 +78,7 @@ class SparkSource(Source):
         self._spark, plans = frame, _plans_of(frame)
         check_steady(re.sub(r"\b(Global|Local)Limit\b|\bTail\b", "Limit", plans["Analyzed Logical"]))
         _check_chosen(frame, plans["Optimized Logical"])
-        if _CODE.search(QUOTED.sub(" ", plans["Physical"])):
-            self.words = (
-                "code, or an RDD, in a DataFrame of Spark: each row it makes is of one person's own rows, and the same each time",
-            )
+        self.declared = judge(self.answers, _hazards(plans))
         local = [f for f in frame.inputFiles() if f.startswith("file:")]
         self._files = sorted(unquote("/" + f.removeprefix("file:").lstrip("/")) for f in local)
         marks: list[Hashable] = [os.path.realpath(f) for f in self._files]
@@ -132,6 +149,20 @@ def _is_plain(dtype: Any) -> bool:
     """Whether cells of a type are whole numbers, doubles, bools, or texts that are compared by their bytes."""
     known = {"byte", "short", "integer", "long", "float", "double", "boolean", "string"}
     return str(dtype.typeName()) in known and getattr(dtype, "collation", "UTF8_BINARY") == "UTF8_BINARY"
+
+
+def _hazards(plans: dict[str, str]) -> Iterator[Found]:
+    """Yield the hazards that the plans show. The optimized one says of what type a sum is."""
+    if _CODE.search(QUOTED.sub(" ", plans["Physical"])):
+        yield Found("code", "code, or an RDD, in a DataFrame of Spark")
+    shown = _ALIAS.sub("", QUOTED.sub(" ", plans["Optimized Logical"]))
+    for found in _TIES.finditer(shown):
+        yield Found("first", found[1].upper())
+    for found in _ADDING.finditer(shown):
+        if found[1] != "sum" or _EXACT.match(shown, found.end()) is None:
+            yield Found("sums", found[1].upper())
+    for part in dict.fromkeys(found[1] for found in _ACROSS.finditer(shown)):
+        yield Found("across", part.upper())
 
 
 def _plans_of(frame: Any) -> dict[str, str]:

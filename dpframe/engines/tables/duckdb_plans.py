@@ -1,0 +1,63 @@
+"""Plans of duckdb, as its JSON has them: the types of what a query adds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from dpframe.engines.steadiness import Found
+from dpframe.engines.tables.queries import literal
+
+_EXACT = {
+    *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "DECIMAL"),
+    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "BIGNUM", "VARINT"),
+}  # fmt: skip
+# Aggregates of doubles whose result no order of the rows changes.
+_STEADY = {
+    "min",
+    "max",
+    "count",
+    "count_star",
+    "median",
+    "quantile_disc",
+    "quantile_cont",
+    "first",
+    "last",
+    "any_value",
+}
+
+
+def plan_sums(asked: Callable[[str], list[Any]], query: str) -> list[Found] | None:
+    """Return the aggregates of doubles in a query that depend on the order of rows; None where duckdb does not write the plan."""
+    plan: dict[str, Any] = {"error": True}
+    with suppress(Exception):  # a query of files, or of tables of this process, has no such text
+        ((text,),) = asked(f"select json_serialize_plan({literal(query)}, optimize := false)")
+        plan = json.loads(text)
+    if plan.get("error", True):
+        return None
+    return [
+        Found("sums", name.upper())
+        for name, types in _aggregates(plan)
+        if name not in _STEADY and not types <= _EXACT
+    ]
+
+
+def _aggregates(plan: Any) -> Iterator[tuple[str, set[str]]]:
+    """Yield the name of each aggregate of a plan, and the types of its arguments."""
+    todo = [plan]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict):
+            if one.get("expression_class") in ("BOUND_AGGREGATE", "BOUND_WINDOW"):
+                path = (one.get("qname") or {}).get("path") or [
+                    one.get("name") or one.get("function_name") or ""
+                ]
+                yield (
+                    str(path[-1]),
+                    {str(a.get("id")) for a in one.get("arguments") or one.get("children") or []},
+                )
+            todo += one.values()
+        elif isinstance(one, list):
+            todo += one

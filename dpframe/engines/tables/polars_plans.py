@@ -1,0 +1,295 @@
+"""Plans of polars, as their JSON has them: what they read, and which hazards they have.
+
+*Formal guarantee.* An operation that is in no list here is taken for one on several rows, and has to be declared.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from dpframe._errors import BadValue
+from dpframe.engines.steadiness import Found
+
+# Parts of a plan that make each row of one row, or that hold no operation.
+_ROWWISE = {
+    *("Scan", "DataFrameScan", "Select", "HStack", "Filter", "MapFunction", "Cache", "Sort"),
+    *("Column", "Literal", "BinaryExpr", "Cast", "Ternary", "Alias", "Function", "Selector", "KeepName", "RenameAlias"),
+    *("Field", "Eval", "DataTypeFunction", "Rename", "Unnest", "Rechunk", "Hint", "Equi", "IR"),
+}  # fmt: skip
+# Functions of a row's own cells. Of those in families all are, but for those beside them.
+_OWN_CELLS = {
+    *("FillNull", "Abs", "Negate", "Not", "MaxHorizontal", "MinHorizontal", "SumHorizontal", "MeanHorizontal", "AsStruct"),
+    *("Replace", "ReplaceStrict", "Coalesce", "Sign", "Exp", "Log", "Log1p", "Clip", "Round", "RoundSF", "Floor", "Ceil"),
+    *("Pow", "PowFunction", "Trigonometry", "Atan2", "Hash", "Cut", "Truncate", "Reinterpret", "ToPhysical", "FillNan"),
+}  # fmt: skip
+_FAMILIES = {
+    "Boolean": {"Any", "All", "IsFirstDistinct", "IsLastDistinct", "IsUnique", "IsDuplicated", "HasNulls", "IsEmpty"},
+    "StringExpr": {"ConcatVertical"},
+    "TemporalExpr": set[str](),
+    "ListExpr": {"Sample"},
+    "ArrayExpr": {"Sample"},
+    "StructExpr": set[str](),
+    "BinaryExpr": set[str](),
+    "Categorical": set[str](),
+    "CategoricalExpr": set[str](),
+}  # fmt: skip
+_CODE = {
+    *("AnonymousFunction", "AnonymousAgg", "AnonymousStreamingAgg", "OpaquePython", "Opaque", "Pipeline", "PythonScan"),
+    *("FfiPlugin", "PythonUdf", "FoldHorizontal", "ReduceHorizontal", "CumReduceHorizontal", "CumFoldHorizontal"),
+    *("RollingExprMap", "RollingMap", "CustomFunction", "Anonymous", "PluginScan"),
+}  # fmt: skip
+# Sums, whose doubles threads add in any order; and what reads the order of rows, or takes one of several that tie.
+_ADDING = {"Sum", "Mean", "Std", "Var", "Product", "Correlation", "Skew", "Kurtosis", "Entropy", "Dot"}
+_IN_ORDER = {
+    *("First", "Last", "Implode", "AggGroups", "Shift", "ShiftAndFill", "Diff", "FillNullWithStrategy", "RLE", "RLEID"),
+    *("ArgMax", "ArgMin", "ArgSort", "ArgUnique", "ArgWhere", "Reverse", "Interpolate", "InterpolateBy", "EwmMean"),
+    *("EwmMeanBy", "EwmStd", "EwmVar", "RollingExpr", "RollingExprBy", "Range", "RowIndex", "Gather", "PctChange"),
+    *("CumSum", "CumProd", "CumMin", "CumMax", "CumCount", "PeakMin", "PeakMax", "IsFirstDistinct", "IsLastDistinct"),
+    *("SearchSorted", "Append", "Extend", "Reshape"),
+}  # fmt: skip
+_TIES = {"TopKBy", "MaxBy", "MinBy"}
+_CHANCE = {"Random", "Sample", "Shuffle"}
+_EXACT = re.compile(r"U?Int\d+|Boolean|Decimal")
+_COMPARED = {
+    "Eq",
+    "EqValidity",
+    "NotEq",
+    "NotEqValidity",
+    "Lt",
+    "LtEq",
+    "Gt",
+    "GtEq",
+    "LogicalAnd",
+    "LogicalOr",
+}
+_OPTIONS = {"schema", "options", "sort_options", "args", "variant", "mapping", "key", "id"}
+_LEAVES = {"Scan", "DataFrameScan", "Literal", "Column", "Selector"}
+
+
+_BYTES = re.compile(rb"\[[\d,]{64,}\]")  # of rows, and of pickled code
+_LEFT_OUT = "bytes"
+
+
+class _Plan(io.RawIOBase):
+    """Takes the JSON of a plan as polars writes it, without the bytes of the rows that stand in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kept: list[bytes] = []
+        self._rest = b""
+
+    def writable(self) -> bool:
+        """Files are asked this before they are written to."""
+        return True
+
+    def write(self, piece: Any) -> int:
+        """Keep a piece, but for long lists of numbers. One that a piece begins goes on in the next."""
+        text = self._rest + bytes(piece)
+        begin = text.rfind(b"[")
+        if begin >= 0 and not text[begin + 1 :].strip(b"0123456789,"):
+            text, self._rest = text[:begin], text[begin : begin + 100]
+        else:
+            self._rest = b""
+        self._kept.append(_shortened(text))
+        return len(piece)
+
+    def read_plan(self) -> Any:
+        """Return the plan."""
+        plan = json.loads(_shortened(b"".join(self._kept) + self._rest))
+        while isinstance(plan, dict) and "IR" in plan:  # of one whose schema was asked for
+            plan = plan["IR"]["dsl"]
+        return plan
+
+
+def _shortened(text: bytes) -> bytes:
+    return _BYTES.sub(f'"{_LEFT_OUT}"'.encode(), text)
+
+
+def plan_of(lazy: Any) -> Any:
+    """Return the plan of a LazyFrame as JSON has it. The rows of frames in memory are left out, and never stand here twice."""
+    sink = _Plan()
+    with suppress(Exception), warnings.catch_warnings():  # of polars, whose texts are its own
+        warnings.simplefilter("ignore")
+        lazy.serialize(sink, format="json")
+        return sink.read_plan()
+    raise BadValue(
+        "this LazyFrame has a plan that polars cannot write down, so that nobody sees what it does: Python code in it cannot be "
+        "pickled, or a column holds Python objects. Collect it, and open the frame: dpframe.open(lazy.collect(), ...)."
+    )
+
+
+def paths_in(plan: Any) -> list[str]:
+    """Return the paths that a plan reads."""
+    found = []
+    for kind, node in _everything(plan):
+        if kind == "Paths" and isinstance(node, list):
+            found += [p["inner"] if isinstance(p, dict) else p for p in node]
+    return [path.removeprefix("file://") for path in found]
+
+
+def holds_rows(plan: Any) -> bool:
+    """Whether a plan has a frame in memory."""
+    return any(kind == "DataFrameScan" for kind, _ in _parts(plan))
+
+
+def reads_lake(plan: Any) -> bool:
+    """Whether a plan reads a table of Delta or Iceberg, of which it does not tell the version."""
+    return any(
+        "PythonDataset" in (kind, node) for kind, node in _everything(plan) if isinstance(node, str | dict)
+    )
+
+
+def queries_in(plan: Any) -> list[str]:
+    """Return the texts of SQL that a plan has not resolved yet."""
+    return [node["query"] for kind, node in _parts(plan) if kind == "SQL" and "query" in node]
+
+
+def hazards_in(plan: Any) -> Iterator[Found]:
+    """Yield the hazards of a plan, each with its operation."""
+    in_order, losing = None, None
+    for kind, node in _parts(plan):
+        names = _names(kind, node)
+        for name in names:
+            if name in _CHANCE or (name == "Rank" and '"Random"' in json.dumps(node)):
+                yield Found("chance", "RANDOM RANK" if name == "Rank" else name.upper())
+            if name == "Slice" or name in _TIES:
+                yield Found("first", name.upper())
+            if name in _IN_ORDER or (name == "Join" and '"AsOf"' in json.dumps(node.get("options"))):
+                in_order = in_order or name
+            if name in _ADDING and kind in ("Agg", "Function") and not _adds_exactly(kind, node):
+                yield Found("sums", name.upper())
+        yield from _of_node(kind, node)
+        losing = losing or _loses_order(kind, node)
+        if any(name in _CODE for name in names) or _has_callback(kind, node):
+            yield Found("code", "Python code in a LazyFrame")
+        elif not _is_rowwise(kind, node, names):
+            yield Found("across", names[-1].upper())
+    if in_order and losing:
+        yield Found("first", f"{in_order.upper()} after {losing.upper()} without maintain_order=True")
+
+
+def _of_node(kind: str, node: Any) -> Iterator[Found]:
+    if kind == "Distinct" and isinstance(node, dict):
+        options = node.get("options", {})
+        if options.get("keep_strategy") == "Any" and options.get("subset"):
+            yield Found("first", "UNIQUE OF SOME COLUMNS, keep='any',")
+    if kind == "Scan" and isinstance(node, dict):
+        words = node.get("unified_scan_args", {})
+        if words.get("pre_slice") is not None:
+            yield Found("first", "SLICE")
+        if words.get("row_index") is not None:
+            yield Found("across", "ROWINDEX")
+    if kind in ("Sort", "GroupBy", "Distinct") and isinstance(node, dict):
+        slices = (node.get("slice"), (node.get("options") or {}).get("slice"))
+        if any(one is not None for one in slices):
+            yield Found("first", "SLICE")
+
+
+def _loses_order(kind: str, node: Any) -> str | None:
+    """Return the name of a part after which rows stand in any order."""
+    if not isinstance(node, dict):
+        return None
+    if kind in ("Sort", "SortBy"):
+        return None if node.get("sort_options", {}).get("maintain_order") else kind
+    if kind == "Join":
+        words = node.get("options", {}).get("args", {})
+        as_of = isinstance(words.get("how"), dict)
+        return kind if words.get("maintain_order") in (None, "None") and not as_of else None
+    if kind in ("GroupBy", "Distinct", "Union", "MergeSorted"):
+        options = {**node, **(node.get("options") or {}), **(node.get("args") or {})}
+        return None if options.get("maintain_order") else kind
+    return None
+
+
+def _everything(plan: Any) -> Iterator[tuple[str, Any]]:
+    """Yield all names and values that stand in a plan."""
+    todo = [plan]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict):
+            yield from one.items()
+        todo += one.values() if isinstance(one, dict) else one if isinstance(one, list) else []
+
+
+def _parts(plan: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the operations of a plan and of its expressions: each its name, and what it holds."""
+    todo = [plan]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, list):
+            todo += one
+        elif isinstance(one, str):
+            if one == "Len":
+                yield one, None
+        elif isinstance(one, dict) and len(one) == 1 and next(iter(one))[:1].isupper():
+            ((kind, node),) = one.items()
+            yield kind, node
+            todo.append(_inside(kind, node))
+        elif isinstance(one, dict):
+            todo += [value for key, value in one.items() if key not in _OPTIONS]
+
+
+def _inside(kind: str, node: Any) -> Any:
+    """Return where the operations are that stand inside of one."""
+    if kind in _LEAVES:
+        return None
+    if kind in ("Function", "MapFunction", "AnonymousFunction") and isinstance(node, dict):
+        return node.get("input")
+    return list(node.values()) if kind == "Agg" and isinstance(node, dict) else node
+
+
+def _names(kind: str, node: Any) -> list[str]:
+    """Return the name of an operation, and those of the function that it is."""
+    inner = node.get("function") if kind in ("Function", "MapFunction") and isinstance(node, dict) else None
+    inner, names = node if kind == "Agg" else inner, [kind]
+    while isinstance(inner, dict) and len(inner) == 1 and len(names) < 3:
+        ((name, inner),) = inner.items()
+        names.append(name)
+        if name not in _FAMILIES:
+            return names
+    return [*names, inner] if isinstance(inner, str) else names
+
+
+def _is_rowwise(kind: str, node: Any, names: list[str]) -> bool:
+    """Whether an operation makes each row of one row."""
+    if kind == "MapFunction":
+        return names[-1] in _ROWWISE
+    if kind != "Function":
+        return kind in _ROWWISE
+    if len(names) > 2 and names[1] in _FAMILIES:
+        constant = names[-1] != "IsIn" or (
+            isinstance(node["input"][1], dict) and "Literal" in node["input"][1]
+        )
+        return constant and names[-1] not in _FAMILIES[names[1]]
+    return names[-1] in _OWN_CELLS
+
+
+def _has_callback(kind: str, node: Any) -> bool:
+    """Whether a part holds pickled code: a function that is bytes, which `plan_of` leaves out."""
+    if not isinstance(node, dict):
+        return False
+    if kind == "GroupBy" and node.get("apply") is not None:
+        return True
+    return kind in ("Function", "MapFunction") and f'"{_LEFT_OUT}"' in json.dumps(node.get("function"))
+
+
+def _adds_exactly(kind: str, node: Any) -> bool:
+    """Whether what is added is shown to be whole numbers, decimals or truths, and how it is added keeps it so."""
+    if kind != "Agg" or not isinstance(node, dict):
+        return False
+    ((name, what),) = node.items()
+    if name != "Sum" or not isinstance(what, dict) or len(what) != 1:
+        return False
+    ((inner, of),) = what.items()
+    if inner == "Cast":
+        dtype = of.get("dtype", {})
+        return _EXACT.search(json.dumps(dtype.get("Literal", ""))) is not None
+    if inner == "BinaryExpr":
+        return of.get("op") in _COMPARED
+    return inner == "Function" and isinstance(of.get("function"), dict) and "Boolean" in of["function"]
