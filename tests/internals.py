@@ -80,6 +80,7 @@ from dpframe._session.batch import Planned as PlannedAnswer
 from dpframe._session.data import sessions
 from dpframe._session.opening import open_again
 from dpframe._session.session import Session
+from dpframe._sizes import SIZES, set_sizes
 from dpframe._statistics import base as stats_module
 from dpframe._statistics import counts as counts_module
 from dpframe._statistics import scores as scores_module
@@ -174,7 +175,7 @@ from dpframe.learn import _models as learn_models_module
 from dpframe.learn import _solve as learn_solve_module
 from dpframe.learn._descent import (
     CLIP,
-    SIZES,
+    SIZE_STEPS,
     Descent,
     Path,
     Sizes,
@@ -276,6 +277,7 @@ __all__ = [
     "PEOPLE",
     "ROW_CEILING",
     "SIZES",
+    "SIZE_STEPS",
     "SQUARE_BITS",
     "STEPS",
     "STORES",
@@ -551,6 +553,7 @@ __all__ = [
     "server_module",
     "session_module",
     "sessions",
+    "set_sizes",
     "shift_mu",
     "shrunk",
     "sketch_module",

@@ -29,7 +29,7 @@ LINES = 600
 
 # The rooms, lowest first: a room knows the ones below it. Rooms of one line do not know each other.
 ROOMS = """
-_errors
+_errors _sizes
 _refusals _validate
 plot attacks datasets
 accounting

@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import Any
 
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe.engines.sources import BATCH, Counting, Source, stats_of
+from dpframe._sizes import SIZES
+from dpframe.engines.sources import Counting, Source, stats_of
 from dpframe.engines.tables.parquet import VIEW, WIDTH, FilesDatabase, counted, plain_columns
 
 
@@ -54,10 +55,10 @@ class ParquetSource(Source):
             with pq.ParquetFile(name, pre_buffer=False) as file:
                 # One group at a time: what reads ahead holds many of them. Only of very large ones pieces are read, at some cost.
                 for i in range(file.num_row_groups):
-                    if file.metadata.row_group(i).num_rows <= 8 * BATCH:
+                    if file.metadata.row_group(i).num_rows <= 8 * SIZES.batch:
                         yield file.read_row_group(i, columns=names)
                     else:
-                        yield from file.iter_batches(BATCH, row_groups=[i], columns=names)
+                        yield from file.iter_batches(SIZES.batch, row_groups=[i], columns=names)
 
     def version(self) -> Hashable:
         return stats_of(self.files)
@@ -66,7 +67,7 @@ class ParquetSource(Source):
 def scanned(dataset: Any, names: list[str]) -> Iterator[Any]:
     """The batches of an Arrow dataset, of which few are in memory at a time."""
     yield from dataset.to_batches(
-        columns=names, batch_size=BATCH // 4, batch_readahead=4, fragment_readahead=1
+        columns=names, batch_size=max(1, SIZES.batch // 4), batch_readahead=4, fragment_readahead=1
     )
 
 

@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import Any
 
 from dpframe._errors import BadValue, NotOffered
-from dpframe.engines.sources import BATCH, Source, stats_of
+from dpframe._sizes import SIZES
+from dpframe.engines.sources import Source, stats_of
 from dpframe.engines.tables.queries import QUOTED, check_steady
 
 # What a plan of polars shows of functions in Python; and of a choice that nobody made.
@@ -106,7 +107,7 @@ class LazySource(Source):
     def _scan(self, names: list[str]) -> Iterator[Any]:
         pl: Any = import_module("polars")
         some = self._lazy.select([pl.nth(self._all.index(name)) for name in names])  # a name may be a pattern
-        for frame in some.collect_batches(chunk_size=BATCH, maintain_order=True):
+        for frame in some.collect_batches(chunk_size=SIZES.batch, maintain_order=True):
             yield frame.to_arrow()
 
     def version(self) -> Hashable:
