@@ -35,8 +35,14 @@ from dpframe._expr._within import within
 from dpframe._frame import suggestions as suggestions_module
 from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
+from dpframe._frame.columns.hooks import HOOKS
+from dpframe._frame.columns.numpy import _FUNCTIONS as NUMPY_FUNCTIONS
+from dpframe._frame.columns.numpy import UFUNCS
+from dpframe._frame.columns.parts import CategoryParts
+from dpframe._frame.frame import PrivateFrame
 from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.people.groups import PersonGroupBy
+from dpframe._frame.people.windows import Window
 from dpframe._frame.randomize import Randomize
 from dpframe._frame.sources import bytes_of, free, recognised
 from dpframe._frame.suggestions import bounds_of, limit_of
@@ -165,8 +171,11 @@ from dpframe.engines.sql.databases import (
     SqliteDatabase,
 )
 from dpframe.engines.sql.expressions import held_as
+from dpframe.engines.tables import SOURCES
 from dpframe.engines.tables.arrow import ParquetSource, TableSource
 from dpframe.engines.tables.dask import DaskSource
+from dpframe.engines.tables.databases import DATABASES
+from dpframe.engines.tables.ibis import BACKENDS
 from dpframe.engines.tables.parquet import FilesDatabase, plain_columns
 from dpframe.engines.tables.queries import check_sql, check_steady, files_read
 from dpframe.learn import _descent as learn_descent_module
@@ -263,8 +272,11 @@ __all__ = [
     "ACROSS",
     "ADVICE",
     "AGGREGATES",
+    "BACKENDS",
     "CLIP",
+    "DATABASES",
     "ENGINES",
+    "HOOKS",
     "LEAF_CEILING",
     "LOGISTIC",
     "MAGNITUDES",
@@ -273,14 +285,17 @@ __all__ = [
     "MECHANISMS",
     "MEMORY",
     "NAMED",
+    "NUMPY_FUNCTIONS",
     "ORDERS",
     "PEOPLE",
     "ROW_CEILING",
     "SIZES",
     "SIZE_STEPS",
+    "SOURCES",
     "SQUARE_BITS",
     "STEPS",
     "STORES",
+    "UFUNCS",
     "UNIT",
     "UNMATCHED",
     "VALUE_BITS",
@@ -291,6 +306,7 @@ __all__ = [
     "BinBy",
     "Bounds",
     "Budget",
+    "CategoryParts",
     "Cell",
     "Centred",
     "Charge",
@@ -354,6 +370,7 @@ __all__ = [
     "Price",
     "Primitive",
     "PrivateColumn",
+    "PrivateFrame",
     "PrivateGroupBy",
     "Problem",
     "Products",
@@ -410,6 +427,7 @@ __all__ = [
     "Vector",
     "Votes",
     "Weeks",
+    "Window",
     "WithinKey",
     "_uniform",
     "accounting_gaussian_module",

@@ -143,8 +143,10 @@ def test_every_size_is_read_somewhere():
 
 def test_sizes_are_set_for_a_while_and_after_an_error_too():
     before = dataclasses.asdict(SIZES)
+    with set_sizes(block=3, threads=2) as sizes:
+        assert (sizes.block, SIZES.threads) == (3, 2)
+    assert dataclasses.asdict(SIZES) == before
     with pytest.raises(ZeroDivisionError), set_sizes(block=3, threads=2):
-        assert (SIZES.block, SIZES.threads) == (3, 2)
         1 // 0  # noqa: B018
     assert dataclasses.asdict(SIZES) == before
     with pytest.raises(AttributeError), set_sizes(nothing=1):
