@@ -2,7 +2,8 @@
 
 ``python -m tests.fuzz 5000``: so many questions whose integers, sizes, places and engines are compared, from random seeds.
 ``--seed 17``: from this seed on. ``--engines files,duckdb``: on these beside frames in memory. ``--replay``: the case of the
-seed alone, made smaller. ``--of programs``: random programs with cells that go around checks, of which all but the numbers is compared.
+seed alone, made smaller. ``--of programs``: random programs with cells that go around checks, of which all but the
+numbers is compared.
 """
 
 from __future__ import annotations

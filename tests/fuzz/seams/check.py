@@ -26,7 +26,7 @@ from tests.fuzz.compare import Finding
 from tests.fuzz.seams import engines, frames, worlds
 from tests.fuzz.seams.door import Call, Door, listening
 from tests.fuzz.seams.engines import ENGINES
-from tests.fuzz.seams.examples import NAMES, Generator, Line
+from tests.fuzz.seams.examples import NAMES, OWN, WORDS, Generator, Line
 from tests.fuzz.seams.frames import Table
 from tests.fuzz.seams.worlds import USUAL, World
 from tests.internals import sessions
@@ -89,12 +89,13 @@ def open_words(r: random.Random, people: bool, replaces: bool, columns: Sequence
 def make(seed: int, only: Sequence[str] = (), kernels: tuple[str, ...] = worlds.KERNELS) -> Case:
     """The case of a seed."""
     r = random.Random(f"seams {seed}")
-    people, replaces = r.random() < 0.55, r.random() < 0.4
-    chosen = _engines(r, only)
+    about = WORDS[seed * 7919 % len(WORDS)]  # so that seeds in a row are about words of all kinds
+    people, replaces = r.random() < 0.5 or about[0] in ("order", *OWN), r.random() < 0.4
+    chosen = _engines(r, only, 0.9 if about[0] == "order" else 0.3)
     columns = tuple(c for c in engines.ALL if all(c in ENGINES[e].columns for e in chosen))
     words = open_words(r, people, replaces, columns)
     table = frames.draw(r, columns, people, replaces)
-    lines = _lines(r, words, columns, people, replaces)
+    lines = _lines(r, words, columns, people, replaces, about)
     looks = []
     rows = len(table.others)
     for engine in chosen:
@@ -107,19 +108,21 @@ def make(seed: int, only: Sequence[str] = (), kernels: tuple[str, ...] = worlds.
     return Case(seed, table, tuple(words.items()), tuple(lines), tuple(looks))
 
 
-def _engines(r: random.Random, only: Sequence[str]) -> list[str]:
+def _engines(r: random.Random, only: Sequence[str], share: float) -> list[str]:
     if only:
         return ["pandas", *(e for e in only if e != "pandas" and ENGINES[e].installed)]
     others = [e for e in ENGINES if e != "pandas" and ENGINES[e].installed]
     weights = [ENGINES[e].share for e in others]
-    return ["pandas", *(r.choices(others, weights, k=1) if others and r.random() < 0.35 else [])]
-
-
-MODELS: dict[Any, Any] = {}
+    return ["pandas", *(r.choices(others, weights, k=1) if others and r.random() < share else [])]
 
 
 def _lines(
-    r: random.Random, words: dict[str, Any], columns: Sequence[str], people: bool, replaces: bool
+    r: random.Random,
+    words: dict[str, Any],
+    columns: Sequence[str],
+    people: bool,
+    replaces: bool,
+    about: tuple[str, str],
 ) -> list[Line]:
     frame = frames.frame_of(
         [(i, *(frames.CELLS[c][i % 2] for c in columns)) for i in range(4)], columns, people
@@ -134,7 +137,7 @@ def _lines(
     try:
         with listening(0), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return [generator.line() for _ in range(r.choice((2, 4, 6)))]
+            return [generator.about(*about), *(generator.line() for _ in range(r.choice((1, 2, 4))))]
     finally:
         for name in set(sessions) - before:
             sessions.pop(name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import string
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,16 @@ STEPS: Pool = words.STEPS
 ASKS: Pool = words.ASKS
 GROUPS: Pool = asked_of(words.GROUPS)
 COLUMN_ASKS: Pool = words.COLUMN_ASKS
+ASKED: dict[str, Pool] = {"asks": ASKS, "groups": GROUPS, "column asks": COLUMN_ASKS}
+# Every word, and within people every word once more for rows that were made of others: seeds take turns with them.
+WORDS: tuple[tuple[str, str], ...] = (
+    *(
+        (table, name)
+        for table, pool in {**EXPRESSIONS, **OWN, "steps": STEPS, **ASKED}.items()
+        for name in pool
+    ),
+    *(("order", name) for pool in OWN.values() for name in pool),
+)
 DAY = "(pd.Timestamp('2024-01-10') - p['t'])"
 
 
@@ -153,7 +163,6 @@ class Generator:
     limits: str = ""  # of derived rows
     p: Any = None
     last: Any = None
-    used: set[tuple[str, str]] = field(default_factory=set)  # words that were drawn, by registry
 
     def line(self) -> Line:
         """One line; where the frame has no column for what was drawn, another is drawn."""
@@ -188,17 +197,56 @@ class Generator:
         return None
 
     def value(self, text: str) -> Any:
-        found = eval(text, {**NAMES, "p": self.p, "df": NAMES.get("model")})
-        if isinstance(found, PrivateColumn) and "p[" not in text[:2]:
-            return found
-        return found
+        return eval(text, {**NAMES, "p": self.p, "df": NAMES.get("model")})
+
+    def about(self, registry: str, name: str) -> Line:
+        """A line about one word: of an expression what it makes of every row, of a step a question of what it makes."""
+        self.p, steps = self.root, []
+        if registry in ASKED:
+            text = self.attempt(lambda: self.asked(registry, name))
+            return Line([], text) if text else self.line()
+        if registry == "order":
+            recipe = [self.sort, self.derive, lambda: self.own(name)][self.r.randrange(2) :]
+        elif registry in OWN:
+            recipe = [lambda: self.own(name)]
+        elif registry == "steps":
+            recipe = [lambda: self.stepped(name)]
+        else:
+            recipe = [lambda: self.looked_at(self.fill(self.r.choice(EXPRESSIONS[registry][name])))]
+        for make in recipe:
+            step = self.attempt(make)
+            if step is not None:
+                steps.append(step)
+        return Line(steps, self.attempt(self.summary) or "p.count(epsilon=1)")
+
+    def looked_at(self, text: str) -> str:
+        """A step that shows what an expression is in each row: the sign of a zero, too."""
+        made = eval(text, {**NAMES, "p": self.p})
+        kind = made._expr.kind if isinstance(made, PrivateColumn) else None
+        if kind == "bool":
+            return f"p[{text}]"
+        if kind == "number":
+            probes = (f"p[1 / ({text}) > 0]", f"p[1 / ({text}) < 0]", f"p.assign(v=1 / ({text}))")
+            return self.r.choice((*probes, f"p.assign(v={text})", f"p[({text}).isna()]"))
+        return f"p.assign(v={text})"
+
+    def summary(self) -> str:
+        """A question that most rows have a say in."""
+        if "v" not in self.p._selection.columns or self.r.random() < 0.2:
+            return self.r.choice(("p.count(epsilon=1)", self.fill("p.sum({N}, bounds={Z}, epsilon=1)")))
+        kind = self.p._selection.columns["v"].kind
+        if kind == "number":
+            return self.fill("p.sum('v', bounds={Z}, epsilon=1)")
+        asks = ["p.count('v', epsilon=1)", "p.nunique('v', epsilon=1)"]
+        if kind in ("text", "label"):
+            asks.append("p.value_counts('v', keys=['a', 'b', 'A', 'aa'], epsilon=1)")
+        return self.r.choice(asks)
 
     # Words ----------------------------------------------------------------------------------------------------------
 
     def drawn(self, registries: dict[str, Pool]) -> str:
         registry = self.r.choice(tuple(registries))
         name = self.r.choice(tuple(registries[registry]))
-        self.used.add((registry, name))
         return self.fill(self.r.choice(registries[registry][name]))
 
     def sort(self) -> str:
@@ -207,9 +255,12 @@ class Generator:
     def derive(self) -> str:
         return self.fill(self.r.choice(STEPS[self.r.choice(("melt", "explode", "merge"))]))
 
-    def own(self) -> str:
+    def own(self, name: str | None = None) -> str:
         """A step within each person's rows."""
-        text = self.drawn(OWN)
+        if name is None:
+            text = self.drawn(OWN)
+        else:
+            text = self.fill(self.r.choice(next(pool[name] for pool in OWN.values() if name in pool)))
         return f"p.assign(v={text})" if isinstance(self.value(text), PrivateColumn) else text
 
     def probe(self) -> str:
@@ -229,19 +280,21 @@ class Generator:
         names = [n for n in STEPS if self.people or n not in words.PERSONAL]
         names = [n for n in names if self.people or "person(p)" not in "".join(STEPS[n]) or n == "merge"]
         heavy = [*("merge" for _ in range(12)), *("melt" for _ in range(6)), *("explode" for _ in range(6))]
-        name = self.r.choice([*names, *heavy])
-        self.used.add(("steps", name))
+        return self.stepped(self.r.choice([*names, *heavy]))
+
+    def stepped(self, name: str) -> str:
         text = self.fill(self.r.choice(STEPS[name]))
         made = self.value(text)
         return text if isinstance(made, PrivateFrame) else f"p.assign(v={text})"
 
     def ask(self) -> str:
-        kind = self.r.choice(("frame", "frame", "groups", "column", "column"))
-        if kind == "frame":
-            return self.drawn({"asks": ASKS})
-        if kind == "column":
-            return self.drawn({"column asks": COLUMN_ASKS})
-        text = self.drawn({"groups": GROUPS})
+        registry = self.r.choice(("asks", "asks", "groups", "column asks", "column asks"))
+        return self.asked(registry, self.r.choice(tuple(ASKED[registry])))
+
+    def asked(self, registry: str, name: str) -> str:
+        text = self.fill(self.r.choice(ASKED[registry][name]))
+        if registry != "groups":
+            return text
         return text.replace("grouped", self.fill(self.r.choice(words.GROUPED)), 1)
 
     # What stands in templates ---------------------------------------------------------------------------------------
