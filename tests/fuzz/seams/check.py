@@ -95,7 +95,7 @@ def make(seed: int, only: Sequence[str] = (), kernels: tuple[str, ...] = worlds.
     columns = tuple(c for c in engines.ALL if all(c in ENGINES[e].columns for e in chosen))
     words = open_words(r, people, replaces, columns)
     table = frames.draw(r, columns, people, replaces)
-    lines = _lines(r, words, columns, people, replaces, about)
+    lines = _lines(r, words, columns, people, replaces, about, chosen[-1])
     looks = []
     rows = len(table.others)
     for engine in chosen:
@@ -123,12 +123,15 @@ def _lines(
     people: bool,
     replaces: bool,
     about: tuple[str, str],
+    engine: str,
 ) -> list[Line]:
     frame = frames.frame_of(
         [(i, *(frames.CELLS[c][i % 2] for c in columns)) for i in range(4)], columns, people
     )
     before = set(sessions)
-    root = dpframe.open(frame, **words)
+    # Lines that a source is asked too are made of what a source answers.
+    table = frame if engine == "pandas" else ENGINES["arrow"].build(frame, Path(), r)
+    root = dpframe.open(table, **words)
     limits = ", max_rows=64, max_groups=64"
     if people:
         limits = r.choice((", max_rows=1, max_groups=1", ", max_rows=3, max_groups=2", limits))

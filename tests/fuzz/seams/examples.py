@@ -253,7 +253,11 @@ class Generator:
         return self.fill(self.r.choice(STEPS["sort_values"]))
 
     def derive(self) -> str:
-        return self.fill(self.r.choice(STEPS[self.r.choice(("melt", "explode", "merge"))]))
+        """Rows that are made of others, with the column that names their person."""
+        text = self.fill(self.r.choice(STEPS[self.r.choice(("melt", "explode", "merge"))]))
+        if "id" not in self.value(text)._selection.columns:
+            raise Unfit
+        return text
 
     def own(self, name: str | None = None) -> str:
         """A step within each person's rows."""

@@ -108,6 +108,8 @@ REPORTS = ("randomize",)
 def test_every_example_is_answered(table, name):
     """Each template of a word is taken as it stands, on plain columns, with people and without."""
     for template in TABLES[table][name]:
+        if template == "p.explode({L}{R})":
+            continue  # lists of Arrow, which `test_worlds` reads
         personal = table in examples.OWN or "person(p)" in template or name in words.PERSONAL
         words_ = {"neighbors": "replace-one"} if name in REPORTS else {}
         p = opened(personal, **words_)

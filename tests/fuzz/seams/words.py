@@ -240,7 +240,7 @@ STEPS: dict[str, Templates] = {
     "sort_values": ("p.sort_values({N})", "p.sort_values([{N}, {S}], ascending=False)", "p.sort_values({T})"),
     "squeeze": ("p.squeeze()",),
     "transform": ("p[[{N}, {M}]].transform(lambda x: x + 1)",),
-    "explode": ("p.explode({L}, dtype='str'{R})",),
+    "explode": ("p.explode({L}, dtype='str'{R})", "p.explode({L}{R})"),
     "melt": ("p.melt(id_vars=[], value_vars=[{N}, {M}]{R})", "p.melt(id_vars=[{G}], value_vars=[{N}]{R})", "p.melt(id_vars=[{N}], value_vars=[{S}]{R})", "p.melt(id_vars=[*person(p), {M}], value_vars=[{N}]{R})", "p.melt(id_vars=person(p), value_vars=[{N}, {M}]{R})"),
     "merge": (
         *(f"p.merge(public({{G}}), on={{G}}, how={how!r}{{Q}})" for how in ("inner", "left")),
