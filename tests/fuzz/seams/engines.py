@@ -127,7 +127,10 @@ def _plain(column: Any) -> list[Any]:
 
 def ibis_duckdb(frame: pd.DataFrame, folder: Path, r: random.Random) -> Any:
     base = import_module("ibis").duckdb.connect()
-    return base.create_table("t", arrow(frame))
+    base.con.register("given", arrow(frame))
+    base.con.execute("CREATE TABLE t AS SELECT * FROM given")
+    base.con.unregister("given")
+    return base.table("t")
 
 
 def ibis_polars(frame: pd.DataFrame, folder: Path, r: random.Random) -> Any:
