@@ -108,8 +108,8 @@ def inserted(p: Any, column: Any) -> Any:
 
 def popped(p: Any, name: Any) -> Any:
     q = p.copy()
-    column = q.pop(name)
-    return q.assign(popped=column) if False else q
+    q.pop(name)
+    return q
 
 
 def same(d: pd.DataFrame) -> pd.DataFrame:
