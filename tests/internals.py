@@ -35,11 +35,15 @@ from dpframe._expr._within import within
 from dpframe._frame import suggestions as suggestions_module
 from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
+from dpframe._frame.columns.hooks import HOOKS
 from dpframe._frame.columns.numpy import _FUNCTIONS as NUMPY_FUNCTIONS
 from dpframe._frame.columns.numpy import UFUNCS
+from dpframe._frame.columns.parts import CategoryParts
 from dpframe._frame.columns.traced import _KNOWN as TRACED
+from dpframe._frame.frame import PrivateFrame
 from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.people.groups import PersonGroupBy
+from dpframe._frame.people.windows import Window
 from dpframe._frame.randomize import Randomize
 from dpframe._frame.sources import bytes_of, free, recognised
 from dpframe._frame.suggestions import bounds_of, limit_of
@@ -88,6 +92,7 @@ from dpframe._session.data import leaves_of, sessions
 from dpframe._session.opening import open_again
 from dpframe._session.planned import Planned as PlannedAnswer
 from dpframe._session.session import Session
+from dpframe._sizes import SIZES, set_sizes
 from dpframe._statistics import base as stats_module
 from dpframe._statistics import counts as counts_module
 from dpframe._statistics import scores as scores_module
@@ -177,8 +182,11 @@ from dpframe.engines.sql.databases import (
     SqliteDatabase,
 )
 from dpframe.engines.sql.expressions import held_as
+from dpframe.engines.tables import SOURCES
 from dpframe.engines.tables.arrow import ParquetSource, TableSource
 from dpframe.engines.tables.dask import DaskSource
+from dpframe.engines.tables.databases import DATABASES
+from dpframe.engines.tables.ibis import BACKENDS
 from dpframe.engines.tables.parquet import FilesDatabase, plain_columns
 from dpframe.engines.tables.queries import check_sql, check_steady, files_read, find_sums
 from dpframe.learn import _descent as learn_descent_module
@@ -187,7 +195,7 @@ from dpframe.learn import _models as learn_models_module
 from dpframe.learn import _solve as learn_solve_module
 from dpframe.learn._descent import (
     CLIP,
-    SIZES,
+    SIZE_STEPS,
     Descent,
     Path,
     Sizes,
@@ -275,9 +283,12 @@ __all__ = [
     "ACROSS",
     "ADVICE",
     "AGGREGATES",
+    "BACKENDS",
     "CLIP",
+    "DATABASES",
     "DEFAULT_QUERIES",
     "ENGINES",
+    "HOOKS",
     "LEAF_CEILING",
     "LOGISTIC",
     "MAGNITUDES",
@@ -292,6 +303,8 @@ __all__ = [
     "PEOPLE",
     "ROW_CEILING",
     "SIZES",
+    "SIZE_STEPS",
+    "SOURCES",
     "SQUARE_BITS",
     "STEPS",
     "STORES",
@@ -308,6 +321,7 @@ __all__ = [
     "BinBy",
     "Bounds",
     "Budget",
+    "CategoryParts",
     "Cell",
     "Centred",
     "Charge",
@@ -374,6 +388,7 @@ __all__ = [
     "Price",
     "Primitive",
     "PrivateColumn",
+    "PrivateFrame",
     "PrivateGroupBy",
     "Problem",
     "Products",
@@ -431,6 +446,7 @@ __all__ = [
     "Vector",
     "Votes",
     "Weeks",
+    "Window",
     "WithinKey",
     "_uniform",
     "accounting_gaussian_module",
@@ -584,6 +600,7 @@ __all__ = [
     "server_module",
     "session_module",
     "sessions",
+    "set_sizes",
     "shift_mu",
     "shrunk",
     "sketch_module",

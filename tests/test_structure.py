@@ -28,7 +28,7 @@ TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 
 # The rooms, lowest first: a room knows the ones below it. Rooms of one line do not know each other.
 ROOMS = """
-_errors _identity
+_errors _identity _sizes
 _refusals _validate
 plot attacks datasets
 accounting

@@ -35,14 +35,12 @@ from numpy.typing import NDArray
 
 from dpframe._cells.columns import UNMATCHED, Array, Vector, objects
 from dpframe._expr import NO_KEYS
+from dpframe._sizes import SIZES
 
 Buckets = NDArray[Any]  # 0: nothing that is listed
 Finder = Callable[[Vector], Buckets]
 
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
-_TABLE = 2**20  # whole numbers within a range of this size are looked up directly
-# So many values are compared one after the other: faster than a table, faster than bisection.
-_FEW, _SOME = 4, 128
 _INT64 = np.iinfo(np.int64)
 
 
@@ -197,14 +195,14 @@ def _search(
     ordered = sorted(place_of.items())
     listed = np.array([v for v, _ in ordered], dtype=dtype)
     positions = np.array([p for _, p in ordered], dtype=position_dtype)
-    whole = dtype.kind in "iu" and len(listed) > _FEW
-    if whole and int(listed[-1]) - int(listed[0]) < _TABLE and abs(int(listed[0])) < 2**62:
+    whole = dtype.kind in "iu" and len(listed) > SIZES.listed_compared
+    if whole and int(listed[-1]) - int(listed[0]) < SIZES.table_numbers and abs(int(listed[0])) < 2**62:
         low = int(listed[0])
         # There is a 0 before the first and after the last.
         table = np.zeros(int(listed[-1]) - low + 3, dtype=position_dtype)
         table[[int(v) - low + 1 for v, _ in ordered]] = positions
         return lambda values: looked_up(values, low, table)
-    search = _compared if len(listed) <= _SOME else _bisected
+    search = _compared if len(listed) <= SIZES.listed_bisected else _bisected
     return lambda values: search(values, listed, positions)
 
 

@@ -26,15 +26,13 @@ import pandas as pd
 from dpframe._cells import kernels
 from dpframe._cells.threads import shares, side_by_side
 from dpframe._expr import Kind
+from dpframe._sizes import SIZES
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 NAT = np.iinfo(np.int64).min  # the ticks of a time that is null
 LAST = np.iinfo(np.int64).max  # and of the last one
-_BLOCK = 2**16  # rows that stay in the processor's cache
-_SAMPLE = 2**12
-_MANY = 2**18  # texts, of which each thread may number a share
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,7 +218,7 @@ def _text(cells: Any, arrow: Any) -> Vector:
         # By its dtype these are strings and NaN. This takes half the time of the array's own way.
         cells = np.asarray(cells, dtype=object)
     try:
-        if len(cells) >= _MANY and getattr(cells.dtype, "storage", None) == "pyarrow":
+        if len(cells) >= SIZES.thread_texts and getattr(cells.dtype, "storage", None) == "pyarrow":
             arrow = cells.__arrow_array__()
             if repeated(arrow):
                 return _text_vector(*_encoded_in_shares(arrow))
@@ -238,8 +236,8 @@ def _text_vector(codes: Array, texts: Array) -> Vector:
 def repeated(arrow: Any) -> bool:
     """Whether texts are few enough for each share to number its own: of a sample many occur again."""
     pa: Any = import_module("pyarrow")
-    sample = arrow.take(pa.array(np.linspace(0, len(arrow) - 1, _SAMPLE).astype(np.int64)))
-    return len(sample.unique()) < 0.95 * _SAMPLE
+    sample = arrow.take(pa.array(np.linspace(0, len(arrow) - 1, SIZES.text_sample).astype(np.int64)))
+    return len(sample.unique()) < 0.95 * SIZES.text_sample
 
 
 def _encoded_in_shares(arrow: Any) -> tuple[Array, Array]:
@@ -255,7 +253,7 @@ def _encoded_in_shares(arrow: Any) -> tuple[Array, Array]:
         encoded = some.dictionary_encode()
         return list(encoded.chunks) if hasattr(encoded, "chunks") else [encoded]
 
-    found = side_by_side(encode, shares(len(arrow), _MANY // 2))
+    found = side_by_side(encode, shares(len(arrow), max(1, SIZES.thread_texts // 2)))
     pieces = [chunk for chunks in found for chunk in chunks]
     known = pa.concat_arrays([one.dictionary for one in pieces]).dictionary_encode()
     texts = objects(known.dictionary.to_pylist())
@@ -297,8 +295,8 @@ def _translate(piece: tuple[Any, Array, Array]) -> None:
     if kernels.at_hand(len(codes)):
         kernels.kernel(kernels.look_up)(table, own, codes)
         return
-    for start in range(0, len(codes), _BLOCK):
-        rows = slice(start, start + _BLOCK)
+    for start in range(0, len(codes), SIZES.block):
+        rows = slice(start, start + SIZES.block)
         np.take(table, own[rows], out=codes[rows], mode="clip")
 
 

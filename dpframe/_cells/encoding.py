@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpframe._sizes import SIZES
 from dpframe.mechanisms import _sampling
 
 SHOWN = {"shown": True}  # marks a field that does not identify the question: field(metadata=SHOWN)
@@ -39,7 +40,6 @@ _head = struct.Struct(">BQ").pack
 _short = struct.Struct(">BQc").pack
 _pair = struct.Struct(">BQcBQccBQc").pack
 _float = struct.Struct(">BQcd").pack
-_FEW = 12  # values below which a loop is faster
 _FLOAT_HEAD = _head(1, 8) + b"f"
 _FLOAT_CELL = np.dtype([("head", (np.bytes_, len(_FLOAT_HEAD))), ("value", ">f8")])
 _NONE = _head(1, 0) + b"0"
@@ -116,7 +116,7 @@ def _lengths(number: int) -> struct.Struct:
 
 def _floats(values: tuple[float, ...]) -> bytes:
     """The encodings of doubles, one after the other, as of the edges of bins."""
-    if len(values) < _FEW:
+    if len(values) < SIZES.encoded_values:
         return b"".join([_float(1, 8, b"f", value) for value in values])
     cells = np.empty(len(values), _FLOAT_CELL)
     cells["head"], cells["value"] = _FLOAT_HEAD, values

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe._sizes import SIZES
+
 Array = NDArray[Any]
 
-LEAST = 2**18  # rows: of fewer kernels save less than it takes to call them
-MANY = 2**25  # rows, of which a kernel of single rows saves as much time as loading numba takes
-_ROOM = 2**10  # texts that are known, at first
 _PATIENCE = 32  # times that a text is compared with others, on average
+_SLACK = 2**10  # texts before that is looked at
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -93,7 +93,7 @@ def number_texts(
             slot = np.int64(np.uint64(slot + 1) & mask)
             code = slots[slot]
             missed += 1
-        if missed > _PATIENCE * (i - begin + _ROOM):
+        if missed > _PATIENCE * (i - begin + _SLACK):
             return -1, known
         if code < 0:
             if known == len(places):
@@ -182,7 +182,11 @@ def kernel(source: Callable[..., Any]) -> Callable[..., Any]:
 
 def at_hand(rows: int) -> bool:
     """Whether there are kernels of single rows, and these are loaded, or so many rows that it is worth while to load them."""
-    return rows >= LEAST and ("numba" in sys.modules or rows >= MANY) and _working()
+    return (
+        rows >= SIZES.kernel_rows
+        and ("numba" in sys.modules or rows >= SIZES.kernel_load_rows)
+        and _working()
+    )
 
 
 @cache
@@ -206,7 +210,7 @@ def numbered(offsets: Array, data: Array, valid: Array, first: int, codes: Array
     """Fills in what `number_texts` makes of the buffers of an Arrow array, and returns where each number stands first; None if it
     has lost patience."""
     words: Array = np.ndarray((max(len(data) - 7, 0),), "<u8", data, strides=(1,))
-    room, done, known = _ROOM, 0, 0
+    room, done, known = SIZES.kernel_texts, 0, 0
     known_by: list[Array] = [np.empty(room, dtype) for dtype in (np.uint64, np.uint64, np.int64, np.int64)]
     slots = np.full(4 * room, -1, np.int32)
     with np.errstate(over="ignore"):  # as Python reads it

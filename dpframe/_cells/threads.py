@@ -12,19 +12,20 @@ from contextvars import copy_context
 from itertools import pairwise
 from typing import TypeVar
 
-LEAST = 2**20  # rows that a thread is worth, where little is done with each
+from dpframe._sizes import SIZES
+
 T = TypeVar("T")
 S = TypeVar("S")
 
 
 def processors() -> int:
     """How many threads can run at once."""
-    return os.cpu_count() or 1
+    return SIZES.threads or os.cpu_count() or 1
 
 
 def shares(rows: int, least: int | None = None) -> list[slice]:
     """All rows in pieces, one for each thread that is worth while; one piece of few."""
-    pieces = max(1, min(processors(), rows // (least or LEAST)))
+    pieces = max(1, min(processors(), rows // (least or SIZES.thread_rows)))
     ends = [rows * i // pieces for i in range(pieces + 1)]
     return [slice(begin, end) for begin, end in pairwise(ends)]
 

@@ -19,6 +19,7 @@ from dpframe._cells import kernels
 from dpframe._cells.codec import Buckets
 from dpframe._cells.threads import shares, side_by_side
 from dpframe._expr import Expr
+from dpframe._sizes import SIZES
 from dpframe._statistics.base import Grid, Integers, Persons, Powers, Primitive, Rows, Trues
 from dpframe._statistics.engine import Scope
 from dpframe.engines.expressions import ColumnOf, predicate
@@ -27,10 +28,6 @@ from dpframe.engines.people import PRIME, Draw, Numbers, People, widened
 
 WIDEST = 2**31 - 2  # of a grid, whose values are kept in 32 bits
 HIGHEST = 2  # power that is summed here
-_ROWS = 2**14  # of a part of the people, about: what is made of it stays in the processor's cache
-_PARTS = 2**10  # at most, into which rows are sorted at once
-_SHARE = 2**17  # rows that a thread is worth
-_BLOCK = 2**16  # rows that are evaluated at once
 _GROUP_BITS = 32
 _BEST = 32  # so many smallest ranks are kept in order; of more all are sorted
 
@@ -180,7 +177,7 @@ def add_people(
 
 def available(rows: int) -> bool:
     """Whether there are kernels, and so many rows that it is worth while to load them."""
-    return rows >= kernels.LEAST and _working()
+    return rows >= SIZES.kernel_rows and _working()
 
 
 @cache
@@ -270,8 +267,8 @@ def _summed(p: Primitive, read: Reader) -> Summed | None:
 
 
 def _blocks(share: slice) -> Iterator[slice]:
-    starts = range(share.start, share.stop, _BLOCK)
-    return (slice(start, min(start + _BLOCK, share.stop)) for start in starts)
+    starts = range(share.start, share.stop, SIZES.block)
+    return (slice(start, min(start + SIZES.block, share.stop)) for start in starts)
 
 
 def _sums(
@@ -290,10 +287,10 @@ def _sums(
     """
     codes = people.codes
     n, size = len(codes), max(people.size, 1)
-    parts = min(_PARTS, max(1, n // _ROWS))
+    parts = min(SIZES.people_parts, max(1, n // SIZES.people_rows))
     shift = max(0, (size - 1).bit_length() - (parts - 1).bit_length())
     parts = ((size - 1) >> shift) + 1
-    pieces = shares(n, _SHARE)
+    pieces = shares(n, SIZES.people_thread_rows)
     counts = np.zeros((len(pieces), parts), np.int64)
     each = list(enumerate(pieces))
 
@@ -310,7 +307,7 @@ def _sums(
     placed = np.empty((int(counts.sum()), 2 + len(wanted)), np.int32)
 
     def place(one: tuple[int, slice]) -> None:
-        values = np.empty((len(wanted), _BLOCK))
+        values = np.empty((len(wanted), SIZES.block))
         for some in _blocks(one[1]):
             for summed, room in zip(wanted, values, strict=True):
                 summed.put(some, room[: some.stop - some.start])

@@ -16,9 +16,10 @@ import pandas as pd
 from dpframe._cells.columns import prepare
 from dpframe._errors import DataError
 from dpframe._groups.keys import ROW_CEILING
+from dpframe._sizes import SIZES
 from dpframe.engines.parts import Columns
 from dpframe.engines.rows import frame_of
-from dpframe.engines.sources import BATCH, Part, Source, SourceFrame, lots
+from dpframe.engines.sources import Part, Source, SourceFrame, lots
 from dpframe.engines.steadiness import HAZARDS, Answer, Answers
 
 _ROW = 200  # bytes that a row of a person takes, beside its cells
@@ -88,8 +89,8 @@ class DerivedSource(Source):
             if part is not None and part.of > 1:
                 vectors = [prepare(frame.iloc[:, c.position], c.kind) for c in part.people]
                 places = np.flatnonzero(lots(vectors, part.of) == part.number)
-            for start in range(0, len(places), BATCH):
-                yield frame.iloc[places[start : start + BATCH], list(columns)]
+            for start in range(0, len(places), SIZES.batch):
+                yield frame.iloc[places[start : start + SIZES.batch], list(columns)]
         if seen != self.rows():
             raise ValueError("two scans of one source have not the same rows")
 

@@ -5,7 +5,6 @@ Keys and bins go by one column; listed combinations, the rest of a list, and per
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -16,14 +15,13 @@ from numpy.typing import NDArray
 
 from dpframe._cells.codec import Buckets, Finder, looked_up, unit_of
 from dpframe._cells.columns import Vector
+from dpframe._cells.threads import processors
 from dpframe._expr import Expr
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import BinBy, By, KeyBy, Keys
 from dpframe._groups.periods import TICKS, Periods, TimeBy
+from dpframe._sizes import SIZES
 
-_BINS = 2**20  # whole numbers within a range of this size are looked up directly
-_PART = 2**18  # rows at a time
-_TABLE = 2**22  # codes within a range of this size are looked up directly
 _LEAST, _MOST = np.iinfo(np.int64).min + 1, np.iinfo(np.int64).max  # the least of all is no time
 
 
@@ -45,17 +43,17 @@ def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
     table = places.astype(buckets.dtype)
 
     def match(start: int) -> None:
-        piece = strings.slice(start, _PART)
+        piece = strings.slice(start, SIZES.key_block)
         at = pc.fill_null(pc.index_in(piece, value_set=wanted), len(proper))
         np.take(table, np.asarray(at), out=buckets[start : start + len(piece)], mode="clip")
         if null and piece.null_count:
             buckets[start : start + len(piece)][np.asarray(piece.is_null())] = null
 
-    if len(strings) <= _PART:
+    if len(strings) <= SIZES.key_block:
         match(0)
         return buckets
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        list(threads.map(match, range(0, len(strings), _PART)))
+    with ThreadPoolExecutor(processors()) as threads:
+        list(threads.map(match, range(0, len(strings), SIZES.key_block)))
     return buckets
 
 
@@ -87,7 +85,7 @@ def _bin_table(breaks: NDArray[np.float64]) -> Buckets | None:
     if (
         not (np.isfinite(low) and np.isfinite(high))
         or max(abs(low), abs(high)) > 2**52
-        or high - low >= _BINS
+        or high - low >= SIZES.table_numbers
     ):
         return None
     numbers = np.arange(np.ceil(low), np.floor(high) + 1)
@@ -195,8 +193,8 @@ def tuple_buckets(levels: Sequence[Buckets], tuples: Tuples) -> Buckets:
     places = np.zeros(len(tuples) + 1, dtype=np.min_scalar_type(len(tuples)))
     places[listed] = np.arange(1, len(tuples) + 1)
     found = np.empty(len(levels[0]), dtype=places.dtype)
-    for start in range(0, len(found), _PART):
-        rows = slice(start, start + _PART)
+    for start in range(0, len(found), SIZES.key_block):
+        rows = slice(start, start + SIZES.key_block)
         code = levels[0][rows].astype(np.int64)
         for level, (size, known, table) in zip(levels[1:], steps, strict=True):
             code = _looked_up(code * size + level[rows], known, table)
@@ -206,7 +204,7 @@ def tuple_buckets(levels: Sequence[Buckets], tuples: Tuples) -> Buckets:
 
 def _table(known: NDArray[np.int64]) -> NDArray[Any] | None:
     """One more than the place of each known code, by the code itself, with a 0 at the end; None where it would be large."""
-    if int(known[-1]) >= _TABLE:
+    if int(known[-1]) >= SIZES.table_codes:
         return None
     table = np.zeros(int(known[-1]) + 2, dtype=np.int64)
     table[known] = np.arange(1, len(known) + 1)

@@ -23,13 +23,13 @@ from dpframe._cells.columns import UNMATCHED, Vector, narrow, prepare
 from dpframe._cells.texts import key_of, order_of, text_of, texts_of, times
 from dpframe._cells.threads import shares, side_by_side
 from dpframe._expr import Column, Constant, Expr, If, in_order
+from dpframe._sizes import SIZES
 from dpframe._statistics.engine import Texts
 from dpframe.engines.expressions import evaluate
 from dpframe.engines.people import Numbers, ends_within, factorized, folded, number_of
 
 Codes = NDArray[np.int64]
 _TEXT = 100  # bytes, about
-_BLOCK = 2**16  # rows at a time
 
 
 class Coded(NamedTuple):
@@ -103,8 +103,8 @@ def _of_range(values: NDArray[Any], low: int, high: int) -> Coded:
         if by_kernel:
             kernels.kernel(kernels.place_numbers)(values[share], low, codes[share], there)
             return there
-        for start in range(share.start, share.stop, _BLOCK):
-            rows = slice(start, min(start + _BLOCK, share.stop))
+        for start in range(share.start, share.stop, SIZES.block):
+            rows = slice(start, min(start + SIZES.block, share.stop))
             own = codes[rows]
             # A difference that a type can hold is in its low bits, whichever way the others overflow.
             np.subtract(values[rows].astype(own.dtype), first, out=own)

@@ -27,15 +27,12 @@ from numpy.typing import NDArray
 
 from dpframe._cells.codec import Buckets
 from dpframe._cells.columns import Vector
+from dpframe._sizes import SIZES
 from dpframe._statistics.base import Integers
 from dpframe.engines.people import Codes, Draw, Numbers, Pairs, People, coded, folded, numbers_of, widened
 
 Places = NDArray[np.int64]
 GROUP_BITS = 32  # more than there may be groups
-_ROOM = 2**22  # cells of a table of people by groups
-_PART = 2**19  # pairs that are added up at once, at most
-_CACHED = 2**15  # pairs whose sums stay in the processor's cache
-_STRIP = 2**13  # pairs that are drawn for at once
 
 
 # The groups of a person ------------------------------------------------------------------------------------
@@ -70,7 +67,7 @@ def within_groups(
     lengths = np.diff(np.r_[starts, len(person)])
     keep = np.ones(len(many), dtype=bool)
     width = int(lengths.max())
-    step = max(1, _ROOM // width)
+    step = max(1, SIZES.people_cells // width)
     for first in range(0, len(starts), step):
         some = lengths[first : first + step]
         begin, end = int(starts[first]), int(starts[first] + some.sum())
@@ -92,8 +89,8 @@ def _ranks(
     draw = Draw(key)
     size = int(group.max(initial=0)) + 1
     m, c = draw.multipliers(np.arange(size) if places is None else places[:size])
-    for start in range(0, len(person), _STRIP):
-        rows = slice(start, start + _STRIP)
+    for start in range(0, len(person), SIZES.people_drawn):
+        rows = slice(start, start + SIZES.people_drawn)
         some = group[rows]
         found = draw.with_multipliers(numbers.take(person[rows]), m.take(some), c.take(some))
         found <<= GROUP_BITS
@@ -106,7 +103,7 @@ def _smallest_of_table(pairs: Pairs, rank: NDArray[np.uint64], people: int, limi
     """The same where pairs stand in a table: its rows need not be put together first."""
     groups = pairs.size // people
     keep = np.empty(len(rank), dtype=bool)
-    step = max(1, _ROOM // groups)
+    step = max(1, SIZES.people_cells // groups)
     for first in range(0, people, step):
         begin, end = np.searchsorted(pairs.person, [first, first + step])
         table = np.full((min(step, people - first), groups), np.iinfo(np.uint64).max)
@@ -211,7 +208,7 @@ class Bound:
         rows they have. So many pairs at a time stay in the processor's cache; of many groups there are more at a time."""
         pairs, n = self._pairs, len(self._pairs.rows)
         found = np.zeros(1, dtype=np.int64)
-        step = min(_PART, max(_CACHED, 4 * self._groups))
+        step = min(SIZES.people_pairs, max(SIZES.people_cached, 4 * self._groups))
         for start in range(0, max(n, 1), step):
             some = slice(start, min(start + step, n))
             rows = pairs.rows[some].astype(np.int64, copy=False)
@@ -247,7 +244,7 @@ class Bound:
             totals, group = totals[kept], group[kept]
         if self._groups == 1:
             return np.asarray([totals.sum()], dtype=np.int64)
-        if int(totals.max(initial=0)) < 2**53 // _PART:
+        if int(totals.max(initial=0)) < 2**53 // SIZES.people_pairs:
             return np.bincount(group, weights=totals, minlength=self._groups).astype(np.int64)
         found = np.zeros(self._groups, dtype=np.int64)
         high = totals >> 31  # both halves are below 2**32, so that their sums are exact in doubles

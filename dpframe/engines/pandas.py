@@ -23,6 +23,7 @@ from dpframe._expr import Column, Expr, Within, looks_within
 from dpframe._groups.combinations import RestBy, TupleBy
 from dpframe._groups.keys import By, KeyBy, groups_of
 from dpframe._groups.unit import Unit
+from dpframe._sizes import SIZES
 from dpframe._statistics.base import (
     MAGNITUDES,
     Bids,
@@ -60,9 +61,6 @@ from dpframe.engines.people import Pairs, People, pairs_of, people_of, widened
 from dpframe.engines.within.kept import Kept
 
 ROWS = Unit()
-_BLOCK = 2**16
-_LARGEST_BLOCK = 2**21
-_FEW_SUMS = 2**18  # that each thread may have for itself
 
 # The rows that are asked about, None for all; their pairs of people and groups, and which of these stay.
 Paired = tuple[NDArray[np.bool_] | None, Pairs, NDArray[np.bool_] | None]
@@ -140,7 +138,7 @@ class PandasEngine:
         where, n, groups, buckets = query.where, len(self._frame), 1, None
         if query.by:
             groups, buckets = groups_of(query.by), self._grouping(query.by)
-        if share is None and n >= 2 * threads.LEAST and (split := self._in_shares(query, primitives)):
+        if share is None and n >= 2 * SIZES.thread_rows and (split := self._in_shares(query, primitives)):
             return split
         # Of the rows that are asked about, by group: known of the whole frame, or added up block by block.
         if where is not None or share is not None:
@@ -154,11 +152,11 @@ class PandasEngine:
             elif not isinstance(p, Rows | Persons | Bids):
                 totals[p] = np.zeros(shape_of(p, groups), dtype=np.int64)
                 cells = max(cells, p.points * groups) if isinstance(p, Leaves) else cells
-        step = min(_LARGEST_BLOCK, max(_BLOCK, 4 * cells))
+        step = min(SIZES.sum_block, max(SIZES.block, 4 * cells))
         first, last = (0, n) if share is None else (share.start, share.stop)
         last = last if totals or where is not None else first
         scratch = np.empty(min(step, last - first))
-        by_kernel = n >= kernels.LEAST and kernels.at_hand(n)
+        by_kernel = n >= SIZES.kernel_rows and kernels.at_hand(n)
         memo: dict[Any, Any] = {}  # what expressions made of whole dictionaries
         for start in range(first, last, step):
             rows, mask = slice(start, min(start + step, last)), None
@@ -207,7 +205,7 @@ class PandasEngine:
         largest = max([query.groups, *(p.points * query.groups for p in sums if isinstance(p, Leaves))])
         named = [query.where, *(getattr(p, name, None) for p in sums for name in ("expr", "other"))]
         exprs = [expr for expr in named if expr is not None]
-        if not (sums or exprs) or largest > _FEW_SUMS or any(map(looks_within, exprs)):
+        if not (sums or exprs) or largest > SIZES.thread_sums or any(map(looks_within, exprs)):
             return None
         for leaf in {leaf for expr in exprs for leaf in expr.columns()}:
             self.column(leaf)  # once, before there are threads
@@ -402,7 +400,7 @@ class PandasEngine:
     ) -> Iterator[NDArray[np.float64]]:
         """A value for each row that is asked about, block by block, on its grid from the lower bound; NaN for null, and 0 where
         no grid is given."""
-        scratch = np.empty(min(len(self._frame), _BLOCK))
+        scratch = np.empty(min(len(self._frame), SIZES.block))
         for rows in self._pieces():
             yield self._put(memo, expr, grid, rows, scratch, None if asked is None else asked[rows])
 
@@ -432,7 +430,7 @@ class PandasEngine:
 
     def _pieces(self) -> Iterator[slice]:
         n = len(self._frame)
-        return (slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK))
+        return (slice(start, min(start + SIZES.block, n)) for start in range(0, n, SIZES.block))
 
     # Groups -------------------------------------------------------------------------------------------------
 
@@ -469,8 +467,8 @@ class PandasEngine:
                 self.column(leaf)  # once, before there are threads
 
             def fill(share: slice) -> None:
-                for start in range(share.start, share.stop, _BLOCK):
-                    rows = slice(start, min(start + _BLOCK, share.stop))
+                for start in range(share.start, share.stop, SIZES.block):
+                    rows = slice(start, min(start + SIZES.block, share.stop))
                     found[rows] = one(self._vector(expr, rows, memo))
 
             side_by_side(fill, threads.shares(n))
@@ -487,11 +485,11 @@ class PandasEngine:
 
             def count(share: slice) -> Integers:
                 found = np.zeros(groups, dtype=np.int64)
-                for start in range(share.start, share.stop, _LARGEST_BLOCK):
-                    found += tally(buckets[start : min(start + _LARGEST_BLOCK, share.stop)], groups)
+                for start in range(share.start, share.stop, SIZES.sum_block):
+                    found += tally(buckets[start : min(start + SIZES.sum_block, share.stop)], groups)
                 return found
 
-            each = threads.shares(len(buckets)) if groups <= _FEW_SUMS else [slice(0, len(buckets))]
+            each = threads.shares(len(buckets)) if groups <= SIZES.thread_sums else [slice(0, len(buckets))]
             known = np.sum(side_by_side(count, each), axis=0)
             if len(by) == 1 and by[0] in self._buckets and known.nbytes <= buckets.nbytes:
                 self._counts[by[0]] = known
@@ -517,7 +515,7 @@ class PandasEngine:
             return None
         strings = array.__arrow_array__()
         # A kernel numbers all texts in the time in which Arrow finds some of them, and later questions find them numbered.
-        by_kernel = len(strings) >= kernels.LEAST and kernels.at_hand(len(strings))
+        by_kernel = len(strings) >= SIZES.kernel_rows and kernels.at_hand(len(strings))
         return None if by_kernel and repeated(strings) else strings
 
 
@@ -564,15 +562,16 @@ def add_powers(a: NDArray[np.float64], buckets: Buckets | None, total: Integers)
 
 def tally(buckets: Buckets, groups: int) -> Integers:
     """How many rows are in each bucket but the first."""
-    if len(buckets) >= kernels.LEAST and kernels.at_hand(len(buckets)):
+    if len(buckets) >= SIZES.kernel_rows and kernels.at_hand(len(buckets)):
         found = np.zeros(groups + 1, dtype=np.int64)
         kernels.kernel(kernels.count_buckets)(buckets, found)
         return found[1:]
-    if buckets.dtype == np.uint8 and len(buckets) >= 2**18:
+    if buckets.dtype == np.uint8 and len(buckets) >= SIZES.pair_block:
         # Two neighbours read as one number of 16 bits: half as many to count, and each pair counts for both.
         even, pairs = len(buckets) & ~1, np.zeros(2**16, dtype=np.int64)
-        for start in range(0, even, _BLOCK):
-            some = buckets[start : min(start + _BLOCK, even)].view(np.uint16)
+        step = max(2, SIZES.block & ~1)
+        for start in range(0, even, step):
+            some = buckets[start : min(start + step, even)].view(np.uint16)
             np.add.at(pairs, some.astype(np.intp), 1)
         counts = pairs.reshape(256, 256).sum(axis=0) + pairs.reshape(256, 256).sum(axis=1)
         for odd in buckets[even:]:

@@ -20,6 +20,7 @@ from dpframe._errors import DataError
 from dpframe._expr import Column, Expr
 from dpframe._groups.keys import ROW_CEILING
 from dpframe._groups.unit import Unit
+from dpframe._sizes import SIZES
 from dpframe._statistics.base import Distincts, Integers, Persons, Primitive
 from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches, Texts
 from dpframe.engines.fingerprints import Sketching
@@ -28,8 +29,6 @@ from dpframe.engines.people import text_of_scalar
 from dpframe.engines.sources import Part, Source, Task
 
 _PAIR = 100  # bytes that a pair of a group and a value takes while sets are joined
-_LEAST = 2**16  # pairs that always fit
-_SHARES = 2**12
 
 
 class PartsEngine:
@@ -172,7 +171,7 @@ class PartsEngine:
 
     def _values(self, p: Distincts, scope: Scope, unit: Unit, share: int, shares: int) -> pd.DataFrame | None:
         """The pairs of a group and a value, of a share of the values; None where they are too many."""
-        most = max(self._source.memory // _PAIR, _LEAST)
+        most = max(self._source.memory // _PAIR, SIZES.set_pairs)
         known = pd.DataFrame({"group": np.zeros(0, np.int64), "kind": np.zeros(0, np.int8), "value": []})
         for cells in self._each(_Distinct(p.expr, scope, unit), (p, scope), unit):
             one = pd.DataFrame(cells)
@@ -180,7 +179,7 @@ class PartsEngine:
                 hashes = pd.util.hash_array(one["value"].to_numpy(), categorize=False)
                 one = one[(hashes >> np.uint64(20)) % np.uint64(shares) == share]
             known = one if not len(known) else pd.concat([known, one], ignore_index=True).drop_duplicates()
-            if len(known) > most and shares < _SHARES:
+            if len(known) > most and shares < SIZES.set_shares:
                 return None
         return known
 

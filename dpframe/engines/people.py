@@ -38,14 +38,13 @@ from numpy.typing import NDArray
 from dpframe._cells.codec import TICKS, ticks_of, unit_of
 from dpframe._cells.columns import UNMATCHED, Vector, number_text, objects
 from dpframe._cells.threads import shares, side_by_side
+from dpframe._sizes import SIZES
 
 Codes = NDArray[np.signedinteger[Any]]  # of people: whole numbers in 64 bits, or in 32 where these are enough
 Numbers = NDArray[np.int64]  # below P
 PRIME = 2**31 - 1
 FOLD = 1_588_635_695  # a primitive root of P
 _INFINITE = 314_159
-_PART = 2**14  # numbers at a time, that stay in the processor's cache
-_BLOCK = 2**16  # rows at a time
 
 
 # The numbers of cells ----------------------------------------------------------------------------------------
@@ -131,8 +130,8 @@ def folded(numbers: Numbers, more: Numbers) -> Numbers:
 
 def reduced(values: NDArray[np.int64]) -> Numbers:
     """Integers from 0 to 2**63 - 1 modulo P, in place."""
-    for start in range(0, len(values), _PART):
-        part = values[start : start + _PART]
+    for start in range(0, len(values), SIZES.hash_block):
+        part = values[start : start + SIZES.hash_block]
         _near(part)
         _near(part)
         part += (part + 1) >> 31  # what is P or a little more
@@ -296,8 +295,8 @@ def _named(vector: Vector) -> tuple[Codes, Coded, Codes]:
     without_gaps = np.full(column.size + 1, -1, dtype=np.int32 if len(places) < 2**31 else np.int64)
     without_gaps[places] = np.arange(len(places))
     found = np.empty(len(codes), dtype=without_gaps.dtype)
-    for start in range(0, len(codes), _BLOCK):
-        rows = slice(start, start + _BLOCK)
+    for start in range(0, len(codes), SIZES.block):
+        rows = slice(start, start + SIZES.block)
         np.take(without_gaps, codes[rows], mode="wrap", out=found[rows])
     return found, column, places
 
@@ -310,8 +309,8 @@ def widened(codes: Codes) -> NDArray[np.int64]:
 def counted(codes: Codes, size: int, some: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
     """How often each whole number below ``size`` is there, in some rows or in all; it makes no other array of their length."""
     found = np.zeros(size, dtype=np.int64)
-    for start in range(0, len(codes), _BLOCK):
-        rows = slice(start, start + _BLOCK)
+    for start in range(0, len(codes), SIZES.block):
+        rows = slice(start, start + SIZES.block)
         np.add.at(found, widened(codes[rows] if some is None else codes[rows][some[rows]]), 1)
     return found
 
@@ -373,7 +372,7 @@ def ends_within(values: NDArray[Any], null: NDArray[np.bool_] | None, most: int)
         return None
     ends = side_by_side(lambda rows: (values[rows].min(), values[rows].max()), shares(len(values)))
     low, high = min(int(low) for low, _ in ends), max(int(high) for _, high in ends)
-    return (low, high) if high - low <= most + 2**16 else None
+    return (low, high) if high - low <= most + SIZES.table_spare else None
 
 
 def factorized(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> tuple[Codes, NDArray[Any]]:
@@ -434,7 +433,7 @@ class Pairs(NamedTuple):
 def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int) -> Pairs:
     wide: Codes = person if group is None else widened(person) * groups + group
     size = people * groups
-    if size > 4 * len(wide) + 2**16:
+    if size > 4 * len(wide) + SIZES.table_spare:
         uniques, of_row, rows = _numbered(widened(wide), size)
         person, group = _narrow(uniques // groups), _narrow(uniques % groups)
         return Pairs(of_row, None, len(uniques), person, group, _narrow(rows))

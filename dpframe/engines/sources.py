@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 from dpframe._cells.columns import Vector, objects, prepare
 from dpframe._errors import BadValue, NotOffered, SessionError
 from dpframe._expr import Column
+from dpframe._sizes import SIZES
 from dpframe.engines.steadiness import Answers, Found, check_answers
 
 if TYPE_CHECKING:
     from dpframe.engines.sql.databases import Database
 
-BATCH = 2**19  # rows, about: small pieces are put together, and large ones cut
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _UNKNOWN = object()
 _ROW = 160  # bytes that the engine for frames takes for a row of a person, beside its cells
@@ -96,7 +96,7 @@ class Source(ABC):
     types: list[Any]
     schema: SourceFrame
 
-    memory: int = 2**30  # bytes, about, that one pass over its people may take
+    memory: int  # bytes, about, that one pass over its people may take
     counted: int = 0  # the number of rows, where it is public
     declared: tuple[Found, ...] = ()  # hazards that because= declares
     ordered: bool = True  # every scan has the rows in one order
@@ -109,7 +109,7 @@ class Source(ABC):
         check_answers(cls.__name__, getattr(cls, "answers", {}))
 
     def __init__(self, schema: Any, place: str, marks: Iterable[Hashable]):
-        self.place = place
+        self.place, self.memory = place, SIZES.memory
         self.marks = frozenset(("source", mark) for mark in marks)
         self.names = [str(name) for name in schema.names]
         self.types = [plain_type(field.type) for field in schema]
@@ -186,11 +186,11 @@ class Source(ABC):
             seen += table.num_rows
             if part is not None and part.of > 1:
                 table = table.filter(pa.array(self._within(table, wanted, part)))
-            for start in range(0, table.num_rows, BATCH):
-                piece = table.slice(start, BATCH)
+            for start in range(0, table.num_rows, SIZES.batch):
+                piece = table.slice(start, SIZES.batch)
                 waiting.append(piece)
                 size += piece.num_rows
-                if size >= BATCH:
+                if size >= SIZES.batch:
                     yield self._frame(pa.concat_tables(waiting), columns)
                     size, waiting = 0, []
         if waiting:

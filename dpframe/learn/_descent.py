@@ -18,6 +18,7 @@ from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
 from dpframe._plans.price import noise_for
 from dpframe._questions.question import AddNoise, Array
+from dpframe._sizes import SIZES
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
 from dpframe.accounting import _search
@@ -32,11 +33,10 @@ from dpframe.mechanisms._coins import thrown as coins
 from dpframe.mechanisms.noise import Gaussian
 
 CLIP = 2**20  # steps of a person's gradient, at most
-SIZES = 2**16  # steps of a person among all, and of the squared length of their rows
+SIZE_STEPS = 2**16  # steps of a person among all, and of the squared length of their rows
 FIRST = 32  # one part in so many of the price tells how many people there are, and how long their rows
 EVERYBODY = 2**16  # a rate of 1, in the units of coins
 _STEP = 2.0**-30  # the grid of the answer, which is post-processing
-_CACHED = 2**12  # rows whose columns are read one after the other
 
 
 class Sizes(NamedTuple):
@@ -90,7 +90,8 @@ class Descent(Fit):
         # Sampling hides less of a replaced person, and is not counted on there.
         sampled = self.rate < EVERYBODY and not unit.replaces
         moves = 4 if unit.replaces else 1
-        squared, first = CLIP**2 * moves, 2 * SIZES**2  # each of the two is from 0 to SIZES for any person
+        squared = CLIP**2 * moves
+        first = 2 * SIZE_STEPS**2  # each of the two is from 0 to SIZE_STEPS for any person
         loss: Any
         if sampled:
             epsilon = pure(price)
@@ -106,7 +107,7 @@ class Descent(Fit):
         step = self.bound(unit) / CLIP
         parts = (
             Part("the sum of clipped gradients", noise, l1_of(squared, self.parameters), squared, step),
-            Part("people and the lengths of their rows", before, l1_of(first, 2), first, 1 / SIZES),
+            Part("people and the lengths of their rows", before, l1_of(first, 2), first, 1 / SIZE_STEPS),
         )
         why = f"one price for {self.steps} steps and what they follow from" + (
             ", by the Renyi curve of the sampled Gaussian" if sampled else ""
@@ -184,13 +185,13 @@ class Descent(Fit):
         return (Form((self.parameters, 1), "i"),)  # where the path ends, in steps
 
     def _sizes(self, rows: DesignRows, weights: Floats | None, unit: Unit) -> NDArray[np.int64]:
-        """A row for each person: a 1, and the squared lengths of their rows over the largest possible, in steps of 1 / SIZES."""
+        """A row for each person: a 1, and the squared lengths of their rows over the largest possible, in steps."""
         lengths = (rows.x * rows.x).sum(axis=1)  # whole numbers below 2**53: exact
         if rows.people is not None and weights is not None:
             lengths = np.bincount(rows.people, weights=lengths * weights)
-        shares = np.ceil(lengths * (SIZES / (self.design.squared * self.limit(unit))))
-        steps = np.clip(shares, 0, SIZES).astype(np.int64)
-        return np.column_stack([np.full(len(steps), SIZES, dtype=np.int64), steps])
+        shares = np.ceil(lengths * (SIZE_STEPS / (self.design.squared * self.limit(unit))))
+        steps = np.clip(shares, 0, SIZE_STEPS).astype(np.int64)
+        return np.column_stack([np.full(len(steps), SIZE_STEPS, dtype=np.int64), steps])
 
     def clipping(self, sizes: Sizes, unit: Unit) -> float:
         """The norm to which gradients are clipped: as given, or that of the steepest gradient over rows of typical length, which
@@ -226,8 +227,8 @@ class Descent(Fit):
             slopes = slopes * weights
         sums = np.zeros(x.shape[1], dtype=np.int64)
         if people is None:
-            for start in range(0, len(x), _CACHED):
-                block = slice(start, start + _CACHED)
+            for start in range(0, len(x), SIZES.fit_rows):
+                block = slice(start, start + SIZES.fit_rows)
                 sums += clipped(x[block] * slopes[block, None]).sum(axis=0, dtype=np.int64)
             return sums
         gradients = np.zeros((int(people.max(initial=-1)) + 1, x.shape[1]))
@@ -247,12 +248,12 @@ def scores(x: Floats, w: Floats) -> Floats:
     """``x @ w``, each row rounded by itself: a product of matrices may round a row by its place, and then one person more would
     change the gradients of others."""
     products = np.empty(len(x))
-    for start in range(0, len(x), _CACHED):
-        some = x[start : start + _CACHED]
+    for start in range(0, len(x), SIZES.fit_rows):
+        some = x[start : start + SIZES.fit_rows]
         block = some[:, 0] * w[0]
         for j in range(1, x.shape[1]):
             block += some[:, j] * w[j]
-        products[start : start + _CACHED] = block
+        products[start : start + SIZES.fit_rows] = block
     return products
 
 

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from dpframe._sizes import SIZES
+
 Floats = NDArray[np.float64]
-_BLOCK = 1024  # rows whose terms are added in whatever order; the blocks are added exactly
-_WIDE = 2**15  # rows of a block of the Hessian
 _FUNCTION = 2.0**-45  # relative error granted to exp and expit, many times what they claim
 _ROUNDS = 60
-_FEW = 2**16  # rows that show the curvature of all
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +90,9 @@ class Problem:
             curves = curves * self.weights
         p = self.x.shape[1]
         total = np.eye(p) * self.l2
-        for start in range(0, len(self.x), _WIDE):
-            x = self.x[start : start + _WIDE]
-            total += (x * curves[start : start + _WIDE, None]).T @ x
+        for start in range(0, len(self.x), SIZES.solver_rows):
+            x = self.x[start : start + SIZES.solver_rows]
+            total += (x * curves[start : start + SIZES.solver_rows, None]).T @ x
         return total
 
     def proved(self, w: Any, kind: Any = np.float64) -> tuple[Any, float]:
@@ -105,15 +104,15 @@ class Problem:
         n, p = self.x.shape
         total: list[list[Any]] = [[] for _ in range(p)]
         sizes = 0.0
-        for start in range(0, n, _WIDE):
-            part = slice(start, start + _WIDE)
+        for start in range(0, n, SIZES.solver_rows):
+            part = slice(start, start + SIZES.solver_rows)
             x, y = self.x[part].astype(kind, copy=False), self.y[part].astype(kind, copy=False)
             s = self.loss.first(x @ w, y)
             if self.weights is not None:
                 s = s * self.weights[part]
             sizes += float(np.abs(s).sum())
-            for offset in range(0, len(s), _BLOCK):
-                sums = s[offset : offset + _BLOCK] @ x[offset : offset + _BLOCK]
+            for offset in range(0, len(s), SIZES.solver_terms):
+                sums = s[offset : offset + SIZES.solver_terms] @ x[offset : offset + SIZES.solver_terms]
                 for j in range(p):
                     total[j].append(sums[j])
         added = np.array([_exact(t) for t in total], dtype=kind)
@@ -121,7 +120,7 @@ class Problem:
         heavy = float(n if self.weights is None else self.weights.sum())
         reach = float(np.abs(w).sum()) + 1.0
         scores = self.loss.curve * (p + 8) * u * reach  # of a slope, from the error of its score
-        rounding = (_BLOCK + 8) * u + _FUNCTION * (u / 2.0**-53)
+        rounding = (SIZES.solver_terms + 8) * u + _FUNCTION * (u / 2.0**-53)
         linear_terms = self.l2 * float(np.abs(w).max()) + float(np.abs(self.linear).max())
         largest = float(np.abs(added).max()) + linear_terms
         margin = rounding * sizes + scores * heavy + 8 * u * largest
@@ -143,7 +142,7 @@ def newton(problem: Problem, gamma: float) -> Floats:
 
     With many rows, a part of them gives the curvature well enough, and the starting point.
     """
-    part = problem.part(max(1, len(problem.x) // _FEW))
+    part = problem.part(max(1, len(problem.x) // SIZES.solver_sample))
     if part is problem:
         return _descend(problem, problem, np.zeros(problem.x.shape[1]), gamma)
     times = len(problem.x) / len(part.x)

@@ -15,6 +15,7 @@ from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
 from dpframe._plans.price import noise_for
 from dpframe._questions.question import AddNoise, Array
+from dpframe._sizes import SIZES
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
 from dpframe._validate import Bounds
@@ -25,7 +26,6 @@ from dpframe.learn._solve import Loss
 from dpframe.mechanisms._base import Form
 
 SQUARES = Loss("squares", 1.0, 1.0)  # what is minimised afterwards
-_BLOCK = 2**16  # rows whose products below 2**30 add up exactly in doubles
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ class Statistics(Fit):
         z = bounded(rows, self.limit(unit))
         p = self.parameters
         total = np.zeros((p, p + 1), dtype=np.int64)
-        for start in range(0, len(z), _BLOCK):
-            some = z[start : start + _BLOCK]
+        for start in range(0, len(z), SIZES.fit_products):
+            some = z[start : start + SIZES.fit_products]
             total += (some[:, :p].T @ some).astype(np.int64)
         upper = np.concatenate([total[:, :p][np.triu_indices(p)], total[:, p]])
         return (noise(0, upper[:, None]),)

@@ -13,12 +13,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe._sizes import SIZES
 from dpframe.mechanisms import _sampling
 
 Bools = NDArray[np.bool_]
 Interval = Callable[[int], tuple[int, int]]  # of bits: integers that enclose 2**bits p, at most 2 apart
 
-_BLOCK: Final = 2**18  # coins at a time: their temporaries stay in the processor's cache
 _MORE: Final = 64  # further digits of a doubtful coin
 _REST: Final = 2**_MORE - 1
 _RATE: Final = 16  # binary digits of a sampling rate
@@ -33,8 +33,8 @@ def coins(interval: Interval, n: int) -> Bools:
     low, high = interval(8 + _MORE)
     first, last = low >> _MORE, high >> _MORE
     heads = np.empty(n, dtype=np.bool_)
-    for start in range(0, n, _BLOCK):
-        block = heads[start : start + _BLOCK]
+    for start in range(0, n, SIZES.coins):
+        block = heads[start : start + SIZES.coins]
         digits = _drawn(len(block), "u1")
         np.less(digits, first, out=block)
         doubtful = np.flatnonzero(digits == first if first == last else (digits >= first) & (digits <= last))
@@ -55,8 +55,8 @@ def coins_of(numerators: NDArray[np.int64], denominator: int) -> Bools:
     The binary digits of r / denominator come eight at a time by long division, and are compared with those of U.
     """
     heads = np.zeros(len(numerators), dtype=np.bool_)
-    for start in range(0, len(numerators), _BLOCK):
-        rest = numerators[start : start + _BLOCK]
+    for start in range(0, len(numerators), SIZES.coins):
+        rest = numerators[start : start + SIZES.coins]
         places = np.arange(start, start + len(rest))
         while len(places):
             scaled = rest * 256
@@ -79,7 +79,7 @@ def uniform(below: int, n: int) -> NDArray[Any]:
     out = np.empty(n, dtype=np.uint16)
     done, spare = 0, 2**bits % below
     while done < n:
-        products: Any = _drawn(min(_BLOCK, n - done), dtype).astype(wide)
+        products: Any = _drawn(min(SIZES.coins, n - done), dtype).astype(wide)
         products *= wide(below)
         if spare:
             products = products[(products & wide(2**bits - 1)) >= wide(spare)]

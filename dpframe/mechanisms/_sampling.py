@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._errors import BadValue
+from dpframe._sizes import SIZES
 
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
@@ -40,9 +41,7 @@ INT64_VARIANCE: Final = 2**88
 # Inversion by doubles is wasteful above this scale: the low bits are drawn apart.
 _SPLIT_SCALE: Final = 2**24
 # Up to this many draws a python loop is faster than array operations (measured).
-_FEW: Final = 12
 # Draws per array operation: the temporaries stay in the processor's cache (measured).
-_BLOCK: Final = 2**14
 # Error allowed to the doubles, relative to the natural size of the quantity (theorem 2 of the guarantee).
 _SLACK: Final = 2.0**-42
 # 63-bit uniforms below this are too coarse for the bound above.
@@ -222,7 +221,7 @@ def _draw(sampler: _Sampler, size: int) -> NDArray[Any]:
         raise _refused("size", "at least 0", size)
     if sampler.python_ints:
         return np.array([sampler.draw_one() for _ in range(size)], dtype=object)
-    if size <= _FEW:
+    if size <= SIZES.draws_few:
         few = [sampler.draw_one() for _ in range(size)]
         if few and max(map(abs, few)) >= _LIMIT:
             raise OverflowError(_OVERFLOW)
@@ -230,7 +229,7 @@ def _draw(sampler: _Sampler, size: int) -> NDArray[Any]:
     out = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:
-        drawn = sampler.block(min(_BLOCK, sampler.attempts(size - done)))[: size - done]
+        drawn = sampler.block(min(SIZES.draws, sampler.attempts(size - done)))[: size - done]
         out[done : done + len(drawn)] = drawn
         done += len(drawn)
     return out

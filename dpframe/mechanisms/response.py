@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe._sizes import SIZES
 from dpframe.mechanisms import _coins
 from dpframe.mechanisms._base import L1, Form, Norm, Pure, Shape, register
 from dpframe.mechanisms._sampling import exp_interval
 
 MOST: Final = 2**16  # values that a row may have
 POINTS: Final = 2**8  # of the grid of a number
-_BLOCK: Final = 2**15  # numbers at a time: they stay in the cache
 Codes = NDArray[Any]
 
 
@@ -109,14 +109,14 @@ def rounded(steps: NDArray[np.int64], width: int, points: int) -> Codes:
     is no number, and gets place 0.
     """
     codes = np.empty(len(steps), dtype=np.uint16)
-    for start in range(0, len(steps), _BLOCK):
-        block = steps[start : start + _BLOCK]
+    for start in range(0, len(steps), SIZES.reports):
+        block = steps[start : start + SIZES.reports]
         scaled = np.maximum(block, 0) * (points - 1)
         places = scaled // width
         places += _coins.coins_of(scaled - places * width, width)
         places += 1
         places[block < 0] = 0
-        codes[start : start + _BLOCK] = places
+        codes[start : start + SIZES.reports] = places
     return codes
 
 

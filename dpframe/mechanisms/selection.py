@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe._sizes import SIZES
 from dpframe.accounting import loss as losses
 from dpframe.accounting._additive import root_below
 from dpframe.accounting._filter import Price
@@ -17,9 +18,6 @@ from dpframe.accounting._tight import largest
 from dpframe.accounting.loss import Loss
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import Choice, Form, Offer, Shape, pure, register
-
-_FEW = 16
-_MANY = 2**14  # tries per array operation
 
 
 @register
@@ -151,7 +149,7 @@ class Exponential(Choice):
             flat = flat.astype(object)
         gaps = top - flat
         while True:
-            places = _uniform(flat.size, min(max(flat.size, _FEW), _MANY))
+            places = _uniform(flat.size, min(max(flat.size, SIZES.tries_few), SIZES.tries))
             accepted = np.flatnonzero(_sampling.geometric(self.rate, places.size) >= gaps[places])
             if accepted.size:
                 return places[accepted[:1]].reshape(1, 1)

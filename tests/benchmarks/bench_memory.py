@@ -23,7 +23,7 @@ import pandas as pd
 import polars as pl
 
 import dpframe  # noqa: F401  (registers .dp)
-from tests.internals import deaf_to_noise, kernels_module
+from tests.internals import SIZES, deaf_to_noise
 
 KEYS = [f"key{i:02d}" for i in range(50)]
 GROUPS = [f"group {i}" for i in range(20)]
@@ -144,12 +144,12 @@ def taken(action: Callable[[], object]) -> Taken:
 @contextmanager
 def kernels(wanted: bool) -> Any:
     """With the extra ``fast``, or as if it were not installed."""
-    least = kernels_module.LEAST
-    kernels_module.LEAST = least if wanted else sys.maxsize
+    least = SIZES.kernel_rows
+    SIZES.kernel_rows = least if wanted else sys.maxsize
     try:
         yield
     finally:
-        kernels_module.LEAST = least
+        SIZES.kernel_rows = least
 
 
 def first(frame: pd.DataFrame, terms: dict[str, Any], ask: Asked, fast: bool) -> Taken:

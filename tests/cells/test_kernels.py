@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.internals import (
+    SIZES,
     Bounds,
     Grid,
     Vector,
@@ -47,7 +48,7 @@ def way(request):
             pytest.importorskip("numba", reason="the extra `fast` is not installed")
         else:
             patch.setattr(kernels_module, "kernel", lambda source: source)
-        patch.setattr(kernels_module, "_ROOM", 1)  # which is too small at once, and again
+        patch.setattr(SIZES, "kernel_texts", 1)  # which is too small at once, and again
         yield
 
 
@@ -83,7 +84,7 @@ def test_texts_that_stand_in_one_slot_are_told_apart(monkeypatch):
     """With a hash that is the same for all, as no salt allows."""
     monkeypatch.setattr(kernels_module, "kernel", lambda source: source)
     monkeypatch.setattr(kernels_module, "_ODD", np.uint64(0))
-    monkeypatch.setattr(kernels_module, "_ROOM", 1)
+    monkeypatch.setattr(SIZES, "kernel_texts", 1)
     texts = [
         *NASTY,
         *("a" * i + "\0" * j for i in range(10) for j in range(4)),
@@ -97,7 +98,8 @@ def test_texts_that_stand_in_one_slot_are_told_apart(monkeypatch):
 def test_a_kernel_that_loses_patience_leaves_texts_to_arrow(monkeypatch):
     monkeypatch.setattr(kernels_module, "kernel", lambda source: source)
     monkeypatch.setattr(kernels_module, "_ODD", np.uint64(0))
-    monkeypatch.setattr(kernels_module, "_ROOM", 1)
+    monkeypatch.setattr(SIZES, "kernel_texts", 1)
+    monkeypatch.setattr(kernels_module, "_SLACK", 1)
     monkeypatch.setattr(kernels_module, "_PATIENCE", 1)
     strings = pa.array([f"text {i}" for i in range(50)] * 2, pa.large_string())
     ends = np.frombuffer(strings.buffers()[1], np.int64)
@@ -185,7 +187,7 @@ def test_buckets_are_counted_and_looked_up_as_numpy_does(dtype, monkeypatch):
     buckets = np.random.default_rng(0).integers(0, 201, 999).astype(dtype)
     counts = np.bincount(buckets, minlength=241)[1:]
     monkeypatch.setattr(kernels_module, "at_hand", lambda rows: True)
-    monkeypatch.setattr(kernels_module, "LEAST", 0)
+    monkeypatch.setattr(SIZES, "kernel_rows", 0)
     assert engines_pandas_module.tally(buckets, 240).tolist() == counts.tolist()
     table, found = np.arange(201, dtype=np.int16)[::-1].copy(), np.empty(999, np.int16)
     kernels_module.kernel(kernels_module.look_up)(table, buckets, found)

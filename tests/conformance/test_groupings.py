@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.conformance.frames import within
 from tests.internals import (
+    SIZES,
     Bounds,
     Column,
     KeyBy,
@@ -108,7 +109,7 @@ def integers(aggregate: str, name: str, frame: pd.DataFrame, unit: Unit) -> tupl
 def test_every_row_is_in_the_group_that_the_definition_says(name, rows, block):
     frame = frame_of([(i, [row]) for i, row in enumerate(rows)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine_module, "_BLOCK", block)
+        patch.setattr(SIZES, "block", block)
         buckets = PandasEngine(frame)._grouping(by_of(name, leaves_of(frame)))
     assert buckets is not None
     assert buckets.tolist() == [

@@ -25,7 +25,7 @@ from tests.conformance.frames import (
     on_grid,
     rows_of,
 )
-from tests.internals import Bounds, Grid, Ranks, Statistic, Tree, level_sizes
+from tests.internals import SIZES, Bounds, Grid, Ranks, Statistic, Tree, level_sizes
 from tests.internals import engines_pandas_module as engine_module
 
 LEVELS = [(F(1, 2),), (F(0),), (F(1, 100), F(99, 100)), (F(1, 3), F(1, 2), F(1)), (F(1, 4), F(3, 4))]
@@ -131,8 +131,8 @@ def test_leaves_scores_and_trees_are_their_definitions(storage, examples, monkey
         rows = data.draw(st.lists(rows_of(layout), max_size=12))
         with monkeypatch.context() as patch:
             block = data.draw(st.integers(2, 7))
-            patch.setattr(engine_module, "_BLOCK", block)
-            patch.setattr(engine_module, "_LARGEST_BLOCK", block)
+            patch.setattr(SIZES, "block", block)
+            patch.setattr(SIZES, "sum_block", block)
             found = integers(layout, rows, statistics)
         low, high = (on_grid(F(b), exponent) for b in bounds)
         counts = [[0] * layout.groups for _ in range(low, high + 1)]

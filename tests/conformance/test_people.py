@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from tests import internals
 from tests.internals import (
+    SIZES,
     Bids,
     Bounds,
     Column,
@@ -233,7 +234,7 @@ def test_many_rows_of_one_person_add_up_exactly(monkeypatch):
             2**40,
         ):  # a person at a time; and in halves, the way for sums that doubles cannot hold
             with monkeypatch.context() as patch:
-                patch.setattr(_people, "_PART", part)
+                patch.setattr(SIZES, "people_pairs", part)
                 assert (ours == integers(query, frame, Unit("add-remove", (leaf,), limit, 2))[0][1]).all()
 
 

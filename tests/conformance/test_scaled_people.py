@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.internals import SIZES, pairs_of
 from tests.internals import engines_people_module as _people
-from tests.internals import pairs_of
 
 EXACT = 900.0
 
@@ -117,8 +117,8 @@ def test_sums_over_people_are_the_same_however_many_are_added_up_at_once(size, m
     counted = np.bincount(listed.group[kept], weights=np.minimum(listed.rows[kept], 2), minlength=3)
     assert whole[0] == [counted.tolist()]
     assert sums(table) == whole
-    monkeypatch.setattr(_people, "_PART", size)
-    monkeypatch.setattr(_people, "_CACHED", size)
+    monkeypatch.setattr(SIZES, "people_pairs", size)
+    monkeypatch.setattr(SIZES, "people_cached", size)
     assert sums(table) == sums(listed) == whole
 
 

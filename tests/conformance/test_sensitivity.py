@@ -33,7 +33,7 @@ from tests.conformance.frames import (
     statistics_for,
     within,
 )
-from tests.internals import Bounds, Sensitivity, Statistic, Unit
+from tests.internals import SIZES, Bounds, Sensitivity, Statistic, Unit
 from tests.internals import engines_pandas_module as engine_module
 
 
@@ -108,8 +108,8 @@ def test_neither_order_nor_blocks_change_a_bit(storage, examples, monkeypatch):
         statistics = statistics_for(layout, bounds)
         with monkeypatch.context() as patch:
             at_once = integers(layout, rows, statistics)
-            patch.setattr(engine_module, "_BLOCK", block)
-            patch.setattr(engine_module, "_LARGEST_BLOCK", block)
+            patch.setattr(SIZES, "block", block)
+            patch.setattr(SIZES, "sum_block", block)
             assert integers(layout, rows, statistics) == at_once
             assert integers(layout, shuffled, statistics) == at_once
 

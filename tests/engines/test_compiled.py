@@ -11,6 +11,7 @@ import pytest
 
 from tests.engines.conformance import KEY, EngineConformance
 from tests.internals import (
+    SIZES,
     Bounds,
     Column,
     Grid,
@@ -22,11 +23,9 @@ from tests.internals import (
     Trues,
     Unit,
     compiled_module,
-    engines_columns_module,
     kernels_module,
     keys_for,
     parse,
-    threads_module,
 )
 from tests.internals import stats_Rows as Rows
 
@@ -44,10 +43,9 @@ def of_all_sizes(patch: pytest.MonkeyPatch, way: str) -> None:
         patch.setattr(kernels_module, "kernel", lambda source: source)
         patch.setattr(compiled_module, "_working", lambda: True)
     patch.setattr(kernels_module, "at_hand", lambda rows: rows > 0)
-    patch.setattr(kernels_module, "LEAST", 0)
-    patch.setattr(engines_columns_module, "_MANY", 0)
-    for name, size in (("_ROWS", 4), ("_BLOCK", 7), ("_SHARE", 100)):
-        patch.setattr(compiled_module, name, size)
+    sizes = {"kernel_rows": 0, "thread_texts": 0, "people_rows": 4, "block": 7, "people_thread_rows": 100}
+    for name, size in sizes.items():
+        patch.setattr(SIZES, name, size)
 
 
 @pytest.fixture(params=WAYS)
@@ -128,7 +126,7 @@ def both(df: pd.DataFrame, ask: Any) -> tuple[Any, Any]:
     """What is found with the kernels and without."""
     with pytest.MonkeyPatch.context() as patch:
         fast = ask(PandasEngine(df, KEY))
-        patch.setattr(kernels_module, "LEAST", len(df) + 1)
+        patch.setattr(SIZES, "kernel_rows", len(df) + 1)
         patch.setattr(kernels_module, "at_hand", lambda rows: False)
         return fast, ask(PandasEngine(df, KEY))
 
@@ -171,7 +169,7 @@ def test_the_order_of_rows_changes_nothing_in_any_number_of_threads(sizes, monke
     query, unit = Query((), None, by), Unit("add-remove", (known["id"],), 2, 3)
     found = []
     for threads in (1, 2, 5):
-        monkeypatch.setattr(threads_module, "processors", lambda threads=threads: threads)
+        monkeypatch.setattr(SIZES, "threads", threads)
         some = df.sample(frac=1, random_state=threads).reset_index(drop=True)
         found.append(PandasEngine(some, KEY).reduce(query, asked(df), unit))
     assert same(found[0], found[1])
@@ -205,7 +203,7 @@ def untried():
 
 def test_small_frames_and_those_without_numba_need_no_kernels(untried, monkeypatch):
     for ready in (compiled_module.available, kernels_module.at_hand):
-        assert not ready(kernels_module.LEAST - 1)
+        assert not ready(SIZES.kernel_rows - 1)
     monkeypatch.setattr(kernels_module, "import_module", lambda name: exec("raise ImportError"))
     for ready in (compiled_module.available, kernels_module.at_hand):
         assert not ready(10**9)
@@ -214,7 +212,7 @@ def test_small_frames_and_those_without_numba_need_no_kernels(untried, monkeypat
 def test_numba_is_not_loaded_for_single_rows_of_which_there_are_not_many(untried, monkeypatch):
     monkeypatch.setattr(kernels_module, "_working", lambda: True)
     monkeypatch.delitem(sys.modules, "numba", raising=False)
-    rows = [kernels_module.LEAST, kernels_module.MANY - 1, kernels_module.MANY]
+    rows = [SIZES.kernel_rows, SIZES.kernel_load_rows - 1, SIZES.kernel_load_rows]
     assert [kernels_module.at_hand(n) for n in rows] == [False, False, True]
     monkeypatch.setitem(sys.modules, "numba", kernels_module)
     assert [kernels_module.at_hand(n) for n in [rows[0] - 1, *rows]] == [False, True, True, True]

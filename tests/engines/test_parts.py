@@ -31,6 +31,7 @@ from tests.engines.conformance import (
     shaken,
 )
 from tests.internals import (
+    SIZES,
     Bids,
     Column,
     Distincts,
@@ -120,7 +121,7 @@ def test_distinct_values_that_do_not_fit_are_read_by_shares(most, monkeypatch):
     values = np.random.default_rng(1).integers(-300, 300, 900)
     df = frame([[(float(v) / 2, int(v), "a", True)] for v in values])
     monkeypatch.setattr(parts_module, "_PAIR", 2**30 // most)
-    monkeypatch.setattr(parts_module, "_LEAST", 1)
+    monkeypatch.setattr(SIZES, "set_pairs", 1)
     engine = PartsEngine(cut(df, 2**30), KEY)
     asked = {Distincts(X), Distincts(Y)}
     found = engine.reduce(Query(()), asked, Unit())

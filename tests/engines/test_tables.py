@@ -19,6 +19,7 @@ from tests.engines import spark
 from tests.engines.conformance import KEY, shaken
 from tests.engines.counted import divided
 from tests.internals import (
+    SIZES,
     Bounds,
     Column,
     Distincts,
@@ -295,7 +296,7 @@ def test_names_with_dots_and_nested_columns_are_columns_like_any_other(tmp_path)
     many = Path(tmp_path / "many.parquet")
     import_module("pyarrow.parquet").write_table(nasty(), many, row_group_size=18)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dpframe.engines.tables.arrow.BATCH", 2)  # a group that is too large to be read at once
+        patch.setattr(SIZES, "batch", 2)  # a group that is too large to be read at once
         assert dpframe.open(many, 1000, because="made up").query("s == 'a'").count(epsilon=90) == TEXTS.count(
             "a"
         )

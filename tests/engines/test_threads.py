@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.engines.conformance import BOUNDS, BY, KEY, EngineConformance, X, condition, frame, primitives
 from tests.internals import (
+    SIZES,
     Bids,
     PandasEngine,
     Query,
@@ -22,7 +23,6 @@ from tests.internals import (
     Vector,
     engines_columns_module,
     engines_groups_module,
-    engines_pandas_module,
     prepare,
     threads_module,
 )
@@ -30,9 +30,8 @@ from tests.internals import (
 
 def in_threads(patch: pytest.MonkeyPatch, threads: int) -> None:
     """So many threads, for any number of rows."""
-    patch.setattr(threads_module, "LEAST", 1)
-    patch.setattr(threads_module, "processors", lambda: threads)
-    patch.setattr(engines_columns_module, "_MANY", 2)
+    for name, size in {"thread_rows": 1, "threads": threads, "thread_texts": 2}.items():
+        patch.setattr(SIZES, name, size)
     patch.setattr(engines_columns_module, "repeated", lambda arrow: True)
 
 
@@ -62,7 +61,7 @@ def test_sums_of_shares_are_those_of_all_rows(where, by, monkeypatch):
     usual = PandasEngine(df, KEY).reduce(query, asked, Unit())
     in_threads(monkeypatch, 3)
     for few in (0, 2**18):
-        monkeypatch.setattr(engines_pandas_module, "_FEW_SUMS", few)
+        monkeypatch.setattr(SIZES, "thread_sums", few)
         found = PandasEngine(df, KEY).reduce(query, asked, Unit())
         assert {p: a.tolist() for p, a in found.items()} == {p: a.tolist() for p, a in usual.items()}
         assert {a.dtype for a in found.values()} == {np.dtype(np.int64)}
@@ -129,7 +128,7 @@ def test_a_sample_tells_whether_texts_occur_again():
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_pieces_are_all_rows_once_and_results_stand_in_their_order(threads, monkeypatch):
-    monkeypatch.setattr(threads_module, "processors", lambda: threads)
+    monkeypatch.setattr(SIZES, "threads", threads)
     for rows in (0, 1, 10, 99):
         pieces = threads_module.shares(rows, 10)
         assert [i for piece in pieces for i in range(piece.start, piece.stop)] == list(range(rows))

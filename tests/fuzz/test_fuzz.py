@@ -22,7 +22,7 @@ LONG, LONGER = 10, 95  # some 530 each
 
 def told(found: list[tuple[Program, Finding]]) -> str:
     return "\n".join(
-        f"python -m tests.fuzz --seed {program.seed}  # {one.kind}, line {one.line}: {one.what[:300]}"
+        f"python -m tests.fuzz --of programs --replay --seed {program.seed}  # {one.kind}, line {one.line}: {one.what[:300]}"
         for program, one in found
     )
 

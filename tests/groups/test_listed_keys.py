@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 import dpframe
-from tests.internals import Column, PandasEngine, TupleBy, Tuples, finder
-from tests.internals import engines_groups_module as _groups
+from tests.internals import SIZES, Column, PandasEngine, TupleBy, Tuples, finder
 
 SURE = 50  # an epsilon at which noise is zero but once in 10^20 times
 PAIRS = [("NY", "M"), ("CA", "F"), ("TX", "M")]
@@ -127,8 +126,8 @@ def test_people_are_bounded_by_combination(frame):
 
 @pytest.mark.parametrize("table", [2**22, 0], ids=["looked up", "searched"])
 def test_random_lists_count_as_pandas_does(table, monkeypatch):
-    monkeypatch.setattr(_groups, "_TABLE", table)
-    monkeypatch.setattr(_groups, "_PART", 64)
+    monkeypatch.setattr(SIZES, "table_codes", table)
+    monkeypatch.setattr(SIZES, "key_block", 64)
     rng = np.random.default_rng(5)
     frame = pd.DataFrame(rng.integers(0, 6, (500, 4)), columns=list("abcd"))
     leaves = [Column.of(i, c, frame.dtypes.iloc[i]) for i, c in enumerate(frame.columns)]

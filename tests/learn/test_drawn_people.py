@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dpframe.learn import LinearRegression, LogisticRegression
-from tests.internals import CLIP, SIZES, Gaussian, learn_descent_module
+from tests.internals import CLIP, SIZE_STEPS, Gaussian, learn_descent_module
 
 PRICE = {"epsilon": 1, "delta": 1e-6}
 WILD = [-1.0, 1.0, 0.3, 1e308, -np.inf, np.nan, 0.01]
@@ -31,7 +31,7 @@ def heard(df, model, outputs, unit, neighbors, number, monkeypatch):
 
     def noisy(noise, integers):
         if len(outputs) <= len(sums):
-            typical = np.array([[SIZES * 30], [SIZES * 9]])
+            typical = np.array([[SIZE_STEPS * 30], [SIZE_STEPS * 9]])
             outputs.append(integers * 3 // 4 if sums else typical)
         sums.append(integers.copy())
         return outputs[len(sums) - 1]
@@ -80,7 +80,7 @@ def test_a_person_moves_each_sum_by_no_more_than_its_price_says(neighbors, unit,
         one, two = (heard(df, model, outputs, unit, neighbors, number, monkeypatch) for df in (base, other))
         assert len(one) == len(two) == 4
         moved = [float(np.sum((a - b) ** 2)) for a, b in zip(one, two, strict=True)]
-        assert moved[0] <= 2 * SIZES**2
+        assert moved[0] <= 2 * SIZE_STEPS**2
         most = CLIP**2 * (4 if neighbors == "replace-one" else 1)
         assert max(moved[1:]) <= most
         largest = max(largest, *(m / most for m in moved[1:]))

@@ -11,7 +11,18 @@ import pytest
 from dpframe.accounting.loss import Gaussian, PoissonGaussian
 from dpframe.learn import LogisticRegression
 from tests import internals
-from tests.internals import LOGISTIC, SIZES, UNIT, Descent, Path, Rdp, Sizes, Unit, first_sigma, sampled_sigma
+from tests.internals import (
+    LOGISTIC,
+    SIZE_STEPS,
+    UNIT,
+    Descent,
+    Path,
+    Rdp,
+    Sizes,
+    Unit,
+    first_sigma,
+    sampled_sigma,
+)
 from tests.internals import design_Rows as Rows
 from tests.learn.data import FEATURES, opened, people
 from tests.learn.test_proofs import HUBER, PRICE, design, units
@@ -125,10 +136,10 @@ def test_a_person_is_one_whatever_the_rows():
             np.zeros(rows, dtype=np.int64) if unit.people else None,
         )
         found = fit._sizes(read, read.weights(fit.limit(unit)), unit)
-        assert found.tolist() == [[SIZES, SIZES]]
+        assert found.tolist() == [[SIZE_STEPS, SIZE_STEPS]]
         half = Rows(read.x * [1, 0.5, 0], read.y, read.people)
         assert fit._sizes(half, half.weights(fit.limit(unit)), unit).tolist() == [
-            [SIZES, math.ceil(SIZES * 1.25 / 3)]
+            [SIZE_STEPS, math.ceil(SIZE_STEPS * 1.25 / 3)]
         ]
 
 

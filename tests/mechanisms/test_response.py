@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.internals import Response, points_for, rounded, spread, worst_spread
+from tests.internals import SIZES, Response, points_for, rounded, spread, worst_spread
 from tests.internals import mechanisms_coins_module as _coins
 from tests.internals import mechanisms_sampling_module as _sampling
 
@@ -74,7 +74,7 @@ def test_uniform_numbers_leave_out_what_is_too_many(monkeypatch):
 
         monkeypatch.setattr(_sampling, "random_bytes", random_bytes)
         kept = 2**16 - 2**16 % below
-        monkeypatch.setattr(_coins, "_BLOCK", 2**16)
+        monkeypatch.setattr(SIZES, "coins", 2**16)
         counts = np.bincount(_coins.uniform(below, 2**16)[:kept], minlength=below)
         assert (counts == kept // below).all()
 

@@ -13,7 +13,7 @@ import pytest
 import dpframe
 from dpframe import NotOffered, SessionError
 from tests.engines.conformance import shaken
-from tests.internals import Bounds, Distincts, Grid, KeyBy, Persons, Powers, Query, keys_for
+from tests.internals import SIZES, Bounds, Distincts, Grid, KeyBy, Persons, Powers, Query, keys_for
 from tests.internals import stats_Rows as Rows
 
 pa = pytest.importorskip("pyarrow")
@@ -103,7 +103,7 @@ def one_key(monkeypatch):
 @pytest.mark.parametrize("step", [*list(STEPS)[:-1], pytest.param("all of them", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("memory", ["1GB", "1MB"])
 def test_the_integers_are_those_of_the_same_steps_in_memory(files, step, memory, monkeypatch):
-    monkeypatch.setattr("dpframe.engines.derived.BATCH", 50)
+    monkeypatch.setattr(SIZES, "batch", 50)
     frame = table().to_pandas(types_mapper=pd.ArrowDtype)
     p = dpframe.open(frame, 1000, because="made up", **UNIT, **WORDS)
     q = dpframe.open(str(files), 1000, because="made up", memory=memory, **UNIT, **WORDS)

@@ -18,10 +18,10 @@ import pandas as pd
 from dpframe import _expr as ex
 from dpframe._cells.codec import _held, as_double, form_of
 from dpframe._cells.columns import fits
+from dpframe._sizes import SIZES
 from dpframe._statistics.base import Grid
 from dpframe.engines.sql.dialects import MAGIC, Dialect
 
-LONGEST = 60_000  # characters of a statement
 LISTED = 500  # values in a list
 QUOTED = re.compile("""'[^']*'|"[^"]*"|`[^`]*`""")
 SMALL, LARGEST = 2**51, 2**62  # places on a grid that are rounded in one way, and that fit into integers
@@ -83,7 +83,7 @@ class Compiler:
         if write is None:
             raise Unwritten
         found = write(self, e)
-        if len(found.sql) + len(found.hit or "") > LONGEST:  # operands may stand more than once
+        if len(found.sql) + len(found.hit or "") > SIZES.statement:  # operands may stand more than once
             raise Unwritten
         return found
 

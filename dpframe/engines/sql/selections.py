@@ -17,6 +17,7 @@ import numpy as np
 from dpframe._expr import Column, Expr
 from dpframe._groups.combinations import RestBy
 from dpframe._groups.keys import BinBy, By, KeyBy
+from dpframe._sizes import SIZES
 from dpframe._statistics.base import (
     Bids,
     Integers,
@@ -33,7 +34,6 @@ from dpframe.engines.sql.databases import Rows as Returned
 from dpframe.engines.sql.dialects import OURS, Dialect
 from dpframe.engines.sql.expressions import Compiler, Kind, Unwritten, held
 
-MOST_BINS = 256
 _NAMES = count()
 Reader = Callable[[Returned, int], dict[Primitive, Integers]]
 
@@ -157,7 +157,7 @@ def levels_of(source: Source, by: Sequence[By]) -> list[Level]:
 def _bin(source: Source, by: BinBy) -> str:
     """The bin of a number by bisection: left-closed, the last one closed."""
     c, edges = source.c, by.edges
-    if len(edges) > MOST_BINS or not all(map(math.isfinite, edges)):
+    if len(edges) > SIZES.statement_bins or not all(map(math.isfinite, edges)):
         raise Unwritten
     x = source.value(c.double(by.expr))
     first, last = c.number(edges[0]), c.number(edges[-1])

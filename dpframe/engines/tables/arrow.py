@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe.engines.sources import BATCH, Counting, Source, is_text, plain_type, stats_of
+from dpframe._sizes import SIZES
+from dpframe.engines.sources import Counting, Source, is_text, plain_type, stats_of
 from dpframe.engines.steadiness import NO_QUERY, Answer, Answers
 from dpframe.engines.tables.parquet import VIEW, WIDTH, FilesDatabase, counted, plain_columns
 
@@ -85,10 +86,10 @@ def _pieces(file: Any, names: list[str]) -> Iterator[Any]:
     """Yield the row groups of a file, one at a time: what reads ahead holds many. Only very large ones are cut, at some cost."""
     with file:
         for i in range(file.num_row_groups):
-            if file.metadata.row_group(i).num_rows <= 8 * BATCH:
+            if file.metadata.row_group(i).num_rows <= 8 * SIZES.batch:
                 yield file.read_row_group(i, columns=names)
             else:
-                yield from file.iter_batches(BATCH, row_groups=[i], columns=names)
+                yield from file.iter_batches(SIZES.batch, row_groups=[i], columns=names)
 
 
 def _without_dictionaries(name: str) -> Any:
@@ -109,7 +110,7 @@ def _without_dictionaries(name: str) -> Any:
 def scanned(dataset: Any, names: list[str]) -> Iterator[Any]:
     """The batches of an Arrow dataset, of which few are in memory at a time."""
     yield from dataset.to_batches(
-        columns=names, batch_size=BATCH // 4, batch_readahead=4, fragment_readahead=1
+        columns=names, batch_size=max(1, SIZES.batch // 4), batch_readahead=4, fragment_readahead=1
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._sizes import SIZES
 from dpframe.engines.sources import Counting, NamedTable, Source, is_text, quoted, stats_of, told_apart
 from dpframe.engines.sql.databases import ROWS, RelatedDatabase, SqliteDatabase, plain_rows
 from dpframe.engines.sql.dialects import OURS
@@ -339,7 +340,7 @@ class SqliteSource(Source):
         cursor.row_factory = None
         cursor.execute(f"SELECT {texts} FROM {quoted(self._name)}")
         types = [self.types[self.names.index(n)] for n in names]
-        while rows := cursor.fetchmany(2**16):
+        while rows := cursor.fetchmany(SIZES.fetch):
             columns = []
             for cells, dtype in zip(zip(*rows, strict=True), types, strict=True):
                 if pa.types.is_large_string(dtype):

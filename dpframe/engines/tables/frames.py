@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from dpframe._errors import BadValue, NotOffered
-from dpframe.engines.sources import BATCH, Source, stats_of
+from dpframe._sizes import SIZES
+from dpframe.engines.sources import Source, stats_of
 from dpframe.engines.steadiness import Answer, Answers, judge
 from dpframe.engines.tables import polars_plans as plans
 from dpframe.engines.tables.arrow import ParquetSource, files_of
@@ -98,7 +99,7 @@ class LazySource(Source):
             return
         pl: Any = import_module("polars")
         some = self._lazy.select([pl.nth(self._all.index(name)) for name in names])  # a name may be a pattern
-        for frame in some.collect_batches(chunk_size=BATCH, maintain_order=True):
+        for frame in some.collect_batches(chunk_size=SIZES.batch, maintain_order=True):
             yield frame.to_arrow()
 
     def version(self) -> Hashable:

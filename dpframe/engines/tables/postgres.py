@@ -8,13 +8,13 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from dpframe._errors import BadType, BadValue, SessionError
+from dpframe._sizes import SIZES
 from dpframe.engines.sources import Counting, Source, quoted
 from dpframe.engines.sql.databases import PostgresDatabase
 from dpframe.engines.sql.dialects import OURS
 from dpframe.engines.steadiness import Answer, Answers, Found, judge
 from dpframe.engines.tables.queries import check_sql, find_across, with_views
 
-_FETCH = 2**16  # rows that are under way at a time
 _EPOCH = "(extract(epoch FROM {0}) * 1000000)::int8"
 # By the name of a type: how a cell is read, by operations that no cell makes fail, and the type of Arrow that it has here.
 _INT, _FLOAT = ("({0})::int8", "int64"), ("({0})::float8", "float64")
@@ -155,7 +155,7 @@ class PostgresSource(Source):
         # A cursor with a name is on the server: rows come as they are fetched.
         with self._connection.cursor(name="dpframe", binary=True) as cursor:
             cursor.execute(f"SELECT {texts} FROM {self._name}")
-            while rows := cursor.fetchmany(_FETCH):
+            while rows := cursor.fetchmany(SIZES.fetch):
                 columns = zip(zip(*rows, strict=True), types, strict=True)
                 yield pa.table([_array(pa, cells, dtype) for cells, dtype in columns], names=names)
 

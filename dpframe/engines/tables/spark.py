@@ -22,8 +22,8 @@ import pandas as pd
 from dpframe._cells.columns import prepare
 from dpframe._errors import BadType, BadValue
 from dpframe._expr import Column
+from dpframe._sizes import SIZES
 from dpframe.engines.sources import (
-    BATCH,
     Counting,
     Source,
     Task,
@@ -248,7 +248,7 @@ def _counting(
 
         for batch in batches:
             waiting.append(typed(pa.table(batch.columns[: len(names)], names=names), names, types))
-            if not whole and sum(t.num_rows for t in waiting) >= BATCH:
+            if not whole and sum(t.num_rows for t in waiting) >= SIZES.batch:
                 yield found()
         if waiting:
             yield found()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dpframe._cells.columns import NAT, Vector, as_floats
 from dpframe._cells.texts import order_of, text_of
 from dpframe._expr import Expr, Key, Within
+from dpframe._sizes import SIZES
 from dpframe.engines.people import Codes, coded, counted, text_of_scalar, widened
 
 if TYPE_CHECKING:
@@ -22,10 +23,6 @@ Places = NDArray[np.intp]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 NEVER = -1  # the place of no row
-_BLOCK = 2**16  # rows that stay in the processor's cache
-_EXACT = 32  # values of a person, up to which people of just as many are taken together
-_STRIP = 2**15  # people whose rows are gone through together, place by place
-_FEW = 2**8  # people of these who have more rows than the others, whose rows are gone through by themselves
 
 
 class PerPerson:
@@ -136,7 +133,7 @@ class Layout:
 
 def blocks(n: int) -> Iterator[slice]:
     """Pieces of so many rows, whose temporary arrays stay in the processor's cache."""
-    return (slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK))
+    return (slice(start, min(start + SIZES.block, n)) for start in range(0, n, SIZES.block))
 
 
 def in_order(codes: Codes, size: int) -> Places:
@@ -335,8 +332,8 @@ def tables(values: Floats, counts: NDArray[np.int64], blank: float) -> Iterator[
     while len(people):
         width = int(sizes[0])
         # No more than half of a table are blanks.
-        least = width if width <= _EXACT else max(width // 2, _EXACT)
-        step = max(1, _BLOCK // width)
+        least = width if width <= SIZES.person_values else max(width // 2, SIZES.person_values)
+        step = max(1, SIZES.block // width)
         n = int(np.searchsorted(-sizes, -least, side="right"))
         for first in range(0, n, step):
             some = people[first : min(first + step, n)]
@@ -353,11 +350,11 @@ def running(operation: Any, values: Floats, layout: Layout) -> Floats:
     the few who have more rows than they each by themselves. Rows that do not count have none."""
     found = np.empty(layout.rows) if layout.every else np.full(layout.rows, np.nan)
     everybody, order = most_first(layout.counts), layout.order
-    for first in range(0, len(everybody), _STRIP):
-        people = everybody[first : first + _STRIP]
+    for first in range(0, len(everybody), SIZES.people_strip):
+        people = everybody[first : first + SIZES.people_strip]
         starts, left = layout.starts[people], -layout.counts[people]
         total, place, many = np.empty(0), 0, len(people)
-        while many > _FEW:
+        while many > SIZES.people_few:
             rows = order[starts[:many] + place]
             total = operation(total[:many], values[rows]) if place else values[rows]
             found[rows] = total
