@@ -275,6 +275,7 @@ class Aggregate(ABC):
     keyed: ClassVar[bool] = False  # whether answers are places on a list of keys
     ratio: ClassVar[bool | None] = None  # whether its noise is a part of its count; False: that of a total
     always_whole: ClassVar[bool] = False  # whether answers are whole numbers, whatever the data
+    scales: ClassVar[bool] = False  # whether what a person adds is scaled to a limit, and so no whole number
     of_durations: ClassVar[bool] = False  # whether that of durations is a duration,
     of_times: ClassVar[bool] = False  # and that of times a time
     promise: ClassVar[str] = ""  # what holds with probability 0.95, where the error is not the answer's own
@@ -496,6 +497,7 @@ class Count(Counted):
 class Sum(_Linear):
     ratio = False
     degree = 1
+    scales = True
     of_durations = True
     needs_bounds = True
     named_in_agg = True
@@ -507,7 +509,9 @@ class Sum(_Linear):
     def alone(self, out: Output, setting: Setting) -> Statistic:
         expr, bounds = out.clipped[0]
         always = setting.public_rows is not None and not expr.nullable
-        return Total(expr, Grid.for_magnitude(bounds, MAGNITUDE_BITS, are_whole(expr, bounds)), always)
+        # On whole numbers alone the scaled total of a person would be rounded by half a unit: 3 of 10 to none.
+        whole = are_whole(expr, bounds) and not setting.unit.people
+        return Total(expr, Grid.for_magnitude(bounds, MAGNITUDE_BITS, whole), always)
 
     def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
         return replace(super().cell(out, part, place, statistic, reading), whole=are_whole(*out.clipped[0]))

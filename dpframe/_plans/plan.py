@@ -483,7 +483,9 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
     for part, (statistic, serves) in enumerate(arranged):
         for place, i in enumerate(serves[:1] if selects else serves):  # of a choice the first stands for all
             aggregate = AGGREGATES[outputs[i].aggregate]
-            cells[i] = aggregate.cell(outputs[i], part, place, statistic, readings[part])
+            cell = aggregate.cell(outputs[i], part, place, statistic, readings[part])
+            scaled = aggregate.scales and bool(unit.people)
+            cells[i] = replace(cell, whole=False) if scaled and cell.whole else cell
     why = f"; the price is shared by {len(statistics)} statistics" if len(statistics) > 1 else ""
     limits: tuple[Limit, ...] = ()
     if unit.people:
