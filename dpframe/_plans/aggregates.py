@@ -263,6 +263,9 @@ class Aggregate(ABC):
     found_at_once: ClassVar[bool] = False  # whether the release that finds the groups may answer it
     counts_rows: ClassVar[bool] = False  # whether it is how many rows a group has,
     counts_people: ClassVar[bool] = False  # or how many people: groups are found by either
+    counts: ClassVar[bool] = (
+        False  # or a number of anything that is there, which is larger in groups that were found
+    )
     counts_distinct: ClassVar[bool] = False  # whether it is how many values, or people, a column names
     drawn: ClassVar[bool] = False  # whether the interval of a population is known, too
     least_shown: ClassVar[float | None] = None  # the least it can be of a group that a threshold has shown
@@ -449,7 +452,7 @@ class Counted(_Linear):
     """A number of rows, values or people."""
 
     ratio = False
-    always_whole = drawn = True
+    always_whole = drawn = counts = True
 
     def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
         cell = super().cell(out, part, place, statistic, reading)

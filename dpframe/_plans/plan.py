@@ -20,6 +20,7 @@ from dpframe import _validate
 from dpframe._cells.encoding import encode
 from dpframe._errors import BadValue, NotOffered
 from dpframe._groups.keys import groups_of
+from dpframe._groups.selected import Selected
 from dpframe._groups.unit import Limit, Unit, limits_in
 from dpframe._plans.aggregates import (
     AGGREGATES,
@@ -98,6 +99,7 @@ class Plan:
     budget: str = field(default="", compare=False)  #: What it would take of the budget, as `explain` sees it.
     n: float | None = field(default=None, compare=False)  #: How many values `explain` was told to assume.
     most: float | None = field(default=None, compare=False)  #: The values there can be, where that is public.
+    selected: Selected | None = field(default=None, compare=False)  #: The groups that were found in the data.
     # The limits of a person as far as they are given; empty where a row is a person. None: of a record, read by `_caps`.
     _limited: tuple[Limit, ...] | None = field(default=None, compare=False, repr=False)
     _draft: Any = field(default=None, compare=False, repr=False)  # the `Draft` of a question that runs
@@ -333,7 +335,8 @@ class Plan:
         }
         declared = ",".join(map(_as_text, self.declared))
         error = f',"told":{_as_text(self.told)}' if self.told else ""
-        tail = f'"groups":{self.groups},"why":{_as_text(self.why)},"declared":[{declared}]{error}'
+        selected = f',"selected":{_as_text(list(self.selected))}' if self.selected is not None else ""
+        tail = f'"groups":{self.groups},"why":{_as_text(self.why)},"declared":[{declared}]{error}{selected}'
         return f'{_as_text(head)[:-1]},"cells":{cells},{tail}}}'
 
     def to_json(self) -> Any:
@@ -359,6 +362,7 @@ class Plan:
             data["why"],
             tuple(data["declared"]),
             data.get("told", ""),
+            selected=Selected(*data["selected"]) if "selected" in data else None,
         )
 
 

@@ -189,7 +189,14 @@ class Tests(Unprinted):
             )
         if len(levels) != len(columns):
             raise BadType("a test takes columns with keys of their own, not a list of combinations.")
-        return cast("tuple[By, ...]", levels)
+        known = cast("tuple[By, ...]", levels)
+        selected = self._frame._session.selected(known, self._frame._selection.where)
+        if selected is not None and selected.elsewhere:
+            raise NotOffered(
+                f"keys of {selected.column} were found among other rows than these, perhaps by what is tested. Find them without "
+                f"a condition, p.unique({selected.column!r}), or declare them from a public list, open(..., keys={{...}})."
+            )
+        return known
 
     def _of_people(self, payment: Mapping[str, Any]) -> dict[str, Any]:
         """The words of the price, with which each person is one draw."""

@@ -26,7 +26,7 @@ from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, keys_for, wit
 from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, checked
-from dpframe._questions.question import COUNT, Query
+from dpframe._questions.question import COUNT, Query, Release
 
 
 @priced
@@ -46,7 +46,13 @@ def unique(self: Tracked, column: Any, **payment: Unpack[Payment]) -> pd.Index[A
     if not columns:
         raise BadValue("unique needs at least one column.")
     search, price_arguments = key_search(self, columns, payment)
-    return cast("pd.Index[Any]", self._ask(search, lambda r: keys_in(r, columns).index, price_arguments))
+
+    def answer(release: Release) -> pd.Index[Any]:
+        found = keys_in(release, columns)
+        self._session.found_keys.record([expr for expr, _ in columns], self._selection.where, found.keys)
+        return found.index
+
+    return cast("pd.Index[Any]", self._ask(search, answer, price_arguments))
 
 
 @priced
