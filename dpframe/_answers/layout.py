@@ -64,6 +64,7 @@ class Layout(ABC):
     by_output: ClassVar[bool] = False  # whether each column is an output, a row a group
     joins: ClassVar[bool] = False  # whether several groups are made into one number
     by_level: ClassVar[bool] = False  # whether the innermost level of the index is that of quantiles
+    noun: ClassVar[str] = ""  # of its numbers, where they are made of outputs of another kind
 
     @abstractmethod
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
@@ -248,6 +249,7 @@ class Correlations(Layout):
 
     cells: tuple[tuple[int, ...], ...]
     computed: ClassVar[bool] = True
+    noun: ClassVar[str] = "correlation"
 
     def _squares(self, columns: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
         """A square for each group, of columns in which they stand one below the other."""

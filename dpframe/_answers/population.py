@@ -36,12 +36,13 @@ def about_of(
     cells: Sequence[Cell],
     level: float,
     levels: Iterable[float] = (),
+    noun: str = "",
 ) -> tuple[float, About]:
     """The words ``of=`` and ``n=`` of an interval, checked against what was released; and the level that is left for it, since
-    a tenth of the risk goes to an ``n`` that is released itself."""
+    a tenth of the risk goes to an ``n`` that is released itself. ``noun`` is what errors call the numbers."""
     population = _validate.choice(of, "of", tuple(OF)) == "population"
     if population:
-        check_draws(plan, raw, cells)
+        check_draws(plan, raw, cells, noun)
     chosen = tuple(map(float, levels))
     if n is None or len(chosen) < 2:
         refuse_choices(cells)
@@ -53,13 +54,13 @@ def about_of(
     return level, About(population, number, chosen)
 
 
-def check_draws(plan: Plan, raw: Sequence[Any], cells: Sequence[Cell]) -> None:
+def check_draws(plan: Plan, raw: Sequence[Any], cells: Sequence[Cell], noun: str = "") -> None:
     """Refuses answers that say nothing about a population, and those whose rows are no draws of their own."""
     kinds = [AGGREGATES[cell.aggregate] for cell in cells]
     if not any(kind.drawn for kind in kinds):
         raise NotOffered(
-            f"a {cells[0].aggregate} has no interval of a population: means, shares, counts and quantiles have one. Without "
-            "of= its interval is about the noise. A total is agg(['mean', 'count']), whose parts have intervals."
+            f"a {noun or cells[0].aggregate} has no interval of a population: means, shares, counts and quantiles have one. "
+            "Without of= its interval is about the noise. A total is agg(['mean', 'count']), whose parts have intervals."
         )
     counted = all(kind.counts_people for kind in kinds)
     if not counted and not all(limit.one_row for limit in plan._caps):
