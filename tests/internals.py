@@ -65,7 +65,7 @@ from dpframe._plans import sampling as sampling_module
 from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller, named_in_agg
 from dpframe._plans.aggregates import Output as query_Output
 from dpframe._plans.order import ORDERS
-from dpframe._plans.plan import Part, Plan, arrange, measured, noted
+from dpframe._plans.plan import Part, Plan, arrange, draft, measured, noted
 from dpframe._plans.price import WORDS, choice
 from dpframe._plans.price import _cost as cost_of_price
 from dpframe._questions import entries as engines_rows_module
@@ -444,6 +444,7 @@ __all__ = [
     "design_Rows",
     "deviations",
     "distribution",
+    "draft",
     "drawing_module",
     "durations_module",
     "each_of",

@@ -71,7 +71,8 @@ class CountedApart(limits_module.Bound):
             self._added(lambda at, rows, t=t: [self._scaled(t[at], rows)])[0] for t in self._sums_of(blocks)
         ]
         found[0] = of_values[0]
-        found[1 : len(sums) + 1] = sums[: len(found) - 1]
+        for k, total in enumerate(sums[: len(found) - 1], 1):
+            found[k] = total
         return found
 
     def _sums_of(self, blocks: list[Any]) -> list[Any]:
