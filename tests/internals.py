@@ -16,6 +16,7 @@ from dpframe._answers.accessor import Answer
 from dpframe._answers.arithmetic import STEPS, of_leaf, of_number
 from dpframe._answers.estimate import FloatEstimate, IntEstimate
 from dpframe._answers.foundkeys import found_keys
+from dpframe._answers.layout import Summed
 from dpframe._answers.lineage import Excerpt, Released
 from dpframe._answers.reports import Computed, Estimated, Kind, Reports, series_of
 from dpframe._cells import columns as engines_columns_module
@@ -387,6 +388,7 @@ __all__ = [
     "SqliteDatabase",
     "Statistic",
     "Statistics",
+    "Summed",
     "TableSource",
     "Target",
     "Texts",

@@ -40,11 +40,14 @@ class Summed:
         return float(self.noise.deviation * math.sqrt(self.terms))
 
     def quantile(self, level: float, terms: int = 1) -> int:
-        """A t with P[|X| <= t] >= level: the normal approximation, half a step wider for whole numbers, or the
-        quantile of each term at its part of the risk, whichever is less."""
+        """A t with P[|X| <= t] >= level: as many deviations as whole numbers of any weights need, or the quantile of each term at
+        its part of the risk, whichever is less."""
         total = terms * self.terms
         each = total * self.noise.quantile(1 - (1 - level) / total)
-        together = math.ceil(self.noise.spread(level) * self.noise.deviation * math.sqrt(total) + 0.5)
+        reach = self.noise.reach(level, total) * self.noise.deviation * math.sqrt(total)
+        together = math.floor(
+            reach * (1 + 1e-9)
+        )  # whole numbers that are within it; what rounding took is put back
         return min(each, together)
 
     def cumulant(self, t: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -144,6 +144,16 @@ def test_sums_over_people_are_the_same_however_many_are_added_up_at_once(size, m
     assert sums(table) == sums(listed) == whole
 
 
+def test_sum_of_whole_numbers_keeps_the_parts_that_scaling_leaves():
+    """Public: 3 of each person's 10 rows say yes. On whole numbers alone 0.3 of a person would be nobody."""
+    frame = pd.DataFrame({"id": np.repeat(np.arange(100), 10)})
+    frame["x"] = ([1] * 3 + [0] * 7) * 100
+    p = frame.dp.open(1000, unit="id", max_rows=1, bounds={"x": (0, 1)})
+    assert abs(p.sum("x", epsilon=EXACT) - 30) < 1
+    utilities = {"some": p["x"], "fewer": 1 - p["x"]}
+    assert p.choose(["fewer", "some"], lambda d, c: utilities[c], bounds=(0, 1), epsilon=50) == "fewer"
+
+
 def test_no_pairs_have_sums_of_nothing():
     none = np.empty(0, dtype=np.int64)
     of_pairs = _people.Bound(pairs_of(none, none, 0, 2), None, 1, 2)
