@@ -150,8 +150,6 @@ def test_sum_of_whole_numbers_keeps_the_parts_that_scaling_leaves():
     frame["x"] = ([1] * 3 + [0] * 7) * 100
     p = frame.dp.open(1000, unit="id", max_rows=1, bounds={"x": (0, 1)})
     assert abs(p.sum("x", epsilon=EXACT) - 30) < 1
-    utilities = {"some": p["x"], "fewer": 1 - p["x"]}
-    assert p.choose(["fewer", "some"], lambda d, c: utilities[c], bounds=(0, 1), epsilon=50) == "fewer"
 
 
 def test_no_pairs_have_sums_of_nothing():
