@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import zlib
 from fractions import Fraction as F
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -228,7 +229,7 @@ def test_differences_of_a_larger_risk_lie_within_those_of_a_smaller_one(populati
     first, second = (draws_in(population, 60, 1.0, ["mean", "std"], side) for side in (0, 1))
     first, second = first.part(slice(0, 10)), second.part(slice(0, 10))
     ends = [sampling.apart(first, second, risk) for risk in np.geomspace(1e-9, 0.5, 9)]
-    for (low, high), (inner_low, inner_high) in zip(ends, ends[1:], strict=False):
+    for (low, high), (inner_low, inner_high) in pairwise(ends):
         assert (inner_low >= low - 1e-9).all()
         assert (inner_high <= high + 1e-9).all()
 
