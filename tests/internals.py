@@ -16,6 +16,7 @@ from dpframe._answers.accessor import Answer
 from dpframe._answers.arithmetic import STEPS, of_leaf, of_number
 from dpframe._answers.estimate import FloatEstimate, IntEstimate
 from dpframe._answers.foundkeys import found_keys
+from dpframe._answers.layout import Summed
 from dpframe._answers.lineage import Excerpt, Released
 from dpframe._answers.reports import Computed, Estimated, Kind, Reports, series_of
 from dpframe._cells import columns as engines_columns_module
@@ -75,7 +76,7 @@ from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller, named
 from dpframe._plans.aggregates import Output as query_Output
 from dpframe._plans.budget import DEFAULT_QUERIES
 from dpframe._plans.order import ORDERS
-from dpframe._plans.plan import Part, Plan, arrange, measured, noted
+from dpframe._plans.plan import Part, Plan, arrange, draft, measured, noted
 from dpframe._plans.price import WORDS, choice
 from dpframe._plans.price import _cost as cost_of_price
 from dpframe._questions import entries as engines_rows_module
@@ -425,6 +426,7 @@ __all__ = [
     "SqliteDatabase",
     "Statistic",
     "Statistics",
+    "Summed",
     "TableSource",
     "Target",
     "Texts",
@@ -485,6 +487,7 @@ __all__ = [
     "design_Rows",
     "deviations",
     "distribution",
+    "draft",
     "drawing_module",
     "durations_module",
     "each_of",

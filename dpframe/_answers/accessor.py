@@ -153,7 +153,7 @@ class Answer(Operators, Tabled):
         ranked = all(AGGREGATES[cell.aggregate].promise for cell in self._cells)
         by_level = ranked and self._layout.by_level
         chosen = self._answer.index.get_level_values(-1)[: len(self._cells)] if by_level else ()
-        level, about = about_of(of, n, self._plan, self._raw, self._cells, level, chosen)
+        level, about = about_of(of, n, self._plan, self._raw, self._cells, level, chosen, self._layout.noun)
         if about.population and self._layout.joins:
             check_apart(self._plan)
         return self._ends(level, at_once, about)

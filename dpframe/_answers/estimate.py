@@ -278,7 +278,9 @@ class Correlation(FloatEstimate):
         return Correlation, (float(self), self._plan, self._raw), self._state()
 
     def interval(self, level: float = 0.95, *, of: str = "noise", n: Any = None) -> tuple[float, float]:
-        level, about = about_of(of, n, self._plan, self._raw, self._plan.cells, _validate.level(level))
+        level, about = about_of(
+            of, n, self._plan, self._raw, self._plan.cells, _validate.level(level), noun=self._layout.noun
+        )
         low, high = self.correlations.interval(self._plan, self._raw, level, about)[0]
         return float(low[1]), float(high[1])
 

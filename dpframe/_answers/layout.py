@@ -40,11 +40,14 @@ class Summed:
         return float(self.noise.deviation * math.sqrt(self.terms))
 
     def quantile(self, level: float, terms: int = 1) -> int:
-        """A t with P[|X| <= t] >= level: the normal approximation, half a step wider for whole numbers, or the
-        quantile of each term at its part of the risk, whichever is less."""
+        """A t with P[|X| <= t] >= level: as many deviations as whole numbers of any weights need, or the quantile of each term at
+        its part of the risk, whichever is less."""
         total = terms * self.terms
         each = total * self.noise.quantile(1 - (1 - level) / total)
-        together = math.ceil(self.noise.spread(level) * self.noise.deviation * math.sqrt(total) + 0.5)
+        reach = self.noise.reach(level, total) * self.noise.deviation * math.sqrt(total)
+        together = math.floor(
+            reach * (1 + 1e-9)
+        )  # whole numbers that are within it; what rounding took is put back
         return min(each, together)
 
     def cumulant(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -64,6 +67,7 @@ class Layout(ABC):
     by_output: ClassVar[bool] = False  # whether each column is an output, a row a group
     joins: ClassVar[bool] = False  # whether several groups are made into one number
     by_level: ClassVar[bool] = False  # whether the innermost level of the index is that of quantiles
+    noun: ClassVar[str] = ""  # of its numbers, where they are made of outputs of another kind
 
     @abstractmethod
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
@@ -248,6 +252,7 @@ class Correlations(Layout):
 
     cells: tuple[tuple[int, ...], ...]
     computed: ClassVar[bool] = True
+    noun: ClassVar[str] = "correlation"
 
     def _squares(self, columns: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
         """A square for each group, of columns in which they stand one below the other."""

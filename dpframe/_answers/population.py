@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from dpframe import _validate
 from dpframe._answers.table import OF
 from dpframe._errors import NotOffered
-from dpframe._plans.aggregates import AGGREGATES, Cell, Measured
+from dpframe._plans.aggregates import AGGREGATES, Aggregate, Cell, Measured
 from dpframe._plans.plan import Plan, measured, refuse_choices
 from dpframe._plans.price import known_n
 from dpframe._plans.sampling import REST, About, apart
@@ -36,12 +36,13 @@ def about_of(
     cells: Sequence[Cell],
     level: float,
     levels: Iterable[float] = (),
+    noun: str = "",
 ) -> tuple[float, About]:
     """The words ``of=`` and ``n=`` of an interval, checked against what was released; and the level that is left for it, since
-    a tenth of the risk goes to an ``n`` that is released itself."""
+    a tenth of the risk goes to an ``n`` that is released itself. ``noun`` is what errors call the numbers."""
     population = _validate.choice(of, "of", tuple(OF)) == "population"
     if population:
-        check_draws(plan, raw, cells)
+        check_draws(plan, raw, cells, noun)
     chosen = tuple(map(float, levels))
     if n is None or len(chosen) < 2:
         refuse_choices(cells)
@@ -53,13 +54,13 @@ def about_of(
     return level, About(population, number, chosen)
 
 
-def check_draws(plan: Plan, raw: Sequence[Any], cells: Sequence[Cell]) -> None:
+def check_draws(plan: Plan, raw: Sequence[Any], cells: Sequence[Cell], noun: str = "") -> None:
     """Refuses answers that say nothing about a population, and those whose rows are no draws of their own."""
     kinds = [AGGREGATES[cell.aggregate] for cell in cells]
     if not any(kind.drawn for kind in kinds):
         raise NotOffered(
-            f"a {cells[0].aggregate} has no interval of a population: means, shares, counts and quantiles have one. Without "
-            "of= its interval is about the noise. A total is agg(['mean', 'count']), whose parts have intervals."
+            f"a {noun or cells[0].aggregate} has no interval of a population: means, shares, counts and quantiles have one. "
+            "Without of= its interval is about the noise. A total is agg(['mean', 'count']), whose parts have intervals."
         )
     counted = all(kind.counts_people for kind in kinds)
     if not counted and not all(limit.one_row for limit in plan.caps):
@@ -68,10 +69,31 @@ def check_draws(plan: Plan, raw: Sequence[Any], cells: Sequence[Cell]) -> None:
             "a person: max_rows=1 at the question, or drop_duplicates of the column that unit= names. Or ask about numbers of "
             "people, nunique of that column."
         )
-    if levels_shown(plan, tuple(raw), 0.5) is not None:
+    _refuse_found(plan, raw, kinds)
+
+
+def _refuse_found(plan: Plan, raw: Sequence[Any], kinds: Sequence[Aggregate]) -> None:
+    """Refuses numbers of groups that were found: who was drawn decided that they are shown. Means and quantiles of the people in
+    a group are draws given who is in it, so those have intervals where they are asked after the groups were found."""
+    counts = any(kind.counts for kind in kinds)
+    shown = levels_shown(plan, tuple(raw), 0.5) is not None
+    if shown and not counts:
         raise NotOffered(
-            "these groups were found by their own noisy counts, and a group that is shown has more rows than its share of the "
-            "population tells. List the keys: keys=answer.index asks the same groups by themselves."
+            "these groups were found by the noisy counts that their means are read off. Ask the means by themselves, "
+            "keys=answer.index: those have intervals of the population."
+        )
+    declare = "declare its keys from a public list before anything is asked, open(..., keys={...})."
+    if shown or (plan.selected is not None and counts):
+        column = plan.selected.column if plan.selected is not None else "the column"
+        raise NotOffered(
+            "these groups were found in the data, and a group that is found has more rows than its part of the population tells, "
+            "also where it is asked again. Means and quantiles of found groups have intervals of the population, asked without "
+            f"counts. For those of counts and shares of {column} {declare}"
+        )
+    if plan.selected is not None and plan.selected.elsewhere:
+        raise NotOffered(
+            f"groups of {plan.selected.column} were found among other rows than these, perhaps by the very values that are asked "
+            f"about. Find them without a condition, p.unique({plan.selected.column!r}), or {declare}"
         )
 
 

@@ -544,7 +544,7 @@ class PrivateColumn(Taken):
         >>> print(round(p["a"].corr(p["b"], epsilon=900), 1))
         -1.0
         """
-        summaries.check_method(method)
+        summaries.check_correlation(method, payment)
         outs, _ = summaries.pairs_of(self._frame._selection, [self, other], min_periods, 1, bounds)
         return cast(FloatEstimate, self._frame._ask_for(outs, payment, lambda r, _: correlation(r)))
 

@@ -132,6 +132,7 @@ class Search:
                     "List keys=[...] instead, or pay more."
                 )
             session.found[question] = known
+            session.found_keys.record(self._exprs, self._where, known)
         if isinstance(known, Tuples):
             return (self._by(known),)
         named = known.named(self._columns[0][1])
@@ -166,6 +167,7 @@ class Search:
             found = keys_in(release, self._columns)
             if found.keys is not None:
                 session.found.setdefault(question, found.keys)
+                session.found_keys.record(self._exprs, self._where, found.keys)
             raw = tuple(part[:, found.places] for part in release.raw[1:])
             plan = replace(release.plan, groups=len(found.places))
             return layout(release._replace(plan=plan, raw=raw), found.index)

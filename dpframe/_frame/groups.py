@@ -24,7 +24,7 @@ from dpframe._frame.spelling import of_groups, priced
 from dpframe._frame.tracked import advised
 from dpframe._frame.typed.answers import Counted, Levels, Number, Outputs, Row, Table, Value, Values, Whole
 from dpframe._frame.verbs.measure import Measures, spec_of
-from dpframe._frame.verbs.summaries import check_method, described, matrix
+from dpframe._frame.verbs.summaries import check_correlation, described, matrix
 from dpframe._groups.combinations import Sought, TupleBy
 from dpframe._groups.keys import EVERY, By, combined_index, groups_of, keys_of
 from dpframe._plans.aggregates import Output, named_in_agg
@@ -276,7 +276,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         **payment: Unpack[Payment],
     ) -> pd.DataFrame:
         """Correlations of the selected columns in each group, one table below the other; see `PrivateFrame.corr`."""
-        check_method(method)
+        check_correlation(method, payment)
         return cast(pd.DataFrame, matrix(self, Correlations, min_periods, 1, bounds, payment))
 
     if not TYPE_CHECKING:  # checkers take these verbs from `Measures`

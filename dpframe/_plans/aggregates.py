@@ -253,6 +253,9 @@ class Aggregate(ABC):
     found_at_once: ClassVar[bool] = False  # whether the release that finds the groups may answer it
     counts_rows: ClassVar[bool] = False  # whether it is how many rows a group has,
     counts_people: ClassVar[bool] = False  # or how many people: groups are found by either
+    counts: ClassVar[bool] = (
+        False  # or a number of anything that is there, which is larger in groups that were found
+    )
     counts_distinct: ClassVar[bool] = False  # whether it is how many values, or people, a column names
     drawn: ClassVar[bool] = False  # whether the interval of a population is known, too
     least_shown: ClassVar[float | None] = None  # the least it can be of a group that a threshold has shown
@@ -265,6 +268,7 @@ class Aggregate(ABC):
     keyed: ClassVar[bool] = False  # whether answers are places on a list of keys
     ratio: ClassVar[bool | None] = None  # whether its noise is a part of its count; False: that of a total
     always_whole: ClassVar[bool] = False  # whether answers are whole numbers, whatever the data
+    scales: ClassVar[bool] = False  # whether what a person adds is scaled to a limit, and so no whole number
     of_durations: ClassVar[bool] = False  # whether that of durations is a duration,
     of_times: ClassVar[bool] = False  # and that of times a time
     promise: ClassVar[str] = ""  # what holds with probability 0.95, where the error is not the answer's own
@@ -438,7 +442,7 @@ class Counted(_Linear):
     """A number of rows, values or people."""
 
     ratio = False
-    always_whole = drawn = True
+    always_whole = drawn = counts = True
 
     def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
         cell = super().cell(out, part, place, statistic, reading)
@@ -486,6 +490,7 @@ class Count(Counted):
 class Sum(_Linear):
     ratio = False
     degree = 1
+    scales = True
     of_durations = True
     needs_bounds = True
     named_in_agg = True
@@ -497,7 +502,9 @@ class Sum(_Linear):
     def alone(self, out: Output, setting: Setting) -> Statistic:
         expr, bounds = out.clipped[0]
         always = setting.public_rows is not None and not expr.nullable
-        return Total(expr, Grid.for_magnitude(bounds, MAGNITUDE_BITS, are_whole(expr, bounds)), always)
+        # On whole numbers alone the scaled total of a person would be rounded by half a unit: 3 of 10 to none.
+        whole = are_whole(expr, bounds) and not setting.unit.people
+        return Total(expr, Grid.for_magnitude(bounds, MAGNITUDE_BITS, whole), always)
 
     def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
         return replace(super().cell(out, part, place, statistic, reading), whole=are_whole(*out.clipped[0]))

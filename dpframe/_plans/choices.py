@@ -55,7 +55,8 @@ class OfScores(Vector):
         first, exprs = outputs[0], tuple(out.expr for out in outputs if out.expr is not None)
         if first.bounds is not None:
             grid = Grid.for_width(first.bounds, VALUE_BITS)
-            if grid.exponent > 0 and all(are_whole(e, first.bounds) for e in exprs):
+            whole = grid.exponent > 0 and all(are_whole(e, first.bounds) for e in exprs)
+            if whole and not setting.unit.people:  # whose totals are scaled, and rounded on the grid
                 grid = Grid(first.bounds, 0)
             return Scores(exprs, grid, first.moves)
         return Questions(exprs) if exprs else RowCount()

@@ -39,6 +39,9 @@ PAIRS = tuple(product(STEPS[::4], repeat=2))  # the same of two numbers at once
 LARGEST_CUBE = 1 / (6 * math.sqrt(3))
 
 
+_ON_SQUARES = 0.9  # of the risk of a variance's interval, what the squares about the mean take
+
+
 class WeightedSums:
     """Weighted sums of some noisy ones, where the weights differ by group: their values, and the covariance of their noise."""
 
@@ -120,7 +123,7 @@ class Var(Aggregate):
         n, t1, t2 = (m.values({name: 1.0}).astype(float) for name in ("n", "t1", "t2"))
         mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
         sums = WeightedSums(m, "n", "t1", "t2")
-        reach = m.reach(1 - risk * 0.9)
+        reach = m.reach(1 - risk * _ON_SQUARES)
         low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)
         for share in STEPS:
             mean = mean_low + share * (mean_high - mean_low)
@@ -136,7 +139,8 @@ class Var(Aggregate):
         about = [{"t2": 1.0, "t1": -2 * t, "n": t * t - v} for t in (0.0, 0.5, 1.0) for v in (0.0, 0.25)]
         worst = max(m.covariance(c, c) for c in about)
         width = (m.cell.upper - m.cell.lower) ** 2
-        return min(width / 4, width * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
+        reach = m.reach(1 - (1 - level) * _ON_SQUARES)
+        return min(width / 4, width * reach * math.sqrt(worst) / max(n, 1e-300))
 
     def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
         width = (cell.upper - cell.lower) ** 2
@@ -306,6 +310,9 @@ class OfPair(Vector):
         )
 
 
+_ON_PRODUCTS = 0.85  # of the risk of a covariance's interval, what the products about the means take
+
+
 @aggregation("cov")
 class Cov(Aggregate):
     """E[ts] - E[t]E[s], times n / (n - ddof), over rows where neither is null."""
@@ -329,16 +336,19 @@ class Cov(Aggregate):
         return np.asarray(np.clip(mixed, -0.25, 0.25) * n / (n - m.cell.ddof) * m.cell.upper)
 
     def interval(self, m: Measured, level: float) -> Interval:
-        # As for a variance, about the mean of one column; about the middle of the other, which changes no covariance.
+        # As for a variance, about the means of both columns: a twentieth of the risk each on these and on the count.
         risk = 1 - level
-        n, t, s, ts = (m.values({name: 1.0}).astype(float) for name in ("n", "t1", "s1", "st"))
-        mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
         sums = WeightedSums(m, "st", "s1", "t1", "n")
-        low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)
-        for share in STEPS:
-            mean = mean_low + share * (mean_high - mean_low)
-            about = ts - mean * s - t / 2 + mean * n / 2
-            some = fieller(about, n, *sums.with_count(_products(mean)), m.reach(1 - risk * 0.9))
+        means = [
+            within(*sums.ratio({name: 1.0}, N, 0.0, m.reach(1 - risk / 20)), limit=1.0)
+            for name in ("t1", "s1")
+        ]
+        low, high = np.full(means[0][0].shape, np.inf), np.full(means[0][0].shape, -np.inf)
+        for places in PAIRS:
+            a, b = (
+                least + place * (most - least) for place, (least, most) in zip(places, means, strict=True)
+            )
+            some = sums.ratio(_products(a, b), N, 0.0, m.reach(1 - risk * _ON_PRODUCTS))
             low, high = np.minimum(low, some[0]), np.maximum(high, some[1])
         low, high = np.clip(low, -0.25, 0.25), np.clip(high, -0.25, 0.25)
         factors = [size / (size - m.cell.ddof) for size in sizes(m, 1 - risk / 20, least=2.0)]
@@ -348,16 +358,19 @@ class Cov(Aggregate):
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         if n is None:
             return None
-        corners = np.array([0.0, 0.5, 1.0])
-        variance, shared, of_n = WeightedSums(m, "st", "s1", "t1", "n").with_count(_products(corners))
-        worst = max(float(np.max(variance - 2 * r * shared + r * r * of_n)) for r in (-0.25, 0.0, 0.25))
-        return min(m.cell.upper / 2, m.cell.upper * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
+        # The largest that the noise about any two means can be, and the covariances that these allow.
+        a, b = (grid.ravel() for grid in np.meshgrid(STEPS, STEPS))
+        variance, shared, of_n = WeightedSums(m, "st", "s1", "t1", "n").with_count(_products(a, b))
+        ends = np.minimum(a * (1 - b), b * (1 - a)), -np.minimum(a * b, (1 - a) * (1 - b))
+        worst = max(float(np.max(variance - 2 * r * shared + r * r * of_n)) for r in ends)
+        reach = m.reach(1 - (1 - level) * _ON_PRODUCTS)
+        return min(m.cell.upper / 2, m.cell.upper * reach * math.sqrt(worst) / max(n, 1e-300))
 
     def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
         # Where deviations are a tenth of the bounds this is a correlation of a quarter.
         return cell.upper / 400, cell.upper / 2
 
 
-def _products(mean: Floats) -> dict[str, Floats]:
-    """The weights of the products about the mean of one column and the middle of the other."""
-    return {"st": np.ones_like(mean), "s1": -mean, "t1": np.full_like(mean, -0.5), "n": mean / 2}
+def _products(first: Floats, second: Floats) -> dict[str, Floats]:
+    """The weights of the products about a mean of each column."""
+    return {"st": np.ones_like(first), "s1": -first, "t1": -second, "n": first * second}

@@ -19,6 +19,7 @@ from dpframe import _validate
 from dpframe._cells.encoding import encode
 from dpframe._errors import BadValue, NotOffered
 from dpframe._groups.keys import groups_of
+from dpframe._groups.selected import Selected
 from dpframe._groups.unit import Limit, Unit
 from dpframe._plans.aggregates import (
     AGGREGATES,
@@ -96,6 +97,7 @@ class Plan:
     n: float | None = field(default=None, compare=False)  #: How many values `explain` was told to assume.
     most: float | None = field(default=None, compare=False)  #: The values there can be, where that is public.
     caps: tuple[Limit, ...] = ()  #: What one person counts for at most; empty where a row is a person.
+    selected: Selected | None = field(default=None, compare=False)  #: The groups that were found in the data.
     _draft: Any = field(default=None, compare=False, repr=False)  # the `Draft` of a question that runs
 
     def __getstate__(self) -> dict[str, Any]:
@@ -323,7 +325,8 @@ class Plan:
         declared = ",".join(map(_as_text, self.declared))
         caps = _as_text([limit.to_json() for limit in self.caps]) if self.caps else "[]"
         error = f',"told":{_as_text(self.told)}' if self.told else ""
-        tail = f'"groups":{self.groups},"limits":{caps},"why":{_as_text(self.why)},"declared":[{declared}]{error}'
+        selected = f',"selected":{_as_text(list(self.selected))}' if self.selected is not None else ""
+        tail = f'"groups":{self.groups},"limits":{caps},"why":{_as_text(self.why)},"declared":[{declared}]{error}{selected}'
         return f'{_as_text(head)[:-1]},"cells":{cells},{tail}}}'
 
     def to_json(self) -> Any:
@@ -350,6 +353,7 @@ class Plan:
             tuple(data["declared"]),
             data.get("told", ""),
             caps=tuple(map(Limit.from_json, data["limits"])),
+            selected=Selected(*data["selected"]) if "selected" in data else None,
         )
 
 
@@ -491,7 +495,9 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
     for part, (statistic, serves) in enumerate(arranged):
         for place, i in enumerate(serves[:1] if selects else serves):  # of a choice the first stands for all
             aggregate = AGGREGATES[outputs[i].aggregate]
-            cells[i] = aggregate.cell(outputs[i], part, place, statistic, readings[part])
+            cell = aggregate.cell(outputs[i], part, place, statistic, readings[part])
+            scaled = aggregate.scales and bool(unit.people)
+            cells[i] = replace(cell, whole=False) if scaled and cell.whole else cell
     why = f"; the price is shared by {len(statistics)} statistics" if len(statistics) > 1 else ""
     limits: tuple[Limit, ...] = ()
     if unit.people:

@@ -29,9 +29,10 @@ from dpframe._cells.encoding import digest, encode
 from dpframe._errors import SWITCH, BadType, BadValue, DataError, SessionError, caution, debugging
 from dpframe._expr import Expr, seconds_between, zone_of
 from dpframe._groups.combinations import Tuples
-from dpframe._groups.keys import Keys, Word
+from dpframe._groups.keys import By, Keys, Word
 from dpframe._groups.periods import Span, ends_of
 from dpframe._groups.premises import Premises
+from dpframe._groups.selected import FoundKeys, Selected
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger.accountant import Accountant, Label, LabelKey, Names, found
 from dpframe._plans.aggregates import AGGREGATES
@@ -119,6 +120,7 @@ class Session:
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.found: dict[bytes, Keys | Tuples] = {}
+        self.found_keys = FoundKeys()
         # Of questions that find keys, so that a repeat has the same plan.
         self.failures: dict[Any, tuple[Fraction, Fraction]] = {}
         self.derived: weakref.WeakSet[Session] = weakref.WeakSet()
@@ -294,7 +296,14 @@ class Session:
             words += [word for by in question.by if by.token not in opened and (word := by.word) is not None]
         rows = None if self.public_rows is None else self._public_rows(question)
         plan = noted(question.plan(one.unit, one.price, rows, tuple(words)), one.price)
+        if question.by and (selected := self.selected(question.by, question.where)) is not None:
+            plan = replace(plan, selected=selected)
         return (replace(plan, most=self._most(one.unit)) if self.counted else plan), words
+
+    def selected(self, by: Sequence[By], where: Expr | None) -> Selected | None:
+        """Return which groups were found in the data, and not declared when the session was opened."""
+        declared = {keys.token for _, keys in self.terms.keys}
+        return self.found_keys.selected([level for level in by if level.token not in declared], where)
 
     def _most(self, unit: Unit) -> float | None:
         """The most values that any question can be about, where that is public: of all people, as many rows as count."""

@@ -64,9 +64,9 @@ class Engine(Protocol):
       are, in whatever order the rows stand and whatever they are read with. No sum may wrap around or be rounded.
     - The value of an expression in a row depends on that row alone, by the rules for nulls in `dpframe.engines.expressions`.
     - Without ``unit.people`` a row is a person. With them rows of equal values in these columns are one person's, and rows with
-      a null there are nobody's. What a person adds is bounded as docs/guarantees/people.md says: totals of more than
-      ``unit.rows`` rows in a group are scaled down to so many, and of more than ``unit.groups`` groups so many count, chosen by
-      that person's own rows and the key of the engine. Nobody else's rows may have a say in it.
+      a null there are nobody's. What a person adds is bounded as docs/guarantees/people.md says: of more than ``unit.rows`` rows
+      in a group so many count, totals of more values than that are scaled down to so many, and of more than ``unit.groups``
+      groups so many count, chosen by that person's own rows and the key of the engine. Nobody else's rows may have a say in it.
     - Nothing is raised, warned of or logged that holds a cell, or tells one table from another.
 
     *Parts.* A table can be read in parts whose integers are added, since all primitives are sums but those that say

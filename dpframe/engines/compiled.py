@@ -151,20 +151,18 @@ def add_people(
             for i in range(own):
                 g = seen[i]
                 if own <= most or rank[i] <= bar:
-                    n = k[g]
-                    rows[g] += min(n, limit)
+                    rows[g] += min(k[g], limit)
                     people[g] += 1
                     for v in range(kinds):
                         s0, s1, s2 = count[v, g], total[v, g], square[v, g]
-                        if n > limit:  # as if there were so many rows, to the nearest integer
-                            s0 = s0 // n * limit + (s0 % n * limit + n // 2) // n
-                            s1 = s1 // n * limit + (s1 % n * limit + n // 2) // n
-                            s2 = s2 // n * limit + (s2 % n * limit + n // 2) // n
+                        if s0 > limit:  # as if there were so many values, to the nearest integer
+                            s1 = s1 // s0 * limit + (s1 % s0 * limit + s0 // 2) // s0
+                            s2 = s2 // s0 * limit + (s2 % s0 * limit + s0 // 2) // s0
+                            s0 = limit
                         sums[v, 0, g] += s0
                         if degrees[v] >= 1:
-                            s1 = min(s1, widths[v] * s0)  # moved back to what any values have
                             sums[v, 1, g] += s1
-                        if degrees[v] >= 2:
+                        if degrees[v] >= 2:  # moved back to what any values have
                             w = widths[v]
                             sums[v, 2, g] += min(max(s2, 2 * w * s1 - w * w * s0, 0), w * s1)
                 k[g] = 0

@@ -1,9 +1,12 @@
 """What each person adds: totals per (person, group), bounded by a function of that person's own rows.
 
 *Formal guarantee.* With limits of R rows and G groups, one person's rows change the sums of each group by what R rows
-could, and those of at most G groups, whatever the frame: totals of more than R rows in a group are scaled to R rows and
+could, and those of at most G groups, whatever the frame: totals of more than R values in a group are scaled to R values and
 rounded, and of more than G groups those with the smallest keyed hashes stay. Nothing here looks at another person's
 rows, or at the place of a row in the frame (docs/guarantees/people.md).
+
+Only rows that have a value count for the limit of a sum. So the number of values is min(c, R), which is never rounded, and the
+mean of one person lies between their least value and their greatest.
 
 Where no total can be scaled, some of a person's own values stand for all of them: for quantiles, bids and magnitudes. Of each
 person and group at most R values count. Which ones is a function of the multiset of that person's values in that group: in
@@ -132,14 +135,14 @@ class Bound:
     def count(self, true: NDArray[np.bool_]) -> Integers:
         """The rows where a condition holds."""
         counts = np.bincount(self._pairs.of_row[true], minlength=self._pairs.size)
-        return np.asarray(self._added(lambda at, rows: [self._scaled(counts[at], rows)])[0])
+        return np.asarray(self._added(lambda at, rows: [np.minimum(counts[at], self._limit)])[0])
 
     def powers(self, values: Iterable[NDArray[np.float64]], degree: int, width: int) -> Integers:
         """Sums of a**0 .. a**degree of values 0 <= a <= width; NaN is no value. They come row by row, in blocks of any size.
 
         Rounding may leave the moments just outside of what any values have, where a person would reach further than
-        their rows. Each is moved back so far that no sum of a**k * (W - a)**r is negative: 0 <= s1 <= W s0,
-        2 W s1 - W**2 s0 <= s2 <= W s1, and so on. Where no third or higher one is in reach, the person's values count
+        their rows. Each is moved back so far that no sum of a**k * (W - a)**r is negative: 0 <= s1 <= W s0, where it is
+        already, 2 W s1 - W**2 s0 <= s2 <= W s1, and so on. Where no higher one is in reach, the person's values count
         as if all of them were their mean (docs/guarantees/people.md).
         """
         missing, *sums = (np.zeros(self._pairs.size, dtype=np.int64) for _ in range(degree + 1))
@@ -156,7 +159,8 @@ class Bound:
                 np.add.at(total, pair, power.astype(np.int64))
 
         def of_pairs(at: Any, rows: Places) -> list[Places]:
-            count = self._scaled(rows if full else rows - missing[at], rows)
+            values = rows if full else rows - missing[at]
+            count = np.minimum(values, self._limit)
             moments = [count]
             mixed = [count]  # the sums of a**k * (W - a)**r with k + r the degree so far
             missed = np.zeros(len(count), dtype=bool)
@@ -167,7 +171,7 @@ class Bound:
                     without.append(width * one - without[-1])
                 least = reduce(np.maximum, [-one for one in without[::2]])
                 most = reduce(np.minimum, without[1::2])
-                s = np.clip(self._scaled(total[at], rows), least, most)
+                s = np.clip(self._scaled(total[at], values), least, most)
                 missed |= least > most
                 mixed = [one - s if i % 2 else one + s for i, one in enumerate(without)][::-1]
                 moments.append(s)
@@ -184,10 +188,9 @@ class Bound:
     ) -> Integers:
         """How many rows have both values, and the sums of a, b and a * b, 0 <= a <= V and 0 <= b <= W.
 
-        Moved back, as powers are, to what any values have: 0 <= s <= V n, 0 <= t <= W n, and
-        max(0, W s + V t - V W n) <= st <= min(W s, V t).
+        The last is moved back, as powers are, to what any values have: max(0, W s + V t - V W n) <= st <= min(W s, V t).
         """
-        totals = np.zeros((4, self._pairs.size), dtype=np.int64)
+        both, *sums = totals = np.zeros((4, self._pairs.size), dtype=np.int64)
         for (one, pair), two in zip(self._blocks(a), b, strict=True):
             valid = (one == one) & (two == two)
             x, y, own = one[valid], two[valid], pair[valid]
@@ -195,8 +198,8 @@ class Bound:
                 np.add.at(total, own, values.astype(np.int64))
 
         def of_pairs(at: Any, rows: Places) -> list[Places]:
-            count, first, second, mixed = (self._scaled(total[at], rows) for total in totals)
-            first, second = np.clip(first, 0, width * count), np.clip(second, 0, other * count)
+            count = np.minimum(both[at], self._limit)
+            first, second, mixed = (self._scaled(total[at], both[at]) for total in sums)
             least = np.maximum(0, other * first + width * second - width * other * count)
             mixed = np.clip(mixed, least, np.minimum(other * first, width * second))
             return [count, first, second, mixed]
@@ -225,15 +228,15 @@ class Bound:
             yield block, self._pairs.of_row[first : first + len(block)]
             first += len(block)
 
-    def _scaled(self, totals: Places, rows: Places) -> Places:
-        """Totals of more rows than the limit as if there were so many: times limit / rows, to the nearest integer."""
-        over = rows > self._limit
+    def _scaled(self, totals: Places, counts: Places) -> Places:
+        """Totals of more values than the limit as if there were so many: times limit / count, to the nearest integer."""
+        over = counts > self._limit
         if not over.any():
             return totals
         found = totals.copy()
-        t, k = totals[over], rows[over]
-        whole, rest = t // k, t % k  # each product below stays within 63 bits
-        found[over] = whole * self._limit + (rest * self._limit + k // 2) // k
+        t, c = totals[over], counts[over]
+        whole, rest = t // c, t % c  # each product below stays within 63 bits
+        found[over] = whole * self._limit + (rest * self._limit + c // 2) // c
         return found
 
     def _grouped(self, totals: Places, some: slice) -> Integers:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction as F
+
 import numpy as np
 import pandas as pd
 import pytest
+
+from tests.internals import Gaussian, Laplace, Summed
 
 STATES, ZONES = ["CA", "NY", "WA"], [1, 2]
 BOUNDS = {"age": (0, 110)}
@@ -99,3 +103,26 @@ def narrow(ask, p, exact):
         half = (ends[0, 1] - ends[0, 0]) / 2
         found += abs(answer.to_numpy()[-1, -1] - exact[-1, -1]) <= half
     return found
+
+
+# Sums of noise ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+@pytest.mark.parametrize("terms", [2, 3, 16, 50, 200])
+def test_half_width_of_a_margin_covers_the_exact_law(terms, kind):
+    """By convolution of the law of one noise, for levels up to a risk of a millionth."""
+    size, half = 2**14, 150
+    steps = np.arange(-half, half + 1)
+    for spread in np.geomspace(0.08, 3, 40):
+        scale = F(float(spread)).limit_denominator(10**6)
+        noise = Laplace(scale) if kind == "laplace" else Gaussian(scale**2)
+        law = np.exp(
+            -np.abs(steps) / float(scale) if kind == "laplace" else -(steps**2) / (2 * float(scale**2))
+        )
+        one = np.roll(np.pad(law / law.sum(), (0, size - len(law))), -half)
+        of_all = np.fft.irfft(np.fft.rfft(one) ** terms, size)
+        for level in (0.5, 0.8, 0.907, 0.95, 0.99, 0.999, 1 - 1e-6):
+            t = Summed(noise, terms).quantile(level)
+            inside = of_all[: t + 1].sum() + (of_all[size - t :].sum() if t else 0.0)
+            assert 1 - inside <= (1 - level) * (1 + 1e-7) + 1e-12, (scale, level, t)

@@ -119,10 +119,55 @@ def test_people_in_several_groups_are_no_separate_samples(people):
     assert one.dp.difference("a", "b", of="population").lower < 0
 
 
-def test_groups_that_were_found_are_no_samples():
-    p = frame(6000).dp.open(10, delta=1e-6, accountant="pure")
-    with pytest.raises(NotOffered, match="keys="):
-        p.groupby("g").size(epsilon=2).dp.interval(of="population")
+def opened_without_keys(rows=6000):
+    return frame(rows).dp.open(100, delta=1e-6, accountant="pure", bounds={"x": (0, 1)})
+
+
+def test_numbers_of_groups_that_were_found_are_no_sample_wherever_they_are_asked():
+    p = opened_without_keys()
+    shown = p.groupby("g").size(epsilon=2)
+    again = {
+        "at once": shown,
+        "found before": p.groupby("g").size(epsilon=3),
+        "listed": p.groupby("g", keys=list(shown.index)).size(epsilon=2),
+        "in part": p.groupby("g", keys=list(shown.index)[:1]).size(epsilon=2),
+        "of a filter": p[p["x"] > 0.1].groupby("g", keys=list(shown.index)).size(epsilon=2),
+        "shares": p["g"].value_counts(keys=list(shown.index), normalize=True, epsilon=2),
+    }
+    for how, answer in again.items():
+        with pytest.raises(NotOffered, match="found in the data"):
+            print(how, answer.dp.interval(of="population"))
+        assert answer.dp.interval().notna().all(axis=None)
+    copied = pickle.loads(pickle.dumps(again["listed"]))
+    with pytest.raises(NotOffered, match="found in the data"):
+        copied.dp.interval(of="population")
+    means = p.groupby("g", keys=list(shown.index))["x"].mean(epsilon=2)
+    assert means.dp.interval(of="population").notna().all(axis=None)
+    with pytest.raises(NotOffered, match="Ask the means by themselves"):
+        opened_without_keys().groupby("g")["x"].mean(epsilon=2).dp.interval(of="population")
+
+
+def test_groups_that_were_found_among_other_rows_may_have_been_found_by_their_values():
+    p = opened_without_keys()
+    keys = list(p[p["x"] > 0.5].unique("g", epsilon=2))
+    with pytest.raises(NotOffered, match="among other rows"):
+        p.groupby("g", keys=keys)["x"].mean(epsilon=2).dp.interval(of="population")
+    spent = p.budget.fraction
+    with pytest.raises(NotOffered, match="among other rows"):
+        p.test.means("x", by="g", keys=keys[:2], epsilon=2)
+    assert p.budget.fraction == spent
+    own = p[p["x"] > 0.5].groupby("g", keys=keys)["x"].mean(epsilon=2)
+    assert own.dp.interval(of="population").notna().all(axis=None)
+
+
+def test_groups_that_nobody_found_are_samples():
+    """Keys that were declared before anything was asked, listed ones of which some were not found, and truth values."""
+    p = frame(6000).dp.open(100, delta=1e-6, accountant="pure", keys={"g": ["a", "b"]})
+    p.unique("g", epsilon=2)
+    assert p.groupby("g").size(epsilon=2).dp.interval(of="population").notna().all(axis=None)
+    more = p.groupby("g", keys=["a", "b", "z"]).size(epsilon=2)
+    assert more.dp.interval(of="population").notna().all(axis=None)
+    assert p.groupby(p["x"] > 0.3).size(epsilon=2).dp.interval(of="population").notna().all(axis=None)
 
 
 # Chosen quantiles ------------------------------------------------------------------------------------------------------

@@ -161,6 +161,17 @@ def test_claims_are_reached(name):
     assert (l1, l2) == (claim.l1, claim.l2_squared)
 
 
+@pytest.mark.parametrize("name", ["size", "sum"])
+def test_person_who_leaves_a_group_for_another_moves_it_by_the_whole_claim(name):
+    """Twice R times what a row adds: once in the group that is left, and once in the other."""
+    one, other = (frame_of([(i, [(5.0, g, True)] * 4), (2, [])], "int") for i, g in ((1, "a"), (3, "b")))
+    query, leaf = question(name, one, True, False)
+    unit = Unit("replace-one", (leaf,), 4, 1)
+    ((l1, l2),), (claim,) = distances(query, unit, one, other), claims(query, unit)
+    assert l1 == claim.l1
+    assert l2 <= claim.l2_squared
+
+
 def by_hand(people: list[tuple[int, list[Any]]], limit: int) -> dict[str, tuple[F, F]]:
     """Per group: rows that count, and the sum of clipped values, each person's scaled to so many rows."""
     found: dict[str, list[F]] = defaultdict(lambda: [F(0), F(0)])

@@ -23,16 +23,14 @@ def bound(rows: int, limit: int) -> _people.Bound:
 
 
 @pytest.mark.parametrize(("rows", "limit"), [(3, 1), (3, 2), (5, 2), (5, 3), (7, 4)])
-def test_counts_are_scaled_to_the_nearest_integer(rows, limit):
-    """Public: so many rows of a hundred equal people have a value."""
+def test_count_of_values_is_that_of_rows_that_have_one(rows, limit):
+    """Public: so many rows of a hundred equal people have a value. Nulls take no room under the limit."""
     for valued in range(rows + 1):
         frame = pd.DataFrame(
             {"id": np.repeat(np.arange(100), rows), "x": ([1.0] * valued + [None] * (rows - valued)) * 100}
         )
         p = frame.dp.open(1000, unit="id", max_rows=limit)
-        share = F(valued * limit, rows)
-        near = round(share) if share.denominator != 2 else int(share) + 1
-        assert p.count("x", epsilon=EXACT) == 100 * near
+        assert p.count("x", epsilon=EXACT) == 100 * min(valued, limit)
 
 
 @pytest.mark.parametrize("width", [1, 2, 3])
@@ -65,9 +63,33 @@ def test_powers_of_a_person_sum_to_no_negative_product(degree, width, rows, limi
 
 
 def test_powers_out_of_reach_count_as_their_mean():
-    """A person's share of a count is rounded down where a third moment is then that of no values: all are their mean."""
-    of_one = bound(10, 2).powers([np.array([450.0] * 7 + [np.nan] * 3)], 3, 1000)[:, 0].tolist()
-    assert of_one == [1, 630, 630**2, 630**3]
+    """Two thirds of a step are one step, and four thirds of a square are one: a fourth moment of these is that of no values."""
+    for nulls in (0, 2):
+        own = np.array([0.0, 0.0, 2.0] + [np.nan] * nulls)
+        assert bound(3 + nulls, 1).powers([own], 4, 2)[:, 0].tolist() == [1, 1, 1, 1, 1]
+    assert bound(10, 2).powers([np.array([450.0] * 7 + [np.nan] * 3)], 3, 1000)[:, 0].tolist() == [
+        2 * 450**k for k in range(4)
+    ]
+
+
+@pytest.mark.parametrize(("rows", "limit"), [(2, 1), (3, 1), (3, 2), (5, 2), (5, 4)])
+@pytest.mark.parametrize("width", [1, 5, 1000])
+def test_mean_of_a_person_lies_between_their_values_whatever_is_null(rows, limit, width):
+    """All sums stay in one ratio to the number of values, which is never rounded: the mean of any set of people lies between
+    their values, and a value that is always the same is the mean, to the last step."""
+    cells = [np.nan, *sorted({0.0, 1.0, width // 2, width - 1.0, float(width)})]
+    for some in itertools.combinations_with_replacement(cells, rows):
+        own, there = np.array(some), [x for x in some if x == x]
+        n, total, squares = bound(rows, limit).powers([own], 2, width)[:, 0].tolist()
+        assert n == min(len(there), limit)
+        if there:
+            assert n * min(there) <= total <= n * max(there)
+            assert abs(F(total, n) - F(int(sum(there)), len(there))) <= F(1, 2 * n)
+        if len(set(there)) == 1:
+            assert (total, squares) == (n * there[0], n * there[0] ** 2)
+        both = bound(rows, limit).products([own], [width - own], width, width)[:, 0].tolist()
+        assert both[:2] == [n, total]
+        assert both[1] + both[2] - n * width in (0, 1)  # each is rounded to the nearest, halves upwards
 
 
 @pytest.mark.parametrize(("rows", "limit"), [(3, 1), (4, 1), (4, 3)])
@@ -120,6 +142,14 @@ def test_sums_over_people_are_the_same_however_many_are_added_up_at_once(size, m
     monkeypatch.setattr(SIZES, "people_pairs", size)
     monkeypatch.setattr(SIZES, "people_cached", size)
     assert sums(table) == sums(listed) == whole
+
+
+def test_sum_of_whole_numbers_keeps_the_parts_that_scaling_leaves():
+    """Public: 3 of each person's 10 rows say yes. On whole numbers alone 0.3 of a person would be nobody."""
+    frame = pd.DataFrame({"id": np.repeat(np.arange(100), 10)})
+    frame["x"] = ([1] * 3 + [0] * 7) * 100
+    p = frame.dp.open(1000, unit="id", max_rows=1, bounds={"x": (0, 1)})
+    assert abs(p.sum("x", epsilon=EXACT) - 30) < 1
 
 
 def test_no_pairs_have_sums_of_nothing():

@@ -188,6 +188,16 @@ class EngineConformance:
         found, expected = (e.reduce(query, asked, unit) for e in (self.engine(df), ListEngine(df)))
         assert shaken(found) == shaken(expected)
 
+    def test_squares_and_products_that_no_values_have_are_moved_back(self):
+        """Two fifths of a step are none, and four fifths of a square are one: of one value that is 0 there is no such square."""
+        own = [(0.0, 0, "a", True)] * 4 + [(2.0, 2, "a", True), (None, None, "a", True)]
+        df, grid = frame([own]), Grid(Bounds(0.0, 2.0), 0)
+        asked = {Powers(X, grid, 2), Products(X, grid, Y, grid)}
+        unit = Unit("add-remove", (ID,), 1, 1)
+        found, expected = (e.reduce(Query(()), asked, unit) for e in (self.engine(df), ListEngine(df)))
+        assert shaken(found) == shaken(expected)
+        assert sorted(sum(a.ravel().tolist()[1:]) for a in found.values()) == [0, 0]
+
     def test_sums_are_whole_numbers_of_the_promised_shapes(self):
         df = frame([[(1.0, 2, "a", True), (None, None, None, None)], [(7.0, 1, "b", False)]])
         for size, unit in itertools.product((0, 3), (Unit(), Unit("add-remove", (ID,), 2, 2))):

@@ -281,26 +281,26 @@ def total(pairs: Any, p: Any, groups: int, limit: int, coin: Callable[..., int])
 
 def bounded(p: Any, rows: list[Row], limit: int) -> list[int]:
     """What the rows of one person add to the sums of one group."""
-    k = len(rows)
 
-    def scaled(t: int) -> int:
-        return t if k <= limit else math.floor(F(t * limit, k) + F(1, 2))
+    def scaled(t: int, values: list[Any]) -> int:
+        c = len(values)
+        return t if c <= limit else math.floor(F(t * limit, c) + F(1, 2))
 
     if isinstance(p, Rows):
-        return [min(k, limit)]
+        return [min(len(rows), limit)]
     if isinstance(p, Persons):
         return [1]
     if isinstance(p, Trues):
-        return [scaled(sum(value(p.expr, row) is True for row in rows))]
+        return [min(sum(value(p.expr, row) is True for row in rows), limit)]
     values = [value(p.expr, row) for row in rows]
     if isinstance(p, Powers):
         there = [x for x in values if x is not None]
-        n = scaled(len(there))
+        n = min(len(there), limit)
         if p.grid is None:
             return [n]
         a, w = [step(x, p.grid) for x in there], p.grid.width
-        one = min(max(scaled(sum(a)), 0), w * n)
-        two = min(max(scaled(sum(x * x for x in a)), 0, 2 * w * one - w * w * n), w * one)
+        one = scaled(sum(a), a)
+        two = min(max(scaled(sum(x * x for x in a), a), 0, 2 * w * one - w * w * n), w * one)
         return [n, one, two][: p.degree + 1]
     assert isinstance(p, Products)
     both = [
@@ -309,9 +309,9 @@ def bounded(p: Any, rows: list[Row], limit: int) -> list[int]:
         if x is not None and (y := value(p.other, row)) is not None
     ]
     a, b = [step(x, p.grid) for x, _ in both], [step(y, p.other_grid) for _, y in both]
-    v, w, n = p.grid.width, p.other_grid.width, scaled(len(both))
-    one, two = min(max(scaled(sum(a)), 0), v * n), min(max(scaled(sum(b)), 0), w * n)
-    mixed = scaled(sum(x * y for x, y in zip(a, b, strict=True)))
+    v, w, n = p.grid.width, p.other_grid.width, min(len(both), limit)
+    one, two = scaled(sum(a), a), scaled(sum(b), b)
+    mixed = scaled(sum(x * y for x, y in zip(a, b, strict=True)), a)
     return [n, one, two, min(max(mixed, 0, w * one + v * two - v * w * n), w * one, v * two)]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import zlib
 from fractions import Fraction as F
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -206,6 +207,31 @@ def draws_in(population, n, epsilon, together, side):
     answer = samples(population, n, "difference", side).groupby("run")["x"].agg(together, epsilon=epsilon)
     raw = unpack(json.loads(answer.attrs["dpframe_receipt"])["raw"])
     return sampling.draws_of(measured(answer.dp.plan, raw, answer.dp.plan.cells[0]), (1 - LEVEL) / 2)
+
+
+@pytest.mark.parametrize("together", [["mean"], ["mean", "std"]], ids=["alone", "with squares"])
+@pytest.mark.parametrize("population", POPULATIONS)
+def test_no_mean_beyond_the_ends_is_kept(population, together):
+    """Of 501 means none that is kept lies outside of what a search on 33 points finds."""
+    draws, means = draws_in(population, 60, 1.0, together, 0), np.linspace(0, 1, 501)
+    draws = draws.part(slice(0, 30))
+    rate = sampling.rate_of(1 - LEVEL)
+    low, high = draws.ends(rate)
+    for mean in means:
+        every = np.full(30, mean)
+        kept = draws._keeps(every, np.full(30, rate), True) & draws._keeps(every, np.full(30, rate), False)
+        assert not (kept & ((mean < low - 1e-9) | (mean > high + 1e-9))).any()
+
+
+@pytest.mark.parametrize("population", POPULATIONS)
+def test_differences_of_a_larger_risk_lie_within_those_of_a_smaller_one(population):
+    """Which a p-value, the least risk at which 0 is left out, rests on."""
+    first, second = (draws_in(population, 60, 1.0, ["mean", "std"], side) for side in (0, 1))
+    first, second = first.part(slice(0, 10)), second.part(slice(0, 10))
+    ends = [sampling.apart(first, second, risk) for risk in np.geomspace(1e-9, 0.5, 9)]
+    for (low, high), (inner_low, inner_high) in pairwise(ends):
+        assert (inner_low >= low - 1e-9).all()
+        assert (inner_high <= high + 1e-9).all()
 
 
 # What the bounds are made of ----------------------------------------------------------------------------------------------

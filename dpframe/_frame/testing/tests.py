@@ -15,7 +15,7 @@ from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupby
 from dpframe._frame.verbs.steps import dropna
-from dpframe._frame.verbs.summaries import pairs_of
+from dpframe._frame.verbs.summaries import check_correlation, pairs_of
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import By, combined_index, groups_of
 from dpframe._plans.price import Payment
@@ -136,6 +136,7 @@ class Tests(Unprinted):
         (True, -1)
         """
         _validate.level(level)
+        check_correlation("pearson", payment)
         names = self._frame._selection.named(column)[1], self._frame._selection.named(other)[1]
         if names[0] == names[1]:
             raise BadValue("correlation needs two columns, and both have the same name.")
@@ -189,7 +190,14 @@ class Tests(Unprinted):
             )
         if len(levels) != len(columns):
             raise BadType("a test takes columns with keys of their own, not a list of combinations.")
-        return cast("tuple[By, ...]", levels)
+        known = cast("tuple[By, ...]", levels)
+        selected = self._frame._session.selected(known, self._frame._selection.where)
+        if selected is not None and selected.elsewhere:
+            raise NotOffered(
+                f"keys of {selected.column} were found among other rows than these, perhaps by what is tested. Find them without "
+                f"a condition, p.unique({selected.column!r}), or declare them from a public list, open(..., keys={{...}})."
+            )
+        return known
 
     def _of_people(self, payment: Mapping[str, Any]) -> dict[str, Any]:
         """The words of the price, with which each person is one draw."""

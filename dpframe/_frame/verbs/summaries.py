@@ -291,12 +291,17 @@ def corr(
 
     Formal guarantee: epsilon-DP for its price (docs/guarantees/shapes.md).
     """
-    check_method(method)
+    check_correlation(method, payment)
     return cast(pd.DataFrame, matrix(self, Correlations, min_periods, 1, bounds, payment))
 
 
-def check_method(method: Any) -> None:
-    """Refuses correlations that compare people with each other."""
+def check_correlation(method: Any, payment: Mapping[str, Any]) -> None:
+    """Refuses correlations that compare people with each other, and a price by a width that nothing public tells."""
+    if payment.get("within") is not None:
+        raise BadValue(
+            f"within={payment['within']} cannot be promised of a correlation: its interval depends on how far apart the values "
+            "are. Give epsilon=. A covariance can, p['x'].cov(p['y'], within=..., n=...), in units of both columns."
+        )
     if not isinstance(method, str) or method not in ("pearson", "kendall", "spearman"):
         raise BadValue("method= is 'pearson'. The correlation of two columns is p['x'].corr(p['y']).")
     if method != "pearson":

@@ -46,7 +46,13 @@ def unique(self: Tracked, column: Any, **payment: Unpack[Payment]) -> pd.Index[A
     if not columns:
         raise BadValue("unique needs at least one column.")
     search, price_arguments = key_search(self, columns, payment)
-    return cast("pd.Index[Any]", self._ask(search, lambda r: keys_in(r, columns).index, price_arguments))
+
+    def answer(release: Release) -> pd.Index[Any]:
+        found = keys_in(release, columns)
+        self._session.found_keys.record([expr for expr, _ in columns], self._selection.where, found.keys)
+        return found.index
+
+    return cast("pd.Index[Any]", self._ask(search, answer, price_arguments))
 
 
 @priced

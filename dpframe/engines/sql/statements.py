@@ -236,27 +236,24 @@ def _bounded(
     if most is not None:
         sql = crowd.first(sql, most)
 
-    def scaled(total: str) -> str:
-        whole, rest = d.quotient(total, "k"), f"({total} % k)"
-        up = d.quotient(f"({rest} * {limit} + {d.quotient('k', '2')})", "k")
-        return f"(CASE WHEN k > {limit} THEN {whole} * {limit} + {up} ELSE {total} END)"
+    def limited(count: str) -> str:
+        return f"CASE WHEN {count} > {limit} THEN {limit} ELSE {count} END AS {count}"
 
-    one, two, three = ([*groups, "k"] for _ in range(3))
-    one[-1] = f"CASE WHEN k > {limit} THEN {limit} ELSE k END AS k"
+    def scaled(total: str, count: str) -> str:
+        whole, rest = d.quotient(total, count), f"({total} % {count})"
+        up = d.quotient(f"({rest} * {limit} + {d.quotient(count, '2')})", count)
+        return f"(CASE WHEN {count} > {limit} THEN {whole} * {limit} + {up} ELSE {total} END) AS {total}"
+
+    one, two = [*groups, limited("k")], [*groups, "k"]
     outer = [*groups, "SUM(k)", "COUNT(*)"]
     for i, m in numbered:
         c, sums = f"c{i}", [f"s{i}_{j}" for j in range(len(m.sums))]
-        one += [f"{scaled(name)} AS {name}" for name in (c, *sums)]
+        one += [limited(c), *(scaled(name, c) for name in sums)]
         # The sums of values themselves, and those of squares or products.
         own, mixed = sums[: len(m.widths)], sums[len(m.widths) :]
-        two += [c, *mixed]
-        two += [
-            f"{d.clipped(name, '0', f'({width} * {c})')} AS {name}"
-            for name, width in zip(own, m.widths, strict=False)
-        ]
-        three += [c, *own, *(f"{d.clipped(name, *_ends(m, c, own))} AS {name}" for name in mixed)]
+        two += [c, *own, *(f"{d.clipped(name, *_ends(m, c, own))} AS {name}" for name in mixed)]
         outer += [f"SUM({c})", *(part for name in sums for part in d.totals(name))]
-    for stage in (one, two, three):
+    for stage in (one, two):
         sql = f"SELECT {', '.join(stage)} FROM {source.stage(sql)} AS t"
     return f"SELECT {', '.join(outer)} FROM {source.stage(sql)} AS u GROUP BY {', '.join(groups)}"
 

@@ -1,0 +1,62 @@
+"""Groups that the data selected: keys that a session has found, and questions whose groups are among them.
+
+Which keys are found depends on who was drawn into the table, and not on noise alone. So a group that was found has more
+people than its part of the population tells, also where it is asked again (docs/guarantees/population.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import NamedTuple
+
+from dpframe._expr import Expr
+from dpframe._groups.combinations import TupleBy, Tuples
+from dpframe._groups.keys import By, KeyBy, Keys
+
+
+class Selected(NamedTuple):
+    """The column whose groups were found, and whether they were found among other rows than those of the question."""
+
+    column: str
+    elsewhere: bool
+
+
+class FoundKeys:
+    """The keys that a session has found, by column and by the rows that they were found in."""
+
+    def __init__(self) -> None:
+        self._labels: dict[Expr, dict[Expr | None, set[Hashable]]] = {}
+
+    def record(self, exprs: Sequence[Expr], where: Expr | None, keys: Keys | Tuples | None) -> None:
+        """Keep keys that were found among the rows where a condition holds; None where there were none."""
+        levels = () if keys is None else keys.keys if isinstance(keys, Tuples) else (keys,)
+        for expr, level in zip(exprs, levels, strict=False):
+            self._labels.setdefault(expr, {}).setdefault(where, set()).update(_labels_of(level))
+
+    def selected(self, by: Sequence[By], where: Expr | None) -> Selected | None:
+        """Return which groups of a question about the rows where a condition holds were found; None where none were.
+
+        Groups that were found among all rows, or among those of the question, were selected by how many people they have. Found
+        among other rows they may have been selected by their values.
+        """
+        found = None
+        for level in _listed_levels(by):
+            labels = set(_labels_of(level.keys))
+            known = self._labels.get(level.expr, {})
+            others = [some for rows, some in known.items() if rows is not None and rows != where]
+            if labels and labels <= set().union(*others):
+                return Selected(str(level.expr), elsewhere=True)
+            if labels and labels <= set().union(*known.values()):
+                found = found or Selected(str(level.expr), elsewhere=False)
+        return found
+
+
+def _listed_levels(by: Sequence[By]) -> Iterator[KeyBy]:
+    """The columns of a grouping that go by keys which somebody listed or found; two truth values are nobody's word."""
+    for level in by:
+        parts = level.levels if isinstance(level, TupleBy) else (getattr(level, "listed", level),)
+        yield from (part for part in parts if isinstance(part, KeyBy) and part.word is not None)
+
+
+def _labels_of(keys: Keys) -> list[Hashable]:
+    return [key for place, key in enumerate(keys.index.tolist()) if place != keys.null]
