@@ -424,15 +424,18 @@ def arrange(query: Outputs, unit: Unit, public_rows: int | None) -> list[tuple[S
             read = moments.get(vector.expr) or (vector if vector.expr.nullable else OfRows())
         served.setdefault(read, []).append(i)
     ordered = sorted(served, key=lambda vector: vector.place)
-    counts_rows = OfRows() in served and isinstance(ordered[0], OfColumn)
-    if counts_rows:  # the first column has room for them
-        served[ordered[0]] += served.pop(OfRows())
+    columns = [vector for vector in ordered if isinstance(vector, OfColumn)]
+    host = None
+    if OfRows() in served and columns:
+        # A column has room for the rows; which one does not depend on the order of outputs.
+        host = min(columns, key=lambda column: encode((column.expr, column.bounds)))
+        served[host] += served.pop(OfRows())
         ordered.remove(OfRows())
     return [
         (
             vector.statistic(
                 [query.outputs[i] for i in served[vector]],
-                Setting(query, unit, public_rows, counts_rows and vector is ordered[0]),
+                Setting(query, unit, public_rows, vector is host),
             ),
             served[vector],
         )

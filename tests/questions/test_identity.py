@@ -56,6 +56,12 @@ PAIRS = {
         lambda a: a[["a", "c"]].to_dict(),
         lambda a: a[["a", "c"]].to_dict(),
     ),
+    "order of columns beside sizes": (
+        lambda p: p.groupby("state").agg(a=("age", "mean"), c=("cost", "mean"), n=("age", "size")),
+        lambda p: p.groupby("state").agg(c=("cost", "mean"), n=("cost", "size"), a=("age", "mean")),
+        lambda a: a[["a", "c", "n"]].to_dict(),
+        lambda a: a[["a", "c", "n"]].to_dict(),
+    ),
     "size and value_counts": (
         lambda p: p.groupby("state").size(),
         lambda p: p["state"].value_counts(),
@@ -280,3 +286,53 @@ def test_groupings_with_other_keys_have_other_codes(one, other):
     p = make_frame().dp.open(10)
     first, second = (form_of_grouping(groups(p)._selection.by[0]).code for groups in (one, other))
     assert first != second
+
+
+@pytest.mark.filterwarnings("ignore::dpframe.PrivacyWarning")
+def test_limits_of_a_person_are_part_of_a_release():
+    p = make_frame().dp.open(10, unit="person", max_rows=3, max_groups=2, **TERMS)
+    p.groupby("state").size(epsilon=0.1)
+    p.groupby("state").size(epsilon=0.1, max_rows=2)
+    p.groupby("state").size(epsilon=0.1, max_groups=1)
+    assert p.budget.spent == pytest.approx(0.3)
+
+
+@pytest.mark.filterwarnings("ignore::dpframe.PrivacyWarning")
+def test_sum_of_a_condition_of_people_is_no_count_of_rows():
+    p = make_frame().dp.open(10, unit="person", max_rows=1, **TERMS)
+    (p["age"] > 65).sum(epsilon=0.1)
+    p[p["age"] > 65].count(epsilon=0.1)
+    assert p.budget.spent == pytest.approx(0.2)
+
+
+@pytest.mark.filterwarnings("ignore::dpframe.PrivacyWarning")
+def test_groups_found_by_other_columns_are_another_release():
+    p = make_frame(3000).dp.open(10, 1e-4, bounds=TERMS["bounds"])
+    p.groupby("state").size(epsilon=1)
+    p.groupby("sex").size(epsilon=1)
+    assert len(p.ledger) == 2
+
+
+@pytest.mark.filterwarnings("ignore::dpframe.PrivacyWarning")
+def test_found_groups_in_other_words_are_one_release():
+    p = make_frame(3000).dp.open(10, 1e-4, bounds=TERMS["bounds"])
+    one = p.groupby("state").agg(m=("cost", "mean"), n=("age", "mean"), epsilon=1)
+    other = p.groupby("state").agg(x=("age", "mean"), y=("cost", "mean"), epsilon=1)
+    assert len(p.ledger) == 1
+    assert one["m"].to_dict() == other["y"].to_dict()
+    assert one["n"].to_dict() == other["x"].to_dict()
+
+
+def test_frame_with_another_public_number_of_rows_has_a_release_of_its_own(tmp_path):
+    place = str(tmp_path / "ledger.db")
+    terms = {
+        **TERMS,
+        "neighbors": "replace-one",
+        "ledger": place,
+        "population": "people",
+        "because": "a test",
+    }
+    make_frame(300).dp.open(10, **terms).mean("age", epsilon=0.1)
+    p = make_frame(300).iloc[:299].dp.open(10, **terms)
+    p.mean("age", epsilon=0.1)
+    assert len(p.ledger) == 2
