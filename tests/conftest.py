@@ -28,6 +28,9 @@ from tests.internals import MEMORY, forget_drafts, sessions
 from tests.internals import mechanisms_sampling_module as _sampling
 from tests.postgres import Postgres, missing
 
+# Other rooms import it, too, and what is imported can no longer be rewritten.
+pytest.register_assert_rewrite("tests.engines.conformance")
+
 # Of randomness itself, and of several processes, which must not draw the same.
 OWN_ENTROPY = ("tests/mechanisms/", "tests/ledger/", "tests/store/")
 

@@ -27,12 +27,14 @@ LIMITS = {
     "_frame/verbs/looking.py": {"_DRAWN = 2**12": "rows that are made up"},
     "_frame/verbs/merge.py": {"_KEYS = 2**12": "more values are no declared keys"},
     "_groups/keys.py": {"GROUP_CEILING = 2**26": "more groups are refused"},
-    "_groups/unit.py": {"LIMIT = 2**20": "larger limits are refused"},
-    "_statistics/order.py": {"LEAF_CEILING = 2**24": "finer grids are refused"},
-    "engines/functions/texts.py": {
-        "_LONGEST = 2**16": "a longer text is null",
+    "_expr/_patterns.py": {
+        "LONGEST_TEXT = 2**16": "a longer text is null",
         "_REPLACED = 2**26": "a text that would grow to more is null",
     },
+    "_groups/unit.py": {"LIMIT = 2**20": "larger limits are refused"},
+    "_statistics/order.py": {"LEAF_CEILING = 2**24": "finer grids are refused"},
+    "_groups/forms.py": {"_MOST_FORMS, _LONGEST = 256, 2**16": "longer orders of keys are not remembered"},
+    "engines/functions/numbers.py": {"LENGTH = 2**10": "every row is computed in a call of this length"},
     "engines/pandas.py": {
         "+ 2**16": "bytes of an engine, as the least that its room may be",
         "np.zeros(2**16": "the pairs of two bytes",

@@ -275,6 +275,8 @@ def _other(value: Any) -> tuple[bytes, bytes]:
     if isinstance(value, datetime.tzinfo):
         return _zone(value)
     if isinstance(value, Enum):
+        if kind.__module__.startswith("dpframe."):
+            raise AssertionError(kind.__name__ + " is part of a question, and its name may change.")
         return b"enum", encode((kind.__module__, kind.__qualname__, value._name_))
     for base, bare in _BASES:
         # A subclass that compares and hashes as its base does, such as a released number, is encoded as the base is.

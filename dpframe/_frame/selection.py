@@ -524,7 +524,9 @@ def priced(
     if words.get("within") is not None:
         part = WHOLE  # the accuracy is that of the answer, whatever else is paid
         # For another number of values another price is needed: so it is a part of what was typed.
-        words = cast("Payment", {**words, "n": known_n(words.get("n"), session.known_values(question))})
+        known = session.known_values(question)
+        if words.get("n") is not None or known:  # of a table without rows there is nothing to reckon with
+            words = cast("Payment", {**words, "n": known_n(words.get("n"), known)})
 
     def at(epsilon: Fraction) -> Price:
         """What it would buy at this epsilon."""

@@ -10,8 +10,6 @@ import pytest
 
 from tests.internals import Column, Expr, PandasEngine, Vector, evaluate, parse, predicate, prepare
 
-pytest.register_assert_rewrite("tests.engines.conformance")
-
 
 class Frame:
     """A pandas frame as the evaluator sees it."""

@@ -300,7 +300,7 @@ def check_correlation(method: Any, payment: Mapping[str, Any]) -> None:
     if payment.get("within") is not None:
         raise BadValue(
             f"within={payment['within']} cannot be promised of a correlation: its interval depends on how far apart the values "
-            "are. Give epsilon=. A covariance can, p['x'].cov(p['y'], within=..., n=...), in units of both columns."
+            "are. Give epsilon=. A covariance can, p['x'].cov(p['y'], within=10, n=1000), in units of both columns."
         )
     if not isinstance(method, str) or method not in ("pearson", "kendall", "spearman"):
         raise BadValue("method= is 'pearson'. The correlation of two columns is p['x'].corr(p['y']).")
