@@ -11,7 +11,7 @@ import pytest
 from tests.walk import visits_of
 
 ROOT = Path(__file__).parent.parent
-LIMITS = {"open": (14, 65), "mean": (20, 110), "agg": (32, 189)}
+LIMITS = {"open": (16, 70), "mean": (21, 122), "agg": (37, 217)}
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ digest, so that questions about many keys stay short.
 
 A class of dpframe says in ``identity`` how it is encoded: a tag, and the names of the fields that count, in a fixed order::
 
-    identity = ("compare", "op", "left", "right")
+    identity: ClassVar[tuple[str, ...]] = ("compare", "op", "left", "right")
 
 A frozen dataclass becomes the tag and, each with its place in that order, the fields that are not at their default. So classes
 and fields may get other names. A tag, a place and a default never change; a new field has a default and comes last. A named tuple

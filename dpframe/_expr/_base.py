@@ -130,7 +130,7 @@ class Expr(Encoded):
 class Column(Expr):
     """A root column. Its position identifies it: names change, and 1, 1.0 and True are one name to a dict."""
 
-    identity = ("column", "position", "name", "kind", "nullable", "integral", "tz")
+    identity: ClassVar[tuple[str, ...]] = ("column", "position", "name", "kind", "nullable", "integral", "tz")
 
     position: int = 0
     name: Hashable = None
@@ -178,7 +178,7 @@ class Column(Expr):
 class Constant(Expr):
     """A public literal. 1, 1.0, True and -0.0 differ, because the tag says the type."""
 
-    identity = ("constant", "value")
+    identity: ClassVar[tuple[str, ...]] = ("constant", "value")
 
     value: Any = field(compare=False, default=None)
     tag: str = field(init=False, default="")

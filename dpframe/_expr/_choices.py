@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
 
 from dpframe._errors import BadType
 from dpframe._expr._base import Constant, Expr, KeysOf, Lookup
@@ -21,7 +21,7 @@ class If(Expr):
     """``x`` where the condition is true, ``y`` where it is false or null. Numbers and bools together are numbers, texts and
     labels together labels. Numbers are whole where both sides are; else they are doubles."""
 
-    identity = ("if", "condition", "x", "y")
+    identity: ClassVar[tuple[str, ...]] = ("if", "condition", "x", "y")
 
     condition: Expr
     x: Expr

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from dpframe._errors import BadValue
 from dpframe._expr._base import Expr, Lookup
@@ -91,7 +91,7 @@ FUNCTIONS: dict[str, Shape] = {
 class Function(Expr):
     """``np.log(x)`` and its like, in float64. Null stays null; where there is no value it is null; overflow is infinite."""
 
-    identity = ("function", "op", "x")
+    identity: ClassVar[tuple[str, ...]] = ("function", "op", "x")
 
     op: str
     x: Expr
@@ -146,7 +146,7 @@ PAIRS: dict[str, tuple[Callable[[_Pair, _Pair], Interval], bool]] = {
 class Pairwise(Expr):
     """``np.minimum(left, right)`` and its like, in float64. For a null fmin and fmax take the other side; others are null."""
 
-    identity = ("pairwise", "op", "left", "right")
+    identity: ClassVar[tuple[str, ...]] = ("pairwise", "op", "left", "right")
 
     op: str
     left: Expr

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ class Elapsed(Expr):
     """``left + right`` or ``left - right`` of times and durations, exact in ticks of the finer resolution; null where one is null
     or ticks end."""
 
-    identity = ("elapsed", "op", "left", "right")
+    identity: ClassVar[tuple[str, ...]] = ("elapsed", "op", "left", "right")
 
     op: str
     left: Expr
@@ -66,7 +66,7 @@ class Ratio(Expr):
     """``left / right`` or ``left // right`` of durations: the quotient of their ticks as doubles, or its floor; null where
     there is none."""
 
-    identity = ("ratio", "op", "left", "right")
+    identity: ClassVar[tuple[str, ...]] = ("ratio", "op", "left", "right")
 
     op: str
     left: Expr
@@ -116,7 +116,7 @@ DURATIONS: dict[str, tuple[bool, Callable[[_Pair], Interval]]] = {
 class DurationPart(Expr):
     """``x.dt.days`` and its like: whole days rounded down, what is left of them, or all of it in seconds as a double."""
 
-    identity = ("duration_part", "x", "part")
+    identity: ClassVar[tuple[str, ...]] = ("duration_part", "x", "part")
 
     x: Expr
     part: str
@@ -154,7 +154,7 @@ class Snap(_Same):
     """``x.dt.floor("h")``, ``ceil`` or ``round``: to whole steps of so many nanoseconds, of times in the wall time of the column;
     null where ticks end."""
 
-    identity = ("snap", "x", "op", "step", "freq")
+    identity: ClassVar[tuple[str, ...]] = ("snap", "x", "op", "step", "freq")
 
     op: str
     step: int
@@ -191,7 +191,7 @@ class Zoned(_Same):
     """``tz_convert``: the same moment in another zone; ``tz_localize``: the same wall time in a zone, or without one. A wall
     time that is none, or two moments, is null."""
 
-    identity = ("zoned", "x", "op", "zone")
+    identity: ClassVar[tuple[str, ...]] = ("zoned", "x", "op", "zone")
 
     op: str
     zone: str | None
@@ -234,7 +234,7 @@ PERIODS = {"Y": "Y", "A": "Y", "Q": "Q", "M": "M", "W": "W", "D": "D", "h": "h",
 class PeriodOf(Expr):
     """``x.dt.to_period("M")``: the year, quarter, month, week, day or hour that a time is in, in the local time of the column."""
 
-    identity = ("period", "x", "freq")
+    identity: ClassVar[tuple[str, ...]] = ("period", "x", "freq")
 
     x: Expr
     freq: str
@@ -273,7 +273,7 @@ _DAILY, _FINE = frozenset("YymdBbAajUWuwVG%"), frozenset("HIMSfp")
 class Formatted(Expr):
     """``x.dt.strftime(format)``, in the local time of the column; null for years before 1000 or after 9999."""
 
-    identity = ("formatted", "x", "format")
+    identity: ClassVar[tuple[str, ...]] = ("formatted", "x", "format")
 
     x: Expr
     format: str
@@ -307,7 +307,7 @@ class Moment(Expr):
     """A text read as a time, by a format or else as an ISO date (2024-01-31, 2024-01-31 12:00:00): null where it is none, in
     whole microseconds of the years 1 to 9999, without a zone."""
 
-    identity = ("moment", "x", "format")
+    identity: ClassVar[tuple[str, ...]] = ("moment", "x", "format")
 
     x: Expr
     format: str | None = None

@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ from dpframe._expr._ranges import ARITHMETIC, Interval
 class Arithmetic(Expr):
     """``left op right`` in float64, bools as 0 and 1; a null operand or a NaN result is null."""
 
-    identity = ("arithmetic", "op", "left", "right")
+    identity: ClassVar[tuple[str, ...]] = ("arithmetic", "op", "left", "right")
 
     op: str
     left: Expr
@@ -104,7 +104,7 @@ class _Same(Expr):
 class Unary(_Same):
     """``-x`` or ``abs(x)``, in float64."""
 
-    identity = ("unary", "x", "op")
+    identity: ClassVar[tuple[str, ...]] = ("unary", "x", "op")
 
     op: str
 
@@ -127,7 +127,7 @@ class Unary(_Same):
 class Round(_Same):
     """``x.round(digits)``: half to even, as numpy scales and rounds."""
 
-    identity = ("round", "x", "digits")
+    identity: ClassVar[tuple[str, ...]] = ("round", "x", "digits")
 
     digits: int
 
@@ -155,7 +155,7 @@ class Round(_Same):
 class Compare(Expr):
     """``left op right``. With a null on either side it is False, except that != is True."""
 
-    identity = ("compare", "op", "left", "right")
+    identity: ClassVar[tuple[str, ...]] = ("compare", "op", "left", "right")
 
     op: str
     left: Expr
@@ -169,7 +169,7 @@ class Compare(Expr):
 class And(Expr):
     """True where both operands are; null counts as False."""
 
-    identity = ("and", "left", "right")
+    identity: ClassVar[tuple[str, ...]] = ("and", "left", "right")
 
     left: Expr
     right: Expr
@@ -182,7 +182,7 @@ class And(Expr):
 class Or(Expr):
     """True where at least one operand is; null counts as False."""
 
-    identity = ("or", "left", "right")
+    identity: ClassVar[tuple[str, ...]] = ("or", "left", "right")
 
     left: Expr
     right: Expr
@@ -195,7 +195,7 @@ class Or(Expr):
 class Not(Expr):
     """The plain negation of a two-valued answer: the negation of null is True."""
 
-    identity = ("not", "x")
+    identity: ClassVar[tuple[str, ...]] = ("not", "x")
 
     x: Expr
 
@@ -207,7 +207,7 @@ class Not(Expr):
 class IsIn(Expr):
     """True where the operand equals one of the values; of a null cell only if a null is listed."""
 
-    identity = ("is_in", "x", "values")
+    identity: ClassVar[tuple[str, ...]] = ("is_in", "x", "values")
 
     x: Expr
     values: tuple[Constant, ...]
@@ -220,7 +220,7 @@ class IsIn(Expr):
 class IsNull(Expr):
     """True where the operand is null: None, NaN, NA, NaT and Arrow's null are one thing."""
 
-    identity = ("is_null", "x")
+    identity: ClassVar[tuple[str, ...]] = ("is_null", "x")
 
     x: Expr
 
@@ -232,7 +232,7 @@ class IsNull(Expr):
 class Fill(_Same):
     """The operand, with the constant in place of nulls."""
 
-    identity = ("fill", "x", "value")
+    identity: ClassVar[tuple[str, ...]] = ("fill", "x", "value")
 
     value: Constant
 
@@ -260,7 +260,7 @@ class Fill(_Same):
 class Clip(_Same):
     """The operand moved into [lower, upper]; null stays null (other clips turn NaN into a bound)."""
 
-    identity = ("clip", "x", "lower", "upper")
+    identity: ClassVar[tuple[str, ...]] = ("clip", "x", "lower", "upper")
 
     lower: Constant | None
     upper: Constant | None
@@ -284,7 +284,7 @@ class Clip(_Same):
 class Cast(_Same):
     """``astype``: int truncates towards zero, and what has no counterpart (inf as int) is null."""
 
-    identity = ("cast", "x", "to")
+    identity: ClassVar[tuple[str, ...]] = ("cast", "x", "to")
 
     to: Literal["float", "int", "bool", "str"]
 
@@ -326,7 +326,7 @@ class _Listed(Expr):
 class Cut(_Listed):
     """``pd.cut`` with given edges: a label per interval, null outside."""
 
-    identity = ("cut", "x", "edges", "labels", "right")
+    identity: ClassVar[tuple[str, ...]] = ("cut", "x", "edges", "labels", "right")
 
     x: Expr
     edges: tuple[float, ...]
@@ -360,7 +360,7 @@ class Cut(_Listed):
 class MapDict(_Listed):
     """``Series.map`` with a public dict: what is not in it becomes null."""
 
-    identity = ("map", "x", "keys", "values")
+    identity: ClassVar[tuple[str, ...]] = ("map", "x", "keys", "values")
 
     x: Expr
     keys: tuple[Constant, ...]
@@ -410,7 +410,7 @@ class MapDict(_Listed):
 class StrPart(Expr):
     """``x.str.method(args)``. Cells that are no strings give null."""
 
-    identity = ("text", "x", "method", "args")
+    identity: ClassVar[tuple[str, ...]] = ("text", "x", "method", "args")
 
     x: Expr
     method: str
@@ -437,7 +437,7 @@ class StrPart(Expr):
 class DatePart(_Listed):
     """``x.dt.part``, in the local time of the column."""
 
-    identity = ("date_part", "x", "part")
+    identity: ClassVar[tuple[str, ...]] = ("date_part", "x", "part")
 
     x: Expr
     part: str

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
 from inspect import signature
-from typing import Any
+from typing import Any, ClassVar
 
 from dpframe._errors import BadType, BadValue
 from dpframe._expr._base import Constant, Expr, KeysOf, Lookup
@@ -34,7 +34,16 @@ class Regex(Expr):
     """What a regular expression finds in a text, in time linear in the text. Cells that are no strings are null; of a text
     column the answer to a yes-or-no question is no then."""
 
-    identity = ("regex", "x", "op", "pattern", "case", "group", "replacement", "most")
+    identity: ClassVar[tuple[str, ...]] = (
+        "regex",
+        "x",
+        "op",
+        "pattern",
+        "case",
+        "group",
+        "replacement",
+        "most",
+    )
 
     x: Expr
     op: str
@@ -70,7 +79,7 @@ class Regex(Expr):
 class Join(Expr):
     """One text after the other; null where one is null, or where both together have more than 65,536 characters."""
 
-    identity = ("join", "left", "right")
+    identity: ClassVar[tuple[str, ...]] = ("join", "left", "right")
 
     left: Expr
     right: Expr
@@ -103,7 +112,7 @@ _MOST_KEYS = 10_000
 class Split(Expr):
     """``x.str.split(sep, n=)``: a list of texts, which has pieces and nothing else. Without a separator, blanks separate."""
 
-    identity = ("split", "x", "sep", "most", "right", "keeps")
+    identity: ClassVar[tuple[str, ...]] = ("split", "x", "sep", "most", "right", "keeps")
 
     x: Expr
     sep: str | None
@@ -128,7 +137,7 @@ class Split(Expr):
 class Piece(Expr):
     """``x.str.split(sep).str[i]``: one text of a list; null where there is none."""
 
-    identity = ("piece", "x", "place")
+    identity: ClassVar[tuple[str, ...]] = ("piece", "x", "place")
 
     x: Split
     place: int
@@ -149,7 +158,7 @@ class Piece(Expr):
 class Pieces(Expr):
     """``x.str.split(sep).str.len()``: how many texts a list has."""
 
-    identity = ("pieces", "x")
+    identity: ClassVar[tuple[str, ...]] = ("pieces", "x")
 
     x: Split
 
@@ -173,7 +182,7 @@ class Pieces(Expr):
 class Numeral(Expr):
     """A text read as a number, as a double: a sign, digits, a point and an exponent, between blanks; null where it is none."""
 
-    identity = ("numeral", "x")
+    identity: ClassVar[tuple[str, ...]] = ("numeral", "x")
 
     x: Expr
 

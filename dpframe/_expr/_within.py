@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from dpframe._errors import BadExpression, BadType
 from dpframe._expr._base import MAX_DEPTH, MAX_SIZE, Column, Constant, Expr, KeysOf, Lookup
@@ -138,7 +138,17 @@ class Within(Expr):
     of them. A value for all of the person's rows is null where none of them meets the condition, and another one in rows that do
     not meet it. ``rows`` is the owner's word on how many of a person's rows count, from which bounds follow."""
 
-    identity = ("within", "how", "x", "people", "where", "order", "args", "rows", "by")
+    identity: ClassVar[tuple[str, ...]] = (
+        "within",
+        "how",
+        "x",
+        "people",
+        "where",
+        "order",
+        "args",
+        "rows",
+        "by",
+    )
 
     how: str
     x: Expr | None

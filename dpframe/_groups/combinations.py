@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,7 @@ class Tuples:
     ``Tuples.of(index_or_list, exprs, names)`` makes one of a MultiIndex or of a list of tuples.
     """
 
-    identity = ("tuples", "keys", "places")
+    identity: ClassVar[tuple[str, ...]] = ("tuples", "keys", "places")
 
     index: pd.MultiIndex
     keys: tuple[Keys, ...]
@@ -172,7 +172,7 @@ def lists_tuples(keys: Any, columns: int) -> bool:
 class TupleBy:
     """Group by listed combinations; rows with another combination belong to no group."""
 
-    identity = ("by_tuples", "levels", "tuples")
+    identity: ClassVar[tuple[str, ...]] = ("by_tuples", "levels", "tuples")
 
     levels: tuple[KeyBy, ...]
     tuples: Tuples
@@ -203,7 +203,7 @@ class TupleBy:
 class RestBy:
     """Group by listed keys, and one group more, at the end, for rows with any other key that is not null."""
 
-    identity = ("by_rest", "listed", "label")
+    identity: ClassVar[tuple[str, ...]] = ("by_rest", "listed", "label")
 
     listed: KeyBy
     label: Hashable = field(compare=False)

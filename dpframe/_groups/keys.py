@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ ROW_CEILING = 2**31  # public; grids are chosen so that sums over this many rows
 class Keys:
     """A public, ordered list of groups; ``null`` is the place of the group of nulls, if there is one."""
 
-    identity = ("keys", "index", "null")
+    identity: ClassVar[tuple[str, ...]] = ("keys", "index", "null")
 
     index: pd.Index[Any]
     null: int | None
@@ -240,7 +240,7 @@ def describe(value: Any) -> str:
 class KeyBy:
     """Group by equality with declared keys; rows with another value belong to no group."""
 
-    identity = ("by_keys", "expr", "keys")
+    identity: ClassVar[tuple[str, ...]] = ("by_keys", "expr", "keys")
 
     expr: Expr
     keys: Keys
@@ -284,7 +284,7 @@ def _intervals(edges: tuple[float, ...], name: Hashable, types: object) -> pd.In
 class BinBy:
     """Group by bins between increasing edges: left-closed, the last one closed, as numpy counts."""
 
-    identity = ("by_bins", "expr", "edges", "name")
+    identity: ClassVar[tuple[str, ...]] = ("by_bins", "expr", "edges", "name")
 
     expr: Expr
     edges: tuple[float, ...]

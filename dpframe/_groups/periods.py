@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -110,7 +110,7 @@ def in_zone(span: Span, zone: str | None, name: object) -> tuple[pd.Timestamp, p
 class Periods:
     """Consecutive periods: their edges in ticks of a unit, the side on which they are closed, the range, and their labels."""
 
-    identity = ("periods", "edges", "unit", "side", "lower", "upper", "index")
+    identity: ClassVar[tuple[str, ...]] = ("periods", "edges", "unit", "side", "lower", "upper", "index")
 
     edges: NDArray[np.int64]
     index: pd.DatetimeIndex
@@ -154,7 +154,7 @@ class Periods:
 class TimeBy:
     """Group by periods of time; rows outside the declared range, and nulls, belong to no group."""
 
-    identity = ("by_periods", "expr", "freq", "span", "periods")
+    identity: ClassVar[tuple[str, ...]] = ("by_periods", "expr", "freq", "span", "periods")
 
     expr: Expr
     freq: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from dpframe import _validate
 from dpframe._errors import BadValue
@@ -99,7 +99,7 @@ class Unit(Encoded):
     most ``rows`` rows in each of at most ``groups`` groups.
     """
 
-    identity = ("unit", "neighbors", "people", "rows", "groups")
+    identity: ClassVar[tuple[str, ...]] = ("unit", "neighbors", "people", "rows", "groups")
 
     neighbors: Neighbors = "add-remove"
     people: tuple[Column, ...] = ()

@@ -58,7 +58,7 @@ class Output(Encoded):
     far one row moves a utility.
     """
 
-    identity = (
+    identity: ClassVar[tuple[str, ...]] = (
         "output",
         "name",
         "aggregate",

@@ -107,7 +107,7 @@ class KeySearch(Seeking):
     ``gaussian`` is whether the session's rule counts Gaussian noise itself, and not as (epsilon, delta) pairs.
     """
 
-    identity = ("found_keys", "exprs", "gaussian", "where", "stated")
+    identity: ClassVar[tuple[str, ...]] = ("found_keys", "exprs", "gaussian", "where", "stated")
 
     exprs: tuple[Expr, ...]
     failure: Fraction = field(metadata=SHOWN)
@@ -194,7 +194,7 @@ class Roomy(Statistic):
     the room costs nothing, and the sum of all tells how many people there are.
     """
 
-    identity = ("room", "rows", "most")
+    identity: ClassVar[tuple[str, ...]] = ("room", "rows", "most")
 
     rows: Statistic
     most: int
@@ -241,7 +241,7 @@ class Finding(Seeking):
     threshold. ``gaussian`` is as in `KeySearch`.
     """
 
-    identity = ("found_groups", "exprs", "asked", "gaussian", "where", "stated")
+    identity: ClassVar[tuple[str, ...]] = ("found_groups", "exprs", "asked", "gaussian", "where", "stated")
 
     exprs: tuple[Expr, ...]
     asked: tuple[Output, ...]

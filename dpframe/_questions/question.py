@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -223,7 +223,7 @@ class Question(Drafted, ABC):
 class Query(Question):
     """A question that sums of integers answer: some outputs, of the rows where a condition holds, in groups."""
 
-    identity = ("query", "outputs", "where", "by", "vectors")
+    identity: ClassVar[tuple[str, ...]] = ("query", "outputs", "where", "by", "vectors")
 
     outputs: tuple[Output, ...] = field()  # declared anew, or the base's property would be its default
     where: Expr | None = None

@@ -35,7 +35,7 @@ BITS = 31  # of the grid on which a number is exact before it is rounded at rand
 class Randomize(Question):
     """The question for a report of each row; with people, each of them reports as often as a person may have rows."""
 
-    identity = ("reports", "expr", "keys", "other", "bounds", "where")
+    identity: ClassVar[tuple[str, ...]] = ("reports", "expr", "keys", "other", "bounds", "where")
 
     expr: Expr
     keys: Keys | None

@@ -51,7 +51,8 @@ class Planned:
 
     # What Python looks up in a class and not in an object ------------------------------------------------------------
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
     def __len__(self) -> int:
         return len(self.answer)

@@ -120,7 +120,7 @@ class Session:
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.found: dict[bytes, Keys | Tuples] = {}
-        self.found_keys = FoundKeys()
+        self.found_keys: FoundKeys = FoundKeys()
         # Of questions that find keys, so that a repeat has the same plan.
         self.failures: dict[Any, tuple[Fraction, Fraction]] = {}
         self.derived: weakref.WeakSet[Session] = weakref.WeakSet()
@@ -159,7 +159,7 @@ class Session:
             known = self.unit.replaces and self.premises.whole and not self.unit.people
             self.public_rows = self.rows if known else None
             # Whether it is public how many values there can be.
-            self.counted = known or terms.people is not None
+            self.counted: bool = known or terms.people is not None
             self.bounds: dict[int, tuple[float, float]] = dict(terms.bounds)
             self.times: dict[int, Span] = dict(terms.times)
             for place, span in terms.times:  # of times in nanoseconds, for what follows from them

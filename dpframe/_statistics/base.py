@@ -59,7 +59,7 @@ class Grid:
     bounds, and each is a function of its own row.
     """
 
-    identity = ("grid", "bounds", "exponent")
+    identity: ClassVar[tuple[str, ...]] = ("grid", "bounds", "exponent")
 
     bounds: Bounds
     exponent: int
@@ -293,7 +293,7 @@ class Total(Statistic):
     larger of width and maximum where one may become null or leave the filter, twice the maximum over groups.
     """
 
-    identity = ("total", "expr", "grid", "always")
+    identity: ClassVar[tuple[str, ...]] = ("total", "expr", "grid", "always")
 
     expr: Expr
     grid: Grid
@@ -333,7 +333,7 @@ class Simplex(Statistic):
     exactly W**degree in L1 and at most that in L2, and replace-one by at most twice and sqrt(2) times as much.
     """
 
-    identity = ("moments", "expr", "grid", "degree", "nulls")
+    identity: ClassVar[tuple[str, ...]] = ("moments", "expr", "grid", "degree", "nulls")
 
     expr: Expr
     grid: Grid
@@ -393,7 +393,7 @@ class Centred(Statistic):
     counts as the middle.
     """
 
-    identity = ("centred", "expr", "grid", "rows")
+    identity: ClassVar[tuple[str, ...]] = ("centred", "expr", "grid", "rows")
 
     expr: Expr
     grid: Grid
@@ -437,7 +437,7 @@ class Pair(Statistic):
     most twice and sqrt(2) times as much.
     """
 
-    identity = ("mixed_moments", "expr", "grid", "other", "other_grid")
+    identity: ClassVar[tuple[str, ...]] = ("mixed_moments", "expr", "grid", "other", "other_grid")
 
     expr: Expr
     grid: Grid

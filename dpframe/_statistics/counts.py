@@ -37,7 +37,7 @@ def _one_hot(unit: Unit, grouped: bool) -> Sensitivity:
 class RowCount(Statistic):
     """Rows of each group. Add-remove: 1. Replace-one: 1, and 2 over several groups (the notes' histogram)."""
 
-    identity = ("row_count",)
+    identity: ClassVar[tuple[str, ...]] = ("row_count",)
 
     @property
     def primitives(self) -> tuple[Primitive, ...]:
@@ -61,7 +61,7 @@ class RowCount(Statistic):
 class PersonCount(Statistic):
     """People of each group. Everybody counts once, however many rows they have."""
 
-    identity = ("person_count",)
+    identity: ClassVar[tuple[str, ...]] = ("person_count",)
 
     @property
     def primitives(self) -> tuple[Primitive, ...]:
@@ -89,7 +89,7 @@ class ValueCount(Statistic):
     A row is either, so the two components share the sensitivity of one.
     """
 
-    identity = ("value_count", "expr", "nulls")
+    identity: ClassVar[tuple[str, ...]] = ("value_count", "expr", "nulls")
 
     expr: Expr
     nulls: bool = False
@@ -121,7 +121,7 @@ class ValueCount(Statistic):
 class Questions(Statistic):
     """k overlapping yes-no questions: one row may answer yes to all, so k in L1 and sqrt(k) in L2."""
 
-    identity = ("yes_answers", "exprs")
+    identity: ClassVar[tuple[str, ...]] = ("yes_answers", "exprs")
 
     exprs: tuple[Expr, ...]
 
@@ -172,7 +172,7 @@ class _Once(Statistic):
 class PeopleBy(_Once):
     """People by the number of their rows in the group where they have most, or by the number of groups they are in."""
 
-    identity = ("people_by", "of", "bins")
+    identity: ClassVar[tuple[str, ...]] = ("people_by", "of", "bins")
 
     of: Literal["rows", "groups"]
     bins: int
@@ -192,7 +192,7 @@ class PeopleBy(_Once):
 class PeopleAround(_Once):
     """People by the magnitude of one of their values, drawn by a hash; those without a value are in no bin."""
 
-    identity = ("people_around", "expr")
+    identity: ClassVar[tuple[str, ...]] = ("people_around", "expr")
 
     expr: Expr
 
@@ -214,7 +214,7 @@ class DistinctCount(Statistic):
     It is no sum over people, so its sensitivity has a proof of its own (docs/guarantees/statistics.md).
     """
 
-    identity = ("distinct_count", "expr")
+    identity: ClassVar[tuple[str, ...]] = ("distinct_count", "expr")
 
     expr: Expr
 

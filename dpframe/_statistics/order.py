@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ class Ranks(Statistic):
     moves the differences of both, together by 4 max(q, 1 - q).
     """
 
-    identity = ("ranks", "expr", "grid", "levels")
+    identity: ClassVar[tuple[str, ...]] = ("ranks", "expr", "grid", "levels")
 
     expr: Expr
     grid: Grid
@@ -160,7 +160,7 @@ class Tree(Statistic):
     replace-one by 2 h and sqrt(2 h). A grid of one point has one count, which a row replaced moves by 1 without groups.
     """
 
-    identity = ("tree", "expr", "grid")
+    identity: ClassVar[tuple[str, ...]] = ("tree", "expr", "grid")
 
     expr: Expr
     grid: Grid

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class Scores(_Choice):
     owner states that one row moves no utility by more, and so none against another by more than twice that.
     """
 
-    identity = ("scores", "exprs", "grid", "moves")
+    identity: ClassVar[tuple[str, ...]] = ("scores", "exprs", "grid", "moves")
 
     exprs: tuple[Expr, ...]
     grid: Grid
@@ -94,7 +95,7 @@ class Revenue(_Choice):
     by a lower one or by none the other way round: the largest price again.
     """
 
-    identity = ("revenue", "expr", "prices", "grid")
+    identity: ClassVar[tuple[str, ...]] = ("revenue", "expr", "prices", "grid")
 
     expr: Expr
     prices: tuple[int, ...]
@@ -133,7 +134,7 @@ class Votes(Statistic):
     a group it may leave one count for another, which moves their difference by 2; between groups it moves one by 1 in each.
     """
 
-    identity = ("votes", "expr", "values")
+    identity: ClassVar[tuple[str, ...]] = ("votes", "expr", "values")
 
     expr: Expr
     values: int

@@ -354,7 +354,7 @@ class ApproxDP(Loss):
 class Normal(Loss):
     """A loss of Gaussian noise: everything follows from mu (Dong, Roth and Su 2022) and rho (Bun and Steinke 2016)."""
 
-    epsilon = None
+    epsilon: Fraction | None = None
 
     @property
     def mu(self) -> float:

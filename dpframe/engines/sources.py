@@ -93,6 +93,7 @@ class Source(ABC):
     answers: ClassVar[Answers]
     marks: frozenset[tuple[str, Hashable]]
     names: list[str]
+    place: str
     types: list[Any]
     schema: SourceFrame
 
@@ -104,7 +105,7 @@ class Source(ABC):
     given: Any = None  # what it was made of
     told: bool = False  # the place says all of what is read
 
-    def __init_subclass__(cls, **words: Any):
+    def __init_subclass__(cls, **words: Any) -> None:
         super().__init_subclass__(**words)
         check_answers(cls.__name__, getattr(cls, "answers", {}))
 

@@ -69,7 +69,16 @@ class Descent(Fit):
     release, theorem 5: the noise is in whole numbers, and the size of one of them is public by then.
     """
 
-    identity = ("descent", "design", "loss", "l2", "clip", "steps", "rate", "stated")
+    identity: ClassVar[tuple[str, ...]] = (
+        "descent",
+        "design",
+        "loss",
+        "l2",
+        "clip",
+        "steps",
+        "rate",
+        "stated",
+    )
 
     clip: float | None = None
     steps: int = 100

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ def shrunk(rows: Floats, limit: int) -> Floats:
 class Target:
     """The target of a model: a number with bounds, or one of two classes."""
 
-    identity = ("target", "expr", "bounds", "classes")
+    identity: ClassVar[tuple[str, ...]] = ("target", "expr", "bounds", "classes")
 
     expr: Expr
     bounds: Bounds | None
@@ -109,7 +109,7 @@ class DesignRows(NamedTuple):
 class Design:
     """The choice of rows, features and target, and the largest norm of a row's features."""
 
-    identity = ("design", "where", "features", "target", "norm")
+    identity: ClassVar[tuple[str, ...]] = ("design", "where", "features", "target", "norm")
 
     where: Expr | None
     features: tuple[tuple[Expr, Bounds], ...]

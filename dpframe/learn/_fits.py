@@ -136,7 +136,7 @@ class Output(Fit):
     half a step at most; the integers that follow have discrete noise for that sensitivity.
     """
 
-    identity = ("fit_output", "design", "loss", "l2")
+    identity: ClassVar[tuple[str, ...]] = ("fit_output", "design", "loss", "l2")
 
     method: ClassVar[str] = "output perturbation"
 

@@ -51,7 +51,7 @@ class Objective(Fit):
     depend on what is spent; the question is identified by ``stated`` in its place.
     """
 
-    identity = ("fit_objective", "design", "loss", "l2", "stated")
+    identity: ClassVar[tuple[str, ...]] = ("fit_objective", "design", "loss", "l2", "stated")
 
     delta: Fraction = field(default=Fraction(0), metadata=SHOWN)
     stated: str = ""

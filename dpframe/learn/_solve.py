@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ _ROUNDS = 60
 class Loss:
     """phi, as a function of the score z = x . w and of y in [-1, 1]: |phi'| <= slope and 0 <= phi'' <= curve."""
 
-    identity = ("loss", "name", "slope", "curve")
+    identity: ClassVar[tuple[str, ...]] = ("loss", "name", "slope", "curve")
 
     name: str
     slope: float

@@ -36,7 +36,7 @@ class Statistics(Fit):
     sqrt((X**2 + U**2 X) / 2 + U**2 X) where X bounds |x|**2 and U is the step count of 1.
     """
 
-    identity = ("fit_statistics", "design", "loss", "l2")
+    identity: ClassVar[tuple[str, ...]] = ("fit_statistics", "design", "loss", "l2")
 
     method: ClassVar[str] = "noisy statistics"
 

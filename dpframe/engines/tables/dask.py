@@ -45,7 +45,7 @@ class DaskSource(Source):
                     f"you open it: frame.astype({{{name!r}: 'string[pyarrow]'}}); columns are named by texts."
                 )
         _check_conversions(frame)
-        self.declared = (Found("code", "a graph of dask"),)
+        self.declared: tuple[Found, ...] = (Found("code", "a graph of dask"),)
         self._arrow = pa.Schema.from_pandas(meta, preserve_index=False)
         _check_workers()
         super().__init__(self._arrow, f"dask {frame._name}", [("dask", frame._name)])

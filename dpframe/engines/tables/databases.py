@@ -96,7 +96,7 @@ class DuckSource(Source):
         text = self._text()
         check_sql(text)
         self._called = functions_in(text)
-        self.declared = judge(self.answers, self._hazards(text))
+        self.declared: tuple[Found, ...] = judge(self.answers, self._hazards(text))
         self._files = self._named(text)
         tables = [t for _, _, t, *_ in self._tables() if t in text]
         where = ", ".join(map(os.path.realpath, self._databases))
@@ -266,7 +266,7 @@ class SqliteSource(Source):
         files: Any = plain_rows(connection, "PRAGMA database_list")
         text = self._text()
         check_sql(text)
-        self.declared = judge(self.answers, self._hazards(text))
+        self.declared: tuple[Found, ...] = judge(self.answers, self._hazards(text))
         file = next((file for _, name, file in files if name == "main"), "")
         place = os.path.realpath(file) if file else f"memory {id(connection)}"
         schema = pa.schema([(name, getattr(pa, kind)()) for name, (_, kind) in kinds.items()])

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from dpframe._errors import BadValue, NotOffered
 from dpframe._sizes import SIZES
 from dpframe.engines.sources import Source, stats_of
-from dpframe.engines.steadiness import Answer, Answers, judge
+from dpframe.engines.steadiness import Answer, Answers, Found, judge
 from dpframe.engines.tables import polars_plans as plans
 from dpframe.engines.tables.arrow import ParquetSource, files_of
 from dpframe.engines.tables.queries import check_sql, find_across, find_sums
@@ -51,7 +51,7 @@ class LazySource(Source):
         for query in plans.queries_in(plan):
             check_sql(query)
             found += [*find_sums(query), *find_across(query)]
-        self.declared = judge(self.answers, found)
+        self.declared: tuple[Found, ...] = judge(self.answers, found)
         self._paths = self._scanned(plan)
         self._files = self._listed(self._paths)
         in_memory = plans.holds_rows(plan)

@@ -111,7 +111,7 @@ class PostgresSource(Source):
         }
         text = with_views(table, dict(self._asked(_VIEWS))).removeprefix(table)
         check_sql(text)
-        self.declared = judge(self.answers, [*self._hazards(), *find_across(text)])
+        self.declared: tuple[Found, ...] = judge(self.answers, [*self._hazards(), *find_across(text)])
         types = {"timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us", "UTC")}
         fields = [(name, types.get(kind) or getattr(pa, kind)()) for name, (_, kind) in kinds.items()]
         info = self._connection.info

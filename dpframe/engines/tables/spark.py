@@ -78,7 +78,7 @@ class SparkSource(Source):
         self._spark, plans = frame, _plans_of(frame)
         check_steady(re.sub(r"\b(Global|Local)Limit\b|\bTail\b", "Limit", plans["Analyzed Logical"]))
         _check_chosen(frame, plans["Optimized Logical"])
-        self.declared = judge(self.answers, _hazards(plans))
+        self.declared: tuple[Found, ...] = judge(self.answers, _hazards(plans))
         local = [f for f in frame.inputFiles() if f.startswith("file:")]
         self._files = sorted(unquote("/" + f.removeprefix("file:").lstrip("/")) for f in local)
         marks: list[Hashable] = [os.path.realpath(f) for f in self._files]
