@@ -57,7 +57,7 @@ def identify_sums(
     vectors = prepared.codes
     one = len(vectors) == 1
     condition = None
-    if one and not unit.people and vectors[0] != _ROW_COUNT:
+    if one and not (unit.people and groups.code) and vectors[0] != _ROW_COUNT:
         condition = _find_counted_rows(prepared.statistics[0])
     if condition is None:
         rows = code_rows(ALL_ROWS if where is None else code_of_rows(where), groups, unit, public_rows)
@@ -90,9 +90,10 @@ def code_choice(
 
 
 def _find_counted_rows(statistic: Statistic) -> Expr | None:
-    """Return the condition on the rows that a statistic counts, where a row is a person; None of other statistics.
+    """Return the condition on the rows that a statistic counts; None of other statistics.
 
-    Each has the sensitivity of a count of rows, and so the same noise at the same price.
+    Each has the sensitivity of a count of rows, and so the same noise at the same price. Of people both count at most so many
+    rows. The sum of a condition is none of these there, since it is scaled and has a finer grid.
     """
     if isinstance(statistic, Total) and statistic.expr.kind == "bool":
         plain = tuple(statistic.grid.bounds) == (0.0, 1.0) and statistic.grid.exponent == 0

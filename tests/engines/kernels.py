@@ -43,8 +43,8 @@ REASONS: dict[str, str] = {
         pa.large_binary pa.large_string pa.string pa.binary pa.list_ pa.struct pa.schema pa.timestamp pa.types.is_date32
         pa.types.is_date64 pa.types.is_decimal pa.types.is_integer pa.types.is_boolean pa.types.is_large_string
         pa.types.is_struct pa.types.is_timestamp pd.ArrowDtype pd.StringDtype pd.RangeIndex pa.Schema.from_pandas
-        pq.ParquetFile pq.read_metadata duckdb.connect pa.BufferOutputStream pa.ipc.new_stream pa.ipc.open_stream
-        pa.RecordBatchReader.from_stream pl.nth re.compile re.escape""",
+        pq.ParquetFile pq.ParquetWriter pq.read_metadata pa.BufferReader pl.scan_parquet duckdb.connect pa.BufferOutputStream
+        pa.ipc.new_stream pa.ipc.open_stream pa.RecordBatchReader.from_stream pl.nth re.compile re.escape""",
     "is defined for every number, bool or tick of its dtype: IEEE 754 with np.errstate, 64 bits that wrap": """
         np.abs np.append np.array np.asarray np.ascontiguousarray np.clip np.divmod np.flatnonzero np.float64 np.floor_divide
         np.fromiter np.int64 np.isfinite np.isinf np.isnan np.isnat np.minimum np.mod np.negative np.rint np.round
@@ -55,7 +55,7 @@ REASONS: dict[str, str] = {
         pa.DictionaryArray.from_arrays pa.table pa.record_batch pa.concat_tables pc.fill_null pc.index_in pc.list_flatten
         pc.list_parent_indices pc.list_value_length pc.struct_field pd.factorize pd.unique pd.isna pd.concat pd.array
         pd.Series pd.DataFrame pd.Index pd.TimedeltaIndex pd.api.extensions.take pd.arrays.ArrowExtensionArray pl.DataFrame
-        pa.Table.from_pandas pa.scalar pd.util.hash_pandas_object""",
+        pa.Array.from_pandas pa.Table.from_pandas pa.scalar pd.util.hash_pandas_object""",
     "is given texts that were tried for UTF-8, or bytes, or typed arrays": "pa.array .to_pylist pd.util.hash_array",
     "casts to bytes, to ticks, or from a decimal to a double with safe=False": ".cast",
     "goes by surrogateescape, surrogatepass, or within a try": ".decode .encode",

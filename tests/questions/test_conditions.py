@@ -88,6 +88,7 @@ OTHER = [
     ("x > 5", "not (x <= 5)"),  # a null is in the second
     ("x > 5 and f", "x > 5 or f"),
     ("x < y", "x > y"),
+    ("x < y", "y < x"),
     ("s == '5'", "n == 5"),
     ("x != 5", "not (x > 5)"),
 ]

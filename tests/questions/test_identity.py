@@ -129,7 +129,7 @@ PAIRS = {
         lambda a: a.to_dict(),
     ),
 }
-# The same, where a row is a person: with unit= a person's rows are scaled before they are counted.
+# The same, where a row is a person: with unit= the sum of a condition is scaled before it is rounded.
 OF_ROWS = {
     "sum of a condition": (
         lambda p: (p["age"] > 65).sum(),
@@ -176,10 +176,10 @@ def test_release_in_other_words_is_free_and_says_the_same(name, delta):
     check_pair(lambda: make_frame().dp.open(10, delta, **TERMS), {**PAIRS, **OF_ROWS}[name])
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", [*PAIRS, "one question of several", "count of values"])
 def test_release_of_people_in_other_words_is_free_and_says_the_same(name):
     terms = {**TERMS, "unit": "person", "max_rows": 3, "max_groups": 2}
-    check_pair(lambda: make_frame().dp.open(10, 1e-6, **terms), PAIRS[name])
+    check_pair(lambda: make_frame().dp.open(10, 1e-6, **terms), {**PAIRS, **OF_ROWS}[name])
 
 
 @pytest.mark.parametrize("name", [*PAIRS, *OF_ROWS])
@@ -302,6 +302,15 @@ def test_sum_of_a_condition_of_people_is_no_count_of_rows():
     p = make_frame().dp.open(10, unit="person", max_rows=1, **TERMS)
     (p["age"] > 65).sum(epsilon=0.1)
     p[p["age"] > 65].count(epsilon=0.1)
+    assert p.budget.spent == pytest.approx(0.2)
+
+
+@pytest.mark.filterwarnings("ignore::dpframe.PrivacyWarning")
+def test_counts_in_groups_of_people_are_no_counts_of_rows():
+    """A person counts in some of the groups with rows, or in some of those with values."""
+    p = make_frame().dp.open(10, unit="person", max_rows=1, max_groups=1, **TERMS)
+    p.groupby("state")["cost"].count(epsilon=0.1)
+    p[p["cost"].notna()].groupby("state").size(epsilon=0.1)
     assert p.budget.spent == pytest.approx(0.2)
 
 

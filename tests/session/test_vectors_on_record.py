@@ -77,6 +77,10 @@ def test_vector_with_wider_noise_is_not_used_again():
     p.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=0.2)
     p.agg(c=("cost", "mean"), epsilon=0.2)  # alone it has the whole price, and half of the noise
     assert p.budget.spent == 0.4
+    q = make_frame().dp.open(10, **TERMS)
+    q.agg(c=("cost", "mean"), a=("age", "mean"), s=("sex", "nunique"), epsilon=0.3)
+    q.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=0.3)  # two vectors share what three have shared
+    assert q.budget.spent == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize(
