@@ -64,14 +64,14 @@ class Estimate(Arithmetic, Tabled):
         >>> age.dp.count == 1000, p.budget.spent
         (True, 90.0)
         """
-        return self._behind("count")
+        return self._read_behind("count")
 
     @property
     def sum(self) -> Estimate:
         """The sum of the values that a mean is of, read off the same release: it costs nothing."""
-        return self._behind("sum")
+        return self._read_behind("sum")
 
-    def _behind(self, kind: Kind) -> Estimate:
+    def _read_behind(self, kind: Kind) -> Estimate:
         """Return the count or the sum behind the number."""
         plan, _ = read_plan(self._plan, kind, self._plan.cells[:1])
         return scalar(Release(plan, self._raw, self._rule))

@@ -494,7 +494,7 @@ def _localized(x: Expr, tz: object, ambiguous: object = "raise", nonexistent: ob
     return zoned(x, "localize", tz)
 
 
-def _same_unit(x: Expr, unit: object) -> Expr:
+def _check_unit(x: Expr, unit: object) -> Expr:
     """Return the value itself, which is the same moment in every unit."""
     if not among(unit, tuple(PER_SECOND)):
         raise BadValue(f".dt.as_unit has the units {', '.join(PER_SECOND)}, not {unit!r}.")
@@ -511,7 +511,7 @@ DATE_METHODS: dict[str, Callable[..., Expr]] = {
     "tz_convert": lambda x, tz: zoned(x, "convert", tz),
     "tz_localize": _localized,
     "total_seconds": lambda x: duration_part(x, "total_seconds"),
-    "as_unit": _same_unit,
+    "as_unit": _check_unit,
 }
 METHODS.update(abs=magnitude)
 CALLS.update(abs=magnitude, to_datetime=moment)

@@ -117,7 +117,7 @@ def find(texts: Iterable[Any], asked: Pattern) -> list[Any]:
     if asked.op == "replace":
         if _matches_between_bytes(asked.pattern):
             known = [t if t is not None and t.isascii() else None for t in known]
-        known = [None if t is None or _grown(t, asked.replacement) > _REPLACED else t for t in known]
+        known = [None if t is None or _bound_length(t, asked.replacement) > _REPLACED else t for t in known]
     found = (_by_re2 if has_re2() else _by_python)(known, asked)
     return [None if type(m) is str and len(m) > LONGEST_TEXT else m for m in found]
 
@@ -132,7 +132,7 @@ def _matches_between_bytes(pattern: str) -> bool:
 _NOT_AT_A_WORD = re.compile(r"(?<!\\)(?:\\\\)*\\B")
 
 
-def _grown(text: str, replacement: str) -> int:
+def _bound_length(text: str, replacement: str) -> int:
     """Return how long a text can become at most."""
     return len(text) + (len(text) + 1) * (len(replacement) + replacement.count("\\") * len(text))
 
@@ -148,10 +148,10 @@ def _by_re2(texts: list[Any], e: Pattern) -> list[Any]:
     pc: Any = import_module("pyarrow.compute")
     case = "" if e.case else "(?i)"
     if e.op == "replace" and e.most >= 0:
-        return _first_replaced(texts, e)
+        return _replace_first(texts, e)
     cells = pa.array(texts, pa.large_string())
     if e.op == "extract":
-        rows = pc.extract_regex(cells, pattern=case + _named(e.pattern))
+        rows = pc.extract_regex(cells, pattern=case + _name_groups(e.pattern))
         return list(pc.struct_field(rows, [max(e.group - 1, 0)]).to_pylist())
     if e.op == "count":
         return list(pc.count_substring_regex(cells, pattern=e.pattern, ignore_case=not e.case).to_pylist())
@@ -161,12 +161,12 @@ def _by_re2(texts: list[Any], e: Pattern) -> list[Any]:
     return list(pc.match_substring_regex(cells, pattern=whole, ignore_case=not e.case).to_pylist())
 
 
-def _first_replaced(texts: list[Any], e: Pattern) -> list[Any]:
+def _replace_first(texts: list[Any], e: Pattern) -> list[Any]:
     """Return texts in which the first matches are replaced. Arrow's own way looks at each match without what stands before it,
     and raises where that matters. So every match is replaced by the new part and the old one between marks, and the others are
     put back.
     """
-    marks = [None if t is None else _unused(t + e.replacement) for t in texts]
+    marks = [None if t is None else _find_unused_character(t + e.replacement) for t in texts]
     found: list[Any] = [None] * len(texts)
     for mark in {mark for mark in marks if mark is not None}:
         places = [i for i, own in enumerate(marks) if own == mark]
@@ -181,7 +181,7 @@ def _first_replaced(texts: list[Any], e: Pattern) -> list[Any]:
     return found
 
 
-def _unused(text: str) -> str | None:
+def _find_unused_character(text: str) -> str | None:
     """Return a character that is not in a text; None of a text that has all of those for private use and above."""
     used = set(text)
     return next((c for c in map(chr, range(0xE000, 0x110000)) if c not in used), None)
@@ -203,7 +203,7 @@ def _by_python(texts: list[Any], e: Pattern) -> list[Any]:
 _OPENING = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(\((?!\?)|\(\?P<\w+>)", re.DOTALL)
 
 
-def _named(pattern: str) -> str:
+def _name_groups(pattern: str) -> str:
     """Return the pattern with names g1, g2, ... for its groups, which Arrow asks for."""
     count = 0
 

@@ -114,7 +114,7 @@ class Selection:
         both = condition if self.where is None else _expr.logical_and(self.where, condition)
         return self.changed(where=both, premises=self.premises.of_some_rows())
 
-    def keeping(self, condition: Expr, most: int | None) -> Selection:
+    def keep_rows(self, condition: Expr, most: int | None) -> Selection:
         """Return the rows where a condition holds that only rows of this selection meet, at most ``most`` of a person."""
         return self.changed(where=condition, premises=self.premises.of_some_rows(most))
 
@@ -524,7 +524,7 @@ def priced(
     if words.get("within") is not None:
         part = WHOLE  # the accuracy is that of the answer, whatever else is paid
         # For another number of values another price is needed: so it is a part of what was typed.
-        words = cast("Payment", {**words, "n": known_n(words.get("n"), session.known_values(question))})
+        words = cast("Payment", {**words, "n": known_n(words.get("n"), session.count_values(question))})
 
     def at(epsilon: Fraction) -> Price:
         """What it would buy at this epsilon."""

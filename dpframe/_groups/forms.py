@@ -176,7 +176,7 @@ def _find_intervals(by: By) -> tuple[Expr, list[_Interval]] | None:
 def _form_intervals(expr: Expr, intervals: list[_Interval]) -> GroupForm:
     """Return the form of intervals; of a whole number these are the whole numbers in them."""
     if expr.integral and all(abs(end) <= EXACT for one in intervals for end in _finite_ends(one)):
-        intervals = [_whole(one) for one in intervals]
+        intervals = [_narrow_to_integers(one) for one in intervals]
     order = np.array(sorted(range(len(intervals)), key=lambda i: intervals[i]), dtype=np.intp)
     flat = tuple([part for i in order.tolist() for part in intervals[i]])
     return GroupForm(encode(("intervals", expr, flat)), None if _is_sorted(order) else order)
@@ -186,7 +186,7 @@ def _finite_ends(interval: _Interval) -> list[float]:
     return [end for end in (interval.low, interval.high) if math.isfinite(end)]
 
 
-def _whole(interval: _Interval) -> _Interval:
+def _narrow_to_integers(interval: _Interval) -> _Interval:
     """Return the closed interval of the whole numbers in an interval; an infinite end stays as it is."""
     low, holds_low, high, holds_high = interval
     if math.isfinite(low):

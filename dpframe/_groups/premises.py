@@ -57,7 +57,7 @@ class Premises:
         """Return those of one row of each person. Which one it is does not matter."""
         return replace(self, most=1, sorts=(), everyone=False, whole=False)
 
-    def sorted_by(self, keys: Sequence[Key]) -> Premises:
+    def sort_by(self, keys: Sequence[Key]) -> Premises:
         """Return those of the rows sorted; what they were sorted by before decides where the keys do not."""
         before = [key for key in self.sorts if all(key.expr != one.expr for one in keys)]
         return replace(self, sorts=(*keys, *before))
@@ -82,7 +82,7 @@ class Premises:
         made = self.of_made_rows(1, piecewise=piecewise, adjacent=True, all_rows=all_rows)
         return replace(made, whole=self.whole and all_rows)
 
-    def drawn_in(self, session: str) -> Premises:
+    def set_drawn_names(self, session: str) -> Premises:
         """Return those of rows that have the names which a session has drawn, if no columns name a person."""
         return replace(self, names=Names("drawn", session)) if self.names.kind == "rows" else self
 
@@ -90,7 +90,7 @@ class Premises:
         """Return those of rows that code of the owner's made of the people."""
         return Premises(names=self.names)
 
-    def joined(self, other: Premises, most: int) -> Premises:
+    def join(self, other: Premises, most: int) -> Premises:
         """Return those of rows that are put together with another frame's rows of the same person."""
         worst: Order = next((one.order for one in (self, other) if one.order != "own"), "own")
         return Premises(names=self.names, most=most, order=worst)

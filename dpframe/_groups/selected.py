@@ -14,7 +14,7 @@ from dpframe._groups.combinations import TupleBy, Tuples
 from dpframe._groups.keys import By, KeyBy, Keys
 
 
-class Selected(NamedTuple):
+class FoundGroups(NamedTuple):
     """The column whose groups were found, and whether they were found among other rows than those of the question."""
 
     column: str
@@ -33,7 +33,7 @@ class FoundKeys:
         for expr, level in zip(exprs, levels, strict=False):
             self._labels.setdefault(expr, {}).setdefault(where, set()).update(_labels_of(level))
 
-    def selected(self, by: Sequence[By], where: Expr | None) -> Selected | None:
+    def find_selected(self, by: Sequence[By], where: Expr | None) -> FoundGroups | None:
         """Return which groups of a question about the rows where a condition holds were found; None where none were.
 
         Groups that were found among all rows, or among those of the question, were selected by how many people they have. Found
@@ -45,9 +45,9 @@ class FoundKeys:
             known = self._labels.get(level.expr, {})
             others = [some for rows, some in known.items() if rows is not None and rows != where]
             if labels and labels <= set().union(*others):
-                return Selected(str(level.expr), elsewhere=True)
+                return FoundGroups(str(level.expr), elsewhere=True)
             if labels and labels <= set().union(*known.values()):
-                found = found or Selected(str(level.expr), elsewhere=False)
+                found = found or FoundGroups(str(level.expr), elsewhere=False)
         return found
 
 

@@ -45,7 +45,7 @@ class Identity(NamedTuple):
         return sorted(range(len(self.vectors)), key=self.vectors.__getitem__)
 
     @property
-    def shared(self) -> Identity:
+    def shared_identity(self) -> Identity:
         """The same identity, in the shared order."""
         return self._replace(vectors=tuple(sorted(self.vectors)), places=None)
 
@@ -75,7 +75,7 @@ def code_rows(condition: bytes, groups: GroupForm, unit: Unit, public_rows: int 
     return join_codes(condition, groups.code, encode(unit), known)
 
 
-def code_choice(
+def identify_choice(
     choice: tuple[Any, ...],
     prepared: Draft,
     where: Expr | None,

@@ -98,7 +98,7 @@ def derived(
     """A session on rows made from those of another one. It has no budget of its own, and no name in any frame's attrs."""
     base = parent.base
     if made.people:
-        premises = premises.drawn_in(base.name)
+        premises = premises.set_drawn_names(base.name)
     leaves = made.leaves
     people: list[Column] = []
     behind = len(made.names)
@@ -173,13 +173,13 @@ class Source:
         return self.premises.sorts
 
     @property
-    def piecewise(self) -> bool:
+    def is_piecewise(self) -> bool:
         """Whether rows are made of a batch of these at a time."""
         return self.session.data.source is not None
 
     def check_in_memory(self) -> None:
         """Raises where a verb needs all rows at once, and they are not in memory."""
-        if self.piecewise:
+        if self.is_piecewise:
             raise NotOffered(
                 f"{self.verb} needs all rows of all people at once, as a frame in memory has them. Of a source outside of memory "
                 "make its rows before you open it, where it is kept (a view, a query, a LazyFrame): dpframe.open(...)."
@@ -187,7 +187,7 @@ class Source:
 
     def check_named(self) -> None:
         """Raises where one row may become several, and of a source outside of memory nothing names the person of each."""
-        if self.piecewise and not self.session.unit.people:
+        if self.is_piecewise and not self.session.unit.people:
             raise NotOffered(
                 f"{self.verb} makes several rows of one, of a source where a row is a person and nothing names it. Open it with "
                 "unit=, the column that names a person: dpframe.open(source, unit=...)."
@@ -196,7 +196,7 @@ class Source:
     def repeated(self, made: Made, make: Callable[..., Made], *words: Any) -> None:
         """Keeps how rows were made, by ``make(self, *words)``: of a source outside of memory it has made them of no rows, and
         makes them again of each batch that is read. Each of them it has to make of one row."""
-        if self.piecewise:
+        if self.is_piecewise:
             made_of = [*self.columns.values(), *([] if self.where is None else [self.where])]
             if any(map(looks_within, made_of)):
                 self.check_in_memory()  # a batch has not all rows of a person

@@ -32,7 +32,7 @@ from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import By, Keys, Word
 from dpframe._groups.periods import Span, ends_of
 from dpframe._groups.premises import Premises
-from dpframe._groups.selected import FoundKeys, Selected
+from dpframe._groups.selected import FoundGroups, FoundKeys
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger.accountant import Accountant, Label, LabelKey, Names, found
 from dpframe._plans.aggregates import AGGREGATES
@@ -43,7 +43,14 @@ from dpframe._plans.worth import says_nothing
 from dpframe._questions.identity import Identity
 from dpframe._questions.question import ROWS, Array, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
-from dpframe._session.records import Record, Vector, assemble, assemble_plan, find_vectors, without
+from dpframe._session.records import (
+    Record,
+    RecordedVector,
+    assemble,
+    assemble_plan,
+    find_vectors,
+    reduce_question,
+)
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Charge, Price
@@ -82,11 +89,11 @@ class Asked(NamedTuple):
         return "|".join(map(str, self.typed))
 
 
-class Split(NamedTuple):
+class SplitQuestion(NamedTuple):
     """A question of which some vectors are on record: its plan, these vectors by their places, and what is left to ask."""
 
     plan: Plan
-    known: dict[int, Vector]
+    known: dict[int, RecordedVector]
     rest: Asked | None
 
 
@@ -230,9 +237,9 @@ class Session:
         if payment.get("within") is None:
             return price_of(budget, payment, None, plan_for, part)
         # Never remembered: it depends on limits, n, and what is left of the budget, and takes a few hundredths of a second.
-        return price_of(budget, payment, self.known_values(question), plan_for)
+        return price_of(budget, payment, self.count_values(question), plan_for)
 
-    def known_values(self, question: Question) -> int | None:
+    def count_values(self, question: Question) -> int | None:
         """Return how many values the question is about, where that is public without ``n=``."""
         rows, people = self._public_rows(question), None if self.unit.people else self.terms.people
         # How many people there are says nothing of how many a condition or a group leaves.
@@ -296,14 +303,14 @@ class Session:
             words += [word for by in question.by if by.token not in opened and (word := by.word) is not None]
         rows = None if self.public_rows is None else self._public_rows(question)
         plan = noted(question.plan(one.unit, one.price, rows, tuple(words)), one.price)
-        if question.by and (selected := self.selected(question.by, question.where)) is not None:
+        if question.by and (selected := self.find_selected(question.by, question.where)) is not None:
             plan = replace(plan, selected=selected)
         return (replace(plan, most=self._most(one.unit)) if self.counted else plan), words
 
-    def selected(self, by: Sequence[By], where: Expr | None) -> Selected | None:
+    def find_selected(self, by: Sequence[By], where: Expr | None) -> FoundGroups | None:
         """Return which groups were found in the data, and not declared when the session was opened."""
         declared = {keys.token for _, keys in self.terms.keys}
-        return self.found_keys.selected([level for level in by if level.token not in declared], where)
+        return self.found_keys.find_selected([level for level in by if level.token not in declared], where)
 
     def _most(self, unit: Unit) -> float | None:
         """The most values that any question can be about, where that is public: of all people, as many rows as count."""
@@ -381,7 +388,7 @@ class Session:
         rows = self._public_rows(question)
         return question.present(record.release, record.question_id, identity, one.unit, rows)
 
-    def _split(self, label: Label, identity: Identity, one: Asked) -> Split | None:
+    def _split(self, label: Label, identity: Identity, one: Asked) -> SplitQuestion | None:
         """Return which vectors of a question are on record at its price, and what is left; None where none is."""
         if one.fresh or len(identity.vectors) < 2 or not one.question.shares_vectors:
             return None
@@ -393,10 +400,10 @@ class Session:
         if not known:
             return None
         if len(known) == len(vectors):
-            return Split(plan, known, None)
-        question, part = without(one.question, plan, known)
+            return SplitQuestion(plan, known, None)
+        question, part = reduce_question(one.question, plan, known)
         price = one.price.scale(part, plan.mechanism)
-        return Split(
+        return SplitQuestion(
             plan, known, one._replace(question=question, price=price, typed=(part, *one.typed), name=None)
         )
 
@@ -408,7 +415,7 @@ class Session:
             return [(rows, vector, paid, schema) for vector in identity.vectors]
         return [digest(rows, vector, one.typed, self.terms.queries, schema) for vector in identity.vectors]
 
-    def _vector(self, key: Any) -> Vector | None:
+    def _vector(self, key: Any) -> RecordedVector | None:
         """Return a vector on record."""
         found = self._vectors.get(key)
         if found is not None:
@@ -418,12 +425,12 @@ class Session:
         if recorded is None:
             return None
         plan, integers, place = recorded
-        return Vector(plan.parts[place].noise, integers, Identity(b""))
+        return RecordedVector(plan.parts[place].noise, integers, Identity(b""))
 
     def _replace_splits(
         self,
         new: dict[Label, Asked],
-        splits: dict[Label, Split],
+        splits: dict[Label, SplitQuestion],
         identities: dict[Label, Identity],
         known: dict[Label, Record],
     ) -> dict[Label, Asked]:
@@ -445,7 +452,7 @@ class Session:
 
     def _assemble_all(
         self,
-        splits: dict[Label, Split],
+        splits: dict[Label, SplitQuestion],
         asked: dict[Label, Asked],
         identities: dict[Label, Identity],
         known: dict[Label, Record],
@@ -458,7 +465,7 @@ class Session:
 
     def _assemble(
         self,
-        split: Split,
+        split: SplitQuestion,
         label: Label,
         one: Asked,
         identities: dict[Label, Identity],
@@ -596,7 +603,7 @@ class Session:
         if known is None:
             if recorded is None:
                 return None
-            known = label.whole, Record(Release(*recorded), identity.shared, None)
+            known = label.whole, Record(Release(*recorded), identity.shared_identity, None)
         record: Record = known[1]
         self._keep(label, record)
         return record

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from dpframe._errors import BadValue
 
 
-class Answer(Enum):
+class HazardAnswer(Enum):
     """What a kind of table does about a hazard."""
 
     REFUSED = "refused"
@@ -25,7 +25,7 @@ class Answer(Enum):
     INHERITED = "as its source"
 
 
-Answers = Mapping[str, Answer]
+Answers = Mapping[str, HazardAnswer]
 
 
 class Hazard(NamedTuple):
@@ -86,31 +86,31 @@ HAZARDS: Mapping[str, Hazard] = {
 }
 
 
-class Found(NamedTuple):
+class FoundHazard(NamedTuple):
     """A hazard in a query, and the part of the query where it is."""
 
     hazard: str
     part: str
 
 
-def refusal(found: Found) -> BadValue:
+def refusal(found: FoundHazard) -> BadValue:
     """Return the error of a hazard that is refused: its part of the query, the problem, and the line to write."""
     hazard = HAZARDS[found.hazard]
     return BadValue(f"{found.part} {hazard.problem}. {hazard.line}")
 
 
-def judge(answers: Answers, found: Iterable[Found]) -> tuple[Found, ...]:
+def judge(answers: Answers, found: Iterable[FoundHazard]) -> tuple[FoundHazard, ...]:
     """Return what has to be declared of what was found in a query. Raise at the first hazard that is refused."""
-    declared: dict[Found, None] = {}
+    declared: dict[FoundHazard, None] = {}
     for one in found:
-        if answers[one.hazard] is Answer.REFUSED:
+        if answers[one.hazard] is HazardAnswer.REFUSED:
             raise refusal(one)
-        if answers[one.hazard] is Answer.DECLARED:
+        if answers[one.hazard] is HazardAnswer.DECLARED:
             declared[one] = None
     return tuple(declared)
 
 
-def check_declared(declared: Iterable[Found], because: object) -> None:
+def check_declared(declared: Iterable[FoundHazard], because: object) -> None:
     """Raise where hazards have to be declared and nobody says why they are right."""
     by_hazard: dict[str, list[str]] = {}
     for hazard, part in declared:
@@ -128,6 +128,6 @@ def check_answers(kind: str, answers: Answers) -> None:
 
 
 # The answers of tables that are rows and no query.
-NO_QUERY: dict[str, Answer] = dict.fromkeys(
-    ("chance", "clock", "first", "sums", "code", "across", "transaction", "meaning"), Answer.ABSENT
+NO_QUERY: dict[str, HazardAnswer] = dict.fromkeys(
+    ("chance", "clock", "first", "sums", "code", "across", "transaction", "meaning"), HazardAnswer.ABSENT
 )

@@ -165,7 +165,7 @@ def truncated_laplace(scale: Fraction, cut: int, size: int) -> NDArray[Any]:
         raise _refused("scale", "positive", scale)
     if cut < 0:
         raise _refused("cut", "at least 0", cut)
-    return _draw(_truncated(scale.numerator, scale.denominator, cut), size)
+    return _draw(_make_truncated(scale.numerator, scale.denominator, cut), size)
 
 
 def geometric(rate: Fraction, size: int) -> NDArray[Any]:
@@ -480,10 +480,10 @@ class _Gaussian(NamedTuple):
         gamma -= self.centre
         gamma *= gamma
         gamma *= self.weight
-        return y[_surviving(gamma, y, v, self.survives)]
+        return y[_draw_survivors(gamma, y, v, self.survives)]
 
 
-def _surviving(
+def _draw_survivors(
     gamma: Reals, y: Integers, v: NDArray[Any], survives: Callable[[int, int], bool]
 ) -> NDArray[np.bool_]:
     """Which y are kept, each with probability ``exp(-gamma)``. A uniform number for each begins with the 32 bits v.
@@ -503,7 +503,7 @@ def _surviving(
     return keep
 
 
-class _Truncated(NamedTuple):
+class _TruncatedLaplace(NamedTuple):
     """Discrete Laplace noise within `cut`, by rejection from one of two laws, whichever is near.
 
     Where the cut is a scale or more, `wide` is that of the noise without a cut, and at least 63 % of it is within the cut.
@@ -518,7 +518,7 @@ class _Truncated(NamedTuple):
     python_ints: bool
 
     @classmethod
-    def of(cls, num: int, den: int, cut: int) -> _Truncated:
+    def of(cls, num: int, den: int, cut: int) -> _TruncatedLaplace:
         wide = _laplace(den, num) if cut * num >= den else None
         return cls(num, den, cut, wide, (2 * cut).bit_length(), cut >= _LIMIT)
 
@@ -552,7 +552,7 @@ class _Truncated(NamedTuple):
         v = np.frombuffer(random_bytes(4 * len(y)), dtype="<u4")
         gamma = np.abs(y).astype(np.float64)
         gamma *= self.num / self.den
-        return y[_surviving(gamma, y, v, self.survives)]
+        return y[_draw_survivors(gamma, y, v, self.survives)]
 
 
 @lru_cache(maxsize=256)
@@ -561,8 +561,8 @@ def _laplace(num: int, den: int) -> _Inversion | _Split:
 
 
 @lru_cache(maxsize=256)
-def _truncated(num: int, den: int, cut: int) -> _Truncated:
-    return _Truncated.of(den, num, cut)
+def _make_truncated(num: int, den: int, cut: int) -> _TruncatedLaplace:
+    return _TruncatedLaplace.of(den, num, cut)
 
 
 @lru_cache(maxsize=256)

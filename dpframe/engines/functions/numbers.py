@@ -34,8 +34,8 @@ _ALIGNED = 64  # bytes: the widest vector
 def compute_alike(f: Callable[..., Any], *operands: Any) -> Array:
     """Return a function of each row, in calls that have one length and one layout in memory. A constant stays a scalar."""
     n = next(len(x) for x in operands if np.ndim(x))
-    rooms = [_aligned() if np.ndim(x) else x for x in operands]
-    made, found = _aligned(), np.empty(n)
+    rooms = [_allocate_aligned() if np.ndim(x) else x for x in operands]
+    made, found = _allocate_aligned(), np.empty(n)
     for start in range(0, n, LENGTH):
         size = min(LENGTH, n - start)
         for room, x in zip(rooms, operands, strict=True):
@@ -47,7 +47,7 @@ def compute_alike(f: Callable[..., Any], *operands: Any) -> Array:
     return found
 
 
-def _aligned() -> Array:
+def _allocate_aligned() -> Array:
     """Return room for the numbers of one call, which begins where a vector does."""
     room = np.empty(8 * LENGTH + _ALIGNED, dtype=np.uint8)
     begin = -room.ctypes.data % _ALIGNED
@@ -65,7 +65,7 @@ _EXACT: dict[str, Callable[[Any, Any], Any]] = {
 _COMPUTED: dict[str, Callable[..., Any]] = {"//": np.floor_divide, "%": np.mod, "**": np.power}
 
 
-def arithmetic(b: Block, e: ex.Arithmetic) -> Vector:
+def compute_arithmetic(b: Block, e: ex.Arithmetic) -> Vector:
     x, y = b.floats(e.left), b.floats(e.right)
     constant = np.ndim(x) == np.ndim(y) == 0
     if constant:
@@ -76,12 +76,12 @@ def arithmetic(b: Block, e: ex.Arithmetic) -> Vector:
     return Vector("number", found)
 
 
-def unary(b: Block, e: ex.Unary) -> Vector:
+def compute_unary(b: Block, e: ex.Unary) -> Vector:
     x = as_floats(b.vector(e.x))
     return Vector("number", np.negative(x) if e.op == "-" else np.abs(x))
 
 
-def rounded(b: Block, e: ex.Round) -> Vector:
+def round_numbers(b: Block, e: ex.Round) -> Vector:
     return Vector("number", np.round(as_floats(b.vector(e.x)), e.digits))
 
 

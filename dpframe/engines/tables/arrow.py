@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._sizes import SIZES
 from dpframe.engines.sources import Counting, Source, is_text, plain_type, stats_of
-from dpframe.engines.steadiness import NO_QUERY, Answer, Answers
+from dpframe.engines.steadiness import NO_QUERY, Answers, HazardAnswer
 from dpframe.engines.tables.parquet import VIEW, WIDTH, FilesDatabase, counted, plain_columns
 
 
@@ -19,9 +19,9 @@ class ParquetSource(Source):
     """Files on this machine, by a list that is fixed when they are opened."""
 
     answers: ClassVar[Answers] = NO_QUERY | {
-        "writes": Answer.WATCHED,
-        "in place": Answer.WATCHED,
-        "elsewhere": Answer.REFUSED,
+        "writes": HazardAnswer.WATCHED,
+        "in place": HazardAnswer.WATCHED,
+        "elsewhere": HazardAnswer.REFUSED,
     }
     _counted: FilesDatabase | None = None
 
@@ -160,9 +160,10 @@ class TableSource(Source):
     """A table in memory that Arrow has already."""
 
     answers: ClassVar[Answers] = NO_QUERY | {
-        "writes": Answer.ABSENT,
-        "in place": Answer.UNSEEN,  # of buffers that others write to, and files that are mapped into memory
-        "elsewhere": Answer.ABSENT,
+        "writes": HazardAnswer.ABSENT,
+        # Others may write to buffers, and to files that are mapped into memory.
+        "in place": HazardAnswer.UNSEEN,
+        "elsewhere": HazardAnswer.ABSENT,
     }
 
     def __init__(self, table: Any):
@@ -194,9 +195,9 @@ class DatasetSource(Source):
     """A dataset of Arrow; its files, wherever they are, are fixed when it is opened."""
 
     answers: ClassVar[Answers] = NO_QUERY | {
-        "writes": Answer.WATCHED,
-        "in place": Answer.WATCHED,
-        "elsewhere": Answer.WATCHED,
+        "writes": HazardAnswer.WATCHED,
+        "in place": HazardAnswer.WATCHED,
+        "elsewhere": HazardAnswer.WATCHED,
     }
 
     def __init__(self, dataset: Any):

@@ -21,7 +21,7 @@ from dpframe._errors import BadType
 from dpframe._expr import Column
 from dpframe.engines.people import bytes_of_text
 from dpframe.engines.sources import Source, Task, lots, series_of, typed
-from dpframe.engines.steadiness import Answer, Answers, Found
+from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer
 
 _LOTS = 32  # into which a pass is cut at most: of n partitions there are so many times n pieces
 
@@ -30,8 +30,10 @@ class DaskSource(Source):
     """A DataFrame of dask, of which the scheduler that its user has computes the partitions."""
 
     answers: ClassVar[Answers] = {
-        **dict.fromkeys(("chance", "clock", "first", "sums", "code", "across", "meaning"), Answer.DECLARED),
-        **dict.fromkeys(("transaction", "writes", "in place", "elsewhere"), Answer.UNSEEN),
+        **dict.fromkeys(
+            ("chance", "clock", "first", "sums", "code", "across", "meaning"), HazardAnswer.DECLARED
+        ),
+        **dict.fromkeys(("transaction", "writes", "in place", "elsewhere"), HazardAnswer.UNSEEN),
     }
 
     def __init__(self, frame: Any):
@@ -45,7 +47,7 @@ class DaskSource(Source):
                     f"you open it: frame.astype({{{name!r}: 'string[pyarrow]'}}); columns are named by texts."
                 )
         _check_conversions(frame)
-        self.declared = (Found("code", "a graph of dask"),)
+        self.declared = (FoundHazard("code", "a graph of dask"),)
         self._arrow = pa.Schema.from_pandas(meta, preserve_index=False)
         _check_workers()
         super().__init__(self._arrow, f"dask {frame._name}", [("dask", frame._name)])
@@ -149,7 +151,7 @@ class _Shape(NamedTuple):
         if not texts:
             return pa.Table.from_pandas(partition, schema=self.schema, preserve_index=False)
         arrays = [
-            _encoded(partition.iloc[:, i])
+            _encode_texts(partition.iloc[:, i])
             if i in texts
             else pa.Array.from_pandas(partition.iloc[:, i], type=field.type)
             for i, field in enumerate(self.schema)
@@ -157,7 +159,7 @@ class _Shape(NamedTuple):
         return pa.table(arrays, names=self.names)
 
 
-def _encoded(column: Any) -> Any:
+def _encode_texts(column: Any) -> Any:
     """Texts of Python as Arrow's, by their bytes: half a character, which is none in UTF-8, is a value like any other."""
     pa: Any = import_module("pyarrow")
     cells = [None if cell is pd.NA else bytes_of_text(cell) for cell in column.array]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from dpframe._errors import BadValue, NotOffered
 from dpframe._sizes import SIZES
 from dpframe.engines.sources import Source, stats_of
-from dpframe.engines.steadiness import Answer, Answers, judge
+from dpframe.engines.steadiness import Answers, HazardAnswer, judge
 from dpframe.engines.tables import polars_plans as plans
 from dpframe.engines.tables.arrow import ParquetSource, files_of
 from dpframe.engines.tables.queries import check_sql, find_across, find_sums
@@ -22,10 +22,10 @@ class LazySource(Source):
     """A LazyFrame of polars, which is run anew for each scan."""
 
     answers: ClassVar[Answers] = {
-        **dict.fromkeys(("chance", "first", "sums", "elsewhere"), Answer.REFUSED),
-        **dict.fromkeys(("clock", "transaction", "meaning"), Answer.ABSENT),
-        **dict.fromkeys(("code", "across"), Answer.DECLARED),
-        **dict.fromkeys(("writes", "in place"), Answer.WATCHED),
+        **dict.fromkeys(("chance", "first", "sums", "elsewhere"), HazardAnswer.REFUSED),
+        **dict.fromkeys(("clock", "transaction", "meaning"), HazardAnswer.ABSENT),
+        **dict.fromkeys(("code", "across"), HazardAnswer.DECLARED),
+        **dict.fromkeys(("writes", "in place"), HazardAnswer.WATCHED),
     }
     ordered = False
 
