@@ -80,7 +80,7 @@ SIZES = TuningSizes()
 
 @contextmanager
 def set_sizes(**sizes: int) -> Iterator[TuningSizes]:
-    """Set some sizes for a while, for all threads."""
+    """Set some sizes inside a with block, for all threads."""
     before = {name: getattr(SIZES, name) for name in sizes}
     try:
         for name, size in sizes.items():

@@ -82,7 +82,7 @@ class Answer(Operators, Tabled):
 
     @property
     def count(self) -> pd.Series[Any] | pd.DataFrame:
-        """How many values each mean, variance or sum of moments is of, read off the same release: it costs nothing.
+        """The number of values behind each mean, variance or sum of moments, read off the same release at no cost.
 
         >>> df = pd.DataFrame({"age": [30.0, 41.0] * 500, "state": ["CA", "NY"] * 500})
         >>> p = df.dp.open(100, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
@@ -94,7 +94,7 @@ class Answer(Operators, Tabled):
 
     @property
     def sum(self) -> pd.Series[Any] | pd.DataFrame:
-        """The sum of the values that each mean is of, read off the same release: it costs nothing."""
+        """The sum of the values behind each mean, read off the same release at no cost."""
         return self._read_behind("sum")
 
     def _read_behind(self, kind: Kind) -> pd.Series[Any] | pd.DataFrame:

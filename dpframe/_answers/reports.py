@@ -114,7 +114,7 @@ class Reports:
 
     @property
     def _has_several_reports(self) -> bool:
-        """Whether a person has several reports, of which those beyond their rows are blanks."""
+        """Whether a person has several reports. Those beyond their rows are blanks."""
         # The price of a person is that of their reports together.
         return (
             self._kind.people
@@ -310,7 +310,7 @@ class Computed:
         return self._remove_blanks(found.ravel())
 
     def _remove_blanks(self, share: Floats) -> Floats:
-        """Return the share among reports of a value, from that among all reports. It is linear, so it adds no bias."""
+        """Return the share among the reports of values, given that among all reports. It is linear, so it adds no bias."""
         if self.rows is None:
             return share
         n = float(self.counts.sum())

@@ -46,7 +46,7 @@ class Regex(Expr):
 
     @property
     def text_pattern(self) -> Pattern:
-        """Return what is asked of each text."""
+        """The pattern with its operation and options."""
         return Pattern(self.op, self.pattern, self.case, self.group, self.replacement, self.most)
 
     @property

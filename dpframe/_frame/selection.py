@@ -115,7 +115,10 @@ class Selection:
         return self.changed(where=both, premises=self.premises.of_some_rows())
 
     def keep_rows(self, condition: Expr, most: int | None) -> Selection:
-        """Return the rows where a condition holds that only rows of this selection meet, at most ``most`` of a person."""
+        """Return the rows where a condition holds, at most ``most`` of a person.
+
+        The condition holds for rows of this selection alone.
+        """
         return self.changed(where=condition, premises=self.premises.of_some_rows(most))
 
     def declaring(self, words: tuple[Word, ...]) -> Selection:

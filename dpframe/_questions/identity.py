@@ -26,10 +26,10 @@ _ROW_COUNT = encode(RowCount())
 
 
 class Identity(NamedTuple):
-    """The identity of a question, and where its integers stand in the order that all questions share.
+    """The identity of a question, and the places of its integers in the shared order.
 
-    ``code`` stands for the whole question. ``rows`` stands for its rows, groups and people, and ``vectors`` for each of its
-    vectors of integers, in the question's own order. ``places`` has the place of each group of the shared order.
+    ``code`` stands for the whole question. ``rows`` stands for its rows, groups and people. ``vectors`` has a code for each of
+    its vectors of integers, in the question's own order. ``places`` has the place of each group of the shared order.
     """
 
     code: bytes
@@ -90,9 +90,9 @@ def identify_choice(
 
 
 def _find_counted_rows(statistic: Statistic) -> Expr | None:
-    """Return the condition on the rows that a statistic counts, where a row is a person; None of other statistics.
+    """Return the condition on the rows that a statistic counts, or None.
 
-    Each has the sensitivity of a count of rows, and so the same noise at the same price.
+    If a row is a person, such a statistic has the sensitivity of a count of rows. So it has the same noise at the same price.
     """
     if isinstance(statistic, Total) and statistic.expr.kind == "bool":
         plain = tuple(statistic.grid.bounds) == (0.0, 1.0) and statistic.grid.exponent == 0

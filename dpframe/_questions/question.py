@@ -132,9 +132,9 @@ class AddNoise(Protocol):
 
 
 class DraftSlot:
-    """Room for the last draft of a question and what it was made for. A label and a plan need the same one.
+    """A slot for the last draft of a question and what it was made for. A label and a plan need the same one.
 
-    It is no field, so that it is neither compared nor copied nor encoded.
+    It is not a field, so it is not compared, copied or encoded.
     """
 
     __slots__ = ("drafted",)
@@ -290,7 +290,7 @@ class Query(Question):
 
     @property
     def shares_vectors(self) -> bool:
-        """Whether its vectors can be bought apart: all outputs are measured, and none is chosen."""
+        """Whether its vectors can be bought apart. Then all outputs are measured, and no output is chosen."""
         if self.vectors is not None:
             return False
         for out in self.outputs:

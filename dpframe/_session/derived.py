@@ -169,7 +169,7 @@ class Source:
 
     @property
     def order(self) -> tuple[Key, ...]:
-        """What the rows are sorted by."""
+        """The keys that the rows are sorted by."""
         return self.premises.sorts
 
     @property
@@ -223,7 +223,10 @@ class Source:
         return [("rows", self.session.row_names().take(self.places))]
 
     def opened_places(self) -> Places | None:
-        """Return the row of the opened frame that each kept row is, where a row is a person and the rows are in memory."""
+        """Return the row of the opened frame that each kept row is.
+
+        Return None if a row is not a person, or if the rows are not in memory.
+        """
         data = self.session.data
         if data.source is not None or self.session.unit.people:
             return None
@@ -274,7 +277,10 @@ def no_limits(max_rows: object, max_groups: object) -> None:
 
 
 def draw_steps() -> str:
-    """Return a random name for steps that are not a function of public words, so that no answer is taken for theirs."""
+    """Return a random name for steps that are not a function of public words.
+
+    So no answer on record is taken for theirs.
+    """
     return _sampling.random_bytes(16).hex()
 
 

@@ -115,7 +115,7 @@ class Planned:
 
 
 def read_planned(value: Any) -> Any:
-    """Return the answer of a place, and anything else as it is."""
+    """Return the answer of a place in a batch, and anything else as it is."""
     return value.answer if isinstance(value, Planned) else value
 
 

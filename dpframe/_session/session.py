@@ -90,7 +90,10 @@ class Asked(NamedTuple):
 
 
 class SplitQuestion(NamedTuple):
-    """A question of which some vectors are on record: its plan, these vectors by their places, and what is left to ask."""
+    """A question with some of its vectors on record.
+
+    ``known`` has these vectors by their places. ``rest`` is what is left to ask, or None.
+    """
 
     plan: Plan
     known: dict[int, RecordedVector]
@@ -191,7 +194,7 @@ class Session:
 
     @property
     def premises(self) -> Premises:
-        """What is proven of these rows, before steps choose or sort some."""
+        """The premises of these rows, before steps choose or sort some."""
         return self.data.premises(bool(self.unit.people))
 
     @property
@@ -389,7 +392,10 @@ class Session:
         return question.present(record.release, record.question_id, identity, one.unit, rows)
 
     def _split(self, label: Label, identity: Identity, one: Asked) -> SplitQuestion | None:
-        """Return which vectors of a question are on record at its price, and what is left; None where none is."""
+        """Return which vectors of a question are on record at its price, and what is left to ask.
+
+        Return None if no vector is on record.
+        """
         if one.fresh or len(identity.vectors) < 2 or not one.question.shares_vectors:
             return None
         vectors = list(map(self._vector, self._vector_keys(label, identity, one)))
@@ -408,7 +414,7 @@ class Session:
         )
 
     def _vector_keys(self, label: Label, identity: Identity, one: Asked) -> list[Any]:
-        """Return what the vectors of a question are known by, at its price as it was typed."""
+        """Return the keys by which the vectors of a question are recorded, at its price as it was typed."""
         rows, schema = identity.rows, self.data.schema
         if self.accountant.place is None:
             paid = label.paid[1]
@@ -416,7 +422,7 @@ class Session:
         return [digest(rows, vector, one.typed, self.terms.queries, schema) for vector in identity.vectors]
 
     def _vector(self, key: Any) -> RecordedVector | None:
-        """Return a vector on record."""
+        """Return a vector on record, or None."""
         found = self._vectors.get(key)
         if found is not None:
             record, place = found
@@ -561,7 +567,7 @@ class Session:
         """Return the name of each row's person, where a row is a person.
 
         The rows of the opened frame get their names once, when they are first needed. Rows that were derived from them keep
-        these, so that one person has one name in all frames of this session.
+        these. So one person has one name in all frames of this session.
         """
         base = self.base
         with self._lock:

@@ -229,7 +229,7 @@ class Bound:
             first += len(block)
 
     def _scale_totals(self, totals: Places, counts: Places) -> Places:
-        """Totals of more values than the limit as if there were so many: times limit / count, to the nearest integer."""
+        """Scale totals of more values than the limit by limit / count, to the nearest integer."""
         over = counts > self._limit
         if not over.any():
             return totals

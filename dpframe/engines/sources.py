@@ -267,7 +267,7 @@ def plain_type(dtype: Any) -> Any:
 
 
 def is_text(dtype: Any) -> bool:
-    """Whether a plain type is that of texts."""
+    """Return whether a plain type is that of texts."""
     return bool(dtype == import_module("pyarrow").large_string())
 
 

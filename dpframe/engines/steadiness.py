@@ -15,7 +15,7 @@ from dpframe._errors import BadValue
 
 
 class HazardAnswer(Enum):
-    """What a kind of table does about a hazard."""
+    """The way in which a kind of table treats a hazard."""
 
     REFUSED = "refused"
     DECLARED = "declared"  # by because=
@@ -94,13 +94,13 @@ class FoundHazard(NamedTuple):
 
 
 def refusal(found: FoundHazard) -> BadValue:
-    """Return the error of a hazard that is refused: its part of the query, the problem, and the line to write."""
+    """Return the error of a refused hazard: its part of the query, the problem, and the line to write."""
     hazard = HAZARDS[found.hazard]
     return BadValue(f"{found.part} {hazard.problem}. {hazard.line}")
 
 
 def judge(answers: Answers, found: Iterable[FoundHazard]) -> tuple[FoundHazard, ...]:
-    """Return what has to be declared of what was found in a query. Raise at the first hazard that is refused."""
+    """Return the hazards of a query that have to be declared. Raise at the first one that is refused."""
     declared: dict[FoundHazard, None] = {}
     for one in found:
         if answers[one.hazard] is HazardAnswer.REFUSED:
@@ -111,7 +111,7 @@ def judge(answers: Answers, found: Iterable[FoundHazard]) -> tuple[FoundHazard, 
 
 
 def check_declared(declared: Iterable[FoundHazard], because: object) -> None:
-    """Raise where hazards have to be declared and nobody says why they are right."""
+    """Raise if hazards have to be declared and ``because`` is missing."""
     by_hazard: dict[str, list[str]] = {}
     for hazard, part in declared:
         by_hazard.setdefault(hazard, []).append(part)
@@ -121,7 +121,7 @@ def check_declared(declared: Iterable[FoundHazard], because: object) -> None:
 
 
 def check_answers(kind: str, answers: Answers) -> None:
-    """Raise where a kind of table leaves a hazard without an answer, or answers one that there is not."""
+    """Raise if a kind of table does not answer each hazard, or answers an unknown one."""
     odd = sorted({*HAZARDS} ^ {*answers})
     if odd:
         raise TypeError(f"{kind} must answer each hazard of dpframe.engines.steadiness: {', '.join(odd)}.")

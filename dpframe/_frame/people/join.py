@@ -91,7 +91,7 @@ def merged(
 
 
 def _has_drawn_names(frame: Tracked) -> bool:
-    """Whether the names of people are those that were drawn for the rows of the opened frame, and no column has them."""
+    """Return whether the names of people were drawn for the rows of the opened frame. No column has them."""
     return frame._selection.premises.names.kind == "drawn"
 
 

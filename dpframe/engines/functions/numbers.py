@@ -32,7 +32,7 @@ _ALIGNED = 64  # bytes: the widest vector
 
 
 def compute_alike(f: Callable[..., Any], *operands: Any) -> Array:
-    """Return a function of each row, in calls that have one length and one layout in memory. A constant stays a scalar."""
+    """Apply a function to each row, in calls of one length and one memory layout. A constant stays a scalar."""
     n = next(len(x) for x in operands if np.ndim(x))
     rooms = [_allocate_aligned() if np.ndim(x) else x for x in operands]
     made, found = _allocate_aligned(), np.empty(n)
@@ -48,7 +48,7 @@ def compute_alike(f: Callable[..., Any], *operands: Any) -> Array:
 
 
 def _allocate_aligned() -> Array:
-    """Return room for the numbers of one call, which begins where a vector does."""
+    """Return room for the numbers of one call, aligned as vectors are."""
     room = np.empty(8 * LENGTH + _ALIGNED, dtype=np.uint8)
     begin = -room.ctypes.data % _ALIGNED
     return room[begin : begin + 8 * LENGTH].view(np.float64)
@@ -66,6 +66,7 @@ _COMPUTED: dict[str, Callable[..., Any]] = {"//": np.floor_divide, "%": np.mod, 
 
 
 def compute_arithmetic(b: Block, e: ex.Arithmetic) -> Vector:
+    """Return a number of each row, computed from two by an arithmetic operator."""
     x, y = b.floats(e.left), b.floats(e.right)
     constant = np.ndim(x) == np.ndim(y) == 0
     if constant:
@@ -117,13 +118,13 @@ def pairwise(b: Block, e: ex.Pairwise) -> Vector:
 
 
 def _minimum(x: Array, y: Array) -> Array:
-    """Return the smaller number, of zeros the negative one; NaN beside a NaN."""
+    """Return the smaller number. Of two zeros it is the negative one, and beside a NaN it is NaN."""
     left = (x < y) | ((x == y) & np.signbit(x)) | np.isnan(x)
     return np.where(left, x, y)
 
 
 def _maximum(x: Array, y: Array) -> Array:
-    """Return the larger number, of zeros the positive one; NaN beside a NaN."""
+    """Return the larger number. Of two zeros it is the positive one, and beside a NaN it is NaN."""
     left = (x > y) | ((x == y) & ~np.signbit(x)) | np.isnan(x)
     return np.where(left, x, y)
 
@@ -134,7 +135,7 @@ def _without_nulls(f: Callable[[Array, Array], Array]) -> Callable[[Array, Array
 
 
 def _hypotenuse(x: Array, y: Array) -> Array:
-    """Return the length; NaN beside a NaN, where numpy has infinity beside an infinity."""
+    """Return the length of the hypotenuse. Beside a NaN it is NaN, where numpy has infinity beside an infinity."""
     return np.where(np.isnan(x) | np.isnan(y), np.nan, compute_alike(np.hypot, x, y))
 
 

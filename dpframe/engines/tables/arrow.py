@@ -93,7 +93,7 @@ def _pieces(file: Any, names: list[str]) -> Iterator[Any]:
 
 
 def _without_dictionaries(name: str) -> Any:
-    """Return what stands at the end of a file, without the note of Arrow that its texts were dictionaries."""
+    """Return the metadata of a Parquet file, without Arrow's note that its texts were dictionaries."""
     pa, pq = import_module("pyarrow"), import_module("pyarrow.parquet")
     found = pq.read_metadata(name)
     schema = found.schema.to_arrow_schema()
@@ -238,7 +238,10 @@ class DatasetSource(Source):
 
 
 def _is_read_checked(dataset: Any, dtype: Any) -> bool:
-    """Whether the reader of these files makes dictionaries of another index than its own, and checks the texts as it does."""
+    """Return whether the reader of these files converts a dictionary and checks its texts as it does.
+
+    It does so for Parquet if the dictionary has another index than the reader's own, of 32 bits.
+    """
     return getattr(dataset.format, "default_extname", "") == "parquet" and dtype.index_type.bit_width != 32
 
 

@@ -108,7 +108,10 @@ def _computed(tasks: list[Any]) -> list[Any]:
 
 
 def _check_conversions(frame: Any) -> None:
-    """Raise where dask would make Arrow's texts of Python's, which ends with an error at a cell that has half a character."""
+    """Raise if dask would convert Python's texts to Arrow's.
+
+    The conversion ends with an error at a cell that has half a character.
+    """
     for node in frame.expr.find_operations(import_module("dask.dataframe.dask_expr.io.io").FromPandas):
         dtypes = node.frame._data.dtypes if node.operand("pyarrow_strings_enabled") else {}
         for name, dtype in dtypes.items():
@@ -160,7 +163,10 @@ class _Shape(NamedTuple):
 
 
 def _encode_texts(column: Any) -> Any:
-    """Texts of Python as Arrow's, by their bytes: half a character, which is none in UTF-8, is a value like any other."""
+    """Return Python's texts as Arrow's, by their bytes.
+
+    Half a character has no UTF-8. Here it is a value like any other.
+    """
     pa: Any = import_module("pyarrow")
     cells = [None if cell is pd.NA else bytes_of_text(cell) for cell in column.array]
     return pa.array(cells, pa.large_binary()).view(pa.large_string())

@@ -71,7 +71,10 @@ _PARAMETERS = 32_766  # of a statement of SQLite, if nobody has set it to less
 
 @lru_cache(maxsize=1)
 def _functions_of_duckdb() -> frozenset[str]:
-    """The names of the functions that duckdb has by itself: those in Python are in its list, too, and look no different there."""
+    """Return the names of the functions that duckdb has by itself.
+
+    The list of a connection also has functions in Python, which look the same there.
+    """
     with import_module("duckdb").connect(":memory:") as connection:
         found = connection.sql("select distinct function_name from duckdb_functions()").fetchall()
     return frozenset(name for (name,) in found)
@@ -277,7 +280,10 @@ class SqliteSource(Source):
         return self._read_definitions("type = 'view' OR sql LIKE 'CREATE VIRTUAL%'")
 
     def _read_definitions(self, condition: str) -> str:
-        """Return the texts, among some, of what is read and of what these name. A view of one database may name another's."""
+        """Return the SQL of what is read, and of what that names in turn.
+
+        It is sought among views, and among what meets the condition. A view of one database may name another's.
+        """
         views: dict[str, str] = {}
         for _, database, _ in plain_rows(self._connection, "PRAGMA database_list"):
             listing = (

@@ -30,7 +30,10 @@ _STEADY = {
 
 
 def find_plan_sums(asked: Callable[[str], list[Any]], query: str) -> list[FoundHazard] | None:
-    """Return the aggregates of doubles in a query that depend on the order of rows; None where duckdb does not write the plan."""
+    """Return the aggregates of doubles in a query that depend on the order of rows.
+
+    Return None if duckdb does not write the plan.
+    """
     plan: dict[str, Any] = {"error": True}
     with suppress(Exception):  # a query of files, or of tables of this process, has no such text
         ((text,),) = asked(f"select json_serialize_plan({literal(query)}, optimize := false)")

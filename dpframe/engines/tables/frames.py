@@ -62,7 +62,10 @@ class LazySource(Source):
         self._plain = self._read_here(plan)
 
     def _read_here(self, plan: Any) -> ParquetSource | None:
-        """Return what reads the files of a plan that only scans Parquet, where polars would raise at a text that is not UTF-8."""
+        """Return a source that reads the files of a plan, or None if the plan does more than scan Parquet.
+
+        polars would raise at a text that is not UTF-8.
+        """
         pl: Any = import_module("polars")
         with suppress(Exception):
             files = ParquetSource(files_of(self._files))

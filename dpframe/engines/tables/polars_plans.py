@@ -77,7 +77,7 @@ _LEFT_OUT = "bytes"
 
 
 class _PlanSink(io.RawIOBase):
-    """Takes the JSON of a plan as polars writes it, without the bytes of the rows that stand in it."""
+    """A file that takes the JSON of a plan from polars, without the bytes of the rows in it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,11 +85,11 @@ class _PlanSink(io.RawIOBase):
         self._rest = b""
 
     def writable(self) -> bool:
-        """Files are asked this before they are written to."""
+        """Return True. A file is asked this before it is written to."""
         return True
 
     def write(self, piece: Any) -> int:
-        """Keep a piece, but for long lists of numbers. One that a piece begins goes on in the next."""
+        """Keep a piece without its long lists of numbers. A list that a piece begins goes on in the next."""
         text = self._rest + bytes(piece)
         begin = text.rfind(b"[")
         if begin >= 0 and not text[begin + 1 :].strip(b"0123456789,"):
@@ -100,7 +100,7 @@ class _PlanSink(io.RawIOBase):
         return len(piece)
 
     def read_plan(self) -> Any:
-        """Return the plan."""
+        """Return the plan that was written."""
         plan = json.loads(_leave_out_bytes(b"".join(self._kept) + self._rest))
         while isinstance(plan, dict) and "IR" in plan:  # of one whose schema was asked for
             plan = plan["IR"]["dsl"]
@@ -112,7 +112,10 @@ def _leave_out_bytes(text: bytes) -> bytes:
 
 
 def plan_of(lazy: Any) -> Any:
-    """Return the plan of a LazyFrame as JSON has it. The rows of frames in memory are left out, and never stand here twice."""
+    """Return the plan of a LazyFrame as JSON has it.
+
+    The rows of frames in memory are left out, and no second copy of them is held.
+    """
     sink = _PlanSink()
     with suppress(Exception), warnings.catch_warnings():  # of polars, whose texts are its own
         warnings.simplefilter("ignore")
@@ -134,12 +137,12 @@ def paths_in(plan: Any) -> list[str]:
 
 
 def holds_rows(plan: Any) -> bool:
-    """Whether a plan has a frame in memory."""
+    """Return whether a plan has a frame in memory."""
     return any(kind == "DataFrameScan" for kind, _ in _walk_operations(plan))
 
 
 def reads_lake(plan: Any) -> bool:
-    """Whether a plan reads a table of Delta or Iceberg, of which it does not tell the version."""
+    """Return whether a plan reads a table of Delta or Iceberg. The plan does not tell its version."""
     return any(
         "PythonDataset" in (kind, node) for kind, node in _walk_entries(plan) if isinstance(node, str | dict)
     )
@@ -175,6 +178,7 @@ def hazards_in(plan: Any) -> Iterator[FoundHazard]:
 
 
 def _find_node_hazards(kind: str, node: Any) -> Iterator[FoundHazard]:
+    """Yield the hazards that the options of one operation show."""
     if kind == "Distinct" and isinstance(node, dict):
         options = node.get("options", {})
         if options.get("keep_strategy") == "Any" and options.get("subset"):
@@ -192,7 +196,7 @@ def _find_node_hazards(kind: str, node: Any) -> Iterator[FoundHazard]:
 
 
 def _loses_order(kind: str, node: Any) -> str | None:
-    """Return the name of a part after which rows stand in any order."""
+    """Return the name of an operation after which rows stand in any order, and None for others."""
     if not isinstance(node, dict):
         return None
     if kind in ("Sort", "SortBy"):
@@ -218,7 +222,7 @@ def _walk_entries(plan: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _walk_operations(plan: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the operations of a plan and of its expressions: each its name, and what it holds."""
+    """Yield the name and the content of each operation in a plan and in its expressions."""
     todo = [plan]
     while todo:
         one = todo.pop()
@@ -236,7 +240,7 @@ def _walk_operations(plan: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _find_operands(kind: str, node: Any) -> Any:
-    """Return where the operations are that stand inside of one."""
+    """Return the part of an operation that holds further operations."""
     if kind in _LEAVES:
         return None
     if kind in ("Function", "MapFunction", "AnonymousFunction") and isinstance(node, dict):
@@ -257,7 +261,7 @@ def _names(kind: str, node: Any) -> list[str]:
 
 
 def _is_rowwise(kind: str, node: Any, names: list[str]) -> bool:
-    """Whether an operation makes each row of one row."""
+    """Return whether an operation makes each row of one row."""
     if kind == "MapFunction":
         return names[-1] in _ROWWISE
     if kind != "Function":
@@ -271,7 +275,7 @@ def _is_rowwise(kind: str, node: Any, names: list[str]) -> bool:
 
 
 def _has_callback(kind: str, node: Any) -> bool:
-    """Whether a part holds pickled code: a function that is bytes, which `plan_of` leaves out."""
+    """Return whether an operation holds pickled code: a function that is bytes, which `plan_of` leaves out."""
     if not isinstance(node, dict):
         return False
     if kind == "GroupBy" and node.get("apply") is not None:
@@ -280,7 +284,7 @@ def _has_callback(kind: str, node: Any) -> bool:
 
 
 def _adds_exactly(kind: str, node: Any) -> bool:
-    """Whether what is added is shown to be whole numbers, decimals or truths, and how it is added keeps it so."""
+    """Return whether an aggregate is shown to be an exact sum, of integers, decimals or truth values."""
     if kind != "Agg" or not isinstance(node, dict):
         return False
     ((name, what),) = node.items()

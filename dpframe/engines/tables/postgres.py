@@ -124,8 +124,10 @@ class PostgresSource(Source):
         return found
 
     def _hazards(self) -> Iterator[FoundHazard]:
-        """Yield the hazards of the functions that the view calls, and of the tables that it reads, as the server has resolved
-        them."""
+        """Yield the hazards of the functions that the view calls and of the tables that it reads.
+
+        The server has resolved both.
+        """
         for name, adds_doubles, unsteady, own in self._asked(_CALLED, self._name):
             if adds_doubles:
                 yield FoundHazard("sums", f"{name.upper()} of doubles")

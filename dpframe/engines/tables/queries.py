@@ -103,6 +103,7 @@ def check_steady(text: str) -> None:
 
 
 def _check_words(words: Mapping[str, re.Pattern[str]], shown: str) -> None:
+    """Refuse the first hazard that the words of a query show."""
     for hazard, pattern in words.items():
         found = pattern.search(shown)
         if found is not None:
@@ -129,7 +130,10 @@ def check_sql(text: str) -> None:
 
 
 def find_across(text: str) -> list[FoundHazard]:
-    """Return the operations of a query in SQL that make a row of several rows, as far as its words show."""
+    """Return the operations of a query in SQL that make a row of several rows.
+
+    They are found by the words of the query.
+    """
     shown = QUOTED.sub(_without_quotes, text)
     parts = [" ".join(found[1].upper().split()) for found in _ACROSS.finditer(shown)]
     extremes = _EXTREME.finditer(shown)  # of one argument; of several they are functions of a row
@@ -140,7 +144,7 @@ def find_across(text: str) -> list[FoundHazard]:
 
 
 def find_sums(text: str) -> list[FoundHazard]:
-    """Return the sums of a query in SQL whose words do not show that they are of whole numbers or decimals."""
+    """Return the sums of a query in SQL that are not shown to be of integers or decimals."""
     shown = QUOTED.sub(_without_quotes, text)
     return [
         FoundHazard("sums", found[1].upper())
@@ -150,7 +154,7 @@ def find_sums(text: str) -> list[FoundHazard]:
 
 
 def _is_exact(argument: str) -> bool:
-    """Whether a text is one cast to whole numbers or decimals."""
+    """Return whether a text is one cast to integers or decimals."""
     argument = re.sub(r"^distinct\b", "", argument.strip(), flags=re.IGNORECASE).strip()
     cast = _CAST.fullmatch(argument) or _TO_EXACT.fullmatch(argument)
     inside = "" if cast is None else cast[1] or ""
@@ -215,7 +219,7 @@ def _call(text: str, begin: int) -> str:
 
 
 def _argument(text: str, begin: int) -> str:
-    """Return what stands between a parenthesis, behind which a text begins, and its end."""
+    """Return the text from ``begin`` to the parenthesis that ends the argument."""
     return text[begin : _closed(text, begin) - 1]
 
 
