@@ -1,6 +1,7 @@
 """Normal forms of groupings: equal codes mean equal groups, in the order that the forms tell."""
 
 import random
+from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
@@ -74,10 +75,8 @@ def read_grouping(ask):
     p = pd.DataFrame(CELLS).dp.open(1000)
     session = p._session
     session.plan = lambda one: found.append(one.question.by)
-    try:
+    with suppress(TypeError, AttributeError):  # there is no plan to show
         ask(p.explain)
-    except (TypeError, AttributeError):  # there is no plan to show
-        pass
     return found[0]
 
 
