@@ -97,9 +97,7 @@ class Plan:
     n: float | None = field(default=None, compare=False)  #: How many values `explain` was told to assume.
     most: float | None = field(default=None, compare=False)  #: The values there can be, where that is public.
     caps: tuple[Limit, ...] = ()  #: What one person counts for at most; empty where a row is a person.
-    selected: FoundGroups | None = field(
-        default=None, compare=False
-    )  #: The groups that were found in the data.
+    selected: FoundGroups | None = field(default=None, compare=False)  #: The groups found in the data.
     _draft: Any = field(default=None, compare=False, repr=False)  # the `Draft` of a question that runs
 
     def __getstate__(self) -> dict[str, Any]:
