@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Sizes:
+class TuningSizes:
     """Every size, as measured to be fast. Each is read where it is used, at the time of use."""
 
     # Threads and kernels
@@ -75,12 +75,12 @@ class Sizes:
     solver_sample: int = 2**16  # rows that show the curvature of all
 
 
-SIZES = Sizes()
+SIZES = TuningSizes()
 
 
 @contextmanager
-def set_sizes(**sizes: int) -> Iterator[Sizes]:
-    """Set some sizes for a while, for all threads."""
+def set_sizes(**sizes: int) -> Iterator[TuningSizes]:
+    """Set some sizes inside a with block, for all threads."""
     before = {name: getattr(SIZES, name) for name in sizes}
     try:
         for name, size in sizes.items():

@@ -255,7 +255,7 @@ def estimate(
     if known is not None and known <= 0:
         raise BadValue(f"rows= must be positive: how many of the reports are of a value, not {rows}.")
     if by is None:
-        if rows is None and read._several:
+        if rows is None and read._has_several_reports:
             raise BadValue(
                 "with unit= and max_rows above 1 a person who has fewer rows makes blank reports, which are no values. Say how "
                 "many reports are of a value: estimate(reports, rows=p.count('x')), or rows=len(reports) where there are no "

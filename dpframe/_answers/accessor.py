@@ -82,7 +82,7 @@ class Answer(Operators, Tabled):
 
     @property
     def count(self) -> pd.Series[Any] | pd.DataFrame:
-        """How many values each mean, variance or sum of moments is of, read off the same release: it costs nothing.
+        """The number of values behind each mean, variance or sum of moments, read off the same release at no cost.
 
         >>> df = pd.DataFrame({"age": [30.0, 41.0] * 500, "state": ["CA", "NY"] * 500})
         >>> p = df.dp.open(100, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
@@ -90,14 +90,14 @@ class Answer(Operators, Tabled):
         >>> ages.dp.count.to_dict(), p.budget.spent
         ({'CA': 500, 'NY': 500}, 50.0)
         """
-        return self._behind("count")
+        return self._read_behind("count")
 
     @property
     def sum(self) -> pd.Series[Any] | pd.DataFrame:
-        """The sum of the values that each mean is of, read off the same release: it costs nothing."""
-        return self._behind("sum")
+        """The sum of the values behind each mean, read off the same release at no cost."""
+        return self._read_behind("sum")
 
-    def _behind(self, kind: Kind) -> pd.Series[Any] | pd.DataFrame:
+    def _read_behind(self, kind: Kind) -> pd.Series[Any] | pd.DataFrame:
         """Return the counts or sums behind the answer."""
         self._as_it_came(f".dp.{kind}")
         plan, places = read_plan(self._plan, kind, self._cells)

@@ -18,7 +18,10 @@ NEEDS = {"count": {"n"}, "sum": {"n", "t1"}}  # the linear maps that each is rea
 
 
 def read_cell(cell: Cell, kind: Kind) -> Cell | None:
-    """Return the cell by which a count or a sum is read off the integers of another output; None where they have none."""
+    """Return the cell that reads a count or a sum off the integers of another output.
+
+    Return None if those integers do not contain it.
+    """
     maps = cell.functionals.keys()
     if not NEEDS[kind] <= maps or "s1" in maps or (kind == "sum" and cell.origin):
         return None

@@ -56,7 +56,7 @@ class Estimate(Arithmetic, Tabled):
 
     @property
     def count(self) -> Estimate:
-        """How many values a mean, a variance or the like is of, read off the same release: it costs nothing.
+        """The number of values behind a mean, a variance or the like, read off the same release at no cost.
 
         >>> df = pd.DataFrame({"age": [30.0, 41.0] * 500})
         >>> p = df.dp.open(100, bounds={"age": (0, 110)})
@@ -64,14 +64,14 @@ class Estimate(Arithmetic, Tabled):
         >>> age.dp.count == 1000, p.budget.spent
         (True, 90.0)
         """
-        return self._behind("count")
+        return self._read_behind("count")
 
     @property
     def sum(self) -> Estimate:
-        """The sum of the values that a mean is of, read off the same release: it costs nothing."""
-        return self._behind("sum")
+        """The sum of the values behind a mean, read off the same release at no cost."""
+        return self._read_behind("sum")
 
-    def _behind(self, kind: Kind) -> Estimate:
+    def _read_behind(self, kind: Kind) -> Estimate:
         """Return the count or the sum behind the number."""
         plan, _ = read_plan(self._plan, kind, self._plan.cells[:1])
         return scalar(Release(plan, self._raw, self._rule))

@@ -73,8 +73,10 @@ def check_draws(plan: Plan, raw: Sequence[Any], cells: Sequence[Cell], noun: str
 
 
 def _refuse_found(plan: Plan, raw: Sequence[Any], kinds: Sequence[Aggregate]) -> None:
-    """Refuses numbers of groups that were found: who was drawn decided that they are shown. Means and quantiles of the people in
-    a group are draws given who is in it, so those have intervals where they are asked after the groups were found."""
+    """Refuse intervals of the population for numbers of groups that were found.
+
+    Who was drawn decided that these groups are shown. Means and quantiles in a group have intervals if they are asked later.
+    """
     counts = any(kind.counts for kind in kinds)
     shown = levels_shown(plan, tuple(raw), 0.5) is not None
     if shown and not counts:

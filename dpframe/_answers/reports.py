@@ -113,8 +113,8 @@ class Reports:
         return self._kind.response.truth
 
     @property
-    def _several(self) -> bool:
-        """Whether a person has several reports, of which those beyond their rows are blanks."""
+    def _has_several_reports(self) -> bool:
+        """Whether a person has several reports. Those beyond their rows are blanks."""
         # The price of a person is that of their reports together.
         return (
             self._kind.people
@@ -297,7 +297,7 @@ class Computed:
             low, high = joint_ends(self.by, one, self.counts, level)
         # The truth lies from 0 to 1, so ends may; but an estimate beyond that stays inside its own interval.
         share = self._share()
-        lower, upper = (self._of_values(side.ravel()) for side in (low, high))
+        lower, upper = (self._remove_blanks(side.ravel()) for side in (low, high))
         if self.rows is not None:
             lower, upper = np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
         return self._scaled(np.fmin(lower, share)), self._scaled(np.fmax(upper, share))
@@ -305,12 +305,12 @@ class Computed:
     def _share(self) -> Floats:
         one = self.kind.response
         if self.kind.bounds is not None:
-            return self._of_values(means(one, self.counts))
+            return self._remove_blanks(means(one, self.counts))
         found = frequencies(one, self.counts) if self.by is None else joint(self.by, one, self.counts)
-        return self._of_values(found.ravel())
+        return self._remove_blanks(found.ravel())
 
-    def _of_values(self, share: Floats) -> Floats:
-        """Return the share among reports of a value, from that among all reports. It is linear, so it adds no bias."""
+    def _remove_blanks(self, share: Floats) -> Floats:
+        """Return the share among the reports of values, given that among all reports. It is linear, so it adds no bias."""
         if self.rows is None:
             return share
         n = float(self.counts.sum())

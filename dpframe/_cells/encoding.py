@@ -103,14 +103,17 @@ def encode(value: Any) -> bytes:
 
 
 def join_codes(*codes: bytes) -> bytes:
-    """Return codes as one code, which no other list of codes has: their number, their lengths, and the codes."""
+    """Return the code of a list of codes: their number, their lengths, and the codes.
+
+    No other list has the same code.
+    """
     number = len(codes)
     return _lengths(number).pack(number, *map(len, codes)) + b"".join(codes)
 
 
 @cache
 def _lengths(number: int) -> struct.Struct:
-    """Return the form of a number and of so many lengths."""
+    """Return the struct of a number and of that many lengths."""
     return struct.Struct(">" + "Q" * (number + 1))
 
 
@@ -141,7 +144,10 @@ _records: dict[type, tuple[bytes, Known, bool]] = {}
 
 
 def _learn(kind: Any) -> None:
-    """Put a class with an ``identity`` into the tables: a frozen dataclass, a named tuple or a list of keys."""
+    """Register how to encode a class that has an ``identity``.
+
+    It is a frozen dataclass, a named tuple or a list of keys.
+    """
     tag, *names = kind.identity
     head, frozen = tag.encode(), is_dataclass(kind)
     if frozen:

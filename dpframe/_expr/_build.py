@@ -93,7 +93,7 @@ def constant(value: object, *, null: bool = False) -> Constant:
 
 
 def _check_shown(value: Any) -> None:
-    """Refuse a time with a zone in years for which pandas has no text, and questions no name."""
+    """Refuse a time with a zone outside the years 1 to 9999, which pandas cannot write."""
     try:
         repr(value)
     except (ValueError, NotImplementedError, OverflowError):

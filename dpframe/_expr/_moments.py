@@ -407,7 +407,7 @@ def zoned(x: Expr, op: str, zone: object) -> Expr:
 
 
 def _zone_name(zone: object) -> str:
-    """Return the text of a zone, which alone is kept: tried on a moment, as engines read it."""
+    """Return the name of a time zone. Raise if no moment can be put into it."""
     try:
         name = str(zone)
         pd.DatetimeIndex(np.zeros(1, "M8[s]")).tz_localize(name, ambiguous="NaT", nonexistent="NaT")
@@ -494,8 +494,8 @@ def _localized(x: Expr, tz: object, ambiguous: object = "raise", nonexistent: ob
     return zoned(x, "localize", tz)
 
 
-def _same_unit(x: Expr, unit: object) -> Expr:
-    """Return the value itself, which is the same moment in every unit."""
+def _check_unit(x: Expr, unit: object) -> Expr:
+    """Check a unit, and return the value itself. A moment is the same in every unit."""
     if not among(unit, tuple(PER_SECOND)):
         raise BadValue(f".dt.as_unit has the units {', '.join(PER_SECOND)}, not {unit!r}.")
     return x
@@ -511,7 +511,7 @@ DATE_METHODS: dict[str, Callable[..., Expr]] = {
     "tz_convert": lambda x, tz: zoned(x, "convert", tz),
     "tz_localize": _localized,
     "total_seconds": lambda x: duration_part(x, "total_seconds"),
-    "as_unit": _same_unit,
+    "as_unit": _check_unit,
 }
 METHODS.update(abs=magnitude)
 CALLS.update(abs=magnitude, to_datetime=moment)

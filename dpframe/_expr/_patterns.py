@@ -27,7 +27,10 @@ _REPLACED = 2**26  # characters that a text may grow to before it is looked at
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What is asked of texts: contains, match, fullmatch, count, extract a group, or replace the first ``most`` matches."""
+    """A regular expression with its operation and options.
+
+    The operations are contains, match, fullmatch, count, extract a group, and replace the first ``most`` matches.
+    """
 
     op: str
     pattern: str
@@ -48,7 +51,7 @@ def has_re2() -> bool:
 
 @lru_cache(maxsize=256)
 def check_pattern(asked: Pattern) -> int:
-    """Return how many groups a pattern has; refuse what the engine cannot compile or not match in linear time."""
+    """Return how many groups a pattern has. Refuse what the engine cannot compile or cannot match in linear time."""
     what, pattern = f".str.{asked.op}", asked.pattern
     if len(pattern) > LONGEST_PATTERN:
         raise BadValue(f"{what}: the pattern has more than {LONGEST_PATTERN} characters.")
@@ -87,7 +90,10 @@ _BACKSLASH = re.compile(r"\\(?:\\|([1-9])(?![0-9])|)")
 
 
 def _check_replacement(replacement: str, groups: int, what: str) -> None:
-    """Refuse backslashes that do not mean the same to RE2 and to Python: those beside one digit and those beside another."""
+    """Refuse a backslash that RE2 and Python read in different ways.
+
+    They agree on a backslash before one digit, and on one before another backslash.
+    """
     _check_encodable(replacement, what)
     for found in _BACKSLASH.finditer(replacement):
         if found[0] == "\\" or int(found[1] or 0) > groups:
@@ -109,22 +115,23 @@ def encodes(text: str) -> bool:
 
 
 def find(texts: Iterable[Any], asked: Pattern) -> list[Any]:
-    """Return what a pattern finds in each text: None in what is no text, or has no UTF-8, or would grow too long.
+    """Return what a pattern finds in each text.
 
-    RE2 looks for ``\\B`` between bytes. Where it could put something into the middle of a character, texts beyond ASCII are null.
+    It is None for what is not a text, has no UTF-8, or would grow too long. RE2 looks for ``\\B`` between bytes. If it could put
+    something into the middle of a character, texts beyond ASCII are null.
     """
     known = [t if type(t) is str and encodes(t) else None for t in texts]
     if asked.op == "replace":
         if _matches_between_bytes(asked.pattern):
             known = [t if t is not None and t.isascii() else None for t in known]
-        known = [None if t is None or _grown(t, asked.replacement) > _REPLACED else t for t in known]
+        known = [None if t is None or _bound_length(t, asked.replacement) > _REPLACED else t for t in known]
     found = (_by_re2 if has_re2() else _by_python)(known, asked)
     return [None if type(m) is str and len(m) > LONGEST_TEXT else m for m in found]
 
 
 @lru_cache(maxsize=256)
 def _matches_between_bytes(pattern: str) -> bool:
-    """Return whether a match can have no character and stand at a ``\\B``. Every character that RE2 matches is a whole one."""
+    """Return whether a match can be empty and stand at a ``\\B``. Every character that RE2 matches is a whole one."""
     parser: Any = import_module("re._parser")
     return _NOT_AT_A_WORD.search(pattern) is not None and parser.parse(pattern).getwidth()[0] == 0
 
@@ -132,7 +139,7 @@ def _matches_between_bytes(pattern: str) -> bool:
 _NOT_AT_A_WORD = re.compile(r"(?<!\\)(?:\\\\)*\\B")
 
 
-def _grown(text: str, replacement: str) -> int:
+def _bound_length(text: str, replacement: str) -> int:
     """Return how long a text can become at most."""
     return len(text) + (len(text) + 1) * (len(replacement) + replacement.count("\\") * len(text))
 
@@ -144,14 +151,15 @@ _WHOLE: dict[str, Callable[[str], str]] = {
 
 
 def _by_re2(texts: list[Any], e: Pattern) -> list[Any]:
+    """Return what RE2 finds in each text."""
     pa: Any = import_module("pyarrow")
     pc: Any = import_module("pyarrow.compute")
     case = "" if e.case else "(?i)"
     if e.op == "replace" and e.most >= 0:
-        return _first_replaced(texts, e)
+        return _replace_first(texts, e)
     cells = pa.array(texts, pa.large_string())
     if e.op == "extract":
-        rows = pc.extract_regex(cells, pattern=case + _named(e.pattern))
+        rows = pc.extract_regex(cells, pattern=case + _name_groups(e.pattern))
         return list(pc.struct_field(rows, [max(e.group - 1, 0)]).to_pylist())
     if e.op == "count":
         return list(pc.count_substring_regex(cells, pattern=e.pattern, ignore_case=not e.case).to_pylist())
@@ -161,12 +169,13 @@ def _by_re2(texts: list[Any], e: Pattern) -> list[Any]:
     return list(pc.match_substring_regex(cells, pattern=whole, ignore_case=not e.case).to_pylist())
 
 
-def _first_replaced(texts: list[Any], e: Pattern) -> list[Any]:
-    """Return texts in which the first matches are replaced. Arrow's own way looks at each match without what stands before it,
-    and raises where that matters. So every match is replaced by the new part and the old one between marks, and the others are
-    put back.
+def _replace_first(texts: list[Any], e: Pattern) -> list[Any]:
+    """Return texts with their first matches replaced.
+
+    Arrow's own limit looks at each match without the text before it, and raises if that matters. So every match is replaced by
+    the new part and the old one between marks. Then the old parts of the later matches are put back.
     """
-    marks = [None if t is None else _unused(t + e.replacement) for t in texts]
+    marks = [None if t is None else _find_unused_character(t + e.replacement) for t in texts]
     found: list[Any] = [None] * len(texts)
     for mark in {mark for mark in marks if mark is not None}:
         places = [i for i, own in enumerate(marks) if own == mark]
@@ -181,13 +190,17 @@ def _first_replaced(texts: list[Any], e: Pattern) -> list[Any]:
     return found
 
 
-def _unused(text: str) -> str | None:
-    """Return a character that is not in a text; None of a text that has all of those for private use and above."""
+def _find_unused_character(text: str) -> str | None:
+    """Return a character that is not in a text.
+
+    It is sought from the first area for private use on. Return None if the text has all of them.
+    """
     used = set(text)
     return next((c for c in map(chr, range(0xE000, 0x110000)) if c not in used), None)
 
 
 def _by_python(texts: list[Any], e: Pattern) -> list[Any]:
+    """Return what Python's own engine finds in each text."""
     known = re.compile(e.pattern, 0 if e.case else re.IGNORECASE)
     ask: dict[str, Callable[[str], Any]] = {
         "contains": lambda t: known.search(t) is not None,
@@ -203,11 +216,12 @@ def _by_python(texts: list[Any], e: Pattern) -> list[Any]:
 _OPENING = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(\((?!\?)|\(\?P<\w+>)", re.DOTALL)
 
 
-def _named(pattern: str) -> str:
+def _name_groups(pattern: str) -> str:
     """Return the pattern with names g1, g2, ... for its groups, which Arrow asks for."""
     count = 0
 
     def name(found: re.Match[str]) -> str:
+        """Return the opening of a group with its name, and any other match as it is."""
         nonlocal count
         if found[1] is None:
             return found[0]

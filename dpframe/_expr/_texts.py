@@ -54,8 +54,8 @@ class Regex(Expr):
     most: int = -1
 
     @property
-    def asked(self) -> Pattern:
-        """Return what is asked of each text."""
+    def text_pattern(self) -> Pattern:
+        """The pattern with its operation and options."""
         return Pattern(self.op, self.pattern, self.case, self.group, self.replacement, self.most)
 
     @property
@@ -248,7 +248,7 @@ def regex(x: Expr, op: str, pat: object, case: object = True, flags: object = 0,
     if not _is_flag(flags) or not isinstance(case, bool | None):
         raise BadType(f".str.{op} has no other flags here than re.IGNORECASE.")
     found = Regex(x, op, pat, case is not False and not flags, **more)
-    check_pattern(found.asked)
+    check_pattern(found.text_pattern)
     return found
 
 
@@ -310,10 +310,10 @@ def split(x: Expr, pat: object = None, n: object = -1, regex: object = None, *, 
         raise BadType(
             ".str.split has a plain text as its separator here: regex=False. A pattern is for .str.extract(r'(\\w+)')."
         )
-    return Split(x, pat if isinstance(pat, str) and pat else None, _most(n), right)
+    return Split(x, pat if isinstance(pat, str) and pat else None, _limit_matches(n), right)
 
 
-def _most(n: Any) -> int:
+def _limit_matches(n: Any) -> int:
     """Return how many matches count, or -1 for all: no text has as many as `ALL_MATCHES`."""
     return int(n) if isinstance(n, int) and 0 < n < ALL_MATCHES else -1
 
@@ -402,7 +402,7 @@ def _replaced(
         raise BadType(".str.replace needs n as a whole number, and no flags but re.IGNORECASE.")
     if not isinstance(regex_, bool) or not isinstance(case, bool | None):
         raise BadType(".str.replace needs regex and case as bool.")
-    most = _most(n)
+    most = _limit_matches(n)
     plain = isinstance(pat, str) and most == -1 and case is not False and not flags
     if plain and not (regex_ and is_special(str(pat) + str(repl))):
         return str_part(x, "replace", pat, repl)

@@ -114,8 +114,11 @@ class Selection:
         both = condition if self.where is None else _expr.logical_and(self.where, condition)
         return self.changed(where=both, premises=self.premises.of_some_rows())
 
-    def keeping(self, condition: Expr, most: int | None) -> Selection:
-        """Return the rows where a condition holds that only rows of this selection meet, at most ``most`` of a person."""
+    def keep_rows(self, condition: Expr, most: int | None) -> Selection:
+        """Return the rows where a condition holds, at most ``most`` of a person.
+
+        The condition holds for rows of this selection alone.
+        """
         return self.changed(where=condition, premises=self.premises.of_some_rows(most))
 
     def declaring(self, words: tuple[Word, ...]) -> Selection:
@@ -524,7 +527,7 @@ def priced(
     if words.get("within") is not None:
         part = WHOLE  # the accuracy is that of the answer, whatever else is paid
         # For another number of values another price is needed: so it is a part of what was typed.
-        known = session.known_values(question)
+        known = session.count_values(question)
         if words.get("n") is not None or known:  # of a table without rows there is nothing to reckon with
             words = cast("Payment", {**words, "n": known_n(words.get("n"), known)})
 

@@ -207,7 +207,7 @@ def _check_named(words: Words) -> None:
 
 
 def _check_steady(table: Source, words: Words) -> None:
-    """Lets go of a table whose hazards have to be declared, and are not."""
+    """Raise if a table has hazards that are not declared, and close it."""
     try:
         check_declared(table.declared, words.get("because"))
     except BadValue:

@@ -25,7 +25,10 @@ EXACT = 2.0**52  # whole numbers up to here are doubles, and so are those next t
 
 
 class GroupForm(NamedTuple):
-    """The code of a grouping, and the place of each group of the canonical order; None where that is the grouping's own."""
+    """The code of a grouping, and the place of each group of the canonical order.
+
+    ``places`` is None if the grouping has that order itself.
+    """
 
     code: bytes
     places: Places | None = None
@@ -56,7 +59,7 @@ def form_of_groups(by: Sequence[By]) -> GroupForm:
 
 
 def form_of_grouping(by: By) -> GroupForm:
-    """Return the form of one grouping; of the last few it is known."""
+    """Return the form of one grouping. Some recent forms are cached."""
     key = encode(by)
     form = _forms.get(key)
     if form is None:
@@ -69,6 +72,7 @@ def form_of_grouping(by: By) -> GroupForm:
 
 
 def _make_form(by: By) -> GroupForm:
+    """Return the form of one grouping, without the cache."""
     intervals = _find_intervals(by)
     if intervals is not None:
         return _form_intervals(*intervals)
@@ -97,7 +101,10 @@ def _form_keys(keys: Keys) -> tuple[bytes, Places | None]:
 
 
 class _Ranks(NamedTuple):
-    """Keys in an order that depends on their values alone: the digest of all, and the place of each in the list."""
+    """Keys in an order that depends on their values alone.
+
+    ``digest`` is that of all keys, and ``order`` has the place of each in the list.
+    """
 
     digest: bytes
     order: Places
@@ -157,7 +164,10 @@ class _Interval(NamedTuple):
 
 
 def _find_intervals(by: By) -> tuple[Expr, list[_Interval]] | None:
-    """Return the number and the intervals of bins, and of keys that are intervals of a cut; None of other groupings."""
+    """Return the number that a grouping is by, and the intervals of its groups.
+
+    Bins have intervals, and so have keys that are intervals of a cut. Return None for other groupings.
+    """
     if isinstance(by, BinBy):
         last = len(by.edges) - 2
         pairs = zip(by.edges, by.edges[1:], strict=False)
@@ -174,9 +184,9 @@ def _find_intervals(by: By) -> tuple[Expr, list[_Interval]] | None:
 
 
 def _form_intervals(expr: Expr, intervals: list[_Interval]) -> GroupForm:
-    """Return the form of intervals; of a whole number these are the whole numbers in them."""
+    """Return the form of intervals. Intervals of integers are narrowed to the integers in them."""
     if expr.integral and all(abs(end) <= EXACT for one in intervals for end in _finite_ends(one)):
-        intervals = [_whole(one) for one in intervals]
+        intervals = [_narrow_to_integers(one) for one in intervals]
     order = np.array(sorted(range(len(intervals)), key=lambda i: intervals[i]), dtype=np.intp)
     flat = tuple([part for i in order.tolist() for part in intervals[i]])
     return GroupForm(encode(("intervals", expr, flat)), None if _is_sorted(order) else order)
@@ -186,8 +196,8 @@ def _finite_ends(interval: _Interval) -> list[float]:
     return [end for end in (interval.low, interval.high) if math.isfinite(end)]
 
 
-def _whole(interval: _Interval) -> _Interval:
-    """Return the closed interval of the whole numbers in an interval; an infinite end stays as it is."""
+def _narrow_to_integers(interval: _Interval) -> _Interval:
+    """Return the closed interval of the integers in an interval. An infinite end stays as it is."""
     low, holds_low, high, holds_high = interval
     if math.isfinite(low):
         low, holds_low = float(math.ceil(low) if holds_low else math.floor(low) + 1), True

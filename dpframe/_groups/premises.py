@@ -20,16 +20,16 @@ Order = Literal["own", "unfixed", "others"]
 
 
 class Names(NamedTuple):
-    """Where the name of a row's person comes from, and in which session it is valid.
+    """The origin of the name of a row's person, and the session in which it is valid.
 
-    A row is a person, columns name one, or a name was drawn for each row of a session's opened frame.
+    A row is a person, or columns name one. Otherwise a session drew a name for each row of its opened frame.
     """
 
     kind: Literal["unknown", "rows", "columns", "drawn"]
     session: str = ""  # that drew them
 
     def match(self, other: Names) -> bool:
-        """Whether two equal names are one person's in both frames. Both frames are of one accountant."""
+        """Return whether equal names are one person's in both frames. Both frames are of one accountant."""
         return self.kind in ("columns", "drawn") and self == other
 
 
@@ -50,20 +50,20 @@ class Premises:
     # What steps carry and lose ----------------------------------------------------------------------------------------
 
     def of_some_rows(self, most: int | None = None) -> Premises:
-        """Return those of some of the rows, of which a person has at most ``most``."""
+        """Return the premises of some of the rows, at most ``most`` of each person."""
         return replace(self, most=least_of(self.most, most), everyone=False, whole=False)
 
     def of_one_row(self) -> Premises:
-        """Return those of one row of each person. Which one it is does not matter."""
+        """Return the premises of one row of each person, whichever it is."""
         return replace(self, most=1, sorts=(), everyone=False, whole=False)
 
-    def sorted_by(self, keys: Sequence[Key]) -> Premises:
-        """Return those of the rows sorted; what they were sorted by before decides where the keys do not."""
+    def sort_by(self, keys: Sequence[Key]) -> Premises:
+        """Return the premises of the sorted rows. Earlier keys decide where these are equal."""
         before = [key for key in self.sorts if all(key.expr != one.expr for one in keys)]
         return replace(self, sorts=(*keys, *before))
 
     def of_made_rows(self, times: int | None, *, piecewise: bool, adjacent: bool, all_rows: bool) -> Premises:
-        """Return those of rows that are made of each row: at most ``times`` of one, and none or more.
+        """Return the premises of rows that are made from each row, at most ``times`` from one.
 
         ``piecewise``: they are made of a batch of the rows at a time. ``adjacent``: what is made of one row stands together,
         where the row stood. ``all_rows``: of each row at least one is made.
@@ -78,20 +78,20 @@ class Premises:
         )
 
     def of_matched_rows(self, *, piecewise: bool, all_rows: bool) -> Premises:
-        """Return those of the rows with more columns; without ``all_rows`` of some of them."""
+        """Return the premises of the rows with more columns. Without ``all_rows`` they are some of the rows."""
         made = self.of_made_rows(1, piecewise=piecewise, adjacent=True, all_rows=all_rows)
         return replace(made, whole=self.whole and all_rows)
 
-    def drawn_in(self, session: str) -> Premises:
-        """Return those of rows that have the names which a session has drawn, if no columns name a person."""
+    def set_drawn_names(self, session: str) -> Premises:
+        """Return the premises of rows whose names a session has drawn, unless columns name a person."""
         return replace(self, names=Names("drawn", session)) if self.names.kind == "rows" else self
 
     def of_foreign_rows(self) -> Premises:
-        """Return those of rows that code of the owner's made of the people."""
+        """Return the premises of rows that the owner's own code has made of the people."""
         return Premises(names=self.names)
 
-    def joined(self, other: Premises, most: int) -> Premises:
-        """Return those of rows that are put together with another frame's rows of the same person."""
+    def join(self, other: Premises, most: int) -> Premises:
+        """Return the premises of rows joined with another frame's rows of the same person."""
         worst: Order = next((one.order for one in (self, other) if one.order != "own"), "own")
         return Premises(names=self.names, most=most, order=worst)
 
@@ -109,5 +109,5 @@ def premises_of_opened(named: bool, ordered: bool) -> Premises:
 
 
 def least_of(*limits: int | None) -> int | None:
-    """Return the least of some limits, of which None limits nothing."""
+    """Return the least of some limits. None stands for no limit."""
     return min((limit for limit in limits if limit is not None), default=None)

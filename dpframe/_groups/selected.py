@@ -14,8 +14,8 @@ from dpframe._groups.combinations import TupleBy, Tuples
 from dpframe._groups.keys import By, KeyBy, Keys
 
 
-class Selected(NamedTuple):
-    """The column whose groups were found, and whether they were found among other rows than those of the question."""
+class FoundGroups(NamedTuple):
+    """The column with groups that were found, and whether they were found among other rows than the question's."""
 
     column: str
     elsewhere: bool
@@ -28,16 +28,19 @@ class FoundKeys:
         self._labels: dict[Expr, dict[Expr | None, set[Hashable]]] = {}
 
     def record(self, exprs: Sequence[Expr], where: Expr | None, keys: Keys | Tuples | None) -> None:
-        """Keep keys that were found among the rows where a condition holds; None where there were none."""
+        """Keep the keys that were found among the rows where a condition holds.
+
+        ``keys`` is None if no key was found.
+        """
         levels = () if keys is None else keys.keys if isinstance(keys, Tuples) else (keys,)
         for expr, level in zip(exprs, levels, strict=False):
             self._labels.setdefault(expr, {}).setdefault(where, set()).update(_labels_of(level))
 
-    def selected(self, by: Sequence[By], where: Expr | None) -> Selected | None:
-        """Return which groups of a question about the rows where a condition holds were found; None where none were.
+    def find_selected(self, by: Sequence[By], where: Expr | None) -> FoundGroups | None:
+        """Return the first column with groups that were found, or None. Groups from other rows go first.
 
-        Groups that were found among all rows, or among those of the question, were selected by how many people they have. Found
-        among other rows they may have been selected by their values.
+        Groups found among all rows, or among those of the question, were selected by their numbers of people. Groups found among
+        other rows may have been selected by their values.
         """
         found = None
         for level in _listed_levels(by):
@@ -45,14 +48,14 @@ class FoundKeys:
             known = self._labels.get(level.expr, {})
             others = [some for rows, some in known.items() if rows is not None and rows != where]
             if labels and labels <= set().union(*others):
-                return Selected(str(level.expr), elsewhere=True)
+                return FoundGroups(str(level.expr), elsewhere=True)
             if labels and labels <= set().union(*known.values()):
-                found = found or Selected(str(level.expr), elsewhere=False)
+                found = found or FoundGroups(str(level.expr), elsewhere=False)
         return found
 
 
 def _listed_levels(by: Sequence[By]) -> Iterator[KeyBy]:
-    """The columns of a grouping that go by keys which somebody listed or found; two truth values are nobody's word."""
+    """Yield the columns of a grouping whose keys somebody listed or found. Nobody lists two truth values."""
     for level in by:
         parts = level.levels if isinstance(level, TupleBy) else (getattr(level, "listed", level),)
         yield from (part for part in parts if isinstance(part, KeyBy) and part.word is not None)

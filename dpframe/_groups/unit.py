@@ -55,7 +55,7 @@ class Limit(NamedTuple):
         return self.one_row and self.groups in (None, 1)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the limit as the record of a plan has it: what is not at its default."""
+        """Return the fields of the limit that are not at their defaults, for the record of a plan."""
         record = {
             "rows": self.rows,
             "groups": self.groups,
@@ -68,7 +68,7 @@ class Limit(NamedTuple):
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Limit:
-        """Return the limit of a record."""
+        """Return the limit that a record has."""
         return cls(
             record.get("rows"),
             record.get("groups"),

@@ -484,7 +484,10 @@ class Accountant:
         return None if body is None else (Plan.from_json(body["plan"]), tuple(unpack(body["raw"])))
 
     def recall_vector(self, key: str) -> tuple[Plan, Any, int] | None:
-        """Return the plan that a recorded vector stands in, its noisy integers, and its place; None of one not on record."""
+        """Return a recorded vector: the plan that it stands in, its noisy integers, and its place.
+
+        Return None if the vector is not on record.
+        """
         if self._file is None:
             return None
         with self._alone():

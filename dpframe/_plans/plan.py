@@ -19,7 +19,7 @@ from dpframe import _validate
 from dpframe._cells.encoding import encode
 from dpframe._errors import BadValue, NotOffered
 from dpframe._groups.keys import groups_of
-from dpframe._groups.selected import Selected
+from dpframe._groups.selected import FoundGroups
 from dpframe._groups.unit import Limit, Unit
 from dpframe._plans.aggregates import (
     AGGREGATES,
@@ -97,7 +97,7 @@ class Plan:
     n: float | None = field(default=None, compare=False)  #: How many values `explain` was told to assume.
     most: float | None = field(default=None, compare=False)  #: The values there can be, where that is public.
     caps: tuple[Limit, ...] = ()  #: What one person counts for at most; empty where a row is a person.
-    selected: Selected | None = field(default=None, compare=False)  #: The groups that were found in the data.
+    selected: FoundGroups | None = field(default=None, compare=False)  #: The groups found in the data.
     _draft: Any = field(default=None, compare=False, repr=False)  # the `Draft` of a question that runs
 
     def __getstate__(self) -> dict[str, Any]:
@@ -353,7 +353,7 @@ class Plan:
             tuple(data["declared"]),
             data.get("told", ""),
             caps=tuple(map(Limit.from_json, data["limits"])),
-            selected=Selected(*data["selected"]) if "selected" in data else None,
+            selected=FoundGroups(*data["selected"]) if "selected" in data else None,
         )
 
 

@@ -19,12 +19,12 @@ _WHOLE = 2.0**53  # below it a whole double is one whole number, and no other ro
 
 
 def code_of_condition(condition: Expr | None) -> bytes:
-    """Return the code of a condition; of no condition it is empty."""
+    """Return the code of a condition. Without a condition it is empty."""
     return ALL_ROWS if condition is None else code_of_rows(condition)
 
 
 def code_of_rows(condition: Expr, also: Expr | None = None) -> bytes:
-    """Return the code of the rows where a condition holds, and another one where it is given."""
+    """Return the code of the rows where a condition holds, and a second one if it is given."""
     parts = {*_codes_of(condition, And)}
     if also is not None:
         parts.update(_codes_of(also, And))
@@ -61,6 +61,7 @@ def _codes_of(condition: Expr, kind: type[And | Or]) -> Iterator[bytes]:
 
 
 def _code_of_comparison(comparison: Compare) -> bytes:
+    """Return the code of a comparison. Two columns have one code, whichever comes first."""
     op, left = comparison.op, encode(comparison.left)
     right = encode(_plain_number(comparison.right) if comparison.left.kind == "number" else comparison.right)
     if not isinstance(comparison.right, Constant) and right < left:

@@ -26,10 +26,10 @@ _ROW_COUNT = encode(RowCount())
 
 
 class Identity(NamedTuple):
-    """The identity of a question, and where its integers stand in the order that all questions share.
+    """The identity of a question, and the places of its integers in the shared order.
 
-    ``code`` stands for the whole question. ``rows`` stands for its rows, groups and people, and ``vectors`` for each of its
-    vectors of integers, in the question's own order. ``places`` has the place of each group of the shared order.
+    ``code`` stands for the whole question. ``rows`` stands for its rows, groups and people. ``vectors`` has a code for each of
+    its vectors of integers, in the question's own order. ``places`` has the place of each group of the shared order.
     """
 
     code: bytes
@@ -45,7 +45,7 @@ class Identity(NamedTuple):
         return sorted(range(len(self.vectors)), key=self.vectors.__getitem__)
 
     @property
-    def shared(self) -> Identity:
+    def shared_identity(self) -> Identity:
         """The same identity, in the shared order."""
         return self._replace(vectors=tuple(sorted(self.vectors)), places=None)
 
@@ -75,7 +75,7 @@ def code_rows(condition: bytes, groups: GroupForm, unit: Unit, public_rows: int 
     return join_codes(condition, groups.code, encode(unit), known)
 
 
-def code_choice(
+def identify_choice(
     choice: tuple[Any, ...],
     prepared: Draft,
     where: Expr | None,
@@ -90,10 +90,10 @@ def code_choice(
 
 
 def _find_counted_rows(statistic: Statistic) -> Expr | None:
-    """Return the condition on the rows that a statistic counts; None of other statistics.
+    """Return the condition on the rows that a statistic counts, or None.
 
-    Each has the sensitivity of a count of rows, and so the same noise at the same price. Of people both count at most so many
-    rows. The sum of a condition is none of these there, since it is scaled and has a finer grid.
+    Each has the sensitivity of a count of rows, and so the same noise at the same price. Of people both count at most as many
+    rows. The sum of a condition is no such count there: it is scaled, and has a finer grid.
     """
     if isinstance(statistic, Total) and statistic.expr.kind == "bool":
         plain = tuple(statistic.grid.bounds) == (0.0, 1.0) and statistic.grid.exponent == 0

@@ -276,7 +276,7 @@ class Finding(Seeking):
     def share(self, release: Release, own: Identity) -> Release:
         """Return a release of this question with its vectors in the shared order."""
         keys, *vectors = release.raw
-        raw = keys, *rearrange_parts(vectors, own, own.shared)
+        raw = keys, *rearrange_parts(vectors, own, own.shared_identity)
         return release._replace(plan=share_plan(release.plan, own), raw=raw)
 
     def __str__(self) -> str:

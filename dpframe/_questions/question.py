@@ -30,7 +30,7 @@ from dpframe._plans.sampling import NOISE, About
 from dpframe._plans.worth import LEVEL, ORDINARY, Rule
 from dpframe._questions.identity import (
     Identity,
-    code_choice,
+    identify_choice,
     identify_sums,
     rearrange,
     rearrange_choices,
@@ -131,17 +131,17 @@ class AddNoise(Protocol):
     ) -> Array: ...
 
 
-class Drafted:
-    """Room for the last draft of a question and what it was made for. A label and a plan need the same one.
+class DraftSlot:
+    """A slot for the last draft of a question and what it was made for. A label and a plan need the same one.
 
-    It is no field, so that it is neither compared nor copied nor encoded.
+    It is not a field, so it is not compared, copied or encoded.
     """
 
     __slots__ = ("drafted",)
 
 
 @dataclass(frozen=True, slots=True)
-class Question(Drafted, ABC):
+class Question(DraftSlot, ABC):
     """A question. Kinds are frozen dataclasses: equal questions compare and hash as equal, and are free when asked again.
 
     ``finish`` makes the answer from the release alone. It is no part of the question's identity.
@@ -263,7 +263,9 @@ class Query(Question):
         first = self.outputs[0]
         if not AGGREGATES[first.aggregate].selects:
             return identify_sums(prepared, self.where, groups, unit, public_rows)
-        return code_choice((first.aggregate, first.rounds), prepared, self.where, groups, unit, public_rows)
+        return identify_choice(
+            (first.aggregate, first.rounds), prepared, self.where, groups, unit, public_rows
+        )
 
     def present(
         self, release: Release, recorded: Identity, own: Identity, unit: Unit, public_rows: int | None
@@ -288,7 +290,7 @@ class Query(Question):
 
     @property
     def shares_vectors(self) -> bool:
-        """Whether its vectors can be bought apart: all outputs are measured, and none is chosen."""
+        """Whether its vectors can be bought apart. Then all outputs are measured, and no output is chosen."""
         if self.vectors is not None:
             return False
         for out in self.outputs:
@@ -317,7 +319,7 @@ class Query(Question):
 
     def share(self, release: Release, own: Identity) -> Release:
         """Return a release of this question with its vectors and its groups in the shared order."""
-        shared = own.shared
+        shared = own.shared_identity
         plan = share_plan(release.plan, own)
         return release._replace(plan=plan, raw=self._rearrange(release, own, shared))
 

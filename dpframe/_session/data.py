@@ -98,7 +98,7 @@ class Data:
         )
 
     def premises(self, named: bool) -> Premises:
-        """Return what is proven of the rows; ``named`` if columns of the frame that was opened name a person."""
+        """Return what is proven of the rows. ``named`` tells whether columns of the opened frame name a person."""
         if self.origin is not None:
             return self.origin.premises
         return premises_of_opened(named, self.source is None or self.source.ordered)

@@ -98,7 +98,7 @@ def derived(
     """A session on rows made from those of another one. It has no budget of its own, and no name in any frame's attrs."""
     base = parent.base
     if made.people:
-        premises = premises.drawn_in(base.name)
+        premises = premises.set_drawn_names(base.name)
     leaves = made.leaves
     people: list[Column] = []
     behind = len(made.names)
@@ -169,17 +169,17 @@ class Source:
 
     @property
     def order(self) -> tuple[Key, ...]:
-        """What the rows are sorted by."""
+        """The keys that the rows are sorted by."""
         return self.premises.sorts
 
     @property
-    def piecewise(self) -> bool:
+    def is_piecewise(self) -> bool:
         """Whether rows are made of a batch of these at a time."""
         return self.session.data.source is not None
 
     def check_in_memory(self) -> None:
         """Raises where a verb needs all rows at once, and they are not in memory."""
-        if self.piecewise:
+        if self.is_piecewise:
             raise NotOffered(
                 f"{self.verb} needs all rows of all people at once, as a frame in memory has them. Of a source outside of memory "
                 "make its rows before you open it, where it is kept (a view, a query, a LazyFrame): dpframe.open(...)."
@@ -187,7 +187,7 @@ class Source:
 
     def check_named(self) -> None:
         """Raises where one row may become several, and of a source outside of memory nothing names the person of each."""
-        if self.piecewise and not self.session.unit.people:
+        if self.is_piecewise and not self.session.unit.people:
             raise NotOffered(
                 f"{self.verb} makes several rows of one, of a source where a row is a person and nothing names it. Open it with "
                 "unit=, the column that names a person: dpframe.open(source, unit=...)."
@@ -196,7 +196,7 @@ class Source:
     def repeated(self, made: Made, make: Callable[..., Made], *words: Any) -> None:
         """Keeps how rows were made, by ``make(self, *words)``: of a source outside of memory it has made them of no rows, and
         makes them again of each batch that is read. Each of them it has to make of one row."""
-        if self.piecewise:
+        if self.is_piecewise:
             made_of = [*self.columns.values(), *([] if self.where is None else [self.where])]
             if any(map(looks_within, made_of)):
                 self.check_in_memory()  # a batch has not all rows of a person
@@ -223,7 +223,10 @@ class Source:
         return [("rows", self.session.row_names().take(self.places))]
 
     def opened_places(self) -> Places | None:
-        """Return the row of the opened frame that each kept row is, where a row is a person and the rows are in memory."""
+        """Return the row of the opened frame that each kept row is.
+
+        Return None if a row is not a person, or if the rows are not in memory.
+        """
         data = self.session.data
         if data.source is not None or self.session.unit.people:
             return None
@@ -274,7 +277,10 @@ def no_limits(max_rows: object, max_groups: object) -> None:
 
 
 def draw_steps() -> str:
-    """Return a random name for steps that are not a function of public words, so that no answer is taken for theirs."""
+    """Return a random name for steps that are not a function of public words.
+
+    So no answer on record is taken for theirs.
+    """
     return _sampling.random_bytes(16).hex()
 
 

@@ -400,7 +400,7 @@ def _refuse_second_budget(data: Data, account: AccountTerms) -> None:
 
 
 def _with_table(arguments: Words) -> dict[str, Any]:
-    """Return the arguments with the name of the table in that of the state: each table has states of its own."""
+    """Return the arguments with the name of the table in the version. Each table has states of its own."""
     rest = {word: value for word, value in arguments.items() if word != "table"}
     table, version = arguments.get("table"), arguments.get("version")
     if table is None:

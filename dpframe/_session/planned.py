@@ -112,28 +112,28 @@ class Planned:
         return np.array(self.answer, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **words: Any) -> Any:
-        return getattr(ufunc, method)(*map(unplanned, inputs), **words)
+        return getattr(ufunc, method)(*map(read_planned, inputs), **words)
 
 
-def unplanned(value: Any) -> Any:
-    """Return the answer of a place, and anything else as it is."""
+def read_planned(value: Any) -> Any:
+    """Return the answer of a place in a batch, and anything else as it is."""
     return value.answer if isinstance(value, Planned) else value
 
 
-def _forwards(function: Callable[[Any, Any], Any]) -> Callable[[Planned, Any], Any]:
-    return lambda self, other: function(self.answer, unplanned(other))
+def _make_operator(function: Callable[[Any, Any], Any]) -> Callable[[Planned, Any], Any]:
+    return lambda self, other: function(self.answer, read_planned(other))
 
 
-def _backwards(function: Callable[[Any, Any], Any]) -> Callable[[Planned, Any], Any]:
-    return lambda self, other: function(unplanned(other), self.answer)
+def _make_reflected_operator(function: Callable[[Any, Any], Any]) -> Callable[[Planned, Any], Any]:
+    return lambda self, other: function(read_planned(other), self.answer)
 
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor")
 
 for _name in COMPARISONS:
-    setattr(Planned, f"__{_name}__", _forwards(getattr(operator, _name)))
+    setattr(Planned, f"__{_name}__", _make_operator(getattr(operator, _name)))
 for _name in OPERATORS:
     _plain = _name.rstrip("_")
-    setattr(Planned, f"__{_plain}__", _forwards(getattr(operator, _name)))
-    setattr(Planned, f"__r{_plain}__", _backwards(getattr(operator, _name)))
+    setattr(Planned, f"__{_plain}__", _make_operator(getattr(operator, _name)))
+    setattr(Planned, f"__r{_plain}__", _make_reflected_operator(getattr(operator, _name)))

@@ -24,13 +24,13 @@ class Record(NamedTuple):
     question_id: Identity
     question: Question | None
 
-    def vector(self, place: int) -> Vector:
+    def vector(self, place: int) -> RecordedVector:
         """Return one vector of the release."""
         noise = self.release.plan.parts[place].noise
-        return Vector(noise, self.release.raw[place], self.question_id)
+        return RecordedVector(noise, self.release.raw[place], self.question_id)
 
 
-class Vector(NamedTuple):
+class RecordedVector(NamedTuple):
     """One vector of a release: its noise, its noisy integers, and the identity that has the order of their groups."""
 
     noise: Any
@@ -38,12 +38,12 @@ class Vector(NamedTuple):
     question_id: Identity
 
 
-def find_vectors(plan: Plan, on_record: Sequence[Vector | None]) -> dict[int, Vector]:
+def find_vectors(plan: Plan, on_record: Sequence[RecordedVector | None]) -> dict[int, RecordedVector]:
     """Return the vectors on record that are as good as those that the plan would buy, by their places.
 
     Good enough is noise of the same mechanism that is no wider.
     """
-    found: dict[int, Vector] = {}
+    found: dict[int, RecordedVector] = {}
     for place, (part, vector) in enumerate(zip(plan.parts, on_record, strict=True)):
         alike = vector is not None and type(vector.noise) is type(part.noise)
         if vector is not None and alike and vector.noise.deviation <= part.noise.deviation:
@@ -51,14 +51,16 @@ def find_vectors(plan: Plan, on_record: Sequence[Vector | None]) -> dict[int, Ve
     return found
 
 
-def without(question: Question, plan: Plan, known: Mapping[int, Vector]) -> tuple[Query, Fraction]:
+def reduce_question(
+    question: Question, plan: Plan, known: Mapping[int, RecordedVector]
+) -> tuple[Query, Fraction]:
     """Return the question for the vectors that are new, and their part of its price."""
     assert isinstance(question, Query)
     new = tuple([place for place in range(len(plan.parts)) if place not in known])
     return replace(question, vectors=new), Fraction(len(new), len(plan.parts))
 
 
-def assemble_plan(plan: Plan, known: Mapping[int, Vector]) -> Plan:
+def assemble_plan(plan: Plan, known: Mapping[int, RecordedVector]) -> Plan:
     """Return the plan of a whole question, with the noise of the vectors that are on record."""
     parts = tuple(
         [replace(part, noise=known[i].noise) if i in known else part for i, part in enumerate(plan.parts)]
@@ -67,7 +69,9 @@ def assemble_plan(plan: Plan, known: Mapping[int, Vector]) -> Plan:
     return replace(plan, parts=parts, loss=loss_of(moved) or plan.loss)
 
 
-def assemble(plan: Plan, identity: Identity, known: Mapping[int, Vector], bought: Record | None) -> Release:
+def assemble(
+    plan: Plan, identity: Identity, known: Mapping[int, RecordedVector], bought: Record | None
+) -> Release:
     """Return the release of a whole question, of vectors on record and of those that were bought just now."""
     places = [place for place in range(len(plan.parts)) if place not in known]
     new = {} if bought is None else {place: bought.vector(i) for i, place in enumerate(places)}

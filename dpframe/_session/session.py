@@ -32,7 +32,7 @@ from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import By, Keys, Word
 from dpframe._groups.periods import Span, ends_of
 from dpframe._groups.premises import Premises
-from dpframe._groups.selected import FoundKeys, Selected
+from dpframe._groups.selected import FoundGroups, FoundKeys
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger.accountant import Accountant, Label, LabelKey, Names, found
 from dpframe._plans.aggregates import AGGREGATES
@@ -43,7 +43,14 @@ from dpframe._plans.worth import says_nothing
 from dpframe._questions.identity import Identity
 from dpframe._questions.question import ROWS, Array, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
-from dpframe._session.records import Record, Vector, assemble, assemble_plan, find_vectors, without
+from dpframe._session.records import (
+    Record,
+    RecordedVector,
+    assemble,
+    assemble_plan,
+    find_vectors,
+    reduce_question,
+)
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Charge, Price
@@ -82,11 +89,14 @@ class Asked(NamedTuple):
         return "|".join(map(str, self.typed))
 
 
-class Split(NamedTuple):
-    """A question of which some vectors are on record: its plan, these vectors by their places, and what is left to ask."""
+class SplitQuestion(NamedTuple):
+    """A question with some of its vectors on record.
+
+    ``known`` has these vectors by their places. ``rest`` is what is left to ask, or None.
+    """
 
     plan: Plan
-    known: dict[int, Vector]
+    known: dict[int, RecordedVector]
     rest: Asked | None
 
 
@@ -184,7 +194,7 @@ class Session:
 
     @property
     def premises(self) -> Premises:
-        """What is proven of these rows, before steps choose or sort some."""
+        """The premises of these rows, before steps choose or sort some."""
         return self.data.premises(bool(self.unit.people))
 
     @property
@@ -230,9 +240,9 @@ class Session:
         if payment.get("within") is None:
             return price_of(budget, payment, None, plan_for, part)
         # Never remembered: it depends on limits, n, and what is left of the budget, and takes a few hundredths of a second.
-        return price_of(budget, payment, self.known_values(question), plan_for)
+        return price_of(budget, payment, self.count_values(question), plan_for)
 
-    def known_values(self, question: Question) -> int | None:
+    def count_values(self, question: Question) -> int | None:
         """Return how many values the question is about, where that is public without ``n=``."""
         rows, people = self._public_rows(question), None if self.unit.people else self.terms.people
         # How many people there are says nothing of how many a condition or a group leaves.
@@ -296,14 +306,14 @@ class Session:
             words += [word for by in question.by if by.token not in opened and (word := by.word) is not None]
         rows = None if self.public_rows is None else self._public_rows(question)
         plan = noted(question.plan(one.unit, one.price, rows, tuple(words)), one.price)
-        if question.by and (selected := self.selected(question.by, question.where)) is not None:
+        if question.by and (selected := self.find_selected(question.by, question.where)) is not None:
             plan = replace(plan, selected=selected)
         return (replace(plan, most=self._most(one.unit)) if self.counted else plan), words
 
-    def selected(self, by: Sequence[By], where: Expr | None) -> Selected | None:
+    def find_selected(self, by: Sequence[By], where: Expr | None) -> FoundGroups | None:
         """Return which groups were found in the data, and not declared when the session was opened."""
         declared = {keys.token for _, keys in self.terms.keys}
-        return self.found_keys.selected([level for level in by if level.token not in declared], where)
+        return self.found_keys.find_selected([level for level in by if level.token not in declared], where)
 
     def _most(self, unit: Unit) -> float | None:
         """The most values that any question can be about, where that is public: of all people, as many rows as count."""
@@ -381,8 +391,11 @@ class Session:
         rows = self._public_rows(question)
         return question.present(record.release, record.question_id, identity, one.unit, rows)
 
-    def _split(self, label: Label, identity: Identity, one: Asked) -> Split | None:
-        """Return which vectors of a question are on record at its price, and what is left; None where none is."""
+    def _split(self, label: Label, identity: Identity, one: Asked) -> SplitQuestion | None:
+        """Return which vectors of a question are on record at its price, and what is left to ask.
+
+        Return None if no vector is on record.
+        """
         if one.fresh or len(identity.vectors) < 2 or not one.question.shares_vectors:
             return None
         vectors = list(map(self._vector, self._vector_keys(label, identity, one)))
@@ -393,23 +406,23 @@ class Session:
         if not known:
             return None
         if len(known) == len(vectors):
-            return Split(plan, known, None)
-        question, part = without(one.question, plan, known)
+            return SplitQuestion(plan, known, None)
+        question, part = reduce_question(one.question, plan, known)
         price = one.price.scale(part, plan.mechanism)
-        return Split(
+        return SplitQuestion(
             plan, known, one._replace(question=question, price=price, typed=(part, *one.typed), name=None)
         )
 
     def _vector_keys(self, label: Label, identity: Identity, one: Asked) -> list[Any]:
-        """Return what the vectors of a question are known by, at its price as it was typed."""
+        """Return the keys by which the vectors of a question are recorded, at its price as it was typed."""
         rows, schema = identity.rows, self.data.schema
         if self.accountant.place is None:
             paid = label.paid[1]
             return [(rows, vector, paid, schema) for vector in identity.vectors]
         return [digest(rows, vector, one.typed, self.terms.queries, schema) for vector in identity.vectors]
 
-    def _vector(self, key: Any) -> Vector | None:
-        """Return a vector on record."""
+    def _vector(self, key: Any) -> RecordedVector | None:
+        """Return a vector on record, or None."""
         found = self._vectors.get(key)
         if found is not None:
             record, place = found
@@ -418,12 +431,12 @@ class Session:
         if recorded is None:
             return None
         plan, integers, place = recorded
-        return Vector(plan.parts[place].noise, integers, Identity(b""))
+        return RecordedVector(plan.parts[place].noise, integers, Identity(b""))
 
     def _replace_splits(
         self,
         new: dict[Label, Asked],
-        splits: dict[Label, Split],
+        splits: dict[Label, SplitQuestion],
         identities: dict[Label, Identity],
         known: dict[Label, Record],
     ) -> dict[Label, Asked]:
@@ -445,7 +458,7 @@ class Session:
 
     def _assemble_all(
         self,
-        splits: dict[Label, Split],
+        splits: dict[Label, SplitQuestion],
         asked: dict[Label, Asked],
         identities: dict[Label, Identity],
         known: dict[Label, Record],
@@ -458,7 +471,7 @@ class Session:
 
     def _assemble(
         self,
-        split: Split,
+        split: SplitQuestion,
         label: Label,
         one: Asked,
         identities: dict[Label, Identity],
@@ -554,7 +567,7 @@ class Session:
         """Return the name of each row's person, where a row is a person.
 
         The rows of the opened frame get their names once, when they are first needed. Rows that were derived from them keep
-        these, so that one person has one name in all frames of this session.
+        these. So one person has one name in all frames of this session.
         """
         base = self.base
         with self._lock:
@@ -596,7 +609,7 @@ class Session:
         if known is None:
             if recorded is None:
                 return None
-            known = label.whole, Record(Release(*recorded), identity.shared, None)
+            known = label.whole, Record(Release(*recorded), identity.shared_identity, None)
         record: Record = known[1]
         self._keep(label, record)
         return record

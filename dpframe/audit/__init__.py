@@ -256,7 +256,7 @@ class Experiment:
         return view
 
     def _check(self, one: Any, two: Any) -> None:
-        """Raise where two DataFrames are no neighbours. The pair that was looked at last is not looked at again."""
+        """Raise if two DataFrames are not neighbours. The pair that was checked last is not checked again."""
         tables = [isinstance(side, pd.DataFrame) for side in (one, two)]
         if not any(tables) or (self._checked and self._checked[0] is one and self._checked[1] is two):
             return
@@ -281,7 +281,7 @@ class Experiment:
 
 
 def check_neighbours(one: pd.DataFrame, two: pd.DataFrame, neighbors: str | None, unit: Any) -> None:
-    """Raise where two tables are no neighbours, in the relation that is named or in either."""
+    """Raise if two tables are not neighbours in the relation that is named, or in either."""
     apart, same_length = distance(one, two), len(one) == len(two)
     if unit is None:
         added, replaced, whose = apart <= 1, apart == 0 or (apart == 2 and same_length), "one row"

@@ -91,7 +91,7 @@ class Recorder(Session):
         return self._draw().digest()[:8]
 
     def _draw(self) -> hashlib.blake2b:
-        """Return what the next draw of this session depends on, which is the number of the draw and no cell."""
+        """Return the hash that decides the next draw of this session. It depends on the draw's number and on no cell."""
         self._draws += 1
         return hashlib.blake2b(str(self._draws).encode(), key=self._drawn)
 
@@ -103,10 +103,10 @@ class Recorder(Session):
         )
 
     def _draw_row_names(self) -> Array:
-        """Draw names so that a row has one name in both runs, wherever it stands, and equal rows have different names.
+        """Draw names so that a row has one name in both runs, wherever it stands.
 
-        Each draw gives other names, as in every session. How often names are drawn, and which rows share a draw, is the code of
-        `Session`.
+        Equal rows have different names. Each draw gives other names, as in every session. How often names are drawn, and which
+        rows share a draw, is the code of `Session`.
         """
         hashes = pd.Series(_hashes(self.snapshot), dtype="uint64")
         twins = hashes.groupby(hashes).cumcount().to_numpy()

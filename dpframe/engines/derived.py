@@ -20,7 +20,7 @@ from dpframe._sizes import SIZES
 from dpframe.engines.parts import Columns
 from dpframe.engines.rows import frame_of
 from dpframe.engines.sources import Part, Source, SourceFrame, lots
-from dpframe.engines.steadiness import HAZARDS, Answer, Answers
+from dpframe.engines.steadiness import HAZARDS, Answers, HazardAnswer
 
 _ROW = 200  # bytes that a row of a person takes, beside its cells
 _OBJECT = 80  # bytes of a cell that is no number
@@ -40,7 +40,7 @@ class DerivedSource(Source):
     names: list[str]
     schema: SourceFrame
 
-    answers: ClassVar[Answers] = dict.fromkeys(HAZARDS, Answer.INHERITED)
+    answers: ClassVar[Answers] = dict.fromkeys(HAZARDS, HazardAnswer.INHERITED)
 
     def __init__(
         self,

@@ -171,7 +171,7 @@ class Bound:
                     without.append(width * one - without[-1])
                 least = reduce(np.maximum, [-one for one in without[::2]])
                 most = reduce(np.minimum, without[1::2])
-                s = np.clip(self._scaled(total[at], values), least, most)
+                s = np.clip(self._scale_totals(total[at], values), least, most)
                 missed |= least > most
                 mixed = [one - s if i % 2 else one + s for i, one in enumerate(without)][::-1]
                 moments.append(s)
@@ -199,7 +199,7 @@ class Bound:
 
         def of_pairs(at: Any, rows: Places) -> list[Places]:
             count = np.minimum(both[at], self._limit)
-            first, second, mixed = (self._scaled(total[at], both[at]) for total in sums)
+            first, second, mixed = (self._scale_totals(total[at], both[at]) for total in sums)
             least = np.maximum(0, other * first + width * second - width * other * count)
             mixed = np.clip(mixed, least, np.minimum(other * first, width * second))
             return [count, first, second, mixed]
@@ -228,8 +228,8 @@ class Bound:
             yield block, self._pairs.of_row[first : first + len(block)]
             first += len(block)
 
-    def _scaled(self, totals: Places, counts: Places) -> Places:
-        """Totals of more values than the limit as if there were so many: times limit / count, to the nearest integer."""
+    def _scale_totals(self, totals: Places, counts: Places) -> Places:
+        """Scale totals of more values than the limit by limit / count, to the nearest integer."""
         over = counts > self._limit
         if not over.any():
             return totals

@@ -111,7 +111,7 @@ def _of_decimal(cell: Decimal) -> int:
 
 
 def bytes_of_text(text: str) -> bytes:
-    """Return the bytes of a text: those that it was read from, if these were no UTF-8."""
+    """Return the bytes of a text. If it was read from bytes that are not UTF-8, return those."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

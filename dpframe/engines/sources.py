@@ -26,7 +26,7 @@ from dpframe._cells.columns import Vector, objects, prepare
 from dpframe._errors import BadValue, NotOffered, SessionError
 from dpframe._expr import Column
 from dpframe._sizes import SIZES
-from dpframe.engines.steadiness import Answers, Found, check_answers
+from dpframe.engines.steadiness import Answers, FoundHazard, check_answers
 
 if TYPE_CHECKING:
     from dpframe.engines.sql.databases import Database
@@ -99,7 +99,7 @@ class Source(ABC):
 
     memory: int  # bytes, about, that one pass over its people may take
     counted: int = 0  # the number of rows, where it is public
-    declared: tuple[Found, ...] = ()  # hazards that because= declares
+    declared: tuple[FoundHazard, ...] = ()  # hazards that because= declares
     ordered: bool = True  # every scan has the rows in one order
     held: Any = None  # a connection that was made for it alone
     given: Any = None  # what it was made of
@@ -268,7 +268,7 @@ def plain_type(dtype: Any) -> Any:
 
 
 def is_text(dtype: Any) -> bool:
-    """Whether a plain type is that of texts."""
+    """Return whether a plain type is that of texts."""
     return bool(dtype == import_module("pyarrow").large_string())
 
 

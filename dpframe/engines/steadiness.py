@@ -14,8 +14,8 @@ from typing import NamedTuple
 from dpframe._errors import BadValue
 
 
-class Answer(Enum):
-    """What a kind of table does about a hazard."""
+class HazardAnswer(Enum):
+    """The way in which a kind of table treats a hazard."""
 
     REFUSED = "refused"
     DECLARED = "declared"  # by because=
@@ -25,7 +25,7 @@ class Answer(Enum):
     INHERITED = "as its source"
 
 
-Answers = Mapping[str, Answer]
+Answers = Mapping[str, HazardAnswer]
 
 
 class Hazard(NamedTuple):
@@ -86,32 +86,32 @@ HAZARDS: Mapping[str, Hazard] = {
 }
 
 
-class Found(NamedTuple):
+class FoundHazard(NamedTuple):
     """A hazard in a query, and the part of the query where it is."""
 
     hazard: str
     part: str
 
 
-def refusal(found: Found) -> BadValue:
-    """Return the error of a hazard that is refused: its part of the query, the problem, and the line to write."""
+def refusal(found: FoundHazard) -> BadValue:
+    """Return the error of a refused hazard: its part of the query, the problem, and the line to write."""
     hazard = HAZARDS[found.hazard]
     return BadValue(f"{found.part} {hazard.problem}. {hazard.line}")
 
 
-def judge(answers: Answers, found: Iterable[Found]) -> tuple[Found, ...]:
-    """Return what has to be declared of what was found in a query. Raise at the first hazard that is refused."""
-    declared: dict[Found, None] = {}
+def judge(answers: Answers, found: Iterable[FoundHazard]) -> tuple[FoundHazard, ...]:
+    """Return the hazards of a query that have to be declared. Raise at the first one that is refused."""
+    declared: dict[FoundHazard, None] = {}
     for one in found:
-        if answers[one.hazard] is Answer.REFUSED:
+        if answers[one.hazard] is HazardAnswer.REFUSED:
             raise refusal(one)
-        if answers[one.hazard] is Answer.DECLARED:
+        if answers[one.hazard] is HazardAnswer.DECLARED:
             declared[one] = None
     return tuple(declared)
 
 
-def check_declared(declared: Iterable[Found], because: object) -> None:
-    """Raise where hazards have to be declared and nobody says why they are right."""
+def check_declared(declared: Iterable[FoundHazard], because: object) -> None:
+    """Raise if hazards have to be declared and ``because`` is missing."""
     by_hazard: dict[str, list[str]] = {}
     for hazard, part in declared:
         by_hazard.setdefault(hazard, []).append(part)
@@ -121,13 +121,13 @@ def check_declared(declared: Iterable[Found], because: object) -> None:
 
 
 def check_answers(kind: str, answers: Answers) -> None:
-    """Raise where a kind of table leaves a hazard without an answer, or answers one that there is not."""
+    """Raise if a kind of table does not answer each hazard, or answers an unknown one."""
     odd = sorted({*HAZARDS} ^ {*answers})
     if odd:
         raise TypeError(f"{kind} must answer each hazard of dpframe.engines.steadiness: {', '.join(odd)}.")
 
 
 # The answers of tables that are rows and no query.
-NO_QUERY: dict[str, Answer] = dict.fromkeys(
-    ("chance", "clock", "first", "sums", "code", "across", "transaction", "meaning"), Answer.ABSENT
+NO_QUERY: dict[str, HazardAnswer] = dict.fromkeys(
+    ("chance", "clock", "first", "sums", "code", "across", "transaction", "meaning"), HazardAnswer.ABSENT
 )

@@ -156,16 +156,17 @@ def discrete_gaussian(variance: Fraction, size: int) -> NDArray[Any]:
 
 
 def truncated_laplace(scale: Fraction, cut: int, size: int) -> NDArray[Any]:
-    """`size` independent integers within `cut` of 0 with P[x] proportional to ``exp(-|x|/scale)``, exactly.
+    """Return `size` independent integers within `cut` of 0.
 
-    Any positive rational `scale` and any whole `cut` >= 0 will do: at most six attempts make a draw, on average. The
-    array is int64 for cuts below 2**62, and of python integers beyond.
+    They have P[x] proportional to ``exp(-|x|/scale)``, exactly. `scale` is any positive rational, and `cut` any whole
+    number from 0 on. On average, at most six attempts make a draw. The array is int64 for cuts below 2**62, and of python
+    integers beyond.
     """
     if scale.numerator <= 0:
         raise _refused("scale", "positive", scale)
     if cut < 0:
         raise _refused("cut", "at least 0", cut)
-    return _draw(_truncated(scale.numerator, scale.denominator, cut), size)
+    return _draw(_make_truncated(scale.numerator, scale.denominator, cut), size)
 
 
 def geometric(rate: Fraction, size: int) -> NDArray[Any]:
@@ -480,15 +481,16 @@ class _Gaussian(NamedTuple):
         gamma -= self.centre
         gamma *= gamma
         gamma *= self.weight
-        return y[_surviving(gamma, y, v, self.survives)]
+        return y[_draw_survivors(gamma, y, v, self.survives)]
 
 
-def _surviving(
+def _draw_survivors(
     gamma: Reals, y: Integers, v: NDArray[Any], survives: Callable[[int, int], bool]
 ) -> NDArray[np.bool_]:
-    """Which y are kept, each with probability ``exp(-gamma)``. A uniform number for each begins with the 32 bits v.
+    """Return which y are kept, each with probability ``exp(-gamma)``.
 
-    Doubles decide what is clear, and `survives` the rest. `gamma` is overwritten.
+    A uniform number for each begins with the 32 bits v. Doubles decide what is clear, and `survives` the rest. `gamma` is
+    overwritten.
     """
     x = v + 1.0
     ahead = minus_log(x, 32)
@@ -503,11 +505,11 @@ def _surviving(
     return keep
 
 
-class _Truncated(NamedTuple):
-    """Discrete Laplace noise within `cut`, by rejection from one of two laws, whichever is near.
+class _TruncatedLaplace(NamedTuple):
+    """Discrete Laplace noise within `cut`, by rejection.
 
-    Where the cut is a scale or more, `wide` is that of the noise without a cut, and at least 63 % of it is within the cut.
-    Else it is None: a uniform place within the cut is kept with probability ``exp(-|y| num/den)``, at least ``exp(-1)``.
+    If the cut is a scale or more, `wide` is the noise without a cut. At least 63 % of it is within the cut. Otherwise `wide` is
+    None, and a uniform place within the cut is drawn. It is kept with probability ``exp(-|y| num/den)``, at least ``exp(-1)``.
     """
 
     num: int
@@ -518,7 +520,7 @@ class _Truncated(NamedTuple):
     python_ints: bool
 
     @classmethod
-    def of(cls, num: int, den: int, cut: int) -> _Truncated:
+    def of(cls, num: int, den: int, cut: int) -> _TruncatedLaplace:
         wide = _laplace(den, num) if cut * num >= den else None
         return cls(num, den, cut, wide, (2 * cut).bit_length(), cut >= _LIMIT)
 
@@ -526,6 +528,7 @@ class _Truncated(NamedTuple):
         return _Uniform(v, 32).below(partial(exp_interval, abs(y) * self.num, self.den))
 
     def draw_one(self) -> int:
+        """Return one draw, after as many attempts as it takes."""
         while True:
             if self.wide is not None:
                 y = self.wide.draw_one()
@@ -542,6 +545,7 @@ class _Truncated(NamedTuple):
         return (2 if self.wide is not None else 4) * size + 8
 
     def block(self, n: int) -> Integers:
+        """Return the draws that are left of `n` attempts."""
         if self.wide is not None:
             if self.wide.python_ints:
                 return np.array([self.draw_one() for _ in range(n)], dtype=np.int64)
@@ -552,7 +556,7 @@ class _Truncated(NamedTuple):
         v = np.frombuffer(random_bytes(4 * len(y)), dtype="<u4")
         gamma = np.abs(y).astype(np.float64)
         gamma *= self.num / self.den
-        return y[_surviving(gamma, y, v, self.survives)]
+        return y[_draw_survivors(gamma, y, v, self.survives)]
 
 
 @lru_cache(maxsize=256)
@@ -561,8 +565,8 @@ def _laplace(num: int, den: int) -> _Inversion | _Split:
 
 
 @lru_cache(maxsize=256)
-def _truncated(num: int, den: int, cut: int) -> _Truncated:
-    return _Truncated.of(den, num, cut)
+def _make_truncated(num: int, den: int, cut: int) -> _TruncatedLaplace:
+    return _TruncatedLaplace.of(den, num, cut)
 
 
 @lru_cache(maxsize=256)

@@ -140,7 +140,7 @@ def test_a_plan_with_rows_in_memory_is_read_without_them():
     with pytest.warns(UserWarning, match="deprecated"):
         text = lazy.serialize(format="json").encode()
     for size in (1, 7, 64, 1000):
-        sink = plans._Plan()
+        sink = plans._PlanSink()
         for start in range(0, len(text), size):
             sink.write(text[start : start + size])
         assert import_module("json").dumps(sink.read_plan()) == whole
@@ -188,7 +188,7 @@ def test_every_kind_of_table_answers_every_hazard_and_shows_it():
     shown = {(e.kind, e.hazard): e.answer for e in EXAMPLES}
     shown |= {("PostgresSource", hazard): answer for hazard, answer in hazards.POSTGRES}
     shown |= {("PostgresSource", "meaning"): "watched"}  # tests/engines/test_tables.py
-    acts = {rule.Answer.REFUSED, rule.Answer.DECLARED, rule.Answer.WATCHED}
+    acts = {rule.HazardAnswer.REFUSED, rule.HazardAnswer.DECLARED, rule.HazardAnswer.WATCHED}
     assert len(kinds()) > 10
     for kind in kinds():
         assert {*kind.answers} == {*rule.HAZARDS}, kind
@@ -205,7 +205,7 @@ def test_a_kind_of_table_that_leaves_a_hazard_out_cannot_be_made():
         type(
             "Other",
             (sources.Source,),
-            {"answers": {h: rule.Answer.ABSENT for h in rule.HAZARDS if h != "in place"}},
+            {"answers": {h: rule.HazardAnswer.ABSENT for h in rule.HAZARDS if h != "in place"}},
         )
     with pytest.raises(TypeError, match="must answer each hazard"):
         type("Other", (sources.Source,), {})

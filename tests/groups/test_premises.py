@@ -16,7 +16,7 @@ from tests.internals import UNPROVEN, Column, Key, Names, Premises, least_of, pr
 KEY = Key(Column.of(0, "t", "int64"))
 ROWS = premises_of_opened(named=False, ordered=True)
 PEOPLE = premises_of_opened(named=True, ordered=True)
-SORTED = PEOPLE.sorted_by([KEY])
+SORTED = PEOPLE.sort_by([KEY])
 MADE: dict[str, bool] = {"piecewise": False, "adjacent": True, "all_rows": True}
 
 # A step, and what it leaves of all that may be proven.
@@ -28,7 +28,7 @@ STEPS: dict[str, tuple[Premises, Premises]] = {
     "three rows of two": (SORTED.of_some_rows(2).of_some_rows(3), SORTED.of_some_rows(2)),
     "one row": (SORTED.of_one_row(), Premises(Names("columns"), 1, "own", (), False, False)),
     "two of each": (
-        ROWS.of_made_rows(2, **MADE).drawn_in("s"),
+        ROWS.of_made_rows(2, **MADE).set_drawn_names("s"),
         Premises(Names("drawn", "s"), 2, "own", (), True, False),
     ),
     "two of each of two": (
@@ -55,7 +55,7 @@ STEPS: dict[str, tuple[Premises, Premises]] = {
         replace(ROWS, whole=False, everyone=False),
     ),
     "of the owner's code": (SORTED.of_foreign_rows(), Premises(Names("columns"))),
-    "names that columns have": (PEOPLE.drawn_in("s"), PEOPLE),
+    "names that columns have": (PEOPLE.set_drawn_names("s"), PEOPLE),
 }
 
 
@@ -76,8 +76,8 @@ def test_nothing_is_proven_unless_it_is_said():
 def test_a_join_has_the_worse_order_of_its_sides():
     for order in ("unfixed", "others"):
         worse = replace(PEOPLE, order=order)
-        assert PEOPLE.joined(worse, 6) == worse.joined(PEOPLE, 6) == Premises(Names("columns"), 6, order)
-    assert PEOPLE.joined(PEOPLE, 6).order == "own"
+        assert PEOPLE.join(worse, 6) == worse.join(PEOPLE, 6) == Premises(Names("columns"), 6, order)
+    assert PEOPLE.join(PEOPLE, 6).order == "own"
 
 
 def test_names_match_in_their_scope_alone():
@@ -91,8 +91,8 @@ def test_names_match_in_their_scope_alone():
 def test_sorting_keeps_what_decided_before_behind_it():
     other = Key(Column.of(1, "x", "float64"))
     again = Key(KEY.expr, descending=True)
-    assert SORTED.sorted_by([other]).sorts == (other, KEY)
-    assert SORTED.sorted_by([again]).sorts == (again,)
+    assert SORTED.sort_by([other]).sorts == (other, KEY)
+    assert SORTED.sort_by([again]).sorts == (again,)
 
 
 def test_least_of_limits():

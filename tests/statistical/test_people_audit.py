@@ -179,7 +179,7 @@ def test_bounding_by_position_is_caught(name, monkeypatch):
     monkeypatch.setattr(f"{__name__}.CROWD", [*CROWD, *MIXED])
     assert seen(name, PAIRS["joins"], 20_000) <= EPSILON
     monkeypatch.setattr(_people.Bound, "_blocks", by_position(_people.Bound._blocks))
-    monkeypatch.setattr(_people.Bound, "_scaled", lambda self, totals, counts: totals)
+    monkeypatch.setattr(_people.Bound, "_scale_totals", lambda self, totals, counts: totals)
     assert seen(name, PAIRS["joins"], 20_000) > EPSILON
 
 

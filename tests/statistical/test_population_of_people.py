@@ -66,9 +66,10 @@ class CountedApart(limits_module.Bound):
         there = np.concatenate([block == block for block in blocks])
         counts = np.bincount(self._pairs.of_row[there], minlength=self._pairs.size)
         found = super().powers(iter(blocks), degree, width)
-        of_values = self._added(lambda at, rows: [self._scaled(counts[at], rows)])
+        of_values = self._added(lambda at, rows: [self._scale_totals(counts[at], rows)])
         sums = [
-            self._added(lambda at, rows, t=t: [self._scaled(t[at], rows)])[0] for t in self._sums_of(blocks)
+            self._added(lambda at, rows, t=t: [self._scale_totals(t[at], rows)])[0]
+            for t in self._sums_of(blocks)
         ]
         found[0] = of_values[0]
         for k, total in enumerate(sums[: len(found) - 1], 1):

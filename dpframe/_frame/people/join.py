@@ -72,7 +72,7 @@ def merged(
     if most > LIMIT:
         raise BadValue(
             f"{left.limit} rows of a person on one side and {other.limit} on the other make more than 2**20: nobody would be "
-            f"protected. {_fewer(self)}"
+            f"protected. {_advise_fewer_rows(self)}"
         )
     made = sealed("merge", _made, left, other, names, theirs, how)
     unit = self._session.unit
@@ -81,26 +81,28 @@ def merged(
     words = how, pairs, list(names.items()), list(theirs.items()), _known_by(other.source)
     steps = left.source.steps("merge of people", words)
     session = derived(
-        self._session, made, unit, steps, left.source.premises.joined(other.source.premises, most)
+        self._session, made, unit, steps, left.source.premises.join(other.source.premises, most)
     )
     told = f"merge(how={how!r}) of two tables of the same people, at most {left.limit} and {other.limit} rows of each"
-    frame = derived_frame(self, session, Word("rows", told, f"merge on {describe(_spoken(self, pairs))}"))
+    frame = derived_frame(
+        self, session, Word("rows", told, f"merge on {describe(_list_merge_keys(self, pairs))}")
+    )
     return frame._new(frame._selection.declaring(right._selection.words))
 
 
 def _has_drawn_names(frame: Tracked) -> bool:
-    """Whether the names of people are those that were drawn for the rows of the opened frame, and no column has them."""
+    """Return whether the names of people were drawn for the rows of the opened frame. No column has them."""
     return frame._selection.premises.names.kind == "drawn"
 
 
-def _fewer(frame: Tracked) -> str:
+def _advise_fewer_rows(frame: Tracked) -> str:
     """Advise how a person gets fewer rows."""
     if _has_drawn_names(frame):
         return "Take fewer of each: write max_rows=3 in the explode, melt, pipe or adopt that made several rows of one."
     return f"Take fewer of each: p.groupby({person_of(frame._selection)}).head(3)."
 
 
-def _spoken(frame: Tracked, pairs: list[tuple[Hashable, Hashable]]) -> list[Hashable]:
+def _list_merge_keys(frame: Tracked, pairs: list[tuple[Hashable, Hashable]]) -> list[Hashable]:
     """Return the keys as a record has them: the person first, where no column names one."""
     return [*(["rows"] if _has_drawn_names(frame) else []), *(ours for ours, _ in pairs)]
 
@@ -203,7 +205,7 @@ def _side(frame: Tracked, names: list[Hashable]) -> Side:
     if most is None:
         raise BadValue(
             "a person may have many rows here, and for a merge max_rows= of both tables must be known: at open(...), or at the "
-            f"verb that made several rows of one. {_fewer(frame)}"
+            f"verb that made several rows of one. {_advise_fewer_rows(frame)}"
         )
     where = selection.where
     if premises.most is None or premises.most > most:

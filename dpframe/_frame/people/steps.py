@@ -99,7 +99,7 @@ def one_row(frame: Frame, columns: Mapping[Hashable, Expr]) -> Frame:
 
 def rows_where(frame: Frame, condition: Expr, most: int | None) -> Frame:
     """The rows where a condition holds that only rows of the frame meet."""
-    return frame._new(frame._selection.keeping(condition, most))
+    return frame._new(frame._selection.keep_rows(condition, most))
 
 
 # Verbs of a frame -------------------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def sort_values(
 def sorted_by(frame: Frame, keys: Sequence[Key]) -> Frame:
     """The frame with its rows sorted; what they were sorted by before decides where the keys do not."""
     selection = frame._selection
-    return frame._new(selection.changed(premises=selection.premises.sorted_by(keys)))
+    return frame._new(selection.changed(premises=selection.premises.sort_by(keys)))
 
 
 def _names_people(frame: Tracked) -> bool:

@@ -191,7 +191,7 @@ class Tests(Unprinted):
         if len(levels) != len(columns):
             raise BadType("a test takes columns with keys of their own, not a list of combinations.")
         known = cast("tuple[By, ...]", levels)
-        selected = self._frame._session.selected(known, self._frame._selection.where)
+        selected = self._frame._session.find_selected(known, self._frame._selection.where)
         if selected is not None and selected.elsewhere:
             raise NotOffered(
                 f"keys of {selected.column} were found among other rows than these, perhaps by what is tested. Find them without "

@@ -117,7 +117,7 @@ def merge(
     on_record = f"columns {describe(list(table.columns))}, {len(table)} rows, hash {hash_of(table)}{reason}"
     arguments = how, keys, list(names.items()), list(theirs.items()), table
     steps = source.steps("merge", arguments)
-    ways = {"piecewise": source.piecewise, "all_rows": how == "left"}
+    ways = {"piecewise": source.is_piecewise, "all_rows": how == "left"}
     premises = (
         source.premises.of_matched_rows(**ways)
         if single

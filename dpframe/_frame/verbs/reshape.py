@@ -104,7 +104,7 @@ def explode(
     made = sealed("explode", _exploded, source, name, dtype)
     source.repeated(made, _exploded, name, dtype)
     steps = source.steps("explode", (name, dtype))
-    premises = source.premises.of_made_rows(None, piecewise=source.piecewise, adjacent=True, all_rows=True)
+    premises = source.premises.of_made_rows(None, piecewise=source.is_piecewise, adjacent=True, all_rows=True)
     session = _multiplied(source, made, premises, (max_rows, max_groups), steps)
     return derived_frame(self, session, Word("rows", f"explode({name!r})", "steps"))
 
@@ -160,7 +160,7 @@ def melt(
     if exprs[0].kind in ("number", "bool") and len(pairs) == count:
         made.bounds[place] = Bounds(min(k[0] for k in pairs), max(k[1] for k in pairs))
     premises = source.premises.of_made_rows(
-        count, piecewise=source.piecewise, adjacent=count == 1, all_rows=True
+        count, piecewise=source.is_piecewise, adjacent=count == 1, all_rows=True
     )
     arguments: tuple[Any, ...] = ids, values, var_name, value_name
     steps = source.steps("melt", arguments)

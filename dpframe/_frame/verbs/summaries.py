@@ -226,7 +226,7 @@ def histogram(
 
 
 def histogram_arrays(self: Tracked, column: Any, bins: Any, bounds: Any) -> tuple[Any, NDArray[np.float64]]:
-    """Return what numpy's histogram does: an array of counts and an array of edges. It asks the same as `histogram`."""
+    """Return the counts and the edges of a histogram as arrays. It asks the same as `histogram`."""
     by = bins_of(self, column, bins, bounds)
     query = Query((COUNT,), self._selection.where, (by,))
     counts = self._ask(query, lambda r: _release.series(r, by.index, "count").to_numpy(), {})
@@ -296,7 +296,10 @@ def corr(
 
 
 def check_correlation(method: Any, payment: Mapping[str, Any]) -> None:
-    """Refuses correlations that compare people with each other, and a price by a width that nothing public tells."""
+    """Refuse correlations of ranks, and a price given by a width.
+
+    Ranks compare people with each other. Nothing public tells how wide the interval of a correlation is.
+    """
     if payment.get("within") is not None:
         raise BadValue(
             f"within={payment['within']} cannot be promised of a correlation: its interval depends on how far apart the values "

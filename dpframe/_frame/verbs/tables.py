@@ -165,7 +165,7 @@ def pivot_table(
     sides = _sides(self, index, columns, keys, sort, dropna, "pivot_table")
     if isinstance(aggfunc, str) and aggfunc == "size":
         if columns is None:  # as in pandas a Series
-            return cast(pd.DataFrame, ask_groups(self, sides[0], (COUNT,), _unnamed, payment))
+            return cast(pd.DataFrame, ask_groups(self, sides[0], (COUNT,), _make_size_series, payment))
         return cast(pd.DataFrame, _pivot(self, (COUNT,), [()], sides, margins, None, margins_name, payment))
     plan = _pivoted(values, aggfunc, columns is not None, sort is not False)
     outs = tuple(self._selection.wanted(w.aggregate, w.column, bounds, w.label) for w in plan)
@@ -173,7 +173,7 @@ def pivot_table(
     return cast(pd.DataFrame, _pivot(self, outs, labels, sides, margins, None, margins_name, payment))
 
 
-def _unnamed(release: Release, index: Any) -> pd.Series[Any]:
+def _make_size_series(release: Release, index: Any) -> pd.Series[Any]:
     """Return the numbers of rows of all groups as a Series without a name."""
     return _release.series(release, index, None)
 

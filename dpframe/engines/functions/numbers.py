@@ -5,8 +5,8 @@ may choose its code by the place of a row: most rows go through vector instructi
 array of one row may go another way than a longer one. Nothing here is left to that choice:
 
 - ``+ - * /``, the square root, rounding and comparisons have one result by IEEE 754, whatever code computes them;
-- the smaller and the larger of two are chosen by comparisons, since a library may return either of two zeros of both signs, and
-  either a number or a null beside a NaN that signals;
+- of two zeros of both signs numpy may return either as the smaller or the larger one, so the sign of a zero is set here; the
+  functions that leave a NaN out are given none, since beside one that signals numpy may return a number or a NaN;
 - every other function is computed by `compute_alike`, whose calls have one length and one layout, so that no row is among the
   last few.
 
@@ -32,10 +32,10 @@ _ALIGNED = 64  # bytes: the widest vector
 
 
 def compute_alike(f: Callable[..., Any], *operands: Any) -> Array:
-    """Return a function of each row, in calls that have one length and one layout in memory. A constant stays a scalar."""
+    """Apply a function to each row, in calls of one length and one memory layout. A constant stays a scalar."""
     n = next(len(x) for x in operands if np.ndim(x))
-    rooms = [_aligned() if np.ndim(x) else x for x in operands]
-    made, found = _aligned(), np.empty(n)
+    rooms = [_allocate_aligned() if np.ndim(x) else x for x in operands]
+    made, found = _allocate_aligned(), np.empty(n)
     for start in range(0, n, LENGTH):
         size = min(LENGTH, n - start)
         for room, x in zip(rooms, operands, strict=True):
@@ -47,8 +47,8 @@ def compute_alike(f: Callable[..., Any], *operands: Any) -> Array:
     return found
 
 
-def _aligned() -> Array:
-    """Return room for the numbers of one call, which begins where a vector does."""
+def _allocate_aligned() -> Array:
+    """Return room for the numbers of one call, aligned as vectors are."""
     room = np.empty(8 * LENGTH + _ALIGNED, dtype=np.uint8)
     begin = -room.ctypes.data % _ALIGNED
     return room[begin : begin + 8 * LENGTH].view(np.float64)
@@ -65,7 +65,8 @@ _EXACT: dict[str, Callable[[Any, Any], Any]] = {
 _COMPUTED: dict[str, Callable[..., Any]] = {"//": np.floor_divide, "%": np.mod, "**": np.power}
 
 
-def arithmetic(b: Block, e: ex.Arithmetic) -> Vector:
+def compute_arithmetic(b: Block, e: ex.Arithmetic) -> Vector:
+    """Return a number of each row, computed from two by an arithmetic operator."""
     x, y = b.floats(e.left), b.floats(e.right)
     constant = np.ndim(x) == np.ndim(y) == 0
     if constant:
@@ -76,12 +77,12 @@ def arithmetic(b: Block, e: ex.Arithmetic) -> Vector:
     return Vector("number", found)
 
 
-def unary(b: Block, e: ex.Unary) -> Vector:
+def compute_unary(b: Block, e: ex.Unary) -> Vector:
     x = as_floats(b.vector(e.x))
     return Vector("number", np.negative(x) if e.op == "-" else np.abs(x))
 
 
-def rounded(b: Block, e: ex.Round) -> Vector:
+def round_numbers(b: Block, e: ex.Round) -> Vector:
     return Vector("number", np.round(as_floats(b.vector(e.x)), e.digits))
 
 
@@ -91,13 +92,11 @@ def clip(b: Block, e: ex.Clip) -> Vector:
     ends = [None if c is None else c.value for c in (e.lower, e.upper)]
     if v.values.dtype.kind in "iu" and all(fits(c, v.values.dtype) for c in ends):
         return Vector("number", np.clip(v.values, *ends), v.null)
-    low, high = (None if c is None else np.float64(c) for c in ends)
     x = as_floats(v)
-    if low is not None:
-        x = np.where(x < low, low, x)
-    if high is not None:
-        x = np.where(x > high, high, x)
-    return Vector("number", x)
+    found = np.clip(x, *(None if c is None else np.float64(c) for c in ends))
+    if 0 in ends:
+        np.copyto(found, x, where=x == 0)  # a zero is within limits that are zero
+    return Vector("number", found)
 
 
 # ---- functions by the names of numpy ----------------------------------------------------------------------
@@ -118,23 +117,38 @@ def pairwise(b: Block, e: ex.Pairwise) -> Vector:
 
 def _minimum(x: Array, y: Array) -> Array:
     """Return the smaller number, of zeros the negative one; NaN beside a NaN."""
-    left = (x < y) | ((x == y) & np.signbit(x)) | np.isnan(x)
-    return np.where(left, x, y)
+    found = np.minimum(x, y)
+    zeros = np.flatnonzero(found == 0)  # both numbers are zero there, or the other one is larger
+    if len(zeros):
+        negative = np.signbit(x[zeros]) | np.signbit(y[zeros])
+        found[zeros] = np.where(negative, -0.0, 0.0)
+    return found
 
 
 def _maximum(x: Array, y: Array) -> Array:
     """Return the larger number, of zeros the positive one; NaN beside a NaN."""
-    left = (x > y) | ((x == y) & ~np.signbit(x)) | np.isnan(x)
-    return np.where(left, x, y)
+    found = np.maximum(x, y)
+    zeros = np.flatnonzero(found == 0)  # both numbers are zero there, or the other one is smaller
+    if len(zeros):
+        negative = np.signbit(x[zeros]) & np.signbit(y[zeros])
+        found[zeros] = np.where(negative, -0.0, 0.0)
+    return found
 
 
 def _without_nulls(f: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
     """Return the function that takes the other side of a NaN."""
-    return lambda x, y: f(np.where(np.isnan(x), y, x), np.where(np.isnan(y), x, y))
+
+    def compute(x: Array, y: Array) -> Array:
+        no_x, no_y = np.isnan(x), np.isnan(y)
+        if no_x.any() or no_y.any():
+            x, y = np.where(no_x, y, x), np.where(no_y, x, y)
+        return f(x, y)
+
+    return compute
 
 
 def _hypotenuse(x: Array, y: Array) -> Array:
-    """Return the length; NaN beside a NaN, where numpy has infinity beside an infinity."""
+    """Return the length of the hypotenuse. Beside a NaN it is NaN, where numpy has infinity beside an infinity."""
     return np.where(np.isnan(x) | np.isnan(y), np.nan, compute_alike(np.hypot, x, y))
 
 

@@ -177,7 +177,7 @@ def pattern(b: Block, e: ex.Regex) -> Vector:
     v = b.vector(e.x)
 
     kind = "bool" if e.op == "contains" else e.kind
-    found = b.per_category(e, lambda categories: ex.find(categories, e.asked), v, part="found")
+    found = b.per_category(e, lambda categories: ex.find(categories, e.text_pattern), v, part="found")
     if kind == "text":
         return _dictionary(b, e, v, found)
     if kind == "number":

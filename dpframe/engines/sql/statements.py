@@ -236,19 +236,19 @@ def _bounded(
     if most is not None:
         sql = crowd.first(sql, most)
 
-    def limited(count: str) -> str:
+    def limit_count(count: str) -> str:
         return f"CASE WHEN {count} > {limit} THEN {limit} ELSE {count} END AS {count}"
 
-    def scaled(total: str, count: str) -> str:
+    def scale_total(total: str, count: str) -> str:
         whole, rest = d.quotient(total, count), f"({total} % {count})"
         up = d.quotient(f"({rest} * {limit} + {d.quotient(count, '2')})", count)
         return f"(CASE WHEN {count} > {limit} THEN {whole} * {limit} + {up} ELSE {total} END) AS {total}"
 
-    one, two = [*groups, limited("k")], [*groups, "k"]
+    one, two = [*groups, limit_count("k")], [*groups, "k"]
     outer = [*groups, "SUM(k)", "COUNT(*)"]
     for i, m in numbered:
         c, sums = f"c{i}", [f"s{i}_{j}" for j in range(len(m.sums))]
-        one += [limited(c), *(scaled(name, c) for name in sums)]
+        one += [limit_count(c), *(scale_total(name, c) for name in sums)]
         # The sums of values themselves, and those of squares or products.
         own, mixed = sums[: len(m.widths)], sums[len(m.widths) :]
         two += [c, *own, *(f"{d.clipped(name, *_ends(m, c, own))} AS {name}" for name in mixed)]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._sizes import SIZES
 from dpframe.engines.sources import Counting, Source, is_text, plain_type, stats_of
-from dpframe.engines.steadiness import NO_QUERY, Answer, Answers
+from dpframe.engines.steadiness import NO_QUERY, Answers, HazardAnswer
 from dpframe.engines.tables.parquet import VIEW, WIDTH, FilesDatabase, counted, plain_columns
 
 
@@ -19,9 +19,9 @@ class ParquetSource(Source):
     """Files on this machine, by a list that is fixed when they are opened."""
 
     answers: ClassVar[Answers] = NO_QUERY | {
-        "writes": Answer.WATCHED,
-        "in place": Answer.WATCHED,
-        "elsewhere": Answer.REFUSED,
+        "writes": HazardAnswer.WATCHED,
+        "in place": HazardAnswer.WATCHED,
+        "elsewhere": HazardAnswer.REFUSED,
     }
     _counted: FilesDatabase | None = None
 
@@ -93,7 +93,7 @@ def _pieces(file: Any, names: list[str]) -> Iterator[Any]:
 
 
 def _without_dictionaries(name: str) -> Any:
-    """Return what stands at the end of a file, without the note of Arrow that its texts were dictionaries."""
+    """Return the metadata of a Parquet file, without Arrow's note that its texts were dictionaries."""
     pa, pq = import_module("pyarrow"), import_module("pyarrow.parquet")
     found = pq.read_metadata(name)
     schema = found.schema.to_arrow_schema()
@@ -160,9 +160,10 @@ class TableSource(Source):
     """A table in memory that Arrow has already."""
 
     answers: ClassVar[Answers] = NO_QUERY | {
-        "writes": Answer.ABSENT,
-        "in place": Answer.UNSEEN,  # of buffers that others write to, and files that are mapped into memory
-        "elsewhere": Answer.ABSENT,
+        "writes": HazardAnswer.ABSENT,
+        # Others may write to buffers, and to files that are mapped into memory.
+        "in place": HazardAnswer.UNSEEN,
+        "elsewhere": HazardAnswer.ABSENT,
     }
 
     def __init__(self, table: Any):
@@ -194,9 +195,9 @@ class DatasetSource(Source):
     """A dataset of Arrow; its files, wherever they are, are fixed when it is opened."""
 
     answers: ClassVar[Answers] = NO_QUERY | {
-        "writes": Answer.WATCHED,
-        "in place": Answer.WATCHED,
-        "elsewhere": Answer.WATCHED,
+        "writes": HazardAnswer.WATCHED,
+        "in place": HazardAnswer.WATCHED,
+        "elsewhere": HazardAnswer.WATCHED,
     }
 
     def __init__(self, dataset: Any):
@@ -237,7 +238,10 @@ class DatasetSource(Source):
 
 
 def _is_read_checked(dataset: Any, dtype: Any) -> bool:
-    """Whether the reader of these files makes dictionaries of another index than its own, and checks the texts as it does."""
+    """Return whether the reader of these files converts a dictionary and checks its texts as it does.
+
+    It does so for Parquet if the dictionary has another index than the reader's own, of 32 bits.
+    """
     return getattr(dataset.format, "default_extname", "") == "parquet" and dtype.index_type.bit_width != 32
 
 

@@ -21,7 +21,7 @@ from dpframe._errors import BadType
 from dpframe._expr import Column
 from dpframe.engines.people import bytes_of_text
 from dpframe.engines.sources import Source, Task, lots, series_of, typed
-from dpframe.engines.steadiness import Answer, Answers, Found
+from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer
 
 _LOTS = 32  # into which a pass is cut at most: of n partitions there are so many times n pieces
 
@@ -30,8 +30,10 @@ class DaskSource(Source):
     """A DataFrame of dask, of which the scheduler that its user has computes the partitions."""
 
     answers: ClassVar[Answers] = {
-        **dict.fromkeys(("chance", "clock", "first", "sums", "code", "across", "meaning"), Answer.DECLARED),
-        **dict.fromkeys(("transaction", "writes", "in place", "elsewhere"), Answer.UNSEEN),
+        **dict.fromkeys(
+            ("chance", "clock", "first", "sums", "code", "across", "meaning"), HazardAnswer.DECLARED
+        ),
+        **dict.fromkeys(("transaction", "writes", "in place", "elsewhere"), HazardAnswer.UNSEEN),
     }
 
     def __init__(self, frame: Any):
@@ -45,7 +47,7 @@ class DaskSource(Source):
                     f"you open it: frame.astype({{{name!r}: 'string[pyarrow]'}}); columns are named by texts."
                 )
         _check_conversions(frame)
-        self.declared: tuple[Found, ...] = (Found("code", "a graph of dask"),)
+        self.declared: tuple[FoundHazard, ...] = (FoundHazard("code", "a graph of dask"),)
         self._arrow = pa.Schema.from_pandas(meta, preserve_index=False)
         _check_workers()
         super().__init__(self._arrow, f"dask {frame._name}", [("dask", frame._name)])
@@ -106,7 +108,10 @@ def _computed(tasks: list[Any]) -> list[Any]:
 
 
 def _check_conversions(frame: Any) -> None:
-    """Raise where dask would make Arrow's texts of Python's, which ends with an error at a cell that has half a character."""
+    """Raise if dask would convert Python's texts to Arrow's.
+
+    The conversion ends with an error at a cell that has half a character.
+    """
     for node in frame.expr.find_operations(import_module("dask.dataframe.dask_expr.io.io").FromPandas):
         dtypes = node.frame._data.dtypes if node.operand("pyarrow_strings_enabled") else {}
         for name, dtype in dtypes.items():
@@ -149,7 +154,7 @@ class _Shape(NamedTuple):
         if not texts:
             return pa.Table.from_pandas(partition, schema=self.schema, preserve_index=False)
         arrays = [
-            _encoded(partition.iloc[:, i])
+            _encode_texts(partition.iloc[:, i])
             if i in texts
             else pa.Array.from_pandas(partition.iloc[:, i], type=field.type)
             for i, field in enumerate(self.schema)
@@ -157,8 +162,11 @@ class _Shape(NamedTuple):
         return pa.table(arrays, names=self.names)
 
 
-def _encoded(column: Any) -> Any:
-    """Texts of Python as Arrow's, by their bytes: half a character, which is none in UTF-8, is a value like any other."""
+def _encode_texts(column: Any) -> Any:
+    """Return Python's texts as Arrow's, by their bytes.
+
+    Half a character has no UTF-8. Here it is a value like any other.
+    """
     pa: Any = import_module("pyarrow")
     cells = [None if cell is pd.NA else bytes_of_text(cell) for cell in column.array]
     return pa.array(cells, pa.large_binary()).view(pa.large_string())

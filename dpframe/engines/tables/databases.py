@@ -16,8 +16,8 @@ from dpframe._sizes import SIZES
 from dpframe.engines.sources import Counting, NamedTable, Source, is_text, quoted, stats_of, told_apart
 from dpframe.engines.sql.databases import ROWS, RelatedDatabase, SqliteDatabase, plain_rows
 from dpframe.engines.sql.dialects import OURS
-from dpframe.engines.steadiness import Answer, Answers, Found, judge
-from dpframe.engines.tables.duckdb_plans import plan_sums
+from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
+from dpframe.engines.tables.duckdb_plans import find_plan_sums
 from dpframe.engines.tables.parquet import WIDTH
 from dpframe.engines.tables.postgres import PostgresSource
 from dpframe.engines.tables.queries import (
@@ -71,7 +71,10 @@ _PARAMETERS = 32_766  # of a statement of SQLite, if nobody has set it to less
 
 @lru_cache(maxsize=1)
 def _functions_of_duckdb() -> frozenset[str]:
-    """The names of the functions that duckdb has by itself: those in Python are in its list, too, and look no different there."""
+    """Return the names of the functions that duckdb has by itself.
+
+    The list of a connection also has functions in Python, which look the same there.
+    """
     with import_module("duckdb").connect(":memory:") as connection:
         found = connection.sql("select distinct function_name from duckdb_functions()").fetchall()
     return frozenset(name for (name,) in found)
@@ -81,9 +84,9 @@ class DuckSource(Source):
     """A relation of duckdb, run anew for each scan by its own connection."""
 
     answers: ClassVar[Answers] = {
-        **dict.fromkeys(("chance", "clock", "first", "sums", "elsewhere"), Answer.REFUSED),
-        **dict.fromkeys(("code", "across"), Answer.DECLARED),
-        **dict.fromkeys(("transaction", "writes", "in place", "meaning"), Answer.WATCHED),
+        **dict.fromkeys(("chance", "clock", "first", "sums", "elsewhere"), HazardAnswer.REFUSED),
+        **dict.fromkeys(("code", "across"), HazardAnswer.DECLARED),
+        **dict.fromkeys(("transaction", "writes", "in place", "meaning"), HazardAnswer.WATCHED),
     }
     ordered = False
 
@@ -96,7 +99,7 @@ class DuckSource(Source):
         text = self._text()
         check_sql(text)
         self._called = functions_in(text)
-        self.declared: tuple[Found, ...] = judge(self.answers, self._hazards(text))
+        self.declared: tuple[FoundHazard, ...] = judge(self.answers, self._hazards(text))
         self._files = self._named(text)
         tables = [t for _, _, t, *_ in self._tables() if t in text]
         where = ", ".join(map(os.path.realpath, self._databases))
@@ -107,23 +110,23 @@ class DuckSource(Source):
             schema, f"duckdb {where or id(relation)} {text}", marks or [("duckdb", id(relation))]
         )
 
-    def _hazards(self, text: str) -> Iterator[Found]:
+    def _hazards(self, text: str) -> Iterator[FoundHazard]:
         """Yield the hazards of the query that duckdb itself, or the words of the query, show."""
         for name, _, macro, steady in self._functions():
             if name.lower() not in self._called or macro is not None:
                 continue
             if not steady:
-                yield Found("chance", name.upper())
+                yield FoundHazard("chance", name.upper())
             elif name not in _functions_of_duckdb():
-                yield Found("code", f"the function {name}, which is not duckdb's own,")
+                yield FoundHazard("code", f"the function {name}, which is not duckdb's own,")
         words = {word.casefold() for word in re.findall(r"\w+", text)}
         for name, kind in self._asked(
             "select database_name, type from duckdb_databases() where not internal"
         ):
             if kind not in ("duckdb", "sqlite") and name.casefold() in words:
-                yield Found("elsewhere", f"the database {name} of {kind}")
+                yield FoundHazard("elsewhere", f"the database {name} of {kind}")
         yield from find_far(text)
-        sums = plan_sums(self._asked, self._relation.sql_query())
+        sums = find_plan_sums(self._asked, self._relation.sql_query())
         yield from find_sums(text) if sums is None else sums
         yield from find_across(text)
 
@@ -235,11 +238,11 @@ class SqliteSource(Source):
     """A table or a view of SQLite. A cell that is not of the type that its column declares is a null."""
 
     answers: ClassVar[Answers] = {
-        **dict.fromkeys(("chance", "clock", "first", "transaction"), Answer.REFUSED),
-        **dict.fromkeys(("code", "across"), Answer.DECLARED),
-        **dict.fromkeys(("writes", "in place", "meaning"), Answer.WATCHED),
-        "sums": Answer.ABSENT,  # one thread adds, in an order that the schema decides
-        "elsewhere": Answer.ABSENT,
+        **dict.fromkeys(("chance", "clock", "first", "transaction"), HazardAnswer.REFUSED),
+        **dict.fromkeys(("code", "across"), HazardAnswer.DECLARED),
+        **dict.fromkeys(("writes", "in place", "meaning"), HazardAnswer.WATCHED),
+        "sums": HazardAnswer.ABSENT,  # one thread adds, in an order that the schema decides
+        "elsewhere": HazardAnswer.ABSENT,
     }
     ordered = False
     _TYPES = (  # by parts of the declared type, in SQLite's own order: how a cell is read, and as what
@@ -266,7 +269,7 @@ class SqliteSource(Source):
         files: Any = plain_rows(connection, "PRAGMA database_list")
         text = self._text()
         check_sql(text)
-        self.declared: tuple[Found, ...] = judge(self.answers, self._hazards(text))
+        self.declared: tuple[FoundHazard, ...] = judge(self.answers, self._hazards(text))
         file = next((file for _, name, file in files if name == "main"), "")
         place = os.path.realpath(file) if file else f"memory {id(connection)}"
         schema = pa.schema([(name, getattr(pa, kind)()) for name, (_, kind) in kinds.items()])
@@ -274,10 +277,13 @@ class SqliteSource(Source):
 
     def _text(self) -> str:
         """Return the texts of the view, and of the views and the virtual tables that it names."""
-        return self._written("type = 'view' OR sql LIKE 'CREATE VIRTUAL%'")
+        return self._read_definitions("type = 'view' OR sql LIKE 'CREATE VIRTUAL%'")
 
-    def _written(self, condition: str) -> str:
-        """Return the texts, among some, of what is read and of what these name. A view of one database may name another's."""
+    def _read_definitions(self, condition: str) -> str:
+        """Return the SQL of what is read, and of what that names in turn.
+
+        It is sought among views, and among what meets the condition. A view of one database may name another's.
+        """
         views: dict[str, str] = {}
         for _, database, _ in plain_rows(self._connection, "PRAGMA database_list"):
             listing = (
@@ -287,13 +293,13 @@ class SqliteSource(Source):
                 views[name] = f"{views.get(name, '')}\n{text}"
         return with_views(self._name, views).removeprefix(self._name)
 
-    def _hazards(self, text: str) -> Iterator[Found]:
+    def _hazards(self, text: str) -> Iterator[FoundHazard]:
         """Yield the hazards of the connection and of the view."""
         if self._connection.in_transaction:
-            yield Found("transaction", "The transaction that this connection has open")
+            yield FoundHazard("transaction", "The transaction that this connection has open")
         if re.search(r"\bcreate\s+virtual\s+table\b", text, re.IGNORECASE):
-            yield Found("code", "a virtual table")
-        text += self._written(
+            yield FoundHazard("code", "a virtual table")
+        text += self._read_definitions(
             "type = 'table' AND (sql LIKE '% AS (%' OR sql LIKE '%COLLATE%')"
         )  # of its columns
         shown = functions_in(text)
@@ -301,11 +307,11 @@ class SqliteSource(Source):
             self._connection, "SELECT DISTINCT name, builtin FROM pragma_function_list"
         ):
             if not builtin and name.casefold() in shown:
-                yield Found("code", f"the function {name} in Python")
+                yield FoundHazard("code", f"the function {name} in Python")
         own = {name.casefold() for _, name, *_ in plain_rows(self._connection, "PRAGMA collation_list")}
         for name in sorted(own - {"binary", "nocase", "rtrim"}):
             if re.search(rf"\bcollate\s+\W?{re.escape(name)}\b", text, re.IGNORECASE):
-                yield Found("code", f"the collation {name} in Python")
+                yield FoundHazard("code", f"the collation {name} in Python")
         yield from find_across(self._text())
 
     def _kind(self, name: str, declared: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from dpframe.engines.steadiness import Found
+from dpframe.engines.steadiness import FoundHazard
 from dpframe.engines.tables.queries import literal
 
 _EXACT = {
@@ -29,8 +29,11 @@ _STEADY = {
 }
 
 
-def plan_sums(asked: Callable[[str], list[Any]], query: str) -> list[Found] | None:
-    """Return the aggregates of doubles in a query that depend on the order of rows; None where duckdb does not write the plan."""
+def find_plan_sums(asked: Callable[[str], list[Any]], query: str) -> list[FoundHazard] | None:
+    """Return the aggregates of doubles in a query that depend on the order of rows.
+
+    Return None if duckdb does not write the plan.
+    """
     plan: dict[str, Any] = {"error": True}
     with suppress(Exception):  # a query of files, or of tables of this process, has no such text
         ((text,),) = asked(f"select json_serialize_plan({literal(query)}, optimize := false)")
@@ -38,7 +41,7 @@ def plan_sums(asked: Callable[[str], list[Any]], query: str) -> list[Found] | No
     if plan.get("error", True):
         return None
     return [
-        Found("sums", name.upper())
+        FoundHazard("sums", name.upper())
         for name, types in _aggregates(plan)
         if name not in _STEADY and not types <= _EXACT
     ]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from dpframe._errors import BadValue, NotOffered
 from dpframe._sizes import SIZES
 from dpframe.engines.sources import Source, stats_of
-from dpframe.engines.steadiness import Answer, Answers, Found, judge
+from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
 from dpframe.engines.tables import polars_plans as plans
 from dpframe.engines.tables.arrow import ParquetSource, files_of
 from dpframe.engines.tables.queries import check_sql, find_across, find_sums
@@ -22,10 +22,10 @@ class LazySource(Source):
     """A LazyFrame of polars, which is run anew for each scan."""
 
     answers: ClassVar[Answers] = {
-        **dict.fromkeys(("chance", "first", "sums", "elsewhere"), Answer.REFUSED),
-        **dict.fromkeys(("clock", "transaction", "meaning"), Answer.ABSENT),
-        **dict.fromkeys(("code", "across"), Answer.DECLARED),
-        **dict.fromkeys(("writes", "in place"), Answer.WATCHED),
+        **dict.fromkeys(("chance", "first", "sums", "elsewhere"), HazardAnswer.REFUSED),
+        **dict.fromkeys(("clock", "transaction", "meaning"), HazardAnswer.ABSENT),
+        **dict.fromkeys(("code", "across"), HazardAnswer.DECLARED),
+        **dict.fromkeys(("writes", "in place"), HazardAnswer.WATCHED),
     }
     ordered = False
 
@@ -51,7 +51,7 @@ class LazySource(Source):
         for query in plans.queries_in(plan):
             check_sql(query)
             found += [*find_sums(query), *find_across(query)]
-        self.declared: tuple[Found, ...] = judge(self.answers, found)
+        self.declared: tuple[FoundHazard, ...] = judge(self.answers, found)
         self._paths = self._scanned(plan)
         self._files = self._listed(self._paths)
         in_memory = plans.holds_rows(plan)
@@ -62,7 +62,10 @@ class LazySource(Source):
         self._plain = self._read_here(plan)
 
     def _read_here(self, plan: Any) -> ParquetSource | None:
-        """Return what reads the files of a plan that only scans Parquet, where polars would raise at a text that is not UTF-8."""
+        """Return a source that reads the files of a plan, or None if the plan does more than scan Parquet.
+
+        polars would raise at a text that is not UTF-8.
+        """
         pl: Any = import_module("polars")
         with suppress(Exception):
             files = ParquetSource(files_of(self._files))

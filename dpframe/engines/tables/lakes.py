@@ -14,10 +14,14 @@ from urllib.parse import unquote
 
 from dpframe._errors import BadType, BadValue
 from dpframe.engines.sources import Source, stats_of
-from dpframe.engines.steadiness import NO_QUERY, Answer, Answers
+from dpframe.engines.steadiness import NO_QUERY, Answers, HazardAnswer
 from dpframe.engines.tables.arrow import scanned
 
-_ANSWERS = NO_QUERY | {"writes": Answer.WATCHED, "in place": Answer.WATCHED, "elsewhere": Answer.WATCHED}
+_ANSWERS = NO_QUERY | {
+    "writes": HazardAnswer.WATCHED,
+    "in place": HazardAnswer.WATCHED,
+    "elsewhere": HazardAnswer.WATCHED,
+}
 
 
 def _place(uri: str) -> str:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from dpframe._errors import BadValue
-from dpframe.engines.steadiness import Found
+from dpframe.engines.steadiness import FoundHazard
 
 # Parts of a plan that make each row of one row, or that hold no operation.
 _ROWWISE = {
@@ -76,8 +76,8 @@ _BYTES = re.compile(rb"\[[\d,]{64,}\]")  # of rows, and of pickled code
 _LEFT_OUT = "bytes"
 
 
-class _Plan(io.RawIOBase):
-    """Takes the JSON of a plan as polars writes it, without the bytes of the rows that stand in it."""
+class _PlanSink(io.RawIOBase):
+    """A file that takes the JSON of a plan from polars, without the bytes of the rows in it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,35 +85,38 @@ class _Plan(io.RawIOBase):
         self._rest = b""
 
     def writable(self) -> bool:
-        """Files are asked this before they are written to."""
+        """Return True. A file is asked this before it is written to."""
         return True
 
     def write(self, piece: Any) -> int:
-        """Keep a piece, but for long lists of numbers. One that a piece begins goes on in the next."""
+        """Keep a piece without its long lists of numbers. A list that a piece begins goes on in the next."""
         text = self._rest + bytes(piece)
         begin = text.rfind(b"[")
         if begin >= 0 and not text[begin + 1 :].strip(b"0123456789,"):
             text, self._rest = text[:begin], text[begin : begin + 100]
         else:
             self._rest = b""
-        self._kept.append(_shortened(text))
+        self._kept.append(_leave_out_bytes(text))
         return len(piece)
 
     def read_plan(self) -> Any:
-        """Return the plan."""
-        plan = json.loads(_shortened(b"".join(self._kept) + self._rest))
+        """Return the plan that was written."""
+        plan = json.loads(_leave_out_bytes(b"".join(self._kept) + self._rest))
         while isinstance(plan, dict) and "IR" in plan:  # of one whose schema was asked for
             plan = plan["IR"]["dsl"]
         return plan
 
 
-def _shortened(text: bytes) -> bytes:
+def _leave_out_bytes(text: bytes) -> bytes:
     return _BYTES.sub(f'"{_LEFT_OUT}"'.encode(), text)
 
 
 def plan_of(lazy: Any) -> Any:
-    """Return the plan of a LazyFrame as JSON has it. The rows of frames in memory are left out, and never stand here twice."""
-    sink = _Plan()
+    """Return the plan of a LazyFrame as JSON has it.
+
+    The rows of frames in memory are left out, and no second copy of them is held.
+    """
+    sink = _PlanSink()
     with suppress(Exception), warnings.catch_warnings():  # of polars, whose texts are its own
         warnings.simplefilter("ignore")
         lazy.serialize(sink, format="json")
@@ -127,72 +130,73 @@ def plan_of(lazy: Any) -> Any:
 def paths_in(plan: Any) -> list[str]:
     """Return the paths that a plan reads."""
     found = []
-    for kind, node in _everything(plan):
+    for kind, node in _walk_entries(plan):
         if kind == "Paths" and isinstance(node, list):
             found += [p["inner"] if isinstance(p, dict) else p for p in node]
     return [path.removeprefix("file://") for path in found]
 
 
 def holds_rows(plan: Any) -> bool:
-    """Whether a plan has a frame in memory."""
-    return any(kind == "DataFrameScan" for kind, _ in _parts(plan))
+    """Return whether a plan has a frame in memory."""
+    return any(kind == "DataFrameScan" for kind, _ in _walk_operations(plan))
 
 
 def reads_lake(plan: Any) -> bool:
-    """Whether a plan reads a table of Delta or Iceberg, of which it does not tell the version."""
+    """Return whether a plan reads a table of Delta or Iceberg. The plan does not tell its version."""
     return any(
-        "PythonDataset" in (kind, node) for kind, node in _everything(plan) if isinstance(node, str | dict)
+        "PythonDataset" in (kind, node) for kind, node in _walk_entries(plan) if isinstance(node, str | dict)
     )
 
 
 def queries_in(plan: Any) -> list[str]:
     """Return the texts of SQL that a plan has not resolved yet."""
-    return [node["query"] for kind, node in _parts(plan) if kind == "SQL" and "query" in node]
+    return [node["query"] for kind, node in _walk_operations(plan) if kind == "SQL" and "query" in node]
 
 
-def hazards_in(plan: Any) -> Iterator[Found]:
+def hazards_in(plan: Any) -> Iterator[FoundHazard]:
     """Yield the hazards of a plan, each with its operation."""
     in_order, losing = None, None
-    for kind, node in _parts(plan):
+    for kind, node in _walk_operations(plan):
         names = _names(kind, node)
         for name in names:
             if name in _CHANCE or (name == "Rank" and '"Random"' in json.dumps(node)):
-                yield Found("chance", "RANDOM RANK" if name == "Rank" else name.upper())
+                yield FoundHazard("chance", "RANDOM RANK" if name == "Rank" else name.upper())
             if name == "Slice" or name in _TIES:
-                yield Found("first", name.upper())
+                yield FoundHazard("first", name.upper())
             if name in _IN_ORDER or (name == "Join" and '"AsOf"' in json.dumps(node.get("options"))):
                 in_order = in_order or name
             if name in _ADDING and kind in ("Agg", "Function") and not _adds_exactly(kind, node):
-                yield Found("sums", name.upper())
-        yield from _of_node(kind, node)
+                yield FoundHazard("sums", name.upper())
+        yield from _find_node_hazards(kind, node)
         losing = losing or _loses_order(kind, node)
         if any(name in _CODE for name in names) or _has_callback(kind, node):
-            yield Found("code", "Python code in a LazyFrame")
+            yield FoundHazard("code", "Python code in a LazyFrame")
         elif not _is_rowwise(kind, node, names):
-            yield Found("across", names[-1].upper())
+            yield FoundHazard("across", names[-1].upper())
     if in_order and losing:
-        yield Found("first", f"{in_order.upper()} after {losing.upper()} without maintain_order=True")
+        yield FoundHazard("first", f"{in_order.upper()} after {losing.upper()} without maintain_order=True")
 
 
-def _of_node(kind: str, node: Any) -> Iterator[Found]:
+def _find_node_hazards(kind: str, node: Any) -> Iterator[FoundHazard]:
+    """Yield the hazards that the options of one operation show."""
     if kind == "Distinct" and isinstance(node, dict):
         options = node.get("options", {})
         if options.get("keep_strategy") == "Any" and options.get("subset"):
-            yield Found("first", "UNIQUE OF SOME COLUMNS, keep='any',")
+            yield FoundHazard("first", "UNIQUE OF SOME COLUMNS, keep='any',")
     if kind == "Scan" and isinstance(node, dict):
         words = node.get("unified_scan_args", {})
         if words.get("pre_slice") is not None:
-            yield Found("first", "SLICE")
+            yield FoundHazard("first", "SLICE")
         if words.get("row_index") is not None:
-            yield Found("across", "ROWINDEX")
+            yield FoundHazard("across", "ROWINDEX")
     if kind in ("Sort", "GroupBy", "Distinct") and isinstance(node, dict):
         slices = (node.get("slice"), (node.get("options") or {}).get("slice"))
         if any(one is not None for one in slices):
-            yield Found("first", "SLICE")
+            yield FoundHazard("first", "SLICE")
 
 
 def _loses_order(kind: str, node: Any) -> str | None:
-    """Return the name of a part after which rows stand in any order."""
+    """Return the name of an operation after which rows stand in any order, and None for others."""
     if not isinstance(node, dict):
         return None
     if kind in ("Sort", "SortBy"):
@@ -207,7 +211,7 @@ def _loses_order(kind: str, node: Any) -> str | None:
     return None
 
 
-def _everything(plan: Any) -> Iterator[tuple[str, Any]]:
+def _walk_entries(plan: Any) -> Iterator[tuple[str, Any]]:
     """Yield all names and values that stand in a plan."""
     todo = [plan]
     while todo:
@@ -217,8 +221,8 @@ def _everything(plan: Any) -> Iterator[tuple[str, Any]]:
         todo += one.values() if isinstance(one, dict) else one if isinstance(one, list) else []
 
 
-def _parts(plan: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the operations of a plan and of its expressions: each its name, and what it holds."""
+def _walk_operations(plan: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the content of each operation in a plan and in its expressions."""
     todo = [plan]
     while todo:
         one = todo.pop()
@@ -230,13 +234,13 @@ def _parts(plan: Any) -> Iterator[tuple[str, Any]]:
         elif isinstance(one, dict) and len(one) == 1 and next(iter(one))[:1].isupper():
             ((kind, node),) = one.items()
             yield kind, node
-            todo.append(_inside(kind, node))
+            todo.append(_find_operands(kind, node))
         elif isinstance(one, dict):
             todo += [value for key, value in one.items() if key not in _OPTIONS]
 
 
-def _inside(kind: str, node: Any) -> Any:
-    """Return where the operations are that stand inside of one."""
+def _find_operands(kind: str, node: Any) -> Any:
+    """Return the part of an operation that holds further operations."""
     if kind in _LEAVES:
         return None
     if kind in ("Function", "MapFunction", "AnonymousFunction") and isinstance(node, dict):
@@ -257,7 +261,7 @@ def _names(kind: str, node: Any) -> list[str]:
 
 
 def _is_rowwise(kind: str, node: Any, names: list[str]) -> bool:
-    """Whether an operation makes each row of one row."""
+    """Return whether an operation makes each row of one row."""
     if kind == "MapFunction":
         return names[-1] in _ROWWISE
     if kind != "Function":
@@ -271,7 +275,7 @@ def _is_rowwise(kind: str, node: Any, names: list[str]) -> bool:
 
 
 def _has_callback(kind: str, node: Any) -> bool:
-    """Whether a part holds pickled code: a function that is bytes, which `plan_of` leaves out."""
+    """Return whether an operation holds pickled code: a function that is bytes, which `plan_of` leaves out."""
     if not isinstance(node, dict):
         return False
     if kind == "GroupBy" and node.get("apply") is not None:
@@ -280,7 +284,7 @@ def _has_callback(kind: str, node: Any) -> bool:
 
 
 def _adds_exactly(kind: str, node: Any) -> bool:
-    """Whether what is added is shown to be whole numbers, decimals or truths, and how it is added keeps it so."""
+    """Return whether an aggregate is shown to be an exact sum, of integers, decimals or truth values."""
     if kind != "Agg" or not isinstance(node, dict):
         return False
     ((name, what),) = node.items()

@@ -12,7 +12,7 @@ from dpframe._sizes import SIZES
 from dpframe.engines.sources import Counting, Source, quoted
 from dpframe.engines.sql.databases import PostgresDatabase
 from dpframe.engines.sql.dialects import OURS
-from dpframe.engines.steadiness import Answer, Answers, Found, judge
+from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
 from dpframe.engines.tables.queries import check_sql, find_across, with_views
 
 _EPOCH = "(extract(epoch FROM {0}) * 1000000)::int8"
@@ -85,10 +85,10 @@ class PostgresSource(Source):
     """A table or a view, read in one transaction of its own, which sees what there was when it was opened and nothing else."""
 
     answers: ClassVar[Answers] = {
-        **dict.fromkeys(("chance", "clock", "first", "sums", "elsewhere"), Answer.REFUSED),
-        **dict.fromkeys(("code", "across"), Answer.DECLARED),
-        **dict.fromkeys(("transaction", "writes", "in place"), Answer.ABSENT),
-        "meaning": Answer.WATCHED,
+        **dict.fromkeys(("chance", "clock", "first", "sums", "elsewhere"), HazardAnswer.REFUSED),
+        **dict.fromkeys(("code", "across"), HazardAnswer.DECLARED),
+        **dict.fromkeys(("transaction", "writes", "in place"), HazardAnswer.ABSENT),
+        "meaning": HazardAnswer.WATCHED,
     }
     ordered = False
 
@@ -111,7 +111,7 @@ class PostgresSource(Source):
         }
         text = with_views(table, dict(self._asked(_VIEWS))).removeprefix(table)
         check_sql(text)
-        self.declared: tuple[Found, ...] = judge(self.answers, [*self._hazards(), *find_across(text)])
+        self.declared: tuple[FoundHazard, ...] = judge(self.answers, [*self._hazards(), *find_across(text)])
         types = {"timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us", "UTC")}
         fields = [(name, types.get(kind) or getattr(pa, kind)()) for name, (_, kind) in kinds.items()]
         info = self._connection.info
@@ -123,18 +123,20 @@ class PostgresSource(Source):
         found: list[Any] = self._connection.execute(text, words or None).fetchall()
         return found
 
-    def _hazards(self) -> Iterator[Found]:
-        """Yield the hazards of the functions that the view calls, and of the tables that it reads, as the server has resolved
-        them."""
+    def _hazards(self) -> Iterator[FoundHazard]:
+        """Yield the hazards of the functions that the view calls and of the tables that it reads.
+
+        The server has resolved both.
+        """
         for name, adds_doubles, unsteady, own in self._asked(_CALLED, self._name):
             if adds_doubles:
-                yield Found("sums", f"{name.upper()} of doubles")
+                yield FoundHazard("sums", f"{name.upper()} of doubles")
             if unsteady:
-                yield Found("chance", f"{name.upper()}, which is VOLATILE,")
+                yield FoundHazard("chance", f"{name.upper()}, which is VOLATILE,")
             if not own:
-                yield Found("code", f"the function {name}")
+                yield FoundHazard("code", f"the function {name}")
         for (name,) in self._asked(_FOREIGN, self._name):
-            yield Found("elsewhere", f"the foreign table {name}")
+            yield FoundHazard("elsewhere", f"the foreign table {name}")
 
     def _count(self) -> int:
         return int(self._asked(f"SELECT COUNT(*) FROM {self._name}")[0][0])

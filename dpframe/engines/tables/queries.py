@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from dpframe._errors import BadValue
-from dpframe.engines.steadiness import Found, refusal
+from dpframe.engines.steadiness import FoundHazard, refusal
 
 QUOTED = re.compile(
     r"\"(?:[^\"]|\"\")*\"|\be'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\$\$.*?\$\$|--[^\n]*|/\*.*?\*/",
@@ -103,10 +103,11 @@ def check_steady(text: str) -> None:
 
 
 def _check_words(words: Mapping[str, re.Pattern[str]], shown: str) -> None:
+    """Refuse the first hazard that the words of a query show."""
     for hazard, pattern in words.items():
         found = pattern.search(shown)
         if found is not None:
-            raise refusal(Found(hazard, found[1].upper()))
+            raise refusal(FoundHazard(hazard, found[1].upper()))
 
 
 def check_sql(text: str) -> None:
@@ -122,35 +123,38 @@ def check_sql(text: str) -> None:
     _check_words(_UNSTEADY_SQL, shown)
     for found in _AGE.finditer(shown):
         if "," not in _call(shown, found.end()):
-            raise refusal(Found("clock", "AGE OF ONE TIME"))
+            raise refusal(FoundHazard("clock", "AGE OF ONE TIME"))
     for found in _CHOSEN.finditer(shown):
         if _IN_ORDER.search(shown if found[2] else _call(shown, found.end())) is None:
-            raise refusal(Found("first", f"{found[1] or found[2]} without ORDER BY".upper()))
+            raise refusal(FoundHazard("first", f"{found[1] or found[2]} without ORDER BY".upper()))
 
 
-def find_across(text: str) -> list[Found]:
-    """Return the operations of a query in SQL that make a row of several rows, as far as its words show."""
+def find_across(text: str) -> list[FoundHazard]:
+    """Return the operations of a query in SQL that make a row of several rows.
+
+    They are found by the words of the query.
+    """
     shown = QUOTED.sub(_without_quotes, text)
     parts = [" ".join(found[1].upper().split()) for found in _ACROSS.finditer(shown)]
     extremes = _EXTREME.finditer(shown)  # of one argument; of several they are functions of a row
-    parts += [f[1].upper() for f in extremes if "," not in _bare(_argument(shown, f.end()))]
+    parts += [f[1].upper() for f in extremes if "," not in _drop_parentheses(_argument(shown, f.end()))]
     parts += ["a subquery" for f in _SUBQUERY.finditer(shown) if (f[1] or "").casefold() not in _TABLES]
     parts += ["tables beside each other" for _ in _BESIDE.finditer(shown)]
-    return [Found("across", part) for part in dict.fromkeys(parts)]
+    return [FoundHazard("across", part) for part in dict.fromkeys(parts)]
 
 
-def find_sums(text: str) -> list[Found]:
-    """Return the sums of a query in SQL whose words do not show that they are of whole numbers or decimals."""
+def find_sums(text: str) -> list[FoundHazard]:
+    """Return the sums of a query in SQL that are not shown to be of integers or decimals."""
     shown = QUOTED.sub(_without_quotes, text)
     return [
-        Found("sums", found[1].upper())
+        FoundHazard("sums", found[1].upper())
         for found in _ADDING.finditer(shown)
         if found[1].casefold() not in ("sum", "avg", "mean") or not _is_exact(_argument(shown, found.end()))
     ]
 
 
 def _is_exact(argument: str) -> bool:
-    """Whether a text is one cast to whole numbers or decimals."""
+    """Return whether a text is one cast to integers or decimals."""
     argument = re.sub(r"^distinct\b", "", argument.strip(), flags=re.IGNORECASE).strip()
     cast = _CAST.fullmatch(argument) or _TO_EXACT.fullmatch(argument)
     inside = "" if cast is None else cast[1] or ""
@@ -177,10 +181,10 @@ def files_read(text: str) -> list[str]:
     return names
 
 
-def find_far(text: str) -> list[Found]:
+def find_far(text: str) -> list[FoundHazard]:
     """Return the files on other machines that a query reads, by functions or as tables."""
     names = files_read(text) + [unquoted(found[1]) for found in _FILE_TABLE.finditer(text)]
-    return [Found("elsewhere", repr(name)) for name in names if _FAR.match(name)]
+    return [FoundHazard("elsewhere", repr(name)) for name in names if _FAR.match(name)]
 
 
 def unquoted(text: str) -> str:
@@ -215,11 +219,11 @@ def _call(text: str, begin: int) -> str:
 
 
 def _argument(text: str, begin: int) -> str:
-    """Return what stands between a parenthesis, behind which a text begins, and its end."""
+    """Return the text from ``begin`` to the parenthesis that ends the argument."""
     return text[begin : _closed(text, begin) - 1]
 
 
-def _bare(text: str) -> str:
+def _drop_parentheses(text: str) -> str:
     """Return a text without what stands between parentheses."""
     while text != (text := re.sub(r"\([^()]*\)", "", text)):
         pass

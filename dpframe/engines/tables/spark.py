@@ -34,7 +34,7 @@ from dpframe.engines.sources import (
     typed,
 )
 from dpframe.engines.sql.databases import SparkDatabase
-from dpframe.engines.steadiness import Answer, Answers, Found, judge
+from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
 from dpframe.engines.tables.queries import QUOTED, check_steady
 
 _LOT = "dpframe lot"
@@ -64,11 +64,11 @@ class SparkSource(Source):
     """A DataFrame of Spark, whose plan is run anew for each scan."""
 
     answers: ClassVar[Answers] = {
-        **dict.fromkeys(("chance", "clock", "first", "sums"), Answer.REFUSED),
-        **dict.fromkeys(("code", "across"), Answer.DECLARED),
-        **dict.fromkeys(("transaction", "meaning"), Answer.ABSENT),  # the plan has them as they were
-        **dict.fromkeys(("writes", "in place"), Answer.WATCHED),
-        "elsewhere": Answer.UNSEEN,
+        **dict.fromkeys(("chance", "clock", "first", "sums"), HazardAnswer.REFUSED),
+        **dict.fromkeys(("code", "across"), HazardAnswer.DECLARED),
+        **dict.fromkeys(("transaction", "meaning"), HazardAnswer.ABSENT),  # the plan has them as they were
+        **dict.fromkeys(("writes", "in place"), HazardAnswer.WATCHED),
+        "elsewhere": HazardAnswer.UNSEEN,
     }
     ordered = False
     _view: str | None = None
@@ -78,7 +78,7 @@ class SparkSource(Source):
         self._spark, plans = frame, _plans_of(frame)
         check_steady(re.sub(r"\b(Global|Local)Limit\b|\bTail\b", "Limit", plans["Analyzed Logical"]))
         _check_chosen(frame, plans["Optimized Logical"])
-        self.declared: tuple[Found, ...] = judge(self.answers, _hazards(plans))
+        self.declared: tuple[FoundHazard, ...] = judge(self.answers, _hazards(plans))
         local = [f for f in frame.inputFiles() if f.startswith("file:")]
         self._files = sorted(unquote("/" + f.removeprefix("file:").lstrip("/")) for f in local)
         marks: list[Hashable] = [os.path.realpath(f) for f in self._files]
@@ -151,18 +151,18 @@ def _is_plain(dtype: Any) -> bool:
     return str(dtype.typeName()) in known and getattr(dtype, "collation", "UTF8_BINARY") == "UTF8_BINARY"
 
 
-def _hazards(plans: dict[str, str]) -> Iterator[Found]:
+def _hazards(plans: dict[str, str]) -> Iterator[FoundHazard]:
     """Yield the hazards that the plans show. The optimized one says of what type a sum is."""
     if _CODE.search(QUOTED.sub(" ", plans["Physical"])):
-        yield Found("code", "code, or an RDD, in a DataFrame of Spark")
+        yield FoundHazard("code", "code, or an RDD, in a DataFrame of Spark")
     shown = _ALIAS.sub("", QUOTED.sub(" ", plans["Optimized Logical"]))
     for found in _TIES.finditer(shown):
-        yield Found("first", found[1].upper())
+        yield FoundHazard("first", found[1].upper())
     for found in _ADDING.finditer(shown):
         if found[1] != "sum" or _EXACT.match(shown, found.end()) is None:
-            yield Found("sums", found[1].upper())
+            yield FoundHazard("sums", found[1].upper())
     for part in dict.fromkeys(found[1] for found in _ACROSS.finditer(shown)):
-        yield Found("across", part.upper())
+        yield FoundHazard("across", part.upper())
 
 
 def _plans_of(frame: Any) -> dict[str, str]:
