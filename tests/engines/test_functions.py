@@ -118,9 +118,14 @@ def test_of_two_zeros_the_smaller_is_the_negative_one(framed: Any) -> None:
         assert np.flatnonzero(np.signbit(found)).tolist() == negative, name
 
 
-def test_a_zero_at_a_limit_keeps_its_sign(framed: Any) -> None:
+@pytest.mark.parametrize("library", ["numpy", "one that takes the limit"])
+def test_a_zero_at_a_limit_keeps_its_sign(framed: Any, monkeypatch: Any, library: str) -> None:
+    if library != "numpy":
+        own = np.clip
+        taken = lambda x, low, high: own(x, low, high) * 1.0 + 0.0  # noqa: E731  # of two zeros the positive one
+        monkeypatch.setattr(numbers_module.np, "clip", taken)
     f = framed(pd.DataFrame({"x": [-0.0, 0.0, -1.0, 1.0]}))
-    for low, high in [(-0.0, 5.0), (0.0, 5.0), (-5.0, 0.0), (-5.0, -0.0)]:
+    for low, high in [(-0.0, 5.0), (0.0, 5.0), (-5.0, 0.0), (-5.0, -0.0), (None, 0.0), (0.0, None)]:
         found = np.signbit(f.vector(ex.clip(f["x"], low, high)).values)
         assert found[:2].tolist() == [True, False]
 

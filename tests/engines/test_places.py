@@ -25,12 +25,11 @@ from tests.internals import (
     Trues,
     Unit,
     Vector,
-    engines_pandas_module,
     evaluate,
     keys_for,
     numbers_module,
     predicate,
-    threads_module,
+    set_sizes,
 )
 from tests.internals import expr_module as ex
 
@@ -164,18 +163,20 @@ def test_sums_do_not_depend_on_blocks_threads_and_kernels(nasty, size, kernels, 
     block, threads = size
     if kernels != "numpy":
         of_all_sizes(monkeypatch, kernels)
-    monkeypatch.setattr(engines_pandas_module, "_LARGEST_BLOCK", block)
-    monkeypatch.setattr(threads_module, "LEAST", 5)
-    monkeypatch.setattr(threads_module, "processors", lambda: threads)
     monkeypatch.setattr(numbers_module, "LENGTH", 64)
-    for one, found, right in zip(known, totals(frame, known, way), wanted, strict=True):
-        assert found == right, one
+    with set_sizes(sum_block=block, thread_rows=5, threads=threads):
+        for one, found, right in zip(known, totals(frame, known, way), wanted, strict=True):
+            assert found == right, one
 
 
-def test_a_row_moves_sums_by_its_own_value_alone(nasty, monkeypatch) -> None:
+def test_a_row_moves_sums_by_its_own_value_alone(nasty) -> None:
     """On the commit before, one row less moved a count of others by up to six."""
-    monkeypatch.setattr(threads_module, "LEAST", 20)
-    monkeypatch.setattr(threads_module, "processors", lambda: 3)
+    with set_sizes(thread_rows=20, threads=3):
+        check_sums(nasty)
+
+
+def check_sums(nasty) -> None:
+    """Assert that a row moves sums by what it has alone, at the first place, in the middle and at the last one."""
     known, rng = summed(nasty), np.random.default_rng(11)
     for n in (9, 64, 130):
         frame = nasty.frame.iloc[rng.choice(len(nasty.frame), n, replace=False)].reset_index(drop=True)
@@ -207,4 +208,4 @@ def test_a_function_that_looks_at_the_place_is_seen(nasty, monkeypatch) -> None:
     with pytest.raises(AssertionError, match="fmin"):
         test_a_value_is_equal_at_every_place(nasty, "pairs")
     with pytest.raises(AssertionError, match="fmin"):
-        test_a_row_moves_sums_by_its_own_value_alone(nasty, monkeypatch)
+        test_a_row_moves_sums_by_its_own_value_alone(nasty)

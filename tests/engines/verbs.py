@@ -565,7 +565,9 @@ MARKS = "<!-- the table: python -m tests.engines.verbs -->\n", "<!-- its end -->
 def written() -> str:
     """The page with its table anew."""
     first, last = map(re.escape, MARKS)
-    return re.sub(f"(?<={first}).*(?={last})", lambda _: f"\n{page()}\n\n", PAGE.read_text(), flags=re.DOTALL)
+    return re.sub(
+        f"(?<={first}).*?(?={last})", lambda _: f"\n{page()}\n\n", PAGE.read_text(), flags=re.DOTALL
+    )
 
 
 if __name__ == "__main__":

@@ -125,13 +125,14 @@ def _check_people(left: Tracked, right: Tracked) -> None:
             "merge of two tables of people needs all of their rows at once, as frames in memory have them, and "
             f"{'both are' if all(kept) else 'one is'} kept elsewhere. Join them there, and open what comes of it with the same "
             f"ledger= and population=, which is one budget: dpframe.open(visits.join(people, on={person}), unit={person}, ...) "
-            f"of frames of polars; of a database a view or relation, SELECT * FROM visits JOIN people USING ({columns}). Or read "
-            "both into memory."
+            f"of frames of polars; of a database a view or relation, SELECT * FROM visits JOIN people USING ({columns}), with "
+            "because='a join by the person'. Or read both into memory."
         )
     if left._session.accountant != right._session.accountant:
+        other = person_of(right._selection) if names[1].kind == "columns" else person
         raise Refused(
             "these two frames have budgets of their own, and nothing says that their people are the same. Open one with the "
-            f"budget of the other: other.dp.open(accountant=p.accountant, unit={person})."
+            f"budget of the other: other.dp.open(accountant=p.accountant, unit={other})."
         )
     if not names[0].match(names[1]):
         raise Refused(

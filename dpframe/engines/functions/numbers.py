@@ -93,7 +93,8 @@ def clip(b: Block, e: ex.Clip) -> Vector:
     if v.values.dtype.kind in "iu" and all(fits(c, v.values.dtype) for c in ends):
         return Vector("number", np.clip(v.values, *ends), v.null)
     x = as_floats(v)
-    found = np.clip(x, *(None if c is None else np.float64(c) for c in ends))
+    low, high = (None if c is None else np.float64(c) for c in ends)
+    found: Array = np.clip(x, low, high)
     if 0 in ends:
         np.copyto(found, x, where=x == 0)  # a zero is within limits that are zero
     return Vector("number", found)
