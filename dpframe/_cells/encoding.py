@@ -95,7 +95,7 @@ def encode(value: Any) -> bytes:
     elif kind in _BY_TYPE:
         tag, body = _BY_TYPE[kind](value)
     elif "identity" in vars(kind):  # not that of a base: a class below it may have more fields
-        _learn(kind)
+        _register_class(kind)
         return encode(value)
     else:
         tag, body = _other(value)
@@ -143,7 +143,7 @@ Known = tuple[tuple[str, bytes, bytes | None, Any], ...]
 _records: dict[type, tuple[bytes, Known, bool]] = {}
 
 
-def _learn(kind: Any) -> None:
+def _register_class(kind: Any) -> None:
     """Register how to encode a class that has an ``identity``.
 
     It is a frozen dataclass, a named tuple or a list of keys.

@@ -124,7 +124,7 @@ def rearrange_groups(array: Any, recorded: Identity, wanted: Identity) -> Any:
     places = wanted.places if recorded.places is None else recorded.places
     if places is None or array.shape[-1] != len(places):  # an array without groups has one column
         return array
-    return array[..., _compose(recorded.places, wanted.places, len(places))]
+    return array[..., _find_places(recorded.places, wanted.places, len(places))]
 
 
 def rearrange_choices(choices: NDArray[Any], recorded: Identity, wanted: Identity) -> NDArray[Any]:
@@ -134,11 +134,11 @@ def rearrange_choices(choices: NDArray[Any], recorded: Identity, wanted: Identit
         return choices
     # The group at place p of the record stands at the place q where the other order has p.
     moved: NDArray[Any] = np.empty(len(places), dtype=choices.dtype)
-    moved[_compose(recorded.places, wanted.places, len(places))] = np.arange(len(places))
+    moved[_find_places(recorded.places, wanted.places, len(places))] = np.arange(len(places))
     return np.asarray(moved[choices])
 
 
-def _compose(
+def _find_places(
     recorded: NDArray[np.intp] | None, wanted: NDArray[np.intp] | None, groups: int
 ) -> NDArray[np.intp]:
     """Return the recorded place of each group that is wanted."""

@@ -31,7 +31,7 @@ from dpframe._questions.question import (
     Question,
     Release,
     limits_met,
-    share_plan,
+    put_plan_in_shared_order,
 )
 from dpframe._statistics.base import (
     Integers,
@@ -273,11 +273,11 @@ class Finding(Seeking):
         keys, *vectors = release.raw
         return release._replace(plan=plan, raw=(keys, *rearrange_parts(vectors, recorded, own)))
 
-    def share(self, release: Release, own: Identity) -> Release:
+    def put_in_shared_order(self, release: Release, own: Identity) -> Release:
         """Return a release of this question with its vectors in the shared order."""
         keys, *vectors = release.raw
         raw = keys, *rearrange_parts(vectors, own, own.shared_identity)
-        return release._replace(plan=share_plan(release.plan, own), raw=raw)
+        return release._replace(plan=put_plan_in_shared_order(release.plan, own), raw=raw)
 
     def __str__(self) -> str:
         return str(self._query(self.asked))

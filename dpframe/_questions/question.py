@@ -195,7 +195,7 @@ class Question(DraftSlot, ABC):
         """Return a recorded release of the same identity as this question would have made it."""
         return release
 
-    def share(self, release: Release, own: Identity) -> Release:
+    def put_in_shared_order(self, release: Release, own: Identity) -> Release:
         """Return a release of this question in the order that all questions of its identity share."""
         return release
 
@@ -317,10 +317,10 @@ class Query(Question):
         object.__setattr__(self, "drafted", (unit, public_rows, prepared))
         return prepared
 
-    def share(self, release: Release, own: Identity) -> Release:
+    def put_in_shared_order(self, release: Release, own: Identity) -> Release:
         """Return a release of this question with its vectors and its groups in the shared order."""
         shared = own.shared_identity
-        plan = share_plan(release.plan, own)
+        plan = put_plan_in_shared_order(release.plan, own)
         return release._replace(plan=plan, raw=self._rearrange(release, own, shared))
 
     def _rearrange(self, release: Release, recorded: Identity, wanted: Identity) -> tuple[Any, ...]:
@@ -377,7 +377,7 @@ def _chooses_groups(out: Output) -> bool:
     return AGGREGATES[out.aggregate].selects and AGGREGATES[out.aggregate].of_rows
 
 
-def share_plan(plan: Plan, own: Identity) -> Plan:
+def put_plan_in_shared_order(plan: Plan, own: Identity) -> Plan:
     """Return a plan with its vectors in the shared order."""
     order = own.order
     if order == sorted(order):

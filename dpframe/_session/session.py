@@ -498,7 +498,7 @@ class Session:
             for place, key in enumerate(keys):
                 self._vectors[key] = record, place
         if self.accountant.place is not None:
-            shared = one.question.share(record.release, identity)
+            shared = one.question.put_in_shared_order(record.release, identity)
             self.accountant.record(label, *shared[:2], [keys[i] for i in identity.order] if keys else [])
 
     def _refuse_alone(self) -> None:

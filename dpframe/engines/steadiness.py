@@ -93,7 +93,7 @@ class FoundHazard(NamedTuple):
     part: str
 
 
-def refusal(found: FoundHazard) -> BadValue:
+def make_refusal(found: FoundHazard) -> BadValue:
     """Return the error of a refused hazard: its part of the query, the problem, and the line to write."""
     hazard = HAZARDS[found.hazard]
     return BadValue(f"{found.part} {hazard.problem}. {hazard.line}")
@@ -104,7 +104,7 @@ def judge(answers: Answers, found: Iterable[FoundHazard]) -> tuple[FoundHazard, 
     declared: dict[FoundHazard, None] = {}
     for one in found:
         if answers[one.hazard] is HazardAnswer.REFUSED:
-            raise refusal(one)
+            raise make_refusal(one)
         if answers[one.hazard] is HazardAnswer.DECLARED:
             declared[one] = None
     return tuple(declared)

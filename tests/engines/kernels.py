@@ -47,8 +47,8 @@ REASONS: dict[str, str] = {
         pa.ipc.new_stream pa.ipc.open_stream pa.RecordBatchReader.from_stream pl.nth re.compile re.escape""",
     "is defined for every number, bool or tick of its dtype: IEEE 754 with np.errstate, 64 bits that wrap": """
         np.abs np.append np.array np.asarray np.ascontiguousarray np.clip np.divmod np.flatnonzero np.float64 np.floor_divide
-        np.copyto np.fromiter np.int64 np.isfinite np.isinf np.isnan np.isnat np.maximum np.minimum np.mod np.negative np.rint np.round
-        np.searchsorted np.sign np.signbit np.subtract np.take np.trunc np.unique np.where .astype .view .tolist
+        np.copyto np.fromiter np.int64 np.isfinite np.isinf np.isnan np.isnat np.maximum np.minimum np.mod np.negative np.rint
+        np.round np.searchsorted np.sign np.signbit np.subtract np.take np.trunc np.unique np.where .astype .view .tolist
         np.datetime64""",
     "maps null to null and looks values up by their bytes: typed arrays, with nothing to parse": """
         .take .fill_null .dictionary_encode .unique .to_numpy .combine_chunks pa.chunked_array pa.concat_arrays

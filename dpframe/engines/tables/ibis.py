@@ -13,7 +13,7 @@ from typing import Any
 
 from dpframe._errors import BadValue, NotOffered
 from dpframe.engines.sources import Source
-from dpframe.engines.steadiness import FoundHazard, refusal
+from dpframe.engines.steadiness import FoundHazard, make_refusal
 from dpframe.engines.tables.databases import DuckSource, SqliteSource
 from dpframe.engines.tables.frames import LazySource
 from dpframe.engines.tables.spark import SparkSource
@@ -56,7 +56,7 @@ def _check_operations(table: Any) -> None:
                 "Open the frame that the rows are in, or a table of the backend: backend.create_table(name, rows)."
             )
         if kinds & _UNSTEADY:
-            raise refusal(FoundHazard("first", type(node).__name__.upper()))
+            raise make_refusal(FoundHazard("first", type(node).__name__.upper()))
 
 
 def _written(backend: Any, write: Callable[[], Any]) -> Any:

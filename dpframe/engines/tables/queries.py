@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from dpframe._errors import BadValue
-from dpframe.engines.steadiness import FoundHazard, refusal
+from dpframe.engines.steadiness import FoundHazard, make_refusal
 
 QUOTED = re.compile(
     r"\"(?:[^\"]|\"\")*\"|\be'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\$\$.*?\$\$|--[^\n]*|/\*.*?\*/",
@@ -107,7 +107,7 @@ def _check_words(words: Mapping[str, re.Pattern[str]], shown: str) -> None:
     for hazard, pattern in words.items():
         found = pattern.search(shown)
         if found is not None:
-            raise refusal(FoundHazard(hazard, found[1].upper()))
+            raise make_refusal(FoundHazard(hazard, found[1].upper()))
 
 
 def check_sql(text: str) -> None:
@@ -123,10 +123,10 @@ def check_sql(text: str) -> None:
     _check_words(_UNSTEADY_SQL, shown)
     for found in _AGE.finditer(shown):
         if "," not in _call(shown, found.end()):
-            raise refusal(FoundHazard("clock", "AGE OF ONE TIME"))
+            raise make_refusal(FoundHazard("clock", "AGE OF ONE TIME"))
     for found in _CHOSEN.finditer(shown):
         if _IN_ORDER.search(shown if found[2] else _call(shown, found.end())) is None:
-            raise refusal(FoundHazard("first", f"{found[1] or found[2]} without ORDER BY".upper()))
+            raise make_refusal(FoundHazard("first", f"{found[1] or found[2]} without ORDER BY".upper()))
 
 
 def find_across(text: str) -> list[FoundHazard]:
