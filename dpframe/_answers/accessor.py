@@ -116,7 +116,8 @@ class Answer(Operators, Tabled):
         elif len(places) == len(self._cells) and not self._keys:
             return laid_out(release, self._layout, answer.index, answer.columns)
         raise NotOffered(
-            f"the {kind} behind this table is read column by column: answer['cost'].dp.{kind}, with the name of its column."
+            f"the {kind} behind this answer has no place in its shape. Ask the groups without as_index=False, or a table in "
+            f"which each number has one: p.groupby('k')['x'].mean().dp.{kind}."
         )
 
     def interval(

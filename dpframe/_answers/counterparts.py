@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Literal
 
 from dpframe._errors import NotOffered
-from dpframe._plans.aggregates import Cell
+from dpframe._plans.aggregates import AGGREGATES, Cell
 from dpframe._plans.plan import Plan
 
 Kind = Literal["count", "sum"]
@@ -23,6 +23,10 @@ def read_cell(cell: Cell, kind: Kind) -> Cell | None:
     Return None if those integers do not contain it.
     """
     maps = cell.functionals.keys()
+    if not AGGREGATES[
+        cell.aggregate
+    ].needs_bounds:  # a number of rows or values, whose bounds are not those of the column
+        return None
     if not NEEDS[kind] <= maps or "s1" in maps or (kind == "sum" and cell.origin):
         return None
     if kind == "sum":

@@ -420,7 +420,7 @@ def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
             waits = price.stake is not None and price.stake.waits
             why = f"{why}: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
         return Offer(first_offer.noises, first_offer.loss, first_offer.stated_at, why)
-    widths = [offer.noises[0].quantile(0.95) for _, offer in offers]
+    widths = [_mean_width(offer) for _, offer in offers]
     best = min(range(1, len(offers)), key=widths.__getitem__)
     first_name, best_name, ratio = (
         first_kind.name.capitalize(),
@@ -433,6 +433,14 @@ def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
     return first_offer._replace(
         why=f"{first_name}: {best_name} intervals would be {ratio:.3g} times as wide at this price"
     )
+
+
+def _mean_width(offer: Offer) -> float:
+    """Return the geometric mean of the half widths of all noises, which does not depend on the order of vectors."""
+    halves = [noise.quantile(0.95) for noise in offer.noises]
+    if len({*halves}) == 1:
+        return float(halves[0])
+    return math.exp(math.fsum(math.log(half) for half in halves) / len(halves)) if all(halves) else 0.0
 
 
 def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Price) -> Offer:

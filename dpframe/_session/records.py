@@ -69,13 +69,21 @@ def assemble_plan(plan: Plan, known: Mapping[int, RecordedVector]) -> Plan:
     return replace(plan, parts=parts, loss=loss_of(moved) or plan.loss)
 
 
+def add_vectors(
+    plan: Plan, known: Mapping[int, RecordedVector], bought: Record | None
+) -> dict[int, RecordedVector]:
+    """Return the vectors on record, and those of a release of all the others."""
+    if bought is None:
+        return dict(known)
+    places = [place for place in range(len(plan.parts)) if place not in known]
+    return {**known, **{place: bought.vector(i) for i, place in enumerate(places)}}
+
+
 def assemble(
     plan: Plan, identity: Identity, known: Mapping[int, RecordedVector], bought: Record | None
 ) -> Release:
     """Return the release of a whole question, of vectors on record and of those that were bought just now."""
-    places = [place for place in range(len(plan.parts)) if place not in known]
-    new = {} if bought is None else {place: bought.vector(i) for i, place in enumerate(places)}
-    vectors = {**known, **new}
+    vectors = add_vectors(plan, known, bought)
     raw = [
         rearrange_groups(vectors[i].integers, vectors[i].question_id, identity)
         for i in range(len(plan.parts))

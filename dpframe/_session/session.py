@@ -46,6 +46,7 @@ from dpframe._session.data import Data, closed, sessions
 from dpframe._session.records import (
     Record,
     RecordedVector,
+    add_vectors,
     assemble,
     assemble_plan,
     find_vectors,
@@ -358,14 +359,17 @@ class Session:
                     and (split := self._split(label, identities[label], one)) is not None
                 }
                 if splits:
-                    new = self._replace_splits(new, splits, identities, known)
+                    new = self._replace_splits(new, splits, identities)
+                charged = new.keys() | {label for label, split in splits.items() if split.rest is not None}
                 if new:
                     if not batch and (self.base.planning or self._together):
                         self._refuse_alone()
                     planned = {label: self._planned(one) for label, one in new.items()}
                     if self.counted:
                         _warn_of_nothing([plan for plan, _ in planned.values()])
-                    self._debit(new, list(planned.values()))
+                    self._debit(
+                        new, list(planned.values()), [label.name for label in asked if label in charged]
+                    )
                 verbs = Verbs(new.values())
                 for label, one in new.items():
                     plan, _ = planned[label]
@@ -379,7 +383,7 @@ class Session:
                 known.update(self._assemble_all(splits, asked, identities, known))
                 rule = self.base.terms.rule
                 return [
-                    Release(*self._present(known[label], identity, one)[:2], rule, label in new)
+                    Release(*self._present(known[label], identity, one)[:2], rule, label in charged)
                     for (label, identity), one in zip(labelled, questions, strict=True)
                 ]
 
@@ -408,10 +412,21 @@ class Session:
         if len(known) == len(vectors):
             return SplitQuestion(plan, known, None)
         question, part = reduce_question(one.question, plan, known)
-        price = one.price.scale(part, plan.mechanism)
-        return SplitQuestion(
-            plan, known, one._replace(question=question, price=price, typed=(part, *one.typed), name=None)
+        at, kind = one.at, plan.mechanism
+        rest = one._replace(
+            question=question,
+            price=one.price.scale(part, kind),
+            typed=(part, *one.typed),
+            name=None,
+            at=None if at is None else lambda epsilon: at(epsilon).scale(part, kind),
         )
+        rest_label, rest_identity = self._label(rest, 0)
+        record = self._recall(rest_label, rest_identity, rest)
+        if record is None:
+            return SplitQuestion(plan, known, rest)
+        # It was released, and whoever asked stopped before the whole was put together.
+        bought = Record(self._present(record, rest_identity, rest), rest_identity, question)
+        return SplitQuestion(plan, add_vectors(plan, known, bought), None)
 
     def _vector_keys(self, label: Label, identity: Identity, one: Asked) -> list[Any]:
         """Return the keys by which the vectors of a question are recorded, at its price as it was typed."""
@@ -438,7 +453,6 @@ class Session:
         new: dict[Label, Asked],
         splits: dict[Label, SplitQuestion],
         identities: dict[Label, Identity],
-        known: dict[Label, Record],
     ) -> dict[Label, Asked]:
         """Return the new questions, with what is left of each split question in its place."""
         left: dict[Label, Asked] = {}
@@ -447,13 +461,8 @@ class Session:
             if split is None:
                 left[label] = one
             elif split.rest is not None:
-                rest_label, identity = self._label(split.rest, 0)
-                identities[rest_label] = identity
-                record = self._recall(rest_label, identity, split.rest)
-                if record is None:
-                    left[rest_label] = split.rest
-                else:
-                    known[rest_label] = record
+                rest_label, identities[rest_label] = self._label(split.rest, 0)
+                left[rest_label] = split.rest
         return left
 
     def _assemble_all(
@@ -513,13 +522,18 @@ class Session:
                 "accountant='pld' guards one batch that is declared in advance: with p.plan_ahead() as batch: ..."
             )
 
-    def _debit(self, new: dict[Label, Asked], planned: list[tuple[Plan, list[Word]]]) -> None:
+    def _debit(
+        self,
+        new: dict[Label, Asked],
+        planned: list[tuple[Plan, list[Word]]],
+        names: Sequence[str | None],
+    ) -> None:
         """The one charge of new questions, in the ledger before any data is read; nothing gives it back."""
         if self.data.source is not None:  # of what is no longer what was opened nothing is paid for
             self.data.source.check()
         if SWITCH in os.environ and debugging():
             self.accountant.declare([DEBUGGED])
-        name = ", ".join([label.name for label in new if label.name is not None]) or None
+        name = ", ".join(filter(None, names)) or None
         one, *others = new.values()
         at = None if others or one.at is None else partial(self._charge_at, one, one.at)
         words = [word for _, some in planned for word in some]

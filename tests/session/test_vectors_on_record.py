@@ -1,8 +1,12 @@
 """A question that shares vectors with an earlier one pays for the others only."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
+
+import dpframe
 
 
 def make_frame(rows=400):
@@ -143,6 +147,50 @@ def test_refused_extension_leaves_the_budget_as_it_was():
     assert p.budget.spent == 0.2
 
 
+@pytest.mark.filterwarnings("error::dpframe.PrivacyWarning")
+def test_noise_that_was_bought_beside_the_record_is_warned_of():
+    p = make_frame().dp.open(10, **TERMS)
+    with pytest.warns(dpframe.PrivacyWarning, match="noise"):
+        p.agg(c=("cost", "mean"), epsilon=1e-3)
+    with pytest.warns(dpframe.PrivacyWarning, match="noise"):
+        p.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=1e-3)
+    p.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=1e-3)  # from the record, and said before
+
+
+def test_name_of_an_extended_answer_is_in_the_ledger():
+    p = make_frame().dp.open(10, **TERMS)
+    p.agg(c=("cost", "mean"), epsilon=0.2)
+    p.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=0.2, name="both")
+    assert p.ledger["name"].fillna("").tolist() == ["", "both"]
+    assert p.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=0.1, name="both").shape == (2, 2)
+    assert p.budget.spent == pytest.approx(0.3)
+
+
+def test_extension_that_was_interrupted_is_free_and_explained_so(monkeypatch):
+    p = make_frame().dp.open(10, **TERMS)
+    p.agg(c=("cost", "mean"), epsilon=0.2)
+    kind = type(p._session)
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, "_assemble", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            p.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=0.2)
+    assert p.budget.spent == pytest.approx(0.3)
+    plan = p.explain.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=0.2)
+    assert "takes nothing" in plan.budget
+    p.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=0.2)
+    assert p.budget.spent == pytest.approx(0.3)
+
+
+def test_kind_of_noise_does_not_depend_on_the_order_of_outputs():
+    outputs = {"m": ("cost", "mean"), "n": ("cost", "count"), "s": ("cost", "size"), "a": ("age", "mean")}
+    kinds = set()
+    for order in itertools.permutations(outputs):
+        p = make_frame().dp.open(1000, 1e-3, **TERMS)
+        plan = p.explain.groupby("state").agg(**{name: outputs[name] for name in order}, epsilon=4)
+        kinds.add(plan.mechanism)
+    assert len(kinds) == 1
+
+
 # Counts and sums behind means ----------------------------------------------------------------------------------------
 
 
@@ -167,6 +215,16 @@ def test_counts_behind_groups_have_their_shape_and_intervals():
     assert counts.dp.interval().shape == (2, 4)
     assert table["c"].dp.count.tolist() == counts["c"].tolist()
     assert table["c"].dp.sum.name == "c"
+
+
+def test_count_beside_a_mean_has_no_sum_behind_it():
+    p = make_frame().dp.open(500, **TERMS)
+    table = p.groupby("state").agg(m=("age", "mean"), n=("age", "count"), epsilon=100)
+    assert table.dp.sum.columns.tolist() == ["m"]
+    assert table.dp.count.columns.tolist() == ["m"]
+    described = p["age"].describe(epsilon=100)
+    assert "count" not in described.dp.sum.index
+    assert abs(described.dp.sum["mean"] - make_frame()["age"].sum()) < 100
 
 
 def test_count_behind_a_median_is_refused_with_the_line_to_write():
