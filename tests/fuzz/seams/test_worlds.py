@@ -48,7 +48,7 @@ OF_DERIVED = (
 )
 
 
-def table(rows: int = 43) -> frames.Table:
+def table(rows: int = 44) -> frames.Table:
     """Rows of a dozen people, most of them with several, and of nobody."""
     r = random.Random(5)
     cells = [
