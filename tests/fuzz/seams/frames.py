@@ -52,6 +52,8 @@ DTYPES = {
 BOUNDS = {"x": (-2, 5), "y": (-3, 9), "z": (0, 2), "t": ("2024-01-01", "2024-03-01")}
 KEYS = {"g": ["a", "b", "c"], "k": ["u", "v"]}
 
+MOST_GROUPS = 64  # more than any frame has
+
 Row = tuple[Any, ...]  # the person, and a cell of each column
 
 
@@ -80,6 +82,18 @@ class Table:
     def without(self, at: int) -> Table:
         """The same without one row of the others."""
         return replace(self, others=self.others[:at] + self.others[at + 1 :])
+
+    def unsigned(self) -> Table:
+        """The same without signs of zeros."""
+        others, own, instead = (
+            None if rows is None else tuple(map(_unsigned, rows))
+            for rows in (self.others, self.own, self.instead)
+        )
+        return replace(self, others=others, own=own, instead=instead)
+
+
+def _unsigned(row: Row) -> Row:
+    return tuple(0.0 if isinstance(cell, float) and cell == 0 else cell for cell in row)
 
 
 def frame_of(rows: Sequence[Row], columns: Sequence[str], people: bool) -> pd.DataFrame:
@@ -113,7 +127,7 @@ def draw(r: random.Random, columns: Sequence[str], people: bool, replaces: bool,
         palettes[name] = tuple(r.sample(cells, min(some, len(cells))))
         if name == "x" and r.random() < 0.3:
             palettes[name] = r.choice(((0.0, -0.0), (0.0,), (-0.0,), (float("nan"), 0.0, -0.0)))
-    size = r.choice(SIZES) if r.random() < 0.9 else r.randint(41, most)
+    size = r.choice(SIZES) if r.random() < 0.97 else r.randint(41, most)
     crowd = max(1, r.choice((size, size // 2, size // 3, 2)))
 
     def row(who: Any, wild: float = 0.0) -> Row:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.fuzz.compare import Finding
 from tests.fuzz.seams import check, examples, frames, worlds
-from tests.fuzz.seams.check import Case
+from tests.fuzz.seams.check import Case, Look
 from tests.fuzz.seams.engines import ENGINES
 from tests.fuzz.seams.examples import Line
 from tests.fuzz.seams.worlds import World
@@ -89,7 +89,7 @@ def case_of(*lines: Line, rows: int = 24, people: bool = False, looks: Any = (),
     terms = {"epsilon": 1000, "because": "made up", "bounds": {"x": (0, 2), "y": (0, 3)}, **words}
     if people:
         terms.update(unit="id", max_rows=2, max_groups=2)
-    return Case(1, table, tuple(terms.items()), tuple(lines), tuple(looks))
+    return Case(1, table, tuple(terms.items()), tuple(lines), tuple(Look(*look) for look in looks))
 
 
 COUNT, SUM = Line([], "p.count(epsilon=1)"), Line([], "p.sum('x', epsilon=1)")
