@@ -7,7 +7,7 @@ in every world of sizes, threads and kernels, and in every engine that answers.
 *Of one release.* What is answered from the record has the integers that its question makes of the rows, and what is a release in
 other words is free.
 
-The first neighbour is asked whole. A share of the other looks is, too (`Case.whole`, `Look.whole`); in the others the data is read
+The first neighbour is asked whole. A share of the other looks is, too (`Case.whole`, `Look.whole`); else the data is read
 again for equal questions, and the integers are compared (`tests.fuzz.seams.door`).
 """
 
@@ -39,7 +39,7 @@ from tests.internals import Session, sessions
 
 
 class Look(NamedTuple):
-    """One more time that the lines of a case are asked: of which neighbour, with its rows where, and in which world and engine."""
+    """One more time that lines are asked: of which neighbour, with its rows where, in which world and engine."""
 
     side: int
     places: tuple[int, ...]
@@ -61,6 +61,7 @@ class Case:
     whole: bool = True  # the other neighbour is asked whole
     again: bool = True  # the first is asked once more
     pairs: tuple[tuple[Line, Line], ...] = ()  # lines that are one release
+    more: tuple[tuple[Table, Look], ...] = ()  # the same rows with other cells, and one look at each
     exact: bool = False  # answers from the record are compared with the exact integers
 
     @property
@@ -109,6 +110,7 @@ def open_words(r: random.Random, people: bool, replaces: bool, columns: Sequence
 
 
 LINES, ABOUT = 12, 6  # lines of a case, and those of them that are about the words whose turn it is
+TABLES = 6  # that they are asked of
 FOR_ENGINES = 5  # lines of a case that another engine is asked too
 SHARES = {"whole": 0.25, "look": 0.1, "again": 0.1, "engine": 0.3, "order": 0.25, "exact": 0.3, "pairs": 0.3}
 WORDS_OF_ROWS = tuple(word for word in WORDS if word[0] not in ("order", *OWN))
@@ -129,19 +131,32 @@ def make(seed: int, only: Sequence[str] = (), kernels: tuple[str, ...] = worlds.
         table = table.unsigned()  # SQLite keeps whole numbers in a column of doubles as integers
     pairs = LINES // 2 if r.random() < SHARES["pairs"] else 0
     lines, pairs_drawn = _lines(r, terms, columns, people, replaces, about, chosen[-1], pairs)
-    looks = []
     rows = len(table.others)
-    for engine in chosen:
-        for _ in range(2 if engine == "pandas" else 1):
-            world = worlds.draw(r, kernels)
-            edges = worlds.edges(world, rows)
-            places = tuple(sorted(r.choice(edges) for _ in range(r.choice((1, 1, 2)))))
-            order = r.random() < SHARES["order"]
-            looks.append(Look(r.randrange(2), places, world, engine, order, r.random() < SHARES["look"]))
+    looks = [
+        _look(r, rows, kernels, engine) for engine in chosen for _ in range(2 if engine == "pandas" else 1)
+    ]
     whole, again, exact = (r.random() < SHARES[name] for name in ("whole", "again", "exact"))
+    more = tuple((frames.other_cells(r, table), _look(r, rows, kernels)) for _ in range(TABLES - 1))
     return Case(
-        seed, table, tuple(terms.items()), tuple(lines), tuple(looks), whole, again, tuple(pairs_drawn), exact
+        seed,
+        table,
+        tuple(terms.items()),
+        tuple(lines),
+        tuple(looks),
+        whole,
+        again,
+        tuple(pairs_drawn),
+        more,
+        exact,
     )
+
+
+def _look(r: random.Random, rows: int, kernels: tuple[str, ...], engine: str = "pandas") -> Look:
+    world = worlds.draw(r, kernels)
+    edges = worlds.edges(world, rows)
+    places = tuple(sorted(r.choice(edges) for _ in range(r.choice((1, 1, 2)))))
+    order = r.random() < SHARES["order"]
+    return Look(r.randrange(2), places, world, engine, order, r.random() < SHARES["look"])
 
 
 def _engines(r: random.Random, only: Sequence[str], share: float) -> list[str]:
@@ -393,6 +408,9 @@ def check(case: Case, tally: Tally | None = None) -> list[Finding]:
     if case.exact:
         found += recorded(case, middle, tally)
         tally.runs += 1
+    for table, look in case.more:
+        other = replace(case, table=table)
+        found += _of_other_cells(other, look, sides[0], middle, tally)
     memory: dict[int, list[Answer]] = {}
     for look in case.looks:
         side, places, world, engine, other_order, whole = look
@@ -421,6 +439,24 @@ def check(case: Case, tally: Tally | None = None) -> list[Finding]:
             order = "order" if other_order else "place"
             found += _different(known, answers, order, f"side {side} at {places}, {world}", kept)
     return list({f.signature: f for f in found}.values())
+
+
+def _of_other_cells(
+    case: Case, look: Look, first: list[Answer], middle: tuple[int, ...], tally: Tally
+) -> list[Finding]:
+    """What is wrong where the same questions are read of other cells: of two neighbours, and of one of them once more."""
+    sides = [run(case, side, middle, first=first) for side in (0, 1)]
+    tally.questions += len(case.lines)
+    tally.kinds["neighbours"] += len(case.lines)
+    tally.runs += 2
+    found = []
+    for number, (one, two) in enumerate(zip(*sides, strict=True)):
+        found += [*_neighbours(number, one, two), *_failed(number, one), *_failed(number, two)]
+    side, places, world, engine, other_order, whole = look
+    tally.looked(look, len(case.lines))
+    answers = run(case, side, places, world, engine, other_order, None if whole else first)
+    order = "order" if other_order else "place"
+    return found + _different(sides[side], answers, order, f"side {side} at {places}, {world}")
 
 
 def recorded(case: Case, places: Sequence[int], tally: Tally) -> list[Finding]:
@@ -596,6 +632,8 @@ def _smaller(case: Case) -> list[Case]:
         for i in range(len(case.lines))
         if len(case.lines) > 1
     ]
+    found += [replace(case, more=())] if case.more else []
+    found += [replace(case, table=one, looks=(look,), more=()) for one, look in case.more]
     found += [replace(case, pairs=case.pairs[:i] + case.pairs[i + 1 :]) for i in range(len(case.pairs))]
     found += [replace(case, again=False)] if case.again else []
     found += [replace(case, exact=False)] if case.exact else []

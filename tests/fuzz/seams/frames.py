@@ -115,11 +115,8 @@ def frame_of(rows: Sequence[Row], columns: Sequence[str], people: bool) -> pd.Da
     return pd.DataFrame(found)
 
 
-SIZES = (0, 1, 2, 3, 5, 6, 8, 9, 13, 17, 20, 33, 40)
-
-
-def draw(r: random.Random, columns: Sequence[str], people: bool, replaces: bool, most: int = 130) -> Table:
-    """Some table: often with few different cells, and now and then with many rows."""
+def _palettes(r: random.Random, columns: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+    """A few cells of each column."""
     palettes = {}
     for name in columns:
         cells = CELLS[name]
@@ -127,6 +124,33 @@ def draw(r: random.Random, columns: Sequence[str], people: bool, replaces: bool,
         palettes[name] = tuple(r.sample(cells, min(some, len(cells))))
         if name == "x" and r.random() < 0.3:
             palettes[name] = r.choice(((0.0, -0.0), (0.0,), (-0.0,), (float("nan"), 0.0, -0.0)))
+    return palettes
+
+
+def other_cells(r: random.Random, table: Table) -> Table:
+    """As many rows of the same people, with other cells: whatever is public of the table is the same."""
+    palettes = _palettes(r, table.columns)
+
+    def drawn(rows: tuple[Row, ...] | None, wild: float) -> tuple[Row, ...] | None:
+        if rows is None:
+            return None
+        cells = [
+            [r.choice(CELLS[name] if r.random() < wild else palettes[name]) for name in table.columns]
+            for _ in rows
+        ]
+        return tuple((row[0], *some) for row, some in zip(rows, cells, strict=True))
+
+    return replace(
+        table, others=drawn(table.others, 0), own=drawn(table.own, 0.3), instead=drawn(table.instead, 0.3)
+    )
+
+
+SIZES = (0, 1, 2, 3, 5, 6, 8, 9, 13, 17, 20, 33, 40)
+
+
+def draw(r: random.Random, columns: Sequence[str], people: bool, replaces: bool, most: int = 130) -> Table:
+    """Some table: often with few different cells, and now and then with many rows."""
+    palettes = _palettes(r, columns)
     size = r.choice(SIZES) if r.random() < 0.97 else r.randint(41, most)
     crowd = max(1, r.choice((size, size // 2, size // 3, 2)))
 

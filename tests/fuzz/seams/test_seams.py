@@ -18,7 +18,7 @@ from tests.fuzz.seams.examples import Line
 from tests.fuzz.seams.worlds import World
 from tests.internals import SIZES, PandasEngine, Session
 
-SHARES, CASES = 4, 3  # some 12 questions each
+SHARES, CASES = 4, 1  # twelve questions each
 KERNELS = ("none", "python")  # numba reads the same functions, and takes seconds to compile them
 
 
@@ -43,12 +43,12 @@ def test_integers_depend_on_no_place_size_thread_kernel_or_engine(share):
 @pytest.mark.slow
 @pytest.mark.parametrize("share", range(20))
 def test_integers_of_two_thousand_questions_depend_on_nothing_but_rows(share):
-    found = findings(8_000_000 + share * 25, 25, worlds.KERNELS)
+    found = findings(8_000_000 + share * 9, 9, worlds.KERNELS)
     assert not found, told(found)
 
 
 def test_a_seed_is_a_case():
-    assert [str(check.make(seed)) for seed in range(5)] == [str(check.make(seed)) for seed in range(5)]
+    assert [str(check.make(seed)) for seed in range(3)] == [str(check.make(seed)) for seed in range(3)]
 
 
 def test_worlds_set_every_size_that_no_answer_depends_on():
@@ -196,7 +196,7 @@ def test_the_door_is_the_session_s_own():
 
 def test_examples_are_drawn_from_every_registry():
     drawn: set[str] = set()
-    for seed in range(40):
+    for seed in range(8):
         for line in check.make(seed).lines:
             drawn |= {
                 word

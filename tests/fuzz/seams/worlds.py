@@ -18,7 +18,7 @@ FEW = (1, 2, 3, 4, 5, 7, 8, 9, 16, 33)
 # Where a size has other values that change the way of code: none at all, or a few bytes.
 OTHER: dict[str, tuple[int, ...]] = {
     "threads": (1, 2, 3, 4, 5, 6, 7, 8),
-    "memory": (1000, 4000, 2**30),
+    "memory": (4000, 10_000, 2**30),
     "statement": (300, 1000, 60_000),
     "statement_bins": (1, 3, 256),
     "kernel_load_rows": (0,),
