@@ -6,6 +6,7 @@ A seed that fails is printed with the command that replays it and makes it small
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from tests.fuzz.seams.check import Case, Look
 from tests.fuzz.seams.engines import ENGINES
 from tests.fuzz.seams.examples import Line
 from tests.fuzz.seams.worlds import World
-from tests.internals import SIZES, PandasEngine, Session
+from tests.internals import SIZES, PandasEngine, Query, Session
 
 SHARES, CASES = 4, 1  # twelve questions each
 KERNELS = ("none", "python")  # numba reads the same functions, and takes seconds to compile them
@@ -81,7 +82,17 @@ def test_another_order_leaves_each_person_their_own():
 # Broken copies: each kind of finding is made once, and found -------------------------------------------------------------
 
 
-def case_of(*lines: Line, rows: int = 24, people: bool = False, looks: Any = (), **words: Any) -> Case:
+WHOLE = True  # whether lines are asked whole each time, or read for the questions of the first time
+
+
+@pytest.fixture(params=[True, False], ids=["whole", "read"])
+def each_way(request, monkeypatch):
+    monkeypatch.setitem(globals(), "WHOLE", request.param)
+
+
+def case_of(
+    *lines: Line, rows: int = 24, people: bool = False, looks: Any = (), pairs: Any = (), **words: Any
+) -> Case:
     """A case of plain rows."""
     cells = tuple((i % 7, float(i % 3), i % 4, "ab"[i % 2]) for i in range(rows))
     own = ((50, 1.0, 1, "a"),)
@@ -89,7 +100,17 @@ def case_of(*lines: Line, rows: int = 24, people: bool = False, looks: Any = (),
     terms = {"epsilon": 1000, "because": "made up", "bounds": {"x": (0, 2), "y": (0, 3)}, **words}
     if people:
         terms.update(unit="id", max_rows=2, max_groups=2)
-    return Case(1, table, tuple(terms.items()), tuple(lines), tuple(Look(*look) for look in looks))
+    looked = tuple(Look(*look, WHOLE) for look in looks)
+    return Case(
+        1,
+        table,
+        tuple(terms.items()),
+        tuple(lines),
+        looked,
+        WHOLE,
+        pairs=tuple(pairs),
+        exact=bool(pairs),
+    )
 
 
 COUNT, SUM = Line([], "p.count(epsilon=1)"), Line([], "p.sum('x', epsilon=1)")
@@ -99,6 +120,7 @@ def kinds(case: Case) -> set[str]:
     return {finding.kind for finding in check.check(case)}
 
 
+@pytest.mark.usefixtures("each_way")
 def test_plain_rows_have_no_findings():
     looks = [
         (side, (at,), World((("block", 5), ("threads", 3))), "pandas", True)
@@ -109,6 +131,7 @@ def test_plain_rows_have_no_findings():
     assert kinds(case_of(COUNT, SUM, looks=looks, people=True)) == set()
 
 
+@pytest.mark.usefixtures("each_way")
 def test_a_row_that_counts_twice_is_found(monkeypatch):
     own = PandasEngine.reduce
     monkeypatch.setattr(
@@ -117,6 +140,7 @@ def test_a_row_that_counts_twice_is_found(monkeypatch):
     assert "sensitivity" in kinds(case_of(COUNT))
 
 
+@pytest.mark.usefixtures("each_way")
 def test_a_sum_that_goes_by_the_place_of_a_row_is_found(monkeypatch):
     own = PandasEngine.reduce
 
@@ -128,6 +152,7 @@ def test_a_sum_that_goes_by_the_place_of_a_row_is_found(monkeypatch):
     assert "place" in kinds(case_of(COUNT, looks=[(0, (0,), worlds.USUAL, "pandas", False)]))
 
 
+@pytest.mark.usefixtures("each_way")
 def test_a_sum_that_goes_by_a_size_is_found(monkeypatch):
     own = PandasEngine.reduce
     monkeypatch.setattr(
@@ -150,6 +175,7 @@ def test_a_sum_that_is_another_each_time_is_found(monkeypatch):
     assert "repeated" in kinds(case_of(COUNT))
 
 
+@pytest.mark.usefixtures("each_way")
 def test_an_error_of_one_neighbour_is_found(monkeypatch):
     own = PandasEngine.reduce
 
@@ -162,6 +188,7 @@ def test_an_error_of_one_neighbour_is_found(monkeypatch):
     assert kinds(case_of(COUNT)) >= {"differs", "fails"}
 
 
+@pytest.mark.usefixtures("each_way")
 @pytest.mark.skipif(not ENGINES["arrow"].installed, reason="pyarrow is not installed")
 def test_an_engine_that_answers_otherwise_is_found(monkeypatch):
     from tests.internals import PartsEngine
@@ -173,6 +200,7 @@ def test_an_engine_that_answers_otherwise_is_found(monkeypatch):
     assert kinds(case_of(COUNT, looks=[(0, (0,), worlds.USUAL, "arrow", False)])) == {"engine"}
 
 
+@pytest.mark.usefixtures("each_way")
 def test_a_finding_is_made_smaller(monkeypatch):
     own = PandasEngine.reduce
     monkeypatch.setattr(
@@ -183,6 +211,53 @@ def test_a_finding_is_made_smaller(monkeypatch):
     assert len(small.lines) == 1
     assert small.looks == ()
     assert len(small.table.others) < 5
+
+
+KEYS = "p.groupby('g', keys={})['x'].sum(epsilon=1)"
+IN_OTHER_WORDS = ((Line([], KEYS.format("['a', 'b', 'c']")), Line([], KEYS.format("['c', 'a', 'b']"))),)
+
+
+def test_a_release_in_other_words_has_no_findings():
+    assert kinds(case_of(COUNT, pairs=IN_OTHER_WORDS)) == set()
+    assert kinds(case_of(COUNT, pairs=IN_OTHER_WORDS, people=True)) == set()
+
+
+def test_integers_from_the_record_that_belong_to_other_groups_are_found(monkeypatch):
+    monkeypatch.setattr(Query, "_rearrange", lambda self, release, recorded, wanted: release.raw)
+    assert kinds(case_of(COUNT, pairs=IN_OTHER_WORDS)) == {"record"}
+
+
+def test_a_release_that_is_paid_again_in_other_words_is_found(monkeypatch):
+    own = Query.identify
+
+    def identify(self: Any, *args: Any) -> Any:
+        identity = own(self, *args)
+        return identity._replace(code=identity.code + str(self).encode(), vectors=())
+
+    monkeypatch.setattr(Query, "identify", identify)
+    words = ("p.agg(m=('x', 'mean'), epsilon=1)", "p.agg(n=('x', 'size'), m=('x', 'mean'), epsilon=1)")
+    assert "words" in kinds(case_of(COUNT, pairs=((Line([], words[0]), Line([], words[1])),)))
+
+
+def test_other_cells_are_asked_the_same(monkeypatch):
+    """What goes by cells of a table that is not the first is found, too."""
+    case = case_of(COUNT, SUM)
+    table = frames.Table(
+        case.table.columns,
+        tuple((who, 2.0, *more) for who, _, *more in case.table.others),
+        case.table.own,
+        None,
+    )
+    assert check.check(replace(case, more=((table, Look(0, (3,))),))) == []
+    own = PandasEngine.reduce
+
+    def reduce(self: Any, *args: Any) -> Any:
+        wrong = self._frame["x"].eq(2.0).sum() == 24 and len(self._frame) == 25
+        return {p: a + 2 * wrong for p, a in own(self, *args).items()}
+
+    monkeypatch.setattr(PandasEngine, "reduce", reduce)
+    assert kinds(case) == set()
+    assert kinds(replace(case, more=((table, Look(0, (24,))),))) == {"sensitivity"}
 
 
 def test_the_door_is_the_session_s_own():
