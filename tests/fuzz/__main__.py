@@ -23,6 +23,7 @@ from tests.fuzz.seams import check, worlds
 from tests.fuzz.seams.engines import ENGINES
 
 HANGS = 180  # seconds after which a case is stopped, and the campaign with it: the seed comes after the last that is shown
+SHOWN = 20  # findings of one kind
 MEMORY = 4 * 2**30  # a question that asks for more fails here, and not the machine
 
 
@@ -74,7 +75,7 @@ def compare_integers(
             case = None
         for finding in findings:
             kinds[finding.signature] += 1
-            if kinds[finding.signature] <= 3:
+            if kinds[finding.signature] <= SHOWN:
                 lines = case.lines if case is not None else ()
                 line = lines[finding.line] if finding.line < len(lines) else ""
                 print(f"FOUND {finding.kind}: {finding.what[:600]}\n  {line}")

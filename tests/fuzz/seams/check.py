@@ -112,7 +112,7 @@ def open_words(r: random.Random, people: bool, replaces: bool, columns: Sequence
 LINES, ABOUT = 12, 6  # lines of a case, and those of them that are about the words whose turn it is
 TABLES = 6  # that they are asked of
 FOR_ENGINES = 5  # lines of a case that another engine is asked too
-SHARES = {"whole": 0.25, "look": 0.1, "again": 0.1, "engine": 0.3, "order": 0.25, "exact": 0.3, "pairs": 0.3}
+SHARES = {"whole": 0.25, "look": 0.1, "again": 0.1, "engine": 0.3, "order": 0.25, "exact": 0.5}
 WORDS_OF_ROWS = tuple(word for word in WORDS if word[0] not in ("order", *OWN))
 
 
@@ -129,13 +129,14 @@ def make(seed: int, only: Sequence[str] = (), kernels: tuple[str, ...] = worlds.
     table = frames.draw(r, columns, people, replaces)
     if any("sqlite" in engine for engine in chosen):
         table = table.unsigned()  # SQLite keeps whole numbers in a column of doubles as integers
-    pairs = LINES // 2 if r.random() < SHARES["pairs"] else 0
+    exact = r.random() < SHARES["exact"]
+    pairs = LINES // 2 if exact else 0
     lines, pairs_drawn = _lines(r, terms, columns, people, replaces, about, chosen[-1], pairs)
     rows = len(table.others)
     looks = [
         _look(r, rows, kernels, engine) for engine in chosen for _ in range(2 if engine == "pandas" else 1)
     ]
-    whole, again, exact = (r.random() < SHARES[name] for name in ("whole", "again", "exact"))
+    whole, again = (r.random() < SHARES[name] for name in ("whole", "again"))
     more = tuple((frames.other_cells(r, table), _look(r, rows, kernels)) for _ in range(TABLES - 1))
     return Case(
         seed,

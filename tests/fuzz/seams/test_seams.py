@@ -19,7 +19,7 @@ from tests.fuzz.seams.examples import Line
 from tests.fuzz.seams.worlds import World
 from tests.internals import SIZES, PandasEngine, Query, Session
 
-SHARES, CASES = 4, 1  # twelve questions each
+SHARES, CASES = 3, 1  # twelve lines each, asked of six tables
 KERNELS = ("none", "python")  # numba reads the same functions, and takes seconds to compile them
 
 

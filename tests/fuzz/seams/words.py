@@ -337,7 +337,7 @@ SAME: tuple[tuple[str, str], ...] = (
     (f"p.crosstab({{G}}, {{B}}, {_LISTED}, {{W}})", f"p.groupby([{{B}}, {{G}}], {_LISTED}).size({{W}})"),
     (f"p.crosstab({{G}}, {{B}}, {_LISTED}, {{W}})", f"p.crosstab({{B}}, {{G}}, {_LISTED}, {{W}})"),
     ("p.agg(m=({N}, 'mean'), bounds={Z}, {W})", "p.mean({N}, bounds={Z}, {W})"),
-    ("p.agg(a=({N}, 'mean'), c=({M}, 'sum'), bounds={{{N}: {Z}, {M}: (0, 3)}}, {W})", "p.agg(c=({M}, 'sum'), b=({N}, 'mean'), bounds={{{M}: (0, 3), {N}: {Z}}}, {W})"),
+    ("p.agg(a=({N}, 'mean'), c=({M}, 'sum'), bounds={{{N}: {Z}, {M}: (0, 3)}}, {W})", "p.agg(c=({M}, 'sum'), b=({N}, 'mean'), bounds={{{N}: {Z}, {M}: (0, 3)}}, {W})"),
     ("p.groupby({G}, keys={K}).agg(a=({N}, 'mean'), n=({N}, 'size'), bounds={Z}, {W})", "p.groupby({G}, keys={K}).agg(n=({N}, 'size'), m=({N}, 'mean'), bounds={Z}, {W})"),
     ("p[{N}].agg(['mean', 'count'], bounds={Z}, {W})", "p[{N}].agg(['count', 'mean'], bounds={Z}, {W})"),
     ("p.groupby({G}, keys=['a', 'b', 'c'])[{N}].sum(bounds={Z}, {W})", "p.groupby({G}, keys=['c', 'a', 'b'])[{N}].sum(bounds={Z}, {W})"),
@@ -353,8 +353,9 @@ SAME: tuple[tuple[str, str], ...] = (
 SAME_OF_ROWS: tuple[tuple[str, str], ...] = (
     ("({n} > 1).sum({W})", "p[{n} > 1].count({W})"),
     ("p.counts({{'a': {n} > 1}}, {W})", "p[{n} > 1].count({W})"),
-    ("({n}).count({W})", "p[({n}).notna()].count({W})"),
-    ("p.count({S}, {W})", "p[p[{S}].notna()].count({W})"),
+    # A column that cannot be null is counted as rows, and no condition says so of it.
+    ("({n}).where({b}).count({W})", "p[(({n}).where({b})).notna()].count({W})"),
+    ("({s}).where({b}).count({W})", "p[(({s}).where({b})).notna()].count({W})"),
 )
 
 # Words that ask nothing of rows, and why.
