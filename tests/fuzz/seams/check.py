@@ -111,8 +111,8 @@ def open_words(r: random.Random, people: bool, replaces: bool, columns: Sequence
 
 LINES, ABOUT = 12, 6  # lines of a case, and those of them that are about the words whose turn it is
 TABLES = 6  # that they are asked of
-FOR_ENGINES = 5  # lines of a case that another engine is asked too
-SHARES = {"whole": 0.25, "look": 0.1, "again": 0.1, "engine": 0.3, "order": 0.25, "exact": 0.5}
+FOR_ENGINES = 8  # lines of a case that another engine is asked too
+SHARES = {"whole": 0.25, "look": 0.1, "again": 0.1, "engine": 0.5, "order": 0.25, "exact": 0.5}
 WORDS_OF_ROWS = tuple(word for word in WORDS if word[0] not in ("order", *OWN))
 
 
