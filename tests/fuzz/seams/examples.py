@@ -208,8 +208,8 @@ class Generator:
         if self.r.random() < 0.3:
             step = self.attempt(self.step)
             steps = [] if step is None else [step]
-        a_row_is_a_person = not self.p._session.unit.people
-        pairs = (*words.SAME, *words.SAME_OF_ROWS) if a_row_is_a_person else words.SAME
+        of_rows = not self.people and not steps  # a step may make rows of others, or choose columns to be counted
+        pairs = (*words.SAME, *words.SAME_OF_ROWS) if of_rows else words.SAME
         for _ in range(5):
             first, second = self.r.choice(pairs)
             text = self.attempt(lambda: self.fill(f"{first} == {second}"))  # noqa: B023
