@@ -197,7 +197,7 @@ def _lines(
 ) -> tuple[list[Line], list[tuple[Line, Line]]]:
     root, frame = _model(terms, columns, people, engine != "pandas")
     limits = ", max_rows=64, max_groups=64"
-    if people:
+    if people or engine == "pandas":  # elsewhere the names of rows that are people are drawn
         limits = r.choice((", max_rows=1, max_groups=1", ", max_rows=3, max_groups=2", limits))
     NAMES["model"] = frame
     generator = Generator(r, root, people, "delta" in terms, replaces, limits)

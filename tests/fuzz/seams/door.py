@@ -10,6 +10,7 @@ session's own code reads the data for the same plan, and gives out what it gave 
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tests.fuzz.compare import Noise, drawing
 from tests.internals import Session
@@ -114,7 +116,7 @@ def listening(seed: int) -> Iterator[Door]:
     """Listen to all sessions."""
     door = Door(Noise(seed))
     own, key = Session._noise, Session._key
-    asks, runs = Session.ask, Session._run_question
+    asks, runs, names = Session.ask, Session._run_question, Session._draw_row_names
 
     def noise(
         self: Any, plan: Any, part: int, integers: Any, *, keys: Any = None, width: int | None = None
@@ -163,6 +165,10 @@ def listening(seed: int) -> Iterator[Door]:
             door.asked[-1].runs.append((question, plan, unit))
         return runs(self, question, engine, plan, unit)
 
+    def draw_names(self: Any) -> Any:
+        return names(self) if self.data.source is not None else names_of(self.snapshot)
+
+    Session._draw_row_names = draw_names
     Session._noise = noise
     Session._key = lambda self: KEY
     Session.ask, Session._run_question = ask, run
@@ -171,7 +177,19 @@ def listening(seed: int) -> Iterator[Door]:
             yield door
     finally:
         Session._noise, Session._key = own, key
-        Session.ask, Session._run_question = asks, runs
+        Session.ask, Session._run_question, Session._draw_row_names = asks, runs, names
+
+
+def names_of(frame: pd.DataFrame) -> Any:
+    """A name of each row, by which a person's values are drawn: it goes with the row wherever that stands."""
+    seen: Counter[str] = Counter()
+    found = []
+    for row in frame.itertuples(index=False, name=None):
+        text = repr(row)
+        seen[text] += 1
+        digest = hashlib.blake2b(f"{text} {seen[text]}".encode(), digest_size=8).digest()
+        found.append(int.from_bytes(digest, "little") >> 1)
+    return np.array(found, dtype=np.int64)
 
 
 def adds(part: Any) -> bool:

@@ -208,7 +208,9 @@ class Generator:
         if self.r.random() < 0.3:
             step = self.attempt(self.step)
             steps = [] if step is None else [step]
-        of_rows = not self.people and not steps  # a step may make rows of others, or choose columns to be counted
+        of_rows = (
+            not self.people and not steps
+        )  # a step may make rows of others, or choose columns to be counted
         pairs = (*words.SAME, *words.SAME_OF_ROWS) if of_rows else words.SAME
         for _ in range(5):
             first, second = self.r.choice(pairs)
