@@ -19,7 +19,7 @@ import traceback
 from collections import Counter
 
 from tests.fuzz import compare, programs, shrink
-from tests.fuzz.seams import check, worlds
+from tests.fuzz.seams import cases, check, worlds
 from tests.fuzz.seams.engines import ENGINES
 
 HANGS = 180  # seconds after which a case is stopped, and the campaign with it: the seed comes after the last that is shown
@@ -67,7 +67,7 @@ def compare_integers(
     while tally.questions < questions and time.perf_counter() - began < seconds:
         faulthandler.dump_traceback_later(HANGS, exit=True)
         try:
-            case = check.make(seed, engines, kernels)
+            case = cases.make(seed, engines, kernels)
             findings = check.check(case, tally)
         except Exception as error:
             traceback.print_exc()
@@ -100,7 +100,7 @@ def compare_integers(
 
 def show(seed: int, engines: list[str], kernels: tuple[str, ...], whole: bool) -> int:
     """What the case of a seed shows, and the smallest that shows the same."""
-    case = check.make(seed, engines, kernels)
+    case = cases.make(seed, engines, kernels)
     findings = check.check(case)
     if whole or not findings:
         print(case)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.fuzz.compare import Finding
-from tests.fuzz.seams import check, examples, frames, worlds
-from tests.fuzz.seams.check import Case, Look
+from tests.fuzz.seams import cases, check, examples, frames, worlds
+from tests.fuzz.seams.cases import Case, Look
 from tests.fuzz.seams.engines import ENGINES
 from tests.fuzz.seams.examples import Line
 from tests.fuzz.seams.worlds import World
@@ -31,7 +31,7 @@ def told(found: list[tuple[Case, Finding]]) -> str:
 
 
 def findings(first: int, cases: int, kernels: tuple[str, ...] = KERNELS) -> list[tuple[Case, Finding]]:
-    made = (check.make(seed, kernels=kernels) for seed in range(first, first + cases))
+    made = (cases.make(seed, kernels=kernels) for seed in range(first, first + cases))
     return [(case, one) for case in made for one in check.check(case)]
 
 
@@ -49,7 +49,7 @@ def test_integers_of_thousands_of_questions_depend_on_nothing_but_rows(share):
 
 
 def test_a_seed_is_a_case():
-    assert [str(check.make(seed)) for seed in range(3)] == [str(check.make(seed)) for seed in range(3)]
+    assert [str(cases.make(seed)) for seed in range(3)] == [str(cases.make(seed)) for seed in range(3)]
 
 
 def test_worlds_set_every_size_that_no_answer_depends_on():
@@ -272,7 +272,7 @@ def test_the_door_is_the_session_s_own():
 def test_examples_are_drawn_from_every_registry():
     drawn: set[str] = set()
     for seed in range(8):
-        for line in check.make(seed).lines:
+        for line in cases.make(seed).lines:
             drawn |= {
                 word
                 for word in ("np.", ".str", ".dt", ".groupby(", ".merge(", ".melt(", ".explode(")

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.fuzz.seams import check, frames
-from tests.fuzz.seams.check import Answer, Case
+from tests.fuzz.seams.cases import Case
+from tests.fuzz.seams.check import Answer
 from tests.fuzz.seams.engines import ENGINES
 from tests.fuzz.seams.examples import Line
 from tests.fuzz.seams.worlds import World
