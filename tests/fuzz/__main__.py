@@ -79,7 +79,10 @@ def compare_integers(
                 lines = case.lines if case is not None else ()
                 line = lines[finding.line] if finding.line < len(lines) else ""
                 print(f"FOUND {finding.kind}: {finding.what[:600]}\n  {line}")
-                print(f"  python -m tests.fuzz --replay --seed {seed}", flush=True)
+                words = f"--kernels {','.join(kernels)}" + (
+                    f" --engines {','.join(engines)!r}" if engines else ""
+                )
+                print(f"  python -m tests.fuzz --replay --seed {seed} {words}", flush=True)
         seed += 1
         if tally.questions - told >= 1000:
             told = tally.questions

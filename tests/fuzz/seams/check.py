@@ -7,8 +7,8 @@ in every world of sizes, threads and kernels, and in every engine that answers.
 *Of one release.* What is answered from the record has the integers that its question makes of the rows, and what is a release in
 other words is free.
 
-The first neighbour is asked whole. A share of the other looks is, too (`cases.Case.whole`, `cases.Look.whole`); else the data is read
-again for equal questions, and the integers are compared (`tests.fuzz.seams.door`).
+The first neighbour is asked whole. A share of the other looks is, too (`cases.Case.whole`, `cases.Look.whole`); else the data is
+read again for equal questions, and the integers are compared (`tests.fuzz.seams.door`).
 """
 
 from __future__ import annotations

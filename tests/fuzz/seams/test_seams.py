@@ -23,29 +23,30 @@ SHARES, CASES = 3, 1  # twelve lines each, asked of six tables
 KERNELS = ("none", "python")  # numba reads the same functions, and takes seconds to compile them
 
 
-def told(found: list[tuple[Case, Finding]]) -> str:
+def told(found: list[tuple[Case, Finding]], kernels: tuple[str, ...]) -> str:
     return "\n".join(
-        f"python -m tests.fuzz --replay --seed {case.seed}  # {one.kind} in {case.lines[one.line]}: {one.what[:300]}"
+        f"python -m tests.fuzz --replay --seed {case.seed} --kernels {','.join(kernels)}"
+        f"  # {one.kind} in {' '.join(map(str, case.lines[one.line : one.line + 1]))}: {one.what[:300]}"
         for case, one in found
     )
 
 
-def findings(first: int, cases: int, kernels: tuple[str, ...] = KERNELS) -> list[tuple[Case, Finding]]:
-    made = (cases.make(seed, kernels=kernels) for seed in range(first, first + cases))
-    return [(case, one) for case in made for one in check.check(case)]
+def findings(first: int, many: int, kernels: tuple[str, ...]) -> list[tuple[Case, Finding]]:
+    drawn = (cases.make(seed, kernels=kernels) for seed in range(first, first + many))
+    return [(case, one) for case in drawn for one in check.check(case)]
 
 
 @pytest.mark.parametrize("share", range(SHARES))
 def test_integers_depend_on_no_place_size_thread_kernel_or_engine(share):
-    found = findings(7_000_000 + share * CASES, CASES)
-    assert not found, told(found)
+    found = findings(7_000_000 + share * CASES, CASES, KERNELS)
+    assert not found, told(found, KERNELS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", range(20))
 def test_integers_of_thousands_of_questions_depend_on_nothing_but_rows(share):
     found = findings(8_000_000 + share * 9, 9, worlds.KERNELS)
-    assert not found, told(found)
+    assert not found, told(found, worlds.KERNELS)
 
 
 def test_a_seed_is_a_case():
