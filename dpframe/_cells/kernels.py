@@ -212,7 +212,7 @@ def numbered(offsets: Array, data: Array, valid: Array, first: int, codes: Array
     words: Array = np.ndarray((max(len(data) - 7, 0),), "<u8", data, strides=(1,))
     room, done, known = SIZES.kernel_texts, 0, 0
     known_by: list[Array] = [np.empty(room, dtype) for dtype in (np.uint64, np.uint64, np.int64, np.int64)]
-    slots = np.full(4 * room, -1, np.int32)
+    slots = _empty_slots(room)
     with np.errstate(over="ignore"):  # as Python reads it
         while True:
             texts = offsets, data, words, valid, first, codes
@@ -223,5 +223,10 @@ def numbered(offsets: Array, data: Array, valid: Array, first: int, codes: Array
                 return known_by[-1][:known]
             room *= 4
             known_by = [np.resize(one, room) for one in known_by]
-            slots = np.full(4 * room, -1, np.int32)
+            slots = _empty_slots(room)
             kernel(stand_anew)(known_by[0], known, slots)
+
+
+def _empty_slots(room: int) -> Array:
+    """Return slots for so many texts: a power of two, as a mask of their number leads from each slot to all others."""
+    return np.full(1 << (4 * room - 1).bit_length(), -1, np.int32)

@@ -57,6 +57,26 @@ def encoded(strings: Any) -> tuple[list[Any], list[Any]]:
     return found.indices.to_pylist(), found.dictionary.to_pylist()
 
 
+@pytest.mark.parametrize("room", [1, 2, 3, 5, 7, 9, 33])
+def test_slots_of_texts_are_a_power_of_two_whatever_the_room_at_first(room, monkeypatch):
+    """From a slot the next free one is looked for under a mask, which leads to all slots of a power of two only."""
+    seen = []
+
+    def listening(source: Any) -> Any:
+        def number(*arguments: Any) -> Any:
+            seen.append(len(arguments[8]))
+            assert seen[-1] & (seen[-1] - 1) == 0
+            return source(*arguments)
+
+        return number if source is kernels_module.number_texts else source
+
+    monkeypatch.setattr(kernels_module, "kernel", listening)
+    monkeypatch.setattr(SIZES, "kernel_texts", room)
+    texts = pa.array([str(i % 50) for i in range(100)])
+    assert encoded(texts) == (texts.dictionary_encode().indices.to_pylist(), [str(i) for i in range(50)])
+    assert seen[0] >= 4 * room
+
+
 @pytest.mark.usefixtures("way")
 @settings(max_examples=200, deadline=None)  # numba compiles
 @given(TEXTS, st.integers(0, 9), st.booleans())

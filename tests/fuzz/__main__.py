@@ -9,6 +9,9 @@ numbers is compared.
 from __future__ import annotations
 
 import argparse
+import faulthandler
+import gc
+import math
 import resource
 import secrets
 import time
@@ -16,9 +19,11 @@ import traceback
 from collections import Counter
 
 from tests.fuzz import compare, programs, shrink
-from tests.fuzz.seams import check, worlds
+from tests.fuzz.seams import cases, check, worlds
 from tests.fuzz.seams.engines import ENGINES
 
+HANGS = 180  # seconds after which a case is stopped, and the campaign with it: the seed comes after the last that is shown
+SHOWN = 20  # findings of one kind
 MEMORY = 4 * 2**30  # a question that asks for more fails here, and not the machine
 
 
@@ -32,6 +37,7 @@ def main() -> int:
     )
     words.add_argument("--engines", default="", help=f"some of {', '.join(ENGINES)}")
     words.add_argument("--kernels", default=",".join(worlds.KERNELS), help="some of none, python, numba")
+    words.add_argument("--seconds", type=float, default=math.inf, help="stop after so long")
     words.add_argument("--of", choices=("seams", "programs"), default="seams")
     given = words.parse_args()
     if given.of == "programs":
@@ -43,20 +49,25 @@ def main() -> int:
     kernels = tuple(given.kernels.split(","))
     if given.replay:
         return show(seed, engines, kernels, given.whole)
-    return compare_integers(given.questions, seed, engines, kernels)
+    return compare_integers(given.questions, seed, engines, kernels, given.seconds)
 
 
 # Integers, sizes, places and engines ------------------------------------------------------------------------------------
 
 
-def compare_integers(questions: int, seed: int, engines: list[str], kernels: tuple[str, ...]) -> int:
+def compare_integers(
+    questions: int, seed: int, engines: list[str], kernels: tuple[str, ...], seconds: float
+) -> int:
     """Cases from consecutive seeds, until so many questions were asked."""
     began, tally, kinds = time.perf_counter(), check.Tally(), Counter[tuple[str, str]]()
     start, told = seed, 0
     print(f"from seed {seed}", flush=True)
-    while tally.questions < questions:
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)  # what a case leaves behind is small
+    while tally.questions < questions and time.perf_counter() - began < seconds:
+        faulthandler.dump_traceback_later(HANGS, exit=True)
         try:
-            case = check.make(seed, engines, kernels)
+            case = cases.make(seed, engines, kernels)
             findings = check.check(case, tally)
         except Exception as error:
             traceback.print_exc()
@@ -64,20 +75,26 @@ def compare_integers(questions: int, seed: int, engines: list[str], kernels: tup
             case = None
         for finding in findings:
             kinds[finding.signature] += 1
-            if kinds[finding.signature] <= 3:
-                line = "" if case is None else case.lines[finding.line]
+            if kinds[finding.signature] <= SHOWN:
+                lines = case.lines if case is not None else ()
+                line = lines[finding.line] if finding.line < len(lines) else ""
                 print(f"FOUND {finding.kind}: {finding.what[:600]}\n  {line}")
-                print(f"  python -m tests.fuzz --replay --seed {seed}", flush=True)
+                words = f"--kernels {','.join(kernels)}" + (
+                    f" --engines {','.join(engines)!r}" if engines else ""
+                )
+                print(f"  python -m tests.fuzz --replay --seed {seed} {words}", flush=True)
         seed += 1
         if tally.questions - told >= 1000:
             told = tally.questions
             print(f"{told} questions, seed {seed}, {time.perf_counter() - began:.0f} s", flush=True)
+    faulthandler.cancel_dump_traceback_later()
     spent = time.perf_counter() - began
     print(
         f"{tally.questions} questions of {seed - start} seeds from {start} in {spent:.0f} s: {tally.answered} answered, "
         f"{tally.refused} refused, {tally.runs} runs at {tally.places} places in {len(tally.worlds)} worlds of sizes"
     )
-    print("questions by engine:", dict(tally.engines.most_common()))
+    for name in ("kinds", "engines", "kernels", "threads", "rows", "parts"):
+        print(f"by {name}:", dict(getattr(tally, name).most_common(40)))
     print(f"{kinds.total()} findings of {len(kinds)} kinds")
     for kind, n in kinds.most_common():
         print(f"{n:6d} {kind}")
@@ -86,7 +103,7 @@ def compare_integers(questions: int, seed: int, engines: list[str], kernels: tup
 
 def show(seed: int, engines: list[str], kernels: tuple[str, ...], whole: bool) -> int:
     """What the case of a seed shows, and the smallest that shows the same."""
-    case = check.make(seed, engines, kernels)
+    case = cases.make(seed, engines, kernels)
     findings = check.check(case)
     if whole or not findings:
         print(case)

@@ -4,6 +4,11 @@
 noise alone, errors with their words, warnings, plans.
 *Of one table.* The integers are equal, bit by bit: again, at every place of a row, in every order that leaves each person's own,
 in every world of sizes, threads and kernels, and in every engine that answers.
+*Of one release.* What is answered from the record has the integers that its question makes of the rows, and what is a release in
+other words is free.
+
+The first neighbour is asked whole. A share of the other looks is, too (`cases.Case.whole`, `cases.Look.whole`); else the data is
+read again for equal questions, and the integers are compared (`tests.fuzz.seams.door`).
 """
 
 from __future__ import annotations
@@ -12,7 +17,8 @@ import random
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,128 +29,13 @@ import pandas as pd
 import dpframe
 from dpframe import DataError, DPError
 from tests.fuzz.compare import Finding
-from tests.fuzz.seams import engines, frames, worlds
-from tests.fuzz.seams.door import Call, Door, listening
+from tests.fuzz.seams import frames, worlds
+from tests.fuzz.seams.cases import FOR_ENGINES, Case, Look
+from tests.fuzz.seams.door import Asked, Call, Door, Enough, OtherQuestions, adds, listening
 from tests.fuzz.seams.engines import ENGINES
-from tests.fuzz.seams.examples import NAMES, OWN, WORDS, Generator, Line
-from tests.fuzz.seams.frames import Table
+from tests.fuzz.seams.examples import NAMES, Line
 from tests.fuzz.seams.worlds import USUAL, World
 from tests.internals import sessions
-
-
-@dataclass(frozen=True)
-class Case:
-    """All that a run needs beside the place of the rows, the world and the engine."""
-
-    seed: int
-    table: Table
-    terms: tuple[tuple[str, Any], ...]
-    lines: tuple[Line, ...]
-    looks: tuple[
-        tuple[int, tuple[int, ...], World, str, bool], ...
-    ]  # side, places, world, engine, other order
-
-    @property
-    def words(self) -> dict[str, Any]:
-        return dict(self.terms)
-
-    @property
-    def people(self) -> bool:
-        return "unit" in self.words
-
-    def __str__(self) -> str:
-        table = self.table
-        rows = [f"  others {frames.frame_of(table.others, table.columns, self.people).to_dict('list')}"]
-        for name, some in (("own", table.own), ("instead", table.instead)):
-            if some is not None:
-                rows.append(f"  {name} {frames.frame_of(some, table.columns, self.people).to_dict('list')}")
-        words = ", ".join(f"{w}={v!r}" for w, v in self.terms)
-        lines = "\n".join(f"  {line}" for line in self.lines)
-        looks = "\n".join(
-            f"  side {s} at {p} in {e}{' in another order' * o}: {w}" for s, p, w, e, o in self.looks
-        )
-        return (
-            f"seed {self.seed}\n" + "\n".join(rows) + f"\n  p = dpframe.open(df, {words})\n{lines}\n{looks}"
-        )
-
-
-# Drawing -----------------------------------------------------------------------------------------------------------------
-
-
-def open_words(r: random.Random, people: bool, replaces: bool, columns: Sequence[str]) -> dict[str, Any]:
-    words: dict[str, Any] = {"epsilon": 1000, "because": "made up"}
-    words["bounds"] = {n: b for n, b in frames.BOUNDS.items() if n in columns}
-    words["keys"] = {n: list(k) for n, k in frames.KEYS.items() if n in columns}
-    if r.random() < 0.4:
-        words["delta"] = 1e-4
-    if replaces:
-        words["neighbors"] = "replace-one"
-    if people:
-        words["unit"] = "id"
-        words["max_rows"] = r.choice((1, 2, 3, 8))
-        words["max_groups"] = r.choice((1, 2, 5))
-    return words
-
-
-def make(seed: int, only: Sequence[str] = (), kernels: tuple[str, ...] = worlds.KERNELS) -> Case:
-    """The case of a seed."""
-    r = random.Random(f"seams {seed}")
-    about = WORDS[seed * 7919 % len(WORDS)]  # so that seeds in a row are about words of all kinds
-    people, replaces = r.random() < 0.5 or about[0] in ("order", *OWN), r.random() < 0.4
-    chosen = _engines(r, only, 0.9 if about[0] == "order" else 0.3)
-    columns = tuple(c for c in engines.ALL if all(c in ENGINES[e].columns for e in chosen))
-    words = open_words(r, people, replaces, columns)
-    table = frames.draw(r, columns, people, replaces)
-    lines = _lines(r, words, columns, people, replaces, about, chosen[-1])
-    looks = []
-    rows = len(table.others)
-    for engine in chosen:
-        for _ in range(2 if engine == "pandas" else 1):
-            world = worlds.draw(r, kernels)
-            edges = worlds.edges(world, rows)
-            for _ in range(2):
-                spots = tuple(sorted(r.choice(edges) for _ in range(r.choice((1, 1, 2)))))
-                looks.append((r.randrange(2), spots, world, engine, r.random() < 0.2))
-    return Case(seed, table, tuple(words.items()), tuple(lines), tuple(looks))
-
-
-def _engines(r: random.Random, only: Sequence[str], share: float) -> list[str]:
-    if only:
-        return ["pandas", *(e for e in only if e != "pandas" and ENGINES[e].installed)]
-    others = [e for e in ENGINES if e != "pandas" and ENGINES[e].installed]
-    weights = [ENGINES[e].share for e in others]
-    return ["pandas", *(r.choices(others, weights, k=1) if others and r.random() < share else [])]
-
-
-def _lines(
-    r: random.Random,
-    words: dict[str, Any],
-    columns: Sequence[str],
-    people: bool,
-    replaces: bool,
-    about: tuple[str, str],
-    engine: str,
-) -> list[Line]:
-    frame = frames.frame_of(
-        [(i, *(frames.CELLS[c][i % 2] for c in columns)) for i in range(4)], columns, people
-    )
-    before = set(sessions)
-    # Lines that a source is asked too are made of what a source answers.
-    table = frame if engine == "pandas" else ENGINES["arrow"].build(frame, Path(), r)
-    root = dpframe.open(table, **words)
-    limits = ", max_rows=64, max_groups=64"
-    if people:
-        limits = r.choice((", max_rows=1, max_groups=1", ", max_rows=3, max_groups=2", limits))
-    NAMES["model"] = frame
-    generator = Generator(r, root, people, "delta" in words, replaces, limits)
-    try:
-        with listening(0), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return [generator.about(*about), *(generator.line() for _ in range(r.choice((1, 2, 4))))]
-    finally:
-        for name in set(sessions) - before:
-            sessions.pop(name)
-
 
 # Running -----------------------------------------------------------------------------------------------------------------
 
@@ -156,6 +47,8 @@ class Answer:
     facts: dict[str, Any]
     calls: list[Call]
     error: BaseException | None = None
+    asked: list[Asked] = field(default_factory=list)
+    whole: bool = True  # and not only read for the questions of the first time
 
     @property
     def refused(self) -> bool:
@@ -169,17 +62,31 @@ def run(
     world: World = USUAL,
     engine: str = "pandas",
     other_order: bool = False,
+    first: Sequence[Answer] | None = None,
 ) -> list[Answer]:
-    """Ask all lines of one neighbour."""
+    """Ask all lines of one neighbour; read for the questions of the first time, where their answers are given."""
+    with opened(case, side, places, world, engine, other_order) as (root, names, door):
+        answers = []
+        for number, line in enumerate(case.lines):
+            answer = None if first is None else _read(line, root, names, door, number, first[number])
+            answers.append(answer or _asked(line, root, names, door, number))
+        return answers
+
+
+@contextmanager
+def opened(
+    case: Case, side: int, places: Sequence[int], world: World, engine: str, other_order: bool
+) -> Iterator[tuple[Any, dict[str, Any], Door]]:
+    """The rows of one neighbour, opened, with what lines may name."""
     r = random.Random(f"{case.seed} {engine} {places}")
     rows = case.table.rows(side, places)
     if other_order:
         rows = frames.interleaved(r, rows)
     frame = frames.frame_of(rows, case.table.columns, case.people)
     before = set(sessions)
-    answers: list[Answer] = []
+    in_memory = engine in ("pandas", "arrow frame", "arrow")
     with (
-        tempfile.TemporaryDirectory() as folder,
+        nullcontext("") if in_memory else tempfile.TemporaryDirectory() as folder,
         worlds.living(world),
         listening(case.seed) as door,
         warnings.catch_warnings(),
@@ -187,25 +94,21 @@ def run(
         warnings.simplefilter("ignore")
         door.line = 99
         table = ENGINES[engine].build(frame, Path(folder), r)
-        names = {**NAMES, "df": frame}
         root = dpframe.open(table, **case.words)
         source = root._session.data.source
         if source is not None and "memory" in dict(world.sizes):
             source.memory = dict(world.sizes)["memory"]
         try:
-            for number, line in enumerate(case.lines):
-                answers.append(_asked(line, root, names, door, number))
+            yield root, {**NAMES, "df": frame}, door
         finally:
             root.close()
             for name in set(sessions) - before:
                 sessions.pop(name)
-    return answers
 
 
 def _asked(line: Line, root: Any, names: dict[str, Any], door: Door, number: int) -> Answer:
-    door.line, door.calls = number, []
-    door.noise.line(number * 1000)
-    found = Answer({}, door.calls)
+    door.begin(number)
+    found = Answer({}, door.calls, asked=door.asked)
     p: Any = root
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
@@ -221,6 +124,27 @@ def _asked(line: Line, root: Any, names: dict[str, Any], door: Door, number: int
     found.facts["warnings"] = sorted({f"{w.category.__name__}: {w.message}" for w in heard})
     found.facts["plans"] = [call.plan for call in door.calls]  # their texts take long
     return found
+
+
+def _read(
+    line: Line, root: Any, names: dict[str, Any], door: Door, number: int, first: Answer
+) -> Answer | None:
+    """The integers of a line, read for the questions and plans of the first time. None where these are others, or where anything
+    fails: then the line is asked whole."""
+    if first.error is not None or not first.asked:
+        return None
+    door.begin(number)
+    door.tape, door.outputs = first.asked, first.calls
+    p: Any = root
+    try:
+        for step in line.steps:
+            p = eval(step, {**names, "p": p})
+        eval(line.ask, {**names, "p": p})
+    except Enough:
+        return Answer(first.facts, door.calls, whole=False)
+    except (Exception, OtherQuestions):
+        return None
+    return None
 
 
 def _shown(value: Any) -> str:
@@ -252,45 +176,150 @@ class Tally:
     places: int = 0
     worlds: set[World] = field(default_factory=set)
     parts: Counter[str] = field(default_factory=Counter)  # statistics that were compared
+    kinds: Counter[str] = field(default_factory=Counter)  # questions by what was compared
+    rows: Counter[int] = field(default_factory=Counter)  # cases by their rows
+    threads: Counter[int] = field(default_factory=Counter)
+    kernels: Counter[str] = field(default_factory=Counter)
+
+    def looked(self, look: Look, questions: int) -> None:
+        self.runs += 1
+        self.places += 1
+        self.worlds.add(look.world)
+        self.engines[look.engine] += questions
+        self.kernels[look.world.kernels] += questions
+        self.threads[dict(look.world.sizes).get("threads", 0)] += questions
+        kind = "engine" if look.engine != "pandas" else "order" if look.other_order else "place"
+        self.kinds[kind] += questions
+        self.kinds["looks, whole"] += questions * look.whole
 
 
 def check(case: Case, tally: Tally | None = None) -> list[Finding]:
     """What is wrong in this case. Empty where nothing is."""
     tally = Tally() if tally is None else tally
     tally.questions += len(case.lines)
+    tally.rows[len(case.table.others)] += 1
     middle = (len(case.table.others) // 2,)
-    sides = [run(case, side, middle) for side in (0, 1)]
+    one = run(case, 0, middle)
+    two = run(case, 1, middle, first=None if case.whole else one)
+    sides = [one, two]
     tally.runs += 2
+    tally.kinds["neighbours"] += len(case.lines)
+    tally.kinds["neighbours, whole"] += len(case.lines) * case.whole
     found = []
     for number, (one, two) in enumerate(zip(*sides, strict=True)):
         tally.answered += one.error is None
         tally.refused += one.refused
         tally.parts.update(call.part.statistic for call in one.calls)
         found += [*_neighbours(number, one, two), *_failed(number, one), *_failed(number, two)]
-    again = run(case, 0, middle)
-    found += _different(sides[0], again, "repeated", "again")
-    memory: dict[int, list[Answer]] = {}
-    for side, places, world, engine, other_order in case.looks:
+    if case.again:
+        again = run(case, 0, middle)
+        found += _different(sides[0], again, "repeated", "again")
+        tally.kinds["again"] += len(case.lines)
         tally.runs += 1
-        tally.places += 1
-        tally.worlds.add(world)
-        tally.engines[engine] += len(case.lines)
-        others = [line for line in case.lines if engine == "pandas" or "df" not in str(line)]
-        kept = [i for i, line in enumerate(case.lines) if line in others]
+    if case.exact:
+        found += recorded(case, middle, tally)
+        tally.runs += 1
+    for table, look in case.more:
+        other = replace(case, table=table)
+        found += _of_other_cells(other, look, sides[0], middle, tally)
+    memory: dict[int, list[Answer]] = {}
+    for look in case.looks:
+        side, places, world, engine, other_order, whole = look
+        kept = list(range(len(case.lines)))
+        if engine != "pandas":
+            kept = [i for i in kept if "df" not in str(case.lines[i])]
+            some = random.Random(f"{case.seed} {engine}").sample(kept, min(FOR_ENGINES, len(kept)))
+            kept = sorted(some)
         if not kept:
             continue
-        answers = run(replace(case, lines=tuple(others)), side, places, world, engine, other_order)
+        tally.looked(look, len(kept))
+        lines = replace(case, lines=tuple(case.lines[i] for i in kept))
         known = [sides[side][i] for i in kept]
+        # Answers have words of their own, so that lines are read for questions that were asked whole.
+        first = [sides[0][i] for i in kept]
         if engine != "pandas":
             if side not in memory:
-                memory[side] = run(case, side, middle, engine="arrow frame")
+                memory[side] = run(lines, side, middle, engine="arrow frame")
                 tally.runs += 1
-            known = [memory[side][i] for i in kept]
+            first = known = memory[side]
+        given = None if whole else first
+        answers = run(lines, side, places, world, engine, other_order, given)
+        if engine != "pandas":
             found += _engine(known, answers, kept, f"{engine} at {places}, {world}")
         else:
             order = "order" if other_order else "place"
             found += _different(known, answers, order, f"side {side} at {places}, {world}", kept)
     return list({f.signature: f for f in found}.values())
+
+
+def _of_other_cells(
+    case: Case, look: Look, first: list[Answer], middle: tuple[int, ...], tally: Tally
+) -> list[Finding]:
+    """What is wrong where the same questions are read of other cells: of two neighbours, and of one of them once more."""
+    sides = [run(case, side, middle, first=first) for side in (0, 1)]
+    tally.questions += len(case.lines)
+    tally.kinds["neighbours"] += len(case.lines)
+    tally.runs += 2
+    found = []
+    for number, (one, two) in enumerate(zip(*sides, strict=True)):
+        found += [*_neighbours(number, one, two), *_failed(number, one), *_failed(number, two)]
+    side, places, world, engine, other_order, whole = look
+    tally.looked(look, len(case.lines))
+    answers = run(case, side, places, world, engine, other_order, None if whole else first)
+    order = "order" if other_order else "place"
+    return found + _different(sides[side], answers, order, f"side {side} at {places}, {world}")
+
+
+def recorded(case: Case, places: Sequence[int], tally: Tally) -> list[Finding]:
+    """What is answered from the record, and has other integers than its question makes of the rows; or a release in other words
+    that is paid for again."""
+    found: list[Finding] = []
+    lines: list[tuple[int, Line, Line | None]] = [
+        (number, line, None) for number, line in enumerate(case.lines)
+    ]
+    for one, other in case.pairs:
+        lines += [(len(case.lines), one, None), (len(case.lines), other, one)]
+    failed: set[str] = set()
+    if case.people:
+        case = replace(case, terms=tuple({**case.words, "max_groups": frames.MOST_GROUPS}.items()))
+    with opened(case, 0, places, USUAL, "pandas", False) as (root, names, door):
+        door.exact = True
+        for number, line, same in lines:
+            where = f"{line}" if same is None else f"{line} after {same}"
+            answer = _asked(line, root, names, door, 0)
+            if answer.error is not None:
+                failed.add(str(line))
+                if same is not None and str(same) not in failed:
+                    found.append(Finding("words", number, f"fails: {where}: {answer.facts['error']}"))
+                continue
+            if same is not None and str(same) not in failed:
+                tally.kinds["in other words"] += 1
+                if any(asked.runs for asked in door.asked):
+                    found.append(Finding("words", number, f"paid again: {where}"))
+            for asked in list(door.asked):
+                for place, release in enumerate(asked.releases or ()):
+                    if not release.fresh:
+                        tally.kinds["from the record"] += 1
+                        what = _other_integers(asked, place, release)
+                        found += [Finding("record", number, f"{what}: {where}")] if what else []
+    return found
+
+
+def _other_integers(asked: Asked, place: int, release: Any) -> str | None:
+    """Where integers from the record are not those that the question makes of the rows."""
+    session, question, plan = asked.session, asked.questions[place], release.plan
+    unit = asked.units[place]
+    if unit.people and (unit.groups or 0) < frames.MOST_GROUPS:
+        return None  # each time that the data is read, a person's groups are drawn anew
+    engine = session.data.engine(session.base._key)
+    with np.errstate(all="ignore"):
+        raw = session.base._run_question(question, engine, plan, unit)
+    if len(raw) != len(plan.parts) or len(release.raw) != len(raw):
+        return None  # keys that were found, whose counts are noise alone
+    for part, one, other in zip(plan.parts, release.raw, raw, strict=True):
+        if adds(part) and not (one.shape == other.shape and bool(np.array_equal(one, other))):
+            return f"{part.statistic}: {_first(one.tolist(), other.tolist())}"
+    return None
 
 
 def _failed(number: int, one: Answer) -> list[Finding]:
@@ -345,8 +374,12 @@ def _different(
             if a.facts.get(fact) != b.facts.get(fact):
                 what = f"{fact}: {where}: {a.facts.get(fact)!r:.300} | {b.facts.get(fact)!r:.300}"
                 return [Finding(kind, line, what)]
+        if len(a.calls) != len(b.calls):
+            if all(asked.runs for asked in (*a.asked, *b.asked)):  # and nothing is from the record
+                return [Finding(kind, line, f"calls: {where}: {len(a.calls)} | {len(b.calls)}")]
+            continue
         for x, y in zip(a.calls, b.calls, strict=True):
-            if x.known() != y.known():
+            if not x.equals(y):
                 what = f"integers of {x.part.statistic}: {where}: {_first(x.known(), y.known())}"
                 return [Finding(kind, line, what)]
     return []
@@ -365,7 +398,7 @@ def _engine(known: list[Answer], answers: list[Answer], kept: Sequence[int], whe
             sensitivities = [(c.part.statistic, c.part.l1, c.part.l2_squared) for c in (x, y)]
             if sensitivities[0] != sensitivities[1]:
                 break  # a column that cannot be null there has another plan
-            if x.known() != y.known():
+            if not x.equals(y):
                 what = f"integers of {x.part.statistic}: {where}: {_first(x.known(), y.known())}"
                 found.append(Finding("engine", line, what))
                 break
@@ -405,7 +438,17 @@ def shrink(case: Case, finding: Finding, tries: int = 150) -> Case:
 
 def _smaller(case: Case) -> list[Case]:
     looks, table = case.looks, case.table
-    found = [replace(case, looks=looks[:i] + looks[i + 1 :]) for i in range(len(looks))]
+    found = [
+        replace(case, lines=case.lines[:i] + case.lines[i + 1 :])
+        for i in range(len(case.lines))
+        if len(case.lines) > 1
+    ]
+    found += [replace(case, more=())] if case.more else []
+    found += [replace(case, table=one, looks=(look,), more=()) for one, look in case.more]
+    found += [replace(case, pairs=case.pairs[:i] + case.pairs[i + 1 :]) for i in range(len(case.pairs))]
+    found += [replace(case, again=False)] if case.again else []
+    found += [replace(case, exact=False)] if case.exact else []
+    found += [replace(case, looks=looks[:i] + looks[i + 1 :]) for i in range(len(looks))]
     for i, line in enumerate(case.lines):
         for j in range(len(line.steps)):
             some = Line(line.steps[:j] + line.steps[j + 1 :], line.ask)
@@ -423,8 +466,8 @@ def _smaller(case: Case) -> list[Case]:
             for i in range(len(table.own))
         ]
     if len(looks) == 1:  # and as few sizes as will do
-        side, places, world, engine, order = looks[0]
+        world = looks[0].world
         for i in range(len(world.sizes)):
             less = replace(world, sizes=world.sizes[:i] + world.sizes[i + 1 :])
-            found.append(replace(case, looks=((side, places, less, engine, order),)))
+            found.append(replace(case, looks=(looks[0]._replace(world=less),)))
     return found

@@ -154,7 +154,7 @@ def in_spark(frame: pd.DataFrame, folder: Path, r: random.Random) -> Any:
 
 def delta(frame: pd.DataFrame, folder: Path, r: random.Random) -> Any:
     lake = import_module("deltalake")
-    for piece in cut(frame, r):
+    for piece in reversed(cut(frame, r)):  # the log lists the last file first
         lake.write_deltalake(str(folder / "lake"), piece, mode="append")
     return lake.DeltaTable(str(folder / "lake"))
 

@@ -136,6 +136,10 @@ NAMES: dict[str, Any] = {
 }
 
 
+class Planned(BaseException):
+    """A question is planned, and would be paid for now."""
+
+
 class Unfit(Exception):
     """No column is there for what was drawn."""
 
@@ -183,6 +187,8 @@ class Generator:
             try:
                 text = make()
                 made = self.value(text)
+            except Planned:
+                return text
             except Unfit:
                 continue
             except DPError:
@@ -195,6 +201,26 @@ class Generator:
                 self.p = made
             return text
         return None
+
+    def pair(self) -> tuple[Line, Line]:
+        """Two lines that are one release."""
+        self.p, steps = self.root, []
+        if self.r.random() < 0.3:
+            step = self.attempt(self.step)
+            steps = [] if step is None else [step]
+        of_rows = (
+            not self.people and not steps
+        )  # a step may make rows of others, or choose columns to be counted
+        pairs = (*words.SAME, *words.SAME_OF_ROWS) if of_rows else words.SAME
+        for _ in range(5):
+            first, second = self.r.choice(pairs)
+            text = self.attempt(lambda: self.fill(f"{first} == {second}"))  # noqa: B023
+            if text is None:
+                continue
+            one, other = text.split(" == ", 1)
+            if self.attempt(lambda: other) is not None:  # noqa: B023
+                return Line(steps, one), Line(steps, other)
+        return Line([], "p.count(epsilon=1)"), Line([], "p.agg(n=('y', 'size'), epsilon=1)")
 
     def value(self, text: str) -> Any:
         return eval(text, {**NAMES, "p": self.p, "df": NAMES.get("model")})

@@ -52,6 +52,8 @@ DTYPES = {
 BOUNDS = {"x": (-2, 5), "y": (-3, 9), "z": (0, 2), "t": ("2024-01-01", "2024-03-01")}
 KEYS = {"g": ["a", "b", "c"], "k": ["u", "v"]}
 
+MOST_GROUPS = 64  # more than any frame has
+
 Row = tuple[Any, ...]  # the person, and a cell of each column
 
 
@@ -81,6 +83,18 @@ class Table:
         """The same without one row of the others."""
         return replace(self, others=self.others[:at] + self.others[at + 1 :])
 
+    def unsigned(self) -> Table:
+        """The same without signs of zeros."""
+        others, own, instead = (
+            None if rows is None else tuple(map(_unsigned, rows))
+            for rows in (self.others, self.own, self.instead)
+        )
+        return replace(self, others=others, own=own, instead=instead)
+
+
+def _unsigned(row: Row) -> Row:
+    return tuple(0.0 if isinstance(cell, float) and cell == 0 else cell for cell in row)
+
 
 def frame_of(rows: Sequence[Row], columns: Sequence[str], people: bool) -> pd.DataFrame:
     """The frame of such rows."""
@@ -101,11 +115,8 @@ def frame_of(rows: Sequence[Row], columns: Sequence[str], people: bool) -> pd.Da
     return pd.DataFrame(found)
 
 
-SIZES = (0, 1, 2, 3, 5, 6, 8, 9, 13, 17, 20, 33, 40)
-
-
-def draw(r: random.Random, columns: Sequence[str], people: bool, replaces: bool, most: int = 130) -> Table:
-    """Some table: often with few different cells, and now and then with many rows."""
+def _palettes(r: random.Random, columns: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+    """A few cells of each column."""
     palettes = {}
     for name in columns:
         cells = CELLS[name]
@@ -113,7 +124,34 @@ def draw(r: random.Random, columns: Sequence[str], people: bool, replaces: bool,
         palettes[name] = tuple(r.sample(cells, min(some, len(cells))))
         if name == "x" and r.random() < 0.3:
             palettes[name] = r.choice(((0.0, -0.0), (0.0,), (-0.0,), (float("nan"), 0.0, -0.0)))
-    size = r.choice(SIZES) if r.random() < 0.9 else r.randint(41, most)
+    return palettes
+
+
+def other_cells(r: random.Random, table: Table) -> Table:
+    """As many rows of the same people, with other cells: whatever is public of the table is the same."""
+    palettes = _palettes(r, table.columns)
+
+    def drawn(rows: tuple[Row, ...] | None, wild: float) -> tuple[Row, ...] | None:
+        if rows is None:
+            return None
+        cells = [
+            [r.choice(CELLS[name] if r.random() < wild else palettes[name]) for name in table.columns]
+            for _ in rows
+        ]
+        return tuple((row[0], *some) for row, some in zip(rows, cells, strict=True))
+
+    return replace(
+        table, others=drawn(table.others, 0), own=drawn(table.own, 0.3), instead=drawn(table.instead, 0.3)
+    )
+
+
+SIZES = (0, 1, 2, 3, 5, 6, 8, 9, 13, 17, 20, 33, 40)
+
+
+def draw(r: random.Random, columns: Sequence[str], people: bool, replaces: bool, most: int = 130) -> Table:
+    """Some table: often with few different cells, and now and then with many rows."""
+    palettes = _palettes(r, columns)
+    size = r.choice(SIZES) if r.random() < 0.97 else r.randint(41, most)
     crowd = max(1, r.choice((size, size // 2, size // 3, 2)))
 
     def row(who: Any, wild: float = 0.0) -> Row:

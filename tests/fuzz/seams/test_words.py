@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 from typing import Any
 
 import pytest
@@ -76,12 +77,15 @@ COLUMNS = tuple(CELLS)
 ROWS = [(i % 3, *(CELLS[name][i % 2] for name in COLUMNS)) for i in range(6)]
 
 
-def opened(people: bool, **words: Any) -> Any:
+@cache
+def opened(people: bool, neighbors: str) -> Any:
+    """The rows, opened once for all examples."""
+    words: dict[str, Any] = {"unit": "id", "max_rows": 2, "max_groups": 2} if people else {}
     frame = frame_of(ROWS, COLUMNS, people)
-    NAMES["model"] = frame
-    if people:
-        words.update(unit="id", max_rows=2, max_groups=2)
-    return dpframe.open(frame, 1000, bounds=BOUNDS, keys=KEYS, because="made up", delta=1e-4, **words)
+    p = dpframe.open(
+        frame, 1000, bounds=BOUNDS, keys=KEYS, because="made up", delta=1e-4, neighbors=neighbors, **words
+    )
+    return p, frame
 
 
 EXAMPLES = [
@@ -111,18 +115,18 @@ def test_every_example_is_answered(table, name):
         if template == "p.explode({L}{R})":
             continue  # lists of Arrow, which `test_worlds` reads
         personal = table in examples.OWN or "person(p)" in template or name in words.PERSONAL
-        words_ = {"neighbors": "replace-one"} if name in REPORTS else {}
-        p = opened(personal, **words_)
-        made = taken(template, p, personal)
+        p, frame = opened(personal, "replace-one" if name in REPORTS else "add-remove")
+        made = taken(template, p, frame, personal)
         assert made is not None, template
 
 
-def taken(template: str, p: Any, people: bool) -> Any:
+def taken(template: str, p: Any, frame: Any, people: bool) -> Any:
     """What a template makes, of the columns that come first."""
     limits = ", max_rows=64, max_groups=64"
+    NAMES["model"] = frame
     generator = Plain(random.Random(0), p, people, True, False, limits, p=p)
     text = generator.fill(template).replace("grouped", "p.groupby('g', keys=['a', 'b', 'c'])")
-    return eval(text, {**NAMES, "p": p, "df": NAMES["model"]})
+    return eval(text, {**NAMES, "p": p, "df": frame})
 
 
 class Plain(Generator):

@@ -328,6 +328,36 @@ COLUMN_ASKS: dict[str, Templates] = {
     "to_frame": ("{n}.to_frame('v').count({W})",),
 }  # fmt: skip
 
+# Lines that are one release each: the second is free. The same columns and words of a price stand in both.
+_LISTED = "keys={{{G}: {K}}}"
+SAME: tuple[tuple[str, str], ...] = (
+    ("p.groupby({G}, keys={K}).size({W})", "p.value_counts({G}, keys={K}, {W})"),
+    ("p.groupby({G}, keys={K})[{N}].mean(bounds={Z}, {W})", f"p.pivot_table({{N}}, {{G}}, {_LISTED}, bounds={{Z}}, {{W}})"),
+    (f"p.groupby([{{G}}, {{B}}], {_LISTED})[{{N}}].sum(bounds={{Z}}, {{W}})", f"p.groupby([{{B}}, {{G}}], {_LISTED})[{{N}}].sum(bounds={{Z}}, {{W}})"),
+    (f"p.crosstab({{G}}, {{B}}, {_LISTED}, {{W}})", f"p.groupby([{{B}}, {{G}}], {_LISTED}).size({{W}})"),
+    (f"p.crosstab({{G}}, {{B}}, {_LISTED}, {{W}})", f"p.crosstab({{B}}, {{G}}, {_LISTED}, {{W}})"),
+    ("p.agg(m=({N}, 'mean'), bounds={Z}, {W})", "p.mean({N}, bounds={Z}, {W})"),
+    ("p.agg(a=({N}, 'mean'), c=({M}, 'sum'), bounds={{{N}: {Z}, {M}: (0, 3)}}, {W})", "p.agg(c=({M}, 'sum'), b=({N}, 'mean'), bounds={{{N}: {Z}, {M}: (0, 3)}}, {W})"),
+    ("p.groupby({G}, keys={K}).agg(a=({N}, 'mean'), n=({N}, 'size'), bounds={Z}, {W})", "p.groupby({G}, keys={K}).agg(n=({N}, 'size'), m=({N}, 'mean'), bounds={Z}, {W})"),
+    ("p[{N}].agg(['mean', 'count'], bounds={Z}, {W})", "p[{N}].agg(['count', 'mean'], bounds={Z}, {W})"),
+    ("p.groupby({G}, keys=['a', 'b', 'c'])[{N}].sum(bounds={Z}, {W})", "p.groupby({G}, keys=['c', 'a', 'b'])[{N}].sum(bounds={Z}, {W})"),
+    ("p.groupby({G}, keys=['a', 'b', None], dropna=False).size({W})", "p.groupby({G}, keys=[None, 'b', 'a'], dropna=False).size({W})"),
+    ("p.argmax({G}, keys=['a', 'b', 'c'], {W})", "p.argmax({G}, keys=['c', 'a', 'b'], {W})"),
+    ("p.var({N}, bounds={Z}, {W})", "p.std({N}, bounds={Z}, {W})"),
+    ("p.var({N}, bounds={Z}, {W})", "p.var({N}, bounds={Z}, ddof=0, {W})"),
+    ("p[({n} > 1) & ({b})].count({W})", "p[{b}][{n} > 1].count({W})"),
+    ("p[{N}].sum(bounds={Z}, {W})", "p.rename(columns={{{N}: 'other'}}).sum('other', bounds={Z}, {W})"),
+    ("p[[{N}, {M}]].cov(bounds={{{N}: {Z}, {M}: (0, 3)}}, {W})", "p[[{N}, {M}]].corr(bounds={{{N}: {Z}, {M}: (0, 3)}}, {W})"),
+)  # fmt: skip
+# And these where a row is a person.
+SAME_OF_ROWS: tuple[tuple[str, str], ...] = (
+    ("({n} > 1).sum({W})", "p[{n} > 1].count({W})"),
+    ("p.counts({{'a': {n} > 1}}, {W})", "p[{n} > 1].count({W})"),
+    # A column that cannot be null is counted as rows, and no condition says so of it.
+    ("({n}).where({b}).count({W})", "p[(({n}).where({b})).notna()].count({W})"),
+    ("({s}).where({b}).count({W})", "p[(({s}).where({b})).notna()].count({W})"),
+)
+
 # Words that ask nothing of rows, and why.
 IDLE: dict[str, str] = {
     **dict.fromkeys(("accountant", "budget", "ledger", "declarations", "card", "close", "open"), "the session's own"),

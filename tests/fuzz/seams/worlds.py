@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
@@ -11,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from tests.internals import SIZES, compiled_module, kernels_module, set_sizes
+from tests.internals import SIZES, compiled_module, kernels_module, set_sizes, threads_module
 
 FEW = (1, 2, 3, 4, 5, 7, 8, 9, 16, 33)
 # Where a size has other values that change the way of code: none at all, or a few bytes.
 OTHER: dict[str, tuple[int, ...]] = {
     "threads": (1, 2, 3, 4, 5, 6, 7, 8),
-    "memory": (300, 1000, 4000, 2**30),
+    "memory": (4000, 10_000, 2**30),
     "statement": (300, 1000, 60_000),
     "statement_bins": (1, 3, 256),
     "kernel_load_rows": (0,),
@@ -73,6 +74,22 @@ def draw(r: random.Random, kernels: tuple[str, ...] = KERNELS) -> World:
     return World(tuple(sorted(sizes.items())), chosen)
 
 
+POOL = ThreadPoolExecutor(128)  # tasks of tasks wait here, too
+
+
+class Pool:
+    """Threads that are there already, in place of new ones for each question. How many run at once is for the tasks to say."""
+
+    def __init__(self, threads: int):
+        self.threads = threads
+
+    def __enter__(self) -> ThreadPoolExecutor:
+        return POOL
+
+    def __exit__(self, *stopped: object) -> None:
+        """Nothing is left to wait for: whoever gave the tasks has asked for their results."""
+
+
 @contextmanager
 def living(world: World) -> Iterator[None]:
     """Every size as it is there."""
@@ -85,6 +102,7 @@ def living(world: World) -> Iterator[None]:
             patch.setattr(kernels_module, "kernel", same)
             patch.setattr(compiled_module, "_working", lambda: True)
             patch.setattr(kernels_module, "_working", lambda: True)
+        patch.setattr(threads_module, "ThreadPoolExecutor", Pool)
         yield
 
 
