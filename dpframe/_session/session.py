@@ -367,9 +367,8 @@ class Session:
                     planned = {label: self._planned(one) for label, one in new.items()}
                     if self.counted:
                         _warn_of_nothing([plan for plan, _ in planned.values()])
-                    self._debit(
-                        new, list(planned.values()), [label.name for label in asked if label in charged]
-                    )
+                    names = [label.name for label in asked if label in charged]
+                    self._debit(new, list(planned.values()), names)
                 verbs = Verbs(new.values())
                 for label, one in new.items():
                     plan, _ = planned[label]
