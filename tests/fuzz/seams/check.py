@@ -222,7 +222,7 @@ def check(case: Case, tally: Tally | None = None) -> list[Finding]:
     for table, look in case.more:
         other = replace(case, table=table)
         found += _of_other_cells(other, look, sides[0], middle, tally)
-    memory: dict[int, list[Answer]] = {}
+    memory: dict[tuple[int, ...], list[Answer]] = {}  # by the side and the lines
     for look in case.looks:
         side, places, world, engine, other_order, whole = look
         kept = list(range(len(case.lines)))
@@ -238,10 +238,11 @@ def check(case: Case, tally: Tally | None = None) -> list[Finding]:
         # Answers have words of their own, so that lines are read for questions that were asked whole.
         first = [sides[0][i] for i in kept]
         if engine != "pandas":
-            if side not in memory:
-                memory[side] = run(lines, side, middle, engine="arrow frame")
+            key = (side, *kept)
+            if key not in memory:
+                memory[key] = run(lines, side, middle, engine="arrow frame")
                 tally.runs += 1
-            first = known = memory[side]
+            first = known = memory[key]
         given = None if whole else first
         answers = run(lines, side, places, world, engine, other_order, given)
         if engine != "pandas":
