@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dpframe._cells.encoding import encode
 from dpframe._expr._base import Constant, Expr
 from dpframe._expr._build import FLIPPED
-from dpframe._expr._nodes import And, Compare, IsIn, Not, Or
+from dpframe._expr._nodes import And, Compare, IsIn, IsNull, Not, Or
 
 ALL_ROWS = b""
 _WHOLE = 2.0**53  # below it a whole double is one whole number, and no other rounds to it
@@ -28,6 +28,9 @@ def code_of_rows(condition: Expr, also: Expr | None = None) -> bytes:
     parts = {*_codes_of(condition, And)}
     if also is not None:
         parts.update(_codes_of(also, And))
+    parts.discard(ALL_ROWS)
+    if not parts:
+        return ALL_ROWS
     return parts.pop() if len(parts) == 1 else encode(("and", *sorted(parts)))
 
 
@@ -41,6 +44,8 @@ def _code(condition: Expr) -> bytes:
     if isinstance(condition, Not):
         if isinstance(condition.x, Not):
             return _code(condition.x.x)
+        if isinstance(condition.x, IsNull) and not condition.x.x.nullable:
+            return ALL_ROWS
         return encode(("not", _code(condition.x)))
     if isinstance(condition, Compare):
         return _code_of_comparison(condition)
