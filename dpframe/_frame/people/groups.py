@@ -49,7 +49,7 @@ _ROW_VERBS = (
 class PersonGroupBy(Unprinted):
     """``p.groupby("patient_id")`` where that column names a person: verbs within each person's own rows, all of them free.
 
-    What has one value a person (`sum`, `first`, `agg`) is a tracked frame or column with a row for each person, what has one for
+    What has one value a person (``sum``, ``first``, ``agg``) is a tracked frame or column with a row for each person, what has one for
     each row (`shift`, `cumsum`, `transform`) a column beside the others, and `head` and its like choose rows. Prices come with
     what is asked of them.
 
