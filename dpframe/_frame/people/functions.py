@@ -30,8 +30,11 @@ NAMED: dict[str, tuple[Any, ...]] = {
 
 
 class OwnColumn(PrivateColumn):
-    """A person's own column, as the functions of `transform`, `agg` and `apply` get it: what ``sum`` and its like make of it stands
-    in each of the person's rows, so that ``x - x.mean()`` is a column again. It asks nothing and reads nothing."""
+    """A person's own column, as the functions of `transform`, `agg` and `apply` get it.
+
+    What ``sum`` and the like make of it stands in each of the person's rows, so that ``x - x.mean()`` is a column again. It asks
+    nothing and reads nothing.
+    """
 
     def _new(self, expr: Expr, name: Any = ...) -> Any:
         return OwnColumn(self._frame, expr, self._name if name is ... else name)

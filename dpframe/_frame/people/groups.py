@@ -49,9 +49,9 @@ _ROW_VERBS = (
 class PersonGroupBy(Unprinted):
     """``p.groupby("patient_id")`` where that column names a person: verbs within each person's own rows, all of them free.
 
-    What has one value a person (``sum``, ``first``, ``agg``) is a tracked frame or column with a row for each person, what has one for
-    each row (`shift`, `cumsum`, `transform`) a column beside the others, and `head` and its like choose rows. Prices come with
-    what is asked of them.
+    What has one value a person (``sum``, ``first``, ``agg``) is a tracked frame or column with a row for each person. What has
+    one for each row (`shift`, `cumsum`, `transform`) is a column beside the others. `head` and the like choose rows. Prices come
+    with what is asked of them.
 
     Formal guarantee: as a column of one row, a function of one person's rows leaves every sensitivity as it is
     (docs/guarantees/people.md#verbs-within-a-person). Rows of one person that are alike in what they are sorted by stay in the
