@@ -122,6 +122,8 @@ class Accountant:
         ``"postgresql+psycopg://host/database"``. Without one, or in ``"memory:"``, a named population lives as long as
         the process.
 
+    Examples
+    --------
     >>> import pandas as pd
     >>> acc = Accountant(epsilon=1)
     >>> visits, patients = pd.DataFrame({"cost": [1, 2]}), pd.DataFrame({"age": [30, 41]})

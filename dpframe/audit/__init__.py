@@ -141,6 +141,8 @@ def epsilon_lower_bound(
     level
         The confidence.
 
+    Examples
+    --------
     >>> tell = lambda df: int(df["ill"].sum())  # no noise at all
     >>> one, two = pd.DataFrame({"ill": [0, 1]}), pd.DataFrame({"ill": [0, 1, 1]})
     >>> found = epsilon_lower_bound(tell, one, two, n=2000)

@@ -243,6 +243,8 @@ def replay(
     terms
         The words of ``open``: ``epsilon``, ``unit``, ``bounds``, ... A ledger or an accountant is refused.
 
+    Examples
+    --------
     >>> one = pd.DataFrame({"age": [30, 41]})
     >>> two = pd.DataFrame({"age": [30, 41, 110]})
     >>> replay(lambda p: (p.count(), p.sum("age")), one, two, epsilon=1, bounds={"age": (0, 110)})
