@@ -185,9 +185,11 @@ def outcome(mutant: Mutant, base: Path, limit: float = LIMIT, among: tuple[str, 
     took = time.monotonic() - begun
     if code is None:
         return Outcome(mutant, "killed", took, "by the time limit")
-    verdict = {0: "survived", 1: "killed", 2: "killed"}.get(code, "broken")
-    said = failing(out) if verdict == "killed" else out.splitlines()[-1:] if verdict == "broken" else []
-    return Outcome(mutant, verdict, took, said[0] if said else "")
+    if code == 0:
+        return Outcome(mutant, "survived", took)
+    if code in (1, 2) and (failed := failing(out)):
+        return Outcome(mutant, "killed", took, failed[0])
+    return Outcome(mutant, "broken", took, " ".join(out.splitlines()[-1:]))  # such as no pytest at all
 
 
 def warmed(base: Path, chosen: list[Mutant], jobs: int) -> dict[str, list[str]]:
@@ -195,7 +197,7 @@ def warmed(base: Path, chosen: list[Mutant], jobs: int) -> dict[str, list[str]]:
     if not (tests := tuple(dict.fromkeys(killer for m in chosen for killer in m.killers))):
         return {}
     code, out = pytest(base, tests, LIMIT + 20.0 * len(tests), "-n", str(jobs if jobs > 1 else 0))
-    if code not in (0, 1):
+    if code != 0 and not (code == 1 and failing(out)):
         return {m.name: [" ".join(out.splitlines()[-3:])] for m in chosen}
     wrong = failing(out)
     found = {
