@@ -6,7 +6,8 @@ killer of a new mutant. The list is the TOML files beside this one; a table is o
 
     [A22]
     file = "accounting/_sums.py"         # below dpframe/
-    # What occurs once in that file; several places are `edits = [[old, new], ...]`.
+    function = "Sums.after"              # where it is; nothing for what stands in no function
+    # What occurs once there, whatever its line breaks; several places are `edits = [[old, new], ...]`.
     old = "each = delta / sum(n for loss, n in losses if loss.epsilon is None)"
     new = "each = delta"
     kind = "privacy"                    # or budget, number, message: what goes wrong
@@ -36,6 +37,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.mutants import patterns
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 COPIED = ("dpframe", "tests", "docs", "pyproject.toml")  # some tests read what a page builds
@@ -56,6 +59,7 @@ class Mutant:
     killers: tuple[str, ...] = ()
     reason: str = ""
     needs: str = ""
+    function: str = ""
 
     @property
     def runs(self) -> bool:
@@ -63,11 +67,12 @@ class Mutant:
         return bool(self.killers) and (not self.needs or find_spec(self.needs) is not None)
 
     def changed(self, text: str) -> str:
-        """The module with the change in it. A ValueError says which text is not there exactly once."""
+        """Return the module with the change in it. A ValueError says which text is not there exactly once."""
         for old, new in self.edits:
-            if (found := text.count(old)) != 1:
-                raise ValueError(f"{self.name}: occurs {found} times in dpframe/{self.file}: {old!r}")
-            text = text.replace(old, new)
+            try:
+                text = patterns.replace_text(text, old, new, self.function)
+            except ValueError as problem:
+                raise ValueError(f"{self.name}, dpframe/{self.file}: {problem}") from None
         return text
 
 
@@ -96,7 +101,11 @@ def stale(mutant: Mutant, root: Path = ROOT) -> str:
         str(path.relative_to(package)): path.read_text(encoding="utf-8") for path in package.rglob("*.py")
     }
     for old, _ in mutant.edits:
-        said += [f"  it stands once in {file}" for file, text in texts.items() if text.count(old) == 1]
+        said += [
+            f"  it stands once in {file}"
+            for file, text in texts.items()
+            if len(patterns.find_text(text, old)) == 1
+        ]
         lines = {line.strip() for line in texts.get(mutant.file, "").splitlines()}
         wanted = max(old.splitlines(), key=len).strip()
         said += [f"  like it: {line}" for line in difflib.get_close_matches(wanted, lines, 2, 0.5)]
