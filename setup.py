@@ -34,7 +34,9 @@ def addresses(repository: str, version: str) -> dict[str, str]:
 if __name__ == "__main__":
     from setuptools import setup  # where nothing is set up it need not be there
 
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "version"
+    ]
     repository = os.environ.get("DPFRAME_REPOSITORY", "").rstrip("/")
     setup(
         author="dpframe developers",

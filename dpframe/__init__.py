@@ -1,4 +1,5 @@
-"""dpframe: differential privacy for pandas. ``import dpframe`` registers ``.dp`` on DataFrames and Series.
+"""dpframe: differential privacy for pandas. ``import dpframe`` registers ``.dp`` on DataFrames and
+Series.
 
 >>> import pandas as pd
 >>> import dpframe
@@ -85,8 +86,8 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-# Where the public names live; all that is not here is an error. They load when first used, so that importing
-# dpframe beside pandas costs next to nothing.
+# Where the public names live; all that is not here is an error. They load when first used, so that
+# importing dpframe beside pandas costs next to nothing.
 _HOMES = {
     "Accountant": "_ledger.accountant",
     "dummy": "_frame.verbs.looking",
@@ -100,7 +101,17 @@ _HOMES = {
 }
 
 
-_MODULES = ("accounting", "attacks", "audit", "calibrate", "datasets", "learn", "local", "plot", "utilities")
+_MODULES = (
+    "accounting",
+    "attacks",
+    "audit",
+    "calibrate",
+    "datasets",
+    "learn",
+    "local",
+    "plot",
+    "utilities",
+)
 
 
 def _loaded(name: str) -> Any:
@@ -120,7 +131,8 @@ def __dir__() -> list[str]:
 
 
 def _first(data: Any) -> Any:
-    """``.dp`` when it is first read: loads the surface, which puts its own accessors in this one's place."""
+    """``.dp`` when it is first read: loads the surface, which puts its own accessors in this one's
+    place."""
     import_module("dpframe._frame.accessor").register()
     return data.dp
 
@@ -138,5 +150,9 @@ def _of_groups(groups: Any) -> Any:
     return import_module("dpframe._frame.accessor").of_groups(groups)
 
 
-for _groups in (pd.api.typing.DataFrameGroupBy, pd.api.typing.SeriesGroupBy, pd.api.typing.Resampler):
+for _groups in (
+    pd.api.typing.DataFrameGroupBy,
+    pd.api.typing.SeriesGroupBy,
+    pd.api.typing.Resampler,
+):
     setattr(_groups, "dp", _of_groups)  # noqa: B010  (stubs have none)

@@ -1,4 +1,5 @@
-"""``python -m dpframe``: ``demo``, a session from start to end; ``ledger FILE``; ``init FILE``, a card; ``versions``."""
+"""``python -m dpframe``: ``demo``, a session from start to end; ``ledger FILE``; ``init FILE``, a
+card; ``versions``."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ def _table(answer: pd.Series[Any]) -> pd.DataFrame:
 
 
 def demo() -> None:
-    """Opens a session, asks a count, a mean, a histogram, an argmax and a group-by, and shows what is left."""
+    """Opens a session, asks a count, a mean, a histogram, an argmax and a group-by, and shows what
+    is left."""
     frame = visits()
     print(f"A synthetic table of {len(frame)} hospital visits, one row a person.")
     print(">>> visits.dp.open(epsilon=2, bounds={...}, keys={...})")
@@ -42,7 +44,12 @@ def demo() -> None:
     p = private(frame)
 
     count = p.query("age >= 65").count()
-    _show('visits.dp.query("age >= 65").count()', repr(count), count.interval(), float(count.cost.epsilon))
+    _show(
+        'visits.dp.query("age >= 65").count()',
+        repr(count),
+        count.interval(),
+        float(count.cost.epsilon),
+    )
     mean = p.mean("cost", epsilon=0.2)
     low, high = mean.interval()
     _show(
@@ -53,12 +60,20 @@ def demo() -> None:
     )
     ages = p.histogram("age", bins=range(0, 111, 10))
     _show(
-        'visits.dp.histogram("age", bins=range(0, 111, 10))', _table(ages), "beside each bin", p.budget.share
+        'visits.dp.histogram("age", bins=range(0, 111, 10))',
+        _table(ages),
+        "beside each bin",
+        p.budget.share,
     )
     common = p.argmax("diagnosis")
     _show('visits.dp.argmax("diagnosis")', common, None, p.budget.share)
     costs = p.groupby("state")["cost"].mean(epsilon=0.4)
-    _show('visits.dp.groupby("state")["cost"].mean(epsilon=0.4)', _table(costs), "beside each state", 0.4)
+    _show(
+        'visits.dp.groupby("state")["cost"].mean(epsilon=0.4)',
+        _table(costs),
+        "beside each state",
+        0.4,
+    )
 
     print("\n>>> visits.dp.budget")
     print(p.budget)
@@ -80,9 +95,11 @@ def _version(package: str) -> str | None:
 
 
 def show_versions(as_json: bool = False) -> None:
-    """Prints the versions of dpframe, Python, the system and the packages that it works with, to be pasted into a report.
+    """Prints the versions of dpframe, Python, the system and the packages that it works with, to be
+    pasted into a report.
 
-    Nothing is imported for it and no data is looked at; a package that is not installed has no version.
+    Nothing is imported for it and no data is looked at; a package that is not installed has no
+    version.
 
     >>> show_versions()
     dpframe ...
@@ -96,36 +113,53 @@ def show_versions(as_json: bool = False) -> None:
         **{package: _version(package) for package in (*_NEEDED, *_BESIDE)},
     }
     width = max(map(len, versions))
-    lines = [f"{name:<{width}}  {'-' if version is None else version}" for name, version in versions.items()]
+    lines = [
+        f"{name:<{width}}  {'-' if version is None else version}"
+        for name, version in versions.items()
+    ]
     print(json.dumps(versions, indent=2) if as_json else "\n".join(lines))
 
 
 def blank_card(table: str) -> str:
-    """A card of a table, with blanks for what its owner knows. Of Parquet the schema is read, of CSV the first line: no cell."""
+    """A card of a table, with blanks for what its owner knows. Of Parquet the schema is read, of
+    CSV the first line: no cell."""
     if not table.lower().endswith((".csv", ".csv.gz", ".tsv")):
         schema = recognised(table).schema
-        return to_fill_in(dict(zip(map(str, schema.columns), map(public_dtype, schema.dtypes), strict=True)))
+        return to_fill_in(
+            dict(zip(map(str, schema.columns), map(public_dtype, schema.dtypes), strict=True))
+        )
     try:
-        names = pd.read_csv(table, nrows=0, sep="\t" if table.lower().endswith(".tsv") else ",").columns
+        names = pd.read_csv(
+            table, nrows=0, sep="\t" if table.lower().endswith(".tsv") else ","
+        ).columns
     except (OSError, ValueError):
         raise BadValue(f"{table!r} cannot be read as a table with a line of names.") from None
     return to_fill_in(dict.fromkeys(map(str, names)))
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m dpframe", description="Differential privacy for pandas.")
+    parser = argparse.ArgumentParser(
+        prog="python -m dpframe", description="Differential privacy for pandas."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("demo", help="a session on synthetic data, from start to end")
-    reader = commands.add_parser("ledger", help="the populations of a ledger, what they spent, and on what")
-    reader.add_argument("file", help="its path, or the URL of a server: postgresql+psycopg://host/database")
+    reader = commands.add_parser(
+        "ledger", help="the populations of a ledger, what they spent, and on what"
+    )
+    reader.add_argument(
+        "file", help="its path, or the URL of a server: postgresql+psycopg://host/database"
+    )
     reader.add_argument("--json", action="store_true", help="the same as JSON")
-    versions = commands.add_parser("versions", help="of dpframe and of what it works with, for a report")
+    versions = commands.add_parser(
+        "versions", help="of dpframe and of what it works with, for a report"
+    )
     versions.add_argument("--json", action="store_true", help="the same as JSON")
     starter = commands.add_parser(
         "init", help="a card to fill in, from the names and dtypes of a table alone"
     )
     starter.add_argument(
-        "table", help="Parquet files, by name or pattern; or a CSV file, of which only the first line is read"
+        "table",
+        help="Parquet files, by name or pattern; or a CSV file, of which only the first line is read",
     )
     given = parser.parse_args(arguments)
     if given.command == "demo":
@@ -136,7 +170,10 @@ def main(arguments: list[str] | None = None) -> None:
         if given.command == "init":
             print(blank_card(given.table), end="")
             return
-        print(as_json(given.file) if given.json else as_text(given.file), end="\n" if given.json else "")
+        print(
+            as_json(given.file) if given.json else as_text(given.file),
+            end="\n" if given.json else "",
+        )
     except DPError as problem:
         sys.exit(f"dpframe: {problem}")
 

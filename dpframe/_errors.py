@@ -2,26 +2,24 @@
 
 ::
 
-    DPError
-    ├── NoSession          RuntimeError    the frame has no open session
-    ├── SessionError       ValueError      a second budget, a closed or forked session, an edited root
-    │   └── LineageError                   a frame that pandas derived: the rows may no longer be people's own
-    ├── BudgetError        RuntimeError    the budget has no room of that kind
-    │   └── BudgetExceeded                 requested, spent, remaining, difference, what would fit
-    ├── LedgerError        RuntimeError    a ledger file that is damaged, locked away, or not dpframe's
-    ├── DataError          RuntimeError    reading the data failed; why is not told
-    ├── Refused            TypeError       it would hand out rows, or it has no price rule
-    │   └── NotOffered     AttributeError  a pandas method that has no private counterpart here
-    ├── UnknownColumn      KeyError        no such column; did you mean ...
-    ├── BadType            TypeError       an argument of the wrong type, a column of the wrong dtype
-    │   └── MissingBounds                  no public bounds, and none can be derived
-    └── BadValue           ValueError      an argument out of range
+    DPError ├── NoSession          RuntimeError    the frame has no open session ├── SessionError
+    ValueError      a second budget, a closed or forked session, an edited root │   └── LineageError
+    a frame that pandas derived: the rows may no longer be people's own ├── BudgetError
+    RuntimeError    the budget has no room of that kind │   └── BudgetExceeded
+    requested, spent, remaining, difference, what would fit ├── LedgerError        RuntimeError    a
+    ledger file that is damaged, locked away, or not dpframe's ├── DataError          RuntimeError
+    reading the data failed; why is not told ├── Refused            TypeError       it would hand
+    out rows, or it has no price rule │   └── NotOffered     AttributeError  a pandas method that
+    has no private counterpart here ├── UnknownColumn      KeyError        no such column; did you
+    mean ... ├── BadType            TypeError       an argument of the wrong type, a column of the
+    wrong dtype │   └── MissingBounds                  no public bounds, and none can be derived └──
+    BadValue           ValueError      an argument out of range
         ├── MissingKeys                    no public list of groups
         └── BadExpression                  a query string outside the row-wise language
 
-Each is also a built-in error, so ``except ValueError`` works as in pandas. A message depends on arguments,
-column names and dtypes only: never on a cell, a null or the number of rows. It says what is wrong, what was
-given, and what to do.
+Each is also a built-in error, so ``except ValueError`` works as in pandas. A message depends on
+arguments, column names and dtypes only: never on a cell, a null or the number of rows. It says what
+is wrong, what was given, and what to do.
 """
 
 from __future__ import annotations
@@ -42,7 +40,8 @@ SWITCH = "DPFRAME_DEBUG"  # of those who own the data: causes and ways through t
 
 
 def debugging() -> bool:
-    """Whether the owner has set the environment variable that shows causes. Every session that is asked puts it on record."""
+    """Whether the owner has set the environment variable that shows causes. Every session that is
+    asked puts it on record."""
     return os.environ.get(SWITCH, "") not in ("", "0")
 
 
@@ -50,12 +49,14 @@ class DPError(Exception):
     """The root of the tree above."""
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows, line by line: the line of the user and the message. IPython asks an error for it; the way
-        through the package is for those who set ``DPFRAME_DEBUG=1``."""
+        """What a notebook shows, line by line: the line of the user and the message. IPython asks
+        an error for it; the way through the package is for those who set ``DPFRAME_DEBUG=1``."""
         if debugging():
             return traceback.format_exception(self)
         entries = [
-            (entry, line) for entry, line in traceback.walk_tb(self.__traceback__) if not _inside(entry)
+            (entry, line)
+            for entry, line in traceback.walk_tb(self.__traceback__)
+            if not _inside(entry)
         ]
         place = ""
         if entries:
@@ -105,11 +106,13 @@ class BudgetExceeded(BudgetError):
 
 
 class LedgerError(DPError, RuntimeError):
-    """The ledger file cannot be trusted or written, so nothing is charged and nothing is answered."""
+    """The ledger file cannot be trusted or written, so nothing is charged and nothing is
+    answered."""
 
 
 class DataError(DPError, RuntimeError):
-    """Reading the data failed. Why is not told, since it may depend on cells; what was charged stays charged."""
+    """Reading the data failed. Why is not told, since it may depend on cells; what was charged
+    stays charged."""
 
 
 class Refused(DPError, TypeError):
@@ -132,7 +135,8 @@ class BadType(DPError, TypeError):
 
 
 class MissingBounds(BadType):
-    """A column without bounds: no public ones were given or declared, and none follow from the expression."""
+    """A column without bounds: no public ones were given or declared, and none follow from the
+    expression."""
 
 
 class BadValue(DPError, ValueError):
@@ -148,8 +152,9 @@ class BadExpression(BadValue):
 
 
 class PrivacyWarning(UserWarning):
-    """Allowed, and probably not what you want. It comes before anything is charged where it concerns a charge. That a number
-    turned out to be noise it says after the debit, once: the answer is kept, and is free when it is asked again."""
+    """Allowed, and probably not what you want. It comes before anything is charged where it
+    concerns a charge. That a number turned out to be noise it says after the debit, once: the
+    answer is kept, and is free when it is asked again."""
 
 
 _held: ContextVar[list[str] | None] = ContextVar("held warnings", default=None)
@@ -157,7 +162,8 @@ _held: ContextVar[list[str] | None] = ContextVar("held warnings", default=None)
 
 @contextmanager
 def warnings_after() -> Iterator[None]:
-    """A block whose warnings come when it has ended, so that one that is made an error leaves nothing half done."""
+    """A block whose warnings come when it has ended, so that one that is made an error leaves
+    nothing half done."""
     held: list[str] = []
     token = _held.set(held)
     try:
@@ -195,8 +201,9 @@ def unknown_column(name: Hashable, known: Iterable[Hashable]) -> UnknownColumn:
 
 
 def progress(total: int, label: str) -> Iterator[int]:
-    """The numbers below ``total``, a public number of steps; a terminal or a notebook shows how many are done, by tqdm
-    where that is installed, and after a second. Of work whose number of steps the data decide there is nothing to show.
+    """The numbers below ``total``, a public number of steps; a terminal or a notebook shows how
+    many are done, by tqdm where that is installed, and after a second. Of work whose number of
+    steps the data decide there is nothing to show.
 
     >>> sum(progress(4, "steps"))
     6

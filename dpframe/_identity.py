@@ -9,7 +9,8 @@ _Tuple = TypeVar("_Tuple", bound=tuple[Any, ...])
 
 
 def give_tag(tag: str) -> Callable[[type[_Tuple]], type[_Tuple]]:
-    """Return a decorator that gives a named tuple its ``identity``. Its fields have an order already."""
+    """Return a decorator that gives a named tuple its ``identity``. Its fields have an order
+    already."""
 
     def decorate(kind: type[_Tuple]) -> type[_Tuple]:
         named: Any = kind

@@ -171,12 +171,23 @@ _SIGNS = {
 for _name, _sign in _SIGNS.items():
     ADVICE[_name] = f"write it with the sign, p['x'] {_sign} 2."
 
-# What looks at several rows of a group, and is offered within each person's own: of other groups it would look across people.
-# Each with how it is called, which is of a column but for those that choose or count rows.
+# What looks at several rows of a group, and is offered within each person's own: of other groups it
+# would look across people. Each with how it is called, which is of a column but for those that
+# choose or count rows.
 OWN_ROWS: dict[str, str] = {
     **{
         name: f"['x'].{name}()"
-        for name in ["first", "last", "shift", "diff", "pct_change", "cumsum", "cumprod", "cummin", "cummax"]
+        for name in [
+            "first",
+            "last",
+            "shift",
+            "diff",
+            "pct_change",
+            "cumsum",
+            "cumprod",
+            "cummin",
+            "cummax",
+        ]
     },
     **{name: f"['x'].{name}()" for name in ["rank", "ffill", "bfill", "prod", "any", "all"]},
     **{name: f"['x'].{name}(3)" for name in ("nlargest", "nsmallest")},
@@ -188,7 +199,8 @@ OWN_ROWS: dict[str, str] = {
     "filter": ".filter(lambda g: g['x'].max() > 1)",
 }
 
-# Words that pandas' verbs take. The values that change nothing are let through; others are refused with the reason.
+# Words that pandas' verbs take. The values that change nothing are let through; others are refused
+# with the reason.
 PANDAS_WORDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "axis": (
         (0, "index", "rows"),
@@ -217,7 +229,10 @@ PANDAS_WORDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "engine": ((None, "cython"), "sums are exact integers, made by dpframe's own engine."),
     "engine_kwargs": ((None,), "sums are exact integers, made by dpframe's own engine."),
     "level": ((None,), "there are no index levels: p.groupby(columns) makes groups."),
-    "subset": ((None,), "name one column, or group by several: p.groupby(['a', 'b'], keys=...).size()."),
+    "subset": (
+        (None,),
+        "name one column, or group by several: p.groupby(['a', 'b'], keys=...).size().",
+    ),
     "include": ((None,), "name the columns: p[['age', 'cost']].describe()."),
     "exclude": ((None,), "name the columns: p[['age', 'cost']].describe()."),
     "inplace": (
@@ -227,7 +242,8 @@ PANDAS_WORDS: dict[str, tuple[tuple[Any, ...], str]] = {
 }
 
 
-# Words of pandas' verbs that mean nothing where rows have no labels and nothing is copied, whatever their values here.
+# Words of pandas' verbs that mean nothing where rows have no labels and nothing is copied, whatever
+# their values here.
 IDLE_WORDS: dict[str, tuple[Any, ...]] = {
     "copy": (True, False, None),
     "deep": (True, False),
@@ -243,8 +259,9 @@ _INVENTED = re.compile(r"\['\w', '\w'\]|'(patient_id|[xtk])( [^']*)?'")
 
 
 def with_names(text: str, names: Mapping[str, Any]) -> str:
-    """A text of advice in which the columns of a frame stand where the invented ones do. ``names`` has those for ``x``, ``t`` and
-    ``k`` and for pairs such as ``['x', 'y']``; and for ``patient_id`` what groups each person's own rows, where columns do.
+    """A text of advice in which the columns of a frame stand where the invented ones do. ``names``
+    has those for ``x``, ``t`` and ``k`` and for pairs such as ``['x', 'y']``; and for
+    ``patient_id`` what groups each person's own rows, where columns do.
 
     >>> with_names("p.groupby('patient_id')['x'].shift(), p.assign(y='x / 2').", {"patient_id": "id", "x": "the cost"})
     "p.groupby('id')['the cost'].shift(), p.assign(y='`the cost` / 2')."

@@ -1,7 +1,8 @@
-"""Sizes at which code changes its way: rows of a block, of a batch, of a thread, of a kernel; values in a table.
+"""Sizes at which code changes its way: rows of a block, of a batch, of a thread, of a kernel;
+values in a table.
 
-*Formal guarantee.* No answer depends on a size, only the time and the memory that it takes. Tests set all of them to a few rows
-with `set_sizes`, so that a small table has every seam of a large one.
+*Formal guarantee.* No answer depends on a size, only the time and the memory that it takes. Tests
+set all of them to a few rows with `set_sizes`, so that a small table has every seam of a large one.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class TuningSizes:
     # People and their groups
     people_rows: int = 2**14  # rows of one part of the people, about
     people_parts: int = 2**10  # parts into which rows are sorted at once
-    people_thread_rows: int = 2**17  # rows that are worth a thread, where each is sorted by its person
+    people_thread_rows: int = (
+        2**17
+    )  # rows that are worth a thread, where each is sorted by its person
     people_cells: int = 2**22  # cells of a table of people by groups
     people_pairs: int = 2**19  # pairs of people and groups that are added up at once, at most
     people_cached: int = 2**15  # pairs whose sums stay in the processor's cache
@@ -44,9 +47,13 @@ class TuningSizes:
     people_few: int = (
         2**8
     )  # people who have more rows than the others, whose rows are gone through by themselves
-    person_values: int = 32  # values of a person, up to which people of just as many are taken together
+    person_values: int = (
+        32  # values of a person, up to which people of just as many are taken together
+    )
     # Values that are looked up in a table
-    listed_compared: int = 4  # so many listed values are compared one after the other before there is a table
+    listed_compared: int = (
+        4  # so many listed values are compared one after the other before there is a table
+    )
     listed_bisected: int = 128  # more listed values than this are bisected
     table_numbers: int = 2**20  # whole numbers within a range of this size are looked up directly
     table_codes: int = 2**22  # codes within a range of this size are looked up directly
@@ -70,7 +77,9 @@ class TuningSizes:
     # Fits
     fit_rows: int = 2**12  # whose columns are read one after the other
     fit_products: int = 2**16  # rows whose products below 2**30 add up exactly in doubles
-    solver_terms: int = 1024  # rows whose terms are added in whatever order; the blocks are added exactly
+    solver_terms: int = (
+        1024  # rows whose terms are added in whatever order; the blocks are added exactly
+    )
     solver_rows: int = 2**15  # of a block of the Hessian
     solver_sample: int = 2**16  # rows that show the curvature of all
 

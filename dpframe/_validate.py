@@ -21,7 +21,8 @@ import pandas as pd
 from dpframe._errors import BadType, BadValue, unknown_column
 from dpframe._identity import give_tag
 
-# Below 2**-50 a price is a typing error, and noise would leave any double; above 2**10 it protects nobody.
+# Below 2**-50 a price is a typing error, and noise would leave any double; above 2**10 it protects
+# nobody.
 MIN_EPSILON = Fraction(repr(2.0**-50))
 MAX_EPSILON = Fraction(2**10)
 MIN_DELTA = Fraction(1, 2**900)  # conversions are done in doubles, which have to hold it
@@ -60,7 +61,8 @@ class Durations(Bounds):
 
 
 def exact(value: object, name: str) -> Fraction:
-    """The rational number that was typed: ``0.1`` is one tenth, a float32 is its exact binary value."""
+    """The rational number that was typed: ``0.1`` is one tenth, a float32 is its exact binary
+    value."""
     if type(value) is Fraction:
         return value
     if type(value) is float and math.isfinite(value):
@@ -99,9 +101,13 @@ def epsilon(value: object, name: str = "epsilon") -> Fraction:
     if e <= 0:
         raise BadValue(f"{name} must be positive, not {value}.")
     if e < MIN_EPSILON:
-        raise BadValue(f"{name}={value} is below 2**-50, the least that is supported. Use a larger one.")
+        raise BadValue(
+            f"{name}={value} is below 2**-50, the least that is supported. Use a larger one."
+        )
     if e > MAX_EPSILON:
-        raise BadValue(f"{name}={value} is above 1024, where nobody is protected. Use a smaller one.")
+        raise BadValue(
+            f"{name}={value} is above 1024, where nobody is protected. Use a smaller one."
+        )
     return e
 
 
@@ -142,7 +148,9 @@ def positive_int(value: object, name: str) -> int:
 
 def real(value: object, name: str) -> float:
     """A finite real number as a double."""
-    if (type(value) is float and math.isfinite(value)) or (type(value) is int and abs(value) < 2**53):
+    if (type(value) is float and math.isfinite(value)) or (
+        type(value) is int and abs(value) < 2**53
+    ):
         return float(value) + 0.0
     try:
         x = float(exact(value, name))
@@ -167,15 +175,20 @@ def bounds(value: object, subject: str) -> Bounds:
 
 
 def duration(value: object, name: str) -> int:
-    """A duration in whole nanoseconds: a Timedelta, what Python and numpy have for it, or a text such as "90min"."""
+    """A duration in whole nanoseconds: a Timedelta, what Python and numpy have for it, or a text
+    such as "90min"."""
     try:
         if isinstance(value, str | timedelta | np.timedelta64):
             found: Any = pd.Timedelta(value)
             if found is not pd.NaT:
-                return int(found.asm8.view("i8")) * {"s": 10**9, "ms": 10**6, "us": 10**3}.get(found.unit, 1)
+                return int(found.asm8.view("i8")) * {"s": 10**9, "ms": 10**6, "us": 10**3}.get(
+                    found.unit, 1
+                )
     except (ValueError, OverflowError):
         pass
-    raise BadType(f"{name} must be a duration, such as pd.Timedelta('12h') or '12h', not {value!r}.")
+    raise BadType(
+        f"{name} must be a duration, such as pd.Timedelta('12h') or '12h', not {value!r}."
+    )
 
 
 def durations(value: object, subject: str) -> Durations:
@@ -191,7 +204,8 @@ def durations(value: object, subject: str) -> Durations:
 
 
 def length(values: object, subject: str, most: int = MAX_LISTED) -> int:
-    """The number of values in a public list, before any value is looked at; endless lists and more than ``most`` are refused."""
+    """The number of values in a public list, before any value is looked at; endless lists and more
+    than ``most`` are refused."""
     try:
         count = len(values)  # type: ignore[arg-type]  # what has none is refused
     except TypeError:
@@ -258,14 +272,18 @@ def hashable(value: object, name: str) -> Hashable:
     try:
         hash(value)
     except TypeError:
-        raise BadType(f"{name} must be hashable, such as a text, not a {type(value).__name__}.") from None
+        raise BadType(
+            f"{name} must be hashable, such as a text, not a {type(value).__name__}."
+        ) from None
     return value
 
 
 def choice(value: object, name: str, options: Iterable[str]) -> str:
     names = list(options)
     if not isinstance(value, str):
-        raise BadType(f"{name} must be one of {', '.join(map(repr, names))}, not {type(value).__name__}.")
+        raise BadType(
+            f"{name} must be one of {', '.join(map(repr, names))}, not {type(value).__name__}."
+        )
     if value not in names:
         raise BadValue(f"unknown {name} {value!r}. Use one of {', '.join(map(repr, names))}.")
     return value
@@ -285,7 +303,9 @@ def column_name(name: Any, columns: Iterable[Hashable]) -> Hashable:
     if type(name) is str and isinstance(columns, dict) and name in columns:  # as most are given
         return name
     if callable(name):
-        raise BadType("a column is given by its name, not by a function: a function could see the data.")
+        raise BadType(
+            "a column is given by its name, not by a function: a function could see the data."
+        )
     if isinstance(name, list | dict | set | np.ndarray):
         raise BadType(
             f"one column by name is expected here, not a {type(name).__name__}. For several, select them first: "
@@ -302,7 +322,8 @@ def column_name(name: Any, columns: Iterable[Hashable]) -> Hashable:
 
 
 def no_name(value: object) -> BadType:
-    """The refusal of what cannot be the name of a column; of what other libraries write conditions with, how to write it here."""
+    """The refusal of what cannot be the name of a column; of what other libraries write conditions
+    with, how to write it here."""
     if type(value).__module__.partition(".")[0] in _LIBRARIES:
         return BadType(
             "an expression of another library is not read here. Write it of the tracked columns, p[p['x'] > 1], or as text: "

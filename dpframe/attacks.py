@@ -1,8 +1,8 @@
 """Attacks on releases that look harmless: why noise is needed, and why it has to be enough.
 
-They take what an attacker has (a public register, published rows, answers to questions) and return what the attacker
-learns. None of them knows dpframe: the same function is run on exact answers and on private ones. Notebook 08 and
-docs/explain/why.md run them all.
+They take what an attacker has (a public register, published rows, answers to questions) and return
+what the attacker learns. None of them knows dpframe: the same function is run on exact answers and
+on private ones. Notebook 08 and docs/explain/why.md run them all.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def __dir__() -> list[str]:
     return list(__all__)  # completion shows the public names alone
 
 
-LARGE = 400_000  # cells of the question matrix beyond which a linear program takes more than seconds
+LARGE = (
+    400_000  # cells of the question matrix beyond which a linear program takes more than seconds
+)
 
 
 # Tables without names -------------------------------------------------------------------------------------------------
@@ -51,10 +53,12 @@ def alone(frame: pd.DataFrame, on: Sequence[str]) -> pd.Series[bool]:
 
 
 def link(published: pd.DataFrame, register: pd.DataFrame, on: Sequence[str]) -> pd.DataFrame:
-    """Linkage: the published rows that fit one person of the register only, with what the register adds.
+    """Linkage: the published rows that fit one person of the register only, with what the register
+    adds.
 
-    A row of the answer is a claim, not a proof: the person that fits may be missing from the register, and somebody else
-    have the same values. Compare it with the truth to see how often it is right (nearly always, where the columns are fine).
+    A row of the answer is a claim, not a proof: the person that fits may be missing from the
+    register, and somebody else have the same values. Compare it with the truth to see how often it
+    is right (nearly always, where the columns are fine).
 
     >>> voters = pd.DataFrame({"name": ["A. Reed", "C. Diaz"], "born": [1950, 1961], "zip": ["02138", "02139"]})
     >>> patients = pd.DataFrame({"born": [1961, 1970], "zip": ["02139", "02139"], "diagnosis": ["stroke", "flu"]})
@@ -87,8 +91,8 @@ class Difference:
 def difference(ask: Callable[[str], float], secret: str, person: str) -> Difference:
     """Differencing: how many have the secret, and how many have it who are not this one person.
 
-    Each count is about many people and looks harmless. ``ask`` answers a condition with a count; ``person`` is a condition
-    that holds for one row.
+    Each count is about many people and looks harmless. ``ask`` answers a condition with a count;
+    ``person`` is a condition that holds for one row.
 
     >>> df = pd.DataFrame({"born": [1950, 1961, 1961], "ill": [True, False, True]})
     >>> difference(lambda condition: len(df.query(condition)), secret="ill", person="born == 1950")
@@ -103,17 +107,19 @@ def difference(ask: Callable[[str], float], secret: str, person: str) -> Differe
 def reconstruct(
     subsets: ArrayLike, answers: ArrayLike, method: Literal["auto", "lp", "least squares"] = "auto"
 ) -> NDArray[np.bool_]:
-    """Reconstruction: everybody's secret bit from noisy counts over sets of people (Dinur and Nissim 2003).
+    """Reconstruction: everybody's secret bit from noisy counts over sets of people (Dinur and
+    Nissim 2003).
 
-    ``subsets`` has a row a question and a column a person, and says who is asked about; ``answers`` are the noisy numbers of
-    those who have the secret (``subsets @ secret.astype(int)`` plus noise: of two arrays of bools ``@`` would be "or", and
-    such answers are refused). The attack looks for fractions of people between 0 and 1 that agree best with the answers, and
-    rounds them. With random subsets and noise well below sqrt(n) nearly all bits come out right; that is a theorem of the
-    paper about any mechanism, and no property of this code.
+    ``subsets`` has a row a question and a column a person, and says who is asked about; ``answers``
+    are the noisy numbers of those who have the secret (``subsets @ secret.astype(int)`` plus noise:
+    of two arrays of bools ``@`` would be "or", and such answers are refused). The attack looks for
+    fractions of people between 0 and 1 that agree best with the answers, and rounds them. With
+    random subsets and noise well below sqrt(n) nearly all bits come out right; that is a theorem of
+    the paper about any mechanism, and no property of this code.
 
-    ``"lp"`` is the linear program of the paper, for the least largest error: best where noise has a limit.
-    ``"least squares"`` is better where noise has long tails, and takes millions of cells. ``"auto"`` takes the linear program
-    while that is a matter of seconds.
+    ``"lp"`` is the linear program of the paper, for the least largest error: best where noise has a
+    limit. ``"least squares"`` is better where noise has long tails, and takes millions of cells.
+    ``"auto"`` takes the linear program while that is a matter of seconds.
 
     >>> from dpframe.datasets import subsets
     >>> secret = np.array([1, 0, 0, 1, 1, 0, 1, 0], dtype=bool)
@@ -137,12 +143,17 @@ def reconstruct(
     if _validate.choice(method, "method", ("auto", "lp", "least squares")) == "auto":
         method = "lp" if chosen.size <= LARGE else "least squares"
     matrix = chosen.astype(np.float64)
-    solution = _program(matrix, counts) if method == "lp" else np.linalg.lstsq(matrix, counts, rcond=None)[0]
+    solution = (
+        _program(matrix, counts)
+        if method == "lp"
+        else np.linalg.lstsq(matrix, counts, rcond=None)[0]
+    )
     return np.asarray(solution > 0.5)
 
 
 def _program(subsets: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Fractions x in [0, 1] with the least t such that every |subsets @ x - counts| is at most t."""
+    """Fractions x in [0, 1] with the least t such that every |subsets @ x - counts| is at most
+    t."""
     from scipy.optimize import linprog
 
     people = subsets.shape[1]
@@ -164,10 +175,12 @@ def _program(subsets: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArr
 
 
 def a_few_rows(frame: pd.DataFrame, rows: int, seed: int = 0) -> pd.DataFrame:
-    """ "Just publish a few rows, drawn at random": a mechanism that is not private, for `link` to attack.
+    """ "Just publish a few rows, drawn at random": a mechanism that is not private, for `link` to
+    attack.
 
-    It is (0, rows/n)-private, which shows what a delta of that size allows: with that chance everything about a person is
-    published, and what is published could not have been without that person, so no epsilon bounds it.
+    It is (0, rows/n)-private, which shows what a delta of that size allows: with that chance
+    everything about a person is published, and what is published could not have been without that
+    person, so no epsilon bounds it.
 
     >>> a_few_rows(pd.DataFrame({"x": [1, 2, 3]}), 2).shape
     (2, 1)
@@ -177,18 +190,22 @@ def a_few_rows(frame: pd.DataFrame, rows: int, seed: int = 0) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Participation:
-    """The same release with a person and without; what both teach about that person is the reader's arithmetic."""
+    """The same release with a person and without; what both teach about that person is the reader's
+    arithmetic."""
 
     taking_part: Any
     staying_out: Any
 
 
-def participation(release: Callable[[pd.DataFrame], Any], frame: pd.DataFrame, person: Any) -> Participation:
+def participation(
+    release: Callable[[pd.DataFrame], Any], frame: pd.DataFrame, person: Any
+) -> Participation:
     """Runs a release on the frame, and on the frame without one row (by its label).
 
-    If both teach the same about the person, the release did not use the person's row to teach it: the harm, if there is one,
-    comes of the truth about people like them. Nothing that is useful can prevent that, and differential privacy does not promise
-    it (Dwork, McSherry, Nissim and Smith 2006 have the definition for what can be promised instead).
+    If both teach the same about the person, the release did not use the person's row to teach it:
+    the harm, if there is one, comes of the truth about people like them. Nothing that is useful can
+    prevent that, and differential privacy does not promise it (Dwork, McSherry, Nissim and Smith
+    2006 have the definition for what can be promised instead).
 
     >>> df = pd.DataFrame({"smoker": [True, True, False], "ill": [True, False, False]})
     >>> participation(lambda study: float(study.loc[study["smoker"], "ill"].mean()), df, person=2)
@@ -200,10 +217,12 @@ def participation(release: Callable[[pd.DataFrame], Any], frame: pd.DataFrame, p
 
 
 def best_guess(epsilon: float) -> float:
-    """The chance that the best of all attackers names a fair bit after an epsilon-private release: e^eps / (1 + e^eps).
+    """The chance that the best of all attackers names a fair bit after an epsilon-private release:
+    e^eps / (1 + e^eps).
 
-    It bounds every attack on one row that is replaced by its opposite, whatever else the attacker knows; where a release is
-    private in rows that are added or removed, turning a bit takes two of those, and so twice the epsilon.
+    It bounds every attack on one row that is replaced by its opposite, whatever else the attacker
+    knows; where a release is private in rows that are added or removed, turning a bit takes two of
+    those, and so twice the epsilon.
 
     >>> [round(best_guess(e), 2) for e in (0, 0.1, 1, 10)]
     [0.5, 0.52, 0.73, 1.0]

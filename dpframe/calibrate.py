@@ -1,15 +1,18 @@
-"""A calculator: from the guarantee or the accuracy wanted to noise, price and number of people. No data, no session, no cost.
+"""A calculator: from the guarantee or the accuracy wanted to noise, price and number of people. No
+data, no session, no cost.
 
 *Which noise:* `gaussian_sigma`, `laplace_scale`; backwards `gaussian_epsilon`, `gaussian_delta`.
-*Which epsilon, how far off:* `laplace_epsilon`, `laplace_within`, `gaussian_within`, `exponential_within`.
-*How likely to be further off:* `laplace_tail`, `gaussian_tail`, `exponential_tail`; sums in general `azuma_tail`.
-*How many people:* `mean_n` where a curator sees the data, `randomized_response_n` where nobody does, `sgd_n`; `sgd_alpha`.
+*Which epsilon, how far off:* `laplace_epsilon`, `laplace_within`, `gaussian_within`,
+`exponential_within`. *How likely to be further off:* `laplace_tail`, `gaussian_tail`,
+`exponential_tail`; sums in general `azuma_tail`. *How many people:* `mean_n` where a curator sees
+the data, `randomized_response_n` where nobody does, `sgd_n`; `sgd_alpha`.
 
-What carries a guarantee (sigma, scale, and an epsilon or delta claimed for noise) is rounded towards privacy. A
-price, a reach or a number of people carries none: it says what to expect, and is rounded towards the accuracy.
+What carries a guarantee (sigma, scale, and an epsilon or delta claimed for noise) is rounded
+towards privacy. A price, a reach or a number of people carries none: it says what to expect, and is
+rounded towards the accuracy.
 
-"The notes" are the lecture notes behind this library; "the notes on privacy" are those with the headings
-"Randomized response", "Output perturbation", "Exponential mechanism" and "Private ERM".
+"The notes" are the lecture notes behind this library; "the notes on privacy" are those with the
+headings "Randomized response", "Output perturbation", "Exponential mechanism" and "Private ERM".
 """
 
 from __future__ import annotations
@@ -66,27 +69,33 @@ def __dir__() -> list[str]:
 
 Real = float | Fraction | Decimal
 
-_SLACK = 2e-8  # covers the relative error of the Gaussian curve, 1e-8 at worst, and what surrounds it
-# Beyond it the curve's exponents lose the digits that the slack covers; epsilon is above 10**9 there.
+_SLACK = (
+    2e-8  # covers the relative error of the Gaussian curve, 1e-8 at worst, and what surrounds it
+)
+# Beyond it the curve's exponents lose the digits that the slack covers; epsilon is above 10**9
+# there.
 _LARGE_MU = 1e5
 
 
 # Gaussian noise ---------------------------------------------------------------------------------------------
 
 
-def gaussian_sigma(epsilon: Real, delta: Real, *, sensitivity: Real = 1, method: str = "analytic") -> float:
+def gaussian_sigma(
+    epsilon: Real, delta: Real, *, sensitivity: Real = 1, method: str = "analytic"
+) -> float:
     """The standard deviation of Gaussian noise that gives (epsilon, delta), rounded up.
 
-    *Formal guarantee.* f + N(0, sigma**2) in each coordinate is (epsilon, delta)-private if one person moves
-    the vector f by at most S = ``sensitivity`` in L2.
+    *Formal guarantee.* f + N(0, sigma**2) in each coordinate is (epsilon, delta)-private if one
+    person moves the vector f by at most S = ``sensitivity`` in L2.
 
     ``method="analytic"``: the least sigma with
 
-        Phi(S/(2 sigma) - epsilon sigma/S) - e**epsilon Phi(-S/(2 sigma) - epsilon sigma/S) <= delta,
+        Phi(S/(2 sigma) - epsilon sigma/S) - e**epsilon Phi(-S/(2 sigma) - epsilon sigma/S) <=
+        delta,
 
-    which is necessary, too (Balle and Wang 2018, theorem 8). ``method="classic"``: the formula of the notes
-    on privacy, "Gaussian mechanism", sigma = sqrt(2 ln(1.25/delta)) S/epsilon. It is a theorem for epsilon
-    below 1 only (Dwork and Roth 2014, theorem A.1), and never less noise there.
+    which is necessary, too (Balle and Wang 2018, theorem 8). ``method="classic"``: the formula of
+    the notes on privacy, "Gaussian mechanism", sigma = sqrt(2 ln(1.25/delta)) S/epsilon. It is a
+    theorem for epsilon below 1 only (Dwork and Roth 2014, theorem A.1), and never less noise there.
 
     >>> round(gaussian_sigma(0.5, 1e-6), 3)
     8.058
@@ -108,9 +117,9 @@ def gaussian_sigma(epsilon: Real, delta: Real, *, sensitivity: Real = 1, method:
 def gaussian_epsilon(sigma: Real, delta: Real, *, sensitivity: Real = 1) -> float:
     """The least epsilon of Gaussian noise at this delta, rounded up: `gaussian_sigma` backwards.
 
-    *Formal guarantee.* f + N(0, sigma**2) is (answer, delta)-private if one person moves f by at most
-    ``sensitivity`` in L2 (Balle and Wang 2018, theorem 8). It is 0 where delta alone covers the difference,
-    and infinite where sigma is less than 1e-5 sensitivities.
+    *Formal guarantee.* f + N(0, sigma**2) is (answer, delta)-private if one person moves f by at
+    most ``sensitivity`` in L2 (Balle and Wang 2018, theorem 8). It is 0 where delta alone covers
+    the difference, and infinite where sigma is less than 1e-5 sensitivities.
 
     >>> round(gaussian_epsilon(8.06, 1e-6), 3)
     0.5
@@ -124,9 +133,9 @@ def gaussian_epsilon(sigma: Real, delta: Real, *, sensitivity: Real = 1) -> floa
 def gaussian_delta(sigma: Real, epsilon: Real, *, sensitivity: Real = 1) -> float:
     """The least delta of Gaussian noise at this epsilon, rounded up; never below 2**-900.
 
-    *Formal guarantee.* f + N(0, sigma**2) is (epsilon, answer)-private if one person moves f by at most
-    ``sensitivity`` in L2 (Balle and Wang 2018, theorem 8). At epsilon 0 it is the total variation distance,
-    2 Phi(S/(2 sigma)) - 1.
+    *Formal guarantee.* f + N(0, sigma**2) is (epsilon, answer)-private if one person moves f by at
+    most ``sensitivity`` in L2 (Balle and Wang 2018, theorem 8). At epsilon 0 it is the total
+    variation distance, 2 Phi(S/(2 sigma)) - 1.
 
     >>> f"{gaussian_delta(8, 0.5):.2e}"
     '1.14e-06'
@@ -142,7 +151,8 @@ def gaussian_delta(sigma: Real, epsilon: Real, *, sensitivity: Real = 1) -> floa
 
 
 def _curve(mu: float, t: float) -> float:
-    """An upper bound on the delta of N(mu, 1) against N(0, 1) at t >= 0, tight to 4e-8 (3e-2 for t over 700)."""
+    """An upper bound on the delta of N(mu, 1) against N(0, 1) at t >= 0, tight to 4e-8 (3e-2 for t
+    over 700)."""
     return _gaussian.delta_at(mu, t) * (1 + _SLACK)
 
 
@@ -150,12 +160,19 @@ def _curve(mu: float, t: float) -> float:
 
 
 def queries(
-    epsilon: Real, each: Loss, *, delta: Real = 0, accountant: str | None = None, reserve: Real | None = None
+    epsilon: Real,
+    each: Loss,
+    *,
+    delta: Real = 0,
+    accountant: str | None = None,
+    reserve: Real | None = None,
 ) -> int:
-    """The number of releases of one kind that a budget allows, one after the other: `dpframe.accounting` has the kinds.
+    """The number of releases of one kind that a budget allows, one after the other:
+    `dpframe.accounting` has the kinds.
 
-    By the rule of ``accountant`` and with the ``reserve`` (the part of delta kept for outright failures) that a session would
-    have where none is named. ``"pld"`` counts a batch that is declared in advance.
+    By the rule of ``accountant`` and with the ``reserve`` (the part of delta kept for outright
+    failures) that a session would have where none is named. ``"pld"`` counts a batch that is
+    declared in advance.
 
     >>> from dpframe.accounting import PureDP
     >>> [queries(1, PureDP(0.02), **words) for words in ({}, {"delta": 1e-6}, {"delta": 1e-6, "reserve": 0})]
@@ -184,10 +201,10 @@ def queries(
 def laplace_scale(epsilon: Real, *, sensitivity: Real = 1) -> float:
     """The scale b = S/epsilon of Laplace noise that gives pure epsilon, rounded up.
 
-    *Formal guarantee.* f + Laplace(b) in each coordinate is epsilon-private if one person moves the vector f
-    by at most S = ``sensitivity`` in L1 (the Laplace mechanism: Dwork, McSherry, Nissim and Smith 2006). One
-    count has sensitivity 1; a histogram 1 where people are added or removed and 2 where they are replaced; k
-    overlapping counts k.
+    *Formal guarantee.* f + Laplace(b) in each coordinate is epsilon-private if one person moves the
+    vector f by at most S = ``sensitivity`` in L1 (the Laplace mechanism: Dwork, McSherry, Nissim
+    and Smith 2006). One count has sensitivity 1; a histogram 1 where people are added or removed
+    and 2 where they are replaced; k overlapping counts k.
 
     >>> laplace_scale(0.5, sensitivity=2)
     4.0
@@ -198,14 +215,18 @@ def laplace_scale(epsilon: Real, *, sensitivity: Real = 1) -> float:
     return nearest if Fraction(nearest) >= scale else math.nextafter(nearest, math.inf)
 
 
-def laplace_within(epsilon: Real, *, sensitivity: Real = 1, answers: int = 1, level: Real = 0.95) -> float:
-    """The distance within which all ``answers`` numbers with Laplace noise are, with probability ``level``.
+def laplace_within(
+    epsilon: Real, *, sensitivity: Real = 1, answers: int = 1, level: Real = 0.95
+) -> float:
+    """The distance within which all ``answers`` numbers with Laplace noise are, with probability
+    ``level``.
 
-    t S/epsilon with (1 - e**-t)**k = level for k answers: the tail P[|Y| >= t b] = e**-t of the Laplace law, k
-    times independently. The union bound, t = ln(k/(1 - level)), is a little more.
+    t S/epsilon with (1 - e**-t)**k = level for k answers: the tail P[|Y| >= t b] = e**-t of the
+    Laplace law, k times independently. The union bound, t = ln(k/(1 - level)), is a little more.
     ``sensitivity`` is that of the whole vector in L1, as in `laplace_scale`.
 
-    Noise on counts is a whole number; for it P[|noise| <= w] >= level holds with w this number rounded up.
+    Noise on counts is a whole number; for it P[|noise| <= w] >= level holds with w this number
+    rounded up.
 
     >>> round(laplace_within(0.5), 2), round(laplace_within(0.5, answers=20), 2)  # twenty bins at once
     (5.99, 11.93)
@@ -214,10 +235,14 @@ def laplace_within(epsilon: Real, *, sensitivity: Real = 1, answers: int = 1, le
     return reach * _positive(sensitivity, "sensitivity") / float(e) * _UP
 
 
-def laplace_epsilon(within: Real, *, sensitivity: Real = 1, answers: int = 1, level: Real = 0.95) -> float:
-    """The epsilon for which all ``answers`` numbers are within +- ``within``, with probability ``level``.
+def laplace_epsilon(
+    within: Real, *, sensitivity: Real = 1, answers: int = 1, level: Real = 0.95
+) -> float:
+    """The epsilon for which all ``answers`` numbers are within +- ``within``, with probability
+    ``level``.
 
-    `laplace_within` backwards: t S/within with (1 - e**-t)**k = level. For counts give a whole number.
+    `laplace_within` backwards: t S/within with (1 - e**-t)**k = level. For counts give a whole
+    number.
 
     >>> round(laplace_epsilon(6), 2), round(laplace_epsilon(6, answers=20), 2)
     (0.5, 0.99)
@@ -225,25 +250,34 @@ def laplace_epsilon(within: Real, *, sensitivity: Real = 1, answers: int = 1, le
     reach = _laplace_reach(_number(answers, "answers"), _beta(level))
     e = reach * _positive(sensitivity, "sensitivity") / _positive(within, "within") * _UP
     if e > _validate.MAX_EPSILON:
-        raise BadValue(f"within={within} would need an epsilon above 1024, where nobody is protected.")
+        raise BadValue(
+            f"within={within} would need an epsilon above 1024, where nobody is protected."
+        )
     return max(e, float(_validate.MIN_EPSILON))
 
 
-def exponential_within(epsilon: Real, candidates: int, *, sensitivity: Real = 1, level: Real = 0.95) -> float:
-    """The largest distance of the chosen candidate's score from the best one's, with probability ``level``.
+def exponential_within(
+    epsilon: Real, candidates: int, *, sensitivity: Real = 1, level: Real = 0.95
+) -> float:
+    """The largest distance of the chosen candidate's score from the best one's, with probability
+    ``level``.
 
-    (2 S/epsilon)(ln k + t) for k candidates, with e**-t = 1 - level (Dwork and Roth 2014, theorem 3.11). The
-    notes on privacy, "Exponential mechanism", weigh by exp(epsilon u/S), which is 2 epsilon-private, and state
-    (S/epsilon)(ln k + t): the same, as epsilon here is the whole loss, twice theirs. ``sensitivity`` is the most
-    one person moves any one score. The epsilon for a given accuracy is ``exponential_within(1, k) / accuracy``.
+    (2 S/epsilon)(ln k + t) for k candidates, with e**-t = 1 - level (Dwork and Roth 2014, theorem
+    3.11). The notes on privacy, "Exponential mechanism", weigh by exp(epsilon u/S), which is 2
+    epsilon-private, and state (S/epsilon)(ln k + t): the same, as epsilon here is the whole loss,
+    twice theirs. ``sensitivity`` is the most one person moves any one score. The epsilon for a
+    given accuracy is ``exponential_within(1, k) / accuracy``.
 
-    dpframe's ``argmax`` is permute-and-flip, for which the bound holds as well; where people are added or
-    removed its counts move one way only, and half of this is enough.
+    dpframe's ``argmax`` is permute-and-flip, for which the bound holds as well; where people are
+    added or removed its counts move one way only, and half of this is enough.
 
     >>> round(exponential_within(1, 50), 2)
     13.82
     """
-    e, reach = _validate.epsilon(epsilon), math.log(_number(candidates, "candidates") / _beta(level))
+    e, reach = (
+        _validate.epsilon(epsilon),
+        math.log(_number(candidates, "candidates") / _beta(level)),
+    )
     return 2 * _positive(sensitivity, "sensitivity") * reach / float(e) * _UP
 
 
@@ -262,21 +296,25 @@ def mean_n(
 ) -> int:
     """People needed so that all ``queries`` private means of values in [0, 1] are within ``alpha``.
 
-    A trusted curator adds the noise; n is public and people are replaced, so a mean has sensitivity 1/n, and n is
-    the reach of noise for sensitivity 1 over alpha. The share of a counting query is such a mean.
+    A trusted curator adds the noise; n is public and people are replaced, so a mean has sensitivity
+    1/n, and n is the reach of noise for sensitivity 1 over alpha. The share of a counting query is
+    such a mean.
 
-    - ``"laplace"``: pure epsilon; scale k/epsilon for k queries (the Laplace mechanism: Dwork, McSherry,
-      Nissim and Smith 2006). For one query at level 3/4 it is ln(4)/(alpha epsilon); the notes on privacy, "Output
-      perturbation", have n >= 2/(alpha epsilon), since they round the tail e**-2 up to 1/4.
-    - ``"advanced"``: Laplace noise of scale 1/e0 for each query, where k queries of e0 make (epsilon, delta)
-      by advanced composition (Dwork, Rothblum and Vadhan 2010): e0 sqrt(2 k ln(1/delta)) + k e0 (e**e0 - 1) = epsilon.
+    - ``"laplace"``: pure epsilon; scale k/epsilon for k queries (the Laplace mechanism: Dwork,
+      McSherry, Nissim and Smith 2006). For one query at level 3/4 it is ln(4)/(alpha epsilon); the
+      notes on privacy, "Output perturbation", have n >= 2/(alpha epsilon), since they round the
+      tail e**-2 up to 1/4.
+    - ``"advanced"``: Laplace noise of scale 1/e0 for each query, where k queries of e0 make
+      (epsilon, delta) by advanced composition (Dwork, Rothblum and Vadhan 2010): e0 sqrt(2 k
+      ln(1/delta)) + k e0 (e**e0 - 1) = epsilon.
     - ``"gaussian"``: sigma from `gaussian_sigma`, for sensitivity sqrt(k) in L2.
     - ``"auto"``: the one of these that needs the fewest people, without delta the first.
 
-    The error is that of the noise: the target is the mean of the people asked. ``population=True`` takes them
-    as a random sample, asks for the mean of the population, and divides alpha and 1 - level between the noise
-    and the sampling error, at most sqrt(ln(2 k/beta)/(2 n)) with probability 1 - beta (Hoeffding 1963). That
-    holds for every population, and is some two times what shares near a half were seen to need.
+    The error is that of the noise: the target is the mean of the people asked. ``population=True``
+    takes them as a random sample, asks for the mean of the population, and divides alpha and 1 -
+    level between the noise and the sampling error, at most sqrt(ln(2 k/beta)/(2 n)) with
+    probability 1 - beta (Hoeffding 1963). That holds for every population, and is some two times
+    what shares near a half were seen to need.
 
     >>> mean_n(0.01, 0.5), mean_n(0.01, 0.5, population=True)
     (600, 21011)
@@ -292,7 +330,8 @@ def mean_n(
         raise BadValue(f"mechanism {mechanism!r} needs a positive delta, such as delta=1e-6.")
 
     def needed(share: float) -> float:
-        """The people needed where the noise has this share of the failures: the n of c/n + h/sqrt(n) = alpha."""
+        """The people needed where the noise has this share of the failures: the n of c/n +
+        h/sqrt(n) = alpha."""
         c = min(scale * reach(k, share * beta) for scale, reach in noises)
         h = math.sqrt(math.log(2 * k / ((1 - share) * beta)) / 2) if sampled else 0.0
         return ((h + math.sqrt(h * h + 4 * a * c)) / (2 * a)) ** 2
@@ -303,7 +342,8 @@ def mean_n(
 class _Noise(NamedTuple):
     needs_delta: bool
     of: Callable[[Fraction, Fraction, int], tuple[float, Callable[[int, float], float]]]
-    """From epsilon, delta and the number of queries: the scale at sensitivity 1, and the reach in units of it."""
+    """From epsilon, delta and the number of queries: the scale at sensitivity 1, and the reach in
+    units of it."""
 
 
 _NOISES = {
@@ -314,23 +354,31 @@ _NOISES = {
 
 
 def randomized_response_n(
-    alpha: Real, epsilon: Real, *, population: bool = False, method: str = "bound", level: Real = 0.95
+    alpha: Real,
+    epsilon: Real,
+    *,
+    population: bool = False,
+    method: str = "bound",
+    level: Real = 0.95,
 ) -> int:
-    """People needed so that a frequency from randomized response is within ``alpha``. No curator is trusted.
+    """People needed so that a frequency from randomized response is within ``alpha``. No curator is
+    trusted.
 
-    Each person tells the truth with probability p = e**epsilon/(1 + e**epsilon), the notes' 1/2 + delta with
-    delta = tanh(epsilon/2)/2, which is epsilon-private. The estimate (mean answer - (1 - p))/(2 p - 1) has no
-    bias, and the variance 1/(4 n sinh(epsilon/2)**2) whatever the truth. Its target is the frequency among
-    the people asked; ``population=True`` takes them as a random sample and asks for the frequency in the
-    population, with a variance of at most 1/(4 n tanh(epsilon/2)**2).
+    Each person tells the truth with probability p = e**epsilon/(1 + e**epsilon), the notes' 1/2 +
+    delta with delta = tanh(epsilon/2)/2, which is epsilon-private. The estimate (mean answer - (1 -
+    p))/(2 p - 1) has no bias, and the variance 1/(4 n sinh(epsilon/2)**2) whatever the truth. Its
+    target is the frequency among the people asked; ``population=True`` takes them as a random
+    sample and asks for the frequency in the population, with a variance of at most 1/(4 n
+    tanh(epsilon/2)**2).
 
-    ``method="bound"`` holds for every frequency and every n: the best of Chebyshev's, Hoeffding's and
-    Bernstein's inequalities. ``method="normal"`` is the normal quantile for that variance. It is about half as
-    large, an approximation, and too small where fewer than some twenty answers will be false.
+    ``method="bound"`` holds for every frequency and every n: the best of Chebyshev's, Hoeffding's
+    and Bernstein's inequalities. ``method="normal"`` is the normal quantile for that variance. It
+    is about half as large, an approximation, and too small where fewer than some twenty answers
+    will be false.
 
-    The notes on privacy, "Randomized response", have n >= 1/(delta**2 alpha**2) for level 3/4: the order is
-    1/(epsilon alpha)**2 where `mean_n` has 1/(epsilon alpha), the price of trusting nobody. For k questions to
-    the same people take epsilon/k and level 1 - (1 - level)/k.
+    The notes on privacy, "Randomized response", have n >= 1/(delta**2 alpha**2) for level 3/4: the
+    order is 1/(epsilon alpha)**2 where `mean_n` has 1/(epsilon alpha), the price of trusting
+    nobody. For k questions to the same people take epsilon/k and level 1 - (1 - level)/k.
 
     >>> randomized_response_n(0.01, 0.5), randomized_response_n(0.01, 0.5, method="normal")
     (289664, 150497)
@@ -338,7 +386,8 @@ def randomized_response_n(
     a, e, beta = _alpha(alpha), float(_validate.epsilon(epsilon)), _beta(level)
     sampled = _flag(population, "population")
     lie = math.exp(-e) / (1 + math.exp(-e))
-    # For one answer: its variance, kept from underflow, its farthest deviation, and the error of the mean.
+    # For one answer: its variance, kept from underflow, its farthest deviation, and the error of
+    # the mean.
     variance = 0.25 if sampled else max(lie * (1 - lie), 1e-300)
     farthest = 1.0 if sampled else 1 - lie
     off = a * math.tanh(e / 2)
@@ -359,17 +408,21 @@ def sgd_n(
     steps: int = 100,
     method: str = "bound",
 ) -> int:
-    """The number of people with which a private logistic regression has an excess loss of at most ``alpha``.
+    """The number of people with which a private logistic regression has an excess loss of at most
+    ``alpha``.
 
     For ``method="bound"``: with so many people, one row each, added or removed, the mean loss under
-    ``LogisticRegression("gradient")`` exceeds by at most alpha, in expectation, that of any coefficients of at most
-    ``length`` for features scaled to [-1, 1]. The loss is that of clipped gradients, and epsilon and delta are those of
-    the fit's Gaussian noise: docs/guarantees/learning.md, theorem 5. ``dimension`` counts the coefficients, intercept included;
-    ``steps`` is the model's ``max_iter``: an alpha that is small beside length**2 dimension/steps**2 needs more of them.
+    ``LogisticRegression("gradient")`` exceeds by at most alpha, in expectation, that of any
+    coefficients of at most ``length`` for features scaled to [-1, 1]. The loss is that of clipped
+    gradients, and epsilon and delta are those of the fit's Gaussian noise:
+    docs/guarantees/learning.md, theorem 5. ``dimension`` counts the coefficients, intercept
+    included; ``steps`` is the model's ``max_iter``: an alpha that is small beside length**2
+    dimension/steps**2 needs more of them.
 
-    ``method="notes"``: sqrt(d ln(1/delta))/(epsilon alpha**2), the order that the notes on privacy state, theorem of "Private
-    ERM", with 1 for the constant that they do not give. It is no guarantee: for many features that are far from 0 more
-    people are needed, since rows in [-1, 1]**d are up to sqrt(d) long.
+    ``method="notes"``: sqrt(d ln(1/delta))/(epsilon alpha**2), the order that the notes on privacy
+    state, theorem of "Private ERM", with 1 for the constant that they do not give. It is no
+    guarantee: for many features that are far from 0 more people are needed, since rows in [-1,
+    1]**d are up to sqrt(d) long.
 
     >>> sgd_n(0.1, 1, 1e-6, dimension=100)
     8334
@@ -402,9 +455,11 @@ def sgd_alpha(
     return (once / _number(n, "n") + each) * _UP
 
 
-def _sgd(epsilon: float, delta: float, dimension: int, length: Real, steps: int) -> tuple[float, float]:
-    """Theorem 5 of docs/guarantees/learning.md for logistic loss and rows as long as they may be: the excess of the sum
-    of losses is the first number, and the second for each person."""
+def _sgd(
+    epsilon: float, delta: float, dimension: int, length: Real, steps: int
+) -> tuple[float, float]:
+    """Theorem 5 of docs/guarantees/learning.md for logistic loss and rows as long as they may be:
+    the excess of the sum of losses is the first number, and the second for each person."""
     p, t = _number(dimension, "dimension"), _number(steps, "steps")
     square = _positive(length, "length") ** 2
     mu = _gaussian.mu_for(epsilon, delta)
@@ -421,7 +476,9 @@ def _sgd(epsilon: float, delta: float, dimension: int, length: Real, steps: int)
 def _delta(value: object) -> float:
     d = _validate.delta(value)
     if d == 0:
-        raise BadValue("delta must be positive here: no Gaussian noise is purely private. Laplace noise is.")
+        raise BadValue(
+            "delta must be positive here: no Gaussian noise is purely private. Laplace noise is."
+        )
     return float(d)
 
 

@@ -1,4 +1,5 @@
-"""``import dpframe.dask`` gives dask DataFrames the accessor ``.dp``: `open` opens a session. Answers are pandas objects."""
+"""``import dpframe.dask`` gives dask DataFrames the accessor ``.dp``: `open` opens a session.
+Answers are pandas objects."""
 
 from importlib import import_module
 from typing import Any

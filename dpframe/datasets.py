@@ -71,8 +71,8 @@ ZIPS = ["02138", "02139", "02140", "02141"]
 def visits(rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
     """Hospital visits, one row a person: state, age, smoker, diagnosis, days, cost, admitted.
 
-    Older people have more hypertension and diabetes, smokers more asthma; cost grows with days and differs by
-    state; one in twenty-five costs is missing.
+    Older people have more hypertension and diabetes, smokers more asthma; cost grows with days and
+    differs by state; one in twenty-five costs is missing.
 
     >>> visits(3)
       state  age  smoker     diagnosis  days      cost   admitted
@@ -118,9 +118,10 @@ def visits(rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
 def patient_visits(people: int = 5_000, seed: int = 0) -> pd.DataFrame:
     """Visits of patients who come several times: one row a visit, about four visits a person.
 
-    Most people come once or twice and a few come dozens of times. Those are older, have chronic diagnoses and cost
-    more a visit, so that what holds for visits does not hold for people. A person keeps age, sex, smoker and, but for one
-    visit in twelve, the state. One cost in thirty is missing.
+    Most people come once or twice and a few come dozens of times. Those are older, have chronic
+    diagnoses and cost more a visit, so that what holds for visits does not hold for people. A
+    person keeps age, sex, smoker and, but for one visit in twelve, the state. One cost in thirty is
+    missing.
 
     >>> patient_visits(2)[["patient_id", "date", "state", "age", "diagnosis", "chapter", "cost"]].head(3)
        patient_id       date state  age     diagnosis  chapter      cost
@@ -150,7 +151,9 @@ def patient_visits(people: int = 5_000, seed: int = 0) -> pd.DataFrame:
     date = np.datetime64("2025-01-01", "s") + rng.integers(0, 365, rows).astype("timedelta64[D]")
     level = np.array([1.25, 1.0, 1.05, 1.2, 1.3, 0.95, 0.9, 1.1])[state]
     severe = np.array([0.8, 1.1, 0.5, 1.3, 0.8, 2.4, 0.5, 3.0])[diagnosis]
-    cost = np.round(rng.lognormal(7.6, 0.6, rows) * level * severe * np.where(chronic[person], 1.7, 1.0), 2)
+    cost = np.round(
+        rng.lognormal(7.6, 0.6, rows) * level * severe * np.where(chronic[person], 1.7, 1.0), 2
+    )
     cost[rng.random(rows) < 1 / 30] = np.nan
     number = 100_000 + rng.permutation(people) + 1
     order = np.lexsort((date, number[person]))
@@ -171,7 +174,8 @@ def patient_visits(people: int = 5_000, seed: int = 0) -> pd.DataFrame:
 
 
 def salaries(people: int = 10_000, seed: int = 0) -> pd.DataFrame:
-    """Salaries by region and grade, one row a person: right-skewed, with few directors and large differences of regions.
+    """Salaries by region and grade, one row a person: right-skewed, with few directors and large
+    differences of regions.
 
     >>> salaries(3)
        region       grade  age  salary
@@ -197,7 +201,8 @@ def salaries(people: int = 10_000, seed: int = 0) -> pd.DataFrame:
 
 
 def bids(bidders: int = 1_000, seed: int = 0) -> pd.DataFrame:
-    """Bids: the most that each bidder would pay for a song. There are three kinds of bidders, so the best price is no average.
+    """Bids: the most that each bidder would pay for a song. There are three kinds of bidders, so
+    the best price is no average.
 
     >>> bids(3)
        bidder   bid
@@ -208,14 +213,17 @@ def bids(bidders: int = 1_000, seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng([seed, 3])
     kind = rng.choice(3, bidders, p=[0.55, 0.35, 0.10])
     worth = np.array([1.0, 3.0, 8.0])[kind] * rng.lognormal(0.0, 0.22, bidders)
-    return pd.DataFrame({"bidder": np.arange(1, bidders + 1), "bid": np.round(np.minimum(worth, 20.0), 2)})
+    return pd.DataFrame(
+        {"bidder": np.arange(1, bidders + 1), "bid": np.round(np.minimum(worth, 20.0), 2)}
+    )
 
 
 def town(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
-    """Everybody in a small town: name, zip, born, sex; whether they vote; and what the hospital knows of its patients.
+    """Everybody in a small town: name, zip, born, sex; whether they vote; and what the hospital
+    knows of its patients.
 
-    Nobody has this table. `register` and `hospital` are what exists of it, and it is here to check an attack by.
-    ``diagnosis`` is null for who never was a patient.
+    Nobody has this table. `register` and `hospital` are what exists of it, and it is here to check
+    an attack by. ``diagnosis`` is null for who never was a patient.
 
     >>> list(town(3).columns)
     ['name', 'zip', 'born', 'sex', 'votes', 'diagnosis', 'cost']
@@ -255,19 +263,23 @@ def register(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
 
 
 def hospital(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
-    """The patients of the `town` without their names, in another order: zip, born, sex, diagnosis, cost.
+    """The patients of the `town` without their names, in another order: zip, born, sex, diagnosis,
+    cost.
 
     >>> "name" in hospital(100)
     False
     """
     everybody = town(people, seed)
-    patients = everybody.loc[everybody["diagnosis"].notna(), ["zip", "born", "sex", "diagnosis", "cost"]]
+    patients = everybody.loc[
+        everybody["diagnosis"].notna(), ["zip", "born", "sex", "diagnosis", "cost"]
+    ]
     rng = np.random.default_rng([seed, 5])
     return patients.iloc[rng.permutation(len(patients))].reset_index(drop=True)
 
 
 def study(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
-    """A medical study, one row a participant: age, smoker, and a lung disease that smokers have five times as often.
+    """A medical study, one row a participant: age, smoker, and a lung disease that smokers have
+    five times as often.
 
     >>> study(20_000).groupby("smoker")["lung_disease"].mean().round(2).tolist()
     [0.03, 0.16]
@@ -280,10 +292,12 @@ def study(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
 
 
 def subsets(people: int, questions: int, seed: int = 0) -> NDArray[np.bool_]:
-    """Random questions about sets of people: a row a question, a column a person, each in it by a fair coin.
+    """Random questions about sets of people: a row a question, a column a person, each in it by a
+    fair coin.
 
-    A row selects people as it is (``frame[asked[0]]``). To count by all rows at once make numbers of the secret first,
-    ``asked @ secret.astype(int)``: of two arrays of bools numpy's ``@`` says whether anybody has it, not how many.
+    A row selects people as it is (``frame[asked[0]]``). To count by all rows at once make numbers
+    of the secret first, ``asked @ secret.astype(int)``: of two arrays of bools numpy's ``@`` says
+    whether anybody has it, not how many.
 
     >>> subsets(4, 2).shape
     (2, 4)
@@ -292,7 +306,8 @@ def subsets(people: int, questions: int, seed: int = 0) -> NDArray[np.bool_]:
 
 
 def _texts(labels: Any, codes: NDArray[Any]) -> Any:
-    """The label of each code, null for -1, in pandas' own text dtype: only the few labels are converted, not each row."""
+    """The label of each code, null for -1, in pandas' own text dtype: only the few labels are
+    converted, not each row."""
     return pd.array(list(labels), dtype="str").take(codes, allow_fill=True)
 
 

@@ -1,8 +1,10 @@
-"""Privacy without a trusted party: reports that each person makes alone, and estimates from many of them.
+"""Privacy without a trusted party: reports that each person makes alone, and estimates from many of
+them.
 
-*Reports:* ``df["smoker"].dp.randomize(epsilon=1, keys=[...])`` for a table that is here; `answer` for one person, whose
-value never leaves them; `reports` puts such answers together.
-*Estimates:* `estimate`. *How many people:* `sample_size`. *The notes' delta:* `epsilon_of`, `delta_of`, `truth_of`.
+*Reports:* ``df["smoker"].dp.randomize(epsilon=1, keys=[...])`` for a table that is here; `answer`
+for one person, whose value never leaves them; `reports` puts such answers together. *Estimates:*
+`estimate`. *How many people:* `sample_size`. *The notes' delta:* `epsilon_of`, `delta_of`,
+`truth_of`.
 
 The proofs are in ``docs/guarantees/randomized-response.md``.
 """
@@ -49,8 +51,8 @@ _BITS = 2048  # enough to tell exp(-epsilon) from what doubles can hold of it
 def epsilon_of(delta: Real) -> float:
     """The epsilon of a person who answers yes or no truly with probability 1/2 + delta, rounded up.
 
-    *Formal guarantee.* The answer is epsilon-private for ``epsilon = ln((1/2 + delta) / (1/2 - delta))``, and for none
-    below; the notes call it O(delta), since it is 4 delta to first order.
+    *Formal guarantee.* The answer is epsilon-private for ``epsilon = ln((1/2 + delta) / (1/2 -
+    delta))``, and for none below; the notes call it O(delta), since it is 4 delta to first order.
 
     >>> epsilon_of(0.25)
     1.0986122886681098
@@ -58,7 +60,9 @@ def epsilon_of(delta: Real) -> float:
     odds = _odds(delta)
     if not _covers(float(_validate.MAX_EPSILON), odds):
         raise BadValue(f"delta={delta} would be an epsilon above 1024, where nobody is protected.")
-    return _search.first_where(lambda epsilon: _covers(epsilon, odds), 0.0, float(_validate.MAX_EPSILON))
+    return _search.first_where(
+        lambda epsilon: _covers(epsilon, odds), 0.0, float(_validate.MAX_EPSILON)
+    )
 
 
 def _odds(delta: Real) -> Fraction:
@@ -72,15 +76,21 @@ def _odds(delta: Real) -> Fraction:
 
 
 def _covers(epsilon: float, odds: Fraction) -> bool:
-    """Whether exp(-epsilon) <= odds for certain. The epsilon is the decimal that the double shows, as a price would be."""
+    """Whether exp(-epsilon) <= odds for certain. The epsilon is the decimal that the double shows,
+    as a price would be."""
     e = _validate.exact(epsilon, "epsilon")
-    return exp_interval(e.numerator, e.denominator, _BITS)[1] * odds.denominator <= odds.numerator << _BITS
+    return (
+        exp_interval(e.numerator, e.denominator, _BITS)[1] * odds.denominator
+        <= odds.numerator << _BITS
+    )
 
 
 def delta_of(epsilon: Real) -> float:
-    """The distance from a fair coin that epsilon allows to a yes or no: true with probability 1/2 + delta, rounded down.
+    """The distance from a fair coin that epsilon allows to a yes or no: true with probability 1/2 +
+    delta, rounded down.
 
-    *Formal guarantee.* ``delta = tanh(epsilon / 2) / 2``, so that an answer that is true with 1/2 + delta is epsilon-private.
+    *Formal guarantee.* ``delta = tanh(epsilon / 2) / 2``, so that an answer that is true with 1/2 +
+    delta is epsilon-private.
 
     >>> delta_of(1)
     0.23105857863000487
@@ -98,7 +108,8 @@ def delta_of(epsilon: Real) -> float:
 
 
 def truth_of(epsilon: Real, k: int = 2) -> float:
-    """The probability of a true answer among k values, ``e**epsilon / (e**epsilon + k - 1)``, rounded down.
+    """The probability of a true answer among k values, ``e**epsilon / (e**epsilon + k - 1)``,
+    rounded down.
 
     >>> truth_of(1), truth_of(1, k=10)
     (0.7310585786300048, 0.23196931668407392)
@@ -121,17 +132,21 @@ def sample_size(
     method: str = "bound",
     level: Real = 0.95,
 ) -> int:
-    """The number of people for which the share of those who would say yes is within ``alpha`` with probability ``level``.
+    """The number of people for which the share of those who would say yes is within ``alpha`` with
+    probability ``level``.
 
-    ``method="bound"`` and ``"normal"`` are `dpframe.calibrate.randomized_response_n`, of ``epsilon`` or of the epsilon of
-    ``delta``. ``"notes"`` is their n >= 1 / (delta alpha)**2, for a level of 3/4; for another level it is that over
-    4 (1 - level), by the same inequality of Chebyshev.
+    ``method="bound"`` and ``"normal"`` are `dpframe.calibrate.randomized_response_n`, of
+    ``epsilon`` or of the epsilon of ``delta``. ``"notes"`` is their n >= 1 / (delta alpha)**2, for
+    a level of 3/4; for another level it is that over 4 (1 - level), by the same inequality of
+    Chebyshev.
 
     >>> sample_size(0.05, 1), sample_size(0.05, delta=0.25, method="notes", level=0.75)
     (2795, 6400)
     """
     if (epsilon is None) == (delta is None):
-        raise BadValue("give either epsilon= or delta=: each follows from the other (epsilon_of, delta_of).")
+        raise BadValue(
+            "give either epsilon= or delta=: each follows from the other (epsilon_of, delta_of)."
+        )
     if _validate.choice(method, "method", ("bound", "normal", "notes")) != "notes":
         price = epsilon if delta is None else epsilon_of(delta)
         assert price is not None
@@ -147,13 +162,17 @@ def sample_size(
 # One person -------------------------------------------------------------------------------------------------
 
 
-def answer(value: Any, *, epsilon: Real, keys: Any = None, bounds: Any = None, other: Any = None) -> Any:
-    """The answer of one person who trusts nobody: one of the listed values, or a point between the bounds.
+def answer(
+    value: Any, *, epsilon: Real, keys: Any = None, bounds: Any = None, other: Any = None
+) -> Any:
+    """The answer of one person who trusts nobody: one of the listed values, or a point between the
+    bounds.
 
-    It is for the device of that person: no budget counts it, and each call tells as much again. A value that is not
-    listed says a uniform one, or is ``other=``; None or NaN is a uniform point.
+    It is for the device of that person: no budget counts it, and each call tells as much again. A
+    value that is not listed says a uniform one, or is ``other=``; None or NaN is a uniform point.
 
-    *Formal guarantee.* Each call is epsilon-private in ``value`` (docs/guarantees/randomized-response.md).
+    *Formal guarantee.* Each call is epsilon-private in ``value``
+    (docs/guarantees/randomized-response.md).
 
     >>> answer("yes", keys=["no", "yes"], epsilon=50)
     'yes'
@@ -161,12 +180,16 @@ def answer(value: Any, *, epsilon: Real, keys: Any = None, bounds: Any = None, o
     kind, labels, listed = _kind_of(epsilon, keys, bounds, other)
     k = kind.response.k
     if listed is None:
-        if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number | None):
+        if isinstance(value, bool | np.bool_) or not isinstance(
+            value, int | float | np.number | None
+        ):
             raise BadType(f"a number is expected, not {type(value).__name__}.")
         assert kind.bounds is not None
         # Clipped before it is a double, so that no whole number is too long for one.
         lower, upper = kind.bounds
-        number = math.nan if value is None or value != value else float(min(max(value, lower), upper))
+        number = (
+            math.nan if value is None or value != value else float(min(max(value, lower), upper))
+        )
         places = rounded_places(np.array([number]), kind)
     else:
         vector = prepare(pd.Series(objects([value])), "label")
@@ -177,9 +200,15 @@ def answer(value: Any, *, epsilon: Real, keys: Any = None, bounds: Any = None, o
 
 
 def reports(
-    answers: Iterable[Any], *, epsilon: Real, keys: Any = None, bounds: Any = None, other: Any = None
+    answers: Iterable[Any],
+    *,
+    epsilon: Real,
+    keys: Any = None,
+    bounds: Any = None,
+    other: Any = None,
 ) -> pd.Series[Any]:
-    """The answers of many people, each made by `answer` with these words, as reports that `estimate` takes.
+    """The answers of many people, each made by `answer` with these words, as reports that
+    `estimate` takes.
 
     >>> reports(["no", "yes", "no"], keys=["no", "yes"], epsilon=1).dp
     reports that are true with probability 0.7311, epsilon 1 each
@@ -191,22 +220,34 @@ def reports(
     index = answers.index if isinstance(answers, pd.Series) else None
     codes = []
     for cell in answers:
-        value = None if kind.null is not None and pd.api.types.is_scalar(cell) and pd.isna(cell) else cell
+        value = (
+            None
+            if kind.null is not None and pd.api.types.is_scalar(cell) and pd.isna(cell)
+            else cell
+        )
         try:
             codes.append(places[value])
         except (KeyError, TypeError):
-            raise BadValue("one of these answers is none of the values that an answer can have.") from None
+            raise BadValue(
+                "one of these answers is none of the values that an answer can have."
+            ) from None
     name = answers.name if isinstance(answers, pd.Series) else None
     return _reports.series_of(np.array(codes, dtype=np.int64), kind, labels, None, index, name)
 
 
-def _kind_of(epsilon: object, keys: Any, bounds: Any, other: Any) -> tuple[Kind, list[Any], Keys | None]:
+def _kind_of(
+    epsilon: object, keys: Any, bounds: Any, other: Any
+) -> tuple[Kind, list[Any], Keys | None]:
     price = _validate.epsilon(epsilon)
     if (keys is None) == (bounds is None):
-        raise BadValue("give keys=[...], the values of an answer, or bounds=(lower, upper) of a number.")
+        raise BadValue(
+            "give keys=[...], the values of an answer, or bounds=(lower, upper) of a number."
+        )
     if keys is None:
         if other is not None:
-            raise BadValue("other= is a value beside keys=. A number outside its bounds is clipped to them.")
+            raise BadValue(
+                "other= is a value beside keys=. A number outside its bounds is clipped to them."
+            )
         kind = number_kind(price, _validate.bounds(bounds, "the value"))
         return kind, kind.points(), None
     listed = keys_for(keys, Column(kind="label"), "the value")
@@ -220,20 +261,23 @@ def _kind_of(epsilon: object, keys: Any, bounds: Any, other: Any) -> tuple[Kind,
 def estimate(
     reports: pd.Series[Any], by: pd.Series[Any] | None = None, *, rows: float | None = None
 ) -> pd.DataFrame:
-    """The estimate from many reports: the frequency and the count of each value, or the mean and the sum of a number.
+    """The estimate from many reports: the frequency and the count of each value, or the mean and
+    the sum of a number.
 
-    ``by`` makes groups. A public Series with the same index gives an estimate for each of its values. Another Series of
-    reports gives the share of all rows that have each pair of values (categories only). Every number is unbiased over the
-    coins, so that a frequency may lie below 0 or above 1. ``estimate(...).dp.interval(0.95)`` has the intervals,
-    ``estimate(...).dp.plot()`` draws them.
+    ``by`` makes groups. A public Series with the same index gives an estimate for each of its
+    values. Another Series of reports gives the share of all rows that have each pair of values
+    (categories only). Every number is unbiased over the coins, so that a frequency may lie below 0
+    or above 1. ``estimate(...).dp.interval(0.95)`` has the intervals, ``estimate(...).dp.plot()``
+    draws them.
 
-    A part of the reports may be estimated by itself if it is chosen by other facts, which are public (a region, a date). Never
-    choose by the reports: ``estimate(r[r != "mid"])`` is wrong, since what was said depends on the coins, and no value can show
-    that it was done.
+    A part of the reports may be estimated by itself if it is chosen by other facts, which are
+    public (a region, a date). Never choose by the reports: ``estimate(r[r != "mid"])`` is wrong,
+    since what was said depends on the coins, and no value can show that it was done.
 
-    ``rows`` is how many of the reports are of a value, where some are blank. With ``unit=`` and ``max_rows`` above 1 a person who
-    has fewer rows makes blanks, and so does a null that is not listed. A blank counts as 1/k of each value, and as the middle of
-    the bounds, unless ``rows`` takes it out. Give the public number, ``len(reports)`` where there are no blanks, or a release
+    ``rows`` is how many of the reports are of a value, where some are blank. With ``unit=`` and
+    ``max_rows`` above 1 a person who has fewer rows makes blanks, and so does a null that is not
+    listed. A blank counts as 1/k of each value, and as the middle of the bounds, unless ``rows``
+    takes it out. Give the public number, ``len(reports)`` where there are no blanks, or a release
     such as ``p.count("x")``; the interval does not cover the noise of a release.
 
     *Formal guarantee.* It reads the reports and nothing else, so it costs nothing.
@@ -253,7 +297,9 @@ def estimate(
         raise BadValue("rows= is of all reports together: estimate them without by=.")
     known = None if rows is None else _validate.real(rows, "rows")
     if known is not None and known <= 0:
-        raise BadValue(f"rows= must be positive: how many of the reports are of a value, not {rows}.")
+        raise BadValue(
+            f"rows= must be positive: how many of the reports are of a value, not {rows}."
+        )
     if by is None:
         if rows is None and read._has_several_reports:
             raise BadValue(
@@ -266,7 +312,9 @@ def estimate(
         index = pd.Index(numbers, tupleize_cols=False) if kind.bounds else labels
         return _reports.table(_reports.Computed(kind, counts, None, known), index, read._plan)
     if not isinstance(by, pd.Series):
-        raise BadType(f"by= must be a Series with the index of the reports, not {type(by).__name__}.")
+        raise BadType(
+            f"by= must be a Series with the index of the reports, not {type(by).__name__}."
+        )
     if kind.people or (receipt_of(by, REPORTS) and _read(by, "by")._kind.people):
         raise BadValue(
             "reports of people stand in an order of their own, so nothing else can be put beside them."
@@ -292,14 +340,18 @@ def estimate(
     return _reports.table(_reports.Computed(kind, counts), index, read._plan)
 
 
-def _pairs(reports: Reports, other: Reports, labels: pd.Index[Any], by: pd.Series[Any]) -> pd.DataFrame:
+def _pairs(
+    reports: Reports, other: Reports, labels: pd.Index[Any], by: pd.Series[Any]
+) -> pd.DataFrame:
     kind, outer = reports._kind, other._kind
     if kind.bounds is not None or outer.bounds is not None:
         raise BadValue(
             "a mean within randomized groups is a ratio, which nothing estimates without bias. Cut the numbers into bins "
             "and randomize those: p.randomize(p['age'].cut([0, 40, 110]))."
         )
-    if receipt_of(reports._series, REPORTS) == receipt_of(by, REPORTS) and reports._series.equals(by):
+    if receipt_of(reports._series, REPORTS) == receipt_of(by, REPORTS) and reports._series.equals(
+        by
+    ):
         raise BadValue(
             "by= is these very reports. A table of pairs is for two columns that were randomized apart, each with coins "
             "of its own."
@@ -309,7 +361,9 @@ def _pairs(reports: Reports, other: Reports, labels: pd.Index[Any], by: pd.Serie
     index = pd.MultiIndex.from_product(
         [pd.Index(other._labels(), tupleize_cols=False), labels], names=[by.name, labels.name]
     )
-    return _reports.table(_reports.Computed(kind, cells.reshape(-1, k), outer.response), index, reports._plan)
+    return _reports.table(
+        _reports.Computed(kind, cells.reshape(-1, k), outer.response), index, reports._plan
+    )
 
 
 def _read(series: object, argument: str) -> Reports:

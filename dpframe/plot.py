@@ -1,9 +1,9 @@
-"""Pictures: of what epsilon means, of answers, and of budgets. Only public numbers and released ones are drawn.
+"""Pictures: of what epsilon means, of answers, and of budgets. Only public numbers and released
+ones are drawn.
 
-The functions for users show Laplace laws, which chances epsilon allows, and two outputs that can hardly be told apart; they need
-no data.
-Answers draw themselves (``answer.dp.plot()``), and so does a budget (``df.dp.budget.plot()``): as bars with error bars, bins to
-scale, or lines with bands.
+The functions for users show Laplace laws, which chances epsilon allows, and two outputs that can
+hardly be told apart; they need no data. Answers draw themselves (``answer.dp.plot()``), and so does
+a budget (``df.dp.budget.plot()``): as bars with error bars, bins to scale, or lines with bands.
 """
 
 from __future__ import annotations
@@ -36,11 +36,13 @@ def __dir__() -> list[str]:
 def region(
     epsilons: float | Iterable[float] = (0, 0.1, 0.5, 1, 2, 4), delta: float = 0, ax: Any = None
 ) -> Any:
-    """The pairs of chances that (epsilon, delta) allows, as a picture; takes and returns matplotlib axes.
+    """The pairs of chances that (epsilon, delta) allows, as a picture; takes and returns matplotlib
+    axes.
 
-    p is the chance of some event if a person takes part, p' if not. Both p <= e^eps p' + delta and the same for the
-    complements must hold, either way round. At epsilon 0 and delta 0 only the diagonal is left: what is released does
-    not depend on anybody. As epsilon grows the region fills the square, and nothing is promised.
+    p is the chance of some event if a person takes part, p' if not. Both p <= e^eps p' + delta and
+    the same for the complements must hold, either way round. At epsilon 0 and delta 0 only the
+    diagonal is left: what is released does not depend on anybody. As epsilon grows the region fills
+    the square, and nothing is promised.
 
     >>> region([0.5, 2]).get_xlabel()
     'chance of an event with the person'
@@ -67,7 +69,9 @@ def region(
             axes.fill_between(p, low, high, color=shade, linewidth=0, label=label)
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     axes.set(xlabel="chance of an event with the person", ylabel="chance without the person")
-    axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), borderaxespad=0, frameon=False, fontsize="small")
+    axes.legend(
+        loc="upper left", bbox_to_anchor=(1.02, 1), borderaxespad=0, frameon=False, fontsize="small"
+    )
     return axes
 
 
@@ -91,12 +95,14 @@ def allowed(p: Any, epsilon: float, delta: float = 0) -> tuple[Any, Any]:
 
 
 def envelope(law: Any, epsilons: float | Iterable[float] = (0.1, 0.5, 1), ax: Any = None) -> Any:
-    """The law of an answer, and between which bounds that of a neighbour lies; takes and returns matplotlib axes.
+    """The law of an answer, and between which bounds that of a neighbour lies; takes and returns
+    matplotlib axes.
 
-    ``law`` is a Series or a dict with the chance of each outcome, the outcomes being numbers; they have to add up to 1. Around it
-    is a band for each epsilon, the widest behind: on a neighbour no outcome is less likely than the lower end, nor more likely
-    than the upper one (`allowed`). Bounds hold for every outcome by itself. A neighbour's chances add up to 1 as well, so
-    they cannot all be at the same end.
+    ``law`` is a Series or a dict with the chance of each outcome, the outcomes being numbers; they
+    have to add up to 1. Around it is a band for each epsilon, the widest behind: on a neighbour no
+    outcome is less likely than the lower end, nor more likely than the upper one (`allowed`).
+    Bounds hold for every outcome by itself. A neighbour's chances add up to 1 as well, so they
+    cannot all be at the same end.
 
     >>> axes = envelope({0: 0.25, 1: 0.5, 2: 0.25}, 1)
     >>> [text.get_text() for text in axes.get_legend().get_texts()]
@@ -106,10 +112,14 @@ def envelope(law: Any, epsilons: float | Iterable[float] = (0.1, 0.5, 1), ax: An
     if not isinstance(law, pd.Series | dict) or not len(law):
         raise BadType("law must be a Series or a dict with the probability of each outcome.")
     chances = pd.Series(law, dtype=np.float64).sort_index()
-    outcomes = np.array([_validate.real(x, "an outcome of law") for x in chances.index], dtype=np.float64)
+    outcomes = np.array(
+        [_validate.real(x, "an outcome of law") for x in chances.index], dtype=np.float64
+    )
     p = chances.to_numpy()
     if not chances.index.is_unique or not (p >= 0).all() or not abs(p.sum() - 1) <= 1e-9:
-        raise BadValue("law must be a distribution: a probability for each outcome, which add up to 1.")
+        raise BadValue(
+            "law must be a distribution: a probability for each outcome, which add up to 1."
+        )
     listed = [epsilons] if isinstance(epsilons, int | float) else list(epsilons)
     values = sorted({_validate.real(e, "epsilons") for e in listed}, reverse=True)
     if not values or values[-1] < 0:
@@ -122,7 +132,9 @@ def envelope(law: Any, epsilons: float | Iterable[float] = (0.1, 0.5, 1), ax: An
         low, high = allowed(p, value)
         axes.fill_between(outcomes, low, high, color=shade, linewidth=0, label=f"epsilon {value:g}")
     axes.plot(outcomes, p, color=INK, linewidth=1.5, label="the law of an answer")
-    axes.set(xlabel="answer", ylabel="probability", title="Between which bounds a neighbour's law lies")
+    axes.set(
+        xlabel="answer", ylabel="probability", title="Between which bounds a neighbour's law lies"
+    )
     axes.set_ylim(bottom=0)
     axes.legend(fontsize="small", frameon=False)
     return axes
@@ -132,10 +144,11 @@ LAWS = ((0, 1), (0, 2), (0, 4), (-5, 4))
 
 
 def densities(laws: Iterable[tuple[float, float]] = LAWS, ax: Any = None) -> Any:
-    """The densities of Laplace laws, each given by its location and its scale; takes and returns matplotlib axes.
+    """The densities of Laplace laws, each given by its location and its scale; takes and returns
+    matplotlib axes.
 
-    A law of location m and scale b has the density exp(-abs(x - m)/b)/(2b): a peak of 1/(2b) at m, and the variance 2b**2. On
-    axes that are given, what was drawn there before stays in view.
+    A law of location m and scale b has the density exp(-abs(x - m)/b)/(2b): a peak of 1/(2b) at m,
+    and the variance 2b**2. On axes that are given, what was drawn there before stays in view.
 
     >>> axes = densities([(0, 1), (0, 2)])
     >>> [float(line.get_ydata().max()) for line in axes.get_lines()]
@@ -154,7 +167,11 @@ def densities(laws: Iterable[tuple[float, float]] = LAWS, ax: Any = None) -> Any
     shades = colormaps["viridis"](np.linspace(0, 0.75, len(pairs)))
     for (m, b), shade, style in zip(pairs, shades, cycle(("-", "--", "-.", ":")), strict=False):
         axes.plot(
-            x, np.exp(-abs(x - m) / b) / (2 * b), style, color=shade, label=f"location {m:g}, scale {b:g}"
+            x,
+            np.exp(-abs(x - m) / b) / (2 * b),
+            style,
+            color=shade,
+            label=f"location {m:g}, scale {b:g}",
         )
     highest = max(max(line.get_ydata()) for line in axes.get_lines())
     axes.set(xlabel="x", ylabel="density", title="Laplace laws", ylim=(0, 1.05 * highest))
@@ -165,9 +182,9 @@ def densities(laws: Iterable[tuple[float, float]] = LAWS, ax: Any = None) -> Any
 def laplace(epsilon: float, answers: tuple[float, float] = (0, 1), ax: Any = None) -> Any:
     """The law of a Laplace answer with a person and without; takes and returns matplotlib axes.
 
-    ``answers`` are the exact ones, whose distance is taken for the sensitivity. At no point is one curve more than
-    e^epsilon times the other: the ratio is exactly that outside the two peaks. dpframe draws whole multiples of a grid with this
-    law; the curves are its limit.
+    ``answers`` are the exact ones, whose distance is taken for the sensitivity. At no point is one
+    curve more than e^epsilon times the other: the ratio is exactly that outside the two peaks.
+    dpframe draws whole multiples of a grid with this law; the curves are its limit.
 
     >>> len(laplace(1).get_lines())
     2
@@ -176,13 +193,18 @@ def laplace(epsilon: float, answers: tuple[float, float] = (0, 1), ax: Any = Non
     e = float(_validate.epsilon(epsilon))
     exact = [_validate.real(x, "answers") for x in answers]
     if len(exact) != 2 or exact[0] == exact[1]:
-        raise BadValue("answers must be two different numbers: those of a frame and of its neighbour.")
+        raise BadValue(
+            "answers must be two different numbers: those of a frame and of its neighbour."
+        )
     first, second = exact
     scale = abs(first - second) / e
     x = np.linspace(min(first, second) - 4 * scale, max(first, second) + 4 * scale, 1001)
     x = np.sort(np.append(x, [first, second]))  # the peaks are sharp
     axes = new_axes() if ax is None else ax
-    for centre, label, style in ((first, "without the person", "--"), (second, "with the person", "-")):
+    for centre, label, style in (
+        (first, "without the person", "--"),
+        (second, "with the person", "-"),
+    ):
         axes.plot(x, np.exp(-abs(x - centre) / scale) / (2 * scale), style, label=label)
     axes.set(xlabel="answer", ylabel="density", title=f"Laplace noise, epsilon {e:g}", ylim=0)
     axes.legend(fontsize="small")
@@ -202,7 +224,8 @@ CUT = 3.0  # so many budgets, and a longer bar is cut
 
 
 def needs_matplotlib() -> None:
-    """Refuses to draw without matplotlib, and says what to install; pandas would name its backend instead."""
+    """Refuses to draw without matplotlib, and says what to install; pandas would name its backend
+    instead."""
     try:
         import_module("matplotlib")
     except ImportError:
@@ -210,7 +233,8 @@ def needs_matplotlib() -> None:
 
 
 def new_axes(size: Any = None) -> Any:
-    """New axes in a figure of pyplot's, so that a notebook shows them and no older picture is drawn over."""
+    """New axes in a figure of pyplot's, so that a notebook shows them and no older picture is drawn
+    over."""
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=size, layout="constrained")[1]  # which leaves room for long labels
@@ -233,15 +257,21 @@ def meter(used: float, rule: str, epsilon: float, ax: Any) -> Any:
             ink, behind = ("white", BLUE) if text == "used" else (INK, LIGHT)
             label = f"{width:.3g} % {text}"
             axes.text(
-                start + width / 2, 0, label, ha="center", va="center", color=ink, backgroundcolor=behind
+                start + width / 2,
+                0,
+                label,
+                ha="center",
+                va="center",
+                color=ink,
+                backgroundcolor=behind,
             )
     axes.set(xlim=(0, 100), xlabel=f"percent of the budget, epsilon {epsilon:g}", ylabel="")
     return axes
 
 
 def rules(costs: pd.Series[Any], own: str, budget: float, ax: Any) -> Any:
-    """The axes with a bar for what the same questions come to by each rule; the session's own is what was paid. Bars beyond a few
-    budgets are cut and marked."""
+    """The axes with a bar for what the same questions come to by each rule; the session's own is
+    what was paid. Bars beyond a few budgets are cut and marked."""
     axes = new_axes() if checked_axes(ax) is None else ax
     values = costs.to_numpy(dtype=np.float64)
     most = CUT * budget if budget > 0 else max([1.0, *values[np.isfinite(values)]])
@@ -252,7 +282,9 @@ def rules(costs: pd.Series[Any], own: str, budget: float, ax: Any) -> Any:
         if value > most:
             label = f"{value:.3g} \u2192" if np.isfinite(value) else "no bound \u2192"
             axes.text(most, i, f"{label} ", ha="right", va="center", color=INK, fontsize="small")
-    axes.set(xlabel="epsilon of the questions so far, had they all been fixed in advance", ylabel="")
+    axes.set(
+        xlabel="epsilon of the questions so far, had they all been fixed in advance", ylabel=""
+    )
     axes.set_xlim(0, 1.05 * max(budget, *np.minimum(values, most)))
     axes.set_title("the same questions by other rules", fontsize="medium")
     axes.invert_yaxis()
@@ -260,13 +292,16 @@ def rules(costs: pd.Series[Any], own: str, budget: float, ax: Any) -> Any:
 
 
 def used_over_time(when: pd.Series[Any], used: pd.Series[Any], ax: Any) -> Any:
-    """The axes with the part of a budget that was used after each debit, as steps over time up to the whole."""
+    """The axes with the part of a budget that was used after each debit, as steps over time up to
+    the whole."""
     needs_matplotlib()
     axes = new_axes() if checked_axes(ax) is None else ax
     times = pd.DatetimeIndex(when).tz_convert(None) if len(when) else pd.DatetimeIndex([])
     percent = 100 * used.to_numpy(dtype=np.float64)
     if len(times):
-        axes.step(times, percent, where="post", color=BLUE, marker="." if len(times) <= 40 else None)
+        axes.step(
+            times, percent, where="post", color=BLUE, marker="." if len(times) <= 40 else None
+        )
         axes.fill_between(times, percent, step="post", color=BLUE, alpha=0.2, linewidth=0)
     axes.axhline(100, color=INK, linestyle="--", linewidth=0.8)
     axes.text(
@@ -284,7 +319,8 @@ def used_over_time(when: pd.Series[Any], used: pd.Series[Any], ax: Any) -> Any:
 
 
 class Marks(NamedTuple):
-    """What is drawn with numbers, in their shape: the ends of intervals, and which numbers are noise; None where not known."""
+    """What is drawn with numbers, in their shape: the ends of intervals, and which numbers are
+    noise; None where not known."""
 
     low: Any = None
     high: Any = None
@@ -308,11 +344,12 @@ def picture(
     options: dict[str, Any],
     apart: bool = False,
 ) -> Any:
-    """The axes with an answer, the ends of its intervals, and what of it is ``noise``: that is hollow, and the legend says so.
+    """The axes with an answer, the ends of its intervals, and what of it is ``noise``: that is
+    hollow, and the legend says so.
 
-    ``levels`` says that its rows are quantiles; ``keys`` is the number of columns that are group labels; ``title`` names it if it
-    has no name. ``apart`` says that its columns are of different kinds: each is drawn on axes of its own then, unless
-    ``subplots=`` or ``ax=`` say otherwise.
+    ``levels`` says that its rows are quantiles; ``keys`` is the number of columns that are group
+    labels; ``title`` names it if it has no name. ``apart`` says that its columns are of different
+    kinds: each is drawn on axes of its own then, unless ``subplots=`` or ``ax=`` say otherwise.
     """
     needs_matplotlib()
     drawn_as = _kind(answer, kind, levels)
@@ -335,11 +372,15 @@ def _only(
 ) -> tuple[pd.DataFrame, Marks]:
     """The columns of a table that y= names."""
     if isinstance(answer, pd.Series):
-        raise BadType("y= chooses columns of a table, and this answer is a Series: it is drawn whole.")
+        raise BadType(
+            "y= chooses columns of a table, and this answer is a Series: it is drawn whole."
+        )
     listed = names if isinstance(names, list) else [names]
     columns = list(values.columns)
     if not listed or any(name not in columns for name in listed):
-        raise BadValue(f"y= must be one of the columns of the answer, or a list of them: {columns}.")
+        raise BadValue(
+            f"y= must be one of the columns of the answer, or a list of them: {columns}."
+        )
     places = [columns.index(name) for name in listed]
     return values.iloc[:, places], marks.of(places)
 
@@ -350,9 +391,9 @@ def panels_for(n: int, ax: Any, size: Any = None) -> NDArray[Any]:
     if ax is None:
         import matplotlib.pyplot as plt
 
-        return plt.subplots(n, 1, figsize=size or (6.4, 2.4 * n + 2.4), layout="constrained", squeeze=False)[
-            1
-        ].ravel()
+        return plt.subplots(
+            n, 1, figsize=size or (6.4, 2.4 * n + 2.4), layout="constrained", squeeze=False
+        )[1].ravel()
     panels = np.array(ax, dtype=object).ravel()
     if len(panels) != n or not all(hasattr(axes, "plot") for axes in panels):
         raise BadValue(f"ax= takes {n} axes here, one for each column.")
@@ -371,7 +412,12 @@ def _panels(
         size = options.pop("figsize", None) or ((3.2 * n + 1, 4.8) if lying else (6.4, 2.0 * n + 1))
         shape = (1, n) if lying else (n, 1)
         panels = plt.subplots(
-            *shape, figsize=size, layout="constrained", squeeze=False, sharex=not lying, sharey=lying
+            *shape,
+            figsize=size,
+            layout="constrained",
+            squeeze=False,
+            sharex=not lying,
+            sharey=lying,
         )[1].ravel()
     else:
         panels = np.array(ax, dtype=object).ravel()
@@ -422,9 +468,12 @@ def _draw(
     return axes
 
 
-def _hollow(values: Any, noise: Any, ax: Any, bars: list[Any], lines: list[Any], legend: bool) -> None:
-    """Makes bars of noise hollow and hatched, and points of lines rings, which is seen without colours; and adds a line to the
-    legend, unless there is to be no legend, or the figure has such a line."""
+def _hollow(
+    values: Any, noise: Any, ax: Any, bars: list[Any], lines: list[Any], legend: bool
+) -> None:
+    """Makes bars of noise hollow and hatched, and points of lines rings, which is seen without
+    colours; and adds a line to the legend, unless there is to be no legend, or the figure has such
+    a line."""
     bars = [each for each in bars if hasattr(each, "patches")]
     if not (noise & np.isfinite(values)).any() or max(len(bars), len(lines)) != noise.shape[1]:
         return  # nothing is noise, or some columns are on another scale
@@ -437,7 +486,9 @@ def _hollow(values: Any, noise: Any, ax: Any, bars: list[Any], lines: list[Any],
     inside = ax.get_facecolor()
     for flags, line in zip(noise.T, lines, strict=False):
         x, y = (np.asarray(side)[flags] for side in line.get_data(orig=False))
-        ax.scatter(x, y, facecolors=[inside], edgecolors=line.get_color(), zorder=line.get_zorder() + 1)
+        ax.scatter(
+            x, y, facecolors=[inside], edgecolors=line.get_color(), zorder=line.get_zorder() + 1
+        )
     legends = [one for axes in ax.figure.axes if (one := axes.get_legend()) is not None]
     if not legend or any(text.get_text() == NOISE for one in legends for text in one.get_texts()):
         return
@@ -451,7 +502,8 @@ def _hollow(values: Any, noise: Any, ax: Any, bars: list[Any], lines: list[Any],
 
 
 def _clip(values: Any, low: Any, high: Any, ax: Any, kind: str) -> None:
-    """Limits the view to a few times the spread of the values, so that a few wide bands do not set the scale."""
+    """Limits the view to a few times the spread of the values, so that a few wide bands do not set
+    the scale."""
     finite = np.isfinite(values)
     bounded = np.isfinite(low) & np.isfinite(high)
     if not finite.any() or not bounded.any():
@@ -474,7 +526,13 @@ def _kind(answer: pd.Series[Any] | pd.DataFrame, kind: str | None, levels: bool)
     bins = isinstance(answer, pd.Series) and _finite_bins(answer.index)
     if kind is None:
         single = isinstance(answer, pd.Series) or not isinstance(answer.index, pd.MultiIndex)
-        return "hist" if bins else "line" if levels or (single and _time_levels(answer.index)) else "bar"
+        return (
+            "hist"
+            if bins
+            else "line"
+            if levels or (single and _time_levels(answer.index))
+            else "bar"
+        )
     kind = _validate.choice(kind, "kind", KINDS)
     if kind == "hist" and not bins:
         raise BadValue(
@@ -484,7 +542,9 @@ def _kind(answer: pd.Series[Any] | pd.DataFrame, kind: str | None, levels: bool)
 
 
 def _finite_bins(index: pd.Index[Any]) -> bool:
-    if not isinstance(index, pd.IntervalIndex) or not pd.api.types.is_numeric_dtype(index.left.dtype):
+    if not isinstance(index, pd.IntervalIndex) or not pd.api.types.is_numeric_dtype(
+        index.left.dtype
+    ):
         return False
     return bool(np.isfinite(index.left).all() and np.isfinite(index.right).all())
 
@@ -504,17 +564,21 @@ def _columns(
         tables[3] = noise.to_frame() if isinstance(noise, pd.Series) else noise
         if isinstance(answer.index, pd.MultiIndex):
             tables = [
-                table if table is None else _beside(table.astype(np.float64), levels) for table in tables
+                table if table is None else _beside(table.astype(np.float64), levels)
+                for table in tables
             ]
     elif keys:
         tables[0] = answer.set_index(list(answer.columns[:keys]))
         tables[3] = None if noise is None else cast(pd.DataFrame, noise).iloc[:, keys:]
-    low, high, flags = (None if table is None else table.to_numpy(dtype=np.float64) for table in tables[1:])
+    low, high, flags = (
+        None if table is None else table.to_numpy(dtype=np.float64) for table in tables[1:]
+    )
     return tables[0].astype(np.float64), Marks(low, high, None if flags is None else flags == 1)
 
 
 def _beside(table: pd.DataFrame, levels: bool) -> pd.DataFrame:
-    """A column with several keys as a table: quantiles or times become rows and other keys colours, else the last key does."""
+    """A column with several keys as a table: quantiles or times become rows and other keys colours,
+    else the last key does."""
     index = cast("pd.MultiIndex", table.index)
     places = list(range(index.nlevels))
     stay = places[-1:] if levels else _time_levels(index)[:1] or places[:-1]
@@ -523,7 +587,9 @@ def _beside(table: pd.DataFrame, levels: bool) -> pd.DataFrame:
     rows, columns = (
         index.droplevel([i for i in places if i not in chosen]).unique() for chosen in (stay, moved)
     )
-    return wide.reindex(index=rows, columns=columns)  # unstack sorts, and keys have an order of their own
+    return wide.reindex(
+        index=rows, columns=columns
+    )  # unstack sorts, and keys have an order of their own
 
 
 def _time_levels(index: pd.Index[Any]) -> list[int]:
@@ -540,11 +606,15 @@ def _coloured(values: pd.DataFrame, options: dict[str, Any]) -> dict[str, Any]:
     return {"color": [COLORS[i % len(COLORS)] for i in range(values.shape[1])], **options}
 
 
-def _bars(values: pd.DataFrame, low: Any, high: Any, kind: str, ax: Any, options: dict[str, Any]) -> Any:
+def _bars(
+    values: pd.DataFrame, low: Any, high: Any, kind: str, ax: Any, options: dict[str, Any]
+) -> Any:
     settings = {"legend": values.shape[1] > 1, "width": 0.7, **_coloured(values, options)}
     if low is not None:
         bars = np.stack([values.to_numpy() - low, high - values.to_numpy()])  # below and above
-        bars = np.where(np.isfinite(bars), np.maximum(bars, 0), np.nan)  # no bar where there is no end
+        bars = np.where(
+            np.isfinite(bars), np.maximum(bars, 0), np.nan
+        )  # no bar where there is no end
         settings = {"yerr" if kind == "bar" else "xerr": bars.transpose(2, 0, 1), **settings}
         wide = 2 if values.size > 24 else 4
         settings = {"error_kw": {"ecolor": INK, "elinewidth": 1.2, "capsize": wide}, **settings}
@@ -557,19 +627,32 @@ def _bars(values: pd.DataFrame, low: Any, high: Any, kind: str, ax: Any, options
 def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[str, Any]) -> Any:
     index = cast("pd.IntervalIndex[Any]", values.index)
     left, right = (np.asarray(side, dtype=np.float64) for side in (index.left, index.right))
-    texts = {k: options.pop(k) for k in ("title", "xlabel", "ylabel", "xlim", "ylim") if k in options}
+    texts = {
+        k: options.pop(k) for k in ("title", "xlabel", "ylabel", "xlim", "ylim") if k in options
+    }
     # Words of pandas, which bars do not take.
     legend, grid, rotation = (options.pop(k, None) for k in ("legend", "grid", "rot"))
-    logs = {axis: options.pop(f"log{axis}", False) or options.get("loglog", False) for axis in ("x", "y")}
+    logs = {
+        axis: options.pop(f"log{axis}", False) or options.get("loglog", False)
+        for axis in ("x", "y")
+    }
     options.pop("loglog", None)
     named = {"label": str(index.name)} if legend and index.name is not None else {}
     settings = {"edgecolor": "white", "linewidth": 0.8, "color": BLUE, **named, **options}
     ax.bar(left, values.to_numpy(), right - left, align="edge", **settings)
     if low is not None:
-        bars = np.maximum(np.stack([values.to_numpy() - low[:, 0], high[:, 0] - values.to_numpy()]), 0)
+        bars = np.maximum(
+            np.stack([values.to_numpy() - low[:, 0], high[:, 0] - values.to_numpy()]), 0
+        )
         size = 2 if len(values) > 24 else 3
         ax.errorbar(
-            (left + right) / 2, values, yerr=bars, fmt="none", ecolor=INK, elinewidth=1.2, capsize=size
+            (left + right) / 2,
+            values,
+            yerr=bars,
+            fmt="none",
+            ecolor=INK,
+            elinewidth=1.2,
+            capsize=size,
         )
     ax.axhline(0, color=INK, linewidth=0.8)
     ax.set(**{f"{axis}scale": "log" for axis, wanted in logs.items() if wanted})
@@ -584,7 +667,10 @@ def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[st
 
 
 def _lines(values: pd.DataFrame, low: Any, high: Any, ax: Any, options: dict[str, Any]) -> Any:
-    settings: dict[str, Any] = {"legend": values.shape[1] > 1, "marker": "." if len(values) <= 40 else None}
+    settings: dict[str, Any] = {
+        "legend": values.shape[1] > 1,
+        "marker": "." if len(values) <= 40 else None,
+    }
     settings |= _coloured(values, options)
     drawn = values if values.shape[1] > 1 else values.iloc[:, 0]
     lines_before = list(ax.get_lines())
@@ -595,6 +681,11 @@ def _lines(values: pd.DataFrame, low: Any, high: Any, ax: Any, options: dict[str
     for i, line in enumerate(fresh[: values.shape[1]]):
         # pandas gives dates places of its own, which the line knows.
         axes.fill_between(
-            line.get_xdata(orig=False), low[:, i], high[:, i], color=line.get_color(), alpha=0.2, linewidth=0
+            line.get_xdata(orig=False),
+            low[:, i],
+            high[:, i],
+            color=line.get_color(),
+            alpha=0.2,
+            linewidth=0,
         )
     return axes

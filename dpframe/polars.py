@@ -1,7 +1,8 @@
-"""``import dpframe.polars`` gives polars frames and lazy frames the accessor ``.dp``: `open` opens a session on them.
+"""``import dpframe.polars`` gives polars frames and lazy frames the accessor ``.dp``: `open` opens
+a session on them.
 
-Answers are pandas objects. A polars frame is not changed in place, so that ``frame.dp`` stays the session of the rows that it had
-when it was opened; another frame made of it is another table.
+Answers are pandas objects. A polars frame is not changed in place, so that ``frame.dp`` stays the
+session of the rows that it had when it was opened; another frame made of it is another table.
 """
 
 from importlib import import_module

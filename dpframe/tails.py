@@ -1,7 +1,9 @@
-"""Tail bounds: how likely noise is to be further off than so much, for each mechanism. No data, no session, no cost.
+"""Tail bounds: how likely noise is to be further off than so much, for each mechanism. No data, no
+session, no cost.
 
-`dpframe.calibrate` has them too, beside the functions that go the other way, from a probability to a distance:
-`laplace_within`, `gaussian_within`, `exponential_within`. Proofs: docs/guarantees/accuracy.md.
+`dpframe.calibrate` has them too, beside the functions that go the other way, from a probability to
+a distance: `laplace_within`, `gaussian_within`, `exponential_within`. Proofs:
+docs/guarantees/accuracy.md.
 """
 
 from __future__ import annotations
@@ -24,13 +26,15 @@ _MOST = 2**53
 
 
 def laplace_tail(*, reach: Real, scale: Real, answers: int = 1) -> float:
-    """The probability that any of ``answers`` numbers with Laplace noise of this scale is more than ``reach`` off.
+    """The probability that any of ``answers`` numbers with Laplace noise of this scale is more than
+    ``reach`` off.
 
-    1 - (1 - e**-t)**k for reach = t scale and k numbers: one number is off by t scales with probability e**-t (the
-    tail of the Laplace law), and noises are independent. The union bound, k e**-t, is a little more:
-    t = 10 + ln k gives e**-10 for any number of bins.
+    1 - (1 - e**-t)**k for reach = t scale and k numbers: one number is off by t scales with
+    probability e**-t (the tail of the Laplace law), and noises are independent. The union bound, k
+    e**-t, is a little more: t = 10 + ln k gives e**-10 for any number of bins.
 
-    Whole-number noise, which sessions add, is more than a *whole* reach off no more often than this; it is a little less.
+    Whole-number noise, which sessions add, is more than a *whole* reach off no more often than
+    this; it is a little less.
 
     >>> round(laplace_tail(reach=6, scale=2), 4)  # e**-3
     0.0498
@@ -44,11 +48,14 @@ def laplace_tail(*, reach: Real, scale: Real, answers: int = 1) -> float:
 
 
 def gaussian_tail(*, reach: Real, sigma: Real, answers: int = 1) -> float:
-    """The probability that any of ``answers`` numbers with Gaussian noise is more than ``reach`` off.
+    """The probability that any of ``answers`` numbers with Gaussian noise is more than ``reach``
+    off.
 
-    1 - (1 - 2 Phi(-t))**k for reach = t sigma and k independent noises; 2 Phi(-t) is below e**(-t**2 / 2).
+    1 - (1 - 2 Phi(-t))**k for reach = t sigma and k independent noises; 2 Phi(-t) is below
+    e**(-t**2 / 2).
 
-    Whole-number noise of the same parameter is more than a *whole* reach off no more often than this.
+    Whole-number noise of the same parameter is more than a *whole* reach off no more often than
+    this.
 
     >>> round(gaussian_tail(reach=19.6, sigma=10), 4), round(gaussian_tail(reach=19.6, sigma=10, answers=20), 4)
     (0.05, 0.6415)
@@ -58,10 +65,11 @@ def gaussian_tail(*, reach: Real, sigma: Real, answers: int = 1) -> float:
 
 
 def gaussian_within(sigma: Real, *, answers: int = 1, level: Real = 0.95) -> float:
-    """The distance within which all ``answers`` numbers with Gaussian noise are, with probability ``level``.
+    """The distance within which all ``answers`` numbers with Gaussian noise are, with probability
+    ``level``.
 
-    `gaussian_tail` backwards. It grows with the square root of ln k, where `laplace_within` grows with ln k. For whole-number
-    noise round it up.
+    `gaussian_tail` backwards. It grows with the square root of ln k, where `laplace_within` grows
+    with ln k. For whole-number noise round it up.
 
     >>> round(gaussian_within(10), 1), round(gaussian_within(10, answers=20), 1)
     (19.6, 30.2)
@@ -71,17 +79,24 @@ def gaussian_within(sigma: Real, *, answers: int = 1, level: Real = 0.95) -> flo
 
 
 def exponential_tail(
-    *, shortfall: Real, epsilon: Real, candidates: int, sensitivity: Real = 1, weights: str = "halved"
+    *,
+    shortfall: Real,
+    epsilon: Real,
+    candidates: int,
+    sensitivity: Real = 1,
+    weights: str = "halved",
 ) -> float:
-    """A bound on the probability that the chosen candidate's score falls short of the best by ``shortfall`` or more.
+    """A bound on the probability that the chosen candidate's score falls short of the best by
+    ``shortfall`` or more.
 
-    k e**(-rate shortfall) for k candidates, at most 1. With S = ``sensitivity``, the most that one person moves a score:
+    k e**(-rate shortfall) for k candidates, at most 1. With S = ``sensitivity``, the most that one
+    person moves a score:
 
-    - ``weights="halved"``: exp(epsilon u / (2 S)), which is epsilon-private: rate = epsilon / (2 S). The usual form
-      (Dwork and Roth 2014, theorem 3.11).
-    - ``weights="notes"``: exp(epsilon u / S), which is 2 epsilon-private: rate = epsilon / S. A shortfall of
-      (S / epsilon)(ln k + t) or more then has probability at most e**-t (the notes on privacy, "Exponential mechanism"): the
-      same as halved weights at twice the epsilon.
+    - ``weights="halved"``: exp(epsilon u / (2 S)), which is epsilon-private: rate = epsilon / (2
+      S). The usual form (Dwork and Roth 2014, theorem 3.11).
+    - ``weights="notes"``: exp(epsilon u / S), which is 2 epsilon-private: rate = epsilon / S. A
+      shortfall of (S / epsilon)(ln k + t) or more then has probability at most e**-t (the notes on
+      privacy, "Exponential mechanism"): the same as halved weights at twice the epsilon.
 
     It holds for noisy max of the same rate as well, which sessions use where it is as good.
 
@@ -98,13 +113,15 @@ def exponential_tail(
 
 
 def azuma_tail(reach: Real, effects: Sequence[Real]) -> float:
-    """A bound on the probability that a function of several variables is ``reach`` or more above its expectation.
+    """A bound on the probability that a function of several variables is ``reach`` or more above
+    its expectation.
 
-    exp(-2 t**2 / sum c**2) for reach t, where c, in ``effects``, bounds for each variable what it can change of the expectation
-    given those before it (Azuma 1967). They may depend on each other.
+    exp(-2 t**2 / sum c**2) for reach t, where c, in ``effects``, bounds for each variable what it
+    can change of the expectation given those before it (Azuma 1967). They may depend on each other.
 
-    The loss of an epsilon-private release lies within epsilon of 0, so its effect is 2 epsilon. Over k of them the sum of the
-    losses is epsilon sqrt(2 k ln(1/delta)) above its expectation with probability delta at most: advanced composition.
+    The loss of an epsilon-private release lies within epsilon of 0, so its effect is 2 epsilon.
+    Over k of them the sum of the losses is epsilon sqrt(2 k ln(1/delta)) above its expectation with
+    probability delta at most: advanced composition.
 
     >>> round(azuma_tail(10, [1] * 100), 4)  # a hundred fair coins, sixty heads
     0.1353
@@ -120,7 +137,8 @@ def azuma_tail(reach: Real, effects: Sequence[Real]) -> float:
 
 
 def _any(risk: float, answers: int) -> float:
-    """The probability that any of several independent numbers fails, if each fails with probability ``risk``."""
+    """The probability that any of several independent numbers fails, if each fails with probability
+    ``risk``."""
     k = _number(answers, "answers")
     return min(1.0, -math.expm1(k * math.log1p(-risk)) if risk < 1 else 1.0)
 
@@ -133,7 +151,8 @@ def _distance(value: object, name: str) -> float:
 
 
 def _positive(value: object, name: str) -> float:
-    """A positive number, in a range in which products and quotients of a few such numbers are normal doubles."""
+    """A positive number, in a range in which products and quotients of a few such numbers are
+    normal doubles."""
     x = _validate.real(value, name)
     if x <= 0:
         raise BadValue(f"{name} must be positive, not {value}.")
@@ -155,5 +174,6 @@ def _beta(level: object) -> float:
 
 
 def _each(answers: int, beta: float) -> float:
-    """The probability with which each of several independent numbers may fail, if one of them may fail with ``beta``."""
+    """The probability with which each of several independent numbers may fail, if one of them may
+    fail with ``beta``."""
     return -math.expm1(math.log1p(-beta) / answers)

@@ -1,4 +1,5 @@
-"""Named utilities for `choose`: what a candidate is worth to people, with a proof of how much one of them can change it.
+"""Named utilities for `choose`: what a candidate is worth to people, with a proof of how much one
+of them can change it.
 
 The proofs are in docs/guarantees/exponential.md.
 """
@@ -24,7 +25,8 @@ def __dir__() -> list[str]:
 
 
 class Columns(Protocol):
-    """The view that a utility has of a tracked frame: its columns, and the declarations about them."""
+    """The view that a utility has of a tracked frame: its columns, and the declarations about
+    them."""
 
     def named(self, column: Any) -> tuple[_expr.Expr, Hashable]:
         """The expression of a column, and its name."""
@@ -34,7 +36,8 @@ class Columns(Protocol):
 
 
 class Scored(NamedTuple):
-    """A utility as a question: its outputs, its groups, and the order of the candidates among its places."""
+    """A utility as a question: its outputs, its groups, and the order of the candidates among its
+    places."""
 
     outputs: tuple[Output, ...]
     by: tuple[By, ...]
@@ -78,10 +81,14 @@ class _Distance(Utility):
         expr, name = _numbers(frame, self.column, "distance")
         pair = frame.bounds(expr, name, self.bounds)
         if math.isinf(pair.upper - pair.lower):
-            raise BadValue(f"the bounds of {name!r} are further apart than any double. Rescale the column.")
+            raise BadValue(
+                f"the bounds of {name!r} are further apart than any double. Rescale the column."
+            )
         places = [_validate.real(c, "a candidate") for c in candidates]
         if not all(pair.lower <= place <= pair.upper for place in places):
-            raise BadValue(f"candidates must lie within the bounds ({pair.lower:g}, {pair.upper:g}).")
+            raise BadValue(
+                f"candidates must lie within the bounds ({pair.lower:g}, {pair.upper:g})."
+            )
         clipped = _expr.clip(_expr.cast(expr, float), *pair)
         return Scored(
             tuple(
@@ -89,7 +96,10 @@ class _Distance(Utility):
                     candidate,
                     "choose",
                     _expr.fill(
-                        _expr.negate(_expr.absolute(_expr.arithmetic("-", clipped, _expr.constant(place)))), 0
+                        _expr.negate(
+                            _expr.absolute(_expr.arithmetic("-", clipped, _expr.constant(place)))
+                        ),
+                        0,
                     ),
                     _validate.Bounds(pair.lower - pair.upper, 0.0),
                     said=f"distance({name})",
@@ -109,11 +119,13 @@ def _numbers(frame: Columns, column: Any, utility: str) -> tuple[_expr.Expr, Has
 
 
 def revenue(column: Any) -> Utility:
-    """The revenue at a price: the price times the number of bids in the column that reach it (digital goods).
+    """The revenue at a price: the price times the number of bids in the column that reach it
+    (digital goods).
 
-    Formal guarantee: a row moves the revenue at one price against that at another by at most the largest price, added,
-    removed or replaced. Nulls are no bids. Prices count as multiples of the largest times about 2**-30; whole ones below
-    2**30 are exact. One pass over the rows serves any number of prices.
+    Formal guarantee: a row moves the revenue at one price against that at another by at most the
+    largest price, added, removed or replaced. Nulls are no bids. Prices count as multiples of the
+    largest times about 2**-30; whole ones below 2**30 are exact. One pass over the rows serves any
+    number of prices.
 
     >>> import pandas as pd
     >>> df = pd.DataFrame({"bid": [1.0, 1.0, 1.0, 3.01]})
@@ -125,10 +137,12 @@ def revenue(column: Any) -> Utility:
 
 
 def distance(column: Any, bounds: Any = None) -> Utility:
-    """The nearness of a place to everybody: minus the sum of its distances from the values of the column, clipped to bounds.
+    """The nearness of a place to everybody: minus the sum of its distances from the values of the
+    column, clipped to bounds.
 
-    Formal guarantee: a row moves the utility of one candidate against that of another by at most upper - lower, twice
-    that where rows are replaced. Nulls count for nothing. Every candidate is one more pass over the rows.
+    Formal guarantee: a row moves the utility of one candidate against that of another by at most
+    upper - lower, twice that where rows are replaced. Nulls count for nothing. Every candidate is
+    one more pass over the rows.
 
     >>> import pandas as pd
     >>> df = pd.DataFrame({"km": [1.0, 2.0, 9.0]})

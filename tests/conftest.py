@@ -64,7 +64,9 @@ class Absent:
     """
 
     def pytest_ignore_collect(self, collection_path):
-        about = [library for path, library in ABOUT.items() if collection_path.as_posix().endswith(path)]
+        about = [
+            library for path, library in ABOUT.items() if collection_path.as_posix().endswith(path)
+        ]
         return True if about and find_spec(about[0]) is None else None
 
 

@@ -121,7 +121,14 @@ from dpframe._statistics.base import (
     Trues,
 )
 from dpframe._statistics.base import Rows as stats_Rows
-from dpframe._statistics.counts import DistinctCount, PeopleAround, PeopleBy, Questions, RowCount, ValueCount
+from dpframe._statistics.counts import (
+    DistinctCount,
+    PeopleAround,
+    PeopleBy,
+    Questions,
+    RowCount,
+    ValueCount,
+)
 from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches
 from dpframe._statistics.order import (
     LEAF_CEILING,
@@ -145,7 +152,13 @@ from dpframe.accounting._filter import Charge, Filter, Limits, Price, pure_sum, 
 from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu, shift_mu
 from dpframe.accounting._search import first_where, last_where
 from dpframe.accounting._tight import largest
-from dpframe.accounting.residue import after, after_curve, after_exponential, after_laplace, after_pure
+from dpframe.accounting.residue import (
+    after,
+    after_curve,
+    after_exponential,
+    after_laplace,
+    after_pure,
+)
 from dpframe.audit import _events as events_module
 from dpframe.audit._replay import Recorder
 from dpframe.engines import ENGINES, engine_for

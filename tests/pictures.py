@@ -37,7 +37,9 @@ def draw(page: Path) -> None:
     """Writes the pictures of a page."""
 
     def save(caption: str, path: str, figure: Any) -> None:
-        figure.savefig(page.parent / path, dpi=110, bbox_inches="tight", metadata={"Software": None})
+        figure.savefig(
+            page.parent / path, dpi=110, bbox_inches="tight", metadata={"Software": None}
+        )
 
     walk(page, save)
 

@@ -56,14 +56,18 @@ def missing() -> str | None:
 
 def programs() -> Path | None:
     """The folder of initdb and pg_ctl; the newest where there are several."""
-    found = [path for place in PLACES for path in Path("/").glob(place[1:]) if (path / "initdb").exists()]
+    found = [
+        path for place in PLACES for path in Path("/").glob(place[1:]) if (path / "initdb").exists()
+    ]
     beside = shutil.which("initdb")
     found += [Path(beside).resolve().parent] if beside else []
     return max((p for p in found if (p / "pg_ctl").exists()), key=_version, default=None)
 
 
 def _version(folder: Path) -> tuple[int, ...]:
-    told = subprocess.run([folder / "initdb", "--version"], capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(
+        [folder / "initdb", "--version"], capture_output=True, text=True, check=True
+    ).stdout
     return tuple(int(n) for n in told.split()[2].split(".") if n.isdigit())
 
 
@@ -89,7 +93,11 @@ class Postgres:
         self.bin = folder
         # In memory where there is room: a server syncs often. Short, since the path of a socket has at most 107 letters.
         memory = Path("/dev/shm")
-        roomy = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2**30
+        roomy = (
+            memory.is_dir()
+            and os.access(memory, os.W_OK)
+            and shutil.disk_usage(memory).free > 2**30
+        )
         self.folder = Path(tempfile.mkdtemp(prefix="dpframe-", dir=memory if roomy else None))
         self.data, self.port = self.folder / "data", free_port()
         self.user = pwd.getpwuid(os.getuid()).pw_name
@@ -131,7 +139,9 @@ class Postgres:
         with open(
             self.folder / "said", "a+", encoding="utf-8"
         ) as said:  # a pipe would stay open with the server
-            done = subprocess.run(command, stdout=said, stderr=said, cwd="/", timeout=120, check=False)
+            done = subprocess.run(
+                command, stdout=said, stderr=said, cwd="/", timeout=120, check=False
+            )
             said.seek(0)
             text = said.read()
         assert done.returncode == 0, text[-2000:]

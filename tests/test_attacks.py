@@ -45,7 +45,8 @@ def private_answers(asked: np.ndarray, secret: np.ndarray, delta: float) -> np.n
     frame = pd.DataFrame({"person": np.arange(len(secret)), "ill": secret})
     p = frame.dp.open(epsilon=1, delta=delta, queries=len(asked))
     answers = [
-        p[p["person"].isin(np.flatnonzero(row).tolist()) & p["ill"]].count(epsilon=None) for row in asked
+        p[p["person"].isin(np.flatnonzero(row).tolist()) & p["ill"]].count(epsilon=None)
+        for row in asked
     ]
     assert p.budget.fraction > 0.999
     with pytest.raises(BudgetExceeded):
@@ -145,12 +146,16 @@ def test_two_exact_counts_tell_a_secret_and_two_private_ones_do_not():
     right = []
     for rich in (True, False):
         row = alone[(alone["salary"] >= 120_000) == rich].iloc[0]
-        person = f"region == '{row['region']}' and grade == '{row['grade']}' and age == {row['age']}"
+        person = (
+            f"region == '{row['region']}' and grade == '{row['grade']}' and age == {row['age']}"
+        )
         exact = attacks.difference(lambda c: len(staff.query(c)), secret, person)
         assert exact.others > 100
         assert exact.found == rich
         for _ in range(300):
-            told = attacks.difference(lambda c: p.query(c).count(epsilon=0.1, fresh=True), secret, person)
+            told = attacks.difference(
+                lambda c: p.query(c).count(epsilon=0.1, fresh=True), secret, person
+            )
             right.append((told.found > 0.5) == rich)
     # The person is in one of both counts only, so epsilon 0.1 binds the attacker; 0.08 is four deviations of the rate.
     assert 0.42 < np.mean(right) < attacks.best_guess(0.1) + 0.08

@@ -92,7 +92,9 @@ def test_every_page_of_guarantees_has_a_claim() -> None:
 def killed_by(claim: Claim, known: list[Mutant]) -> list[str]:
     """The mutants that a test which shows this claim is known to kill: by its own name, or by one of its cases."""
     shown = {f"{file}::{name}" for file, name in claim.shown}
-    return [mutant.name for mutant in known if any(k.partition("[")[0] in shown for k in mutant.killers)]
+    return [
+        mutant.name for mutant in known if any(k.partition("[")[0] in shown for k in mutant.killers)
+    ]
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.text[:50])
@@ -102,7 +104,10 @@ def test_a_wrong_change_of_each_claim_is_killed_by_the_test_that_shows_it(claim:
 
 def test_a_claim_whose_tests_kill_nothing_is_noticed() -> None:
     claim = Claim(
-        "One", ["mean.md"], [("tests/test_claims.py", "test_every_page_of_guarantees_has_a_claim")], []
+        "One",
+        ["mean.md"],
+        [("tests/test_claims.py", "test_every_page_of_guarantees_has_a_claim")],
+        [],
     )
     assert killed_by(claim, MUTANTS) == []
     killer = "tests/test_claims.py::test_every_page_of_guarantees_has_a_claim[x]"

@@ -23,7 +23,9 @@ def path(tmp_path):
     p.count(epsilon=0.25, name="how many")
     oldest = 70
     p.query("age < @oldest").groupby("state")["cost"].mean(epsilon=0.5)
-    q = opened(path, "visits", people(seed=1), epsilon=3, delta=1e-6, version="2026-11", because=None)
+    q = opened(
+        path, "visits", people(seed=1), epsilon=3, delta=1e-6, version="2026-11", because=None
+    )
     q.mean("age", epsilon=0.125, mechanism="gaussian")
     assert oldest
     return path
@@ -146,7 +148,9 @@ def test_directory_is_no_ledger(tmp_path):
         main(["ledger", str(tmp_path)])
 
 
-@pytest.mark.parametrize("words", [["ledger"], [], ["ledger", "a", "b"], ["ledger", "--jason", "a"]])
+@pytest.mark.parametrize(
+    "words", [["ledger"], [], ["ledger", "a", "b"], ["ledger", "--jason", "a"]]
+)
 def test_wrong_words_show_the_usage(words, capsys):
     with pytest.raises(SystemExit) as caught:
         main(words)

@@ -24,7 +24,9 @@ LECTURES = {
     "privacy": "Privacy",
     "composition": "Composition Theorems",
 }
-NOTES: dict[str, list[str]] = json.loads((ROOT / "tests/data/lecture_notes.json").read_text("utf-8"))
+NOTES: dict[str, list[str]] = json.loads(
+    (ROOT / "tests/data/lecture_notes.json").read_text("utf-8")
+)
 NUMBERED = re.compile(r"^((?:Definition|Theorem|Lemma|Fact|Remark|Algorithm) \d+)\b")
 # What readers of the notebooks and of plans met before it was explained.
 MET_EARLY = [
@@ -59,7 +61,11 @@ def prose(text: str) -> str:
 
 def statements(text: str) -> set[str]:
     """The numbered statements that a page has, in bold."""
-    return {m.group(1) for bold in re.findall(r"\*\*([^*]+)\*\*", prose(text)) if (m := NUMBERED.match(bold))}
+    return {
+        m.group(1)
+        for bold in re.findall(r"\*\*([^*]+)\*\*", prose(text))
+        if (m := NUMBERED.match(bold))
+    }
 
 
 @pytest.mark.parametrize("name", LECTURES)
@@ -84,7 +90,9 @@ def test_theorems_are_proved_on_the_page(name: str) -> None:
 
 
 def exercises(text: str) -> list[str]:
-    found: list[str] = re.split(r"^\*\*\d+\.\*\* ", text.partition("\n## Exercises\n")[2], flags=re.MULTILINE)
+    found: list[str] = re.split(
+        r"^\*\*\d+\.\*\* ", text.partition("\n## Exercises\n")[2], flags=re.MULTILINE
+    )
     return found[1:]
 
 
@@ -95,7 +103,9 @@ def test_every_exercise_has_a_solution_that_unfolds(name: str) -> None:
     for exercise in listed:
         # with empty lines around it, as Markdown inside of the tags is read as such then
         solution = re.search(
-            r"\n\n<details><summary>Solution</summary>\n\n(.+)\n\n</details>\n", exercise, flags=re.DOTALL
+            r"\n\n<details><summary>Solution</summary>\n\n(.+)\n\n</details>\n",
+            exercise,
+            flags=re.DOTALL,
         )
         assert solution is not None
         assert len(solution.group(1)) > 80
@@ -133,7 +143,9 @@ def test_every_picture_is_there_and_is_drawn_by_the_cell_above_it(name: str) -> 
 
 
 def test_no_picture_is_left_over() -> None:
-    linked = {path for page in COURSE.glob("*.md") for _, path in PICTURE.findall(page.read_text("utf-8"))}
+    linked = {
+        path for page in COURSE.glob("*.md") for _, path in PICTURE.findall(page.read_text("utf-8"))
+    }
     assert linked == {f"pictures/{file.name}" for file in (COURSE / "pictures").iterdir()}
 
 
@@ -206,7 +218,11 @@ def test_no_word_stands_in_the_glossary_twice_and_each_has_a_page() -> None:
 
 
 def test_every_word_of_the_glossary_is_used_somewhere_else() -> None:
-    pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "notebooks").glob("*.ipynb"), ROOT / "README.md"]
+    pages = [
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "notebooks").glob("*.ipynb"),
+        ROOT / "README.md",
+    ]
     used = "\n".join(page.read_text("utf-8") for page in pages if page.name != "glossary.md")
     unused = [
         w

@@ -11,13 +11,17 @@ from dpframe.__main__ import main
 from dpframe.datasets import BOUNDS, KEYS, visits
 
 
-def test_demo_asks_every_kind_of_question_and_its_prices_add_up(capsys: pytest.CaptureFixture[str]) -> None:
+def test_demo_asks_every_kind_of_question_and_its_prices_add_up(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     main(["demo"])
     text = capsys.readouterr().out
     for question in ("count()", "mean(", "histogram(", "argmax(", "groupby("):
         assert question in text
     prices = [float(price) for price in re.findall(r"price epsilon ([\d.]+)", text)]
-    spent, total, left = re.search(r"([\d.]+) of epsilon ([\d.]+) spent, ([\d.]+) left", text).groups()
+    spent, total, left = re.search(
+        r"([\d.]+) of epsilon ([\d.]+) spent, ([\d.]+) left", text
+    ).groups()
     assert len(prices) == 5
     assert sum(prices) == pytest.approx(float(spent))
     assert float(spent) + float(left) == pytest.approx(float(total))

@@ -16,7 +16,13 @@ ROOT = Path(__file__).parent.parent
 PAGES = [
     *(
         ROOT / name
-        for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
+        for name in (
+            "README.md",
+            "CONTRIBUTING.md",
+            "CHANGELOG.md",
+            "SECURITY.md",
+            "CODE_OF_CONDUCT.md",
+        )
     ),
     *sorted((ROOT / "docs").rglob("*.md")),
     ROOT / "notebooks" / "README.md",
@@ -52,7 +58,9 @@ def run_block(page: Path, line: int, source: str, names: dict[str, object]) -> N
         test = doctest.DocTestParser().get_doctest(source, names, name_of(page), str(page), line)
         test.globs = names  # a DocTest copies its namespace; later blocks need what it defines
         report: list[str] = []
-        result = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append, clear_globs=False)
+        result = doctest.DocTestRunner(optionflags=FLAGS).run(
+            test, out=report.append, clear_globs=False
+        )
         assert result.failed == 0, "".join(report)
     else:
         exec(compile("\n" * line + source, str(page), "exec", dont_inherit=True), names)
@@ -60,13 +68,18 @@ def run_block(page: Path, line: int, source: str, names: dict[str, object]) -> N
 
 def anchors(page: Path) -> set[str]:
     """The fragments that GitHub gives the headings of a page."""
-    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(
+        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
     headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
 
 
 # Pages whose examples need other libraries.
-NEEDED = {"other-engines.md": ("polars", "duckdb", "dask.dataframe"), "larger-than-memory.md": ("pyarrow",)}
+NEEDED = {
+    "other-engines.md": ("polars", "duckdb", "dask.dataframe"),
+    "larger-than-memory.md": ("pyarrow",),
+}
 # Pages whose examples need more than a Python: what has to be there, as a fixture.
 NEEDS = {"docs/how-to/team-budget.md": "budgets"}
 
@@ -77,8 +90,12 @@ def budgets(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUDGETS", postgres.create("budgets"))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if name_of(page) not in NEEDS], ids=name_of)
-def test_every_example_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if name_of(page) not in NEEDS], ids=name_of
+)
+def test_every_example_of_the_page_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)  # where a page may write a file
     for library in NEEDED.get(page.name, ()):
         pytest.importorskip(library)
@@ -90,7 +107,11 @@ TRANSLATIONS = ROOT / "docs" / "how-to" / "from-pandas.md"
 
 def translations(title: str) -> list[tuple[str, str]]:
     """The lines of pandas in the table under a heading, each with the private one."""
-    text = TRANSLATIONS.read_text(encoding="utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    text = (
+        TRANSLATIONS.read_text(encoding="utf-8")
+        .partition(f"\n## {title}\n")[2]
+        .partition("\n## ")[0]
+    )
     return re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|", text, flags=re.MULTILINE)
 
 
@@ -104,8 +125,14 @@ def opened() -> dict[str, object]:
     return names
 
 
-REFUSED = [*translations("Refused, and what to write"), *translations("numpy functions that want the array")]
-MEANT = [*translations("Answered, and meant in another way"), *translations("numpy functions that stay")]
+REFUSED = [
+    *translations("Refused, and what to write"),
+    *translations("numpy functions that want the array"),
+]
+MEANT = [
+    *translations("Answered, and meant in another way"),
+    *translations("numpy functions that stay"),
+]
 
 
 @pytest.mark.parametrize(("line", "private"), REFUSED)
@@ -164,17 +191,23 @@ def test_no_page_names_a_path_of_somebodys_machine(page: Path) -> None:
 
 
 FILES = [
-    f"/{path.relative_to(ROOT)}" for folder in ("dpframe", "tests") for path in (ROOT / folder).rglob("*.py")
+    f"/{path.relative_to(ROOT)}"
+    for folder in ("dpframe", "tests")
+    for path in (ROOT / folder).rglob("*.py")
 ]
 NAMED = re.compile(r"`([\w/.-]+\.py)[`:]")
 
 
 def gone(text: str) -> list[str]:
     """The files of the project that a text names, by the end of their path, and that are not there."""
-    return [name for name in NAMED.findall(text) if not any(file.endswith(f"/{name}") for file in FILES)]
+    return [
+        name for name in NAMED.findall(text) if not any(file.endswith(f"/{name}") for file in FILES)
+    ]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if not page.name.startswith("add-")], ids=name_of)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if not page.name.startswith("add-")], ids=name_of
+)
 def test_files_that_a_page_names_exist(page: Path) -> None:
     """But for the pages that add something, which name files of their own."""
     assert not gone(page.read_text(encoding="utf-8"))

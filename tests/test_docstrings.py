@@ -26,7 +26,9 @@ def starts_well(text: str) -> bool:
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings_start_with_a_noun_phrase_or_a_verb(name):
     documented = ast.Module | ast.ClassDef | ast.FunctionDef
-    texts = [ast.get_docstring(node) for node in ast.walk(TREES[name]) if isinstance(node, documented)]
+    texts = [
+        ast.get_docstring(node) for node in ast.walk(TREES[name]) if isinstance(node, documented)
+    ]
     assert [text.split("\n")[0] for text in texts if text and not starts_well(text)] == []
 
 

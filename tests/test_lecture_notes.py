@@ -19,7 +19,9 @@ from tests.test_docs import anchors
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "explain" / "lecture-notes.md"
 # Numbers and headings of the notes, which are not in this repository.
-LISTED: dict[str, list[str]] = json.loads((ROOT / "tests/data/lecture_notes.json").read_text("utf-8"))
+LISTED: dict[str, list[str]] = json.loads(
+    (ROOT / "tests/data/lecture_notes.json").read_text("utf-8")
+)
 COLUMNS = ["in the notes", "what it says", "in dpframe", "guarantee", "test"]
 
 
@@ -137,9 +139,17 @@ BROKEN = {
     "an invented theorem": (r"^\| Lemma 7 \|", "| Lemma 8 |", "Lemma 8 is not in the notes"),
     "another heading": (r"^## Privacy$", "## Privacies", "Summary 9 is missing"),
     "a wrong function": (r"laplace_scale", "laplace_scales", "laplace_scales does not exist"),
-    "a wrong module": (r"dpframe\.audit\.", "dpframe.audits.", "dpframe.audits.replay does not exist"),
+    "a wrong module": (
+        r"dpframe\.audit\.",
+        "dpframe.audits.",
+        "dpframe.audits.replay does not exist",
+    ),
     "a wrong method": (r"budget\.for_group", "budget.for_groups", "for_groups does not exist"),
-    "a wrong page": (r"guarantees/laplace\.md", "guarantees/laplaces.md", "laplaces.md does not exist"),
+    "a wrong page": (
+        r"guarantees/laplace\.md",
+        "guarantees/laplaces.md",
+        "laplaces.md does not exist",
+    ),
     "a wrong anchor": (r"#divergences", "#divergence", "#divergence does not exist"),
     "a wrong test": (r"::test_every_set", "::test_each_set", "test_each_set_of_answers"),
     "a wrong file": (r"tests/test_attacks\.py", "tests/test_attack.py", "test_attack.py"),

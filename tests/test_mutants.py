@@ -14,7 +14,12 @@ LIST = mutants()
 FEWEST = 440
 KILLER = "tests/accounting/test_filters.py::test_a_count_is_as_many_charges[pure-8]"
 DELTA = Mutant(
-    "x", "x", "accounting/_sums.py", (("each = delta / sum(n", "each = delta * sum(n"),), "privacy", "x"
+    "x",
+    "x",
+    "accounting/_sums.py",
+    (("each = delta / sum(n", "each = delta * sum(n"),),
+    "privacy",
+    "x",
 )
 
 
@@ -35,7 +40,9 @@ def test_a_text_that_has_moved_is_told_with_the_places_where_it_may_be():
     changed = replace(DELTA, edits=(("each = delta / sum(m for loss, m", "each = delta"),))
     assert "like it: each = delta / sum(n for loss, n" in stale(changed)
     assert "no_such" in stale(replace(DELTA, file="no_such.py"))
-    assert "invalid syntax" in stale(replace(DELTA, edits=(("each = delta / sum(n", "each = = (n"),)))
+    assert "invalid syntax" in stale(
+        replace(DELTA, edits=(("each = delta / sum(n", "each = = (n"),))
+    )
 
 
 @pytest.mark.parametrize("mutant", LIST, ids=lambda m: m.name)
@@ -55,13 +62,17 @@ def test_killers_exist():
 def test_a_share_of_them_is_killed():
     """Another share each day, so that a commit need not wait for the whole list: `make mutants` runs that."""
     chosen = share(LIST, 5, datetime.date.today().toordinal())
-    left = [(one.mutant.name, one.verdict, one.more) for one in run(chosen) if one.verdict != "killed"]
+    left = [
+        (one.mutant.name, one.verdict, one.more) for one in run(chosen) if one.verdict != "killed"
+    ]
     assert not left
 
 
 def test_every_mutant_has_its_turn():
     turns = -(-len(LIST) // 7)
-    assert {m.name for turn in range(turns) for m in share(LIST, 7, turn)} == {m.name for m in LIST if m.runs}
+    assert {m.name for turn in range(turns) for m in share(LIST, 7, turn)} == {
+        m.name for m in LIST if m.runs
+    }
 
 
 # The runner itself: what it calls killed, survived and neither -------------------------------------------------
@@ -70,11 +81,16 @@ def test_every_mutant_has_its_turn():
 @pytest.mark.slow
 def test_a_harmless_change_survives_and_a_stale_or_broken_one_is_told():
     same = replace(
-        DELTA, name="same", killers=(KILLER,), edits=(("each = delta / sum(n", "each = delta/sum(n"),)
+        DELTA,
+        name="same",
+        killers=(KILLER,),
+        edits=(("each = delta / sum(n", "each = delta/sum(n"),),
     )
     stale = replace(same, name="stale", edits=(("each = delta / needed", "each = delta"),))
     twice = replace(same, name="twice", edits=(("delta", "epsilon"),))
-    no_test = replace(same, name="no test", killers=("tests/accounting/test_filters.py::test_nothing",))
+    no_test = replace(
+        same, name="no test", killers=("tests/accounting/test_filters.py::test_nothing",)
+    )
     killed = replace(same, name="killed", edits=DELTA.edits)
     verdicts = {one.mutant.name: one.verdict for one in run([same, stale, twice, killed])}
     assert verdicts == {"same": "survived", "stale": "stale", "twice": "stale", "killed": "killed"}

@@ -79,7 +79,9 @@ def test_the_notebook_runs_and_gives_the_kinds_of_output_that_were_committed(
     again, committed = outputs(run(path, tmp_path)), outputs(read(path))
     printed = [o.text for o in again if o.output_type == "stream"]
     assert [o.output_type for o in again] == [o.output_type for o in committed], printed
-    assert [sorted(o.get("data", {})) for o in again] == [sorted(o.get("data", {})) for o in committed]
+    assert [sorted(o.get("data", {})) for o in again] == [
+        sorted(o.get("data", {})) for o in committed
+    ]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.name)
@@ -91,7 +93,9 @@ def test_the_committed_notebook_has_outputs_and_pictures(path: Path) -> None:
     found = outputs(notebook)
     assert not [o for o in found if o.output_type == "error" or o.get("name") == "stderr"]
     assert sum("image/png" in o.get("data", {}) for o in found) >= 1
-    assert any("border-radius" in o.get("data", {}).get("text/html", "") for o in found), "no budget meter"
+    assert any("border-radius" in o.get("data", {}).get("text/html", "") for o in found), (
+        "no budget meter"
+    )
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.name)
@@ -112,14 +116,18 @@ def test_pictures_of_all_notebooks_have_one_style() -> None:
         assert found is not None, path.name
         styles.append(found.group())
         # and no picture has its own idea of a title or a legend
-        assert not re.search(r'loc="left"|fontsize="medium"|frameon=|fontweight=', source), path.name
+        assert not re.search(r'loc="left"|fontsize="medium"|frameon=|fontweight=', source), (
+            path.name
+        )
     assert len(set(styles)) == 1
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.name)
 def test_links_of_a_notebook_lead_to_pages_and_headings(path: Path) -> None:
     text = "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "markdown")
-    assert "](../docs/course/glossary.md)" in text  # where words are that it uses before it defines them
+    assert (
+        "](../docs/course/glossary.md)" in text
+    )  # where words are that it uses before it defines them
     for link in re.findall(r"\[[^\]]+\]\((\.\.[^)\s]+)\)", text):
         page, _, heading = link.partition("#")
         target = (path.parent / page).resolve()

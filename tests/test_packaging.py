@@ -22,7 +22,9 @@ SETUP = runpy.run_path(str(ROOT / "setup.py"))  # under another name than __main
 
 
 def test_version_is_the_same_everywhere() -> None:
-    citation = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.MULTILINE)
+    citation = re.search(
+        r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.MULTILINE
+    )
     recipe = re.search(r'version: "(\S+)"', (ROOT / ".github/conda/recipe.yaml").read_text("utf-8"))
     assert citation is not None
     assert recipe is not None
@@ -31,7 +33,9 @@ def test_version_is_the_same_everywhere() -> None:
 
 def test_recipe_needs_what_the_package_needs() -> None:
     recipe = (ROOT / ".github/conda/recipe.yaml").read_text("utf-8")
-    run = re.findall(r"^    - (.+)$", recipe.partition("  run:\n")[2].partition("tests:")[0], re.MULTILINE)
+    run = re.findall(
+        r"^    - (.+)$", recipe.partition("  run:\n")[2].partition("tests:")[0], re.MULTILINE
+    )
     needed = {f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]}
     assert {line.replace(" ", "") for line in run} == needed
 
@@ -62,7 +66,9 @@ def test_readme_has_no_dead_links_where_nobody_says_where_the_repository_is() ->
     kept = "[a](https://host/a), `x[0]` (b)"
     assert shown(f"{kept} [c](d.md#e)", "", "1.2.3") == f"{kept} c"
     assert SETUP["addresses"]("", "1.2.3") == {}
-    assert set(SETUP["addresses"]("https://host/dpframe", "1.2.3").values()) >= {"https://host/dpframe"}
+    assert set(SETUP["addresses"]("https://host/dpframe", "1.2.3").values()) >= {
+        "https://host/dpframe"
+    }
 
 
 def test_source_distribution_holds_what_the_tests_read() -> None:
@@ -93,9 +99,9 @@ def test_a_package_that_is_not_there_has_no_version(
 
 def test_a_file_of_tests_that_cannot_be_imported_is_an_error(tmp_path: Path) -> None:
     """With the options of this project, of which `--doctest-ignore-import-errors` would make it a file without tests."""
-    options = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"]["ini_options"][
-        "addopts"
-    ]
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"][
+        "ini_options"
+    ]["addopts"]
     broken = tmp_path / "test_broken.py"
     broken.write_text("import no_such_module\n\n\ndef test_it():\n    pass\n", "utf-8")
     command = [
@@ -110,5 +116,7 @@ def test_a_file_of_tests_that_cannot_be_imported_is_an_error(tmp_path: Path) -> 
         "-p",
         "no:cacheprovider",
     ]
-    run = subprocess.run([*command, str(broken)], capture_output=True, text=True, cwd=tmp_path, check=False)
+    run = subprocess.run(
+        [*command, str(broken)], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
     assert "1 error" in run.stdout

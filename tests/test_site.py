@@ -78,7 +78,9 @@ def test_every_public_name_has_a_page() -> None:
 
 @pytest.mark.parametrize("module", reference.MODULES)
 def test_every_name_of_a_public_module_is_on_its_page(module: str) -> None:
-    shown = re.findall(r"^\.\. (?:auto\w+|py:data):: (\w+)$", PAGES[f"modules/{module}"], re.MULTILINE)
+    shown = re.findall(
+        r"^\.\. (?:auto\w+|py:data):: (\w+)$", PAGES[f"modules/{module}"], re.MULTILINE
+    )
     assert shown == getattr(dpframe, module).__all__
 
 
@@ -108,17 +110,28 @@ def test_pages_of_names_that_are_gone_are_removed(tmp_path: Path) -> None:
     (tmp_path / "gone" / "verb.rst").write_text("verb\n====\n")
     top = reference.write(tmp_path)
     assert not (tmp_path / "gone").exists()
-    assert {path.relative_to(tmp_path).with_suffix("").as_posix() for path in tmp_path.rglob("*.rst")} == set(
-        PAGES
-    )
+    assert {
+        path.relative_to(tmp_path).with_suffix("").as_posix() for path in tmp_path.rglob("*.rst")
+    } == set(PAGES)
     assert {"frames/index", "errors"} <= set(top)
     assert "frames/mean" not in top
 
 
 def test_a_page_of_contents_is_what_an_index_links_to() -> None:
-    names = {"README", "docs/a", "docs/how/index", "docs/how/x", "docs/how/y", "docs/how/z", "CONTRIBUTING"}
+    names = {
+        "README",
+        "docs/a",
+        "docs/how/index",
+        "docs/how/x",
+        "docs/how/y",
+        "docs/how/z",
+        "CONTRIBUTING",
+    }
     text = "- [The why](y.md#part), see [x](x.md) and [elsewhere](../a.md)."
-    assert indexes.contents("docs/how/index", text, names) == (["docs/how/y", "docs/how/x"], ["docs/how/z"])
+    assert indexes.contents("docs/how/index", text, names) == (
+        ["docs/how/y", "docs/how/x"],
+        ["docs/how/z"],
+    )
     assert indexes.contents("README", "[a](docs/a.md)", names) == (["docs/a"], ["docs/how/index"])
     assert indexes.contents("docs/develop/index", "", names) == ([], ["CONTRIBUTING"])
 
@@ -172,5 +185,11 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     (tmp_path / "a" / "one.html").write_text(
         '<p id="x"><a class="y" href="../two.html#z"><a href="#x"><a href="#gone"><a href="https://host/"><img src="none.png">'
     )
-    (tmp_path / "two.html").write_text('<h1 id="z"></h1><a href="a/one.html#x"><a href="three.html?q#x">')
-    assert links.broken(tmp_path) == ["a/one.html: #gone", "a/one.html: none.png", "two.html: three.html?q#x"]
+    (tmp_path / "two.html").write_text(
+        '<h1 id="z"></h1><a href="a/one.html#x"><a href="three.html?q#x">'
+    )
+    assert links.broken(tmp_path) == [
+        "a/one.html: #gone",
+        "a/one.html: none.png",
+        "two.html: three.html?q#x",
+    ]

@@ -12,7 +12,16 @@ import dpframe
 from tests.internals import SIZES, set_sizes
 
 PACKAGE = Path(dpframe.__file__).parent
-ROOMS = ("engines", "_cells", "_frame", "_groups", "_statistics", "_questions", "mechanisms", "learn")
+ROOMS = (
+    "engines",
+    "_cells",
+    "_frame",
+    "_groups",
+    "_statistics",
+    "_questions",
+    "mechanisms",
+    "learn",
+)
 # From here on a power of two says what numbers can hold. Below, it may be a size.
 NUMBERS = 30
 # What a power of two below that is, where it is no size: (file, line of code without its comment) -> what it limits.
@@ -33,8 +42,12 @@ LIMITS = {
     },
     "_groups/unit.py": {"LIMIT = 2**20": "larger limits are refused"},
     "_statistics/order.py": {"LEAF_CEILING = 2**24": "finer grids are refused"},
-    "_groups/forms.py": {"_MOST_FORMS, _LONGEST = 256, 2**16": "longer orders of keys are not remembered"},
-    "engines/functions/numbers.py": {"LENGTH = 2**10": "every row is computed in a call of this length"},
+    "_groups/forms.py": {
+        "_MOST_FORMS, _LONGEST = 256, 2**16": "longer orders of keys are not remembered"
+    },
+    "engines/functions/numbers.py": {
+        "LENGTH = 2**10": "every row is computed in a call of this length"
+    },
     "engines/pandas.py": {
         "+ 2**16": "bytes of an engine, as the least that its room may be",
         "np.zeros(2**16": "the pairs of two bytes",
@@ -52,7 +65,9 @@ LIMITS = {
         "MOST_STEPS = 2**16": "more steps are refused",
     },
     "mechanisms/_coins.py": {"below <= 2**8": "what fits into 16 bits"},
-    "mechanisms/_sampling.py": {"_SPLIT_SCALE: Final = 2**24": "a scale of noise, where the proof changes"},
+    "mechanisms/_sampling.py": {
+        "_SPLIT_SCALE: Final = 2**24": "a scale of noise, where the proof changes"
+    },
     "mechanisms/noise.py": {"2**14) + 1": "terms of a quantile that is shown"},
     "mechanisms/response.py": {
         "MOST: Final = 2**16": "more values are refused",
@@ -90,7 +105,9 @@ def rounded(tree: ast.AST) -> list[tuple[int, int]]:
 def unexplained(path: Path) -> list[str]:
     text, known = path.read_text(), LIMITS.get(path.relative_to(PACKAGE).as_posix(), {})
     lines = text.split("\n")
-    small = [lines[at - 1].strip() for at, exponent in powers(ast.parse(text)) if 8 <= exponent < NUMBERS]
+    small = [
+        lines[at - 1].strip() for at, exponent in powers(ast.parse(text)) if 8 <= exponent < NUMBERS
+    ]
     return [line for line in small if not any(one in line for one in known)]
 
 
@@ -109,7 +126,9 @@ def test_every_limit_that_is_explained_is_there():
 
 
 def test_the_check_of_sizes_sees_one(tmp_path):
-    assert powers(ast.parse("for start in range(0, n, 2**16): some = a[start : start + (1 << 16)]")) == [
+    assert powers(
+        ast.parse("for start in range(0, n, 2**16): some = a[start : start + (1 << 16)]")
+    ) == [
         (1, 16),
         (1, 16),
     ]
@@ -139,7 +158,9 @@ def test_no_round_number_is_a_size(path):
 
 def test_every_size_is_read_somewhere():
     texts = [path.read_text() for path in PACKAGE.rglob("*.py")]
-    unread = [f.name for f in dataclasses.fields(SIZES) if not any(f"SIZES.{f.name}" in t for t in texts)]
+    unread = [
+        f.name for f in dataclasses.fields(SIZES) if not any(f"SIZES.{f.name}" in t for t in texts)
+    ]
     assert unread == []
 
 

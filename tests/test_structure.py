@@ -21,7 +21,9 @@ from tests.internals import Answer, PrivateGroupBy, Question, Session
 HERE = Path(__file__).parent
 PACKAGE = Path(dpframe.__file__).parent
 MODULES = {
-    ".".join(("dpframe", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
+    ".".join(("dpframe", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
+        ".__init__"
+    ): path
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
@@ -107,7 +109,17 @@ def test_public_names_are_sorted_and_pinned():
 
 @pytest.mark.parametrize(
     "name",
-    ["accounting", "attacks", "audit", "calibrate", "datasets", "learn", "local", "plot", "utilities"],
+    [
+        "accounting",
+        "attacks",
+        "audit",
+        "calibrate",
+        "datasets",
+        "learn",
+        "local",
+        "plot",
+        "utilities",
+    ],
 )
 def test_public_modules_come_with_dpframe_and_complete_to_public_names(name):
     module = getattr(dpframe, name)
@@ -166,7 +178,9 @@ def test_imports_for_types_run_downwards_too():
         for name, tree in TREES.items()
         if name != "dpframe"
         for other in named(tree)
-        if other != "dpframe" and room(other) != room(name) and PLACE[room(other)] >= PLACE[room(name)]
+        if other != "dpframe"
+        and room(other) != room(name)
+        and PLACE[room(other)] >= PLACE[room(name)]
     ]
     assert Counter(up) == LOOKING_UP
 
@@ -174,7 +188,9 @@ def test_imports_for_types_run_downwards_too():
 @pytest.mark.parametrize("apart", APART)
 def test_what_is_public_and_what_reads_do_not_know_each_other(apart):
     inside = [name for name in MODULES if name != "dpframe" and room(name) == apart]
-    knowing = {name for name in inside if {room(other) for other in imports(TREES[name])} & APART[apart]}
+    knowing = {
+        name for name in inside if {room(other) for other in imports(TREES[name])} & APART[apart]
+    }
     assert not knowing
 
 
@@ -186,16 +202,25 @@ def test_the_page_has_every_room_in_its_order():
 
 
 def test_modules_of_a_room_do_not_wait_for_one_another():
-    graph = {name: {other for other in imports(tree) if other != name} for name, tree in TREES.items()}
+    graph = {
+        name: {other for other in imports(tree) if other != name} for name, tree in TREES.items()
+    }
     assert len(list(TopologicalSorter(graph).static_order())) >= len(MODULES)
 
 
 def test_engines_are_made_in_one_place():
     """`engine_for` alone knows concrete engines, and nobody reads what is an engine's own."""
     names = {name for name in MODULES if name.startswith("dpframe.engines.")}
-    made = {(m, other) for m, tree in TREES.items() for other in objects(tree) if other.endswith("Engine")}
+    made = {
+        (m, other)
+        for m, tree in TREES.items()
+        for other in objects(tree)
+        if other.endswith("Engine")
+    }
     concrete = {(m, other) for m, other in made if other.rpartition(".")[0] in names}
-    assert {m for m, _ in concrete if m not in names} == {"dpframe.engines"}  # one may stand on another
+    assert {m for m, _ in concrete if m not in names} == {
+        "dpframe.engines"
+    }  # one may stand on another
     for module, tree in TREES.items():
         if module not in names:
             read = [
@@ -293,7 +318,8 @@ def test_one_function_runs_questions_and_one_pays():
     assert callers("debit") == [(SESSION, "_debit")]
     # What hands out sums of the frame is called by questions, in their `run`.
     asked = {
-        name: [one for one in callers(name) if room(one[0]) != "engines"] for name in ("reduce", "occurring")
+        name: [one for one in callers(name) if room(one[0]) != "engines"]
+        for name in ("reduce", "occurring")
     }
     assert asked["reduce"] == [("dpframe._questions.question", "run")]
     assert asked["occurring"] == [("dpframe._questions.keysearch", "run")] * 2
@@ -301,11 +327,15 @@ def test_one_function_runs_questions_and_one_pays():
 
 def test_replays_hand_in_noise_and_have_no_door():
     """Nothing but `dpframe.audit` knows them; they call no mechanism, and the noise that they call is given zeros."""
-    users = {m for m, tree in TREES.items() if any(i == "dpframe.audit._replay" for i in imports(tree))}
+    users = {
+        m for m, tree in TREES.items() if any(i == "dpframe.audit._replay" for i in imports(tree))
+    }
     assert users == {"dpframe.audit"}
     tree = TREES["dpframe.audit._replay"]
     assert calls(tree, "release") == calls(tree, "reduce") == []
-    (recorder,) = (n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == "Recorder")
+    (recorder,) = (
+        n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == "Recorder"
+    )
     own = {n.name for n in recorder.body if isinstance(n, ast.FunctionDef)}
     assert own & set(vars(Session)) == {
         "__init__",
@@ -360,11 +390,17 @@ def test_debit_precedes_the_door_behind_which_the_data_is_read():
         tree, "debit"
     )[0][1]
     # Nobody else has a hold of what reads.
-    for name, users in {"_read": ["self._read"], "_run_question": ["self.base._run_question"]}.items():
+    for name, users in {
+        "_read": ["self._read"],
+        "_run_question": ["self.base._run_question"],
+    }.items():
         used = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == name]
         assert [ast.unparse(n) for n in used] == users
     assert calls(tree, "_read") == []
-    assert callers("_run_question") == [(SESSION, "_read"), ("dpframe.audit._replay", "_run_question")]
+    assert callers("_run_question") == [
+        (SESSION, "_read"),
+        ("dpframe.audit._replay", "_run_question"),
+    ]
 
 
 # Noise that a question draws by itself, and why it is not the one that it is handed (docs/guarantees/learning.md).
@@ -378,7 +414,9 @@ def test_noise_is_added_at_the_door_only():
     """Apart from mechanisms themselves, `.release(...)` of a mechanism is called in the noise that a session hands out."""
     found = [one for one in callers("release") if not one[0].startswith("dpframe.mechanisms")]
     assert sorted(found) == sorted([(SESSION, "_noise"), *OWN_NOISE])
-    handed = [n for n in ast.walk(TREES[SESSION]) if isinstance(n, ast.Attribute) and n.attr == "_noise"]
+    handed = [
+        n for n in ast.walk(TREES[SESSION]) if isinstance(n, ast.Attribute) and n.attr == "_noise"
+    ]
     assert set(handed) <= set(ast.walk(function(TREES[SESSION], "_run_question")))
     assert callers("_noise") == [("dpframe.audit._replay", "_noise")]
 
@@ -386,9 +424,18 @@ def test_noise_is_added_at_the_door_only():
 def test_every_question_is_a_frozen_value_that_is_run_alike():
     """No kind is told from another where they are asked: each has its own plan, forms and `run` of the same arguments."""
     kinds = [
-        k for k in kinds_below(Question) if k.__module__.startswith("dpframe.") and not inspect.isabstract(k)
+        k
+        for k in kinds_below(Question)
+        if k.__module__.startswith("dpframe.") and not inspect.isabstract(k)
     ]
-    assert {k.__name__ for k in kinds} >= {"Query", "KeySearch", "Finding", "Randomize", "Output", "Descent"}
+    assert {k.__name__ for k in kinds} >= {
+        "Query",
+        "KeySearch",
+        "Finding",
+        "Randomize",
+        "Output",
+        "Descent",
+    }
     for kind in kinds:
         assert kind.__dataclass_params__.frozen
         for name in ("plan", "forms", "run"):
@@ -441,7 +488,15 @@ def test_rows_are_read_behind_the_door_also_where_they_are_made(module):
     assert set(reads) - behind - own == set()
 
 
-RANDOM = ("os.urandom", "np.random", "numpy.random", "secrets", "SystemRandom", "getrandbits", "token_bytes")
+RANDOM = (
+    "os.urandom",
+    "np.random",
+    "numpy.random",
+    "secrets",
+    "SystemRandom",
+    "getrandbits",
+    "token_bytes",
+)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -454,7 +509,9 @@ def test_one_module_reads_randomness(name):
             used |= {a.name for a in node.names}
         elif isinstance(node, ast.ImportFrom):
             used |= {f"{node.module}.{a.name}" for a in node.names}
-    found = {u for u in used if u == "random" or u.startswith("random.") or any(r in u for r in RANDOM)}
+    found = {
+        u for u in used if u == "random" or u.startswith("random.") or any(r in u for r in RANDOM)
+    }
     allowed = {"dpframe.mechanisms._sampling": {"os.urandom"}}
     if name == "dpframe.datasets":
         assert all(u.startswith("np.random") for u in found)
@@ -470,17 +527,27 @@ def test_operating_system_is_asked_by_one_function():
 def public_methods():
     df = pd.DataFrame({"x": [1]})
     opened = df.dp.open(1)
-    for thing in (type(pd.DataFrame({"y": [1]}).dp), PrivateFrame, type(opened["x"]), PrivateGroupBy, Answer):
+    for thing in (
+        type(pd.DataFrame({"y": [1]}).dp),
+        PrivateFrame,
+        type(opened["x"]),
+        PrivateGroupBy,
+        Answer,
+    ):
         yield from ((thing, name) for name in dir(thing) if not name.startswith("_"))
     for name in dpframe.__all__:
         yield dpframe, name
     for thing in (dpframe.Plan, dpframe.Estimate):
         yield from (
-            (thing, name) for name, value in vars(thing).items() if callable(value) and name[0] != "_"
+            (thing, name)
+            for name, value in vars(thing).items()
+            if callable(value) and name[0] != "_"
         )
 
 
-@pytest.mark.parametrize(("owner", "name"), list(public_methods()), ids=lambda x: getattr(x, "__name__", x))
+@pytest.mark.parametrize(
+    ("owner", "name"), list(public_methods()), ids=lambda x: getattr(x, "__name__", x)
+)
 def test_everything_public_has_a_docstring(owner, name):
     thing = getattr(owner, name) if owner is dpframe else inspect.getattr_static(owner, name)
     thing = getattr(thing, "__func__", thing)
@@ -504,7 +571,9 @@ def test_importing_dpframe_loads_nothing_that_is_slow_and_registers_dp():
         "print(found + [m for m in slow if m in sys.modules])"
     )
     quiet = ["-W", "error", "-W", "ignore:this number is noise"]  # as the mean of one row is
-    done = subprocess.run([sys.executable, *quiet, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, *quiet, "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 

@@ -31,7 +31,9 @@ def test_each_walk_has_a_limit(walked):
 def test_a_walk_is_no_longer_than_it_was(walked, name):
     files, functions = walked[name]
     assert files <= LIMITS[name][0], f"{files} files: python -m tests.walk {name} lists them"
-    assert functions <= LIMITS[name][1], f"{functions} functions: python -m tests.walk {name} lists them"
+    assert functions <= LIMITS[name][1], (
+        f"{functions} functions: python -m tests.walk {name} lists them"
+    )
 
 
 def test_a_walk_is_every_function_that_is_called_and_once(tmp_path):

@@ -34,7 +34,9 @@ def visits_of(call: Callable[[], Any], root: str = PACKAGE) -> dict[tuple[str, s
     seen: dict[tuple[str, str], Visit] = {}
 
     def counts(frame: FrameType) -> bool:
-        return frame.f_code.co_filename.startswith(root) and not frame.f_code.co_qualname.endswith(INSIDE)
+        return frame.f_code.co_filename.startswith(root) and not frame.f_code.co_qualname.endswith(
+            INSIDE
+        )
 
     def depth(frame: FrameType) -> int:
         n, above = 0, frame.f_back
@@ -68,7 +70,11 @@ def walks() -> dict[str, Callable[[], Any]]:
     warm.dp.median("cost")
     warm.dp.unique("diagnosis")
     warm.dp.count()
-    unopened, grouped, asked = visits(2000), visits(250_000), visits(3000)  # the second's groups are no noise
+    unopened, grouped, asked = (
+        visits(2000),
+        visits(250_000),
+        visits(3000),
+    )  # the second's groups are no noise
     grouped.dp.open(**words)
     p = asked.dp.open(**words)
     p.count()
@@ -77,7 +83,9 @@ def walks() -> dict[str, Callable[[], Any]]:
         "open": lambda: unopened.dp.open(**words),
         "mean": lambda: p.mean("cost"),
         "agg": lambda: (
-            grouped.dp.query("age >= 65").groupby("state").agg(n=("age", "size"), m=("cost", "mean"))
+            grouped.dp.query("age >= 65")
+            .groupby("state")
+            .agg(n=("age", "size"), m=("cost", "mean"))
         ),
     }
 

@@ -101,7 +101,9 @@ def as_pages_have_it(
     app: Any, what: str, name: str, thing: object, options: object, lines: list[str]
 ) -> None:
     """Docstrings as text of pages: pages that they name become links, and |x| stays an absolute value."""
-    lines[:] = [PAGE.sub(r":doc:`/docs/\1`", BAR.sub(lambda m: m[1] or r"\|", line)) for line in lines]
+    lines[:] = [
+        PAGE.sub(r":doc:`/docs/\1`", BAR.sub(lambda m: m[1] or r"\|", line)) for line in lines
+    ]
 
 
 def without_signatures(
@@ -114,6 +116,8 @@ def without_signatures(
 
 def setup(app: Any) -> None:
     api = ROOT / "docs" / "reference" / "api"
-    indexes.GUESTS["docs/reference/index"] = [f"docs/reference/api/{place}" for place in reference.write(api)]
+    indexes.GUESTS["docs/reference/index"] = [
+        f"docs/reference/api/{place}" for place in reference.write(api)
+    ]
     app.connect("autodoc-process-docstring", as_pages_have_it)
     app.connect("autodoc-process-signature", without_signatures)

@@ -44,7 +44,9 @@ def contents(docname: str, text: str, docnames: set[str]) -> tuple[list[str], li
     """The pages below an index page: those it links to in its order, and those that it leaves to be listed."""
     below = {name for name in docnames if name != docname and index_of(name, docnames) == docname}
     linked = [
-        name for name in dict.fromkeys(place(link, docname) for link in LINK.findall(text)) if name in below
+        name
+        for name in dict.fromkeys(place(link, docname) for link in LINK.findall(text))
+        if name in below
     ]
     guests = [name for name in GUESTS.get(docname, ()) if name in below and name not in linked]
     return linked, [*guests, *sorted(below - {*linked, *guests})]

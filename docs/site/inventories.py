@@ -30,4 +30,6 @@ def mapping(folder: Path) -> dict[str, tuple[str, str]]:
         body = zlib.compress((STORED / f"{project}.txt").read_bytes())
         text = head + "# The remainder of this file is compressed using zlib.\n"
         (folder / f"{project}.inv").write_bytes(text.encode() + body)
-    return {project: (address, str(folder / f"{project}.inv")) for project, address in ADDRESSES.items()}
+    return {
+        project: (address, str(folder / f"{project}.inv")) for project, address in ADDRESSES.items()
+    }

@@ -24,7 +24,9 @@ def broken(site: Path) -> list[str]:
         for path in sorted(site.rglob("*.html"))
         if "_static" not in path.parts
     }
-    anchors = {name: {unescape(anchor) for anchor in ANCHOR.findall(text)} for name, text in texts.items()}
+    anchors = {
+        name: {unescape(anchor) for anchor in ANCHOR.findall(text)} for name, text in texts.items()
+    }
     problems = []
     for name, text in texts.items():
         for link in {unescape(link) for link in LINK.findall(text)}:
@@ -33,7 +35,9 @@ def broken(site: Path) -> list[str]:
             path, _, anchor = unquote(link).partition("#")
             path = path.partition("?")[0]
             target = os.path.normpath(os.path.join(os.path.dirname(name), path)) if path else name
-            if not os.path.exists(target) or (anchor and anchor not in anchors.get(target, {anchor})):
+            if not os.path.exists(target) or (
+                anchor and anchor not in anchors.get(target, {anchor})
+            ):
                 problems.append(f"{os.path.relpath(name, site)}: {link}")
     return sorted(problems)
 

@@ -69,7 +69,17 @@ SECTIONS = (
         "Accountant",
         dpframe.Accountant,
         "accountant",
-        names=("batches", "budget", "declarations", "file", "ledger", "limits", "name", "plot", "population"),
+        names=(
+            "batches",
+            "budget",
+            "declarations",
+            "file",
+            "ledger",
+            "limits",
+            "name",
+            "plot",
+            "population",
+        ),
     ),
     Section("Reports", Reports, "reports.dp"),
     Section("Estimates of reports", Estimated, "local.estimate(reports).dp"),
@@ -78,10 +88,13 @@ FUNCTIONS = tuple(name for name in dpframe.__all__ if inspect.isfunction(getattr
 ERRORS = tuple(
     name
     for name in dpframe.__all__
-    if isinstance(getattr(dpframe, name), type) and issubclass(getattr(dpframe, name), Exception | Warning)
+    if isinstance(getattr(dpframe, name), type)
+    and issubclass(getattr(dpframe, name), Exception | Warning)
 )
 MODULES = tuple(
-    name for name in dir(dpframe) if inspect.ismodule(getattr(dpframe, name)) and not name.startswith("_")
+    name
+    for name in dir(dpframe)
+    if inspect.ismodule(getattr(dpframe, name)) and not name.startswith("_")
 )
 
 
@@ -99,13 +112,17 @@ def documented(kind: type, name: str) -> bool:
     """Whether a member says what it is: in its docstring, or as a field in a comment that starts with ``#:``."""
     if is_dataclass(kind) and name in {f.name for f in fields(kind)}:
         comment = rf"^ +(#: [^\n]+\n +{name}: |{name}: [^\n]*  #: )"
-        return any(re.search(comment, inspect.getsource(base), re.MULTILINE) for base in kind.__mro__[:-1])
+        return any(
+            re.search(comment, inspect.getsource(base), re.MULTILINE) for base in kind.__mro__[:-1]
+        )
     return bool(inspect.getdoc(inspect.getattr_static(kind, name)))
 
 
 def directive(kind: type, name: str) -> str:
     """How Sphinx is told what a member is."""
-    member = inspect.getattr_static(kind, name, None)  # a field of a dataclass is no attribute of the class
+    member = inspect.getattr_static(
+        kind, name, None
+    )  # a field of a dataclass is no attribute of the class
     member = getattr(member, "__func__", member)
     return "automethod" if inspect.isfunction(member) else "autoattribute"
 
@@ -116,7 +133,9 @@ def headed(title: str, text: str) -> str:
 
 def summaries(paths: list[str]) -> str:
     """A table with a line for each name, which is linked to its page."""
-    return "\n".join([".. autosummary::", "   :nosignatures:", "", *(f"   ~{path}" for path in paths), ""])
+    return "\n".join(
+        [".. autosummary::", "   :nosignatures:", "", *(f"   ~{path}" for path in paths), ""]
+    )
 
 
 def contents(pages: list[str]) -> str:
@@ -164,8 +183,13 @@ def pages() -> Iterator[tuple[str, str]]:
         yield f"functions/{name}", headed(f"dpframe.{name}", f".. autofunction:: dpframe.{name}")
     table = summaries([f"dpframe.{name}" for name in FUNCTIONS])
     yield "functions/index", headed("Functions: dpframe", f"{table}\n{contents(list(FUNCTIONS))}")
-    errors = "\n\n".join(f".. autoexception:: dpframe.{name}\n   :show-inheritance:" for name in ERRORS)
-    yield "errors", headed("Errors", f"{summaries([f'dpframe.{name}' for name in ERRORS])}\n{errors}")
+    errors = "\n\n".join(
+        f".. autoexception:: dpframe.{name}\n   :show-inheritance:" for name in ERRORS
+    )
+    yield (
+        "errors",
+        headed("Errors", f"{summaries([f'dpframe.{name}' for name in ERRORS])}\n{errors}"),
+    )
     for module in MODULES:
         yield f"modules/{module}", page_of(module)
     table = summaries([f"dpframe.{module}" for module in MODULES])

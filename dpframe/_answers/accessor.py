@@ -11,7 +11,16 @@ import pandas as pd
 
 from dpframe import _validate
 from dpframe import plot as _plot
-from dpframe._answers.answer import ANSWER, column, laid_out, receipt_of, rows_of, seal_of, seals, table
+from dpframe._answers.answer import (
+    ANSWER,
+    column,
+    laid_out,
+    receipt_of,
+    rows_of,
+    seal_of,
+    seals,
+    table,
+)
 from dpframe._answers.counterparts import Kind, read_plan
 from dpframe._answers.derived import Answered, Computed, Operators
 from dpframe._answers.estimate import limits_of, only, title_of
@@ -31,7 +40,8 @@ from dpframe._questions.question import Release
 
 
 class Answer(Operators, Tabled):
-    """``answer.dp`` of a released Series or DataFrame, or of what was made of some: its interval, its plan, its cost."""
+    """``answer.dp`` of a released Series or DataFrame, or of what was made of some: its interval,
+    its plan, its cost."""
 
     def __init__(self, answer: pd.Series[Any] | pd.DataFrame, text: str):
         self._answer, self._text = answer, text
@@ -64,17 +74,20 @@ class Answer(Operators, Tabled):
 
     @property
     def plans(self) -> tuple[Plan, ...]:
-        """The plans of the releases that it is made of: one, unless it was computed from several."""
+        """The plans of the releases that it is made of: one, unless it was computed from
+        several."""
         return (self._plan,) if self._moved is None else self._moved.origin.plans
 
     @property
     def plan(self) -> Plan:
-        """What was asked, with which mechanism, scale and price; of the release that it is made of, if there is one."""
+        """What was asked, with which mechanism, scale and price; of the release that it is made of,
+        if there is one."""
         return only(self.plans)
 
     @property
     def cost(self) -> Cost:
-        """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant.
+        """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it
+        by its accountant.
 
         Whatever was made of it adds nothing. Refused where it was computed from several releases.
         """
@@ -82,7 +95,8 @@ class Answer(Operators, Tabled):
 
     @property
     def count(self) -> pd.Series[Any] | pd.DataFrame:
-        """The number of values behind each mean, variance or sum of moments, read off the same release at no cost.
+        """The number of values behind each mean, variance or sum of moments, read off the same
+        release at no cost.
 
         >>> df = pd.DataFrame({"age": [30.0, 41.0] * 500, "state": ["CA", "NY"] * 500})
         >>> p = df.dp.open(100, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
@@ -123,15 +137,19 @@ class Answer(Operators, Tabled):
     def interval(
         self, level: float = 0.95, at_once: bool = False, *, of: str = "noise", n: Any = None
     ) -> pd.DataFrame:
-        """Columns ``lower`` and ``upper``, a row as the answer has them; for a table, under each column's name.
+        """Columns ``lower`` and ``upper``, a row as the answer has them; for a table, under each
+        column's name.
 
-        Each interval covers the noise of its own number with probability ``level``; with ``at_once`` all of them do, together
-        (docs/guarantees/accuracy.md#many-answers-at-once). With ``of="population"`` they cover what a sample says of a population
-        too, as `Estimate.interval` has it: means, shares, counts and quantiles have such intervals, and others NaN beside them.
+        Each interval covers the noise of its own number with probability ``level``; with
+        ``at_once`` all of them do, together (docs/guarantees/accuracy.md#many-answers-at-once).
+        With ``of="population"`` they cover what a sample says of a population too, as
+        `Estimate.interval` has it: means, shares, counts and quantiles have such intervals, and
+        others NaN beside them.
 
-        Choices such as medians have none: NaN beside others. But several levels that were chosen in one release bound each other
-        where the number of values is known: ``n``, a public number or a released count, of which the lower end is taken; of
-        groups the smallest. A column that is taken from a table keeps its interval.
+        Choices such as medians have none: NaN beside others. But several levels that were chosen in
+        one release bound each other where the number of values is known: ``n``, a public number or
+        a released count, of which the lower end is taken; of groups the smallest. A column that is
+        taken from a table keeps its interval.
         """
         level = _validate.level(level)
         together = _validate.flag(at_once, "at_once")
@@ -143,18 +161,23 @@ class Answer(Operators, Tabled):
         index = self._answer.index
         if isinstance(self._answer, pd.DataFrame) and self._labelled:
             shown = self._answer.columns[self._keys :]
-            parts = [pd.DataFrame({"lower": low, "upper": high}, index=index) for low, high in pairs]
+            parts = [
+                pd.DataFrame({"lower": low, "upper": high}, index=index) for low, high in pairs
+            ]
             return pd.concat(parts, axis=1, keys=list(shown))
         low, high = pairs[0]
         return pd.DataFrame({"lower": low, "upper": high}, index=index)
 
     def _about(self, level: float, at_once: bool, of: str, n: Any) -> list[Any]:
-        """The ends of intervals that are about more than the noise, or of quantiles that were chosen together."""
+        """The ends of intervals that are about more than the noise, or of quantiles that were
+        chosen together."""
         self._as_it_came("an interval with of= or n=")
         ranked = all(AGGREGATES[cell.aggregate].promise for cell in self._cells)
         by_level = ranked and self._layout.by_level
         chosen = self._answer.index.get_level_values(-1)[: len(self._cells)] if by_level else ()
-        level, about = about_of(of, n, self._plan, self._raw, self._cells, level, chosen, self._layout.noun)
+        level, about = about_of(
+            of, n, self._plan, self._raw, self._cells, level, chosen, self._layout.noun
+        )
         if about.population and self._layout.joins:
             check_apart(self._plan)
         return self._ends(level, at_once, about)
@@ -170,11 +193,13 @@ class Answer(Operators, Tabled):
     def reliable(self) -> pd.Series[bool] | pd.DataFrame:
         """Which numbers are more than noise: booleans in the answer's own shape.
 
-        A number is noise where half its 95 % interval is more than half of the number, or the interval is half of what is
-        possible or more: the bounds of a mean, -1 to 1 of a correlation. What has bounds and is near zero is compared with a
-        tenth of them instead of with itself; what was computed from answers is compared with itself alone. A choice, which has
-        no interval, is noise only where it may be off by half of the values of its group, as the same release counts them.
-        ``open(reliable=)`` takes another part than a half (docs/guarantees/intervals.md#noise-is-flagged).
+        A number is noise where half its 95 % interval is more than half of the number, or the
+        interval is half of what is possible or more: the bounds of a mean, -1 to 1 of a
+        correlation. What has bounds and is near zero is compared with a tenth of them instead of
+        with itself; what was computed from answers is compared with itself alone. A choice, which
+        has no interval, is noise only where it may be off by half of the values of its group, as
+        the same release counts them. ``open(reliable=)`` takes another part than a half
+        (docs/guarantees/intervals.md#noise-is-flagged).
 
         >>> df = pd.DataFrame({"age": [30.0, 41.0] * 500, "state": ["CA"] * 1000})
         >>> p = df.dp.open(10, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]}, show="nan")
@@ -191,7 +216,9 @@ class Answer(Operators, Tabled):
         if isinstance(answer, pd.Series):
             return pd.Series(~flags[0], index=answer.index, name=answer.name)
         keys = [np.zeros(len(answer), dtype=bool)] * self._keys
-        frame = pd.DataFrame(dict(enumerate([~flag for flag in (*keys, *flags)])), index=answer.index)
+        frame = pd.DataFrame(
+            dict(enumerate([~flag for flag in (*keys, *flags)])), index=answer.index
+        )
         frame.columns = answer.columns
         return frame
 
@@ -255,7 +282,9 @@ class Answer(Operators, Tabled):
                 **receipt,
                 "skip": keys,
                 "names": [None if name is None else str(name) for name in index.names],
-                "columns": None if labels is None else [label_texts(label) for label in labels[keys:]],
+                "columns": None
+                if labels is None
+                else [label_texts(label) for label in labels[keys:]],
             },
             separators=(",", ":"),
         )
@@ -267,19 +296,21 @@ class Answer(Operators, Tabled):
         return None if text is None else Answer(answer, text)
 
     def ranks(self, level: float = 0.95) -> float:
-        """By how many ranks each quantile among these may miss with this level: so many values too many lie below it at most, and
-        above it. How many values there are it does not depend on."""
+        """By how many ranks each quantile among these may miss with this level: so many values too
+        many lie below it at most, and above it. How many values there are it does not depend on."""
         self._as_it_came("ranks()")
         return ranks_of(self._plan, self._cells, level)
 
     def difference(
         self, first: Hashable, second: Hashable, level: float = 0.95, of: str = "noise"
     ) -> Difference:
-        """The first group's mean less the second's, or share, with its interval: ``estimate``, ``lower``, ``upper``.
+        """The first group's mean less the second's, or share, with its interval: ``estimate``,
+        ``lower``, ``upper``.
 
-        With ``of="population"`` it covers the sampling error of both groups, as `interval` has it: it is shorter than what
-        the two intervals say, since both would have to fail at once (docs/guarantees/population.md#differences). The first and
-        the second are labels of a Series.
+        With ``of="population"`` it covers the sampling error of both groups, as `interval` has it:
+        it is shorter than what the two intervals say, since both would have to fail at once
+        (docs/guarantees/population.md#differences). The first and the second are labels of a
+        Series.
         """
         self._as_it_came("difference()")
         if not isinstance(self._answer, pd.Series) or self._layout.computed or len(self._cells) > 1:
@@ -293,7 +324,9 @@ class Answer(Operators, Tabled):
             )
         rows = labels if self._order is None else unpack(self._order)[0][0][labels]
         places = int(rows[0]), int(rows[1])
-        return difference_of(self._plan, self._raw, self._cells[0], places, _validate.level(level), of)
+        return difference_of(
+            self._plan, self._raw, self._cells[0], places, _validate.level(level), of
+        )
 
     def plot(
         self,
@@ -303,15 +336,17 @@ class Answer(Operators, Tabled):
         at_once: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """The answer with its intervals, as pandas would plot it; takes and returns matplotlib axes.
+        """The answer with its intervals, as pandas would plot it; takes and returns matplotlib
+        axes.
 
-        Bars with error bars for groups, bins to scale for a histogram, a line with a band for times and quantiles; or the
-        ``kind`` asked for: ``"bar"``, ``"barh"``, ``"hist"`` or ``"line"``. Error bars are `interval` at ``level``, with
-        ``at_once`` for all together; quantiles that were chosen have none. Numbers that are noise, as `reliable` says, are
-        hollow: bars are hatched, on a line points are rings, and the legend says so. The columns of a table have axes each,
-        which come as an array, with ``subplots=True``, or if some are counts and others means, say; ``subplots=False`` and
-        ``ax=`` put them into one. ``y=`` names columns to draw. Other words go to pandas. It draws what was released and costs
-        nothing.
+        Bars with error bars for groups, bins to scale for a histogram, a line with a band for times
+        and quantiles; or the ``kind`` asked for: ``"bar"``, ``"barh"``, ``"hist"`` or ``"line"``.
+        Error bars are `interval` at ``level``, with ``at_once`` for all together; quantiles that
+        were chosen have none. Numbers that are noise, as `reliable` says, are hollow: bars are
+        hatched, on a line points are rings, and the legend says so. The columns of a table have
+        axes each, which come as an array, with ``subplots=True``, or if some are counts and others
+        means, say; ``subplots=False`` and ``ax=`` put them into one. ``y=`` names columns to draw.
+        Other words go to pandas. It draws what was released and costs nothing.
         """
         if not isinstance(self._answer, pd.Series) and self._answer.shape[1] == 0:
             raise BadValue("this answer has no columns to draw.")
@@ -338,12 +373,15 @@ class Answer(Operators, Tabled):
             keys=self._keys,
             title=str(title_of(self._cells[0]) if name is None else name),
             options=kwargs,
-            apart=isinstance(self._answer, pd.DataFrame) and len({c.aggregate for c in self._cells}) > 1,
+            apart=isinstance(self._answer, pd.DataFrame)
+            and len({c.aggregate for c in self._cells}) > 1,
         )
 
     def __repr__(self) -> str:
         if len(self.plans) > 1:
-            return f"computed from {len(self.plans)} releases; .interval(), .table(), .plot(), .plans"
+            return (
+                f"computed from {len(self.plans)} releases; .interval(), .table(), .plot(), .plans"
+            )
         return (
             f"the answer to {self.plan.question}, epsilon {self.plan.epsilon:.4g}; .interval(), .table(), .plan, "
             ".plot(), .cost"

@@ -1,8 +1,9 @@
 """Answers: numbers and pandas objects that know their plan, their interval and their receipt.
 
-A grouped answer is a plain Series or DataFrame. Its receipt is one JSON text in ``attrs``, with the plan, the noisy integers and
-where each number stands (`dpframe._answers.layout`). The seal of a receipt is a digest of values, dtypes and labels: after any
-change of those the receipt no longer describes the answer, and is refused.
+A grouped answer is a plain Series or DataFrame. Its receipt is one JSON text in ``attrs``, with the
+plan, the noisy integers and where each number stands (`dpframe._answers.layout`). The seal of a
+receipt is a digest of values, dtypes and labels: after any change of those the receipt no longer
+describes the answer, and is refused.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ def receipt_of(answer: Any, kind: str) -> str | None:
 
 
 class Attrs(dict[Hashable, Any]):
-    """The ``attrs`` of an answer as it came. Its receipt is written when somebody does anything with the dict: writing takes a
-    tenth of the time of a question, and most answers are read and forgotten.
+    """The ``attrs`` of an answer as it came. Its receipt is written when somebody does anything
+    with the dict: writing takes a tenth of the time of a question, and most answers are read and
+    forgotten.
 
     ``write`` returns the same text whenever it is called. Copies and pickles are plain dicts.
     """
@@ -75,7 +77,15 @@ def _looking(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # What does not look at what the dict holds.
-_BLIND = {"__init__", "__new__", "__len__", "__getattribute__", "__sizeof__", "__class_getitem__", "fromkeys"}
+_BLIND = {
+    "__init__",
+    "__new__",
+    "__len__",
+    "__getattribute__",
+    "__sizeof__",
+    "__class_getitem__",
+    "fromkeys",
+}
 for _name in vars(dict).keys() - _BLIND - {"__doc__", "__hash__"}:
     setattr(Attrs, _name, _looking(getattr(dict, _name)))
 
@@ -90,13 +100,15 @@ def attach_receipt(
     order: Any = None,
     skip: int = 0,
 ) -> None:
-    """Gives an answer its receipt: a table with columns of these ``labels``, or a Series, which has none.
+    """Gives an answer its receipt: a table with columns of these ``labels``, or a Series, which has
+    none.
 
-    The columns of a table are sealed one by one too, so that each can be taken alone; the first ``skip`` of them are keys.
-    ``order`` is how the rows were rearranged after they were laid out.
+    The columns of a table are sealed one by one too, so that each can be taken alone; the first
+    ``skip`` of them are keys. ``order`` is how the rows were rearranged after they were laid out.
 
-    The receipt is written when it is looked at. Whatever can be changed until then, cells, labels and names, becomes bytes and
-    texts here; the rest is frozen: the plan with the text of its draft, the integers, and what is known of the index.
+    The receipt is written when it is looked at. Whatever can be changed until then, cells, labels
+    and names, becomes bytes and texts here; the rest is frozen: the plan with the text of its
+    draft, the integers, and what is known of the index.
     """
     plan, known = release.plan, _digest_of(index)
     names: Any = index.names if isinstance(index, pd.MultiIndex) else [index.name]
@@ -130,7 +142,9 @@ def attach_receipt(
         text = receipt_text(plan, release.raw, shape=shape, order=places, **fields)
         return f'{text[:-1]},"rows":{rows}}}'  # written once for each index
 
-    object.__setattr__(answer, "_attrs", Attrs(write))  # the property of pandas would make it a dict
+    object.__setattr__(
+        answer, "_attrs", Attrs(write)
+    )  # the property of pandas would make it a dict
 
 
 class _Digest(NamedTuple):
@@ -147,9 +161,11 @@ _digests: OrderedDict[int, _Digest] = OrderedDict()
 _DTYPES = {np.dtype(kind): np.dtype(kind).name for kind in (np.int64, np.float64)}
 
 
-def seals(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any]) -> tuple[str, list[str]]:
-    """Digests of values, dtypes and labels, so that a receipt goes with one answer only: that of all columns, and those of
-    each column with its own label."""
+def seals(
+    arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any]
+) -> tuple[str, list[str]]:
+    """Digests of values, dtypes and labels, so that a receipt goes with one answer only: that of
+    all columns, and those of each column with its own label."""
     names, cells = list(map(repr, index.names)), list(map(_cells_of, arrays))
     return _sealed(_digest_of(index), names, cells, list(map(str, labels)))
 
@@ -164,7 +180,8 @@ def _cells_of(column: Any) -> bytes:
 def _sealed(
     index: _Digest, names: Sequence[str], columns: Sequence[bytes], labels: Sequence[str]
 ) -> tuple[str, list[str]]:
-    """What `seals` returns, of texts and bytes. ``names`` are those of the index, which can be renamed in place."""
+    """What `seals` returns, of texts and bytes. ``names`` are those of the index, which can be
+    renamed in place."""
     start = hashlib.blake2b(index.digest + "\x1f".join(names).encode(), digest_size=16)
     whole, each = start.copy(), []
     for place, written in enumerate(columns):
@@ -184,7 +201,9 @@ def _digest_of(index: pd.Index[Any]) -> _Digest:
         digest = hashlib.blake2b(digest_size=16)
         if isinstance(index, pd.IntervalIndex):
             digest.update(
-                index.left.to_numpy().tobytes() + index.right.to_numpy().tobytes() + index.closed.encode()
+                index.left.to_numpy().tobytes()
+                + index.right.to_numpy().tobytes()
+                + index.closed.encode()
             )
         elif isinstance(index.dtype, np.dtype) and index.dtype.kind in "iufb":
             digest.update(index.to_numpy().tobytes())
@@ -205,12 +224,14 @@ def _digest_of(index: pd.Index[Any]) -> _Digest:
 
 
 def rows_of(index: pd.Index[Any]) -> str:
-    """The labels of rows, as a receipt has them: the texts of each level, and of several levels the places in them."""
+    """The labels of rows, as a receipt has them: the texts of each level, and of several levels the
+    places in them."""
     return _digest_of(index).rows
 
 
 def seal_of(answer: pd.Series[Any] | pd.DataFrame, labelled: bool) -> str:
-    """The seal an answer would have. A Series may be renamed, or become the one column of a frame."""
+    """The seal an answer would have. A Series may be renamed, or become the one column of a
+    frame."""
     frame = answer.to_frame() if isinstance(answer, pd.Series) else answer
     arrays = [frame.iloc[:, i].to_numpy() for i in range(frame.shape[1])]
     return seals(arrays, list(frame.columns) if labelled else [], answer.index)[0]
@@ -224,11 +245,13 @@ def values(release: Release, cell: int) -> Any:
     return numbers(release.plan, release.raw, cell)
 
 
-# Every answer gets a view of the index: its names are the user's to change, and the session's own must not follow.
+# Every answer gets a view of the index: its names are the user's to change, and the session's own
+# must not follow.
 
 
 def _told(answer: T, release: Release, layout: Layout, values: list[Any]) -> T:
-    """An answer as it came, or of a class that says what its numbers are worth, where there is something to say."""
+    """An answer as it came, or of a class that says what its numbers are worth, where there is
+    something to say."""
     if 0 in answer.shape:
         return answer
     first = glance(release, release.raw, values, SEVERAL) if layout.by_output else None
@@ -252,7 +275,9 @@ def column(
     return _told(answer, release, layout, values)
 
 
-def series(release: Release, index: pd.Index[Any], name: Hashable, order: Any = None) -> pd.Series[Any]:
+def series(
+    release: Release, index: pd.Index[Any], name: Hashable, order: Any = None
+) -> pd.Series[Any]:
     """One output, a row a group; ``order`` rearranges the rows."""
     return column(release, Column(), index, name, order)
 
@@ -284,21 +309,27 @@ def ranked(
 
 
 def with_keys(answer: Any, keys: Sequence[Any]) -> Any:
-    """An answer of places on lists of keys, with these keys in their stead; ``keys`` has None for an output of another kind.
+    """An answer of places on lists of keys, with these keys in their stead; ``keys`` has None for
+    an output of another kind.
 
     Its receipt is of the same release, and of the answer as it stands now.
     """
     record = json.loads(answer.attrs[ANSWER])
     skip = record.get("skip", 0)
     if isinstance(answer, pd.Series):
-        shown: Any = pd.Series(keys[0].index.take(answer).array, index=answer.index, name=answer.name)
+        shown: Any = pd.Series(
+            keys[0].index.take(answer).array, index=answer.index, name=answer.name
+        )
         arrays, labels = [shown.to_numpy()], []
     else:
         shown = answer.copy()
         for place, of in enumerate(keys):
             if of is not None:
                 shown.isetitem(skip + place, of.index.take(answer.iloc[:, skip + place]).array)
-        arrays, labels = [shown.iloc[:, i].to_numpy() for i in range(shown.shape[1])], list(shown.columns)
+        arrays, labels = (
+            [shown.iloc[:, i].to_numpy() for i in range(shown.shape[1])],
+            list(shown.columns),
+        )
     record["seal"], each = seals(arrays, labels, shown.index)
     if "each" in record:
         record["each"] = each[skip:]
@@ -328,7 +359,8 @@ def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -
     found = values = [numbers(release.plan, release.raw, i) for i in range(len(release.plan.cells))]
     if release.rule.blank:
         found = blanked(release, Columns(), values)
-    # Python integers appear only at prices so small that noise leaves 63 bits; as doubles they are still noise.
+    # Python integers appear only at prices so small that noise leaves 63 bits; as doubles they are
+    # still noise.
     data = [column if column.dtype != object else column.astype(np.float64) for column in found]
     if any(column.dtype.kind == "M" for column in data):
         data = Columns().zoned(release.plan, data)
@@ -352,11 +384,13 @@ def laid_out(
     columns: pd.Index[Any],
     whole: bool = True,
 ) -> pd.DataFrame:
-    """A table in which outputs and groups stand as a layout says; without ``whole`` counts are floats too."""
+    """A table in which outputs and groups stand as a layout says; without ``whole`` counts are
+    floats too."""
     values = layout.values(release.plan, release.raw)
     data = blanked(release, layout, values) if release.rule.blank else values
     data = [
-        _plain(column) if whole or column.dtype.kind in "mM" else column.astype(np.float64) for column in data
+        _plain(column) if whole or column.dtype.kind in "mM" else column.astype(np.float64)
+        for column in data
     ]
     data = layout.zoned(release.plan, data)
     answer = pd.DataFrame(dict(enumerate(data)), index=index.view())
@@ -368,10 +402,12 @@ def laid_out(
 def grid(
     outputs: Sequence[Output], places: Sequence[tuple[Hashable, Hashable]], whole: bool = True
 ) -> Callable[[Release, Any], Any]:
-    """A table of outputs, each in the row and the column of its place, in the order in which these first appear; of groups one
-    below the other."""
+    """A table of outputs, each in the row and the column of its place, in the order in which these
+    first appear; of groups one below the other."""
     for one in dict.fromkeys(column for _, column in places):
-        check_alike([out for out, (_, column) in zip(outputs, places, strict=True) if column == one])
+        check_alike(
+            [out for out, (_, column) in zip(outputs, places, strict=True) if column == one]
+        )
     rows = list(dict.fromkeys(row for row, _ in places))
     columns = list(dict.fromkeys(column for _, column in places))
     numbers = {place: i for i, place in enumerate(places)}

@@ -20,7 +20,8 @@ import numpy as np
 
 Ends = tuple[Any, Any]
 
-# Whole numbers beyond it are no doubles, in which ends of intervals are: what meets them is a plain number.
+# Whole numbers beyond it are no doubles, in which ends of intervals are: what meets them is a plain
+# number.
 LARGEST = 2**53
 LONGEST = 256  # steps: what is computed in a loop becomes a plain number, or each turn would take longer than the last
 
@@ -48,9 +49,11 @@ class Leaf(Protocol):
 
 
 def _corners(operate: Callable[[Any, Any], Any], one: Ends, two: Ends) -> Ends:
-    """The least and the largest of an operation at the corners of a box: it is monotone in each operand.
+    """The least and the largest of an operation at the corners of a box: it is monotone in each
+    operand.
 
-    Infinite ends stand for whatever is large, so they are the largest doubles here: zero times those is zero.
+    Infinite ends stand for whatever is large, so they are the largest doubles here: zero times
+    those is zero.
     """
     largest = np.finfo(float).max
     sides, others = ([np.clip(end, -largest, largest) for end in ends] for ends in (one, two))
@@ -70,7 +73,8 @@ def _size(one: Ends) -> Ends:
 
 
 def outward(ends: Ends, decimals: int) -> Ends:
-    """The ends rounded away from each other: they enclose all that was within, and what it rounds to."""
+    """The ends rounded away from each other: they enclose all that was within, and what it rounds
+    to."""
     low: Any = np.round(ends[0], decimals)
     high: Any = np.round(ends[1], decimals)
     step = 10.0**-decimals
@@ -79,7 +83,8 @@ def outward(ends: Ends, decimals: int) -> Ends:
     return np.minimum(low, ends[0]), np.maximum(high, ends[1])
 
 
-# A straight line in the one released number: its slope, and its value at 0. Both are NaN where it is none.
+# A straight line in the one released number: its slope, and its value at 0. Both are NaN where it
+# is none.
 Line = tuple[Any, Any]
 _BENT: Line = (np.nan, np.nan)
 
@@ -105,10 +110,16 @@ class Step(NamedTuple):
 
 STEPS: dict[str, Step] = {
     "+": Step(
-        2, operator.add, lambda a, b: (a[0] + b[0], a[1] + b[1]), lambda a, b: (a[0] + b[0], a[1] + b[1])
+        2,
+        operator.add,
+        lambda a, b: (a[0] + b[0], a[1] + b[1]),
+        lambda a, b: (a[0] + b[0], a[1] + b[1]),
     ),
     "-": Step(
-        2, operator.sub, lambda a, b: (a[0] - b[1], a[1] - b[0]), lambda a, b: (a[0] - b[0], a[1] - b[1])
+        2,
+        operator.sub,
+        lambda a, b: (a[0] - b[1], a[1] - b[0]),
+        lambda a, b: (a[0] - b[0], a[1] - b[1]),
     ),
     "*": Step(2, operator.mul, partial(_corners, operator.mul), _scaled),
     "/": Step(2, operator.truediv, _quotient, _divided),
@@ -116,7 +127,8 @@ STEPS: dict[str, Step] = {
     "absolute": Step(1, abs, _size, lambda a: _BENT),
 }
 
-# One entry of a calculation in postfix order: a released number by its place, a constant, a step by its name, or a rounding.
+# One entry of a calculation in postfix order: a released number by its place, a constant, a step by
+# its name, or a rounding.
 Token = tuple[str, Any]
 
 
@@ -145,7 +157,8 @@ class Calculation:
     tokens: tuple[Token, ...]
 
     def then(self, step: str, other: Calculation | None = None) -> Calculation:
-        """This one and then a step, with another calculation as the second operand of those that take two."""
+        """This one and then a step, with another calculation as the second operand of those that
+        take two."""
         if other is None:
             return Calculation(self.leaves, (*self.tokens, ("step", step)))
         leaves = list(self.leaves)
@@ -164,7 +177,9 @@ class Calculation:
 
     def picked(self, rows: Any) -> Calculation:
         """The same of some rows; -1 is a row that there is not."""
-        tokens = [(kind, _rows_of(what, rows) if kind == "number" else what) for kind, what in self.tokens]
+        tokens = [
+            (kind, _rows_of(what, rows) if kind == "number" else what) for kind, what in self.tokens
+        ]
         return Calculation(tuple([leaf._picked(rows) for leaf in self.leaves]), tuple(tokens))
 
     @property
@@ -174,22 +189,27 @@ class Calculation:
     def value(self) -> Any:
         """What the released numbers come to."""
         with np.errstate(all="ignore"):
-            return self._run([leaf._number() for leaf in self.leaves], _itself, _on_values, np.round)
+            return self._run(
+                [leaf._number() for leaf in self.leaves], _itself, _on_values, np.round
+            )
 
     def ends(self, level: float) -> Ends:
-        """An interval that holds what the exact numbers come to, with probability ``level`` or more."""
+        """An interval that holds what the exact numbers come to, with probability ``level`` or
+        more."""
         each = min(1 - (1 - level) / max(len(self.leaves), 1), 1 - 2.0**-53)
         return self.enclosed([leaf._ends(each) for leaf in self.leaves])
 
     def enclosed(self, ends: Sequence[Ends]) -> Ends:
-        """All that the steps can come to where each released number lies between its ends; NaN where one of them has none."""
+        """All that the steps can come to where each released number lies between its ends; NaN
+        where one of them has none."""
         doubles = [tuple(np.asarray(end, dtype=np.float64) for end in pair) for pair in ends]
         with np.errstate(all="ignore"):
             low, high = self._run(doubles, _point, _on_ends, outward)
         return low + 0.0, high + 0.0  # no negative zero
 
     def deviation(self) -> Any:
-        """The standard deviation of the noise, where one released number is shifted and scaled; None otherwise."""
+        """The standard deviation of the noise, where one released number is shifted and scaled;
+        None otherwise."""
         if len(self.leaves) != 1:
             return None
         slope, _ = self._run([(1.0, 0.0)], _level_line, _on_lines, lambda line, decimals: _BENT)
@@ -255,7 +275,9 @@ def _on_values(step: Step, operands: Sequence[Any]) -> Any:
     result = step.on_values(*operands)
     if isinstance(result, np.ndarray) and result.dtype.kind == "i":
         doubles = step.on_values(*(np.asarray(operand, dtype=np.float64) for operand in operands))
-        return doubles if np.abs(doubles).max(initial=0.0) >= 2.0**62 else result  # it has not wrapped around
+        return (
+            doubles if np.abs(doubles).max(initial=0.0) >= 2.0**62 else result
+        )  # it has not wrapped around
     return result
 
 
@@ -283,13 +305,16 @@ def _on_ends(step: Step, operands: Sequence[Ends]) -> Ends:
 
 
 class Arithmetic(ABC):
-    """Operators of a released number: what plain numbers and other released ones make of it keeps an interval.
+    """Operators of a released number: what plain numbers and other released ones make of it keeps
+    an interval.
 
-    Everything else that takes a number sees a plain one: powers, remainders, arrays, Series, Decimal and Fraction; and a float of
-    Python before a whole number, since Python asks the float alone: ``n * 0.5`` keeps the interval, and ``0.5 * n`` is a float.
+    Everything else that takes a number sees a plain one: powers, remainders, arrays, Series,
+    Decimal and Fraction; and a float of Python before a whole number, since Python asks the float
+    alone: ``n * 0.5`` keeps the interval, and ``0.5 * n`` is a float.
 
-    What comes of it has no one type: a number with an interval as a rule, a plain one where it is too large or of too many steps,
-    and of durations what pandas makes. A union of these would forbid ``.interval()`` in every program that is checked.
+    What comes of it has no one type: a number with an interval as a rule, a plain one where it is
+    too large or of too many steps, and of durations what pandas makes. A union of these would
+    forbid ``.interval()`` in every program that is checked.
     """
 
     @abstractmethod
@@ -350,7 +375,8 @@ class Arithmetic(ABC):
         return self._made(value, self._calculation().rounded(ndigits or 0))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **words: Any) -> Any:
-        """What numpy makes of it: as the operators have it beside a scalar, and as of a plain number beside arrays."""
+        """What numpy makes of it: as the operators have it beside a scalar, and as of a plain
+        number beside arrays."""
         step = _UFUNCS.get(ufunc)
         if step is not None and method == "__call__" and not words and all(map(is_number, inputs)):
             return _joined(step, *inputs) if len(inputs) == 2 else STEPS[step].on_values(*inputs)

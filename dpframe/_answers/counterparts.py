@@ -1,6 +1,8 @@
-"""The counts and sums behind released means: other readings of the same noisy integers, which cost nothing.
+"""The counts and sums behind released means: other readings of the same noisy integers, which cost
+nothing.
 
-*Formal guarantee.* Post-processing: a count and a sum are read off the integers that were released for the mean.
+*Formal guarantee.* Post-processing: a count and a sum are read off the integers that were released
+for the mean.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ def read_cell(cell: Cell, kind: Kind) -> Cell | None:
 
 
 def read_plan(plan: Plan, kind: Kind, cells: Sequence[Cell]) -> tuple[Plan, list[int]]:
-    """Return the plan of the counts or sums behind some outputs, and the places of the outputs that have them."""
+    """Return the plan of the counts or sums behind some outputs, and the places of the outputs that
+    have them."""
     read = [read_cell(cell, kind) for cell in cells]
     places = [i for i, cell in enumerate(read) if cell is not None]
     if not places:

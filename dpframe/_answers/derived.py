@@ -1,7 +1,9 @@
-"""Tables computed from answers: ``answer.dp / 1000``, ``a.dp / b.dp``, and the receipts that say how.
+"""Tables computed from answers: ``answer.dp / 1000``, ``a.dp / b.dp``, and the receipts that say
+how.
 
-A receipt of what was computed holds the receipts that it was computed from and the steps, and nothing else: numbers and intervals
-are computed again when they are asked for. Nothing is released, so nothing is spent.
+A receipt of what was computed holds the receipts that it was computed from and the steps, and
+nothing else: numbers and intervals are computed again when they are asked for. Nothing is released,
+so nothing is spent.
 """
 
 from __future__ import annotations
@@ -38,8 +40,12 @@ class Computed(Labelled):
         sources = [Released(json.loads(source), source) for source in receipt["of"]]
         numbers = [leaf_from(number) for number in receipt["numbers"]]
         self._columns = [_read(column, sources, numbers) for column in receipt["derived"]]
-        self.part = min([source.part for source in sources] + [n._rule.part for n in numbers], default=PART)
-        plans = [source.plan for source in sources] + [plan for number in numbers for plan in number.plans]
+        self.part = min(
+            [source.part for source in sources] + [n._rule.part for n in numbers], default=PART
+        )
+        plans = [source.plan for source in sources] + [
+            plan for number in numbers for plan in number.plans
+        ]
         self.plans: tuple[Plan, ...] = tuple({id(plan): plan for plan in plans}.values())
 
     def values(self) -> list[NDArray[Any]]:
@@ -48,11 +54,18 @@ class Computed(Labelled):
 
     def ends(self, level: float, at_once: bool) -> list[Ends]:
         size = len(self.rows[0])
-        each = [column.ends(level) for column in self._columns] if not at_once else self._together(level)
-        return [(np.broadcast_to(low, (size,)), np.broadcast_to(high, (size,))) for low, high in each]
+        each = (
+            [column.ends(level) for column in self._columns]
+            if not at_once
+            else self._together(level)
+        )
+        return [
+            (np.broadcast_to(low, (size,)), np.broadcast_to(high, (size,))) for low, high in each
+        ]
 
     def _together(self, level: float) -> list[Ends]:
-        """The ends that hold together: of k releases all the numbers of each hold at a k-th of the risk."""
+        """The ends that hold together: of k releases all the numbers of each hold at a k-th of the
+        risk."""
         leaves = [leaf for column in self._columns for leaf in column.leaves]
         releases = {id(leaf.origin if isinstance(leaf, Excerpt) else leaf) for leaf in leaves}
         each = min(1 - (1 - level) / max(len(releases), 1), 1 - 2.0**-53)
@@ -67,7 +80,8 @@ class Computed(Labelled):
         ]
 
     def noise(self) -> list[NDArray[Any]]:
-        """Which numbers are noise, column by column: of what was only scaled, where the released numbers are."""
+        """Which numbers are noise, column by column: of what was only scaled, where the released
+        numbers are."""
         size, flags = len(self.rows[0]), []
         for column, value, (low, high) in zip(
             self._columns, self.values(), self.ends(LEVEL, False), strict=True
@@ -100,7 +114,9 @@ class Computed(Labelled):
 # Receipts -------------------------------------------------------------------------------------------------------------
 
 
-def _read(column: dict[str, Any], sources: Sequence[Released], numbers: Sequence[Estimate]) -> Calculation:
+def _read(
+    column: dict[str, Any], sources: Sequence[Released], numbers: Sequence[Estimate]
+) -> Calculation:
     leaves: list[Any] = []
     for leaf in column["leaves"]:
         if "number" in leaf:
@@ -158,9 +174,11 @@ def _receipt(columns: Sequence[Calculation]) -> dict[str, Any]:
 
 
 class Operators(ABC):
-    """Arithmetic of ``answer.dp``: with numbers, released ones among them, with other answers and with a number for each row.
+    """Arithmetic of ``answer.dp``: with numbers, released ones among them, with other answers and
+    with a number for each row.
 
-    What comes out is a Series or DataFrame whose ``.dp`` has intervals: of m released numbers each has an m-th of the risk.
+    What comes out is a Series or DataFrame whose ``.dp`` has intervals: of m released numbers each
+    has an m-th of the risk.
     """
 
     @abstractmethod
@@ -169,7 +187,8 @@ class Operators(ABC):
 
     @abstractmethod
     def _marked(self, answer: Answered, receipt: dict[str, Any], keys: int) -> Answered:
-        """The answer with its receipt, to which the labels are added; the first ``keys`` columns are those of rows."""
+        """The answer with its receipt, to which the labels are added; the first ``keys`` columns
+        are those of rows."""
 
     @abstractmethod
     def _of(self, answer: Any) -> Any:
@@ -208,7 +227,8 @@ class Operators(ABC):
     __array_ufunc__ = None  # numpy's numbers and arrays leave the operation to the other side
 
     def round(self, decimals: int = 0) -> Answered:
-        """The answer rounded to so many decimals. An interval is rounded outward, so it still holds what it held."""
+        """The answer rounded to so many decimals. An interval is rounded outward, so it still holds
+        what it held."""
         if not isinstance(decimals, int) or isinstance(decimals, bool) or abs(decimals) > 300:
             raise BadType("round takes a whole number of decimals, such as round(1).")
         return _each(self, lambda made: made.rounded(decimals))
@@ -289,14 +309,16 @@ def _with_constants(
     if not np.isfinite(values).all():
         raise BadValue("known numbers have to be finite.")
     columns = [
-        both(kept.calculation(i).picked(rows[0]), of_number(values)) for i in range(kept.rows.shape[1])
+        both(kept.calculation(i).picked(rows[0]), of_number(values))
+        for i in range(kept.rows.shape[1])
     ]
     answer = kept.answer.iloc[rows[0]]
     return _answer(one, columns, answer.set_axis(index), 0)
 
 
 def _aligned(one: Any, two: Any) -> tuple[list[NDArray[np.intp]], pd.Index[Any]]:
-    """The rows of each of two answers that have the same labels, as pandas puts them together; -1 where one has none."""
+    """The rows of each of two answers that have the same labels, as pandas puts them together; -1
+    where one has none."""
     try:
         pair = pd.Series(np.arange(len(one)), index=one.index).align(
             pd.Series(np.arange(len(two)), index=two.index)
@@ -310,7 +332,8 @@ def _aligned(one: Any, two: Any) -> tuple[list[NDArray[np.intp]], pd.Index[Any]]
 
 
 def _answer(one: Operators, columns: Sequence[Calculation], like: Any, keys: int) -> Answered:
-    """The Series or DataFrame that the columns come to, with the labels of another and a receipt that says how."""
+    """The Series or DataFrame that the columns come to, with the labels of another and a receipt
+    that says how."""
     if any(column.too_long for column in columns):
         raise BadValue(
             "this was computed in too many steps for a receipt. Compute with the numbers alone: answer * 2."

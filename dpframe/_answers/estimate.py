@@ -1,4 +1,5 @@
-"""Estimates: released numbers that know their plan and their interval, and what is computed from them."""
+"""Estimates: released numbers that know their plan and their interval, and what is computed from
+them."""
 
 from __future__ import annotations
 
@@ -32,10 +33,11 @@ from dpframe._questions.question import ONE, Release, glance, interval_of, numbe
 class Estimate(Arithmetic, Tabled):
     """What `IntEstimate` and `FloatEstimate` share: a released number, its plan and its interval.
 
-    ``+``, ``-``, ``*`` and ``/`` with plain numbers and with other released ones keep an interval, and so do ``-x``, ``abs`` and
-    ``round``: ``answer / 1000``, ``sum_of_costs / number_of_people``. Everything else gives plain numbers. So does what writes it
-    down, ``str``, ``format``, ``print``, csv and JSON; its ``repr`` alone shows how wide its interval is. What was
-    computed from answers, a sum or a rounded number, is written and shown in the same way.
+    ``+``, ``-``, ``*`` and ``/`` with plain numbers and with other released ones keep an interval,
+    and so do ``-x``, ``abs`` and ``round``: ``answer / 1000``, ``sum_of_costs / number_of_people``.
+    Everything else gives plain numbers. So does what writes it down, ``str``, ``format``,
+    ``print``, csv and JSON; its ``repr`` alone shows how wide its interval is. What was computed
+    from answers, a sum or a rounded number, is written and shown in the same way.
     """
 
     _plan: Plan
@@ -51,12 +53,14 @@ class Estimate(Arithmetic, Tabled):
 
     @property
     def cost(self) -> Cost:
-        """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
+        """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it
+        by its accountant."""
         return self._plan.cost
 
     @property
     def count(self) -> Estimate:
-        """The number of values behind a mean, a variance or the like, read off the same release at no cost.
+        """The number of values behind a mean, a variance or the like, read off the same release at
+        no cost.
 
         >>> df = pd.DataFrame({"age": [30.0, 41.0] * 500})
         >>> p = df.dp.open(100, bounds={"age": (0, 110)})
@@ -76,13 +80,17 @@ class Estimate(Arithmetic, Tabled):
         plan, _ = read_plan(self._plan, kind, self._plan.cells[:1])
         return scalar(Release(plan, self._raw, self._rule))
 
-    def interval(self, level: float = 0.95, *, of: str = "noise", n: Any = None) -> tuple[float, float]:
-        """Where the answer without noise lies with probability ``level``; of a duration two Timedeltas, of a time two Timestamps.
+    def interval(
+        self, level: float = 0.95, *, of: str = "noise", n: Any = None
+    ) -> tuple[float, float]:
+        """Where the answer without noise lies with probability ``level``; of a duration two
+        Timedeltas, of a time two Timestamps.
 
-        It covers the noise: not the clipping to the bounds, and not what a sample says about a population. With
-        ``of="population"`` it covers that too: where the mean, share, number or quantile of those lies whom the people of the
-        table were drawn from, independently and alike (docs/guarantees/population.md); a number is that to expect in such a
-        table. For ``n`` see `Answer.interval`.
+        It covers the noise: not the clipping to the bounds, and not what a sample says about a
+        population. With ``of="population"`` it covers that too: where the mean, share, number or
+        quantile of those lies whom the people of the table were drawn from, independently and alike
+        (docs/guarantees/population.md); a number is that to expect in such a table. For ``n`` see
+        `Answer.interval`.
         """
         cells = self._plan.cells[:1]
         level, about = about_of(of, n, self._plan, self._raw, cells, _validate.level(level))
@@ -94,20 +102,22 @@ class Estimate(Arithmetic, Tabled):
         return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
 
     def ranks(self, level: float = 0.95) -> float:
-        """By how many ranks a quantile may miss with this level: so many values too many lie below it at most, and above it."""
+        """By how many ranks a quantile may miss with this level: so many values too many lie below
+        it at most, and above it."""
         return ranks_of(self._plan, self._plan.cells[:1], level)
 
     @property
     def reliable(self) -> bool:
-        """Whether it is more than noise: half its 95 % interval is at most half of the number, or of a tenth of the bounds where
-        that is more, and the interval is no half of what is possible. ``open(reliable=)`` takes another part than a half.
+        """Whether it is more than noise: half its 95 % interval is at most half of the number, or
+        of a tenth of the bounds where that is more, and the interval is no half of what is
+        possible. ``open(reliable=)`` takes another part than a half.
 
-        A choice, which has no interval, is noise only where it may be off by half of the values that there can be, as far as that
-        is public (docs/guarantees/intervals.md#noise-is-flagged).
+        A choice, which has no interval, is noise only where it may be off by half of the values
+        that there can be, as far as that is public (docs/guarantees/intervals.md#noise-is-flagged).
         """
-        return not noise_in(self._layout, self._plan, self._raw, self._rule.part, self._values())[0][
-            self._place
-        ]
+        return not noise_in(self._layout, self._plan, self._raw, self._rule.part, self._values())[
+            0
+        ][self._place]
 
     def _values(self) -> Columns:
         return self._layout.values(self._plan, self._raw)
@@ -124,17 +134,20 @@ class Estimate(Arithmetic, Tabled):
 
     @property
     def std_error(self) -> float | None:
-        """The standard deviation of the noise in a count or a sum, shifted and scaled by plain numbers or not.
+        """The standard deviation of the noise in a count or a sum, shifted and scaled by plain
+        numbers or not.
 
-        None where none can be stated: of ratios such as means, whose noise has no variance, of choices, and of what is made of
-        several released numbers. All but choices have an `interval`.
+        None where none can be stated: of ratios such as means, whose noise has no variance, of
+        choices, and of what is made of several released numbers. All but choices have an
+        `interval`.
         """
         deviation = self._deviation()
         return None if deviation is None else float(deviation)
 
     @property
     def plans(self) -> tuple[Plan, ...]:
-        """The plans of the releases that it is made of: one, unless it was computed from several."""
+        """The plans of the releases that it is made of: one, unless it was computed from
+        several."""
         return (self._plan,)
 
     @property
@@ -155,7 +168,9 @@ class Estimate(Arithmetic, Tabled):
         return AGGREGATES[cell.aggregate].deviation(measured(self._plan, self._raw, cell))
 
     def _shown(self, level: float, at_once: bool, of: str, n: Any) -> Shown:
-        ends: Any = self._ends(level) if of == "noise" and n is None else self.interval(level, of=of, n=n)
+        ends: Any = (
+            self._ends(level) if of == "noise" and n is None else self.interval(level, of=of, n=n)
+        )
         plans = "; ".join(f"{plan.question} ({plan._alone})" for plan in self.plans)
         return one_row(
             self._title,
@@ -175,11 +190,16 @@ class Estimate(Arithmetic, Tabled):
     def _made(self, value: Any, calculation: Calculation) -> Any:
         if calculation.too_long or (isinstance(value, int) and abs(value) > LARGEST):
             return value
-        return DerivedInt(value, calculation) if isinstance(value, int) else DerivedFloat(value, calculation)
+        return (
+            DerivedInt(value, calculation)
+            if isinstance(value, int)
+            else DerivedFloat(value, calculation)
+        )
 
     @property
     def dp(self) -> Estimate:
-        """The number itself, so that ``answer.dp.interval()`` reads the same for numbers and for tables."""
+        """The number itself, so that ``answer.dp.interval()`` reads the same for numbers and for
+        tables."""
         return self
 
     def plot(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -189,7 +209,8 @@ class Estimate(Arithmetic, Tabled):
         )
 
     def _blank(self) -> Estimate:
-        """The answer without its number, with the same plan and the same interval: noise that is left out."""
+        """The answer without its number, with the same plan and the same interval: noise that is
+        left out."""
         return _nothing(self, FloatEstimate if isinstance(self, int) else type(cast(Any, self)))
 
     def _state(self) -> dict[str, Any] | None:
@@ -198,7 +219,11 @@ class Estimate(Arithmetic, Tabled):
 
     def __repr__(self) -> str:
         noise = "" if self.reliable else "noise"
-        short = max((plan.worst_error() or 0.0 for plan in self.plans), default=0.0) if self._chosen else 0.0
+        short = (
+            max((plan.worst_error() or 0.0 for plan in self.plans), default=0.0)
+            if self._chosen
+            else 0.0
+        )
         ranks = f"at most {short:.4g} values too many on either side" if short >= 1 else ""
         known = dict.fromkeys(filter(None, [noise, ranks, *map(capped, self.plans)]))
         return ", ".join([self._text(), *known])
@@ -269,7 +294,8 @@ def _nothing(answer: Estimate, kind: Any = FloatEstimate) -> Estimate:
 
 
 class Correlation(FloatEstimate):
-    """The correlation of two columns, which is made of a release of their variances and their covariance."""
+    """The correlation of two columns, which is made of a release of their variances and their
+    covariance."""
 
     correlations = _layout = Correlations(((0, 1), (1, 2)))
     _place = 1
@@ -277,9 +303,17 @@ class Correlation(FloatEstimate):
     def __reduce__(self) -> tuple[Any, ...]:
         return Correlation, (float(self), self._plan, self._raw), self._state()
 
-    def interval(self, level: float = 0.95, *, of: str = "noise", n: Any = None) -> tuple[float, float]:
+    def interval(
+        self, level: float = 0.95, *, of: str = "noise", n: Any = None
+    ) -> tuple[float, float]:
         level, about = about_of(
-            of, n, self._plan, self._raw, self._plan.cells, _validate.level(level), noun=self._layout.noun
+            of,
+            n,
+            self._plan,
+            self._raw,
+            self._plan.cells,
+            _validate.level(level),
+            noun=self._layout.noun,
         )
         low, high = self.correlations.interval(self._plan, self._raw, level, about)[0]
         return float(low[1]), float(high[1])
@@ -289,7 +323,8 @@ class Correlation(FloatEstimate):
 
 
 class InSeconds(Estimate):
-    """What was measured in seconds. Arithmetic gives plain Timedeltas, Timestamps and numbers, without intervals."""
+    """What was measured in seconds. Arithmetic gives plain Timedeltas, Timestamps and numbers,
+    without intervals."""
 
     @abstractmethod
     def _number(self) -> Any:
@@ -311,12 +346,15 @@ class InSeconds(Estimate):
 
 
 class DurationEstimate(InSeconds, pd.Timedelta):
-    """A duration that was released: a ``pd.Timedelta`` with a plan and an interval, whose ends are Timedeltas too."""
+    """A duration that was released: a ``pd.Timedelta`` with a plan and an interval, whose ends are
+    Timedeltas too."""
 
     __str__ = pd.Timedelta.__str__
 
     def __new__(cls, value: Any, plan: Plan, raw: tuple[Any, ...]) -> DurationEstimate:
-        made: Any = pd.Timedelta.__new__  # of whole ticks it makes a subclass, of a Timedelta that itself
+        made: Any = (
+            pd.Timedelta.__new__
+        )  # of whole ticks it makes a subclass, of a Timedelta that itself
         plain = pd.Timedelta(value)
         self = cast(DurationEstimate, made(cls, int(plain.asm8.view("i8")), plain.unit))
         self._plan, self._raw = plan, raw
@@ -330,7 +368,8 @@ class DurationEstimate(InSeconds, pd.Timedelta):
 
 
 class TimeEstimate(InSeconds, pd.Timestamp):
-    """A moment that was released: a ``pd.Timestamp`` with a plan and an interval, whose ends are Timestamps too."""
+    """A moment that was released: a ``pd.Timestamp`` with a plan and an interval, whose ends are
+    Timestamps too."""
 
     __str__ = pd.Timestamp.__str__
 
@@ -350,7 +389,8 @@ class TimeEstimate(InSeconds, pd.Timestamp):
 
 
 class Unshown(FloatEstimate):
-    """What stands for a duration or a time that is noise where noise is not shown: NaT is nothing that could have an interval."""
+    """What stands for a duration or a time that is noise where noise is not shown: NaT is nothing
+    that could have an interval."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Unshown, (float(self), self._plan, self._raw), self._state()
@@ -379,13 +419,26 @@ def _end(end: Any, answer: Estimate) -> str:
 
 # The operators are those of pandas' own.
 for _kind, _plain in ((DurationEstimate, pd.Timedelta), (TimeEstimate, pd.Timestamp)):
-    for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "neg", "pos", "abs"):
+    for _name in (
+        "add",
+        "radd",
+        "sub",
+        "rsub",
+        "mul",
+        "rmul",
+        "truediv",
+        "rtruediv",
+        "neg",
+        "pos",
+        "abs",
+    ):
         if hasattr(_plain, f"__{_name}__"):
             setattr(_kind, f"__{_name}__", getattr(_plain, f"__{_name}__"))
 
 
 def correlation(release: Release) -> Estimate:
-    """The answer to a question of the variances of two columns with their covariance between them."""
+    """The answer to a question of the variances of two columns with their covariance between
+    them."""
     value = Correlation.correlations.values(release.plan, release.raw)[0][1]
     return _told(Correlation(float(value), release.plan, release.raw), release)
 
@@ -410,19 +463,21 @@ def scalar(release: Release) -> Estimate:
 
 
 def _told(answer: Estimate, release: Release) -> Estimate:
-    """A number with the rule that it is judged by. Noise that was released just now is warned of, and noise is left out where the
-    session says so."""
+    """A number with the rule that it is judged by. Noise that was released just now is warned of,
+    and noise is left out where the session says so."""
     if release.rule != ORDINARY:
         answer._rule = release.rule
     if (release.fresh or release.rule.blank) and not answer.reliable:
-        if release.fresh and not release.plan.selects:  # of a choice there was a warning before the debit
+        # Of a choice there was a warning before the debit.
+        if release.fresh and not release.plan.selects:
             warn_of_number(release, answer._text())
         return answer._blank() if release.rule.blank else answer
     return answer
 
 
 class Derived(Estimate):
-    """What was computed from released numbers. It has an interval, and no receipt of its own: nothing was released anew."""
+    """What was computed from released numbers. It has an interval, and no receipt of its own:
+    nothing was released anew."""
 
     _steps: Calculation
 
@@ -439,19 +494,24 @@ class Derived(Estimate):
 
     @property
     def plan(self) -> Plan:
-        """The plan of the release that it is made of; refused where there are several, which are its `plans`."""
+        """The plan of the release that it is made of; refused where there are several, which are
+        its `plans`."""
         return only(self.plans)
 
     @property
     def cost(self) -> Cost:
-        """What the release that it is made of guarantees by itself: nothing was added to that. Refused of several."""
+        """What the release that it is made of guarantees by itself: nothing was added to that.
+        Refused of several."""
         return self.plan.cost
 
-    def interval(self, level: float = 0.95, *, of: str = "noise", n: Any = None) -> tuple[float, float]:
+    def interval(
+        self, level: float = 0.95, *, of: str = "noise", n: Any = None
+    ) -> tuple[float, float]:
         """Where the same arithmetic on the answers without noise lies with probability ``level``.
 
-        Of m released numbers each takes an m-th of the risk, and interval arithmetic encloses what can be made of them. Without
-        an end, that is infinite, where the interval of a divisor contains zero.
+        Of m released numbers each takes an m-th of the risk, and interval arithmetic encloses what
+        can be made of them. Without an end, that is infinite, where the interval of a divisor
+        contains zero.
         """
         if of != "noise" or n is not None:
             raise NotOffered(
@@ -474,8 +534,8 @@ class Derived(Estimate):
 
     @property
     def reliable(self) -> bool:
-        """Whether it is more than noise: half its 95 % interval is at most half of the number. Of choices, and of one number that
-        was only scaled, whether these are."""
+        """Whether it is more than noise: half its 95 % interval is at most half of the number. Of
+        choices, and of one number that was only scaled, whether these are."""
         if self._chosen or self._steps.scales:
             return all(leaf.reliable for leaf in self._steps.leaves)
         low, high = self.interval()
@@ -521,7 +581,11 @@ class DerivedFloat(Derived, float):
 
 
 # What a receipt calls the classes of released numbers.
-KINDS: dict[str, Any] = {"whole number": IntEstimate, "number": FloatEstimate, "correlation": Correlation}
+KINDS: dict[str, Any] = {
+    "whole number": IntEstimate,
+    "number": FloatEstimate,
+    "correlation": Correlation,
+}
 
 
 def leaf_to(number: Estimate) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""Keys that were found, from their texts: whatever was found, there is an index of it and never an error.
+"""Keys that were found, from their texts: whatever was found, there is an index of it and never an
+error.
 
-*Formal guarantee.* Post-processing of released texts. The debit is made by then, so a text that is a key's must be one that
-can be read: `_cells.texts.text_of` writes no other.
+*Formal guarantee.* Post-processing of released texts. The debit is made by then, so a text that is
+a key's must be one that can be read: `_cells.texts.text_of` writes no other.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ Columns = list[tuple[Expr, Hashable]]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Keys, or combinations of several columns', and at which places of the release they stood: of two that Python holds for
-    equal, such as 1 and True, the first one stays. None where there are none."""
+    """Keys, or combinations of several columns', and at which places of the release they stood: of
+    two that Python holds for equal, such as 1 and True, the first one stays. None where there are
+    none."""
 
     keys: Keys | Tuples | None
     places: NDArray[np.int64]
@@ -57,7 +59,8 @@ def found_keys(texts: NDArray[Any], columns: Columns) -> Found:
 
 
 def keys_in(release: Release, columns: Columns) -> Found:
-    """The keys of a release that has them first. Where none were found just now there is a warning."""
+    """The keys of a release that has them first. Where none were found just now there is a
+    warning."""
     found = found_keys(release.raw[0], columns)
     if release.fresh and found.keys is None:
         names = ", ".join(repr(name) for _, name in columns)
@@ -98,8 +101,9 @@ def _keys(texts: Sequence[str], expr: Expr) -> list[Any]:
 
 
 def _index(keys: list[Any], expr: Expr, name: Hashable) -> pd.Index[Any]:
-    """An index of the dtype that the column's kind has; of labels, that of what they are, and of objects where pandas has none
-    that holds them all: intervals closed on different sides, times of several zones."""
+    """An index of the dtype that the column's kind has; of labels, that of what they are, and of
+    objects where pandas has none that holds them all: intervals closed on different sides, times of
+    several zones."""
     if expr.kind == "time":
         return pd.DatetimeIndex(keys, name=name)
     if all(type(k) is pd.Interval for k in keys) and len({k.closed for k in keys}) == 1:

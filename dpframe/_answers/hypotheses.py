@@ -1,8 +1,10 @@
-"""Tests of hypotheses: what a release says against one, as a p-value with an estimate and its interval.
+"""Tests of hypotheses: what a release says against one, as a p-value with an estimate and its
+interval.
 
-All of it is post-processing of noisy integers. Means, shares and correlations are tested by bounds on the tails of draws and
-noise together, so their level holds at every size; independence by tables that are drawn as if it held, with noise of the law
-that the release has. docs/guarantees/tests.md says of each what is proved and what is simulated.
+All of it is post-processing of noisy integers. Means, shares and correlations are tested by bounds
+on the tails of draws and noise together, so their level holds at every size; independence by tables
+that are drawn as if it held, with noise of the law that the release has. docs/guarantees/tests.md
+says of each what is proved and what is simulated.
 """
 
 from __future__ import annotations
@@ -20,7 +22,15 @@ from numpy.typing import NDArray
 from dpframe._answers.population import difference_within
 from dpframe._plans.aggregates import AGGREGATES, Measured
 from dpframe._plans.plan import Cost, Plan, measured
-from dpframe._plans.sampling import ON_NUMBER, ON_SPREAD, Draws, drawn, least_risk, rate_of, rates_for
+from dpframe._plans.sampling import (
+    ON_NUMBER,
+    ON_SPREAD,
+    Draws,
+    drawn,
+    least_risk,
+    rate_of,
+    rates_for,
+)
 from dpframe._questions.question import Release
 
 Floats = NDArray[np.float64]
@@ -35,11 +45,11 @@ _STEPS = np.linspace(0.0, 1.0, 5)  # across the interval of each mean
 
 @dataclass(frozen=True)
 class Tested:
-    """The answer to a test: its ``statistic``, its ``pvalue``, an ``estimate`` with its ``interval``, its price, and what is
-    assumed.
+    """The answer to a test: its ``statistic``, its ``pvalue``, an ``estimate`` with its
+    ``interval``, its price, and what is assumed.
 
-    The p-value is that of two sides. It is at most the level with at most that probability if the hypothesis holds, the noise
-    included.
+    The p-value is that of two sides. It is at most the level with at most that probability if the
+    hypothesis holds, the noise included.
     """
 
     hypothesis: str  #: What is tested, in words.
@@ -54,7 +64,8 @@ class Tested:
 
     @property
     def cost(self) -> Cost:
-        """What the release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
+        """What the release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by
+        its accountant."""
         return self.plan.cost
 
     @property
@@ -64,7 +75,9 @@ class Tested:
 
     def _rows(self) -> list[tuple[str, str]]:
         low, high = self.interval
-        ends = "" if math.isnan(low) else f", {100 * self.level:g} % interval {low:.4g} to {high:.4g}"
+        ends = (
+            "" if math.isnan(low) else f", {100 * self.level:g} % interval {low:.4g} to {high:.4g}"
+        )
         least = "at most " if self.pvalue <= 1e-12 else ""
         return [
             ("hypothesis", self.hypothesis),
@@ -79,7 +92,8 @@ class Tested:
 
     def _repr_html_(self) -> str:
         cells = "".join(
-            f"<tr><th scope='row'>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in self._rows()
+            f"<tr><th scope='row'>{escape(a)}</th><td>{escape(b)}</td></tr>"
+            for a, b in self._rows()
         )
         return f"<table><caption>test of a hypothesis</caption>{cells}</table>"
 
@@ -87,9 +101,11 @@ class Tested:
 # Two means, two shares -------------------------------------------------------------------------------------------------
 
 
-def compared(release: Release, labels: tuple[Hashable, Hashable], noun: str, level: float) -> Tested:
-    """The test that two groups have the same mean: the p-value is the least risk at which the interval of their difference leaves
-    out zero, so that the two never contradict each other."""
+def compared(
+    release: Release, labels: tuple[Hashable, Hashable], noun: str, level: float
+) -> Tested:
+    """The test that two groups have the same mean: the p-value is the least risk at which the
+    interval of their difference leaves out zero, so that the two never contradict each other."""
     plan, raw = release[:2]
     m, groups = measured(plan, raw, plan.cells[0]), (slice(0, 1), slice(1, 2))
     labels = plain_label(labels[0]), plain_label(labels[1])
@@ -124,7 +140,9 @@ def plain_label(label: Hashable) -> Hashable:
 # A correlation ---------------------------------------------------------------------------------------------------------
 
 
-def correlated(release: Release, names: tuple[Hashable, Hashable], estimate: Any, level: float) -> Tested:
+def correlated(
+    release: Release, names: tuple[Hashable, Hashable], estimate: Any, level: float
+) -> Tested:
     """The test that two columns are independent, by their covariance."""
     plan, raw = release[:2]
     first, pair, second = (measured(plan, raw, cell) for cell in plan.cells)
@@ -144,7 +162,8 @@ def correlated(release: Release, names: tuple[Hashable, Hashable], estimate: Any
 
 
 def covariance_under(first: Measured, pair: Measured, second: Measured) -> tuple[float, float]:
-    """The sum of products about the means, and its estimated standard error if the columns are independent."""
+    """The sum of products about the means, and its estimated standard error if the columns are
+    independent."""
     x, y = (AGGREGATES["mean"].draws(m, 0.05) for m in (first, second))
     assert x is not None
     assert y is not None
@@ -177,9 +196,11 @@ class Products:
 
 
 @np.errstate(all="ignore")
-def are_excluded(first: Measured, pair: Measured, second: Measured, risk: float) -> NDArray[np.bool_]:
-    """Whether independence is excluded at this risk, in each group: whatever the two means within their intervals, the products
-    about them add up to more than draws and noise do."""
+def are_excluded(
+    first: Measured, pair: Measured, second: Measured, risk: float
+) -> NDArray[np.bool_]:
+    """Whether independence is excluded at this risk, in each group: whatever the two means within
+    their intervals, the products about them add up to more than draws and noise do."""
     x, y = (AGGREGATES["mean"].draws(m, risk) for m in (first, second))
     assert x is not None
     assert y is not None
@@ -207,10 +228,12 @@ def _across(draws: Draws, risk: float) -> Floats:
 
 
 def independent(release: Release, rows: int, names: tuple[Hashable, Hashable]) -> Tested:
-    """The test that the rows and the columns of a table of counts are independent, by tables that are drawn as if they were.
+    """The test that the rows and the columns of a table of counts are independent, by tables that
+    are drawn as if they were.
 
-    The p-value is the largest of several guesses at the number of people and at the margins, which the noise hides: in the
-    number the ends of its interval too, and margins that are no less than once or twice their noise, or a person.
+    The p-value is the largest of several guesses at the number of people and at the margins, which
+    the noise hides: in the number the ends of its interval too, and margins that are no less than
+    once or twice their noise, or a person.
     """
     plan, raw = release[:2]
     noise, counts = plan.parts[0].noise, raw[0][0].astype(float).reshape(rows, -1)
@@ -239,16 +262,22 @@ def independent(release: Release, rows: int, names: tuple[Hashable, Hashable]) -
 
 
 def distance(tables: Floats, spread: float) -> Floats:
-    """How far tables are from the products of their margins: squares over the counts to expect, and the variance of the noise."""
+    """How far tables are from the products of their margins: squares over the counts to expect, and
+    the variance of the noise."""
     total = np.maximum(tables.sum(axis=(1, 2)), 1.0)[:, None, None]
-    margins = np.maximum(tables.sum(axis=2), 0.0)[:, :, None], np.maximum(tables.sum(axis=1), 0.0)[:, None, :]
+    margins = (
+        np.maximum(tables.sum(axis=2), 0.0)[:, :, None],
+        np.maximum(tables.sum(axis=1), 0.0)[:, None, :],
+    )
     expected = margins[0] * margins[1] / total
-    return np.asarray((np.square(tables - expected) / (expected + spread**2 + 1e-9)).sum(axis=(1, 2)))
+    return np.asarray(
+        (np.square(tables - expected) / (expected + spread**2 + 1e-9)).sum(axis=(1, 2))
+    )
 
 
 class Stream:
-    """Numbers that are even between 0 and 1 and follow from a seed alone: the same release has the same p-value. No noise that
-    leaves is made of them."""
+    """Numbers that are even between 0 and 1 and follow from a seed alone: the same release has the
+    same p-value. No noise that leaves is made of them."""
 
     def __init__(self, seed: bytes):
         self._seed, self._part = hashlib.blake2b(seed, digest_size=32).digest(), 0
@@ -260,7 +289,8 @@ class Stream:
         return np.asarray(((np.frombuffer(digest, dtype="<u8") >> np.uint64(12)) + 0.5) * 2.0**-52)
 
     def poisson(self, mean: float, size: int) -> Floats:
-        """Numbers by Poisson's law: by its distribution, and for large means by the normal law, rounded."""
+        """Numbers by Poisson's law: by its distribution, and for large means by the normal law,
+        rounded."""
         if mean > _LARGE:
             normal = np.sqrt(-2 * np.log(self.even(size))) * np.cos(2 * np.pi * self.even(size))
             return np.asarray(np.rint(mean + math.sqrt(mean) * normal))
@@ -276,7 +306,8 @@ class Stream:
 
 
 def _tables(stream: Stream, counts: Floats, number: int, least: float, noise: Any) -> Floats:
-    """Noisy tables of so many people to expect, whose rows and columns are independent: each count by Poisson's law."""
+    """Noisy tables of so many people to expect, whose rows and columns are independent: each count
+    by Poisson's law."""
     shares = []
     for axis in (1, 0):
         margin = np.maximum(counts.sum(axis=axis), least)

@@ -1,8 +1,10 @@
-"""Layouts: where each released number stands in its answer, from one column to pivots with margins and proportions.
+"""Layouts: where each released number stands in its answer, from one column to pivots with margins
+and proportions.
 
-A layout turns the noisy integers of a release into the columns of its answer, and into the ends of their intervals. All of
-that is arithmetic on integers that have left the door, so it is post-processing and free. The intervals of sums over groups
-and of proportions are derived in docs/guarantees/shapes.md.
+A layout turns the noisy integers of a release into the columns of its answer, and into the ends of
+their intervals. All of that is arithmetic on integers that have left the door, so it is
+post-processing and free. The intervals of sums over groups and of proportions are derived in
+docs/guarantees/shapes.md.
 """
 
 from __future__ import annotations
@@ -40,8 +42,8 @@ class Summed:
         return float(self.noise.deviation * math.sqrt(self.terms))
 
     def quantile(self, level: float, terms: int = 1) -> int:
-        """A t with P[|X| <= t] >= level: as many deviations as whole numbers of any weights need, or the quantile of each term at
-        its part of the risk, whichever is less."""
+        """A t with P[|X| <= t] >= level: as many deviations as whole numbers of any weights need,
+        or the quantile of each term at its part of the risk, whichever is less."""
         total = terms * self.terms
         each = total * self.noise.quantile(1 - (1 - level) / total)
         reach = self.noise.reach(level, total) * self.noise.deviation * math.sqrt(total)
@@ -60,13 +62,16 @@ class Summed:
 
 
 class Layout(ABC):
-    """The place of each number in an answer; ``shape`` and `to_json` are what a receipt says of it."""
+    """The place of each number in an answer; ``shape`` and `to_json` are what a receipt says of
+    it."""
 
     shape: ClassVar[str] = "table"
     computed: ClassVar[bool] = False  # whether numbers may be made of several outputs or groups
     by_output: ClassVar[bool] = False  # whether each column is an output, a row a group
     joins: ClassVar[bool] = False  # whether several groups are made into one number
-    by_level: ClassVar[bool] = False  # whether the innermost level of the index is that of quantiles
+    by_level: ClassVar[bool] = (
+        False  # whether the innermost level of the index is that of quantiles
+    )
     noun: ClassVar[str] = ""  # of its numbers, where they are made of outputs of another kind
 
     @abstractmethod
@@ -74,12 +79,16 @@ class Layout(ABC):
         """The columns of the answer, as Python integers where noise is wider than 63 bits."""
 
     @abstractmethod
-    def interval(self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE) -> list[Ends]:
-        """The ends of the intervals of each column: of the noise, or of what else they are to be ``about``."""
+    def interval(
+        self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
+    ) -> list[Ends]:
+        """The ends of the intervals of each column: of the noise, or of what else they are to be
+        ``about``."""
 
     @abstractmethod
     def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """An array of each output, an entry a group, as `values` places them; of margins what holds for all groups."""
+        """An array of each output, an entry a group, as `values` places them; of margins what holds
+        for all groups."""
 
     def yards(self, plan: Plan, groups: int) -> list[tuple[Any, Any]]:
         """What each column is judged by (`Aggregate.yard`)."""
@@ -89,20 +98,21 @@ class Layout(ABC):
         return list(zip(*sides, strict=True))
 
     def zoned(self, plan: Plan, columns: Sequence[NDArray[Any]]) -> list[Any]:
-        """Columns as they are shown: moments of times with a zone in that zone, as pandas holds them, and all others as they
-        are."""
+        """Columns as they are shown: moments of times with a zone in that zone, as pandas holds
+        them, and all others as they are."""
         zones = [zone_in(cell.origin) for cell in plan.cells]
         if not any(zones):
             return list(columns)
         places = self.placed([np.full(1, i + 1 if zone else 0) for i, zone in enumerate(zones)])
         shown_in = [zones[int(place.max()) - 1] if place.any() else "" for place in places]
         return [
-            _in_zone(column, zone) if zone else column for column, zone in zip(columns, shown_in, strict=True)
+            _in_zone(column, zone) if zone else column
+            for column, zone in zip(columns, shown_in, strict=True)
         ]
 
     def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
-        """The standard deviation of the noise in each column, a number or one for each row; NaN, or None of all, where none can
-        be stated."""
+        """The standard deviation of the noise in each column, a number or one for each row; NaN, or
+        None of all, where none can be stated."""
         return None
 
     def to_json(self) -> dict[str, Any]:
@@ -118,7 +128,9 @@ class Columns(Layout):
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         return [numbers(plan, raw, i) for i in range(len(plan.cells))]
 
-    def interval(self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE) -> list[Ends]:
+    def interval(
+        self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
+    ) -> list[Ends]:
         return [interval_of(plan, tuple(raw), i, level, about) for i in range(len(plan.cells))]
 
     def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
@@ -145,10 +157,13 @@ class Across(Columns):
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         return [np.concatenate([column[:1] for column in together(super().values(plan, raw))])]
 
-    def interval(self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE) -> list[Ends]:
+    def interval(
+        self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
+    ) -> list[Ends]:
         pairs = super().interval(plan, raw, level, about)
         low, high = (
-            np.concatenate([end[:1] for end in together([pair[side] for pair in pairs])]) for side in (0, 1)
+            np.concatenate([end[:1] for end in together([pair[side] for pair in pairs])])
+            for side in (0, 1)
         )
         return [(low, high)]
 
@@ -180,7 +195,9 @@ class Levels(Columns):
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         return [np.stack(super().values(plan, raw), axis=1).ravel()]
 
-    def interval(self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE) -> list[Ends]:
+    def interval(
+        self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
+    ) -> list[Ends]:
         pairs = super().interval(plan, raw, level, about)
         low, high = (np.stack([pair[side] for pair in pairs], axis=1).ravel() for side in (0, 1))
         return [(low, high)]
@@ -194,8 +211,8 @@ class Levels(Columns):
 
 @dataclass(frozen=True, slots=True)
 class Grid(Layout):
-    """A table of outputs, one below the other for each group: which output stands in each row and column; -1 where none was
-    asked."""
+    """A table of outputs, one below the other for each group: which output stands in each row and
+    column; -1 where none was asked."""
 
     cells: tuple[tuple[int, ...], ...]
     computed: ClassVar[bool] = True
@@ -208,38 +225,53 @@ class Grid(Layout):
         for column in zip(*self.cells, strict=True):
             whole = all(i >= 0 and plan.cells[i].whole for i in column)
             numbers = [
-                (found[i] if i >= 0 else nothing).astype(object if whole else np.float64) for i in column
+                (found[i] if i >= 0 else nothing).astype(object if whole else np.float64)
+                for i in column
             ]
             cells = _in_seconds(plan, column)
             columns.append(np.stack(numbers, axis=1).ravel())
             if cells:
-                columns[-1] = shown(columns[-1], max(cells, key=lambda c: max(abs(c.lower), abs(c.upper))))
+                columns[-1] = shown(
+                    columns[-1], max(cells, key=lambda c: max(abs(c.lower), abs(c.upper)))
+                )
         return columns
 
-    def interval(self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE) -> list[Ends]:
+    def interval(
+        self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
+    ) -> list[Ends]:
         """The ends of each column; NaN where nothing was asked."""
         ends = [interval_of(plan, tuple(raw), i, level, about) for i in range(len(plan.cells))]
         nothing = np.full(len(ends[0][0]), math.nan)
         columns = []
         for column in zip(*self.cells, strict=True):
             cells = _in_seconds(plan, column)
-            kind: Any = ("datetime64[us]" if cells[0].origin else "timedelta64[us]") if cells else np.float64
+            kind: Any = (
+                ("datetime64[us]" if cells[0].origin else "timedelta64[us]")
+                if cells
+                else np.float64
+            )
             none = np.full(len(nothing), "NaT", kind) if cells else nothing
             pairs = [ends[i] if i >= 0 else (none, none) for i in column]
-            low, high = (np.stack([p[side].astype(kind) for p in pairs], axis=1).ravel() for side in (0, 1))
+            low, high = (
+                np.stack([p[side].astype(kind) for p in pairs], axis=1).ravel() for side in (0, 1)
+            )
             columns.append((low, high))
         return columns
 
     def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         nothing = np.zeros_like(each[0])
         columns = zip(*self.cells, strict=True)
-        return [np.stack([each[i] if i >= 0 else nothing for i in c], axis=1).ravel() for c in columns]
+        return [
+            np.stack([each[i] if i >= 0 else nothing for i in c], axis=1).ravel() for c in columns
+        ]
 
     def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
         groups = raw[plan.cells[0].part].shape[1]
         # The last one is for where nothing was asked.
         found = [*(_deviation(plan, cell) for cell in plan.cells), math.nan]
-        return [np.tile([found[i] for i in column], groups) for column in zip(*self.cells, strict=True)]
+        return [
+            np.tile([found[i] for i in column], groups) for column in zip(*self.cells, strict=True)
+        ]
 
     def to_json(self) -> dict[str, Any]:
         return {"cells": self.cells}
@@ -247,8 +279,8 @@ class Grid(Layout):
 
 @dataclass(frozen=True, slots=True)
 class Correlations(Layout):
-    """A table of correlations, one below the other for each group, from the covariances and variances of one release; ``cells``
-    says where each stands."""
+    """A table of correlations, one below the other for each group, from the covariances and
+    variances of one release; ``cells`` says where each stands."""
 
     cells: tuple[tuple[int, ...], ...]
     computed: ClassVar[bool] = True
@@ -272,13 +304,18 @@ class Correlations(Layout):
         found[:, own, own] = np.where(some[:, own, own], 1.0, math.nan)
         return list(self._columns(found))
 
-    def interval(self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE) -> list[Ends]:
-        """The ends of each correlation, from the intervals of its covariance and both variances at a third of the risk each."""
+    def interval(
+        self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
+    ) -> list[Ends]:
+        """The ends of each correlation, from the intervals of its covariance and both variances at
+        a third of the risk each."""
         ends = Grid(self.cells).interval(plan, raw, 1 - (1 - level) / 3, about)
         low, high = (self._squares([e[side] for e in ends]) for side in (0, 1))
         small, large = _outer(np.maximum(low, 0)), _outer(high)
         with np.errstate(divide="ignore", invalid="ignore"):
-            lowest = np.where(small > 0, np.minimum(low / small, low / large), np.where(low < 0, -1.0, 0.0))
+            lowest = np.where(
+                small > 0, np.minimum(low / small, low / large), np.where(low < 0, -1.0, 0.0)
+            )
             highest = np.where(
                 small > 0, np.maximum(high / small, high / large), np.where(high > 0, 1.0, 0.0)
             )
@@ -299,11 +336,12 @@ class Correlations(Layout):
 
 @dataclass(frozen=True, slots=True)
 class Pivot(Layout):
-    """Groups as rows and columns of a table, for each output; sums over rows, columns and all beside them.
+    """Groups as rows and columns of a table, for each output; sums over rows, columns and all
+    beside them.
 
-    A margin is made of the sums of the released integers, as if its groups had been one, so counts and sums add
-    up and a mean is that of all its rows. ``normalize`` divides counts by the total of ``"all"``, of their row
-    (``"index"``) or of their column (``"columns"``).
+    A margin is made of the sums of the released integers, as if its groups had been one, so counts
+    and sums add up and a mean is that of all its rows. ``normalize`` divides counts by the total of
+    ``"all"``, of their row (``"index"``) or of their column (``"columns"``).
     """
 
     rows: int
@@ -318,7 +356,8 @@ class Pivot(Layout):
         return self.below or self.beside or self.normalize is not None
 
     def _blocks(self, raw: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The vectors of all cells of the table, rows first, and how many groups each is the sum of."""
+        """The vectors of all cells of the table, rows first, and how many groups each is the sum
+        of."""
         if (
             raw.dtype != object
             and float(np.max(np.abs(raw.astype(float)), initial=0.0)) * raw[0].size >= 2.0**62
@@ -364,11 +403,15 @@ class Pivot(Layout):
         found = []
         for cell in plan.cells:
             vectors, _ = self._blocks(raw[cell.part])
-            numbers = AGGREGATES[cell.aggregate].value(Measured(cell, _noise(plan, cell.part), vectors))
+            numbers = AGGREGATES[cell.aggregate].value(
+                Measured(cell, _noise(plan, cell.part), vectors)
+            )
             if self.normalize is not None:
                 total, _ = self._totals(numbers)
                 some = total > 0
-                numbers = np.where(some, numbers.astype(float) / np.where(some, total, 1.0), math.nan)
+                numbers = np.where(
+                    some, numbers.astype(float) / np.where(some, total, 1.0), math.nan
+                )
             elif cell.duration:
                 numbers = shown(numbers, cell)
             elif not cell.whole:
@@ -376,8 +419,11 @@ class Pivot(Layout):
             found += self._split(numbers)
         return found
 
-    def interval(self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE) -> list[Ends]:
-        """The ends of each column; where a threshold showed the groups, of each at the level at which it covers."""
+    def interval(
+        self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
+    ) -> list[Ends]:
+        """The ends of each column; where a threshold showed the groups, of each at the level at
+        which it covers."""
         each = levels_shown(plan, tuple(raw), level)
         if each is not None and self.normalize is None:
             return [interval_of(plan, tuple(raw), i, level) for i in range(len(plan.cells))]
@@ -415,13 +461,19 @@ class Pivot(Layout):
     def _proportions(
         self, counts: NDArray[Any], terms: NDArray[np.int64], noise: Noise, level: float
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        # A count is part of its total, so its noise is their covariance; whole groups of totals are 1 exactly.
+        # A count is part of its total, so its noise is their covariance; whole groups of totals are
+        # 1 exactly.
         total, of = self._totals(counts)
         unit, low, high = noise.deviation**2, np.empty(len(terms)), np.empty(len(terms))
         for k, n in {(int(a), int(b)) for a, b in zip(terms, of, strict=True)}:
             at = (terms == k) & (of == n)
             ends = fieller(
-                counts[at].astype(float), total[at], k * unit, k * unit, n * unit, noise.reach(level, n)
+                counts[at].astype(float),
+                total[at],
+                k * unit,
+                k * unit,
+                n * unit,
+                noise.reach(level, n),
             )
             low[at], high[at] = (np.clip(end, 0.0, 1.0) for end in ends)
         return low, high
@@ -433,12 +485,15 @@ class Pivot(Layout):
     def yards(self, plan: Plan, groups: int) -> list[tuple[Any, Any]]:
         if self.normalize is None:
             return Layout.yards(self, plan, groups)
-        return [(0.0, 1.0)] * (self._width * len(plan.cells))  # of counts, and near zero as these are
+        return [(0.0, 1.0)] * (
+            self._width * len(plan.cells)
+        )  # of counts, and near zero as these are
 
     def _drawn(
         self, counts: NDArray[Any], terms: NDArray[np.int64], noise: Noise, level: float
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        # A share is the mean of draws that count or not. Its own noises are in both of its numbers, the others in the total.
+        # A share is the mean of draws that count or not. Its own noises are in both of its numbers,
+        # the others in the total.
         (total, of), risk = self._totals(counts), 1 - level
         low, high = np.empty(len(terms)), np.empty(len(terms))
         for k, n in {(int(a), int(b)) for a, b in zip(terms, of, strict=True)}:
@@ -447,7 +502,9 @@ class Pivot(Layout):
             ends = np.maximum(total[at] - half, 0.0), np.maximum(total[at] + half, 0.0)
             noises = np.array([1.0, 0.0]), np.ones(2), np.array([k, n - k], dtype=float)
             draws = sampling.Draws(counts[at].astype(float), total[at], *ends, noise, *noises)
-            low[at], high[at] = draws.ends(sampling.rate_of(risk * sampling.REST)) if k < n else (1.0, 1.0)
+            low[at], high[at] = (
+                draws.ends(sampling.rate_of(risk * sampling.REST)) if k < n else (1.0, 1.0)
+            )
         return low, high
 
     def to_json(self) -> dict[str, Any]:
@@ -456,7 +513,8 @@ class Pivot(Layout):
 
 @dataclass(frozen=True, slots=True)
 class Shares(Layout):
-    """The cells of a table in one column, a row of it after the other: proportions within groups."""
+    """The cells of a table in one column, a row of it after the other: proportions within
+    groups."""
 
     table: Pivot
     computed: ClassVar[bool] = True
@@ -466,7 +524,9 @@ class Shares(Layout):
         """The one column."""
         return [np.stack(self.table.values(plan, raw), axis=1).ravel()]
 
-    def interval(self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE) -> list[Ends]:
+    def interval(
+        self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
+    ) -> list[Ends]:
         """The ends of each proportion."""
         pairs = self.table.interval(plan, raw, level, about)
         low, high = (np.stack([pair[side] for pair in pairs], axis=1).ravel() for side in (0, 1))
@@ -493,11 +553,15 @@ def _in_seconds(plan: Plan, column: Sequence[int]) -> list[Cell]:
 
 def _outer(squares: NDArray[np.float64]) -> NDArray[np.float64]:
     """The products of the deviations in each square, whose diagonals are variances."""
-    deviations = np.sqrt(np.diagonal(squares, axis1=1, axis2=2))  # first: two variances may have no product
+    deviations = np.sqrt(
+        np.diagonal(squares, axis1=1, axis2=2)
+    )  # first: two variances may have no product
     return np.asarray(deviations[:, :, None] * deviations[:, None, :])
 
 
-_SHAPES: dict[str, Layout] = {layout.shape: layout for layout in (Columns(), Column(), Across(), Levels())}
+_SHAPES: dict[str, Layout] = {
+    layout.shape: layout for layout in (Columns(), Column(), Across(), Levels())
+}
 
 
 def layout_from(receipt: dict[str, Any]) -> Layout:

@@ -1,9 +1,12 @@
-"""Lineage: which released numbers stand in an answer that was sorted, selected, renamed, rounded or computed.
+"""Lineage: which released numbers stand in an answer that was sorted, selected, renamed, rounded or
+computed.
 
-*Formal guarantee.* A cell is taken for a released number where its labels are those of the release and its value is that number,
-to the last bit; or what the whole column comes to by rounding, of which at least two cells were moved. So an answer of which one
-cell was edited has no interval, whatever was written there. Nothing is guessed: what was computed is in the receipt, and is
-computed again from the noisy integers before anything is said of it (docs/guarantees/intervals.md#arithmetic-with-answers).
+*Formal guarantee.* A cell is taken for a released number where its labels are those of the release
+and its value is that number, to the last bit; or what the whole column comes to by rounding, of
+which at least two cells were moved. So an answer of which one cell was edited has no interval,
+whatever was written there. Nothing is guessed: what was computed is in the receipt, and is computed
+again from the noisy integers before anything is said of it
+(docs/guarantees/intervals.md#arithmetic-with-answers).
 """
 
 from __future__ import annotations
@@ -71,14 +74,18 @@ def _rows(data: dict[str, Any]) -> list[NDArray[Any]]:
     levels = [np.array([*texts, "nan"], dtype=object) for texts in data["levels"]]
     if data["codes"] is None:
         return [level[:-1] for level in levels]
-    return [level[np.array(codes, dtype=np.intp)] for level, codes in zip(levels, data["codes"], strict=True)]
+    return [
+        level[np.array(codes, dtype=np.intp)]
+        for level, codes in zip(levels, data["codes"], strict=True)
+    ]
 
 
 # Where numbers come from ----------------------------------------------------------------------------------------------
 
 
 class Origin(Protocol):
-    """Columns of numbers that are known exactly, with their labels: a release, or what was computed from some."""
+    """Columns of numbers that are known exactly, with their labels: a release, or what was computed
+    from some."""
 
     names: list[Any]  # of the levels of rows
     rows: list[NDArray[Any]]  # their labels as texts
@@ -170,9 +177,11 @@ def ends_of(
     size: int,
     about: About = NOISE,
 ) -> list[Ends]:
-    """The ends of the intervals of each column; with ``at_once`` at the level at which all ``size`` numbers hold together."""
+    """The ends of the intervals of each column; with ``at_once`` at the level at which all ``size``
+    numbers hold together."""
     if at_once:
-        # Margins and proportions are numbers beyond those of the groups, so there it is the union bound over what is shown.
+        # Margins and proportions are numbers beyond those of the groups, so there it is the union
+        # bound over what is shown.
         many = 1 - (1 - level) / max(size, 1)
         joint = layout.computed or about.population
         level = min(many, 1 - 2.0**-53) if joint else plan.level_each(level)
@@ -180,14 +189,16 @@ def ends_of(
 
 
 def deviations_of(plan: Plan, raw: tuple[Any, ...], layout: Layout, columns: int) -> list[Any]:
-    """The standard deviation of the noise in each column, a number or one for each row; None where none can be stated."""
+    """The standard deviation of the noise in each column, a number or one for each row; None where
+    none can be stated."""
     found = layout.deviations(plan, raw)
     return [None] * columns if found is None else found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Excerpt:
-    """Some rows of a column of a release, a leaf of calculations; a row that is not there, -1, is NaN."""
+    """Some rows of a column of a release, a leaf of calculations; a row that is not there, -1, is
+    NaN."""
 
     origin: Released
     column: int
@@ -231,7 +242,8 @@ def gathered(column: Any, rows: Places) -> Any:
 
 
 class _Axis(NamedTuple):
-    """A level of the labels of an answer: its name, a text for each row or each column, and which of the two."""
+    """A level of the labels of an answer: its name, a text for each row or each column, and which
+    of the two."""
 
     name: Any
     texts: list[str]
@@ -239,7 +251,8 @@ class _Axis(NamedTuple):
 
 
 class Kept:
-    """An answer whose cells are known: which row and column of its origin each is, and the rounding of each column."""
+    """An answer whose cells are known: which row and column of its origin each is, and the rounding
+    of each column."""
 
     def __init__(self, origin: Origin, answer: pd.Series[Any] | pd.DataFrame):
         self.origin, self.answer = origin, answer
@@ -271,7 +284,8 @@ class Kept:
         return found
 
     def flags(self, of_column: Sequence[Any]) -> list[Any]:
-        """The flags of each column of the answer, from those of its origin; a row that is not there has none."""
+        """The flags of each column of the answer, from those of its origin; a row that is not there
+        has none."""
         return [column == 1.0 for column in self._each(of_column)]
 
     def ends(self, level: float, at_once: bool) -> list[Ends]:
@@ -285,7 +299,8 @@ class Kept:
         return list(zip(*sides, strict=True))
 
     def deviations(self) -> list[Any]:
-        """The standard deviation of the noise in each column; NaN where none can be stated, and None where nowhere."""
+        """The standard deviation of the noise in each column; NaN where none can be stated, and
+        None where nowhere."""
         size = len(self.origin.rows[0]) if self.origin.rows else 1
         known = []
         for j, deviation in enumerate(self.origin.deviations()):
@@ -300,11 +315,14 @@ class Kept:
     @property
     def cells(self) -> tuple[Cell, ...]:
         """The outputs that it still shows."""
-        columns = self.columns[self.rows >= 0] if self.rows.size else np.arange(len(self.origin.values()))
+        columns = (
+            self.columns[self.rows >= 0] if self.rows.size else np.arange(len(self.origin.values()))
+        )
         return self.origin.cells([int(j) for j in np.unique(columns)])
 
     def calculation(self, place: int) -> Calculation:
-        """How a column of the answer came to be. Refused where its cells come from several columns."""
+        """How a column of the answer came to be. Refused where its cells come from several
+        columns."""
         rows, columns = self.rows[:, place], self.columns[:, place]
         known = np.unique(columns[rows >= 0])
         if len(known) > 1:
@@ -319,7 +337,8 @@ class Kept:
 
 
 def _key_columns(origin: Origin, frame: pd.DataFrame) -> int:
-    """How many of the first columns are labels of rows that stood in the index: `reset_index` puts them there."""
+    """How many of the first columns are labels of rows that stood in the index: `reset_index` puts
+    them there."""
     if frame.columns.nlevels > 1 and not all(isinstance(label, tuple) for label in frame.columns):
         return 0
     named = [str(name) for name in origin.names if name is not None]
@@ -337,7 +356,8 @@ def _key_columns(origin: Origin, frame: pd.DataFrame) -> int:
 
 
 def _places(origin: Origin, frame: pd.DataFrame, keys: int) -> tuple[Places, Places]:
-    """The row and the column of the origin that each cell has by its labels; -1 where there is none."""
+    """The row and the column of the origin that each cell has by its labels; -1 where there is
+    none."""
     values = frame.iloc[:, keys:]
     axes = []
     for i in range(keys):
@@ -346,7 +366,9 @@ def _places(origin: Origin, frame: pd.DataFrame, keys: int) -> tuple[Places, Pla
         axes.append(_Axis(key, texts_of(frame.iloc[:, i].array), True))
     known = {str(name) for name in origin.names}
     for i, name in enumerate(values.index.names):
-        if not keys or (name is not None and str(name) in known):  # beside keys an index only counts the rows
+        if not keys or (
+            name is not None and str(name) in known
+        ):  # beside keys an index only counts the rows
             axes.append(_Axis(name, texts_of(values.index.get_level_values(i)), True))
     axes += [
         _Axis(name, texts_of(values.columns.get_level_values(i)), False)
@@ -360,7 +382,9 @@ def _places(origin: Origin, frame: pd.DataFrame, keys: int) -> tuple[Places, Pla
         )
     row_levels = [pd.Index(level).unique() for level in labels_of_rows]
     labels = origin.columns or [()]
-    column_levels = [pd.Index([label[i] for label in labels]).unique() for i in range(len(labels[0]))]
+    column_levels = [
+        pd.Index([label[i] for label in labels]).unique() for i in range(len(labels[0]))
+    ]
     levels = row_levels + column_levels
     names = [*names_of_rows, *[None] * len(column_levels)]
     assigned, loose = _assigned(axes, levels, names, len(row_levels))
@@ -384,7 +408,8 @@ def _places(origin: Origin, frame: pd.DataFrame, keys: int) -> tuple[Places, Pla
     else:
         texts = [[label[i] for label in labels] for i in range(len(labels[0]))]
         columns = _combined(by_label, column_levels, texts, shape)
-    # Where all else says which cell it is, a single label more says nothing: a Series that became a column has any name.
+    # Where all else says which cell it is, a single label more says nothing: a Series that became a
+    # column has any name.
     complete = len(assigned) == len(levels)
     if any(not complete or len(set(axis.texts)) > 1 for axis in loose):
         raise BadValue(CHANGED)
@@ -396,18 +421,25 @@ def _places(origin: Origin, frame: pd.DataFrame, keys: int) -> tuple[Places, Pla
 def _assigned(
     axes: Sequence[_Axis], levels: Sequence[pd.Index[Any]], names: Sequence[Any], rows: int
 ) -> tuple[dict[int, _Axis], list[_Axis]]:
-    """Which level of the labels of the answer is which of the origin: by name, or else by its labels; and those that are none."""
+    """Which level of the labels of the answer is which of the origin: by name, or else by its
+    labels; and those that are none."""
     assigned: dict[int, _Axis] = {}
     left = []
     for axis in axes:
-        fits = [i for i, name in enumerate(names) if name is not None and str(name) == str(axis.name)]
+        fits = [
+            i for i, name in enumerate(names) if name is not None and str(name) == str(axis.name)
+        ]
         if axis.name is not None and len(fits) == 1 and fits[0] not in assigned:
             assigned[fits[0]] = axis
         else:
             left.append(axis)
     loose = []
     for axis in left:
-        fits = [i for i, level in enumerate(levels) if i not in assigned and set(axis.texts) <= set(level)]
+        fits = [
+            i
+            for i, level in enumerate(levels)
+            if i not in assigned and set(axis.texts) <= set(level)
+        ]
         fits.sort(key=lambda i: (i < rows) != axis.of_rows)
         if fits:
             assigned[fits[0]] = axis
@@ -431,7 +463,10 @@ _NEW = _Axis(None, [], False)  # stands for a level of columns whose labels have
 
 
 def _combined(
-    codes: Sequence[Any], levels: Sequence[pd.Index[Any]], texts: Sequence[Any], shape: tuple[int, ...]
+    codes: Sequence[Any],
+    levels: Sequence[pd.Index[Any]],
+    texts: Sequence[Any],
+    shape: tuple[int, ...],
 ) -> Places:
     """The place of each combination of codes among those of the origin."""
     if any(code is None for code in codes):
@@ -451,7 +486,8 @@ def _combined(
 
 
 def _renamed(origin: Origin, values: pd.DataFrame, rows: Places, columns: Places) -> Places:
-    """The columns of the origin, where labels are new: that one column which has these values and stands nowhere else."""
+    """The columns of the origin, where labels are new: that one column which has these values and
+    stands nowhere else."""
     columns = columns.copy()
     taken = {int(j) for j in np.unique(columns) if j >= 0}
     for place in range(columns.shape[1]):
@@ -475,8 +511,11 @@ def _renamed(origin: Origin, values: pd.DataFrame, rows: Places, columns: Places
     return columns
 
 
-def _roundings(origin: Origin, values: pd.DataFrame, rows: Places, columns: Places) -> dict[int, int]:
-    """The decimals that columns of the origin were rounded to, where they were. Refused where a number is another one."""
+def _roundings(
+    origin: Origin, values: pd.DataFrame, rows: Places, columns: Places
+) -> dict[int, int]:
+    """The decimals that columns of the origin were rounded to, where they were. Refused where a
+    number is another one."""
     numbers = [_numbers(values.iloc[:, place]) for place in range(values.shape[1])]
     shown = np.stack(numbers, axis=1) if numbers else np.empty(values.shape)
     if not np.isnan(shown[rows < 0].astype(float)).all():
@@ -494,7 +533,8 @@ def _roundings(origin: Origin, values: pd.DataFrame, rows: Places, columns: Plac
             moved[j] = np.count_nonzero(~alike)
     decimals = {}
     for j, own in fits.items():
-        # One edited cell is never taken for a rounding: that moves another cell, here or beside, to as many decimals.
+        # One edited cell is never taken for a rounding: that moves another cell, here or beside, to
+        # as many decimals.
         others = set().union(*(fits[k] for k in fits if k != j)) if moved[j] < 2 else own
         if not own & others:
             raise BadValue(CHANGED)
@@ -509,7 +549,8 @@ def _decimals(given: Any, released: Any) -> set[int]:
 
 
 def _numbers(column: pd.Series[Any]) -> NDArray[Any]:
-    """The cells of a column as numbers; refused where they are none, such as what a comparison gave."""
+    """The cells of a column as numbers; refused where they are none, such as what a comparison
+    gave."""
     if not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
         raise BadValue(CHANGED)
     if column.dtype.kind == "c":

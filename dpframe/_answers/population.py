@@ -1,7 +1,9 @@
-"""Of whom an answer speaks: the people of the table, or also the population that they are a sample of.
+"""Of whom an answer speaks: the people of the table, or also the population that they are a sample
+of.
 
-The people are taken for draws from the population, independent and alike, or without putting back. What follows for each kind of
-answer is in `dpframe._plans.sampling`; where people are no such draws is said here. docs/guarantees/population.md has the proofs.
+The people are taken for draws from the population, independent and alike, or without putting back.
+What follows for each kind of answer is in `dpframe._plans.sampling`; where people are no such draws
+is said here. docs/guarantees/population.md has the proofs.
 """
 
 from __future__ import annotations
@@ -38,8 +40,9 @@ def about_of(
     levels: Iterable[float] = (),
     noun: str = "",
 ) -> tuple[float, About]:
-    """The words ``of=`` and ``n=`` of an interval, checked against what was released; and the level that is left for it, since
-    a tenth of the risk goes to an ``n`` that is released itself. ``noun`` is what errors call the numbers."""
+    """The words ``of=`` and ``n=`` of an interval, checked against what was released; and the level
+    that is left for it, since a tenth of the risk goes to an ``n`` that is released itself.
+    ``noun`` is what errors call the numbers."""
     population = _validate.choice(of, "of", tuple(OF)) == "population"
     if population:
         check_draws(plan, raw, cells, noun)
@@ -55,7 +58,8 @@ def about_of(
 
 
 def check_draws(plan: Plan, raw: Sequence[Any], cells: Sequence[Cell], noun: str = "") -> None:
-    """Refuses answers that say nothing about a population, and those whose rows are no draws of their own."""
+    """Refuses answers that say nothing about a population, and those whose rows are no draws of
+    their own."""
     kinds = [AGGREGATES[cell.aggregate] for cell in cells]
     if not any(kind.drawn for kind in kinds):
         raise NotOffered(
@@ -75,7 +79,8 @@ def check_draws(plan: Plan, raw: Sequence[Any], cells: Sequence[Cell], noun: str
 def _refuse_found(plan: Plan, raw: Sequence[Any], kinds: Sequence[Aggregate]) -> None:
     """Refuse intervals of the population for numbers of groups that were found.
 
-    Who was drawn decided that these groups are shown. Means and quantiles in a group have intervals if they are asked later.
+    Who was drawn decided that these groups are shown. Means and quantiles in a group have intervals
+    if they are asked later.
     """
     counts = any(kind.counts for kind in kinds)
     shown = levels_shown(plan, tuple(raw), 0.5) is not None
@@ -100,7 +105,8 @@ def _refuse_found(plan: Plan, raw: Sequence[Any], kinds: Sequence[Aggregate]) ->
 
 
 def ranks_of(plan: Plan, cells: Sequence[Cell], level: float) -> float:
-    """By how many ranks the quantiles among these outputs may miss, each with this level; the most of them."""
+    """By how many ranks the quantiles among these outputs may miss, each with this level; the most
+    of them."""
     ranked = [cell for cell in cells if AGGREGATES[cell.aggregate].promise]
     if not ranked:
         raise NotOffered(
@@ -123,7 +129,9 @@ def difference_of(
     values = aggregate.value(m)
     estimate = float(values[places[0]] - values[places[1]])
     if not about.population:
-        low, high = aggregate.interval(m, math.sqrt(level))  # the noises of two groups are independent
+        low, high = aggregate.interval(
+            m, math.sqrt(level)
+        )  # the noises of two groups are independent
         ends = low[first] - high[second], high[first] - low[second]
         return Difference(estimate, float(ends[0][0]), float(ends[1][0]))
     check_apart(plan)
@@ -141,7 +149,8 @@ def difference_within(m: Measured, groups: tuple[slice, slice], risk: float) -> 
 
 
 def check_apart(plan: Plan) -> None:
-    """Refuses what takes the groups of an answer for separate samples where a person may be in several."""
+    """Refuses what takes the groups of an answer for separate samples where a person may be in
+    several."""
     if not all(limit.one_group for limit in plan.caps):
         raise NotOffered(
             "a person may be in several of these groups, so they are no separate samples. Let people count in one group: "

@@ -1,7 +1,9 @@
-"""Reports: what each row says of itself by randomized response. A Series with a receipt; and the estimates made from it, which
-are unbiased, with intervals that hold for the coins: post-processing, derived in ``docs/guarantees/randomized-response.md``.
+"""Reports: what each row says of itself by randomized response. A Series with a receipt; and the
+estimates made from it, which are unbiased, with intervals that hold for the coins: post-processing,
+derived in ``docs/guarantees/randomized-response.md``.
 
-A receipt goes with each report and not with all of them together, so a part of the reports keeps it.
+A receipt goes with each report and not with all of them together, so a part of the reports keeps
+it.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ Codes = NDArray[Any]
 
 @dataclass(frozen=True)
 class Kind:
-    """What reports are about: public values in order, one of which may be null; or the points of a number's grid."""
+    """What reports are about: public values in order, one of which may be null; or the points of a
+    number's grid."""
 
     response: Response
     null: int | None = None  # the place of null
@@ -54,13 +57,17 @@ class Kind:
         """The values that a report of a number can have."""
         assert self.bounds is not None
         (lower, upper), m = self.bounds, self.response.k - 1
-        return [float(Fraction(lower) + (Fraction(upper) - Fraction(lower)) * i / m) for i in range(m + 1)]
+        return [
+            float(Fraction(lower) + (Fraction(upper) - Fraction(lower)) * i / m)
+            for i in range(m + 1)
+        ]
 
 
 def series_of(
     codes: Codes, kind: Kind, labels: Sequence[Any], plan: Plan | None, index: Any, name: Hashable
 ) -> pd.Series[Any]:
-    """Categories, since a mean of raw reports would be biased; null is no category of pandas, and is -1 there."""
+    """Categories, since a mean of raw reports would be biased; null is no category of pandas, and
+    is -1 there."""
     if kind.null is not None:
         table = np.arange(kind.response.k)
         table[kind.null :] -= 1
@@ -70,8 +77,14 @@ def series_of(
     dtype = pd.CategoricalDtype(index_of(proper, None), ordered=kind.bounds is not None)
     if index is None:
         index = pd.RangeIndex(len(codes))
-    reports: pd.Series[Any] = pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), index=index, name=name)
-    receipt = {"version": 1, "kind": kind.to_json(), "plan": None if plan is None else plan.to_json()}
+    reports: pd.Series[Any] = pd.Series(
+        pd.Categorical.from_codes(codes, dtype=dtype), index=index, name=name
+    )
+    receipt = {
+        "version": 1,
+        "kind": kind.to_json(),
+        "plan": None if plan is None else plan.to_json(),
+    }
     reports.attrs[REPORTS] = json.dumps(receipt, separators=(",", ":"))
     return reports
 
@@ -95,9 +108,12 @@ class Reports:
 
     @property
     def plan(self) -> Plan:
-        """What was asked, with which mechanism and price; the price of all reports together, for each person."""
+        """What was asked, with which mechanism and price; the price of all reports together, for
+        each person."""
         if self._plan is None:
-            raise BadType("these reports were collected one by one, so no session has a plan for them.")
+            raise BadType(
+                "these reports were collected one by one, so no session has a plan for them."
+            )
         return self._plan
 
     @property
@@ -109,7 +125,8 @@ class Reports:
 
     @property
     def truth(self) -> float:
-        """The probability that a report is the true value; a number's is rounded to a point first."""
+        """The probability that a report is the true value; a number's is rounded to a point
+        first."""
         return self._kind.response.truth
 
     @property
@@ -141,9 +158,7 @@ class Reports:
 
     def __repr__(self) -> str:
         one = self._kind.response
-        return (
-            f"reports that are true with probability {one.truth:.4g}, epsilon {float(one.epsilon):.4g} each"
-        )
+        return f"reports that are true with probability {one.truth:.4g}, epsilon {float(one.epsilon):.4g} each"
 
 
 own_errors(Reports, object)
@@ -159,13 +174,15 @@ _LIES = 50  # so many of them are expected, too
 
 
 def weights(response: Response) -> Floats:
-    """The weights of reports, a row a value: of mean 1 in the row of the true value, 0 in others, 1/k if it is not listed."""
+    """The weights of reports, a row a value: of mean 1 in the row of the true value, 0 in others,
+    1/k if it is not listed."""
     found: Floats = (np.eye(response.k) - response.lies / response.k) / response.kept
     return found
 
 
 def frequencies(response: Response, counts: Table) -> Floats:
-    """The share of each value within each group (row), without bias; NaN where there are no reports."""
+    """The share of each value within each group (row), without bias; NaN where there are no
+    reports."""
     n = counts.sum(axis=1, keepdims=True)
     share = np.divide(counts, n, out=np.full(counts.shape, np.nan), where=n > 0)
     found: Floats = (share - response.lies / response.k) / response.kept
@@ -173,7 +190,8 @@ def frequencies(response: Response, counts: Table) -> Floats:
 
 
 def frequency_ends(response: Response, counts: Table, level: float) -> Ends:
-    """Clopper and Pearson's interval for the mean probability of such a report, in terms of the frequency."""
+    """Clopper and Pearson's interval for the mean probability of such a report, in terms of the
+    frequency."""
     from scipy.special import betaincinv
 
     n = np.broadcast_to(counts.sum(axis=1, keepdims=True), counts.shape)
@@ -188,7 +206,8 @@ def frequency_ends(response: Response, counts: Table, level: float) -> Ends:
 
 
 def means(response: Response, counts: Table) -> Floats:
-    """The mean of each group as a share of the way between the bounds, without bias; NaN where there are no reports."""
+    """The mean of each group as a share of the way between the bounds, without bias; NaN where
+    there are no reports."""
     points = np.arange(response.k) / (response.k - 1)
     n = counts.sum(axis=1)
     share = np.divide(counts @ points, n, out=np.full(len(n), np.nan), where=n > 0)
@@ -197,7 +216,8 @@ def means(response: Response, counts: Table) -> Floats:
 
 
 def mean_ends(response: Response, counts: Table, level: float) -> Ends:
-    """The interval of each mean: of two points that of a frequency, of more by the normal law, of few reports by Hoeffding."""
+    """The interval of each mean: of two points that of a frequency, of more by the normal law, of
+    few reports by Hoeffding."""
     if response.k == 2:
         low, high = frequency_ends(response, counts, level)
         return low[:, 1], high[:, 1]
@@ -217,30 +237,36 @@ def mean_ends(response: Response, counts: Table, level: float) -> Ends:
 
 
 def bernstein(variance: float, span: float, n: Any, level: float) -> Any:
-    """Bernstein's bound on the error of the mean of n independent numbers with at most this variance and such a span.
+    """Bernstein's bound on the error of the mean of n independent numbers with at most this
+    variance and such a span.
 
-    For few lies, of which there may be none to be seen: then the variance that is seen says nothing, and no normal law holds.
+    For few lies, of which there may be none to be seen: then the variance that is seen says
+    nothing, and no normal law holds.
     """
     log = math.log(2 / (1 - level)) / n
     return span * log / 3 + np.sqrt((span * log / 3) ** 2 + 2 * variance * log)
 
 
 def joint(one: Response, two: Response, counts: Table) -> Floats:
-    """The share of rows with value a of one column and value b of another, each randomized by itself; without bias."""
+    """The share of rows with value a of one column and value b of another, each randomized by
+    itself; without bias."""
     n = counts.sum()
     found: Floats = weights(one) @ (counts / n if n else counts * np.nan) @ weights(two).T
     return found
 
 
 def joint_ends(one: Response, two: Response, counts: Table, level: float) -> Ends:
-    """The interval of each joint share, by the normal law with the variance seen in the products of weights."""
+    """The interval of each joint share, by the normal law with the variance seen in the products of
+    weights."""
     n = max(int(counts.sum()), 1)
     first, second = weights(one), weights(two)
     mean = joint(one, two, counts)
     square = (first**2) @ (counts / n) @ (second**2).T
     half = _reach(level) * np.sqrt(np.maximum(square - mean**2, 0.0) / max(n - 1, 1))
     # No pair says less than the smallest product of weights, or more than the largest.
-    span = float(np.ptp([a * b for a in (first.min(), first.max()) for b in (second.min(), second.max())]))
+    span = float(
+        np.ptp([a * b for a in (first.min(), first.max()) for b in (second.min(), second.max())])
+    )
     if n < _FEW:
         half = np.full(mean.shape, span * math.sqrt(math.log(2 / (1 - level)) / (2 * n)))
     elif n * min(one.lies, two.lies) < _LIES:
@@ -250,13 +276,20 @@ def joint_ends(one: Response, two: Response, counts: Table, level: float) -> End
 
 
 def _most_spread(one: Response, two: Response) -> float:
-    """The largest variance that coins give to what a pair of reports says, whatever the true values are, listed or not."""
+    """The largest variance that coins give to what a pair of reports says, whatever the true values
+    are, listed or not."""
     squares = []
     for response in (one, two):
         w, q = weights(response), response.lies / response.k
         own, other = w[0, 0] ** 2, w[0, 1] ** 2
-        chances = (response.truth, q, 1 / response.k)  # of a value's report: rows with it, another, none
-        squares.append([(p * own + (1 - p) * other, (p * w[0, 0] + (1 - p) * w[0, 1]) ** 2) for p in chances])
+        chances = (
+            response.truth,
+            q,
+            1 / response.k,
+        )  # of a value's report: rows with it, another, none
+        squares.append(
+            [(p * own + (1 - p) * other, (p * w[0, 0] + (1 - p) * w[0, 1]) ** 2) for p in chances]
+        )
     return float(max(a * b - c * d for a, c in squares[0] for b, d in squares[1]))
 
 
@@ -269,11 +302,13 @@ def _reach(level: float) -> float:
 class Computed:
     """Estimates with their intervals, from a table of counts and the kinds of the reports.
 
-    ``rows`` is how many of the reports are of a value. The others are blanks: uniform reports, of which each value has 1/k, and
-    a mean the middle of the bounds.
+    ``rows`` is how many of the reports are of a value. The others are blanks: uniform reports, of
+    which each value has 1/k, and a mean the middle of the bounds.
     """
 
-    def __init__(self, kind: Kind, counts: Table, by: Response | None = None, rows: float | None = None):
+    def __init__(
+        self, kind: Kind, counts: Table, by: Response | None = None, rows: float | None = None
+    ):
         self.kind, self.counts, self.by, self.rows = kind, counts, by, rows
 
     @property
@@ -295,7 +330,8 @@ class Computed:
             low, high = frequency_ends(one, self.counts, level)
         else:
             low, high = joint_ends(self.by, one, self.counts, level)
-        # The truth lies from 0 to 1, so ends may; but an estimate beyond that stays inside its own interval.
+        # The truth lies from 0 to 1, so ends may; but an estimate beyond that stays inside its own
+        # interval.
         share = self._share()
         lower, upper = (self._remove_blanks(side.ravel()) for side in (low, high))
         if self.rows is not None:
@@ -306,11 +342,14 @@ class Computed:
         one = self.kind.response
         if self.kind.bounds is not None:
             return self._remove_blanks(means(one, self.counts))
-        found = frequencies(one, self.counts) if self.by is None else joint(self.by, one, self.counts)
+        found = (
+            frequencies(one, self.counts) if self.by is None else joint(self.by, one, self.counts)
+        )
         return self._remove_blanks(found.ravel())
 
     def _remove_blanks(self, share: Floats) -> Floats:
-        """Return the share among the reports of values, given that among all reports. It is linear, so it adds no bias."""
+        """Return the share among the reports of values, given that among all reports. It is linear,
+        so it adds no bias."""
         if self.rows is None:
             return share
         n = float(self.counts.sum())
@@ -350,7 +389,9 @@ def _seal(answer: Any) -> str:
     if not isinstance(answer, pd.DataFrame):
         return ""
     labels: Sequence[Hashable] = [*answer.columns, *answer.index]
-    digest = hashlib.blake2b("\x1f".join(map(str, labels)).encode("utf-8", "surrogatepass"), digest_size=16)
+    digest = hashlib.blake2b(
+        "\x1f".join(map(str, labels)).encode("utf-8", "surrogatepass"), digest_size=16
+    )
     for name in answer.columns:
         digest.update(np.asarray(answer[name]).tobytes())
     return digest.hexdigest()
@@ -372,25 +413,31 @@ class Estimated:
         self._answer = answer
 
     def interval(self, level: float = 0.95) -> pd.DataFrame:
-        """Columns ``lower`` and ``upper`` under the name of each column, a row as the estimate has them.
+        """Columns ``lower`` and ``upper`` under the name of each column, a row as the estimate has
+        them.
 
-        Each interval covers, with probability ``level`` over the coins, the number that the rows themselves would have
-        given; and the one of a population that they are a random sample of, as it is made of all the variance that reports
-        can show. An end lies where the truth can, unless the estimate itself is beyond: that is unbiased, and so may be negative.
-        A value that was not listed counts as 1/k of each, and a null number as the middle of its bounds.
+        Each interval covers, with probability ``level`` over the coins, the number that the rows
+        themselves would have given; and the one of a population that they are a random sample of,
+        as it is made of all the variance that reports can show. An end lies where the truth can,
+        unless the estimate itself is beyond: that is unbiased, and so may be negative. A value that
+        was not listed counts as 1/k of each, and a null number as the middle of its bounds.
         """
         if level is True or level is False:
             raise BadType("level must be a number such as 0.95.")
         low, high = self._computed.ends(_validate.level(level))
         index = self._answer.index
-        parts = [pd.DataFrame({"lower": low[name], "upper": high[name]}, index=index) for name in low]
+        parts = [
+            pd.DataFrame({"lower": low[name], "upper": high[name]}, index=index) for name in low
+        ]
         return pd.concat(parts, axis=1, keys=list(low))
 
     @property
     def plan(self) -> Plan:
         """The plan of the reports it was made of: the estimate itself costs nothing."""
         if self._plan is None:
-            raise BadType("these reports were collected one by one, so no session has a plan for them.")
+            raise BadType(
+                "these reports were collected one by one, so no session has a plan for them."
+            )
         return self._plan
 
     def plot(
@@ -403,7 +450,8 @@ class Estimated:
     ) -> Any:
         """Frequencies, or means, with their intervals as bars; takes and returns matplotlib axes.
 
-        ``y="count"`` or ``"sum"`` draws those. Other words are those of an answer's ``plot``. It costs nothing.
+        ``y="count"`` or ``"sum"`` draws those. Other words are those of an answer's ``plot``. It
+        costs nothing.
         """
         known = list(self._answer.columns)
         name = known[0] if y is None else _validate.choice(y, "y", known)

@@ -1,7 +1,9 @@
-"""One tidy table of an answer: each number with its interval, its standard error and a word where there is none.
+"""One tidy table of an answer: each number with its interval, its standard error and a word where
+there is none.
 
-What is made here was released or follows from it, so a table costs nothing. It is a DataFrame, plain columns and no receipt, that
-can also be written where pandas needs help: Markdown without other packages, and HTML that a screen reader can read out.
+What is made here was released or follows from it, so a table costs nothing. It is a DataFrame,
+plain columns and no receipt, that can also be written where pandas needs help: Markdown without
+other packages, and HTML that a screen reader can read out.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ OF = {"noise": "the noise", "population": "the population, which cover the noise
 
 
 class Shown(NamedTuple):
-    """What a table shows: an answer, of which the first ``keys`` columns are labels, and ends and deviations of the others."""
+    """What a table shows: an answer, of which the first ``keys`` columns are labels, and ends and
+    deviations of the others."""
 
     answer: pd.Series[Any] | pd.DataFrame
     ends: Sequence[tuple[Any, Any]]
@@ -44,7 +47,8 @@ class Shown(NamedTuple):
 
 
 class Table(pd.DataFrame):
-    """A DataFrame that is also written as Markdown, and as HTML with a caption and headers; its steps return tables again."""
+    """A DataFrame that is also written as Markdown, and as HTML with a caption and headers; its
+    steps return tables again."""
 
     _metadata: ClassVar[list[str]] = ["caption", "of"]
     caption: str = ""
@@ -55,9 +59,11 @@ class Table(pd.DataFrame):
         return Table
 
     def to_markdown(self, *, width: int | None = None) -> str:  # type: ignore[override]  # pandas' needs another package
-        """The table as Markdown; as a list of its rows where its lines are longer than ``width`` characters.
+        """The table as Markdown; as a list of its rows where its lines are longer than ``width``
+        characters.
 
-        Numbers have two digits of half their interval's width, as an answer shows them. `to_csv` has all digits.
+        Numbers have two digits of half their interval's width, as an answer shows them. `to_csv`
+        has all digits.
         """
         head, rows = self._written()
         head, rows = _marked(head), [_marked(row) for row in rows]
@@ -70,14 +76,16 @@ class Table(pd.DataFrame):
         return "\n".join(
             "| "
             + " | ".join(
-                text.rjust(w) if r else text.ljust(w) for text, w, r in zip(line, size, right, strict=True)
+                text.rjust(w) if r else text.ljust(w)
+                for text, w, r in zip(line, size, right, strict=True)
             )
             + " |"
             for line in lines
         )
 
     def to_html(self, *, caption: str | None = None) -> str:  # type: ignore[override]  # with a caption and scopes
-        """The table as HTML: a caption, a header for each column and row with its scope, and no style of its own."""
+        """The table as HTML: a caption, a header for each column and row with its scope, and no
+        style of its own."""
         head, rows = self._written()
         labels = self._labels
         text = escape(self.caption if caption is None else caption)
@@ -91,11 +99,16 @@ class Table(pd.DataFrame):
         return f"<table>\n<caption>{text}</caption>\n<thead><tr>{top}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
     @overload  # type: ignore[override]  # other words are those of pandas
-    def to_csv(self, path_or_buf: None = None, *, index: bool | None = None, **words: Any) -> str: ...
+    def to_csv(
+        self, path_or_buf: None = None, *, index: bool | None = None, **words: Any
+    ) -> str: ...
     @overload
     def to_csv(self, path_or_buf: Any, *, index: bool | None = None, **words: Any) -> None: ...
-    def to_csv(self, path_or_buf: Any = None, *, index: bool | None = None, **words: Any) -> str | None:
-        """The table as CSV, plain numbers with all their digits; without the index where that is a number of the row."""
+    def to_csv(
+        self, path_or_buf: Any = None, *, index: bool | None = None, **words: Any
+    ) -> str | None:
+        """The table as CSV, plain numbers with all their digits; without the index where that is a
+        number of the row."""
         named = not isinstance(self.index, pd.RangeIndex) if index is None else index
         return cast("str | None", super().to_csv(path_or_buf, index=named, **words))
 
@@ -118,7 +131,13 @@ class Table(pd.DataFrame):
         decimals = _decimals(self)
         index = [] if isinstance(self.index, pd.RangeIndex) else list(range(self.index.nlevels))
         names = [str(name) for name in self.columns]
-        ends = {end for four in _fours(names) if four[0] in names for end in four[1:3] if self.of != "noise"}
+        ends = {
+            end
+            for four in _fours(names)
+            if four[0] in names
+            for end in four[1:3]
+            if self.of != "noise"
+        }
         heads = [f"{name} ({self.of})" if name in ends else name for name in names]
         keys = ["" if self.index.names[i] is None else str(self.index.names[i]) for i in index]
         columns = [[str(label) for label in self.index.get_level_values(i)] for i in index]
@@ -131,8 +150,8 @@ class Table(pd.DataFrame):
 
 
 def _decimals(table: pd.DataFrame) -> dict[str, list[int | None]]:
-    """The decimals of each column of numbers, row by row: two digits of half the width of the interval; of durations and times
-    those of their seconds."""
+    """The decimals of each column of numbers, row by row: two digits of half the width of the
+    interval; of durations and times those of their seconds."""
     names = [str(name) for name in table.columns]
     found: dict[str, list[int | None]] = {}
     for value, low, high, error in _fours(names):
@@ -153,12 +172,18 @@ def _fours(names: Sequence[str]) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _digits(value: Any, low: Any, high: Any) -> int | None:
-    if isinstance(low, pd.Timedelta | pd.Timestamp) and isinstance(high, pd.Timedelta | pd.Timestamp):
+    if isinstance(low, pd.Timedelta | pd.Timestamp) and isinstance(
+        high, pd.Timedelta | pd.Timestamp
+    ):
         return decimals_of(low, high)
     if not (is_number(low) and is_number(high) and math.isfinite(high - low)):
         return None
     half = (high - low) / 2
-    return 0 if isinstance(value, int) or half <= 0 else max(0, min(300, 1 - math.floor(math.log10(half))))
+    return (
+        0
+        if isinstance(value, int) or half <= 0
+        else max(0, min(300, 1 - math.floor(math.log10(half))))
+    )
 
 
 def _number(cell: Any, decimals: int | None) -> str:
@@ -204,16 +229,20 @@ class Tabled(ABC):
         of: str = "noise",
         n: Any = None,
     ) -> Table:
-        """One tidy table: a row a number, with columns ``value``, ``lower``, ``upper``, ``std_error`` and ``flags``.
+        """One tidy table: a row a number, with columns ``value``, ``lower``, ``upper``,
+        ``std_error`` and ``flags``.
 
-        Labels of rows and columns are columns with their own names, and ``measure`` says which number it is; so seaborn, altair
-        and plotly take it as it is. With ``wide`` the rows are those of the answer, and each of its columns ``n`` has
-        ``n_lower``, ``n_upper`` and ``n_flags`` beside it. Intervals are those of `interval`, with ``at_once`` for all numbers
-        together. Where there is none the ends are empty, and ``flags`` says why; where no standard error can be stated, as of
-        means, it is empty. ``.to_markdown()``, ``.to_html()`` and ``.to_csv()`` write it down. It costs nothing.
+        Labels of rows and columns are columns with their own names, and ``measure`` says which
+        number it is; so seaborn, altair and plotly take it as it is. With ``wide`` the rows are
+        those of the answer, and each of its columns ``n`` has ``n_lower``, ``n_upper`` and
+        ``n_flags`` beside it. Intervals are those of `interval`, with ``at_once`` for all numbers
+        together. Where there is none the ends are empty, and ``flags`` says why; where no standard
+        error can be stated, as of means, it is empty. ``.to_markdown()``, ``.to_html()`` and
+        ``.to_csv()`` write it down. It costs nothing.
 
-        With ``of="population"`` the ends cover what a sample says of a population too, as `interval` has it, and so does ``n``;
-        the caption and the headers of what is written say so, and there is no standard error. It is refused where `interval` is.
+        With ``of="population"`` the ends cover what a sample says of a population too, as
+        `interval` has it, and so does ``n``; the caption and the headers of what is written say so,
+        and there is no standard error. It is refused where `interval` is.
 
         >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"]})
         >>> p = df.dp.open(100, keys={"state": ["CA", "NY"]})
@@ -246,7 +275,9 @@ def one_row(
 ) -> Shown:
     """A single number, as a table shows it."""
     sides = [(_cells(pd.Series([ends[0]])), _cells(pd.Series([ends[1]])))]
-    return Shown(pd.Series([value]), sides, [deviation], caption, str(name), 0, [np.array([noise])], note, of)
+    return Shown(
+        pd.Series([value]), sides, [deviation], caption, str(name), 0, [np.array([noise])], note, of
+    )
 
 
 def _cells(column: pd.Series[Any]) -> Any:
@@ -266,7 +297,8 @@ def _measures(shown: Shown) -> list[tuple[Hashable, Any]]:
 
 
 def _keys(shown: Shown) -> list[tuple[Hashable, Any]]:
-    """The labels of the rows: levels of the index, or columns; an index that only counts the rows is none."""
+    """The labels of the rows: levels of the index, or columns; an index that only counts the rows
+    is none."""
     if isinstance(shown.answer, pd.DataFrame) and shown.keys:
         return [(shown.answer.columns[i], shown.answer.iloc[:, i].array) for i in range(shown.keys)]
     index = shown.answer.index
@@ -284,16 +316,21 @@ def _flags(values: Any, low: Any, high: Any, noise: Any, shown: Shown) -> Any:
     texts = [
         np.where(noise, NOISE, ""),
         np.where(
-            pd.isna(values) & ~np.asarray(noise), NOTHING, np.where(pd.isna(low) | pd.isna(high), without, "")
+            pd.isna(values) & ~np.asarray(noise),
+            NOTHING,
+            np.where(pd.isna(low) | pd.isna(high), without, ""),
         ),
         np.where(unbounded, UNBOUNDED, ""),
         np.full(len(values), shown.note),
     ]
-    return np.array(["; ".join(filter(None, row)) for row in zip(*texts, strict=True)], dtype=object)
+    return np.array(
+        ["; ".join(filter(None, row)) for row in zip(*texts, strict=True)], dtype=object
+    )
 
 
 def _side(end: Any) -> Any:
-    """One side of intervals as an array: durations and times as they are, and all else as doubles."""
+    """One side of intervals as an array: durations and times as they are, and all else as
+    doubles."""
     if isinstance(getattr(end, "dtype", None), pd.DatetimeTZDtype):
         return end
     array = np.asarray(end)
@@ -304,7 +341,8 @@ def _side(end: Any) -> Any:
 
 
 def _columns(shown: Shown) -> Iterator[tuple[Hashable, Any, Any, Any, Any, Any]]:
-    """The label of each column of numbers, with its values, the ends of its intervals, its deviation and what of it is noise."""
+    """The label of each column of numbers, with its values, the ends of its intervals, its
+    deviation and what of it is noise."""
     noise = shown.noise or [False] * len(shown.ends)
     for (label, values), (low, high), deviation, flags in zip(
         _measures(shown), shown.ends, shown.deviations, noise, strict=True
@@ -319,9 +357,15 @@ def _long(shown: Shown) -> Table:
     levels = frame.columns.names if isinstance(frame, pd.DataFrame) else [None]
     parts = []
     for label, values, low, high, deviation, noise in _columns(shown):
-        labels = label if isinstance(label, tuple) and len(label) == len(levels) else (label,) * len(levels)
+        labels = (
+            label
+            if isinstance(label, tuple) and len(label) == len(levels)
+            else (label,) * len(levels)
+        )
         unnamed = [
-            str(one) for one, name in zip(labels, levels, strict=True) if name is None and one is not None
+            str(one)
+            for one, name in zip(labels, levels, strict=True)
+            if name is None and one is not None
         ]
         columns: dict[Any, Any] = {}
         for i, (name, cells) in enumerate(keys):
@@ -357,7 +401,9 @@ def _free(name: Hashable, otherwise: str, taken: Any) -> str:
 
 def _wide(shown: Shown) -> Table:
     frame = shown.answer
-    columns: dict[str, Any] = {str(name): cells for name, cells in _keys(shown)} if shown.keys else {}
+    columns: dict[str, Any] = (
+        {str(name): cells for name, cells in _keys(shown)} if shown.keys else {}
+    )
     for label, values, low, high, deviation, noise in _columns(shown):
         parts = label if isinstance(label, tuple) else (label,)
         name = "_".join(str(part) for part in parts if part is not None) or shown.measure

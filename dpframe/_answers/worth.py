@@ -1,7 +1,8 @@
-"""What answers are worth: which of their numbers are noise, and what is said of that where they are shown.
+"""What answers are worth: which of their numbers are noise, and what is said of that where they are
+shown.
 
-*Formal guarantee.* Post-processing of a release and of public facts, by the rule of `_plans.worth`: nothing of it changes what is
-asked, paid or free.
+*Formal guarantee.* Post-processing of a release and of public facts, by the rule of `_plans.worth`:
+nothing of it changes what is asked, paid or free.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ MARK = "?"
 
 @np.errstate(all="ignore")  # whatever the caller's numpy does with tiny numbers
 def noise_in(layout: Layout, plan: Plan, raw: Sequence[Any], part: float, values: Columns) -> Flags:
-    """Which numbers of a laid out release are noise, column by column; of what was chosen, where it may be off by a part of all
-    values."""
+    """Which numbers of a laid out release are noise, column by column; of what was chosen, where it
+    may be off by a part of all values."""
     groups = int(np.shape(raw[0])[-1])
     ends, yards = layout.interval(plan, raw, LEVEL), layout.yards(plan, groups)
     flags = [
@@ -48,13 +49,17 @@ def noise_in(layout: Layout, plan: Plan, raw: Sequence[Any], part: float, values
 
 
 def _far_off(plan: Plan, raw: Sequence[Any], part: float, groups: int) -> Flags:
-    """Flags of the choices that may be off by a part of the values: of as many as the same release counts of the group, or as
-    there can be at most."""
-    counting = next((c for c in plan.cells if "n" in c.functionals or "size" in c.functionals), None)
+    """Flags of the choices that may be off by a part of the values: of as many as the same release
+    counts of the group, or as there can be at most."""
+    counting = next(
+        (c for c in plan.cells if "n" in c.functionals or "size" in c.functionals), None
+    )
     values = np.full(groups, math.inf if plan.most is None else plan.most)
     if counting is not None:
         name = "n" if "n" in counting.functionals else "size"
-        count = Measured(counting, plan.parts[counting.part].noise, raw[counting.part]).values({name: 1.0})
+        count = Measured(counting, plan.parts[counting.part].noise, raw[counting.part]).values(
+            {name: 1.0}
+        )
         values = np.minimum(values, count.astype(float))
     return [
         plan._shortfall(cell) >= part * values
@@ -65,12 +70,14 @@ def _far_off(plan: Plan, raw: Sequence[Any], part: float, groups: int) -> Flags:
 
 
 def _plainly(release: Release, layout: Layout, flags: Flags) -> bool:
-    """Whether noise is warned of: any but that of totals, of which one of nobody is near zero and says so itself, unless it is
-    most of the answer. Of choices that say nothing there was a warning before the debit, where that was public."""
+    """Whether noise is warned of: any but that of totals, of which one of nobody is near zero and
+    says so itself, unless it is most of the answer. Of choices that say nothing there was a warning
+    before the debit, where that was public."""
     plan, groups = release.plan, int(np.shape(release.raw[0])[-1])
     kinds = [(AGGREGATES[cell.aggregate], cell) for cell in plan.cells]
     told = [
-        kind.picks and plan.most is not None and says_nothing(plan, cell, plan.most) for kind, cell in kinds
+        kind.picks and plan.most is not None and says_nothing(plan, cell, plan.most)
+        for kind, cell in kinds
     ]
     before = layout.placed([np.full(groups, t) for t in told])
     totals = layout.placed([np.full(groups, kind.ratio is False) for kind, _ in kinds])
@@ -112,13 +119,15 @@ def blanked(release: Release, layout: Layout, values: list[Any]) -> list[Any]:
 def telling(
     answer: T, release: Release, layout: Layout, values: list[Any], first: tuple[bool, bool] | None
 ) -> T:
-    """A released Series or table: as it came where nothing is to be said of its numbers, else of a class that says it where it is
-    shown. Of noise that was released just now there is a warning. ``first`` is what `glance` says of it."""
+    """A released Series or table: as it came where nothing is to be said of its numbers, else of a
+    class that says it where it is shown. Of noise that was released just now there is a warning.
+    ``first`` is what `glance` says of it."""
     plan, rule = release.plan, release.rule
     if first is None or first == (True, False):
         large = layout.by_output and len(values[0]) > _MANY
         if large:
-            # Some of its groups tell whether there is a warning; it is looked at whole where it is shown.
+            # Some of its groups tell whether there is a warning; it is looked at whole where it is
+            # shown.
             places = np.linspace(0, len(values[0]) - 1, _MANY).astype(np.int64)
             release = release._replace(raw=tuple(part[..., places] for part in release.raw))
             values = [column[places] for column in values]
@@ -135,8 +144,11 @@ def telling(
 
 
 def chosen(plan: Plan) -> str:
-    """What is known of numbers that were chosen, which have no interval; empty where they miss by less than one value."""
-    short = max((plan._shortfall(c) for c in plan.cells if AGGREGATES[c.aggregate].picks), default=0.0)
+    """What is known of numbers that were chosen, which have no interval; empty where they miss by
+    less than one value."""
+    short = max(
+        (plan._shortfall(c) for c in plan.cells if AGGREGATES[c.aggregate].picks), default=0.0
+    )
     if short < 1:
         return ""
     return (
@@ -146,21 +158,28 @@ def chosen(plan: Plan) -> str:
 
 
 def contents(receipt: Mapping[str, Any]) -> tuple[Layout, Plan, tuple[Any, ...], float]:
-    """The layout, the plan and the integers of a receipt, and the part by which its numbers are judged; an error that
-    `answer.reading` takes of what is none."""
+    """The layout, the plan and the integers of a receipt, and the part by which its numbers are
+    judged; an error that `answer.reading` takes of what is none."""
     plan = replace(Plan.from_json(receipt["plan"]), most=receipt.get("most"))
-    return layout_from(dict(receipt)), plan, tuple(unpack(receipt["raw"])), receipt.get("reliable", PART)
+    return (
+        layout_from(dict(receipt)),
+        plan,
+        tuple(unpack(receipt["raw"])),
+        receipt.get("reliable", PART),
+    )
 
 
 def _notes(answer: pd.Series[Any] | pd.DataFrame) -> tuple[Flags, list[str]]:
-    """Which numbers of an answer are noise, column by column, and the lines below it. Of one that is no longer known, what its
-    receipt tells of the answer as it came."""
+    """Which numbers of an answer are noise, column by column, and the lines below it. Of one that
+    is no longer known, what its receipt tells of the answer as it came."""
     known = cast(Any, answer)
     try:
         reliable, plans = known.dp.reliable, known.dp.plans
         frame = reliable.to_frame() if isinstance(reliable, pd.Series) else reliable
         flags = [~frame.iloc[:, i].to_numpy() for i in range(frame.shape[1])]
-        says = f"{MARK} noise, {{}} of {{}} numbers: .dp.interval() tells how wide, .dp.reliable which"
+        says = (
+            f"{MARK} noise, {{}} of {{}} numbers: .dp.interval() tells how wide, .dp.reliable which"
+        )
         counted = flags
     except (DPError, AttributeError):
         try:
@@ -177,28 +196,33 @@ def _notes(answer: pd.Series[Any] | pd.DataFrame) -> tuple[Flags, list[str]]:
 
 
 def speaking(answer: T) -> T:
-    """What was computed from answers: of a class that says what its numbers are worth, where there is something to say."""
+    """What was computed from answers: of a class that says what its numbers are worth, where there
+    is something to say."""
     if answer.size and _notes(answer)[1]:
         answer.__class__ = Series if isinstance(answer, pd.Series) else DataFrame
     return answer
 
 
 def _alike(answer: pd.Series[Any] | pd.DataFrame, values: Columns, flags: Flags) -> Flags:
-    """Flags of the numbers of a changed answer that are numbers of the answer as it came, all of them noise: of rows that were
-    chosen or sorted."""
+    """Flags of the numbers of a changed answer that are numbers of the answer as it came, all of
+    them noise: of rows that were chosen or sorted."""
     noise, rest = (
-        np.concatenate([v[f == want] for v, f in zip(values, flags, strict=True)]) for want in (True, False)
+        np.concatenate([v[f == want] for v, f in zip(values, flags, strict=True)])
+        for want in (True, False)
     )
     frame = answer.to_frame() if isinstance(answer, pd.Series) else answer
     columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
     return [
-        np.asarray(c.isin(noise) & ~c.isin(rest)) if c.dtype.kind in "if" else np.zeros(len(c), dtype=bool)
+        np.asarray(c.isin(noise) & ~c.isin(rest))
+        if c.dtype.kind in "if"
+        else np.zeros(len(c), dtype=bool)
         for c in columns
     ]
 
 
 class _Alike(type):
-    """A class that equals pandas' own, ``type(answer) == pd.Series``, as whoever compares types asks it to."""
+    """A class that equals pandas' own, ``type(answer) == pd.Series``, as whoever compares types
+    asks it to."""
 
     def __eq__(cls, other: object) -> bool:
         return other is cls or other is cls.__base__
@@ -208,7 +232,8 @@ class _Alike(type):
 
 
 class Series(pd.Series, metaclass=_Alike):
-    """A pandas Series of released numbers, some of which are noise or of capped rows: where it is shown it says so."""
+    """A pandas Series of released numbers, some of which are noise or of capped rows: where it is
+    shown it says so."""
 
     @property
     def _constructor(self) -> Any:
@@ -234,7 +259,8 @@ class Series(pd.Series, metaclass=_Alike):
 
 
 class DataFrame(pd.DataFrame, metaclass=_Alike):
-    """A pandas DataFrame of released numbers, some of which are noise or of capped rows: where it is shown it says so."""
+    """A pandas DataFrame of released numbers, some of which are noise or of capped rows: where it
+    is shown it says so."""
 
     @property
     def _constructor(self) -> Any:
@@ -257,7 +283,8 @@ class DataFrame(pd.DataFrame, metaclass=_Alike):
 
 
 def _marked(answer: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """A plain table with the texts of an answer's cells, noise with its mark, and the lines below it."""
+    """A plain table with the texts of an answer's cells, noise with its mark, and the lines below
+    it."""
     flags, notes = _notes(answer)
     plain = pd.DataFrame(answer)
     most = pd.get_option("display.max_rows") or len(plain)
@@ -269,7 +296,8 @@ def _marked(answer: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
             texts = _texts(plain.iloc[shown, place])
             cells = np.full(len(plain), "", dtype=object)
             cells[shown] = [
-                f"{text} {MARK if noise else ' '}" for text, noise in zip(texts, flag[shown], strict=True)
+                f"{text} {MARK if noise else ' '}"
+                for text, noise in zip(texts, flag[shown], strict=True)
             ]
             plain.isetitem(place, cells)
     return plain, notes
@@ -278,7 +306,8 @@ def _marked(answer: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 def _texts(column: pd.Series[Any]) -> list[str]:
     """Return what pandas writes for each cell of a column, as wide as the widest.
 
-    pandas adds a line about an index of times that has a frequency, and about categories. Neither is a cell.
+    pandas adds a line about an index of times that has a frequency, and about categories. Neither
+    is a cell.
     """
     cells = column.reset_index(drop=True)
     if isinstance(cells.dtype, pd.CategoricalDtype):

@@ -1,25 +1,30 @@
 """The codec of keys: the one place where a value that somebody lists meets the cells of a column.
 
-Keys that are listed, found, combined or chosen among, ``isin``, ``map``, ``==`` and the key columns of ``merge`` all ask here.
-Two values are equal as Python's ``==`` has it, exactly, whatever dtype holds them:
+Keys that are listed, found, combined or chosen among, ``isin``, ``map``, ``==`` and the key columns
+of ``merge`` all ask here. Two values are equal as Python's ``==`` has it, exactly, whatever dtype
+holds them:
 
-================================  ====================================================================================
-whole numbers, doubles, decimals  as numbers, without rounding: 1, 1.0 and Decimal("1.00") are equal. 2**53 + 1 is no
-                                  double and equals none. Cells of float16 and float32 are the doubles that they stand
-                                  for; those of Arrow's decimals, and of floats wider than a double, are the nearest
-0.0 and -0.0                      are equal
-None, NaN, NaT, NA, Arrow's null  are one thing, whatever the bits of a NaN. It equals a null that is listed, and no value
-True and 1                        are two where one column can hold both (objects, categories). A column of numbers, or of
+================================
+==================================================================================== whole numbers,
+doubles, decimals  as numbers, without rounding: 1, 1.0 and Decimal("1.00") are equal. 2**53 + 1 is
+no
+                                  double and equals none. Cells of float16 and float32 are the
+                                  doubles that they stand for; those of Arrow's decimals, and of
+                                  floats wider than a double, are the nearest
+0.0 and -0.0                      are equal None, NaN, NaT, NA, Arrow's null  are one thing,
+whatever the bits of a NaN. It equals a null that is listed, and no value True and 1
+are two where one column can hold both (objects, categories). A column of numbers, or of
                                   bools, is compared by number
-moments                           as moments, whatever their unit and zone; with a zone and without are never equal
-intervals                         by ends and the closed side
-texts                             by their characters, with NULs and blanks at the end. Bytes that are no UTF-8 are halves of
+moments                           as moments, whatever their unit and zone; with a zone and without
+are never equal intervals                         by ends and the closed side texts
+by their characters, with NULs and blanks at the end. Bytes that are no UTF-8 are halves of
                                   characters, which no key has
 bytes, lists, all other objects   equal nothing, themselves included: none of their code runs
 ================================  ====================================================================================
 
-*Formal guarantee.* The place at which a cell is found is a function of that cell, its dtype and the list. No cell makes this
-raise. numpy chooses no dtype for a list: each value is checked for whether the dtype of the column can hold it as it is.
+*Formal guarantee.* The place at which a cell is found is a function of that cell, its dtype and the
+list. No cell makes this raise. numpy chooses no dtype for a list: each value is checked for whether
+the dtype of the column can hold it as it is.
 """
 
 from __future__ import annotations
@@ -48,7 +53,8 @@ _INT64 = np.iinfo(np.int64)
 
 
 def form_of(value: Any) -> Hashable:
-    """The form of a plain scalar that is not null: two scalars have one form if they are equal, by the table above."""
+    """The form of a plain scalar that is not null: two scalars have one form if they are equal, by
+    the table above."""
     if type(value) is bool:
         return bool, value
     if type(value) in (pd.Timestamp, date):
@@ -65,7 +71,9 @@ def _moment(ticks: int, unit: str, zoned: bool) -> Hashable:
 def forms_of(vector: Vector) -> list[Hashable]:
     """The forms of a column's distinct cells, without nulls and cells that equal nothing."""
     if vector.categories is not None:
-        forms = (form_of(c) for c in vector.categories.tolist() if c is not None and c is not UNMATCHED)
+        forms = (
+            form_of(c) for c in vector.categories.tolist() if c is not None and c is not UNMATCHED
+        )
         return list(dict.fromkeys(forms))
     if vector.kind in NO_KEYS:
         return []
@@ -93,7 +101,8 @@ def in_utc(moment: Any) -> Any:
 
 
 def finder(listed: Iterable[tuple[Any, int]]) -> Finder:
-    """A function from cells to the positions, from 1 on, of the listed values that they equal; 0 for others. None is null.
+    """A function from cells to the positions, from 1 on, of the listed values that they equal; 0
+    for others. None is null.
 
     If listed values are equal, the first is found.
     """
@@ -128,7 +137,9 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
         cell_dtype = vector.values.dtype
         if cell_dtype not in by_dtype:
             place_of = {
-                held: place for form, place in table.items() if (held := _held(form, cell_dtype)) is not None
+                held: place
+                for form, place in table.items()
+                if (held := _held(form, cell_dtype)) is not None
             }
             by_dtype[cell_dtype] = _search(place_of, _plain_dtype(cell_dtype), dtype)
         return by_dtype[cell_dtype](_plain_values(vector.values))
@@ -146,7 +157,8 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
 
 
 def _plain_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype in which cells are compared: bools and ticks as whole numbers, all floats as doubles."""
+    """The dtype in which cells are compared: bools and ticks as whole numbers, all floats as
+    doubles."""
     if dtype.kind == "f":
         return np.dtype(np.float64)
     kinds: dict[str, np.dtype[Any]] = {"b": np.dtype(np.uint8), "M": np.dtype(np.int64)}
@@ -191,12 +203,17 @@ def as_double(number: int | float) -> float | None:
 def _search(
     place_of: dict[int | float, int], dtype: np.dtype[Any], position_dtype: np.dtype[Any]
 ) -> Callable[[Array], Buckets]:
-    """A search by a table, by comparison with each value, or by bisection: all exact, since values and cells have one dtype."""
+    """A search by a table, by comparison with each value, or by bisection: all exact, since values
+    and cells have one dtype."""
     ordered = sorted(place_of.items())
     listed = np.array([v for v, _ in ordered], dtype=dtype)
     positions = np.array([p for _, p in ordered], dtype=position_dtype)
     whole = dtype.kind in "iu" and len(listed) > SIZES.listed_compared
-    if whole and int(listed[-1]) - int(listed[0]) < SIZES.table_numbers and abs(int(listed[0])) < 2**62:
+    if (
+        whole
+        and int(listed[-1]) - int(listed[0]) < SIZES.table_numbers
+        and abs(int(listed[0])) < 2**62
+    ):
         low = int(listed[0])
         # There is a 0 before the first and after the last.
         table = np.zeros(int(listed[-1]) - low + 3, dtype=position_dtype)
@@ -210,14 +227,17 @@ def _compared(values: Array, listed: Array, places: Buckets) -> Buckets:
     hit_places = np.zeros(len(values), dtype=places.dtype)
     for value, place in zip(listed, places, strict=True):
         hits = values == value
-        hit_places |= hits.view(np.uint8) * place  # of two different values a cell equals one at most
+        hit_places |= (
+            hits.view(np.uint8) * place
+        )  # of two different values a cell equals one at most
     return hit_places
 
 
 def looked_up(values: Array, first: int, table: Buckets) -> Buckets:
     """``table[1 + value - first]``, and the zeros at its ends for values beyond them.
 
-    A difference that wraps lands far outside the table, whose range is below 2**20, so it finds an end too.
+    A difference that wraps lands far outside the table, whose range is below 2**20, so it finds an
+    end too.
     """
     if values.dtype == np.uint64:  # the upper half must not turn negative
         values = np.minimum(values, np.uint64(_INT64.max))
@@ -234,7 +254,8 @@ def _bisected(values: Array, listed: Array, places: Buckets) -> Buckets:
 
 
 def index_of(values: list[Any], name: Hashable) -> pd.Index[Any]:
-    """An index that holds each of the listed values as it is, in the dtype that pandas gives them where that changes none."""
+    """An index that holds each of the listed values as it is, in the dtype that pandas gives them
+    where that changes none."""
     types = set(map(type, values))
     try:
         index: pd.Index[Any] = pd.Index(values, name=name, tupleize_cols=False)
@@ -250,4 +271,6 @@ def index_of(values: list[Any], name: Hashable) -> pd.Index[Any]:
 def _same(held: Any, value: Any) -> bool:
     if value is None or value is pd.NA or value is pd.NaT or value != value:
         return bool(pd.isna(held))
-    return (type(held) is not bool and type(value) is not bool and bool(held == value)) or held is value
+    return (
+        type(held) is not bool and type(value) is not bool and bool(held == value)
+    ) or held is value

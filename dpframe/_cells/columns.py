@@ -1,12 +1,14 @@
-"""One pandas column as plain numpy arrays: one null rule, dictionaries for everything that is no number.
+"""One pandas column as plain numpy arrays: one null rule, dictionaries for everything that is no
+number.
 
-*Formal guarantee.* The result for a cell depends on that cell and the dtype alone. No cell makes this raise,
-and no code that belongs to a cell (its ``__eq__``, ``__hash__``, ``__str__``) runs unguarded: cells of object
-columns are told apart by their exact type, and a type that is not listed here is `UNMATCHED`.
+*Formal guarantee.* The result for a cell depends on that cell and the dtype alone. No cell makes
+this raise, and no code that belongs to a cell (its ``__eq__``, ``__hash__``, ``__str__``) runs
+unguarded: cells of object columns are told apart by their exact type, and a type that is not listed
+here is `UNMATCHED`.
 
-None, NaN, NA, NaT and Arrow's null are one thing. Numbers that are equal may stand in a dictionary twice, as
-1 and as 1.0, since merging them would show which of the two came first in the frame; comparisons treat them as
-equal.
+None, NaN, NA, NaT and Arrow's null are one thing. Numbers that are equal may stand in a dictionary
+twice, as 1 and as 1.0, since merging them would show which of the two came first in the frame;
+comparisons treat them as equal.
 """
 
 from __future__ import annotations
@@ -39,8 +41,9 @@ LAST = np.iinfo(np.int64).max  # and of the last one
 class Vector:
     """The cells of a column as plain arrays, all of one kind.
 
-    `values` holds numbers or bools in their native dtype, datetime64 for times (UTC for zoned ones), timedelta64 for durations,
-    and codes into `categories` for text and labels. Nulls are the rows of `null`, and NaN, NaT and code -1.
+    `values` holds numbers or bools in their native dtype, datetime64 for times (UTC for zoned
+    ones), timedelta64 for durations, and codes into `categories` for text and labels. Nulls are the
+    rows of `null`, and NaN, NaT and code -1.
     """
 
     kind: Kind
@@ -63,7 +66,8 @@ class Vector:
         return Vector(self.kind, self.values[rows], null, self.categories)
 
     def nulls(self) -> Bools | None:
-        """A mask of the nulls, whichever way they are stored; None if this kind of storage has none."""
+        """A mask of the nulls, whichever way they are stored; None if this kind of storage has
+        none."""
         if self.categories is not None:
             return self.values < 0
         if self.values.dtype.kind in "mM":
@@ -75,7 +79,8 @@ class Vector:
 
 
 class _Unmatched:
-    """The one category of all cells that are no plain scalar: it equals nothing, itself included."""
+    """The one category of all cells that are no plain scalar: it equals nothing, itself
+    included."""
 
     __slots__ = ()
 
@@ -112,10 +117,15 @@ def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
 
 
 def _sparse(cells: Any, kind: Kind) -> Vector:
-    """The dense array of the dtype that a sparse one names: numpy's own conversion turns to doubles where it finds a gap."""
+    """The dense array of the dtype that a sparse one names: numpy's own conversion turns to doubles
+    where it finds a gap."""
     fill, places, n = cells.fill_value, cells.sp_index.indices, len(cells)
     gap = bool(pd.isna(fill))
-    values = np.zeros(n, dtype=cells.dtype.subtype) if gap else np.full(n, fill, dtype=cells.dtype.subtype)
+    values = (
+        np.zeros(n, dtype=cells.dtype.subtype)
+        if gap
+        else np.full(n, fill, dtype=cells.dtype.subtype)
+    )
     values[places] = cells.sp_values
     dense = _PREPARE[kind](values, None)
     if not gap or dense.categories is not None:
@@ -143,7 +153,8 @@ def _number(cells: Any, arrow: Any) -> Vector:
 
 def _bool(cells: Any, arrow: Any) -> Vector:
     values, null = _unmasked(cells, False) if arrow is None else _filled(arrow, False)
-    # A bool made of foreign bytes may hold others than 0 and 1, which numpy's functions read differently.
+    # A bool made of foreign bytes may hold others than 0 and 1, which numpy's functions read
+    # differently.
     return Vector("bool", values.view(np.uint8) != 0, null)
 
 
@@ -189,7 +200,9 @@ def _time(cells: Any, arrow: Any) -> Vector:
     if getattr(cells, "tz", None) is not None:
         cells = cells.tz_convert(None)
     values = np.asarray(cells)
-    return Vector("time", values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("=")))
+    return Vector(
+        "time", values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
+    )
 
 
 def _duration_cells(cells: Any, arrow: Any) -> Vector:
@@ -199,7 +212,8 @@ def _duration_cells(cells: Any, arrow: Any) -> Vector:
         return Vector("duration", ticks.view(f"m8[{arrow.type.unit}]"))
     values = np.asarray(cells)
     return Vector(
-        "duration", values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
+        "duration",
+        values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("=")),
     )
 
 
@@ -234,14 +248,18 @@ def _text_vector(codes: Array, texts: Array) -> Vector:
 
 
 def repeated(arrow: Any) -> bool:
-    """Whether texts are few enough for each share to number its own: of a sample many occur again."""
+    """Whether texts are few enough for each share to number its own: of a sample many occur
+    again."""
     pa: Any = import_module("pyarrow")
-    sample = arrow.take(pa.array(np.linspace(0, len(arrow) - 1, SIZES.text_sample).astype(np.int64)))
+    sample = arrow.take(
+        pa.array(np.linspace(0, len(arrow) - 1, SIZES.text_sample).astype(np.int64))
+    )
     return len(sample.unique()) < 0.95 * SIZES.text_sample
 
 
 def _encoded_in_shares(arrow: Any) -> tuple[Array, Array]:
-    """The same codes and texts, each share of the rows by itself first: numbered in the order in which texts occur."""
+    """The same codes and texts, each share of the rows by itself first: numbered in the order in
+    which texts occur."""
     pa: Any = import_module("pyarrow")
 
     by_kernel = kernels.at_hand(len(arrow)) and arrow.type in (pa.string(), pa.large_string())
@@ -289,7 +307,8 @@ def _numbered(strings: Any) -> Any:
 
 
 def _translate(piece: tuple[Any, Array, Array]) -> None:
-    """Puts codes where they belong: of the indices of a share, by a table with the code of a null at its end."""
+    """Puts codes where they belong: of the indices of a share, by a table with the code of a null
+    at its end."""
     indices, table, codes = piece
     own = np.asarray(indices.fill_null(len(table) - 1) if indices.null_count else indices)
     if kernels.at_hand(len(codes)):
@@ -301,16 +320,20 @@ def _translate(piece: tuple[Any, Array, Array]) -> None:
 
 
 def _encoded(arrow: Any) -> tuple[Array, Array]:
-    """Codes and texts by their bytes, of which some may be no text: those become halves of characters, which equal no key."""
+    """Codes and texts by their bytes, of which some may be no text: those become halves of
+    characters, which equal no key."""
     pa: Any = import_module("pyarrow")
     chunks = [_bytes_of(chunk) for chunk in (arrow.chunks if hasattr(arrow, "chunks") else [arrow])]
     encoded = pa.chunked_array(chunks, type=pa.large_binary()).combine_chunks().dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes, objects(c.decode("utf-8", "surrogateescape") for c in encoded.dictionary.to_pylist())
+    return codes, objects(
+        c.decode("utf-8", "surrogateescape") for c in encoded.dictionary.to_pylist()
+    )
 
 
 def _bytes_of(arrow: Any) -> Any:
-    """The bytes of texts, also of those that dictionaries, or dictionaries of dictionaries, stand for. Nothing is decoded."""
+    """The bytes of texts, also of those that dictionaries, or dictionaries of dictionaries, stand
+    for. Nothing is decoded."""
     pa: Any = import_module("pyarrow")
     if hasattr(arrow.type, "value_type"):
         return _bytes_of(arrow.dictionary).take(arrow.indices)
@@ -319,7 +342,9 @@ def _bytes_of(arrow: Any) -> Any:
 
 def _label(cells: Any, arrow: Any, kind: Kind = "label") -> Vector:
     values: Array = np.asarray(cells, dtype=object)
-    types = set(map(id, map(type, values.tolist())))  # ids, since even a type can bring its own __hash__
+    types = set(
+        map(id, map(type, values.tolist()))
+    )  # ids, since even a type can bring its own __hash__
     if types <= _HASHABLE and len(types & _NUMBERS) <= 1:
         codes, uniques = pd.factorize(values)
         categories = objects(plain(v) for v in uniques)
@@ -346,13 +371,17 @@ def _one_by_one(values: Array) -> tuple[Array, Array]:
 
 
 def _categorical(cells: Any, kind: Kind) -> Vector:
-    """The cells of a categorical, with its codes. Two categories may become the same plain value, which harms nobody."""
+    """The cells of a categorical, with its codes. Two categories may become the same plain value,
+    which harms nobody."""
     codes: Array = np.asarray(cells.codes)
-    return Vector(kind, codes, None, objects(map(plain, np.asarray(cells.categories, dtype=object))))
+    return Vector(
+        kind, codes, None, objects(map(plain, np.asarray(cells.categories, dtype=object)))
+    )
 
 
 def objects(values: Iterable[Any]) -> Array:
-    """A flat object array of values, whatever they are: also of values that numpy would unpack or convert to arrays."""
+    """A flat object array of values, whatever they are: also of values that numpy would unpack or
+    convert to arrays."""
     cells = list(values)
     return np.fromiter(cells, dtype=object, count=len(cells))
 
@@ -379,8 +408,11 @@ def look_up(table: Array, codes: Array) -> Array:
 
 
 def fits(value: Any, dtype: Any) -> bool:
-    """Whether the integer dtype can hold the value. Types and constants decide, so every row gets the same answer."""
-    return value is None or (isinstance(value, int) and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max)
+    """Whether the integer dtype can hold the value. Types and constants decide, so every row gets
+    the same answer."""
+    return value is None or (
+        isinstance(value, int) and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
+    )
 
 
 # ---- cells of object columns ------------------------------------------------------------------------------
@@ -402,7 +434,9 @@ def _null(cell: Any) -> Any:
 
 def _int(cell: Any) -> Any:
     value = int(cell)
-    return value if value.bit_length() <= 2_000 else UNMATCHED  # Python may refuse to print longer ones
+    return (
+        value if value.bit_length() <= 2_000 else UNMATCHED
+    )  # Python may refuse to print longer ones
 
 
 def _float(cell: Any) -> Any:
@@ -442,7 +476,8 @@ def _complex(cell: Any) -> Any:
 
 
 def _moment(cell: Any) -> Any:
-    """A Timestamp, in UTC if it has a zone: the zone's own code runs here, guarded, and never again."""
+    """A Timestamp, in UTC if it has a zone: the zone's own code runs here, guarded, and never
+    again."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

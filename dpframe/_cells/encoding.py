@@ -1,16 +1,18 @@
 """One encoding decides what is free: a question as bytes, which no two different questions share.
 
-`encode` is total and injective, and the same in every process for values that mean the same there. A value becomes the tag of its
-type, its length and its parts; nothing is cut or rounded, and no object's own text is used. A list of keys becomes its 32-byte
-digest, so that questions about many keys stay short.
+`encode` is total and injective, and the same in every process for values that mean the same there.
+A value becomes the tag of its type, its length and its parts; nothing is cut or rounded, and no
+object's own text is used. A list of keys becomes its 32-byte digest, so that questions about many
+keys stay short.
 
 A class of dpframe says in ``identity`` how it is encoded: a tag, and the names of the fields that count, in a fixed order::
 
     identity: ClassVar[tuple[str, ...]] = ("compare", "op", "left", "right")
 
-A frozen dataclass becomes the tag and, each with its place in that order, the fields that are not at their default. So classes
-and fields may get other names. A tag, a place and a default never change; a new field has a default and comes last. A named tuple
-gets its tag from `_identity.give_tag`.
+A frozen dataclass becomes the tag and, each with its place in that order, the fields that are not
+at their default. So classes and fields may get other names. A tag, a place and a default never
+change; a new field has a default and comes last. A named tuple gets its tag from
+`_identity.give_tag`.
 """
 
 from __future__ import annotations
@@ -48,8 +50,9 @@ _PLAIN = (type(None), bool, int, float, str, pd.Timestamp, datetime.date)
 
 
 def encode(value: Any) -> bytes:
-    """The value as bytes: the length of its tag and that of its parts, the tag, and the parts. It is called for each part of each
-    question, so the frequent types are branches of this one function; the tables below have the others."""
+    """The value as bytes: the length of its tag and that of its parts, the tag, and the parts. It
+    is called for each part of each question, so the frequent types are branches of this one
+    function; the tables below have the others."""
     kind: Any = type(value)
     body: bytes
     if kind is str:
@@ -57,7 +60,8 @@ def encode(value: Any) -> bytes:
         return _short(1, len(body), b"s") + body
     if value is None:
         return _NONE
-    if kind in _records:  # a frozen class: the fields that are not at their default, each with its place
+    # A frozen class: the fields that are not at their default, each with its place.
+    if kind in _records:
         tag, class_fields, keeps = _records[kind]
         if keeps and (body := getattr(value, KEPT, b"")):
             return body
@@ -75,7 +79,11 @@ def encode(value: Any) -> bytes:
             return body
     elif kind is tuple:
         first = type(value[0]) if value else None
-        if (first is str or first is float) and first is type(value[-1]) and {*map(type, value)} == {first}:
+        if (
+            (first is str or first is float)
+            and first is type(value[-1])
+            and {*map(type, value)} == {first}
+        ):
             body = _items(value) if first is str else b"L" + _floats(value)
         else:
             body = b"L" + b"".join(map(encode, value))
@@ -132,14 +140,16 @@ def digest(*values: Any) -> str:
 
 
 def plain(value: Any) -> bool:
-    """Whether a name is a plain scalar or a tuple of plain scalars, so that its text says all of it."""
+    """Whether a name is a plain scalar or a tuple of plain scalars, so that its text says all of
+    it."""
     if type(value) is tuple:
         return all(map(plain, value))
     return type(value) in _PLAIN or (isinstance(value, np.generic) and value.dtype.kind in "biufU")
 
 
 Known = tuple[tuple[str, bytes, bytes | None, Any], ...]
-# The frozen dataclasses seen so far: tag, fields, and whether values have a slot for their encoding.
+# The frozen dataclasses seen so far: tag, fields, and whether values have a slot for their
+# encoding.
 _records: dict[type, tuple[bytes, Known, bool]] = {}
 
 
@@ -153,7 +163,10 @@ def _register_class(kind: Any) -> None:
     if frozen:
         _records[kind] = b"D" + head, encoded_fields(kind), hasattr(kind, KEPT)
     elif issubclass(kind, tuple):
-        _BY_TYPE[kind] = lambda value: (b"N" + head, b"".join([encode(getattr(value, n)) for n in names]))
+        _BY_TYPE[kind] = lambda value: (
+            b"N" + head,
+            b"".join([encode(getattr(value, n)) for n in names]),
+        )
     else:
         _BY_TYPE[kind] = lambda value: (b"K" + head, _digest_keys(value))
 
@@ -162,7 +175,8 @@ def _register_class(kind: Any) -> None:
 def encoded_fields(kind: Any) -> Known:
     """Return the fields that identify an object: name, place and default as bytes, and the default.
 
-    Fields that ``__init__`` does not take follow from the others. Each other one is in ``identity`` or has the mark ``SHOWN``.
+    Fields that ``__init__`` does not take follow from the others. Each other one is in ``identity``
+    or has the mark ``SHOWN``.
     """
     names, known = kind.identity[1:], {f.name: f for f in fields(kind)}
     wanted = {f.name for f in fields(kind) if f.init and not f.metadata.get("shown")}
@@ -171,7 +185,8 @@ def encoded_fields(kind: Any) -> Known:
             "the identity of this class must list each of these fields once", kind, sorted(wanted)
         )
     return tuple(
-        (name, bytes([place]), _default(known[name]), known[name].default) for place, name in enumerate(names)
+        (name, bytes([place]), _default(known[name]), known[name].default)
+        for place, name in enumerate(names)
     )
 
 
@@ -195,7 +210,9 @@ def _items(values: Iterable[Any]) -> bytes:
     listed = list(values)
     if {*map(type, listed)} == _TEXTS:  # at once, since lists of keys are long
         texts = [v.encode("utf-8", "surrogatepass") for v in listed]
-        return b"T" + np.array([len(texts), *map(len, texts)], dtype=">i8").tobytes() + b"".join(texts)
+        return (
+            b"T" + np.array([len(texts), *map(len, texts)], dtype=">i8").tobytes() + b"".join(texts)
+        )
     return b"L" + b"".join(map(encode, listed))
 
 
@@ -227,12 +244,15 @@ def _frame(frame: pd.DataFrame) -> tuple[bytes, bytes]:
     columns = [frame.iloc[:, i].array for i in range(frame.shape[1])]
     cells = [c.to_numpy() if isinstance(c.dtype, np.dtype) else c for c in columns]
     return b"frame", b"".join(
-        encode(part) for c, name in zip(cells, frame.columns, strict=True) for part in (name, c.dtype, c)
+        encode(part)
+        for c, name in zip(cells, frame.columns, strict=True)
+        for part in (name, c.dtype, c)
     )
 
 
 def _dtype(dtype: Any) -> tuple[bytes, bytes]:
-    """A dtype by its name. The categories of a categorical are not public unless they are declared, so they are not in it."""
+    """A dtype by its name. The categories of a categorical are not public unless they are declared,
+    so they are not in it."""
     if isinstance(dtype, np.dtype):
         return b"dtype", encode(dtype.str)
     if isinstance(dtype, pd.IntervalDtype):
@@ -246,7 +266,9 @@ def _dtype(dtype: Any) -> tuple[bytes, bytes]:
 
 def _stamp(moment: pd.Timestamp) -> tuple[bytes, bytes]:
     ticks: Any = (moment if moment.tz is None else moment.tz_convert(None)).asm8
-    return b"stamp", encode((int(ticks.astype(np.int64)), np.datetime_data(ticks.dtype)[0], moment.tz))
+    return b"stamp", encode(
+        (int(ticks.astype(np.int64)), np.datetime_data(ticks.dtype)[0], moment.tz)
+    )
 
 
 def _zone(zone: datetime.tzinfo) -> tuple[bytes, bytes]:
@@ -266,7 +288,8 @@ _BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 
 
 def _other(value: Any) -> tuple[bytes, bytes]:
-    """Tag and parts of a value whose exact type is in no table: by a base class, or as an opaque object."""
+    """Tag and parts of a value whose exact type is in no table: by a base class, or as an opaque
+    object."""
     kind = type(value)
     if isinstance(value, np.generic):
         return b"scalar", encode(
@@ -285,8 +308,13 @@ def _other(value: Any) -> tuple[bytes, bytes]:
             raise AssertionError(kind.__name__ + " is part of a question, and its name may change.")
         return b"enum", encode((kind.__module__, kind.__qualname__, value._name_))
     for base, bare in _BASES:
-        # A subclass that compares and hashes as its base does, such as a released number, is encoded as the base is.
-        if isinstance(value, base) and kind.__eq__ is base.__eq__ and kind.__hash__ is base.__hash__:
+        # A subclass that compares and hashes as its base does, such as a released number, is
+        # encoded as the base is.
+        if (
+            isinstance(value, base)
+            and kind.__eq__ is base.__eq__
+            and kind.__hash__ is base.__hash__
+        ):
             if kind.__module__.startswith("dpframe."):  # a released number
                 return b"released", encode(bare(value))
             return b"like", encode((kind.__module__, kind.__qualname__)) + encode(bare(value))
@@ -297,7 +325,8 @@ _tokens: dict[Any, bytes] = {}
 
 
 def _opaque(value: Any) -> tuple[bytes, bytes]:
-    """An object of an unknown class: a random name, the same for equal objects in this process, and another in every other."""
+    """An object of an unknown class: a random name, the same for equal objects in this process, and
+    another in every other."""
     if is_dataclass(value) and type(value).__module__.startswith("dpframe."):
         raise AssertionError(type(value).__name__ + " is part of a question and has no identity.")
     token_key = (type(value), value)
@@ -313,7 +342,15 @@ def _decimal(number: Decimal) -> tuple[bytes, bytes]:
 
 
 def _moment(value: datetime.datetime) -> tuple[bytes, bytes]:
-    parts = value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond
+    parts = (
+        value.year,
+        value.month,
+        value.day,
+        value.hour,
+        value.minute,
+        value.second,
+        value.microsecond,
+    )
     return b"moment", encode((*parts, value.fold, value.tzinfo))
 
 

@@ -1,8 +1,10 @@
-"""What the extra ``fast`` compiles (numba): kernels, and those of single rows, which need less time than numpy and Arrow do.
+"""What the extra ``fast`` compiles (numba): kernels, and those of single rows, which need less time
+than numpy and Arrow do.
 
-*Formal guarantee.* A kernel is an ordinary function, of whole numbers in 64 bits and, where values are put on a grid, of doubles
-that go through the operations of `dpframe._statistics.base.to_grid`, one after the other. What numba makes of it has the same
-bits. Whether there are kernels is a question of the installation and of the number of rows, and nothing but time depends on it.
+*Formal guarantee.* A kernel is an ordinary function, of whole numbers in 64 bits and, where values
+are put on a grid, of doubles that go through the operations of `dpframe._statistics.base.to_grid`,
+one after the other. What numba makes of it has the same bits. Whether there are kernels is a
+question of the installation and of the number of rows, and nothing but time depends on it.
 """
 
 from __future__ import annotations
@@ -43,12 +45,14 @@ def number_texts(
     sizes: Array,
     places: Array,
 ) -> tuple[int, int]:
-    """Numbers the texts of an Arrow array, whose first one is at the place ``first``, in the order in which they occur; -1 for a
-    null. Begins with the code at ``begin``, when so many are ``known``, and ends where there is no room for another one; with a
-    number below 0 where texts stand in one another's way, as somebody has to make them.
+    """Numbers the texts of an Arrow array, whose first one is at the place ``first``, in the order
+    in which they occur; -1 for a null. Begins with the code at ``begin``, when so many are
+    ``known``, and ends where there is no room for another one; with a number below 0 where texts
+    stand in one another's way, as somebody has to make them.
 
-    ``data`` are the bytes of the texts, ``words`` the eight bytes from each of them on, and ``valid`` the bits of what is not
-    null, none if all are. Of each number ``places`` tells where it stands first; its hash, head and size are kept, too.
+    ``data`` are the bytes of the texts, ``words`` the eight bytes from each of them on, and
+    ``valid`` the bits of what is not null, none if all are. Of each number ``places`` tells where
+    it stands first; its hash, head and size are kept, too.
     """
     mask, missed = np.uint64(len(slots) - 1), 0
     for i in range(begin, len(codes)):
@@ -117,10 +121,16 @@ def stand_anew(hashes: Array, known: int, slots: Array) -> None:
 
 
 def add_steps(
-    values: Array, buckets: Array, lower: float, upper: float, scale: float, low: float, total: Array
+    values: Array,
+    buckets: Array,
+    lower: float,
+    upper: float,
+    scale: float,
+    low: float,
+    total: Array,
 ) -> None:
-    """Adds powers of values on a grid to those of their groups, from the first power on; of a NaN, -1 to the number of values.
-    A bucket is one more than a group, or 0."""
+    """Adds powers of values on a grid to those of their groups, from the first power on; of a NaN,
+    -1 to the number of values. A bucket is one more than a group, or 0."""
     degree = len(total) - 1
     for i in range(len(values)):
         group = np.int64(buckets[i]) - 1
@@ -181,7 +191,8 @@ def kernel(source: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def at_hand(rows: int) -> bool:
-    """Whether there are kernels of single rows, and these are loaded, or so many rows that it is worth while to load them."""
+    """Whether there are kernels of single rows, and these are loaded, or so many rows that it is
+    worth while to load them."""
     return (
         rows >= SIZES.kernel_rows
         and ("numba" in sys.modules or rows >= SIZES.kernel_load_rows)
@@ -191,7 +202,8 @@ def at_hand(rows: int) -> bool:
 
 @cache
 def _working() -> bool:
-    """Whether numba is here, and what it makes of the kernels works: of one text, and of one value."""
+    """Whether numba is here, and what it makes of the kernels works: of one text, and of one
+    value."""
     if numba() is None or sys.byteorder != "little":
         return False
     total = np.zeros((2, 1), np.int64)
@@ -207,11 +219,13 @@ def _working() -> bool:
 
 
 def numbered(offsets: Array, data: Array, valid: Array, first: int, codes: Array) -> Array | None:
-    """Fills in what `number_texts` makes of the buffers of an Arrow array, and returns where each number stands first; None if it
-    has lost patience."""
+    """Fills in what `number_texts` makes of the buffers of an Arrow array, and returns where each
+    number stands first; None if it has lost patience."""
     words: Array = np.ndarray((max(len(data) - 7, 0),), "<u8", data, strides=(1,))
     room, done, known = SIZES.kernel_texts, 0, 0
-    known_by: list[Array] = [np.empty(room, dtype) for dtype in (np.uint64, np.uint64, np.int64, np.int64)]
+    known_by: list[Array] = [
+        np.empty(room, dtype) for dtype in (np.uint64, np.uint64, np.int64, np.int64)
+    ]
     slots = _empty_slots(room)
     with np.errstate(over="ignore"):  # as Python reads it
         while True:
@@ -228,5 +242,6 @@ def numbered(offsets: Array, data: Array, valid: Array, first: int, codes: Array
 
 
 def _empty_slots(room: int) -> Array:
-    """Return slots for so many texts: a power of two, as a mask of their number leads from each slot to all others."""
+    """Return slots for so many texts: a power of two, as a mask of their number leads from each
+    slot to all others."""
     return np.full(1 << (4 * room - 1).bit_length(), -1, np.int32)

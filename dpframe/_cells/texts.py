@@ -1,7 +1,7 @@
 """The texts of keys that nobody listed: from a cell to its text, and back.
 
-*Formal guarantee.* The text of a cell is a function of that cell and the dtype. Equal values have one text, so that a key is
-released in one form, whichever of the equal cells came first.
+*Formal guarantee.* The text of a cell is a function of that cell and the dtype. Equal values have
+one text, so that a key is released in one form, whichever of the equal cells came first.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def texts_of(cells: list[Any]) -> list[str | None]:
 
 
 def text_of(cell: Any) -> str | None:
-    """The text that `key_of` reads back as an equal key; None for a cell that cannot be a key. It never raises."""
+    """The text that `key_of` reads back as an equal key; None for a cell that cannot be a key. It
+    never raises."""
     if cell is None or cell is UNMATCHED:
         return None
     if isinstance(cell, str):
@@ -55,7 +56,8 @@ def text_of(cell: Any) -> str | None:
 
 
 def _moment(cell: Any) -> str | None:
-    """A time of a year with four digits, in a zone whose distance from UTC has no seconds: no other can be read back."""
+    """A time of a year with four digits, in a zone whose distance from UTC has no seconds: no other
+    can be read back."""
     if not 1 <= cell.year <= 9999:
         return None
     text = cell.isoformat()
@@ -67,7 +69,8 @@ def _moment(cell: Any) -> str | None:
 
 
 def _interval(cell: Any) -> str | None:
-    """The text of an interval between doubles; None of one between whole numbers that are no doubles, or between times."""
+    """The text of an interval between doubles; None of one between whole numbers that are no
+    doubles, or between times."""
     ends = []
     for end in (cell.left, cell.right):
         if (
@@ -100,7 +103,9 @@ def _number(cell: Any) -> str | None:
         return f"n{exact.numerator}"
     if Fraction(float(cell)) == exact:
         return f"n{float(cell)!r}"
-    return f"d{cell.normalize(Context(prec=len(cell.as_tuple().digits)))}"  # without zeros at the end
+    return (
+        f"d{cell.normalize(Context(prec=len(cell.as_tuple().digits)))}"  # without zeros at the end
+    )
 
 
 def keys_of(texts: Sequence[str], tz: Any = None) -> list[Any]:
@@ -138,8 +143,8 @@ def key_of(text: str, tz: Any = None) -> Any:
 
 
 def times(uniques: NDArray[Any]) -> list[str | None]:
-    """The texts of times: ticks with their unit. None outside of the years 1 to 9999 and within two days of the last ticks of the
-    unit, since in some zone such a time cannot be read back."""
+    """The texts of times: ticks with their unit. None outside of the years 1 to 9999 and within two
+    days of the last ticks of the unit, since in some zone such a time cannot be read back."""
     unit = np.datetime_data(uniques.dtype)[0]
     day = int(np.timedelta64(1, "D") / np.timedelta64(1, unit))  # type: ignore[call-overload]  # a unit of the column
     first, last = -719_161 * day, 2_932_895 * day  # 0001-01-02 and 9999-12-30

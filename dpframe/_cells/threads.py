@@ -1,6 +1,8 @@
-"""Many rows at once: numpy, Arrow and compiled kernels let go of Python's lock, so that all processors work for one question.
+"""Many rows at once: numpy, Arrow and compiled kernels let go of Python's lock, so that all
+processors work for one question.
 
-*Formal guarantee.* What is found does not depend on the number of threads: each has rows of its own, and whole numbers are added.
+*Formal guarantee.* What is found does not depend on the number of threads: each has rows of its
+own, and whole numbers are added.
 """
 
 from __future__ import annotations
@@ -31,9 +33,12 @@ def shares(rows: int, least: int | None = None) -> list[slice]:
 
 
 def side_by_side(task: Callable[[S], T], pieces: Sequence[S]) -> list[T]:
-    """What a task makes of each piece, in their order. What is set for this thread is set for the others: that no warning is
-    heard, and none of a value."""
+    """What a task makes of each piece, in their order. What is set for this thread is set for the
+    others: that no warning is heard, and none of a value."""
     if len(pieces) == 1:
         return [task(pieces[0])]
     with ThreadPoolExecutor(min(len(pieces), processors())) as pool:
-        return [one.result() for one in [pool.submit(copy_context().run, task, piece) for piece in pieces]]
+        return [
+            one.result()
+            for one in [pool.submit(copy_context().run, task, piece) for piece in pieces]
+        ]

@@ -1,12 +1,14 @@
-"""Expressions: what a cell becomes, given the other cells of its own row, or the rows of its own person, and nothing else.
+"""Expressions: what a cell becomes, given the other cells of its own row, or the rows of its own
+person, and nothing else.
 
-An expression is a frozen tree. It knows its kind, whether it can be null, whether it is integer-valued and
-how bounds travel through it, all from dtypes and constants: no method here ever sees a value of the frame.
-The constructor functions (`compare`, `arithmetic`, `is_in`, ...) check the kinds; engines evaluate what they
-return.
+An expression is a frozen tree. It knows its kind, whether it can be null, whether it is
+integer-valued and how bounds travel through it, all from dtypes and constants: no method here ever
+sees a value of the frame. The constructor functions (`compare`, `arithmetic`, `is_in`, ...) check
+the kinds; engines evaluate what they return.
 
-*Formal guarantee.* Every node is a function of one row, and `Within` one of the rows of one person. A filter or a new column
-made of such nodes changes, when a person is added or removed, that person's rows only.
+*Formal guarantee.* Every node is a function of one row, and `Within` one of the rows of one person.
+A filter or a new column made of such nodes changes, when a person is added or removed, that
+person's rows only.
 """
 
 # ruff: noqa: F403  (a new node or constructor is entered where it is defined, and nowhere else)

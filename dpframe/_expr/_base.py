@@ -24,14 +24,16 @@ KeysOf = Callable[["Column"], "tuple[Any, ...] | None"]
 # A tree may share branches (x + x of x + x), so its size is bounded as well as its depth.
 MAX_DEPTH = 100
 MAX_SIZE = 20_000
-# No integer dtype reaches beyond this, so integer columns are finite even when no bounds are declared.
+# No integer dtype reaches beyond this, so integer columns are finite even when no bounds are
+# declared.
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 INTEGERS = (-(2.0**64), 2.0**64)
 FEW: Final = 64  # values that a whole number may have by its bounds, for all of them to be groups
 
 
 class Encoded:
-    """A frozen value that questions are made of, with room for its encoding (`_cells.encoding`), once it was made.
+    """A frozen value that questions are made of, with room for its encoding (`_cells.encoding`),
+    once it was made.
 
     That room is not a field, so it is not compared, copied or pickled.
     """
@@ -89,30 +91,36 @@ class Expr(Encoded):
         return frozenset[Column]().union(*(c.columns() for c in self.children))
 
     def interval(self, lookup: Lookup) -> Interval:
-        """A closed interval that holds every value, from what `lookup` says of the columns. Of times and durations it is in whole
-        nanoseconds, of times since 1970 in UTC, or without a zone in their own time."""
+        """A closed interval that holds every value, from what `lookup` says of the columns. Of
+        times and durations it is in whole nanoseconds, of times since 1970 in UTC, or without a
+        zone in their own time."""
         return (0.0, 1.0) if self.kind == "bool" else None
 
     def bounds(self, declared: Mapping[int, tuple[float, float]]) -> Interval:
-        """A closed interval that holds every number, if the columns are clipped to their declared bounds."""
+        """A closed interval that holds every number, if the columns are clipped to their declared
+        bounds."""
         if self.kind not in ("number", "bool"):
             return None
         return self.interval(lambda column: declared.get(column.position))
 
     def unbounded(self, declared: Mapping[int, tuple[float, float]]) -> Expr | None:
-        """The innermost number in it that has no bounds although all numbers that it is made of have some; None without one."""
+        """The innermost number in it that has no bounds although all numbers that it is made of
+        have some; None without one."""
         if self.kind not in ("number", "bool") or self.bounds(declared) is not None:
             return None
         for child in self.children:
             within = child.unbounded(declared)
             if within is not None:
                 return within
-        known = [c.bounds(declared) is not None for c in self.children if c.kind in ("number", "bool")]
+        known = [
+            c.bounds(declared) is not None for c in self.children if c.kind in ("number", "bool")
+        ]
         return self if known and all(known) else None
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-        """All values there can be, null apart, in the order of groups, from what is declared of the columns: their `keys`, and
-        their ends; None where these are not known, or too many. Whole numbers are few between bounds that are close."""
+        """All values there can be, null apart, in the order of groups, from what is declared of the
+        columns: their `keys`, and their ends; None where these are not known, or too many. Whole
+        numbers are few between bounds that are close."""
         if self.kind == "bool":
             return (False, True)
         between = self.interval(ends) if self.kind == "number" and self.integral else None
@@ -123,14 +131,26 @@ class Expr(Encoded):
     @property
     def finite(self) -> bool:
         """Whether the value is provably neither infinite nor NaN, whatever the columns hold."""
-        return not self.nullable and self.interval(lambda c: INTEGERS if c.integral else None) is not None
+        return (
+            not self.nullable
+            and self.interval(lambda c: INTEGERS if c.integral else None) is not None
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Column(Expr):
-    """A root column. Its position identifies it: names change, and 1, 1.0 and True are one name to a dict."""
+    """A root column. Its position identifies it: names change, and 1, 1.0 and True are one name to
+    a dict."""
 
-    identity: ClassVar[tuple[str, ...]] = ("column", "position", "name", "kind", "nullable", "integral", "tz")
+    identity: ClassVar[tuple[str, ...]] = (
+        "column",
+        "position",
+        "name",
+        "kind",
+        "nullable",
+        "integral",
+        "tz",
+    )
 
     position: int = 0
     name: Hashable = None
@@ -207,7 +227,9 @@ class Constant(Expr):
 
     @property
     def integral(self) -> bool:
-        return isinstance(self.value, int) or (isinstance(self.value, float) and self.value.is_integer())
+        return isinstance(self.value, int) or (
+            isinstance(self.value, float) and self.value.is_integer()
+        )
 
     @property
     def tz(self) -> str | None:

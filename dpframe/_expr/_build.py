@@ -1,4 +1,5 @@
-"""Constructors of expressions: they normalise constants, check kinds, and refuse what cannot be meant."""
+"""Constructors of expressions: they normalise constants, check kinds, and refuse what cannot be
+meant."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def constant(value: object, *, null: bool = False) -> Constant:
-    """Normalises a public scalar: numpy scalars to Python's, dates to Timestamps, every null to None."""
+    """Normalises a public scalar: numpy scalars to Python's, dates to Timestamps, every null to
+    None."""
     if type(value) in (bool, str) or (type(value) is int and value.bit_length() <= _BITS):
         return Constant(value)  # most are plain already
     if isinstance(value, Constant):
@@ -60,10 +62,18 @@ def constant(value: object, *, null: bool = False) -> Constant:
         value = pd.Timestamp(value)
     if isinstance(value, timedelta | np.timedelta64 | pd.offsets.Tick):
         value = _duration(value)
-    for plain in (int, float):  # released numbers are subclasses; as constants they are what they show
+    for plain in (
+        int,
+        float,
+    ):  # released numbers are subclasses; as constants they are what they show
         if isinstance(value, plain) and not isinstance(value, bool):
             value = plain(value)
-    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
+    if (
+        value is None
+        or value is pd.NA
+        or value is pd.NaT
+        or (isinstance(value, float) and math.isnan(value))
+    ):
         if null:
             return Constant(None)
         raise BadValue(
@@ -76,7 +86,9 @@ def constant(value: object, *, null: bool = False) -> Constant:
     if type(value) in (bool, int, float, str, pd.Timestamp, pd.Timedelta):
         return Constant(value)
     if isinstance(value, pd.Interval) and isinstance(value.left, int | float | np.number):
-        left, right = (e.item() if isinstance(e, np.integer) else e for e in (value.left, value.right))
+        left, right = (
+            e.item() if isinstance(e, np.integer) else e for e in (value.left, value.right)
+        )
         return Constant(pd.Interval(left, right, value.closed))
     if isinstance(value, pd.Series | pd.DataFrame):
         raise BadType(
@@ -97,7 +109,9 @@ def _check_shown(value: Any) -> None:
     try:
         repr(value)
     except (ValueError, NotImplementedError, OverflowError):
-        raise BadValue("a time with a zone has a year from 1 to 9999 here. Give another one.") from None
+        raise BadValue(
+            "a time with a zone has a year from 1 to 9999 here. Give another one."
+        ) from None
 
 
 def _duration(value: Any) -> Any:
@@ -118,11 +132,15 @@ def listed(values: object, what: str = "isin") -> list[Any]:
             "If the values are public, write list(...)."
         )
     if isinstance(values, np.ndarray) and values.ndim != 1:
-        raise BadType(f"{what} needs a flat list of values, not an array of {values.ndim} dimensions.")
+        raise BadType(
+            f"{what} needs a flat list of values, not an array of {values.ndim} dimensions."
+        )
     if isinstance(values, COLLECTIONS):
         length(values, f"the values of {what}")
         return list(typed(Iterable[Any], values))
-    raise BadType(f"{what} needs a list of public values, such as ['a', 'b'], not {type(values).__name__}.")
+    raise BadType(
+        f"{what} needs a list of public values, such as ['a', 'b'], not {type(values).__name__}."
+    )
 
 
 def _moment(c: Constant, x: Expr) -> Constant:
@@ -143,7 +161,9 @@ def _moment(c: Constant, x: Expr) -> Constant:
             raise BadValue(f"{c.value!r} is no date. Ask for nulls with isna().")
     if isinstance(value, pd.Timestamp) and (value.tz is None) != (x.tz is None):
         have, want = (
-            ("no time zone", f"the zone {x.tz}") if value.tz is None else (f"the zone {value.tz}", "none")
+            ("no time zone", f"the zone {x.tz}")
+            if value.tz is None
+            else (f"the zone {value.tz}", "none")
         )
         raise BadType(f"{value} has {have}, and {x} has {want}. Give both a zone, or neither.")
     return Constant(value)
@@ -260,8 +280,13 @@ def compare(op: str, left: Expr, right: Expr) -> Expr:
             raise BadType(
                 f"one of {left} and {right} has a time zone, the other has none. Give both one, or neither."
             )
-    elif not ({left.kind, right.kind} <= {"number", "bool"} or {left.kind, right.kind} <= {"text", "label"}):
-        raise BadType(f"{_describe(left)} can never equal {_describe(right)}. Compare columns of one kind.")
+    elif not (
+        {left.kind, right.kind} <= {"number", "bool"}
+        or {left.kind, right.kind} <= {"text", "label"}
+    ):
+        raise BadType(
+            f"{_describe(left)} can never equal {_describe(right)}. Compare columns of one kind."
+        )
     if op not in ("==", "!=") and "label" in (left.kind, right.kind):
         raise BadType(
             f"{_describe(left)} {op} {_describe(right)}: labels have no order that their dtype guarantees. "
@@ -288,7 +313,8 @@ def logical_not(x: Expr) -> Expr:
 
 
 def is_in(x: Expr, values: object) -> Expr:
-    """Membership in a public list; the order and repeats of the list do not matter, so they are not kept."""
+    """Membership in a public list; the order and repeats of the list do not matter, so they are not
+    kept."""
     members = {c.tag: c for c in (_match(x, v, null=True) for v in listed(values))}
     if x.kind in NO_KEYS and any(c.value is not None for c in members.values()):
         raise BadType(f"isin does not work on {_describe(x)}. {_advice(x)}")
@@ -297,7 +323,9 @@ def is_in(x: Expr, values: object) -> Expr:
 
 def between(x: Expr, left: object, right: object, inclusive: str = "both") -> Expr:
     if not among(inclusive, ("both", "neither", "left", "right")):
-        raise BadValue(f"inclusive must be 'both', 'neither', 'left' or 'right', not {inclusive!r}.")
+        raise BadValue(
+            f"inclusive must be 'both', 'neither', 'left' or 'right', not {inclusive!r}."
+        )
     low, high = (v if isinstance(v, Expr) else constant(v) for v in (left, right))
     above = ">=" if inclusive in ("both", "left") else ">"
     below = "<=" if inclusive in ("both", "right") else "<"
@@ -354,7 +382,9 @@ def cast(x: Expr, to: object) -> Expr:
             if x.kind == "number"
             else "Convert it before opening the session."
         )
-        raise BadType(f"{_describe(x)} cannot become {name} without looking at its values. {advice}")
+        raise BadType(
+            f"{_describe(x)} cannot become {name} without looking at its values. {advice}"
+        )
     same = x.kind == CASTS[name] and (name != "int" or x.integral) and name != "float"
     return x if same else Cast(x, typed(Literal["float", "int", "bool", "str"], name))
 
@@ -363,10 +393,14 @@ def cut(x: Expr, edges: object, labels: object = None, right: object = True) -> 
     """``pd.cut`` at given edges."""
     _numeric(x, "cut")
     if isinstance(edges, int | np.integer):
-        raise BadType("a number of bins would look at the data. Give the edges, such as [0, 18, 65, 110].")
+        raise BadType(
+            "a number of bins would look at the data. Give the edges, such as [0, 18, 65, 110]."
+        )
     ends = [constant(e) for e in listed(edges, "cut")]
     if len(ends) < 2 or any(c.kind != "number" for c in ends):
-        raise BadValue("cut needs at least two edges, all of them numbers, such as [0, 18, 65, 110].")
+        raise BadValue(
+            "cut needs at least two edges, all of them numbers, such as [0, 18, 65, 110]."
+        )
     # Intervals between whole numbers have these for ends, as in pandas; labels have none.
     whole = labels is None and all(type(c.value) is int and abs(c.value) <= 2**53 for c in ends)
     points = tuple(c.value if whole else as_double(c) for c in ends)
@@ -375,14 +409,20 @@ def cut(x: Expr, edges: object, labels: object = None, right: object = True) -> 
     if not isinstance(right, bool | np.bool_):
         raise BadType(f"right must be True or False, not {right!r}.")
     names = None if labels is None else tuple(constant(v) for v in _labels(labels))
-    if names is not None and (len(names) != len(points) - 1 or len({c.tag for c in names}) < len(names)):
-        raise BadValue(f"cut needs {len(points) - 1} different labels, one per interval, not {len(names)}.")
+    if names is not None and (
+        len(names) != len(points) - 1 or len({c.tag for c in names}) < len(names)
+    ):
+        raise BadValue(
+            f"cut needs {len(points) - 1} different labels, one per interval, not {len(names)}."
+        )
     return Cut(x, points, names, bool(right))
 
 
 def _labels(labels: object) -> list[Any]:
     if isinstance(labels, bool):
-        raise BadType("cut needs labels as a list, such as ['young', 'old'], or range(n) for numbers.")
+        raise BadType(
+            "cut needs labels as a list, such as ['young', 'old'], or range(n) for numbers."
+        )
     return listed(labels, "labels")
 
 
@@ -420,13 +460,21 @@ def str_part(x: Expr, method: str, *args: object, **options: object) -> Expr:
         return fill(str_part(x, method, *args, **options), False)
     unknown = [k for k in options if k not in [p[0] for p in parameters]]
     if unknown or len(args) > len(parameters):
-        raise BadValue(f".str.{method} takes ({', '.join(p[0] for p in parameters)}) here, nothing else.")
+        raise BadValue(
+            f".str.{method} takes ({', '.join(p[0] for p in parameters)}) here, nothing else."
+        )
     given = dict(zip((p[0] for p in parameters), args, strict=False)) | options
     arguments = []
     for name, types, default in parameters:
-        c = constant(given.get(name, default), null=True) if given.get(name, default) is not ... else None
+        c = (
+            constant(given.get(name, default), null=True)
+            if given.get(name, default) is not ...
+            else None
+        )
         if c is None or type(c.value) not in types:
-            raise BadType(f".str.{method} needs {name} as {' or '.join(t.__name__ for t in types)}.")
+            raise BadType(
+                f".str.{method} needs {name} as {' or '.join(t.__name__ for t in types)}."
+            )
         arguments.append(c)
     _check_text(method, [c.value for c in arguments])
     return StrPart(x, method, tuple(arguments))
@@ -442,8 +490,13 @@ def _check_text(method: str, values: list[Any]) -> None:
             ) from None
     if method == "slice" and values[2] == 0:
         raise BadValue("the step of a slice cannot be 0.")
-    if method in ("zfill", "pad", "ljust", "rjust", "center", "repeat") and not abs(values[0]) <= MAX_WIDTH:
-        raise BadValue(f".str.{method} is limited to a width of {MAX_WIDTH}, and {values[0]} is beyond it.")
+    if (
+        method in ("zfill", "pad", "ljust", "rjust", "center", "repeat")
+        and not abs(values[0]) <= MAX_WIDTH
+    ):
+        raise BadValue(
+            f".str.{method} is limited to a width of {MAX_WIDTH}, and {values[0]} is beyond it."
+        )
     if method in ("pad", "ljust", "rjust", "center") and len(values[-1]) != 1:
         raise BadValue(f"{method} needs one character to fill with.")
     if method == "pad" and values[1] not in ("left", "right", "both"):
@@ -455,12 +508,15 @@ def date_part(x: Expr, part: str) -> Expr:
         raise BadType(f".dt needs timestamps, and {_describe(x)} is none.")
     name = DATE_NAMES.get(part, part)
     if name not in DATES:
-        raise BadValue(f".dt.{part} is not offered. Use one of {', '.join(sorted(DATES.keys() - HIDDEN))}.")
+        raise BadValue(
+            f".dt.{part} is not offered. Use one of {', '.join(sorted(DATES.keys() - HIDDEN))}."
+        )
     return DatePart(x, name)
 
 
 def iso_part(x: Expr, part: str) -> Expr:
-    """``x.dt.isocalendar().part``: a week begins on a Monday, and belongs to the year that has its Thursday."""
+    """``x.dt.isocalendar().part``: a week begins on a Monday, and belongs to the year that has its
+    Thursday."""
     if x.kind != "time":
         raise BadType(f".dt needs timestamps, and {_describe(x)} is none.")
     if part not in ISO:
@@ -468,7 +524,8 @@ def iso_part(x: Expr, part: str) -> Expr:
     return DatePart(x, ISO[part])
 
 
-# What a string expression may call on a value: pandas' names, and constructors whose parameters are named as pandas' are.
+# What a string expression may call on a value: pandas' names, and constructors whose parameters are
+# named as pandas' are.
 METHODS: dict[str, Callable[..., Expr]] = {
     "isin": is_in,
     "between": between,

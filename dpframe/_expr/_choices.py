@@ -1,4 +1,5 @@
-"""Conditionals: one of two values of a row, as ``where``, ``mask``, ``np.where`` and ``x if c else y`` have it."""
+"""Conditionals: one of two values of a row, as ``where``, ``mask``, ``np.where`` and ``x if c else
+y`` have it."""
 
 from __future__ import annotations
 
@@ -8,7 +9,16 @@ from typing import Any, ClassVar
 
 from dpframe._errors import BadType
 from dpframe._expr._base import Constant, Expr, KeysOf, Lookup
-from dpframe._expr._build import CALLS, METHODS, _boolean, _describe, _length, _moment, constant, logical_or
+from dpframe._expr._build import (
+    CALLS,
+    METHODS,
+    _boolean,
+    _describe,
+    _length,
+    _moment,
+    constant,
+    logical_or,
+)
 from dpframe._expr._kinds import Kind
 from dpframe._expr._ranges import Interval, union
 
@@ -18,8 +28,9 @@ _TEXTS = frozenset[Kind](("text", "label"))
 
 @dataclass(frozen=True, slots=True)
 class If(Expr):
-    """``x`` where the condition is true, ``y`` where it is false or null. Numbers and bools together are numbers, texts and
-    labels together labels. Numbers are whole where both sides are; else they are doubles."""
+    """``x`` where the condition is true, ``y`` where it is false or null. Numbers and bools
+    together are numbers, texts and labels together labels. Numbers are whole where both sides are;
+    else they are doubles."""
 
     identity: ClassVar[tuple[str, ...]] = ("if", "condition", "x", "y")
 
@@ -54,9 +65,11 @@ class If(Expr):
         return reduce(union, [side.interval(lookup) for side in self._sides])
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-        """The values of both sides, in order where they have one; None where those of one side are not known."""
+        """The values of both sides, in order where they have one; None where those of one side are
+        not known."""
         listed = [
-            (side.value,) if isinstance(side, Constant) else side.members(keys, ends) for side in self._sides
+            (side.value,) if isinstance(side, Constant) else side.members(keys, ends)
+            for side in self._sides
         ]
         known = [v for v in listed if v is not None]
         if len(known) < len(listed):
@@ -69,7 +82,8 @@ class If(Expr):
 
 
 def in_order(values: Any) -> tuple[Any, ...]:
-    """Public values as pandas sorts the labels of groups; as they are listed where they have no order."""
+    """Public values as pandas sorts the labels of groups; as they are listed where they have no
+    order."""
     listed = tuple(values)
     try:
         return tuple(sorted(listed))
@@ -96,7 +110,9 @@ def choose(condition: Expr, x: object, y: object) -> Expr:
     kinds = {side.kind for side in (first, second) if not _is_null(side)}
     if not kinds or "other" in kinds:
         shown = first if first.kind == "other" else second
-        raise BadType(f"a choice needs values, and {_describe(shown)} has none that can be told apart.")
+        raise BadType(
+            f"a choice needs values, and {_describe(shown)} has none that can be told apart."
+        )
     labelled = "label" in kinds and any(isinstance(side, Constant) for side in (first, second))
     if not (len(kinds) == 1 or kinds <= _NUMBERS or kinds <= _TEXTS or labelled):
         raise BadType(
@@ -107,7 +123,12 @@ def choose(condition: Expr, x: object, y: object) -> Expr:
         raise BadType(
             f"a choice between times of two zones ({first.tz} and {second.tz}) has none. Use one zone."
         )
-    if isinstance(first, Constant) and first.value is True and second.kind == "bool" and not second.nullable:
+    if (
+        isinstance(first, Constant)
+        and first.value is True
+        and second.kind == "bool"
+        and not second.nullable
+    ):
         return logical_or(condition, second)  # which is what `in (1, 2)` comes to, value by value
     return If(condition, first, second)
 

@@ -1,4 +1,5 @@
-"""Functions of numpy that look at one cell, or at two of a row: what they are called, and how bounds travel through them."""
+"""Functions of numpy that look at one cell, or at two of a row: what they are called, and how
+bounds travel through them."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _ULPS = 8  # further than numpy's own functions, and Python's, are from the exac
 
 
 class Shape(NamedTuple):
-    """How bounds travel through a function; whether it has no value for some numbers; whether its values are whole."""
+    """How bounds travel through a function; whether it has no value for some numbers; whether its
+    values are whole."""
 
     interval: Callable[[_Pair], Interval]
     partial: bool = False
@@ -28,10 +30,13 @@ class Shape(NamedTuple):
 
 
 def _monotone(
-    f: Callable[[float], float], least: float = -math.inf, most: float = math.inf, floor: float = -math.inf
+    f: Callable[[float], float],
+    least: float = -math.inf,
+    most: float = math.inf,
+    floor: float = -math.inf,
 ) -> Callable[[_Pair], Interval]:
-    """Bounds through a function that only rises or only falls, between the numbers where it has a value. None where an end is
-    infinite. No value lies below the `floor`."""
+    """Bounds through a function that only rises or only falls, between the numbers where it has a
+    value. None where an end is infinite. No value lies below the `floor`."""
 
     def interval(ends: _Pair) -> Interval:
         low, high = max(ends[0], least), min(ends[1], most)
@@ -40,7 +45,10 @@ def _monotone(
         try:
             a, b = sorted((f(low), f(high)))
             found = outward(Fraction(a), Fraction(b), ulps=_ULPS)
-        except (OverflowError, ValueError):  # infinite at the end of where it has a value, or beyond doubles
+        except (
+            OverflowError,
+            ValueError,
+        ):  # infinite at the end of where it has a value, or beyond doubles
             return None
         return found and (max(found[0], floor), max(found[1], floor))
 
@@ -89,7 +97,8 @@ FUNCTIONS: dict[str, Shape] = {
 
 @dataclass(frozen=True, slots=True)
 class Function(Expr):
-    """``np.log(x)`` and its like, in float64. Null stays null; where there is no value it is null; overflow is infinite."""
+    """``np.log(x)`` and its like, in float64. Null stays null; where there is no value it is null;
+    overflow is infinite."""
 
     identity: ClassVar[tuple[str, ...]] = ("function", "op", "x")
 
@@ -144,7 +153,8 @@ PAIRS: dict[str, tuple[Callable[[_Pair, _Pair], Interval], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Pairwise(Expr):
-    """``np.minimum(left, right)`` and its like, in float64. For a null fmin and fmax take the other side; others are null."""
+    """``np.minimum(left, right)`` and its like, in float64. For a null fmin and fmax take the other
+    side; others are null."""
 
     identity: ClassVar[tuple[str, ...]] = ("pairwise", "op", "left", "right")
 
@@ -164,7 +174,9 @@ class Pairwise(Expr):
     @property
     def integral(self) -> bool:
         return (
-            self.op in ("minimum", "maximum", "fmin", "fmax") and self.left.integral and self.right.integral
+            self.op in ("minimum", "maximum", "fmin", "fmax")
+            and self.left.integral
+            and self.right.integral
         )
 
     def interval(self, lookup: Lookup) -> Interval:

@@ -46,7 +46,9 @@ def kind_of(dtype: Any) -> Kind:
         return kind_of(dtype.subtype)
     if isinstance(dtype, pd.CategoricalDtype):
         return (
-            "text" if dtype.categories is not None and kind_of(dtype.categories.dtype) == "text" else "label"
+            "text"
+            if dtype.categories is not None and kind_of(dtype.categories.dtype) == "text"
+            else "label"
         )
     if isinstance(dtype, pd.StringDtype):
         return "text"
@@ -60,7 +62,8 @@ def kind_of(dtype: Any) -> Kind:
 
 
 def _kind_of_zoned(zone: str | None) -> Kind:
-    """The kind of times with a zone. One without a name (a dateutil file) cannot be written down: null tests only."""
+    """The kind of times with a zone. One without a name (a dateutil file) cannot be written down:
+    null tests only."""
     try:
         pd.Timestamp(0, tz=zone)
     except (ValueError, KeyError, TypeError, OSError):
@@ -72,7 +75,12 @@ def _kind_of_arrow(dtype: Any) -> Kind:
     types: Any = import_module("pyarrow.types")  # there is such a dtype, so pyarrow is there
     if types.is_dictionary(dtype):
         # Dates beyond Python's own have no cells to show; all other kinds do.
-        kinds: dict[Kind, Kind] = {"text": "text", "time": "other", "duration": "other", "other": "other"}
+        kinds: dict[Kind, Kind] = {
+            "text": "text",
+            "time": "other",
+            "duration": "other",
+            "other": "other",
+        }
         return kinds.get(_kind_of_arrow(dtype.value_type), "label")
     if types.is_boolean(dtype):
         return "bool"
@@ -83,7 +91,9 @@ def _kind_of_arrow(dtype: Any) -> Kind:
     if types.is_timestamp(dtype) or types.is_date(dtype):
         return _kind_of_zoned(getattr(dtype, "tz", None))
     view = getattr(types, "is_string_view", lambda _: False)
-    return "text" if types.is_string(dtype) or types.is_large_string(dtype) or view(dtype) else "other"
+    return (
+        "text" if types.is_string(dtype) or types.is_large_string(dtype) or view(dtype) else "other"
+    )
 
 
 def is_whole(dtype: Any) -> bool:

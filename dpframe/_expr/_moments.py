@@ -1,4 +1,5 @@
-"""Times and durations: their differences, their parts, floors and texts, exact in whole ticks, and null where ticks end."""
+"""Times and durations: their differences, their parts, floors and texts, exact in whole ticks, and
+null where ticks end."""
 
 from __future__ import annotations
 
@@ -13,7 +14,16 @@ import pandas as pd
 
 from dpframe._errors import BadType, BadValue
 from dpframe._expr._base import PER_SECOND, Constant, Expr, KeysOf, Lookup
-from dpframe._expr._build import CALLS, METHODS, _describe, _length, _moment, absolute, compare, date_part
+from dpframe._expr._build import (
+    CALLS,
+    METHODS,
+    _describe,
+    _length,
+    _moment,
+    absolute,
+    compare,
+    date_part,
+)
 from dpframe._expr._choices import choose
 from dpframe._expr._kinds import Kind
 from dpframe._expr._nodes import _Same
@@ -27,8 +37,8 @@ _Pair = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Elapsed(Expr):
-    """``left + right`` or ``left - right`` of times and durations, exact in ticks of the finer resolution; null where one is null
-    or ticks end."""
+    """``left + right`` or ``left - right`` of times and durations, exact in ticks of the finer
+    resolution; null where one is null or ticks end."""
 
     identity: ClassVar[tuple[str, ...]] = ("elapsed", "op", "left", "right")
 
@@ -63,8 +73,8 @@ class Elapsed(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Ratio(Expr):
-    """``left / right`` or ``left // right`` of durations: the quotient of their ticks as doubles, or its floor; null where
-    there is none."""
+    """``left / right`` or ``left // right`` of durations: the quotient of their ticks as doubles,
+    or its floor; null where there is none."""
 
     identity: ClassVar[tuple[str, ...]] = ("ratio", "op", "left", "right")
 
@@ -114,7 +124,8 @@ DURATIONS: dict[str, tuple[bool, Callable[[_Pair], Interval]]] = {
 
 @dataclass(frozen=True, slots=True)
 class DurationPart(Expr):
-    """``x.dt.days`` and its like: whole days rounded down, what is left of them, or all of it in seconds as a double."""
+    """``x.dt.days`` and its like: whole days rounded down, what is left of them, or all of it in
+    seconds as a double."""
 
     identity: ClassVar[tuple[str, ...]] = ("duration_part", "x", "part")
 
@@ -144,15 +155,20 @@ class DurationPart(Expr):
 
 
 def seconds_between(x: Expr, lookup: Lookup) -> Interval:
-    """The ends of durations in seconds, each the nearest double, to which values are clipped; None where they are not known."""
+    """The ends of durations in seconds, each the nearest double, to which values are clipped; None
+    where they are not known."""
     ends = x.interval(lookup)
-    return None if ends is None else (float(Fraction(ends[0]) / _SECOND), float(Fraction(ends[1]) / _SECOND))
+    return (
+        None
+        if ends is None
+        else (float(Fraction(ends[0]) / _SECOND), float(Fraction(ends[1]) / _SECOND))
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Snap(_Same):
-    """``x.dt.floor("h")``, ``ceil`` or ``round``: to whole steps of so many nanoseconds, of times in the wall time of the column;
-    null where ticks end."""
+    """``x.dt.floor("h")``, ``ceil`` or ``round``: to whole steps of so many nanoseconds, of times
+    in the wall time of the column; null where ticks end."""
 
     identity: ClassVar[tuple[str, ...]] = ("snap", "x", "op", "step", "freq")
 
@@ -188,8 +204,8 @@ class Snap(_Same):
 
 @dataclass(frozen=True, slots=True)
 class Zoned(_Same):
-    """``tz_convert``: the same moment in another zone; ``tz_localize``: the same wall time in a zone, or without one. A wall
-    time that is none, or two moments, is null."""
+    """``tz_convert``: the same moment in another zone; ``tz_localize``: the same wall time in a
+    zone, or without one. A wall time that is none, or two moments, is null."""
 
     identity: ClassVar[tuple[str, ...]] = ("zoned", "x", "op", "zone")
 
@@ -221,7 +237,8 @@ class Zoned(_Same):
 
 
 def same_moment(x: Expr) -> Expr:
-    """What a time is in another zone of: the expression below changes of the zone, which leave every moment what it was."""
+    """What a time is in another zone of: the expression below changes of the zone, which leave
+    every moment what it was."""
     while isinstance(x, Zoned) and x.op == "convert" and x.zone is not None:
         x = x.x
     return x
@@ -232,7 +249,8 @@ PERIODS = {"Y": "Y", "A": "Y", "Q": "Q", "M": "M", "W": "W", "D": "D", "h": "h",
 
 @dataclass(frozen=True, slots=True)
 class PeriodOf(Expr):
-    """``x.dt.to_period("M")``: the year, quarter, month, week, day or hour that a time is in, in the local time of the column."""
+    """``x.dt.to_period("M")``: the year, quarter, month, week, day or hour that a time is in, in
+    the local time of the column."""
 
     identity: ClassVar[tuple[str, ...]] = ("period", "x", "freq")
 
@@ -271,7 +289,8 @@ _DAILY, _FINE = frozenset("YymdBbAajUWuwVG%"), frozenset("HIMSfp")
 
 @dataclass(frozen=True, slots=True)
 class Formatted(Expr):
-    """``x.dt.strftime(format)``, in the local time of the column; null for years before 1000 or after 9999."""
+    """``x.dt.strftime(format)``, in the local time of the column; null for years before 1000 or
+    after 9999."""
 
     identity: ClassVar[tuple[str, ...]] = ("formatted", "x", "format")
 
@@ -304,8 +323,8 @@ class Formatted(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Moment(Expr):
-    """A text read as a time, by a format or else as an ISO date (2024-01-31, 2024-01-31 12:00:00): null where it is none, in
-    whole microseconds of the years 1 to 9999, without a zone."""
+    """A text read as a time, by a format or else as an ISO date (2024-01-31, 2024-01-31 12:00:00):
+    null where it is none, in whole microseconds of the years 1 to 9999, without a zone."""
 
     identity: ClassVar[tuple[str, ...]] = ("moment", "x", "format")
 
@@ -340,7 +359,9 @@ def elapsed(op: str, left: Expr, right: Expr) -> Expr:
                 f"one of {left} and {right} has a time zone, the other has none. Give both one, or neither."
             )
         return Elapsed(op, left, right)
-    if (kinds == ("time", "duration") and op in "+-") or (kinds == ("duration", "time") and op == "+"):
+    if (kinds == ("time", "duration") and op in "+-") or (
+        kinds == ("duration", "time") and op == "+"
+    ):
         return Elapsed(op, left, right)
     if kinds == ("duration", "duration"):
         if op in ("+", "-"):
@@ -378,7 +399,11 @@ def snap(x: Expr, op: str, freq: object) -> Expr:
     try:
         offset: Any = freq
         step: Any = pd.tseries.frequencies.to_offset(offset)
-        step = pd.Timedelta(1, "D") * step.n if isinstance(step, pd.offsets.Day) else pd.Timedelta(step)
+        step = (
+            pd.Timedelta(1, "D") * step.n
+            if isinstance(step, pd.offsets.Day)
+            else pd.Timedelta(step)
+        )
         ticks = int(step.as_unit("ns").value)
     except (ValueError, TypeError, AttributeError, OverflowError):
         ticks = 0
@@ -451,7 +476,9 @@ def _check_format(given: object, what: str) -> None:
     if not isinstance(given, str) or len(given) > 100 or not given.isascii() or "\0" in given:
         raise BadType(f"{what} takes a format of at most 100 characters, such as '%Y-%m-%d'.")
     unknown = [
-        part for part in re.findall("%(.?)", given, re.DOTALL) if not part or part not in _DAILY | _FINE
+        part
+        for part in re.findall("%(.?)", given, re.DOTALL)
+        if not part or part not in _DAILY | _FINE
     ]
     if unknown:
         raise BadValue(
@@ -476,7 +503,9 @@ def _called(part: str) -> Callable[..., Expr]:
 
 
 def _stepped(op: str) -> Callable[..., Expr]:
-    def make(x: Expr, freq: object, ambiguous: object = "raise", nonexistent: object = "raise") -> Expr:
+    def make(
+        x: Expr, freq: object, ambiguous: object = "raise", nonexistent: object = "raise"
+    ) -> Expr:
         if not (among(ambiguous, ("raise",)) and among(nonexistent, ("raise",))):
             raise BadType(
                 f".dt.{op} has no ambiguous= and nonexistent= here: the next moment there is, or the first."
@@ -486,7 +515,9 @@ def _stepped(op: str) -> Callable[..., Expr]:
     return make
 
 
-def _localized(x: Expr, tz: object, ambiguous: object = "raise", nonexistent: object = "raise") -> Expr:
+def _localized(
+    x: Expr, tz: object, ambiguous: object = "raise", nonexistent: object = "raise"
+) -> Expr:
     if not (among(ambiguous, ("raise", "NaT")) and among(nonexistent, ("raise", "NaT"))):
         raise BadType(
             ".dt.tz_localize makes null of wall times that are none, or two: ambiguous='NaT', nonexistent='NaT'."

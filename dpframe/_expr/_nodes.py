@@ -1,4 +1,5 @@
-"""The operations: what each one is called, whether it can be null, and how bounds travel through it."""
+"""The operations: what each one is called, whether it can be null, and how bounds travel through
+it."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ class Arithmetic(Expr):
         return None if a is None or b is None else ARITHMETIC[self.op](a, b)
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-        """What a whole constant makes of whole numbers of which there are few, or of many by ``//`` and ``%``."""
+        """What a whole constant makes of whole numbers of which there are few, or of many by ``//``
+        and ``%``."""
         by = self.right.value if isinstance(self.right, Constant) else None
         if type(by) is not int or by == 0 or self.op not in _WHOLE:
             return Expr.members(self, keys, ends)
@@ -65,7 +67,9 @@ class Arithmetic(Expr):
             return tuple(sorted({_WHOLE[self.op](value, by) for value in inside}))
         if self.op == "%" and self.left.integral and 0 < by <= FEW:
             return tuple(range(by))
-        between = self.left.interval(ends) if self.op == "//" and self.left.integral and by > 0 else None
+        between = (
+            self.left.interval(ends) if self.op == "//" and self.left.integral and by > 0 else None
+        )
         if between is None or not (between[1] - between[0]) / by < FEW - 1:
             return None
         return tuple(range(math.ceil(between[0]) // by, math.floor(between[1]) // by + 1))
@@ -74,7 +78,13 @@ class Arithmetic(Expr):
         return f"{_part(self.left)} {self.op} {_part(self.right)}"
 
 
-_WHOLE = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
+_WHOLE = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +153,9 @@ class Round(_Same):
         a = self.x.interval(lookup)
         if a is None:
             return None
-        with np.errstate(all="ignore"):  # scaling, rounding and unscaling are each monotone, so ends suffice
+        with np.errstate(
+            all="ignore"
+        ):  # scaling, rounding and unscaling are each monotone, so ends suffice
             low, high = (float(np.round(np.float64(v), self.digits)) for v in a)
         return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
@@ -258,7 +270,8 @@ class Fill(_Same):
 
 @dataclass(frozen=True, slots=True)
 class Clip(_Same):
-    """The operand moved into [lower, upper]; null stays null (other clips turn NaN into a bound)."""
+    """The operand moved into [lower, upper]; null stays null (other clips turn NaN into a
+    bound)."""
 
     identity: ClassVar[tuple[str, ...]] = ("clip", "x", "lower", "upper")
 
@@ -343,7 +356,8 @@ class Cut(_Listed):
 
     @property
     def categories(self) -> tuple[Any, ...]:
-        """The labels, or the very intervals that pandas would make of the edges; public, as the edges are."""
+        """The labels, or the very intervals that pandas would make of the edges; public, as the
+        edges are."""
         if self.labels is not None:
             return tuple(c.value for c in self.labels)
         with np.errstate(all="ignore"):
@@ -381,7 +395,9 @@ class MapDict(_Listed):
 
     @property
     def integral(self) -> bool:
-        return self.kind in ("number", "bool") and all(v.integral for v in self.values if v.value is not None)
+        return self.kind in ("number", "bool") and all(
+            v.integral for v in self.values if v.value is not None
+        )
 
     @property
     def categories(self) -> tuple[Any, ...]:
@@ -399,11 +415,17 @@ class MapDict(_Listed):
             return None
         intervals = [v.interval(lookup) for v in self.values if v.value is not None]
         known = [f for f in intervals if f is not None]
-        return (min(f[0] for f in known), max(f[1] for f in known)) if len(known) == len(intervals) else None
+        return (
+            (min(f[0] for f in known), max(f[1] for f in known))
+            if len(known) == len(intervals)
+            else None
+        )
 
     def __str__(self) -> str:
         pairs = [f"{k}: {v}" for k, v in zip(self.keys[:5], self.values[:5], strict=True)]
-        return f"{_owner(self.x)}.map({{{', '.join(pairs)}{', ...' if len(self.keys) > 5 else ''}}})"
+        return (
+            f"{_owner(self.x)}.map({{{', '.join(pairs)}{', ...' if len(self.keys) > 5 else ''}}})"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,7 +444,8 @@ class StrPart(Expr):
 
     @property
     def nullable(self) -> bool:
-        # As pandas' own string dtype has it: a yes-or-no question about a null string is answered with no.
+        # As pandas' own string dtype has it: a yes-or-no question about a null string is answered
+        # with no.
         return self.kind != "bool" or self.x.kind != "text"
 
     @property
@@ -486,7 +509,8 @@ class DatePart(_Listed):
 
     @property
     def categories(self) -> tuple[Any, ...]:
-        """All values there can be, in the order of the calendar, where they are few; known without looking."""
+        """All values there can be, in the order of the calendar, where they are few; known without
+        looking."""
         return VALUES.get(self.part, ())
 
     def __str__(self) -> str:

@@ -1,4 +1,5 @@
-"""Operators between two values of a row, by their kinds: numbers are added, texts joined, times and durations moved."""
+"""Operators between two values of a row, by their kinds: numbers are added, texts joined, times and
+durations moved."""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-"""The string language of `query` and `assign`: pandas' own, as far as it is row-wise, and nothing else.
+"""The string language of `query` and `assign`: pandas' own, as far as it is row-wise, and nothing
+else.
 
-Python's parser reads the text and we walk its tree; nothing is ever compiled or called. As in pandas, ``&`` and
-``|`` mean ``and`` and ``or``, backticks quote column names, and ``@name`` is a variable of the caller.
+Python's parser reads the text and we walk its tree; nothing is ever compiled or called. As in
+pandas, ``&`` and ``|`` mean ``and`` and ``or``, backticks quote column names, and ``@name`` is a
+variable of the caller.
 
-*Formal guarantee.* The result is built by the constructors of `dpframe._expr` alone, so it is row-wise. The values
-of ``@names`` are the caller's word that they are public; they are returned for the ledger.
+*Formal guarantee.* The result is built by the constructors of `dpframe._expr` alone, so it is
+row-wise. The values of ``@names`` are the caller's word that they are public; they are returned for
+the ledger.
 """
 
 from __future__ import annotations
@@ -36,9 +39,13 @@ class Parsed:
 def parse(text: str, columns: Mapping[Hashable, Expr], names: Callable[[str], object]) -> Parsed:
     """Reads one expression over `columns`; `names` finds the value of an ``@name``."""
     if not isinstance(text, str):
-        raise BadExpression(f"an expression is a string such as 'age > 30', not {type(text).__name__}.")
+        raise BadExpression(
+            f"an expression is a string such as 'age > 30', not {type(text).__name__}."
+        )
     if len(text) > MAX_LENGTH:
-        raise BadExpression(f"the expression has {len(text)} characters, more than {MAX_LENGTH}. Split it.")
+        raise BadExpression(
+            f"the expression has {len(text)} characters, more than {MAX_LENGTH}. Split it."
+        )
     if not text.strip():
         raise BadExpression("the expression is empty. Write a condition such as 'age > 30'.")
     plain, places, tree = (_short_apart if len(text) < _SHORT else _taken_apart)(text)
@@ -103,12 +110,15 @@ _SHORT = 200  # texts below this length are asked over and over, and their trees
 
 
 def _taken_apart(text: str) -> tuple[str, dict[str, str], ast.expr]:
-    """The text as Python reads it, what its stand-ins stand for, and Python's tree, which nobody changes."""
+    """The text as Python reads it, what its stand-ins stand for, and Python's tree, which nobody
+    changes."""
     prefix, pieces, places, done = "_", [], dict[str, str](), 0
     while prefix in text:  # our stand-ins must not be names of the caller's
         prefix += "_q"
     for piece in _PIECES.finditer(text):
-        new = {"string": piece.group(), "and": " and ", "or": " or ", "line": " "}.get(piece.lastgroup or "")
+        new = {"string": piece.group(), "and": " and ", "or": " or ", "line": " "}.get(
+            piece.lastgroup or ""
+        )
         if new is None:
             new = f"{prefix}{len(places)}_"
             places[new] = piece.group()
@@ -120,7 +130,9 @@ def _taken_apart(text: str) -> tuple[str, dict[str, str], ast.expr]:
             warnings.simplefilter("ignore")  # about escapes in strings
             return plain, places, ast.parse(plain, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        bare = _PIECES.sub(lambda piece: "" if piece.lastgroup == "string" else piece.group(), plain)
+        bare = _PIECES.sub(
+            lambda piece: "" if piece.lastgroup == "string" else piece.group(), plain
+        )
         found = dict.fromkeys(map(str.upper, _SQL.findall(bare)))
         sql = "".join([f"; for {word} of SQL write {_INSTEAD[word]}" for word in found])
         raise BadExpression(
@@ -142,7 +154,8 @@ def _restored(text: str, places: Mapping[str, str]) -> str:
 
 @dataclass(slots=True, eq=False)
 class _Reader:
-    """A translator from Python's tree to expressions, with a method for each kind of node in the language."""
+    """A translator from Python's tree to expressions, with a method for each kind of node in the
+    language."""
 
     _text: str
     _places: dict[str, str]
@@ -152,7 +165,9 @@ class _Reader:
     _depth: int = 0
 
     def _source(self, node: ast.AST) -> str:
-        return _restored(ast.get_source_segment(self._text, node) or type(node).__name__, self._places)
+        return _restored(
+            ast.get_source_segment(self._text, node) or type(node).__name__, self._places
+        )
 
     def _refuse(self, node: ast.AST, why: str) -> NoReturn:
         raise BadExpression(f"{self._source(node)!r}: {why}")
@@ -198,13 +213,18 @@ class _Reader:
             if isinstance(op, ast.Is | ast.IsNot):
                 self._refuse(node, "'is' compares objects. Write == or !=, or .isna() for nulls.")
             listed = not isinstance(right, ast.Constant) and self._is_listed(right)
-            if isinstance(op, ast.In | ast.NotIn) or (listed and isinstance(op, ast.Eq | ast.NotEq)):
+            if isinstance(op, ast.In | ast.NotIn) or (
+                listed and isinstance(op, ast.Eq | ast.NotEq)
+            ):
                 if not listed and not self._is_local(right):
                     self._refuse(
-                        right, "'in' needs a public list: ['CA', 'NY'], or @name for a list of yours."
+                        right,
+                        "'in' needs a public list: ['CA', 'NY'], or @name for a list of yours.",
                     )
                 member = ex.is_in(self.read(left), self._value(right))
-                found.append(ex.logical_not(member) if isinstance(op, ast.NotIn | ast.NotEq) else member)
+                found.append(
+                    ex.logical_not(member) if isinstance(op, ast.NotIn | ast.NotEq) else member
+                )
             else:
                 found.append(ex.compare(_COMPARE[type(op)], self.read(left), self.read(right)))
             left = right
@@ -229,7 +249,9 @@ class _Reader:
             return self._columns[alike[0]]
         error = unknown_column(name, self._columns)
         raise type(error)(
-            f"{error} A variable of yours is written @{name}." if name.isidentifier() else str(error)
+            f"{error} A variable of yours is written @{name}."
+            if name.isidentifier()
+            else str(error)
         )
 
     def _read_Attribute(self, node: ast.Attribute) -> Expr:
@@ -248,10 +270,15 @@ class _Reader:
             return self._call_function(node, ex.CALLS[node.func.id])
         if not isinstance(node.func, ast.Attribute):
             self._refuse(
-                node, "functions are not called here. Methods of one cell are: x.abs(), x.round(2), ..."
+                node,
+                "functions are not called here. Methods of one cell are: x.abs(), x.round(2), ...",
             )
-        if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
-            self._refuse(node, "* and ** are not part of the row-wise language. Write the arguments out.")
+        if any(isinstance(a, ast.Starred) for a in node.args) or any(
+            k.arg is None for k in node.keywords
+        ):
+            self._refuse(
+                node, "* and ** are not part of the row-wise language. Write the arguments out."
+            )
         owner, name = node.func.value, node.func.attr
         space = owner.attr if isinstance(owner, ast.Attribute) else None
         if isinstance(owner, ast.Attribute) and space == "str":
@@ -298,11 +325,14 @@ class _Reader:
         if isinstance(owner, ast.Attribute) and owner.attr == "str":
             x = self.read(owner.value)
             if isinstance(key, ast.Slice):
-                ends = [None if e is None else self._value(e) for e in (key.lower, key.upper, key.step)]
+                ends = [
+                    None if e is None else self._value(e) for e in (key.lower, key.upper, key.step)
+                ]
                 return ex.text_part(x, "slice", *ends)
             return ex.text_part(x, "get", self._value(key))
         self._refuse(
-            node, "brackets are not part of the row-wise language, except .str[0:2]. Write the column's name."
+            node,
+            "brackets are not part of the row-wise language, except .str[0:2]. Write the column's name.",
         )
 
     def _refuse_member(self, node: ast.AST, name: str) -> NoReturn:
@@ -337,7 +367,9 @@ class _Reader:
             except DPError:
                 raise
             except (LookupError, NameError):
-                raise BadExpression(f"@{name}: there is no variable of that name. Define it first.") from None
+                raise BadExpression(
+                    f"@{name}: there is no variable of that name. Define it first."
+                ) from None
         return self.used[name]
 
     def _value(self, node: ast.expr) -> Any:
@@ -359,13 +391,16 @@ def _is_iso(call: ast.Call) -> bool:
     """Whether it is ``x.dt.isocalendar()``."""
     found = call.func
     known = (
-        isinstance(found, ast.Attribute) and found.attr == "isocalendar" and not (call.args or call.keywords)
+        isinstance(found, ast.Attribute)
+        and found.attr == "isocalendar"
+        and not (call.args or call.keywords)
     )
     return known and isinstance(found.value, ast.Attribute) and found.value.attr == "dt"  # type: ignore[attr-defined]  # it is
 
 
 def _fold(parts: list[Expr], join: Callable[[Expr, Expr], Expr]) -> Expr:
-    """Joins clauses in halves, so that a hundred of them are seven levels deep and not a hundred."""
+    """Joins clauses in halves, so that a hundred of them are seven levels deep and not a
+    hundred."""
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2

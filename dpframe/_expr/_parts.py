@@ -39,7 +39,8 @@ DATES: dict[str, tuple[Kind, Interval]] = {
 }
 # Those of a calendar of weeks, which pandas has as columns of `isocalendar`.
 ISO = {"year": "iso_year", "week": "iso_week", "day": "iso_day"}
-# The values of parts that make groups by themselves. Minutes and days of a year are mostly meant as numbers.
+# The values of parts that make groups by themselves. Minutes and days of a year are mostly meant as
+# numbers.
 VALUES: dict[str, tuple[Any, ...]] = {
     "quarter": tuple(range(1, 5)),
     "month": tuple(range(1, 13)),
@@ -69,7 +70,8 @@ _MOST_DAYS = 4_000  # that are listed as keys
 
 
 def local_ends(ends: tuple[float, float], zone: str | None) -> tuple[float, float] | None:
-    """Wall times around all moments between two, in nanoseconds; None beyond what nanoseconds reach."""
+    """Wall times around all moments between two, in nanoseconds; None beyond what nanoseconds
+    reach."""
     if zone is None:
         return ends
     try:
@@ -83,11 +85,14 @@ def local_ends(ends: tuple[float, float], zone: str | None) -> tuple[float, floa
 
 def _offset(moment: float, zone: str) -> int:
     offset = pd.Timestamp(int(moment), tz="UTC").tz_convert(zone).utcoffset()
-    return round((pd.Timedelta(0) if offset is None else pd.Timedelta(offset)).total_seconds()) * 10**9
+    return (
+        round((pd.Timedelta(0) if offset is None else pd.Timedelta(offset)).total_seconds()) * 10**9
+    )
 
 
 def days_of(ends: tuple[float, float], zone: str | None) -> pd.DatetimeIndex | None:
-    """The days between two moments, by their midnights in wall time; None where they are too many."""
+    """The days between two moments, by their midnights in wall time; None where they are too
+    many."""
     local = local_ends(ends, zone)
     if local is None or local[1] - local[0] > _MOST_DAYS * DAY:
         return None
@@ -111,7 +116,11 @@ def years_of(ends: tuple[float, float], zone: str | None) -> tuple[int, int] | N
     """The first and the last year between two moments, in wall time."""
     local = local_ends(ends, zone)
     try:
-        return None if local is None else (pd.Timestamp(int(local[0])).year, pd.Timestamp(int(local[1])).year)
+        return (
+            None
+            if local is None
+            else (pd.Timestamp(int(local[0])).year, pd.Timestamp(int(local[1])).year)
+        )
     except (ValueError, OverflowError):
         return None
 
@@ -125,7 +134,8 @@ OF_DAYS: dict[str, Any] = {
     "date": lambda days: list(days.date),
 }
 
-# method: kind of the result, and its parameters as (name, types, default); ... marks a required one.
+# method: kind of the result, and its parameters as (name, types, default); ... marks a required
+# one.
 _INT: tuple[type, ...] = (int,)
 _MAYBE_INT = (int, type(None))
 _STRIP = (("to_strip", (str, type(None)), None),)
@@ -134,13 +144,19 @@ TEXT: dict[str, tuple[Kind, tuple[tuple[str, tuple[type, ...], Any], ...]]] = {
     **dict.fromkeys(("strip", "lstrip", "rstrip"), ("text", _STRIP)),
     **dict.fromkeys(("startswith", "endswith"), ("bool", (("pat", (str,), ...),))),
     "contains": ("bool", (("pat", (str,), ...), ("case", (bool,), True), ("regex", (bool,), True))),
-    "slice": ("text", (("start", _MAYBE_INT, None), ("stop", _MAYBE_INT, None), ("step", _MAYBE_INT, None))),
+    "slice": (
+        "text",
+        (("start", _MAYBE_INT, None), ("stop", _MAYBE_INT, None), ("step", _MAYBE_INT, None)),
+    ),
     "replace": ("text", (("pat", (str,), ...), ("repl", (str,), ...))),
-    **dict.fromkeys(("isdigit", "isalpha", "isalnum", "isnumeric", "isdecimal", "isspace"), ("bool", ())),
+    **dict.fromkeys(
+        ("isdigit", "isalpha", "isalnum", "isnumeric", "isdecimal", "isspace"), ("bool", ())
+    ),
     **dict.fromkeys(("islower", "isupper", "istitle", "isascii"), ("bool", ())),
     "casefold": ("text", ()),
     **dict.fromkeys(
-        ("find", "rfind"), ("number", (("sub", (str,), ...), ("start", _INT, 0), ("end", _MAYBE_INT, None)))
+        ("find", "rfind"),
+        ("number", (("sub", (str,), ...), ("start", _INT, 0), ("end", _MAYBE_INT, None))),
     ),
     "removeprefix": ("text", (("prefix", (str,), ...),)),
     "removesuffix": ("text", (("suffix", (str,), ...),)),
@@ -151,7 +167,11 @@ TEXT: dict[str, tuple[Kind, tuple[tuple[str, tuple[type, ...], Any], ...]]] = {
     "repeat": ("text", (("repeats", _INT, ...),)),
     "slice_replace": (
         "text",
-        (("start", _MAYBE_INT, None), ("stop", _MAYBE_INT, None), ("repl", (str, type(None)), None)),
+        (
+            ("start", _MAYBE_INT, None),
+            ("stop", _MAYBE_INT, None),
+            ("repl", (str, type(None)), None),
+        ),
     ),
     "zfill": ("text", (("width", _INT, ...),)),
     "get": ("text", (("i", _INT, ...),)),

@@ -1,10 +1,12 @@
 """Regular expressions of linear time: which patterns there are, and what each finds in texts.
 
-RE2, which pyarrow brings, matches. Without pyarrow it is Python's engine, for patterns that repeat nothing.
+RE2, which pyarrow brings, matches. Without pyarrow it is Python's engine, for patterns that repeat
+nothing.
 
-*Formal guarantee.* `check_pattern` and `find` ask the engine the same: a pattern that is not refused raises for no text. A match
-is what the engine finds in the whole text. Of ``most`` matches the first so many count, as for ``count=`` of ``re.sub``: that
-some are replaced changes none of the others.
+*Formal guarantee.* `check_pattern` and `find` ask the engine the same: a pattern that is not
+refused raises for no text. A match is what the engine finds in the whole text. Of ``most`` matches
+the first so many count, as for ``count=`` of ``re.sub``: that some are replaced changes none of the
+others.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ _REPLACED = 2**26  # characters that a text may grow to before it is looked at
 class Pattern:
     """A regular expression with its operation and options.
 
-    The operations are contains, match, fullmatch, count, extract a group, and replace the first ``most`` matches.
+    The operations are contains, match, fullmatch, count, extract a group, and replace the first
+    ``most`` matches.
     """
 
     op: str
@@ -51,7 +54,8 @@ def has_re2() -> bool:
 
 @lru_cache(maxsize=256)
 def check_pattern(asked: Pattern) -> int:
-    """Return how many groups a pattern has. Refuse what the engine cannot compile or cannot match in linear time."""
+    """Return how many groups a pattern has. Refuse what the engine cannot compile or cannot match
+    in linear time."""
     what, pattern = f".str.{asked.op}", asked.pattern
     if len(pattern) > LONGEST_PATTERN:
         raise BadValue(f"{what}: the pattern has more than {LONGEST_PATTERN} characters.")
@@ -59,7 +63,9 @@ def check_pattern(asked: Pattern) -> int:
     try:
         groups = re.compile(pattern).groups
     except (re.error, OverflowError, RecursionError):
-        raise BadValue(f"{pattern!r} is no regular expression. For plain text, give regex=False.") from None
+        raise BadValue(
+            f"{pattern!r} is no regular expression. For plain text, give regex=False."
+        ) from None
     if not has_re2() and re.search(r"[*+?{]", pattern):
         raise BadValue(
             f"{what}: patterns that repeat need pyarrow, whose engine takes linear time: pip install pyarrow. Plain text "
@@ -117,21 +123,26 @@ def encodes(text: str) -> bool:
 def find(texts: Iterable[Any], asked: Pattern) -> list[Any]:
     """Return what a pattern finds in each text.
 
-    It is None for what is not a text, has no UTF-8, or would grow too long. RE2 looks for ``\\B`` between bytes. If it could put
-    something into the middle of a character, texts beyond ASCII are null.
+    It is None for what is not a text, has no UTF-8, or would grow too long. RE2 looks for ``\\B``
+    between bytes. If it could put something into the middle of a character, texts beyond ASCII are
+    null.
     """
     known = [t if type(t) is str and encodes(t) else None for t in texts]
     if asked.op == "replace":
         if _matches_between_bytes(asked.pattern):
             known = [t if t is not None and t.isascii() else None for t in known]
-        known = [None if t is None or _bound_length(t, asked.replacement) > _REPLACED else t for t in known]
+        known = [
+            None if t is None or _bound_length(t, asked.replacement) > _REPLACED else t
+            for t in known
+        ]
     found = (_by_re2 if has_re2() else _by_python)(known, asked)
     return [None if type(m) is str and len(m) > LONGEST_TEXT else m for m in found]
 
 
 @lru_cache(maxsize=256)
 def _matches_between_bytes(pattern: str) -> bool:
-    """Return whether a match can be empty and stand at a ``\\B``. Every character that RE2 matches is a whole one."""
+    """Return whether a match can be empty and stand at a ``\\B``. Every character that RE2 matches
+    is a whole one."""
     parser: Any = import_module("re._parser")
     return _NOT_AT_A_WORD.search(pattern) is not None and parser.parse(pattern).getwidth()[0] == 0
 
@@ -162,7 +173,9 @@ def _by_re2(texts: list[Any], e: Pattern) -> list[Any]:
         rows = pc.extract_regex(cells, pattern=case + _name_groups(e.pattern))
         return list(pc.struct_field(rows, [max(e.group - 1, 0)]).to_pylist())
     if e.op == "count":
-        return list(pc.count_substring_regex(cells, pattern=e.pattern, ignore_case=not e.case).to_pylist())
+        return list(
+            pc.count_substring_regex(cells, pattern=e.pattern, ignore_case=not e.case).to_pylist()
+        )
     if e.op == "replace":
         return list(pc.replace_substring_regex(cells, case + e.pattern, e.replacement).to_pylist())
     whole = _WHOLE.get(e.op, str)(e.pattern)
@@ -172,8 +185,9 @@ def _by_re2(texts: list[Any], e: Pattern) -> list[Any]:
 def _replace_first(texts: list[Any], e: Pattern) -> list[Any]:
     """Return texts with their first matches replaced.
 
-    Arrow's own limit looks at each match without the text before it, and raises if that matters. So every match is replaced by
-    the new part and the old one between marks. Then the old parts of the later matches are put back.
+    Arrow's own limit looks at each match without the text before it, and raises if that matters. So
+    every match is replaced by the new part and the old one between marks. Then the old parts of the
+    later matches are put back.
     """
     marks = [None if t is None else _find_unused_character(t + e.replacement) for t in texts]
     found: list[Any] = [None] * len(texts)

@@ -1,6 +1,7 @@
 """Interval arithmetic: bounds on the results of float64 arithmetic, from bounds on its operands.
 
-An interval holds every finite value that numpy gives: its ends are exact, or moved outwards past every rounding.
+An interval holds every finite value that numpy gives: its ends are exact, or moved outwards past
+every rounding.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ _Pair = tuple[float, float]
 
 
 def outward(low: Fraction, high: Fraction, *, ulps: int = 0) -> Interval:
-    """The smallest interval of doubles around an exact one: ends that are doubles stay, others move outwards."""
+    """The smallest interval of doubles around an exact one: ends that are doubles stay, others move
+    outwards."""
     try:
         a, b = float(low), float(high)
     except OverflowError:
@@ -56,19 +58,25 @@ def _floor_divide(a: _Pair, b: _Pair) -> Interval:
         return None
     ends = [math.floor(q) for q in _corners(a, b, lambda x, y: x / y)]
     # Above 2**50 numpy's quotient is a rounded one; below, it is the exact floor.
-    return outward(Fraction(min(ends)), Fraction(max(ends)), ulps=4 if max(map(abs, ends)) > 2**50 else 0)
+    return outward(
+        Fraction(min(ends)), Fraction(max(ends)), ulps=4 if max(map(abs, ends)) > 2**50 else 0
+    )
 
 
 def _modulo(a: _Pair, b: _Pair) -> Interval:
     if b[0] <= 0 <= b[1]:
         return None
-    return (0.0, b[1]) if b[0] > 0 else (b[0], 0.0)  # the sign of the divisor, closed because of rounding
+    return (
+        (0.0, b[1]) if b[0] > 0 else (b[0], 0.0)
+    )  # the sign of the divisor, closed because of rounding
 
 
 def _power(a: _Pair, b: _Pair) -> Interval:
     whole = b[0] == b[1] and b[0] >= 0 and b[0].is_integer()
     if not whole and (a[0] < 0 or (a[0] == 0 and b[0] < 0)):
-        return None  # negative bases have NaN for most exponents, and zero has inf for negative ones
+        return (
+            None  # negative bases have NaN for most exponents, and zero has inf for negative ones
+        )
     try:
         ends = [Fraction(math.pow(x, y)) for x in a for y in b]
     except OverflowError:

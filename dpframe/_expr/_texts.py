@@ -31,8 +31,8 @@ PATTERNS: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Regex(Expr):
-    """What a regular expression finds in a text, in time linear in the text. Cells that are no strings are null; of a text
-    column the answer to a yes-or-no question is no then."""
+    """What a regular expression finds in a text, in time linear in the text. Cells that are no
+    strings are null; of a text column the answer to a yes-or-no question is no then."""
 
     identity: ClassVar[tuple[str, ...]] = (
         "regex",
@@ -71,13 +71,18 @@ class Regex(Expr):
         return self.kind in ("number", "bool")
 
     def __str__(self) -> str:
-        more = {"extract": f", group {self.group}", "replace": f", {self.replacement!r}"}.get(self.op, "")
-        return f"{self.x}.str.{self.op}({self.pattern!r}{more}{'' if self.case else ', case=False'})"
+        more = {"extract": f", group {self.group}", "replace": f", {self.replacement!r}"}.get(
+            self.op, ""
+        )
+        return (
+            f"{self.x}.str.{self.op}({self.pattern!r}{more}{'' if self.case else ', case=False'})"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Join(Expr):
-    """One text after the other; null where one is null, or where both together have more than 65,536 characters."""
+    """One text after the other; null where one is null, or where both together have more than
+    65,536 characters."""
 
     identity: ClassVar[tuple[str, ...]] = ("join", "left", "right")
 
@@ -110,7 +115,8 @@ _MOST_KEYS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Split(Expr):
-    """``x.str.split(sep, n=)``: a list of texts, which has pieces and nothing else. Without a separator, blanks separate."""
+    """``x.str.split(sep, n=)``: a list of texts, which has pieces and nothing else. Without a
+    separator, blanks separate."""
 
     identity: ClassVar[tuple[str, ...]] = ("split", "x", "sep", "most", "right", "keeps")
 
@@ -130,7 +136,9 @@ class Split(Expr):
 
     def __str__(self) -> str:
         name = "partition" if self.keeps else "split"
-        return f"{self.x}.str.{'r' * self.right}{name}({'' if self.sep is None else repr(self.sep)})"
+        return (
+            f"{self.x}.str.{'r' * self.right}{name}({'' if self.sep is None else repr(self.sep)})"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +188,8 @@ class Pieces(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Numeral(Expr):
-    """A text read as a number, as a double: a sign, digits, a point and an exponent, between blanks; null where it is none."""
+    """A text read as a number, as a double: a sign, digits, a point and an exponent, between
+    blanks; null where it is none."""
 
     identity: ClassVar[tuple[str, ...]] = ("numeral", "x")
 
@@ -209,8 +218,8 @@ def group_names(pattern: str) -> list[Any]:
 
 
 def _may_be_absent(pattern: str) -> bool:
-    """Whether a match may have a group without a part in it, which RE2 does not tell from an empty one: a group among
-    alternatives, or one that may be repeated no times."""
+    """Whether a match may have a group without a part in it, which RE2 does not tell from an empty
+    one: a group among alternatives, or one that may be repeated no times."""
     parser: Any = import_module("re._parser")
     return _has_group(parser.parse(pattern), False)
 
@@ -236,7 +245,9 @@ def _has_group(tree: Any, optional: bool) -> bool:
 # ---- constructors -----------------------------------------------------------------------------------------
 
 
-def regex(x: Expr, op: str, pat: object, case: object = True, flags: object = 0, **more: Any) -> Expr:
+def regex(
+    x: Expr, op: str, pat: object, case: object = True, flags: object = 0, **more: Any
+) -> Expr:
     """A question to a regular expression; ``flags=re.IGNORECASE`` is the one flag there is."""
     if x.kind not in ("text", "label"):
         raise BadType(f".str needs strings, and {_describe(x)} is none.")
@@ -257,7 +268,8 @@ def _is_flag(flags: object) -> bool:
 
 
 def extracted(x: Expr, pat: object, flags: object = 0) -> dict[Any, Expr]:
-    """The groups of a pattern in the first place where it matches, by the names that pandas gives them."""
+    """The groups of a pattern in the first place where it matches, by the names that pandas gives
+    them."""
     found = regex(x, "extract", pat, flags=flags)
     assert isinstance(found, Regex)
     names = group_names(found.pattern)
@@ -268,7 +280,10 @@ def extracted(x: Expr, pat: object, flags: object = 0) -> dict[Any, Expr]:
             ".str.extract: a group of this pattern may have no part in a match. Write the alternatives inside of the group, and "
             "what may be absent as (...*) and not (...)*."
         )
-    return {name: Regex(found.x, "extract", found.pattern, found.case, i + 1) for i, name in enumerate(names)}
+    return {
+        name: Regex(found.x, "extract", found.pattern, found.case, i + 1)
+        for i, name in enumerate(names)
+    }
 
 
 def join(op: str, left: Expr, right: Expr) -> Expr:
@@ -301,12 +316,18 @@ def cat(x: Expr, others: object, sep: object = None, na_rep: object = None) -> E
     return found
 
 
-def split(x: Expr, pat: object = None, n: object = -1, regex: object = None, *, right: bool = False) -> Split:
+def split(
+    x: Expr, pat: object = None, n: object = -1, regex: object = None, *, right: bool = False
+) -> Split:
     """``x.str.split(sep)``, by a text that is no pattern."""
     if not isinstance(regex, bool | None):
         raise BadType(".str.split needs regex as bool.")
     _check_parts(x, pat, n)
-    if isinstance(pat, str) and is_special(pat) and (regex is True or (len(pat) > 1 and regex is not False)):
+    if (
+        isinstance(pat, str)
+        and is_special(pat)
+        and (regex is True or (len(pat) > 1 and regex is not False))
+    ):
         raise BadType(
             ".str.split has a plain text as its separator here: regex=False. A pattern is for .str.extract(r'(\\w+)')."
         )
@@ -319,7 +340,8 @@ def _limit_matches(n: Any) -> int:
 
 
 def partition(x: Expr, sep: object = " ", *, right: bool = False) -> Split:
-    """``x.str.partition(sep)``: what stands before a separator, the separator, and what stands after it."""
+    """``x.str.partition(sep)``: what stands before a separator, the separator, and what stands
+    after it."""
     _check_parts(x, sep, -1)
     if not sep or not isinstance(sep, str):
         raise BadType(".str.partition needs a separator.")
@@ -344,7 +366,9 @@ def piece(x: Expr, place: object) -> Expr:
 
 
 def _asked(op: str) -> Callable[..., Expr]:
-    def ask(x: Expr, pat: object, case: object = True, flags: object = 0, na: object = None) -> Expr:
+    def ask(
+        x: Expr, pat: object, case: object = True, flags: object = 0, na: object = None
+    ) -> Expr:
         return answered(x, regex(x, op, pat, case, flags), na)
 
     return ask
@@ -360,7 +384,12 @@ def answered(x: Expr, found: Expr, na: object) -> Expr:
 
 
 def _contained(
-    x: Expr, pat: object, case: object = True, flags: object = 0, na: object = None, regex_: object = True
+    x: Expr,
+    pat: object,
+    case: object = True,
+    flags: object = 0,
+    na: object = None,
+    regex_: object = True,
 ) -> Expr:
     """``contains``: a pattern, but for ``regex=False``."""
     if isinstance(pat, re.Pattern):

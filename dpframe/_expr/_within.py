@@ -1,8 +1,10 @@
-"""What the rows of one person make of each other: `Within`, the node that looks at all of them and at nobody else's.
+"""What the rows of one person make of each other: `Within`, the node that looks at all of them and
+at nobody else's.
 
-*Formal guarantee.* The value in a row is a function of the rows of that row's person alone, in the order that they have among
-each other. So a filter or a column made of such nodes changes, when a person is added or removed, that person's rows only, as one
-made of single rows does (docs/guarantees/people.md#verbs-within-a-person). It is offered where columns name a person.
+*Formal guarantee.* The value in a row is a function of the rows of that row's person alone, in the
+order that they have among each other. So a filter or a column made of such nodes changes, when a
+person is added or removed, that person's rows only, as one made of single rows does
+(docs/guarantees/people.md#verbs-within-a-person). It is offered where columns name a person.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from dpframe._expr._nodes import Not
 from dpframe._expr._ranges import Interval, outward
 from dpframe._identity import give_tag
 
-# From where the cells lie, how many of a person's rows count, and further words, to where the results lie.
+# From where the cells lie, how many of a person's rows count, and further words, to where the
+# results lie.
 Reach = Callable[[Interval, int | None, tuple[Any, ...]], Interval]
 
 
@@ -34,7 +37,8 @@ class Key(NamedTuple):
 
 
 class How(NamedTuple):
-    """What is made of the cells: from cells of which kinds, and what is known of the results without looking."""
+    """What is made of the cells: from cells of which kinds, and what is known of the results
+    without looking."""
 
     of: tuple[Kind, ...]  # none: of the rows, whatever is in them
     kind: Kind | None  # of the results; None: that of the cells
@@ -72,7 +76,8 @@ def _added(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
 
 
 def _variance(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
-    """Half of the squared width, as two values at the ends have it, or a quarter where ddof is 0; far from the ends less."""
+    """Half of the squared width, as two values at the ends have it, or a quarter where ddof is 0;
+    far from the ends less."""
     return (
         None
         if x is None
@@ -86,7 +91,8 @@ def _deviation(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval
 
 
 def _error(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
-    """Half of the width: of two values at the ends. With ddof 0 of one value it is 0, and of two less."""
+    """Half of the width: of two values at the ends. With ddof 0 of one value it is 0, and of two
+    less."""
     return None if x is None else outward(Fraction(0), (Fraction(x[1]) - Fraction(x[0])) / 2)
 
 
@@ -98,7 +104,8 @@ def _ranked(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
 _NUMBERS: tuple[Kind, ...] = ("number", "bool")
 _SORTED: tuple[Kind, ...] = ("number", "bool", "time", "duration")
 _CELLS: tuple[Kind, ...] = ("number", "bool", "text", "label", "time", "duration")
-# What there is. A new one has its function in `dpframe.engines.within`, and its verb in `dpframe._frame.people.groups`.
+# What there is. A new one has its function in `dpframe.engines.within`, and its verb in
+# `dpframe._frame.people.groups`.
 WITHIN: dict[str, How] = {
     "sum": How(_NUMBERS, "number", _added, integral=None),
     "mean": How(_NUMBERS, "number", _same),
@@ -134,9 +141,10 @@ WITHIN: dict[str, How] = {
 
 @dataclass(frozen=True, slots=True)
 class Within(Expr):
-    """What ``how`` makes of the cells ``x`` of a person's rows where a condition holds, sorted by ``order``; ``by`` makes groups
-    of them. A value for all of the person's rows is null where none of them meets the condition, and another one in rows that do
-    not meet it. ``rows`` is the owner's word on how many of a person's rows count, from which bounds follow."""
+    """What ``how`` makes of the cells ``x`` of a person's rows where a condition holds, sorted by
+    ``order``; ``by`` makes groups of them. A value for all of the person's rows is null where none
+    of them meets the condition, and another one in rows that do not meet it. ``rows`` is the
+    owner's word on how many of a person's rows count, from which bounds follow."""
 
     identity: ClassVar[tuple[str, ...]] = (
         "within",
@@ -195,7 +203,8 @@ class Within(Expr):
         return WITHIN[self.how].reach(x, self.rows, self.args)
 
     def __post_init__(self) -> None:
-        """Checks the depth and the size as of other expressions, of operands that stand in tuples."""
+        """Checks the depth and the size as of other expressions, of operands that stand in
+        tuples."""
         below = self.children
         object.__setattr__(self, "depth", 1 + max(c.depth for c in below))
         object.__setattr__(self, "size", 1 + sum(c.size for c in below))
@@ -241,7 +250,8 @@ def stem(expr: Expr) -> Expr:
 
 
 def keeps_one_row(where: Expr | None) -> bool:
-    """Whether a condition says that it is met by the first row of each person alone, whom one column names."""
+    """Whether a condition says that it is met by the first row of each person alone, whom one
+    column names."""
     again = where.x if isinstance(where, Not) else None
     if not isinstance(again, Within) or len(again.people) != 1 or again.order:
         return False

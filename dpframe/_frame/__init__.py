@@ -1,1 +1,2 @@
-"""The surface: tracked frames, columns and groups. Verbs build questions here; nothing reads a cell."""
+"""The surface: tracked frames, columns and groups. Verbs build questions here; nothing reads a
+cell."""

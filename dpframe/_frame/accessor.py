@@ -1,4 +1,5 @@
-"""``.dp``: which session a frame belongs to. The accessor holds nothing; pandas makes a new one at every access."""
+"""``.dp``: which session a frame belongs to. The accessor holds nothing; pandas makes a new one at
+every access."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ class Unopened:
 
 
 class Unanswerable:
-    """``.dp`` of what can answer nothing. It says why when used: pandas' ``dir`` and completion build accessors."""
+    """``.dp`` of what can answer nothing. It says why when used: pandas' ``dir`` and completion
+    build accessors."""
 
     def __init__(self, reason: DPError):
         self._reason = reason
@@ -80,7 +82,8 @@ class Unanswerable:
 
 
 class Elsewhere(Unanswerable):
-    """``.dp`` of a frame whose session was in another process, and its budget in a file: it can be opened again."""
+    """``.dp`` of a frame whose session was in another process, and its budget in a file: it can be
+    opened again."""
 
     def __init__(self, frame: pd.DataFrame, reason: DPError):
         super().__init__(reason)
@@ -88,7 +91,8 @@ class Elsewhere(Unanswerable):
 
     @with_words_of(open_session)
     def open(self, words: Words) -> PrivateFrame:
-        """Opens the session again, as ``open`` of a new frame does; with the ledger and the population that the frame names."""
+        """Opens the session again, as ``open`` of a new frame does; with the ledger and the
+        population that the frame names."""
         return PrivateFrame._of(opened(self._frame, words))
 
 
@@ -111,10 +115,12 @@ def of_frame(
     if session is None:
         return Unopened(frame)
     places = root_positions(frame, session.data.snapshot)
-    # Another frame with the very columns of the one that was opened is what pandas returns from a filter that happens to keep
-    # every row. To answer it would make the difference between an answer and an error a matter of values, so it is refused
-    # like any filtered frame.
-    if places is None or (frame is not session.data.root() and list(frame.columns) == list(session.leaves)):
+    # Another frame with the very columns of the one that was opened is what pandas returns from a
+    # filter that happens to keep every row. To answer it would make the difference between an
+    # answer and an error a matter of values, so it is refused like any filtered frame.
+    if places is None or (
+        frame is not session.data.root() and list(frame.columns) == list(session.leaves)
+    ):
         return _Derived(frame, session)
     leaves = list(session.leaves.values())
     opened = PrivateFrame._of(
@@ -125,7 +131,8 @@ def of_frame(
 
 
 class Grouped:
-    """``.dp`` of groups that pandas made: it answers nothing, and says which line groups a tracked frame.
+    """``.dp`` of groups that pandas made: it answers nothing, and says which line groups a tracked
+    frame.
 
     The line is written where it is asked, so that what is asked of the groups is in it.
     """
@@ -206,7 +213,8 @@ def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | Answer | _repor
 
 
 class _Derived(PrivateFrame):
-    """``df.dp`` of a frame that pandas made from a session's: it finds budget and ledger, and answers nothing."""
+    """``df.dp`` of a frame that pandas made from a session's: it finds budget and ledger, and
+    answers nothing."""
 
     def __init__(self, frame: pd.DataFrame, session: _session.Session):
         self._frame = frame
@@ -216,7 +224,9 @@ class _Derived(PrivateFrame):
     @property
     def _reason(self) -> str:
         return (
-            _edited_message() if self._session.data.root() is self._frame else _derived_message(self._session)
+            _edited_message()
+            if self._session.data.root() is self._frame
+            else _derived_message(self._session)
         )
 
     def _in(self, mode: Ask) -> NoReturn:
@@ -248,7 +258,8 @@ class _Derived(PrivateFrame):
 
 
 class _Nothing:
-    """What can be asked of a derived frame: whatever looks for it, by whichever verb, is refused."""
+    """What can be asked of a derived frame: whatever looks for it, by whichever verb, is
+    refused."""
 
     def __init__(self, frame: _Derived):
         self._of = frame
@@ -265,19 +276,27 @@ def _derived_message(session: _session.Session) -> str:
 
 
 def _private_spelling() -> str:
-    """What to write where the line that asks is about a frame of an open session, which pandas has left no trace of."""
+    """What to write where the line that asks is about a frame of an open session, which pandas has
+    left no trace of."""
     for session in list(sessions.values()):
         root = session.data.root()
-        if root is not None and (_rewrite.callers_line(_offers(session), root)[0] != _rewrite.Advice()):
+        if root is not None and (
+            _rewrite.callers_line(_offers(session), root)[0] != _rewrite.Advice()
+        ):
             return f" Write the steps after .dp{_how(session)}"
     return ""
 
 
 def _of_its_names(frame: pd.DataFrame) -> str:
-    """What to write for a frame with columns of one that has a session, which some earlier line has made of it."""
+    """What to write for a frame with columns of one that has a session, which some earlier line has
+    made of it."""
     for session in list(sessions.values()):
         root, names = session.data.root(), set(session.leaves)
-        if root is not None and root is not frame and 2 * len(names & set(frame.columns)) > len(names):
+        if (
+            root is not None
+            and root is not frame
+            and 2 * len(names & set(frame.columns)) > len(names)
+        ):
             _, name = _rewrite.callers_line(_offers(session), root)
             return (
                 f" Write the steps after .dp, such as {name}.dp.merge(table, on='key'), or .pivot_table(...), .groupby(...) and "
@@ -301,17 +320,22 @@ def _offers(session: _session.Session) -> _rewrite.Offers:
 
 
 def _how(session: _session.Session) -> str:
-    """The line that asks with ``.dp`` on its left; or why there is none, and what can be asked in its place."""
+    """The line that asks with ``.dp`` on its left; or why there is none, and what can be asked in
+    its place."""
     advice, name = _rewrite.callers_line(_offers(session), session.data.root())
     if advice.line:
         return f": {advice.line}"
     columns = session.leaves
-    number = next((c for c, e in columns.items() if e.kind == "number" and str(c).isidentifier()), None)
+    number = next(
+        (c for c, e in columns.items() if e.kind == "number" and str(c).isidentifier()), None
+    )
     condition = f"{name}.dp.dropna()" if number is None else f'{name}.dp.query("{number} > 0")'
     asked = advice.ending and _rewrite.works(f"{condition}{advice.ending}", name, advice.scope)
     example = f"{condition}{advice.ending}" if asked else f"{condition}.count()"
     step = (
-        f". There is no .{advice.step} before a question: {_reason(advice.step, name)}" if advice.step else ""
+        f". There is no .{advice.step} before a question: {_reason(advice.step, name)}"
+        if advice.step
+        else ""
     )
     return f", such as {example}{step}"
 
@@ -353,7 +377,8 @@ def private(frame: pd.DataFrame) -> PrivateFrame:
 
 
 def register() -> None:
-    """Has pandas make ``.dp`` here from now on. `import dpframe` leaves that to whoever first reads it, to load little itself."""
+    """Has pandas make ``.dp`` here from now on. `import dpframe` leaves that to whoever first reads
+    it, to load little itself."""
     for frames, made in ((pd.DataFrame, of_frame), (pd.Series, of_series)):
         accessor: Any = type(vars(frames)["dp"])
         cast(Any, frames).dp = accessor("dp", made)

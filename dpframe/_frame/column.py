@@ -36,7 +36,8 @@ from dpframe._refusals import ADVICE
 
 
 class PrivateColumn(Taken):
-    """``p["x"]``: comparisons and arithmetic make other columns; `mean` and its like are releases of the frame."""
+    """``p["x"]``: comparisons and arithmetic make other columns; `mean` and its like are releases
+    of the frame."""
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == builds a condition, so a column cannot be a key
 
@@ -48,7 +49,8 @@ class PrivateColumn(Taken):
         return self._name
 
     def __getitem__(self, key: Any) -> Self:
-        """The column in the rows where a condition on its own frame holds: ``p["x"][p["age"] > 30]``."""
+        """The column in the rows where a condition on its own frame holds: ``p["x"][p["age"] >
+        30]``."""
         if not isinstance(key, PrivateColumn):
             raise Refused(
                 f"rows cannot be chosen by a {type(key).__name__}: it may look across people. Build the condition from the "
@@ -145,11 +147,13 @@ class PrivateColumn(Taken):
         return self._compare(">=", other)
 
     def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> Self:
-        """``np.log(p["x"])``, ``np.float64(2) * p["x"]``: an expression of one row; an array beside it is refused."""
+        """``np.log(p["x"])``, ``np.float64(2) * p["x"]``: an expression of one row; an array beside
+        it is refused."""
         return cast(Self, applied(self, ufunc, method, inputs, options))
 
     def __array_function__(self, function: Any, types: Any, args: Any, words: Any) -> Any:
-        """``np.where(p["x"] > 1, "a", "b")``: an expression of one row, or the release that the column has by this name."""
+        """``np.where(p["x"] > 1, "a", "b")``: an expression of one row, or the release that the
+        column has by this name."""
         return called(self, function, args, words)
 
     def __and__(self, other: Any) -> Self:
@@ -183,7 +187,9 @@ class PrivateColumn(Taken):
 
     def between(self, left: Any, right: Any, inclusive: str = "both") -> Self:
         """Whether the cell lies between two others of its row, or between constants."""
-        return self._new(_expr.between(self._expr, self._other(left), self._other(right), inclusive))
+        return self._new(
+            _expr.between(self._expr, self._other(left), self._other(right), inclusive)
+        )
 
     def isna(self) -> Self:
         """Whether the cell is null: None, NaN, NA and NaT are one thing."""
@@ -213,16 +219,19 @@ class PrivateColumn(Taken):
         return self._new(_expr.round_to(self._expr, decimals))
 
     def astype(self, dtype: Any) -> Self:
-        """The values as float, int, bool or str. A cell that has no such value becomes null: no error tells of it."""
+        """The values as float, int, bool or str. A cell that has no such value becomes null: no
+        error tells of it."""
         return self._new(_expr.cast(self._expr, dtype))
 
     def map(self, mapping: Any, na_action: Any = None, *, default: Any = None) -> Self:
-        """The values that a public dict or Series has for those of the column; what it does not list becomes null, or the
-        ``default``, as for a ``defaultdict``. A function of one value is called with one that writes down what is done to it, so
-        that it becomes an expression; branches are taken both ways.
+        """The values that a public dict or Series has for those of the column; what it does not
+        list becomes null, or the ``default``, as for a ``defaultdict``. A function of one value is
+        called with one that writes down what is done to it, so that it becomes an expression;
+        branches are taken both ways.
 
-        Formal guarantee: an expression of one row. What cannot be written down (a function that looks its value up, asks for its
-        length, counts, draws or prints) is refused before any row is read.
+        Formal guarantee: an expression of one row. What cannot be written down (a function that
+        looks its value up, asks for its length, counts, draws or prints) is refused before any row
+        is read.
 
         >>> df = pd.DataFrame({"age": [30, 70, 80]})
         >>> p = df.dp.open(1000)
@@ -251,13 +260,14 @@ class PrivateColumn(Taken):
         return self._new(traced(func, self._expr, tuple(args), words))
 
     def replace(self, to_replace: Any = None, value: Any = ..., *, regex: Any = False) -> Self:
-        """Other values for some: ``replace({"F": "female"})``, ``replace(["a", "b"], "c")``; all else stays what it is. Groups
-        have the new values for keys. Values of another kind, ``{"F": 0, "M": 1}``, need all declared keys listed; cells that are
-        none of them are null then."""
+        """Other values for some: ``replace({"F": "female"})``, ``replace(["a", "b"], "c")``; all
+        else stays what it is. Groups have the new values for keys. Values of another kind, ``{"F":
+        0, "M": 1}``, need all declared keys listed; cells that are none of them are null then."""
         return self._new(replaced(self, to_replace, value, regex))
 
     def where(self, cond: Any, other: Any = None) -> Self:
-        """The cell where a condition holds, and else another value: a constant, a tracked column, or null.
+        """The cell where a condition holds, and else another value: a constant, a tracked column,
+        or null.
 
         Bounds are those of both. Where both are constants or have keys, groups need no keys.
 
@@ -272,13 +282,19 @@ class PrivateColumn(Taken):
         return self._chosen(cond, self, other)
 
     def mask(self, cond: Any, other: Any = None) -> Self:
-        """Another value where a condition holds, and else the cell: `where` with the condition turned round."""
+        """Another value where a condition holds, and else the cell: `where` with the condition
+        turned round."""
         return self._chosen(cond, other, self)
 
     def case_when(self, caselist: Any) -> Self:
-        """The value of the first condition that holds, of ``[(condition, value), ...]``, and else the cell."""
-        if not isinstance(caselist, list) or not all(isinstance(c, tuple) and len(c) == 2 for c in caselist):
-            raise BadType("case_when takes a list of pairs: [(p['x'] > 1, 'a'), (p['x'] > 0, 'b')].")
+        """The value of the first condition that holds, of ``[(condition, value), ...]``, and else
+        the cell."""
+        if not isinstance(caselist, list) or not all(
+            isinstance(c, tuple) and len(c) == 2 for c in caselist
+        ):
+            raise BadType(
+                "case_when takes a list of pairs: [(p['x'] > 1, 'a'), (p['x'] > 0, 'b')]."
+            )
         found = self
         for cond, value in reversed(caselist):
             found = found.mask(cond, value)
@@ -289,7 +305,8 @@ class PrivateColumn(Taken):
         return self._new(_expr.choose(self._other(cond), *sides))
 
     def cut(self, bins: Any, *, labels: Any = None, right: bool = True) -> Self:
-        """The interval between given edges that each value is in, as ``pd.cut``; outside them null. Groups need no keys then.
+        """The interval between given edges that each value is in, as ``pd.cut``; outside them null.
+        Groups need no keys then.
 
         >>> df = pd.DataFrame({"age": [30, 41, 85]})
         >>> p = df.dp.open(100)
@@ -303,23 +320,27 @@ class PrivateColumn(Taken):
 
     @property
     def str(self) -> TextParts:
-        """String methods of one cell: len, lower, upper, strip, startswith, endswith, contains, slice, ...
+        """String methods of one cell: len, lower, upper, strip, startswith, endswith, contains,
+        slice, ...
 
-        Of a column of objects every cell that is no text gives a null, also a list: its dtype does not tell, and an error
-        would say what is in the cells. Lists have `PrivateFrame.explode`.
+        Of a column of objects every cell that is no text gives a null, also a list: its dtype does
+        not tell, and an error would say what is in the cells. Lists have `PrivateFrame.explode`.
         """
         return TextParts(self)
 
     @property
     def cat(self) -> CategoryParts:
-        """Codes and names of the declared keys of a column: codes, categories, rename_categories."""
+        """Codes and names of the declared keys of a column: codes, categories,
+        rename_categories."""
         return CategoryParts(self)
 
     @property
     def dt(self) -> TimeParts:
-        """Parts of a date: year, month, day, hour, dayofweek, ...; of a duration: days, seconds, total_seconds().
+        """Parts of a date: year, month, day, hour, dayofweek, ...; of a duration: days, seconds,
+        total_seconds().
 
-        What follows from a day (years, months, days, periods, weeks) has keys by itself where the range of the times is declared.
+        What follows from a day (years, months, days, periods, weeks) has keys by itself where the
+        range of the times is declared.
 
         >>> df = pd.DataFrame({"came": pd.to_datetime(["2025-01-30", "2025-02-01"]), "left": pd.to_datetime(["2025-02-02"] * 2)})
         >>> p = df.dp.open(1000, bounds={"came": ("2025-01-01", "2025-02-28")})
@@ -335,7 +356,9 @@ class PrivateColumn(Taken):
 
     # Operators by their names: `columns.steps` has what each of them does ------------------------------------------------------
 
-    def _called(self, other: Any, level: None = None, fill_value: Any = None, axis: Any = 0) -> Self:
+    def _called(
+        self, other: Any, level: None = None, fill_value: Any = None, axis: Any = 0
+    ) -> Self:
         raise NotOffered(ADVICE["operator"])
 
     add = _called
@@ -424,7 +447,9 @@ class PrivateColumn(Taken):
         self, q: float = ..., bounds: Pair = ..., **words: Unpack[Quantiles]
     ) -> IntEstimate | FloatEstimate: ...
     @overload
-    def quantile(self, q: Shares, bounds: Pair = ..., **words: Unpack[Quantiles]) -> pd.Series[float]: ...
+    def quantile(
+        self, q: Shares, bounds: Pair = ..., **words: Unpack[Quantiles]
+    ) -> pd.Series[float]: ...
     @of_column(Tracked.quantile)  # type: ignore[misc]  # one signature is derived, of several
     def quantile(self) -> Any:
         """See `PrivateFrame.quantile`."""
@@ -485,7 +510,8 @@ class PrivateColumn(Taken):
     def agg(self, spec: None = ..., /, *, bounds: Pair = ..., **outputs: Any) -> pd.Series[Any]: ...
     @priced
     def agg(self, spec: Any = None, /, *, bounds: Any = None, **outputs: Any) -> Any:
-        """A number by its name, or several in one release: ``agg(["mean", "std"])``, ``agg(m="mean")``; a Series then.
+        """A number by its name, or several in one release: ``agg(["mean", "std"])``,
+        ``agg(m="mean")``; a Series then.
 
         >>> df = pd.DataFrame({"age": [30, 40]})
         >>> p = df.dp.open(1e3, bounds={"age": (0, 110)})
@@ -523,8 +549,11 @@ class PrivateColumn(Taken):
         bounds: Any = None,
         **payment: Unpack[Payment],
     ) -> FloatEstimate:
-        """The covariance with another column; see `PrivateFrame.cov`. ``bounds`` are by column, ``{"age": (0, 110)}``."""
-        outs, _ = summaries.pairs_of(self._frame._selection, [self, other], min_periods, ddof, bounds)
+        """The covariance with another column; see `PrivateFrame.cov`. ``bounds`` are by column,
+        ``{"age": (0, 110)}``."""
+        outs, _ = summaries.pairs_of(
+            self._frame._selection, [self, other], min_periods, ddof, bounds
+        )
         return cast(FloatEstimate, self._frame._ask_for([outs[1]], payment, single=True))
 
     @priced
@@ -537,7 +566,8 @@ class PrivateColumn(Taken):
         bounds: Any = None,
         **payment: Unpack[Payment],
     ) -> FloatEstimate:
-        """The correlation with another column; see `PrivateFrame.corr`, of which it is the question for two columns.
+        """The correlation with another column; see `PrivateFrame.corr`, of which it is the question
+        for two columns.
 
         >>> df = pd.DataFrame({"a": [1.0, 2.0, 3.0] * 500, "b": [6.0, 4.0, 2.0] * 500})
         >>> p = df.dp.open(1e3, bounds={"a": (0, 4), "b": (0, 8)})
@@ -559,18 +589,19 @@ class PrivateColumn(Taken):
         close = did_you_mean(name, [n for n in dir(type(self)) if not n.startswith("_")], "It has")
         unknown = f"a tracked column has no {name!r}.{close if 'Did you' in close else ''}"
         if hasattr(pd.Series, name):
-            unknown = (
-                f"Series.{name} has no private counterpart in this version. dir(p['x']) tells what there is."
-            )
+            unknown = f"Series.{name} has no private counterpart in this version. dir(p['x']) tells what there is."
         raise NotOffered(advised(ADVICE.get(name, unknown), self._frame._selection, self._name))
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _unlisted
 
     def __dir__(self) -> Iterable[builtins.str]:
-        """What there is, without ``.str``, ``.dt`` and ``.cat`` where the cells are of another kind, as in pandas."""
+        """What there is, without ``.str``, ``.dt`` and ``.cat`` where the cells are of another
+        kind, as in pandas."""
         parts: tuple[Parts, ...] = self.str, self.dt, self.cat
-        other = {part._accessor.removeprefix(".") for part in parts if self._expr.kind not in part._kinds}
+        other = {
+            part._accessor.removeprefix(".") for part in parts if self._expr.kind not in part._kinds
+        }
         return [name for name in super().__dir__() if name not in other]
 
     def __repr__(self) -> Any:
@@ -584,11 +615,18 @@ class _Rows:
         self._column = column
 
     def __getitem__(self, key: Any) -> PrivateColumn:
-        return self._column[key(self._column) if callable(key) and not isinstance(key, Taken) else key]
+        return self._column[
+            key(self._column) if callable(key) and not isinstance(key, Taken) else key
+        ]
 
 
 def _is_null(value: Any) -> bool:
-    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value)
+    return (
+        value is None
+        or value is pd.NA
+        or value is pd.NaT
+        or (isinstance(value, float) and value != value)
+    )
 
 
 for _name, _operator in steps.METHODS.items():

@@ -1,4 +1,5 @@
-"""Groups whose keys nobody listed: found and measured in one release; or found first where nothing is measured, but chosen."""
+"""Groups whose keys nobody listed: found and measured in one release; or found first where nothing
+is measured, but chosen."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ def listed(
     return found if isinstance(found, Plan) else (found, HALF)
 
 
-def key_search(asking: Asking, columns: Columns, payment: Mapping[str, Any]) -> tuple[KeySearch, Payment]:
+def key_search(
+    asking: Asking, columns: Columns, payment: Mapping[str, Any]
+) -> tuple[KeySearch, Payment]:
     """The question of `unique`, and the words that are left of its price."""
     findable(asking._selection, columns)
     words = dict(checked(payment))
@@ -50,7 +53,9 @@ def key_search(asking: Asking, columns: Columns, payment: Mapping[str, Any]) -> 
     if not failure:
         raise BudgetError(_NO_DELTA)
     exprs = tuple(expr for expr, _ in columns)
-    return KeySearch(exprs, failure, not budget.rule.pairs, asking._selection.where), cast(Payment, words)
+    return KeySearch(exprs, failure, not budget.rule.pairs, asking._selection.where), cast(
+        Payment, words
+    )
 
 
 def findable(selection: Selection, columns: Columns) -> None:
@@ -61,7 +66,9 @@ def findable(selection: Selection, columns: Columns) -> None:
     people = selection.schema.unit.people
     if people and set(people) <= {expr for expr, _ in columns}:
         names = [repr(name) for expr, name in columns if expr in people]
-        count = f" p.nunique({names[0]}) tells how many people there are," if len(names) == 1 else ""
+        count = (
+            f" p.nunique({names[0]}) tells how many people there are," if len(names) == 1 else ""
+        )
         raise BadValue(
             f"{' and '.join(names)} name{'s' if len(names) == 1 else ''} the person here: no value is shared by many, so "
             f"none can be found, at any price.{count} p.suggest_limits(...) how many rows and groups a person has."
@@ -69,7 +76,8 @@ def findable(selection: Selection, columns: Columns) -> None:
 
 
 class Search:
-    """Groups some of whose keys are to be found: one question with the answer in it, or two for half of the price each.
+    """Groups some of whose keys are to be found: one question with the answer in it, or two for
+    half of the price each.
 
     The keys that were found are kept for later questions about these columns.
     """
@@ -88,7 +96,9 @@ class Search:
         findable(self._asking._selection, self._columns)
         if len(self._sought) < 2:
             return
-        if len(self._sought) < len(self._levels) or any(one.label is not None for one in self._sought):
+        if len(self._sought) < len(self._levels) or any(
+            one.label is not None for one in self._sought
+        ):
             raise MissingKeys(
                 "of several columns either all are listed, or one is not, or none is (and without other=): list keys={...} "
                 f"for all but one of {', '.join(repr(one.name) for one in self._sought)}."
@@ -107,11 +117,13 @@ class Search:
         if isinstance(by, Plan):
             return by
         query = Query(outputs, self._where, by)
-        return self._asking._ask(query, lambda release: layout(release, combined_index(by)), words, HALF)
+        return self._asking._ask(
+            query, lambda release: layout(release, combined_index(by)), words, HALF
+        )
 
     def keys(self, payment: Mapping[str, Any]) -> tuple[By, ...] | Plan:
-        """The groups with the keys that were found, once for half of a price. Explaining, the plan of the search where there
-        has been none."""
+        """The groups with the keys that were found, once for half of a price. Explaining, the plan
+        of the search where there has been none."""
         findable(self._asking._selection, self._columns)
         names = self._not_in_batch()
         session, question = self._session, self._question(payment)
@@ -121,8 +133,12 @@ class Search:
             if payment.get("mechanism") in {kind.name for kind in THRESHOLDS}:
                 words["mechanism"] = payment["mechanism"]
             failure, _ = self._failure((self._exprs, self._where), payment)
-            task = KeySearch(self._exprs, failure, not session.budget.rule.pairs, self._where, _SHARE)
-            found = self._asking._ask(task, lambda r: found_keys(r.raw[0], self._columns), words, HALF)
+            task = KeySearch(
+                self._exprs, failure, not session.budget.rule.pairs, self._where, _SHARE
+            )
+            found = self._asking._ask(
+                task, lambda r: found_keys(r.raw[0], self._columns), words, HALF
+            )
             if isinstance(found, Plan):
                 return found
             known = found.keys
@@ -136,12 +152,18 @@ class Search:
         if isinstance(known, Tuples):
             return (self._by(known),)
         named = known.named(self._columns[0][1])
-        return tuple(level.listed(named) if isinstance(level, Sought) else level for level in self._levels)
+        return tuple(
+            level.listed(named) if isinstance(level, Sought) else level for level in self._levels
+        )
 
-    def _measured(self, outputs: tuple[Output, ...], layout: Finish, payment: Mapping[str, Any]) -> Any:
-        """The groups that enough people share, with their answers, in one release for the whole price.
+    def _measured(
+        self, outputs: tuple[Output, ...], layout: Finish, payment: Mapping[str, Any]
+    ) -> Any:
+        """The groups that enough people share, with their answers, in one release for the whole
+        price.
 
-        Where they are known already, and this was not asked before, an ordinary question about them.
+        Where they are known already, and this was not asked before, an ordinary question about
+        them.
         """
         findable(self._asking._selection, self._columns)
         self._not_in_batch()
@@ -161,7 +183,9 @@ class Search:
         if known is not None and not self._answered(task, words):
             by = (self._by(known),)
             query = Query(outputs, self._where, by)
-            return self._asking._ask(query, lambda release: layout(release, combined_index(by)), payment)
+            return self._asking._ask(
+                query, lambda release: layout(release, combined_index(by)), payment
+            )
 
         def answer(release: Release) -> Any:
             found = keys_in(release, self._columns)
@@ -197,11 +221,15 @@ class Search:
         return self._session.answered(priced(self._session, task, words, declared))
 
     def _failure(self, key: Any, payment: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
-        """The failure of a question that finds keys, and that of one without Gaussian noise: as its part of epsilon, once and for
-        all, so that a repeat has the same plan."""
+        """The failure of a question that finds keys, and that of one without Gaussian noise: as its
+        part of epsilon, once and for all, so that a repeat has the same plan."""
         budget, failures = self._session.budget, self._session.failures
         epsilon = payment.get("epsilon")
-        exact = budget.rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon)
+        exact = (
+            budget.rule.limits.epsilon / budget.queries
+            if epsilon is None
+            else _validate.epsilon(epsilon)
+        )
         found = None if payment.get("fresh") else failures.get((key, exact))
         if found is None:
             rule, state = budget.rule, budget.state

@@ -1,7 +1,7 @@
 """The tracked frame: person-wise steps that read nothing, and releases that pay first.
 
-A `PrivateFrame` is a session, an expression a column, and a condition on rows. Every verb here builds
-expressions or asks the session; none touches data.
+A `PrivateFrame` is a session, an expression a column, and a condition on rows. Every verb here
+builds expressions or asks the session; none touches data.
 """
 
 from __future__ import annotations
@@ -63,8 +63,9 @@ Model = TypeVar("Model")
 class PrivateFrame(Tracked):
     """A frame in a budgeted session: ``df.dp`` after ``df.dp.open(...)``.
 
-    Steps that look at one row at a time are free and return another PrivateFrame. Releases cost a price and
-    return what pandas would, with noise. Anything else is refused, with what to write instead.
+    Steps that look at one row at a time are free and return another PrivateFrame. Releases cost a
+    price and return what pandas would, with noise. Anything else is refused, with what to write
+    instead.
 
     Without a ledger file the budget is in memory and ends with the process.
     """
@@ -79,11 +80,12 @@ class PrivateFrame(Tracked):
 
     @with_words_of(open_session)
     def open(self, words: Words) -> PrivateFrame:
-        """The session is open: another budget is refused, since it would undo this one. Words left out stay as they are.
+        """The session is open: another budget is refused, since it would undo this one. Words left
+        out stay as they are.
 
-        New bounds and keys, column by column, limits of a person, ``queries`` and ``n`` are taken and put on record. See
-        ``df.dp.open`` of a frame without a session for the parameters. Without a ledger file
-        the budget ends with the process.
+        New bounds and keys, column by column, limits of a person, ``queries`` and ``n`` are taken
+        and put on record. See ``df.dp.open`` of a frame without a session for the parameters.
+        Without a ledger file the budget ends with the process.
         """
         self._session.base.check_followed()
         root = self._session.data.root()
@@ -124,17 +126,20 @@ class PrivateFrame(Tracked):
 
     @property
     def budget(self) -> Budget:
-        """What is spent and what is left; a meter in a notebook. `Budget.report` compares the accountants."""
+        """What is spent and what is left; a meter in a notebook. `Budget.report` compares the
+        accountants."""
         return self._session.budget
 
     @property
     def accountant(self) -> Accountant:
-        """The accountant that counts the budget, to be given to other frames of the same people (``open(accountant=...)``)."""
+        """The accountant that counts the budget, to be given to other frames of the same people
+        (``open(accountant=...)``)."""
         return self._session.accountant
 
     @property
     def ledger(self) -> pd.DataFrame:
-        """Every debit so far: when, what was asked, mechanism, scale, price, what was declared for it."""
+        """Every debit so far: when, what was asked, mechanism, scale, price, what was declared for
+        it."""
         return self._session.accountant.ledger
 
     @property
@@ -145,9 +150,9 @@ class PrivateFrame(Tracked):
     def plan_ahead(self) -> Batch[Unanswered[Planned]]:
         """Questions that are declared together and paid as one: all of them or none.
 
-        Inside the block every verb returns a `Planned` place; after it, its ``answer``. With ``accountant="pld"`` the
-        composed curve of the batch is what guards the budget, which is tighter than any rule for questions that
-        depend on earlier answers.
+        Inside the block every verb returns a `Planned` place; after it, its ``answer``. With
+        ``accountant="pld"`` the composed curve of the batch is what guards the budget, which is
+        tighter than any rule for questions that depend on earlier answers.
 
         >>> df = pd.DataFrame({"age": [30, 41, 55]})
         >>> p = df.dp.open(100, bounds={"age": (0, 110)})
@@ -186,7 +191,9 @@ class PrivateFrame(Tracked):
     def _across(self, aggregate: str, payment: Mapping[str, Any]) -> Any:
         numeric = payment.get("numeric_only") is True
         checked({word: value for word, value in payment.items() if word != "axis"})
-        priced = [word for word in WORDS if payment.get(word, DEFAULTS.get(word)) != DEFAULTS.get(word)]
+        priced = [
+            word for word in WORDS if payment.get(word, DEFAULTS.get(word)) != DEFAULTS.get(word)
+        ]
         if priced:
             raise BadType(
                 f"with axis=1 a {aggregate} is a column, made in each row by itself: nothing is asked, so {priced[0]}= goes to "
@@ -195,11 +202,13 @@ class PrivateFrame(Tracked):
         return cellwise.across(self, aggregate, numeric)
 
     def any(self, axis: Any = 0, bool_only: bool = False, skipna: bool = True) -> PrivateColumn:
-        """A column that tells whether any condition of a row holds, with ``axis=1``. Down a column it has no price."""
+        """A column that tells whether any condition of a row holds, with ``axis=1``. Down a column
+        it has no price."""
         return self._flags("any", axis, skipna)
 
     def all(self, axis: Any = 0, bool_only: bool = False, skipna: bool = True) -> PrivateColumn:
-        """A column that tells whether all conditions of a row hold, with ``axis=1``. Down a column it has no price."""
+        """A column that tells whether all conditions of a row hold, with ``axis=1``. Down a column
+        it has no price."""
         return self._flags("all", axis, skipna)
 
     def _flags(self, verb: str, axis: Any, skipna: Any) -> PrivateColumn:
@@ -223,9 +232,9 @@ class PrivateFrame(Tracked):
     def query(self, expr: str, *, inplace: bool = False) -> Self:
         """The rows where a condition holds, as ``DataFrame.query``; ``@name`` is a local variable.
 
-        A row-wise language: comparisons, ``and or not``, arithmetic, ``in``, and the row-wise methods of
-        columns, ``.str`` and ``.dt``. A comparison with a null is False, and ``!=`` is True. The values of
-        @names are recorded as your declaration that they are public.
+        A row-wise language: comparisons, ``and or not``, arithmetic, ``in``, and the row-wise
+        methods of columns, ``.str`` and ``.dt``. A comparison with a null is False, and ``!=`` is
+        True. The values of @names are recorded as your declaration that they are public.
 
         >>> df = pd.DataFrame({"age": [30, 41, 55]})
         >>> p = df.dp.open(1)
@@ -264,12 +273,14 @@ class PrivateFrame(Tracked):
 
     @property
     def loc(self) -> Located[Self, PrivateColumn]:
-        """Rows by a condition and columns by name: ``p.loc[p["age"] > 65, "cost"]``, ``p.loc[:, ["age", "cost"]]``."""
+        """Rows by a condition and columns by name: ``p.loc[p["age"] > 65, "cost"]``, ``p.loc[:,
+        ["age", "cost"]]``."""
         return Located(self)
 
     @property
     def iloc(self) -> Positions[Self, PrivateColumn]:
-        """Columns by their places: ``p.iloc[:, 0]``, ``p.iloc[:, :3]``. Rows have no places here."""
+        """Columns by their places: ``p.iloc[:, 0]``, ``p.iloc[:, :3]``. Rows have no places
+        here."""
         return Positions(self)
 
     # Operators of each column by itself, and the methods beside them: `cellwise` has what each of them does ------------------
@@ -277,7 +288,9 @@ class PrivateFrame(Tracked):
     def _operated(self, other: Any) -> Self:
         raise NotOffered(ADVICE["operator"])
 
-    def _called(self, other: Any, axis: Any = "columns", level: None = None, fill_value: None = None) -> Self:
+    def _called(
+        self, other: Any, axis: Any = "columns", level: None = None, fill_value: None = None
+    ) -> Self:
         raise NotOffered(ADVICE["operator"])
 
     def _alone(self) -> Self:
@@ -409,7 +422,8 @@ class PrivateFrame(Tracked):
 
     @property
     def dtypes(self) -> pd.Series[Any]:
-        """The dtypes of the columns, without the categories of categorical ones: these are cells of the data."""
+        """The dtypes of the columns, without the categories of categorical ones: these are cells of
+        the data."""
         return looking.dtypes(self)
 
     @property
@@ -424,7 +438,8 @@ class PrivateFrame(Tracked):
 
     @property
     def test(self) -> Tests:
-        """Tests of hypotheses: ``p.test.means('x', by='g')``, ``.shares``, ``.independence``, ``.correlation``."""
+        """Tests of hypotheses: ``p.test.means('x', by='g')``, ``.shares``, ``.independence``,
+        ``.correlation``."""
         return Tests(self)
 
     @priced
@@ -437,13 +452,15 @@ class PrivateFrame(Tracked):
         bounds: Mapping[Any, Any] | None = None,
         **payment: Unpack[Payment],
     ) -> Model:
-        """A model of `dpframe.learn`, fitted to columns of this frame; it is returned, as scikit-learn does.
+        """A model of `dpframe.learn`, fitted to columns of this frame; it is returned, as
+        scikit-learn does.
 
-        ``X`` lists the features, all other columns if left out; ``y`` is the target. Features are clipped to public bounds,
-        declared ones or ``bounds={"age": (0, 110)}``. The price is the model's own ``epsilon=`` and ``delta=``, or given here.
+        ``X`` lists the features, all other columns if left out; ``y`` is the target. Features are
+        clipped to public bounds, declared ones or ``bounds={"age": (0, 110)}``. The price is the
+        model's own ``epsilon=`` and ``delta=``, or given here.
 
-        Formal guarantee: (epsilon, delta)-DP for its price (docs/guarantees/learning.md). Rows with a null in a feature or in
-        the target do not count. `explain.fit` shows the plan.
+        Formal guarantee: (epsilon, delta)-DP for its price (docs/guarantees/learning.md). Rows with
+        a null in a feature or in the target do not count. `explain.fit` shows the plan.
 
         >>> import pandas as pd
         >>> from dpframe.learn import LinearRegression
@@ -474,9 +491,7 @@ class PrivateFrame(Tracked):
 
     def _unknown(self, name: str) -> str:
         if hasattr(pd.DataFrame, name):
-            return (
-                f"DataFrame.{name} has no private counterpart in this version. See dir(p) for what there is."
-            )
+            return f"DataFrame.{name} has no private counterpart in this version. See dir(p) for what there is."
         verbs = [n for n in dir(type(self)) if not n.startswith("_")]
         close = did_you_mean(name, verbs)
         return (
@@ -486,9 +501,11 @@ class PrivateFrame(Tracked):
         )
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Sets a column of this frame, a new one or one in the place of another: ``p["bmi"] = p["weight"] / p["height"] ** 2``.
+        """Sets a column of this frame, a new one or one in the place of another: ``p["bmi"] =
+        p["weight"] / p["height"] ** 2``.
 
-        Nothing is read, and no other frame changes: neither columns and frames taken from this one before, nor ``df.dp``.
+        Nothing is read, and no other frame changes: neither columns and frames taken from this one
+        before, nor ``df.dp``.
         """
         count = references(self)
         check_named(self, count, key)
@@ -509,7 +526,9 @@ class PrivateFrame(Tracked):
             check_kept(self)
             self._become(self._selection.changed(columns=with_item(self, name, value)))
         else:
-            raise Refused(f"an attribute makes no new column, in pandas neither. Write p[{name!r}] = ....")
+            raise Refused(
+                f"an attribute makes no new column, in pandas neither. Write p[{name!r}] = ...."
+            )
 
     def __copy__(self) -> PrivateFrame:
         return self._new(self._selection)
@@ -518,7 +537,10 @@ class PrivateFrame(Tracked):
         return self._new(self._selection)  # a copied budget would be a second one
 
     def __dir__(self) -> Iterable[str]:
-        return [*super().__dir__(), *(str(c) for c in self._selection.columns if str(c).isidentifier())]
+        return [
+            *super().__dir__(),
+            *(str(c) for c in self._selection.columns if str(c).isidentifier()),
+        ]
 
     def _ipython_key_completions_(self) -> list[Hashable]:
         return list(self._selection.columns)
@@ -534,7 +556,8 @@ class PrivateFrame(Tracked):
 
     @property
     def _fits(self) -> str:
-        """How many counts that name no price still fit; nothing where a count has to name limits of its own."""
+        """How many counts that name no price still fit; nothing where a count has to name limits of
+        its own."""
         if self._session.unit.people and self._session.unit.rows is None:
             return ""
         times = self._session.default_counts

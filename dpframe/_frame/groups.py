@@ -22,7 +22,17 @@ from dpframe._frame.found import Search
 from dpframe._frame.selection import WHOLE, Ask, Asking, Finish, Selection, level_of
 from dpframe._frame.spelling import of_groups, priced
 from dpframe._frame.tracked import advised
-from dpframe._frame.typed.answers import Counted, Levels, Number, Outputs, Row, Table, Value, Values, Whole
+from dpframe._frame.typed.answers import (
+    Counted,
+    Levels,
+    Number,
+    Outputs,
+    Row,
+    Table,
+    Value,
+    Values,
+    Whole,
+)
 from dpframe._frame.verbs.measure import Measures, spec_of
 from dpframe._frame.verbs.summaries import check_correlation, described, matrix
 from dpframe._groups.combinations import Sought, TupleBy
@@ -42,8 +52,8 @@ if TYPE_CHECKING:
 class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values, Table, Outputs]):
     """``p.groupby("state")``: all declared groups come back, empty ones too, in the declared order.
 
-    Formal guarantee of each release: epsilon-DP for its price, once for all groups together, since a row is in
-    one of them (docs/guarantees/statistics.md).
+    Formal guarantee of each release: epsilon-DP for its price, once for all groups together, since
+    a row is in one of them (docs/guarantees/statistics.md).
 
     >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "age": [30, 41, 50]})
     >>> p = df.dp.open(1e3, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
@@ -67,18 +77,24 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         self._chosen = selected
         self._single = single
         self._as_index = as_index
-        if any(isinstance(level, Sought) for level in selection.by):  # their keys are still to be found
+        if any(
+            isinstance(level, Sought) for level in selection.by
+        ):  # their keys are still to be found
             Search(self, selection.by).check()
 
     def __getitem__(self, key: Any) -> Self:
         names = key if isinstance(key, list) else [key]
         chosen = tuple(_validate.column_names(names, self._selection.columns))
         single = not isinstance(key, list)
-        return type(self)(self._session, self._selection, self._mode, chosen, single, self._as_index)
+        return type(self)(
+            self._session, self._selection, self._mode, chosen, single, self._as_index
+        )
 
     def _of(self, selection: Selection) -> Self:
         """The same columns of the groups of another selection."""
-        return type(self)(self._session, selection, self._mode, self._chosen, self._single, self._as_index)
+        return type(self)(
+            self._session, selection, self._mode, self._chosen, self._single, self._as_index
+        )
 
     @property
     def _keyed(self) -> list[Hashable]:
@@ -91,7 +107,9 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
 
     # What differs from a frame ----------------------------------------------------------------------------------
 
-    def _columns_for(self, column: Any, verb: str, numeric_only: bool) -> tuple[Sequence[Any], bool]:
+    def _columns_for(
+        self, column: Any, verb: str, numeric_only: bool
+    ) -> tuple[Sequence[Any], bool]:
         if column is not None and column is not EVERY:
             return (column,), True
         if self._chosen is not None:
@@ -103,7 +121,9 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         """The groupings as columns beside the outputs."""
         names = self._keyed
         if None in names:
-            raise BadValue("as_index=False makes columns of the groupings, and one of them has no name.")
+            raise BadValue(
+                "as_index=False makes columns of the groupings, and one of them has no name."
+            )
         both = [name for name in names if name in labels]
         if both:
             raise BadValue(
@@ -125,7 +145,12 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
             layout = self._flat(labels)
         elif layout is None and single:
             layout = partial(_release.series, name=labels[0])
-        elif layout is None and not choices and labels and all(isinstance(label, tuple) for label in labels):
+        elif (
+            layout is None
+            and not choices
+            and labels
+            and all(isinstance(label, tuple) for label in labels)
+        ):
             layout = partial(_release.by_levels, columns=_release.columns_of(labels))
         elif layout is None:
             layout = partial(_release.table, columns=labels)
@@ -138,7 +163,9 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
 
         return ask_groups(self, self._selection.by, tuple(outputs), layout, payment, part)
 
-    def _aggregated(self, spec: Any, named: Mapping[str, Any], bounds: Any, payment: dict[str, Any]) -> Any:
+    def _aggregated(
+        self, spec: Any, named: Mapping[str, Any], bounds: Any, payment: dict[str, Any]
+    ) -> Any:
         read = spec_of(spec, named, self._chosen, self._single, ("argmax",))
         if read.form == "one" and read.wanted and read.wanted[0].aggregate == "size":
             return self.size(**cast(Any, payment))
@@ -185,11 +212,14 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         dropna: bool | None = None,
         **payment: Unpack[Payment],
     ) -> pd.Series[Any]:
-        """How many rows of each group have each value of a column, or each combination of values of several.
+        """How many rows of each group have each value of a column, or each combination of values of
+        several.
 
-        The largest count of a group comes first; ``normalize=True`` divides by the sum of the counts of the group.
+        The largest count of a group comes first; ``normalize=True`` divides by the sum of the
+        counts of the group.
 
-        Formal guarantee: epsilon-DP for its price, once for all groups and values together, since a row is in one of them.
+        Formal guarantee: epsilon-DP for its price, once for all groups and values together, since a
+        row is in one of them.
 
         >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "sick": [True, False, True]})
         >>> p = df.dp.open(1000, keys={"state": ["CA", "NY"]})
@@ -229,7 +259,9 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
             for i, name in enumerate(names)
         ]
         options = {"sort": sort, "normalize": normalize, "ascending": ascending}
-        return cast("pd.Series[Any]", counted(self, self._selection.by, levels, options, checked(payment)))
+        return cast(
+            "pd.Series[Any]", counted(self, self._selection.by, levels, options, checked(payment))
+        )
 
     argmax: Final = votes.argmax
     top: Final = votes.top
@@ -238,7 +270,8 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
     def describe(
         self, *, percentiles: Any = None, bounds: Any = None, **payment: Unpack[Payment]
     ) -> pd.DataFrame:
-        """Count, mean, standard deviation and quantiles of the selected columns in each group, at one price.
+        """Count, mean, standard deviation and quantiles of the selected columns in each group, at
+        one price.
 
         Formal guarantee: epsilon-DP for its price; see `PrivateFrame.describe`.
         """
@@ -261,9 +294,15 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
 
     @priced
     def cov(
-        self, min_periods: None = None, ddof: int = 1, *, bounds: Any = None, **payment: Unpack[Payment]
+        self,
+        min_periods: None = None,
+        ddof: int = 1,
+        *,
+        bounds: Any = None,
+        **payment: Unpack[Payment],
     ) -> pd.DataFrame:
-        """Covariances of the selected columns in each group, one table below the other; see `PrivateFrame.cov`."""
+        """Covariances of the selected columns in each group, one table below the other; see
+        `PrivateFrame.cov`."""
         return cast(pd.DataFrame, matrix(self, Grid, min_periods, ddof, bounds, payment))
 
     @priced
@@ -275,7 +314,8 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         bounds: Any = None,
         **payment: Unpack[Payment],
     ) -> pd.DataFrame:
-        """Correlations of the selected columns in each group, one table below the other; see `PrivateFrame.corr`."""
+        """Correlations of the selected columns in each group, one table below the other; see
+        `PrivateFrame.corr`."""
         check_correlation(method, payment)
         return cast(pd.DataFrame, matrix(self, Correlations, min_periods, 1, bounds, payment))
 
@@ -287,11 +327,17 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
             column: Any = None,
             **payment: Unpack[Payment],
         ) -> Any:
-            """How many non-null values of the column each group has; without a column that of every column, as in pandas.
+            """How many non-null values of the column each group has; without a column that of every
+            column, as in pandas.
 
-            Each column is a vector of its own, and they share the price. How many rows a group has is `size`.
+            Each column is a vector of its own, and they share the price. How many rows a group has
+            is `size`.
             """
-            if column is None and self._chosen is None and set(self._selection.columns) <= set(self._keyed):
+            if (
+                column is None
+                and self._chosen is None
+                and set(self._selection.columns) <= set(self._keyed)
+            ):
                 raise BadValue(
                     "count() counts the non-null values of the other columns, and there are none. Rows are counted by "
                     "p.groupby(...).size()."
@@ -323,7 +369,9 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
             """,
         )
         var = of_groups(Measures.var, "Variances of clipped values; see `PrivateFrame.var`.")
-        std = of_groups(Measures.std, "Standard deviations of clipped values; see `PrivateFrame.std`.")
+        std = of_groups(
+            Measures.std, "Standard deviations of clipped values; see `PrivateFrame.std`."
+        )
         sem = of_groups(
             Measures.sem,
             """Standard errors of the means of clipped values; see `PrivateFrame.sem`.
@@ -345,7 +393,9 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         aggregate = agg
         median = of_groups(Measures.median, "Medians of each group; see `PrivateFrame.median`.")
         min = of_groups(Measures.min, "Near the least value of each group; see `PrivateFrame.min`.")
-        max = of_groups(Measures.max, "Near the greatest value of each group; see `PrivateFrame.max`.")
+        max = of_groups(
+            Measures.max, "Near the greatest value of each group; see `PrivateFrame.max`."
+        )
 
         quantile = of_groups(
             Measures.quantile,
@@ -412,7 +462,9 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
             raise MissingKeys(
                 "the keys of these groups are not known before they are found: p.unique(column)."
             )
-        return len(cast("pd.Index[Any]", combined_index(cast("tuple[By, ...]", self._selection.by))))
+        return len(
+            cast("pd.Index[Any]", combined_index(cast("tuple[By, ...]", self._selection.by)))
+        )
 
     def __repr__(self) -> str:
         return f"PrivateGroupBy by {', '.join(map(str, self._selection.by))}"
@@ -426,12 +478,15 @@ def ask_groups(
     payment: Mapping[str, Any],
     part: Fraction = WHOLE,
 ) -> Any:
-    """What a verb returns for some outputs of some groups, or of all rows where ``by`` is empty; at a ``part`` of the price."""
+    """What a verb returns for some outputs of some groups, or of all rows where ``by`` is empty; at
+    a ``part`` of the price."""
     if any(isinstance(level, Sought) for level in by):
         return Search(asking, by).ask(outputs, layout, payment)
     levels = cast("tuple[By, ...]", by)
     query = Query(outputs, asking._selection.where, levels)
-    return asking._ask(query, lambda release: layout(release, combined_index(levels)), payment, part)
+    return asking._ask(
+        query, lambda release: layout(release, combined_index(levels)), payment, part
+    )
 
 
 def counted(
@@ -442,8 +497,9 @@ def counted(
     payment: Mapping[str, Any],
     layered: bool = False,
 ) -> Any:
-    """How many rows have each of some values, in each of some groups or in all: the answer of `value_counts`, whose ``sort``,
-    ``ascending`` and ``normalize`` look at released numbers only. ``layered``: one level is an index of levels too."""
+    """How many rows have each of some values, in each of some groups or in all: the answer of
+    `value_counts`, whose ``sort``, ``ascending`` and ``normalize`` look at released numbers only.
+    ``layered``: one level is an index of levels too."""
     for word, flag in options.items():
         _validate.flag(flag, word)
     by = (*groups, *levels)
@@ -478,7 +534,9 @@ def check_options(group_keys: Any, observed: Any, level: Any, as_index: Any = Tr
         if value is not True:
             _validate.flag(value, word)
     if level is not None:
-        raise NotOffered("level= groups by an index, which a tracked frame has not. Group by columns.")
+        raise NotOffered(
+            "level= groups by an index, which a tracked frame has not. Group by columns."
+        )
     if observed is not None:
         _validate.flag(observed, "observed")  # which listed keys occur is not told: all come back
 

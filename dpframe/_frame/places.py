@@ -1,4 +1,5 @@
-"""What pandas writes with brackets: ``loc``, ``iloc``, and columns that are set in a frame that has a name."""
+"""What pandas writes with brackets: ``loc``, ``iloc``, and columns that are set in a frame that has
+a name."""
 
 from __future__ import annotations
 
@@ -43,11 +44,15 @@ _Probe()[0] = None
 
 
 def check_named(frame: Tracked, count: int, key: Any, depth: int = 2) -> None:
-    """Refuses a change of a frame that nothing knows but the statement itself, such as ``df.dp["x"] = ...``: it would be lost.
+    """Refuses a change of a frame that nothing knows but the statement itself, such as ``df.dp["x"]
+    = ...``: it would be lost.
 
-    ``count`` is the number of references in the method that Python calls, ``depth`` how far away its caller is.
+    ``count`` is the number of references in the method that Python calls, ``depth`` how far away
+    its caller is.
     """
-    if count > _Probe.count or any(v is frame for v in list(sys._getframe(depth).f_locals.values())):
+    if count > _Probe.count or any(
+        v is frame for v in list(sys._getframe(depth).f_locals.values())
+    ):
         return
     raise lost(key if isinstance(key, str) and key.isidentifier() else "name")
 
@@ -56,7 +61,8 @@ def check_named(frame: Tracked, count: int, key: Any, depth: int = 2) -> None:
 
 
 def with_item(frame: Tracked, key: Any, value: Any) -> dict[Hashable, Expr]:
-    """The columns of a frame after ``frame[key] = value``: a text is a constant here, as in pandas."""
+    """The columns of a frame after ``frame[key] = value``: a text is a constant here, as in
+    pandas."""
     columns = frame._selection.columns
     if isinstance(key, list | pd.Index):
         names = list(key)
@@ -91,10 +97,13 @@ def _several(frame: Tracked, value: Any, number: int) -> list[Expr]:
 
 
 def one(frame: Tracked, value: Any) -> Expr:
-    """What a column is set to: a tracked column, ``pd.col``, a function of the frame, or a constant."""
+    """What a column is set to: a tracked column, ``pd.col``, a function of the frame, or a
+    constant."""
     if isinstance(value, Tracked):
         if len(value._selection.columns) != 1:
-            raise BadValue("one column is set, and a frame of several is given: take one of them, p['x'].")
+            raise BadValue(
+                "one column is set, and a frame of several is given: take one of them, p['x']."
+            )
         ((name, expr),) = value._selection.columns.items()
         value = PrivateColumn(value, expr, name)
     if isinstance(value, list | tuple | dict | set):
@@ -108,7 +117,8 @@ def one(frame: Tracked, value: Any) -> Expr:
 
 
 def check_text(frame: Tracked, text: str) -> None:
-    """Refuses a constant text that reads as an expression of columns, which `assign` would take it for."""
+    """Refuses a constant text that reads as an expression of columns, which `assign` would take it
+    for."""
     try:
         expr = parse(text, frame._selection.columns, _unknown).expr
     except (DPError, KeyError):
@@ -153,8 +163,8 @@ class Located(Generic[F, C]):
         return PrivateColumn(frame, frame._selection.columns[names], names)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Sets columns in the rows where a condition holds: ``p.loc[p["age"] > 65, "group"] = "old"``. In the others a new
-        column is null, as in pandas."""
+        """Sets columns in the rows where a condition holds: ``p.loc[p["age"] > 65, "group"] =
+        "old"``. In the others a new column is null, as in pandas."""
         frame = self._frame
         check_kept(frame)
         rows, columns = _pair(key)
@@ -168,7 +178,9 @@ class Located(Generic[F, C]):
         if not _is_everything(rows):
             condition = self._condition(rows)
             null = _expr.constant(None, null=True)
-            chosen = {name: _expr.choose(condition, made[name], known.get(name, null)) for name in names}
+            chosen = {
+                name: _expr.choose(condition, made[name], known.get(name, null)) for name in names
+            }
             made = {**made, **chosen}
         frame._become(frame._selection.having(made))
 
@@ -212,7 +224,11 @@ def _pair(key: Any) -> tuple[Any, Any]:
 def _between(columns: slice, known: list[Hashable]) -> list[Hashable]:
     """The columns from one name to another, both included; with a step, every so many."""
     first = 0 if columns.start is None else known.index(_validate.column_name(columns.start, known))
-    last = len(known) - 1 if columns.stop is None else known.index(_validate.column_name(columns.stop, known))
+    last = (
+        len(known) - 1
+        if columns.stop is None
+        else known.index(_validate.column_name(columns.stop, known))
+    )
     return known[first : last + 1 : columns.step]
 
 
@@ -233,7 +249,9 @@ class Positions(Generic[F, C]):
             raise NotOffered(ADVICE["iloc"])
         known = list(self._frame._selection.columns)
         try:
-            chosen: Any = known[places] if isinstance(places, int | slice) else [known[i] for i in places]
+            chosen: Any = (
+                known[places] if isinstance(places, int | slice) else [known[i] for i in places]
+            )
         except (IndexError, TypeError):
             raise BadValue(
                 f"columns are taken by their places, which are 0 to {len(known) - 1} here."

@@ -42,19 +42,21 @@ def randomize(
     """A report for each row, which somebody who is not trusted may hold: randomized response.
 
     Of listed values (``keys=``, given or declared) a report is the true one with probability
-    ``e**epsilon / (e**epsilon + k - 1)``, else one of the others. A null, where None is not listed, and a value that
-    is not listed report a uniform one, or count as ``other=`` where that names one value more. A number within
-    ``bounds`` is rounded at random to a few public points and then randomized, so that the mean has no bias.
-    ``dpframe.local.estimate`` makes frequencies, counts and means of reports.
+    ``e**epsilon / (e**epsilon + k - 1)``, else one of the others. A null, where None is not listed,
+    and a value that is not listed report a uniform one, or count as ``other=`` where that names one
+    value more. A number within ``bounds`` is rounded at random to a few public points and then
+    randomized, so that the mean has no bias. ``dpframe.local.estimate`` makes frequencies, counts
+    and means of reports.
 
-    The number of rows has to be public (``neighbors="replace-one"``), and so is their order: shuffle rows that stand
-    in an order that tells of the column. Reports are numbered; ``public_index=True`` is your word that the labels of
-    the rows are public, and gives them those. With ``unit=`` a price is for all reports of a person: ``max_rows`` of
-    them with an equal part of it each. Missing rows are like nulls, further ones are left out, and people stand in an
-    order drawn at random.
+    The number of rows has to be public (``neighbors="replace-one"``), and so is their order:
+    shuffle rows that stand in an order that tells of the column. Reports are numbered;
+    ``public_index=True`` is your word that the labels of the rows are public, and gives them those.
+    With ``unit=`` a price is for all reports of a person: ``max_rows`` of them with an equal part
+    of it each. Missing rows are like nulls, further ones are left out, and people stand in an order
+    drawn at random.
 
-    Reports are drawn once and kept: the same question at the same price returns the same reports. ``fresh=True`` draws
-    anew and pays anew.
+    Reports are drawn once and kept: the same question at the same price returns the same reports.
+    ``fresh=True`` draws anew and pays anew.
 
     Formal guarantee: epsilon-DP for its price, and each report by itself for its own row
     (docs/guarantees/randomized-response.md).
@@ -79,7 +81,9 @@ def randomize(
         )
     _validate.flag(public_index, "public_index")
     if keys is not None and bounds is not None:
-        raise BadValue("keys= are for values told apart, and bounds= for a number: give one of them.")
+        raise BadValue(
+            "keys= are for values told apart, and bounds= for a number: give one of them."
+        )
     declared = isinstance(expr, Column) and expr.position in self._session.keys
     words: tuple[Word, ...] = ()
     if expr.kind != "number" or keys is not None or (declared and bounds is None):
@@ -89,10 +93,14 @@ def randomize(
             )
         task, labels = _of_values(self, expr, name, keys, other)
         if keys is not None:
-            words += (Word("keys", f"{expr}: {describe(cast(Keys, task.keys).to_json())}", "randomize"),)
+            words += (
+                Word("keys", f"{expr}: {describe(cast(Keys, task.keys).to_json())}", "randomize"),
+            )
     else:
         if other is not None:
-            raise BadValue("other= is a value beside keys=. A number outside its bounds is clipped to them.")
+            raise BadValue(
+                "other= is a value beside keys=. A number outside its bounds is clipped to them."
+            )
         pair = self._selection.bounds(expr, name, bounds)
         number_kind(Fraction(1), pair)
         task, labels = Randomize(expr, None, None, pair), None
@@ -101,9 +109,13 @@ def randomize(
     unit = self._session.unit
     if public_index:
         if unit.people:
-            raise BadValue("with unit= reports come in an order of their own: leave public_index= out.")
+            raise BadValue(
+                "with unit= reports come in an order of their own: leave public_index= out."
+            )
         if self._session.data.source is not None:
-            raise BadValue("rows of a source outside of memory have no labels: leave public_index= out.")
+            raise BadValue(
+                "rows of a source outside of memory have no labels: leave public_index= out."
+            )
         words += (Word("index", "the labels of the rows", "randomize"),)
     index = self._session.data.index if public_index else None
 

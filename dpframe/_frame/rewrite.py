@@ -1,7 +1,7 @@
 """The user's own line with ``.dp`` moved to the left of the chain, for the message that refuses it.
 
-What it says must be answered when it is typed. So the chain is followed step by step: a step that is not offered, a
-condition that looks across rows, and data that is not tracked have no such line.
+What it says must be answered when it is typed. So the chain is followed step by step: a step that
+is not offered, a condition that looks across rows, and data that is not tracked have no such line.
 """
 
 from __future__ import annotations
@@ -42,7 +42,15 @@ _GROUPS = {"groupby", "resample"}
 _NULLS = {"isna", "notna", "isnull", "notnull"}
 _ROWWISE = {*_NULLS, "isin", "between", "fillna", "clip", "abs", "round", "astype", "map", "cut"}
 _IDLE = {"copy", "sort_values", "sort_index"}  # steps that change no answer
-LOOKS = {"head", "tail", "sample", "info", "iloc", "shape", "dtypes"}  # which show made-up rows or the schema
+LOOKS = {
+    "head",
+    "tail",
+    "sample",
+    "info",
+    "iloc",
+    "shape",
+    "dtypes",
+}  # which show made-up rows or the schema
 _DATA = (pd.Series, pd.DataFrame, pd.Index, np.ndarray)
 
 
@@ -60,7 +68,8 @@ class Offers(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """A line that is answered when it is typed; or else the first step that has no place after .dp."""
+    """A line that is answered when it is typed; or else the first step that has no place after
+    .dp."""
 
     line: str | None = None
     step: str | None = None
@@ -69,14 +78,16 @@ class Advice(NamedTuple):
 
 
 class _Lost(Exception):
-    """A chain that no line of this package says; ``step`` is what is not offered, if that is why."""
+    """A chain that no line of this package says; ``step`` is what is not offered, if that is
+    why."""
 
     def __init__(self, step: str | None = None):
         self.step = step
 
 
 class _Steps:
-    """One chain that starts from a name or from an expression of columns, as it would stand after ``.dp``."""
+    """One chain that starts from a name or from an expression of columns, as it would stand after
+    ``.dp``."""
 
     def __init__(self, root: str, offers: Offers, scope: Mapping[str, Any]):
         self.root, self.offers, self.scope = root, offers, scope
@@ -88,7 +99,8 @@ class _Steps:
     # Expressions of one row -----------------------------------------------------------------------------------
 
     def tracked(self, node: ast.expr) -> ast.expr:
-        """A condition or a new column that was made of the frame's columns, made of the tracked ones."""
+        """A condition or a new column that was made of the frame's columns, made of the tracked
+        ones."""
         if not _mentions(node, self.root):
             if isinstance(node, ast.Lambda) and len(node.args.args) == 1:
                 name = node.args.args[0].arg
@@ -148,12 +160,16 @@ class _Steps:
                 if isinstance(node.slice, ast.Constant):
                     return _item(frame, self._known(node.slice.value))
             elif isinstance(node.value, ast.Attribute) and node.value.attr == "str":
-                return ast.Subscript(self.column(node.value, frame), self.public(node.slice), ast.Load())
+                return ast.Subscript(
+                    self.column(node.value, frame), self.public(node.slice), ast.Load()
+                )
         raise _Lost
 
     def _parts(self, node: ast.expr) -> Collection[str]:
         return (
-            self.offers.text if isinstance(node, ast.Attribute) and node.attr == "str" else self.offers.date
+            self.offers.text
+            if isinstance(node, ast.Attribute) and node.attr == "str"
+            else self.offers.date
         )
 
     def _known(self, name: Any) -> Any:
@@ -188,7 +204,9 @@ class _Steps:
 
     def located(self, base: ast.expr, key: ast.expr) -> ast.expr:
         """``.loc[rows, columns]``."""
-        rows, columns = key.elts if isinstance(key, ast.Tuple) and len(key.elts) == 2 else (key, None)
+        rows, columns = (
+            key.elts if isinstance(key, ast.Tuple) and len(key.elts) == 2 else (key, None)
+        )
         if isinstance(rows, ast.Slice) and (rows.lower or rows.upper or rows.step):
             raise _Lost("loc")
         if not isinstance(rows, ast.Slice):
@@ -215,7 +233,9 @@ class _Steps:
             keywords = [ast.keyword(k.arg, self._beside(k.value)) for k in keywords]
         elif any(_mentions(a, self.root) for a in [*args, *(k.value for k in keywords)]):
             raise _Lost
-        if name in _NEW_ROWS or any(isinstance(one, ast.Call) for a in node.args for one in ast.walk(a)):
+        if name in _NEW_ROWS or any(
+            isinstance(one, ast.Call) for a in node.args for one in ast.walk(a)
+        ):
             self.free = False
         self._after(name)
         if name == "groupby" and len(args) == 1 and not keywords and self._names_people(args[0]):
@@ -226,7 +246,11 @@ class _Steps:
         """Whether the columns that are grouped by are those that name a person."""
         names = node.elts if isinstance(node, ast.List) else [node]
         known = [one.value for one in names if isinstance(one, ast.Constant)]
-        return bool(self.offers.unit) and len(known) == len(names) and set(known) == set(self.offers.unit)
+        return (
+            bool(self.offers.unit)
+            and len(known) == len(names)
+            and set(known) == set(self.offers.unit)
+        )
 
     def _beside(self, node: ast.expr) -> ast.expr:
         """A column of the same rows, as an argument."""
@@ -292,7 +316,9 @@ def _links(node: ast.expr) -> list[ast.expr]:
     return found[::-1]
 
 
-def _rewritten(chain: Sequence[ast.expr], root: str, offers: Offers, scope: Mapping[str, Any]) -> str:
+def _rewritten(
+    chain: Sequence[ast.expr], root: str, offers: Offers, scope: Mapping[str, Any]
+) -> str:
     """The chain with ``.dp`` right after the name it starts from."""
     steps = _Steps(root, offers, scope)
     first = chain[0]
@@ -305,7 +331,11 @@ def _rewritten(chain: Sequence[ast.expr], root: str, offers: Offers, scope: Mapp
         node, after = chain[i], chain[i + 1] if i + 1 < len(chain) else None
         if isinstance(node, ast.Attribute) and node.attr == "dp":
             line = ast.Attribute(line, "dp", ast.Load()) if steps.state == "answer" else line
-        elif isinstance(node, ast.Attribute) and steps.state == "column" and node.attr in ("str", "dt"):
+        elif (
+            isinstance(node, ast.Attribute)
+            and steps.state == "column"
+            and node.attr in ("str", "dt")
+        ):
             name = after.attr if isinstance(after, ast.Attribute) else None
             if name not in (offers.text if node.attr == "str" else offers.date):
                 raise _Lost(name or node.attr)
@@ -313,11 +343,19 @@ def _rewritten(chain: Sequence[ast.expr], root: str, offers: Offers, scope: Mapp
             i += 1
             if i + 1 < len(chain) and isinstance(call := chain[i + 1], ast.Call):
                 line, i = ast.Call(line, call.args, call.keywords), i + 1
-        elif isinstance(node, ast.Attribute) and node.attr == "loc" and isinstance(after, ast.Subscript):
+        elif (
+            isinstance(node, ast.Attribute)
+            and node.attr == "loc"
+            and isinstance(after, ast.Subscript)
+        ):
             if steps.state not in ("frame", "column"):
                 raise _Lost("loc")
             line, i = steps.located(line, after.slice), i + 1
-        elif isinstance(node, ast.Attribute) and isinstance(after, ast.Call) and steps.state != "answer":
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(after, ast.Call)
+            and steps.state != "answer"
+        ):
             line, i = steps.call(line, node.attr, after), i + 1
         elif isinstance(node, ast.Attribute):
             line = steps.attribute(line, node.attr)
@@ -335,8 +373,11 @@ def _rewritten(chain: Sequence[ast.expr], root: str, offers: Offers, scope: Mapp
 
 
 def _try(steps: ast.expr, scope: Mapping[str, Any]) -> None:
-    """Build what a line asks about, which is free and reads nothing: a step may still be refused for what it is given."""
-    code = compile(ast.fix_missing_locations(ast.Expression(copy.deepcopy(steps))), "<advice>", "eval")
+    """Build what a line asks about, which is free and reads nothing: a step may still be refused
+    for what it is given."""
+    code = compile(
+        ast.fix_missing_locations(ast.Expression(copy.deepcopy(steps))), "<advice>", "eval"
+    )
     try:
         eval(code, {}, dict(scope))
     except Exception:
@@ -368,10 +409,14 @@ def rewritten(
     ``frame`` is the root of the session, from which the chain must start.
     """
     for node in ast.walk(_tree(source)):  # outermost first
-        if not isinstance(node, ast.Call | ast.Attribute | ast.Subscript) or not _covers(node, span):
+        if not isinstance(node, ast.Call | ast.Attribute | ast.Subscript) or not _covers(
+            node, span
+        ):
             continue
         chain = _links(copy.deepcopy(node))
-        places = [i for i, one in enumerate(chain) if isinstance(one, ast.Attribute) and one.attr == "dp"]
+        places = [
+            i for i, one in enumerate(chain) if isinstance(one, ast.Attribute) and one.attr == "dp"
+        ]
         if len(places) != 1 or (places == [1] and isinstance(chain[0], ast.Name)):
             continue  # d.dp.mean("x") of a d made elsewhere
         chain = _method(chain)
@@ -423,7 +468,9 @@ _FUNCTIONS = {"merge": "left", "melt": "frame", "pivot_table": "data", "pivot": 
 def _rest(chain: Sequence[ast.expr]) -> ast.expr:
     """What follows ``.dp`` in a chain, on a name of one letter."""
     line: ast.expr = ast.Name("p", ast.Load())
-    place = next(i for i, one in enumerate(chain) if isinstance(one, ast.Attribute) and one.attr == "dp")
+    place = next(
+        i for i, one in enumerate(chain) if isinstance(one, ast.Attribute) and one.attr == "dp"
+    )
     for node in chain[place + 1 :]:
         if isinstance(node, ast.Attribute):
             line = ast.Attribute(line, node.attr, ast.Load())
@@ -444,9 +491,13 @@ def works(line: str, root: str, scope: Mapping[str, Any]) -> bool:
 
 
 def callers_line(offers: Offers, root: object) -> tuple[Advice, str]:
-    """The chain that runs outside dpframe and pandas, rewritten; and the name that the root of the session has there."""
+    """The chain that runs outside dpframe and pandas, rewritten; and the name that the root of the
+    session has there."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("dpframe", "pandas"):
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
+        "dpframe",
+        "pandas",
+    ):
         frame = frame.f_back
     if frame is None or root is None:
         return Advice(), "df"

@@ -1,7 +1,8 @@
-"""What verbs ask about, and what becomes of it: a selection of columns, rows and groups, and the mode of its questions.
+"""What verbs ask about, and what becomes of it: a selection of columns, rows and groups, and the
+mode of its questions.
 
-A selection is public facts, without a cell and without a budget. A question about it is answered, explained, put into a batch, or
-refused because a row is looked at.
+A selection is public facts, without a cell and without a budget. A question about it is answered,
+explained, put into a batch, or refused because a row is looked at.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ class Schema(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Some columns of some rows, in groups where there are any, and the words their owner has declared on the way."""
+    """Some columns of some rows, in groups where there are any, and the words their owner has
+    declared on the way."""
 
     schema: Schema
     columns: Mapping[Hashable, Expr]
@@ -86,7 +88,9 @@ class Selection:
     by: tuple[By | Sought, ...] = ()
     words: tuple[Word, ...] = ()
     premises: Premises = UNPROVEN  # what is proven of these rows
-    index: Mapping[Hashable, Expr] = field(default_factory=dict)  # what `set_index` has moved there, by level
+    index: Mapping[Hashable, Expr] = field(
+        default_factory=dict
+    )  # what `set_index` has moved there, by level
     listed: bool = False  # whether the columns were chosen, so that a count is one of each
     # Expressions by text, as they were read of these columns.
     read: dict[str, Expr] = field(default_factory=dict, init=False, repr=False)
@@ -102,9 +106,12 @@ class Selection:
         return self.changed(columns={name: self.columns[name] for name in names}, listed=True)
 
     def changed(self, **changes: Any) -> Selection:
-        """What `dataclasses.replace` returns, in a tenth of the time: a chain of steps makes one of these each."""
+        """What `dataclasses.replace` returns, in a tenth of the time: a chain of steps makes one of
+        these each."""
         other = object.__new__(Selection)
-        vars(other).update(vars(self), read={}, **changes)  # texts mean something else of other columns
+        vars(other).update(
+            vars(self), read={}, **changes
+        )  # texts mean something else of other columns
         return other
 
     def filtered(self, condition: Expr) -> Selection:
@@ -167,15 +174,18 @@ class Selection:
         return [name for name, expr in self.columns.items() if expr.kind in ("number", "bool")]
 
     def by_column(self, given: Mapping[Any, Any]) -> dict[Hashable, Any]:
-        """A dict by column, whose names are columns of this selection or of the frame that was opened."""
+        """A dict by column, whose names are columns of this selection or of the frame that was
+        opened."""
         known = list(dict.fromkeys([*self.columns, *self.schema.leaves]))
         return {_validate.column_name(name, known): value for name, value in given.items()}
 
     def parsed(self, text: str, caller: Any = None) -> tuple[Expr, Selection]:
-        """An expression that is written as text, and this selection with the @names in it declared, which are variables of
-        the ``caller`` or else of whoever called the package."""
+        """An expression that is written as text, and this selection with the @names in it declared,
+        which are variables of the ``caller`` or else of whoever called the package."""
         if not isinstance(text, str):
-            raise BadType(f"an expression is a string such as 'age > 30', not {type(text).__name__}.")
+            raise BadType(
+                f"an expression is a string such as 'age > 30', not {type(text).__name__}."
+            )
         known = self.read.get(text)
         if known is not None:
             return known, self
@@ -184,7 +194,10 @@ class Selection:
             if len(self.read) < _MOST_READ and not _QUOTES & {*text}:  # a quoted time may be "now"
                 self.read[text] = found.expr
             return found.expr, self
-        words = [Word("@name", f"{name} = {describe(value)}", text) for name, value in found.names.items()]
+        words = [
+            Word("@name", f"{name} = {describe(value)}", text)
+            for name, value in found.names.items()
+        ]
         return found.expr, self.declaring(tuple(words))
 
     # What is declared -----------------------------------------------------------------------------------------
@@ -197,7 +210,10 @@ class Selection:
                 "number: p[...].dt.total_seconds(), .dt.days, or divided by pd.Timedelta('1D')."
             )
         if expr.kind == "time":
-            column, zone = repr("t" if name is None else name), "" if expr.tz is None else f", tz={expr.tz!r}"
+            column, zone = (
+                repr("t" if name is None else name),
+                "" if expr.tz is None else f", tz={expr.tz!r}",
+            )
             raise BadType(
                 f"column {name!r} is of kind time, which has means and quantiles, and nothing else that numbers have. Measure "
                 f"from a moment, (p[{column}] - pd.Timestamp('2024-01-01'{zone})).std(), or count in periods, "
@@ -224,18 +240,24 @@ class Selection:
                     "itself has none: near zero a logarithm, a quotient or a power may be anything. Write .clip(a, b) after it, "
                     "with what the values can be, or bounds=(a, b) here."
                 )
-            what = f" (none follow from what is declared about {', '.join(lacking)})" if lacking else ""
+            what = (
+                f" (none follow from what is declared about {', '.join(lacking)})"
+                if lacking
+                else ""
+            )
             raise MissingBounds(
                 f"{name!r} needs public bounds{what}: bounds=(lower, upper) here, or open(..., bounds={{...}}) once. "
                 "They are never inferred from the data; say what the values can be, not what they are."
             )
         lower, upper = map(float, known)
-        if _validate.MIN_WIDTH <= upper - lower < math.inf:  # as most are: finite, in order, and wide enough
+        # As most are: finite, in order, and wide enough.
+        if _validate.MIN_WIDTH <= upper - lower < math.inf:
             return Bounds(lower + 0.0, upper + 0.0)  # -0.0 is 0
         return _validate.bounds(known, repr(name))
 
     def keys(self, expr: Expr, name: Hashable, given: Any, verb: str) -> Keys:
-        """The keys that a verb is given, the declared ones of a root column, or those an expression brings along."""
+        """The keys that a verb is given, the declared ones of a root column, or those an expression
+        brings along."""
         if given is not None:
             return keys_for(given, expr, name)
         root = expr if isinstance(expr, Column) else stem(expr)
@@ -257,18 +279,22 @@ class Selection:
         )
 
     def values(self, expr: Expr) -> tuple[Any, ...] | None:
-        """All values that an expression can have, null apart, as far as they are declared or follow from what is."""
+        """All values that an expression can have, null apart, as far as they are declared or follow
+        from what is."""
         return self.images(expr) or expr.members(self.declared_keys, self.ends)
 
     def images(self, expr: Expr) -> tuple[Any, ...] | None:
-        """What an expression makes of all listed values of its columns: public, as these are. None where a column has no keys,
-        of what lists its values itself, and of what had its keys found before there were these."""
+        """What an expression makes of all listed values of its columns: public, as these are. None
+        where a column has no keys, of what lists its values itself, and of what had its keys found
+        before there were these."""
         if expr.kind in ("bool", "time", *NO_KEYS) or not _has_choice(expr):
             return None
         columns = sorted(expr.columns(), key=lambda column: column.position)
         listed = [column.members(self.declared_keys, self.ends) for column in columns]
         known = [
-            [*keys, None] if c.nullable else [*keys] for c, keys in zip(columns, listed, strict=True) if keys
+            [*keys, None] if c.nullable else [*keys]
+            for c, keys in zip(columns, listed, strict=True)
+            if keys
         ]
         if not known or len(known) < len(listed) or math.prod(map(len, known)) > _MOST_IMAGES:
             return None
@@ -297,7 +323,9 @@ class Selection:
                 pair = self.bounds(expr, label, bounds)
         if pair and one.degree > 1 and too_wide(pair, one.degree):
             what = powers(one.degree)
-            raise BadValue(f"bounds of {label!r} are too wide for a {aggregate}: {what} must be doubles.")
+            raise BadValue(
+                f"bounds of {label!r} are too wide for a {aggregate}: {what} must be doubles."
+            )
         if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof not in (0, 1):
             raise BadValue("ddof must be 0 or 1.")
         ddof = ddof if one.takes_ddof else 1
@@ -305,7 +333,8 @@ class Selection:
         return Output(label, aggregate, expr, pair, ddof, duration=duration, origin=origin)
 
     def distinct(self, column: Any, label: Hashable = None) -> Output:
-        """How many values a column has; of the column that names a person, how many people there are."""
+        """How many values a column has; of the column that names a person, how many people there
+        are."""
         expr, name = self.named(column)
         if expr.kind in NO_KEYS:
             raise BadType(f"column {name!r} has a dtype whose values cannot be told apart.")
@@ -328,7 +357,9 @@ class Selection:
         duration, origin = expr.kind in ("duration", "time"), ""
         if duration:
             expr, pair, origin = in_seconds(self, AGGREGATES[how], expr, label, bounds)
-            resolution = None if resolution is None else _validate.duration(resolution, "resolution") / 10**9
+            resolution = (
+                None if resolution is None else _validate.duration(resolution, "resolution") / 10**9
+            )
         else:
             pair = self.bounds(expr, label, bounds)
         return Output(
@@ -379,7 +410,8 @@ def _resolution(given: Any) -> float | None:
 
 
 def callers_frame() -> FrameType:
-    """Where the package was called from: the frame that has the local variables of what was typed."""
+    """Where the package was called from: the frame that has the local variables of what was
+    typed."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
@@ -418,8 +450,8 @@ class Ask:
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
-        """What a verb returns for a question, of whose release ``answer`` makes it, at a ``part`` of the price that its words
-        make."""
+        """What a verb returns for a question, of whose release ``answer`` makes it, at a ``part``
+        of the price that its words make."""
         return answer(session.ask([priced(session, question, payment, declared, part)])[0])
 
     def explaining(self) -> Ask:
@@ -432,7 +464,8 @@ class Ask:
 
 
 class Explain(Ask):
-    """Shows the plan of a question, for nothing; beside a batch, at the price that it would have there."""
+    """Shows the plan of a question, for nothing; beside a batch, at the price that it would have
+    there."""
 
     shows = True
 
@@ -454,11 +487,16 @@ class Explain(Ask):
     ) -> Any:
         words, assumed = checked(payment), None
         if words.get("n") is not None:
-            # From a number of people to an accuracy: only the price within= depends on it, and what is shown always does.
+            # From a number of people to an accuracy: only the price within= depends on it, and what
+            # is shown always does.
             assumed = known_n(words["n"], None)
-            words = words if words.get("within") is not None else cast(Payment, {**words, "n": None})
+            words = (
+                words if words.get("within") is not None else cast(Payment, {**words, "n": None})
+            )
         ahead = None if self.batch is None else self.batch.ahead()
-        return replace(session.plan(priced(session, question, words, declared, part, ahead)), n=assumed)
+        return replace(
+            session.plan(priced(session, question, words, declared, part, ahead)), n=assumed
+        )
 
     def explaining(self) -> Ask:
         return self
@@ -492,7 +530,8 @@ class Ahead(Ask):
 
 
 class RowsOnly(Ask):
-    """Refuses every question: a function that is given this frame returns an expression for one row."""
+    """Refuses every question: a function that is given this frame returns an expression for one
+    row."""
 
     answers_later = True
 
@@ -517,7 +556,8 @@ def priced(
     part: Fraction = WHOLE,
     ahead: Budget | None = None,
 ) -> Asked:
-    """The question with its price; ``ahead`` is the budget as it will be after what comes before in a batch."""
+    """The question with its price; ``ahead`` is the budget as it will be after what comes before in
+    a batch."""
     words = checked(payment)
     if not question.outputs and isinstance(question, Query):
         raise BadValue("no columns are selected, so nothing is asked.")
@@ -528,7 +568,8 @@ def priced(
         part = WHOLE  # the accuracy is that of the answer, whatever else is paid
         # For another number of values another price is needed: so it is a part of what was typed.
         known = session.count_values(question)
-        if words.get("n") is not None or known:  # of a table without rows there is nothing to reckon with
+        # Of a table without rows there is nothing to reckon with.
+        if words.get("n") is not None or known:
             words = cast("Payment", {**words, "n": known_n(words.get("n"), known)})
 
     def at(epsilon: Fraction) -> Price:
@@ -560,7 +601,8 @@ def own_limits(unit: Unit, most: int) -> dict[str, int]:
 
 
 class Asking:
-    """What verbs are asked of: a session, what of it is asked about, and what becomes of a question."""
+    """What verbs are asked of: a session, what of it is asked about, and what becomes of a
+    question."""
 
     _session: Session
     _selection: Selection
@@ -578,15 +620,17 @@ class Asking:
         part: Fraction = WHOLE,
         declared: tuple[Word, ...] = (),
     ) -> Any:
-        """Every question goes this way; ``declared`` are facts that it takes for public beside those of the selection."""
+        """Every question goes this way; ``declared`` are facts that it takes for public beside
+        those of the selection."""
         words, most = self._selection.words + declared, self._selection.premises.most
         if payment.get("within") is not None:
             payment = {**payment, "within": _accuracy(payment["within"], question)}
-        if (
-            most is not None and self._session.unit.people
-        ):  # a person counts for no more rows than there can be
+        # A person counts for no more rows than there can be.
+        if most is not None and self._session.unit.people:
             payment = {**own_limits(self._session.unit, most), **payment}
-        with np.errstate(all="ignore"):  # what a caller has set for numpy decides nothing about an answer
+        with np.errstate(
+            all="ignore"
+        ):  # what a caller has set for numpy decides nothing about an answer
             return self._mode.ask(self._session, question, answer, payment, words, part)
 
 
@@ -598,7 +642,8 @@ def level_of(
     sort: bool | None = None,
     dropna: bool | None = None,
 ) -> KeyBy | Sought:
-    """A column to group by, with keys that are given, declared or brought along; else to be found, if there is delta for it."""
+    """A column to group by, with keys that are given, declared or brought along; else to be found,
+    if there is delta for it."""
     expr, name = column
     try:
         keys = asking._selection.keys(expr, name, given, verb)

@@ -39,18 +39,21 @@ _LEAST = 2**20
 
 
 def open(source: Any, *budget: Any, memory: int | str | None = None, **words: Any) -> PrivateFrame:
-    """Open the budgeted session of files, or of a table that another engine has, by the words of ``df.dp.open``.
+    """Open the budgeted session of files, or of a table that another engine has, by the words of
+    ``df.dp.open``.
 
-    ``source`` is a name or a pattern of Parquet files (``"visits/*.parquet"``), or a list of names; a polars DataFrame or
-    LazyFrame; a pyarrow table or dataset; a duckdb relation; a dask or a Spark DataFrame; a table of deltalake or pyiceberg,
-    at the version that it has; a table of ibis, of which what stands behind it is read; what `dpframe.sql` returns; or a pandas
-    frame, of which this is ``df.dp.open``. Its rows are read in batches, and only the columns that a question needs. With
-    ``unit=`` whole people are read in as many passes as ``memory`` makes needed. The same line once more returns the session
-    that is there, as long as the table is what it was.
+    ``source`` is a name or a pattern of Parquet files (``"visits/*.parquet"``), or a list of names;
+    a polars DataFrame or LazyFrame; a pyarrow table or dataset; a duckdb relation; a dask or a
+    Spark DataFrame; a table of deltalake or pyiceberg, at the version that it has; a table of ibis,
+    of which what stands behind it is read; what `dpframe.sql` returns; or a pandas frame, of which
+    this is ``df.dp.open``. Its rows are read in batches, and only the columns that a question
+    needs. With ``unit=`` whole people are read in as many passes as ``memory`` makes needed. The
+    same line once more returns the session that is there, as long as the table is what it was.
 
-    Formal guarantee: as of ``df.dp.open``. The integers that noise is added to are those of the same rows in one frame, whatever
-    the batches, their order and the number of passes. What changes when the rows do (sizes and times of files) is fixed here: it
-    is compared before each debit, and once more before an answer.
+    Formal guarantee: as of ``df.dp.open``. The integers that noise is added to are those of the
+    same rows in one frame, whatever the batches, their order and the number of passes. What changes
+    when the rows do (sizes and times of files) is fixed here: it is compared before each debit, and
+    once more before an answer.
 
     Parameters
     ----------
@@ -89,18 +92,22 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
             again.memory = max(bytes_, _LEAST)
             return PrivateFrame._of(opened(again.schema, given))
         table.memory = max(bytes_, _LEAST)
-        if given.get("neighbors") == "replace-one" and given.get("unit") is None:  # then it is public
+        # Then it is public.
+        if given.get("neighbors") == "replace-one" and given.get("unit") is None:
             table.counted = sealed("open", table.rows)
         p = PrivateFrame._of(opened(table.schema, given))
         reasons = [f"{part}: {given['because']}" for _, part in table.declared]
-        p.accountant.declare([("source", word, "open") for word in (shortened(table.place), *reasons)])
+        p.accountant.declare(
+            [("source", word, "open") for word in (shortened(table.place), *reasons)]
+        )
         return p
 
 
 def sql(database: Any, table: str) -> NamedTable:
     """A table or a view of a database, for `dpframe.open`.
 
-    ``database`` is a URL, ``"sqlite:///clinic.db"`` or ``"duckdb:///clinic.duckdb"``, or a connection of sqlite3 or duckdb.
+    ``database`` is a URL, ``"sqlite:///clinic.db"`` or ``"duckdb:///clinic.duckdb"``, or a
+    connection of sqlite3 or duckdb.
 
     A cell of SQLite that is not of the type that its column declares is a null.
 
@@ -122,7 +129,8 @@ def sql(database: Any, table: str) -> NamedTable:
 
 
 class OfTable:
-    """``.dp`` of a table of another library: `open` opens it, and then this is its session's frame."""
+    """``.dp`` of a table of another library: `open` opens it, and then this is its session's
+    frame."""
 
     def __init__(self, table: Any):
         self._table = table
@@ -219,24 +227,39 @@ def bytes_of(memory: object) -> int:
     """A size in bytes, from a number or a text such as ``"2GB"``."""
     if isinstance(memory, int) and not isinstance(memory, bool) and memory > 0:
         return memory
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", memory) if isinstance(memory, str) else None
-    size = None if match is None else _UNITS.get(match[2].upper().removesuffix("B") + "B" if match[2] else "")
+    match = (
+        re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", memory)
+        if isinstance(memory, str)
+        else None
+    )
+    size = (
+        None
+        if match is None
+        else _UNITS.get(match[2].upper().removesuffix("B") + "B" if match[2] else "")
+    )
     if match is None or size is None or not Fraction(match[1]):
-        raise BadValue(f"memory= must be a number of bytes, or a text such as '2GB', not {memory!r}.")
+        raise BadValue(
+            f"memory= must be a number of bytes, or a text such as '2GB', not {memory!r}."
+        )
     return max(1, int(Fraction(match[1]) * size))
 
 
 def free() -> int:
-    """The bytes of memory that are free, as far as the system tells, else a gigabyte; at most what the process may have."""
+    """The bytes of memory that are free, as far as the system tells, else a gigabyte; at most what
+    the process may have."""
     found = 2**30
     with (
         suppress(OSError, StopIteration, ValueError),
         os.fdopen(os.open("/proc/meminfo", os.O_RDONLY)) as lines,
     ):
-        found = 1024 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+        found = 1024 * next(
+            int(line.split()[1]) for line in lines if line.startswith("MemAvailable")
+        )
     with suppress(ImportError):  # there is no such module on Windows
         resource: Any = import_module("resource")
-        limits = (resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_DATA, resource.RLIMIT_AS))
+        limits = (
+            resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_DATA, resource.RLIMIT_AS)
+        )
         found = min(found, *(limit for limit in limits if limit != resource.RLIM_INFINITY), found)
     return found
 

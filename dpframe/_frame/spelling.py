@@ -1,4 +1,5 @@
-"""One verb for frames, groups and columns: the same function, with the signature and the docstring that each of them shows."""
+"""One verb for frames, groups and columns: the same function, with the signature and the docstring
+that each of them shows."""
 
 from __future__ import annotations
 
@@ -25,10 +26,15 @@ _WORDS = [
 
 
 def priced(verb: F) -> F:
-    """The verb, whose signature spells the words of a price out, so that help and completion tell them."""
+    """The verb, whose signature spells the words of a price out, so that help and completion tell
+    them."""
     own = signature(verb)
     fixed = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
-    others = [p for p in own.parameters.values() if p.kind is Parameter.VAR_KEYWORD and p.name != "payment"]
+    others = [
+        p
+        for p in own.parameters.values()
+        if p.kind is Parameter.VAR_KEYWORD and p.name != "payment"
+    ]
     # A type variable tells a reader of help nothing.
     varies = isinstance(vars(answers).get(str(own.return_annotation)), TypeVar)
     returned = "Any" if varies else own.return_annotation
@@ -44,10 +50,13 @@ def sideways(payment: Mapping[str, Any]) -> bool:
 
 
 def of_groups(verb: F, doc: str) -> F:
-    """The verb of a frame as groups have it: without a column it is of those that are selected, not of all."""
+    """The verb of a frame as groups have it: without a column it is of those that are selected, not
+    of all."""
     found: Any = cast(FunctionType, verb)
     defaults = (None, *found.__defaults__[1:])
-    own: Any = FunctionType(found.__code__, found.__globals__, found.__name__, defaults, found.__closure__)
+    own: Any = FunctionType(
+        found.__code__, found.__globals__, found.__name__, defaults, found.__closure__
+    )
     own.__kwdefaults__, own.__annotations__ = found.__kwdefaults__, found.__annotations__
     own.__doc__, own.__module__ = doc, found.__module__
     parameters = list(signature(found).parameters.values())
@@ -59,13 +68,16 @@ def of_groups(verb: F, doc: str) -> F:
 def of_column(
     verb: Callable[Concatenate[Any, Any, P], Any],
 ) -> Callable[[Callable[[C], R]], Callable[Concatenate[C, P], R]]:
-    """A decorator that gives a method of columns the arguments of the verb of a frame, in which the column is filled in, and its
-    work. The method itself says what comes back, and has the docstring."""
+    """A decorator that gives a method of columns the arguments of the verb of a frame, in which the
+    column is filled in, and its work. The method itself says what comes back, and has the
+    docstring."""
     function = cast(FunctionType, verb)
     first, _, *others = signature(function).parameters.values()
 
     def filled(method: Callable[[C], R]) -> Callable[Concatenate[C, P], R]:
-        own = telling(function, defaults_of(getattr(pd.Series, function.__name__, None)), _frame_and_column)
+        own = telling(
+            function, defaults_of(getattr(pd.Series, function.__name__, None)), _frame_and_column
+        )
         own.__qualname__, own.__doc__ = f"PrivateColumn.{function.__name__}", method.__doc__
         own.__signature__ = signature(method).replace(
             parameters=[first.replace(annotation=Parameter.empty), *others]

@@ -1,4 +1,5 @@
-"""The verbs that suggest limits and bounds: one release of counts of people, and a public rule that reads it."""
+"""The verbs that suggest limits and bounds: one release of counts of people, and a public rule that
+reads it."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ NOT_FOUND = (0.0, 1.0)
 
 
 class Suggested:
-    """What both suggestions know: the plan that was paid for, and the noisy counts that they were read from."""
+    """What both suggestions know: the plan that was paid for, and the noisy counts that they were
+    read from."""
 
     _plan: Plan
     _table: pd.DataFrame
@@ -47,7 +49,8 @@ class Suggested:
 
     @property
     def cost(self) -> Cost:
-        """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
+        """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it
+        by its accountant."""
         return self._plan.cost
 
     @property
@@ -120,29 +123,35 @@ class SuggestedBounds(Suggested, tuple[float, float]):
                 f"({self[0]:g}, {self[1]:g}) stands for nothing: no magnitude has more people than noise of this price "
                 f"(± {half:.4g}) may seem to have. Pay more, or say what the values can be."
             )
-        return (
-            f"({self[0]:g}, {self[1]:g}): the outermost magnitudes that have people, each count ± {half:.4g}."
-        )
+        return f"({self[0]:g}, {self[1]:g}): the outermost magnitudes that have people, each count ± {half:.4g}."
 
 
 @priced
 def suggest_limits(
-    self: Tracked, by: Any = None, *, keys: Any = None, share: float = 0.95, **payment: Unpack[Payment]
+    self: Tracked,
+    by: Any = None,
+    *,
+    keys: Any = None,
+    share: float = 0.95,
+    **payment: Unpack[Payment],
 ) -> SuggestedLimits:
-    """``max_rows`` for a session opened with ``unit=``, and ``max_groups`` for groups ``by`` some columns.
+    """``max_rows`` for a session opened with ``unit=``, and ``max_groups`` for groups ``by`` some
+    columns.
 
-    Released are noisy counts of people by how many rows they have (with ``by`` in the group where they have the
-    most), in bins 1, 2, 3 to 4, 5 to 8 and so on, and with ``by`` also by how many groups they are in; the two share
-    the price. Read off is the least limit of which these counts do not show, with 95 % confidence, that more than
-    1 - ``share`` of the people exceed it. So noise alone raises no limit but with probability 0.05, and without people
-    each is 1. Another ``share`` of the same release is free.
+    Released are noisy counts of people by how many rows they have (with ``by`` in the group where
+    they have the most), in bins 1, 2, 3 to 4, 5 to 8 and so on, and with ``by`` also by how many
+    groups they are in; the two share the price. Read off is the least limit of which these counts
+    do not show, with 95 % confidence, that more than 1 - ``share`` of the people exceed it. So
+    noise alone raises no limit but with probability 0.05, and without people each is 1. Another
+    ``share`` of the same release is free.
 
-    Limits without ``by`` fit totals, and limits with ``by`` fit these groups; a session that asks both gives its questions their
-    own, ``p.count(**of_totals)`` and ``p.groupby("month").size(**of_months)``. `over_limits` counts those who
-    are beyond some limits.
+    Limits without ``by`` fit totals, and limits with ``by`` fit these groups; a session that asks
+    both gives its questions their own, ``p.count(**of_totals)`` and
+    ``p.groupby("month").size(**of_months)``. `over_limits` counts those who are beyond some limits.
 
-    Formal guarantee: epsilon-DP for its price: a person is in one bin of each (docs/guarantees/people.md), so no
-    limits are needed. What comes back, its table too, may be shown to anyone.
+    Formal guarantee: epsilon-DP for its price: a person is in one bin of each
+    (docs/guarantees/people.md), so no limits are needed. What comes back, its table too, may be
+    shown to anyone.
 
     >>> df = pd.DataFrame({"id": [i // 3 for i in range(3000)], "x": 1.0})
     >>> p = df.dp.open(10, unit="id", bounds={"x": (0, 1)})
@@ -154,7 +163,9 @@ def suggest_limits(
     """
     words = checked(payment)
     if not self._session.unit.people:
-        raise BadValue("suggest_limits is for sessions with unit=: here a row is a person, and counts once.")
+        raise BadValue(
+            "suggest_limits is for sessions with unit=: here a row is a person, and counts once."
+        )
     if words.get("max_rows") is not None or words.get("max_groups") is not None:
         raise BadValue("suggest_limits finds max_rows= and max_groups=, and takes neither.")
     least = _validate.exact(share, "share")
@@ -183,20 +194,24 @@ def suggest_limits(
         return SuggestedLimits(limits, float(least), table, release.plan)
 
     return cast(
-        SuggestedLimits, self._ask(Query(tuple(outputs), self._selection.where, levels), finish, payment)
+        SuggestedLimits,
+        self._ask(Query(tuple(outputs), self._selection.where, levels), finish, payment),
     )
 
 
 @priced
-def over_limits(self: Tracked, by: Any = None, **payment: Unpack[Payment]) -> pd.Series[int] | pd.DataFrame:
-    """How many people have more rows than ``max_rows``, so that totals leave some of these out: a count of those who have not
-    (False) and of those who have (True). With ``by`` those who have more rows in some group, against those who are in more
-    groups than ``max_groups``.
+def over_limits(
+    self: Tracked, by: Any = None, **payment: Unpack[Payment]
+) -> pd.Series[int] | pd.DataFrame:
+    """How many people have more rows than ``max_rows``, so that totals leave some of these out: a
+    count of those who have not (False) and of those who have (True). With ``by`` those who have
+    more rows in some group, against those who are in more groups than ``max_groups``.
 
-    The limits are those of the session, or others that are given: ``p.over_limits(max_rows=64)``. Nulls are in no group.
+    The limits are those of the session, or others that are given: ``p.over_limits(max_rows=64)``.
+    Nulls are in no group.
 
-    Formal guarantee: epsilon-DP for its price, which is that of a count: a person is in one cell, whatever their rows, and
-    margins are sums of cells (docs/guarantees/people.md).
+    Formal guarantee: epsilon-DP for its price, which is that of a count: a person is in one cell,
+    whatever their rows, and margins are sums of cells (docs/guarantees/people.md).
 
     >>> df = pd.DataFrame({"id": [1] * 40 + [2, 3], "x": 1.0})
     >>> p = df.dp.open(100, unit="id", max_rows=4, bounds={"x": (0, 1)})
@@ -208,8 +223,12 @@ def over_limits(self: Tracked, by: Any = None, **payment: Unpack[Payment]) -> pd
     """
     words, session = dict(checked(payment)), self._session
     if not session.unit.people:
-        raise BadValue("over_limits is for sessions with unit=: here a row is a person, and counts once.")
-    unit = session.unit.limited(*limits_for(words.pop("max_rows", None), words.pop("max_groups", None)))
+        raise BadValue(
+            "over_limits is for sessions with unit=: here a row is a person, and counts once."
+        )
+    unit = session.unit.limited(
+        *limits_for(words.pop("max_rows", None), words.pop("max_groups", None))
+    )
     names = [] if by is None else by if isinstance(by, list) else [by]
     exprs = [self._selection.level(name)[0] for name in names]
     if unit.rows is None or (exprs and unit.groups is None):
@@ -219,11 +238,15 @@ def over_limits(self: Tracked, by: Any = None, **payment: Unpack[Payment]) -> pd
     for expr in exprs:
         frame = frame._where(_expr.logical_not(_expr.is_null(expr))) if expr.nullable else frame
     people, where = unit.people, frame._selection.where
-    rows = _expr.compare(">", within("size", None, people, where, by=exprs), _expr.constant(unit.rows))
+    rows = _expr.compare(
+        ">", within("size", None, people, where, by=exprs), _expr.constant(unit.rows)
+    )
     answers = [False, True]
     if not exprs:
         person: Any = one_row(frame, {f"more than {unit.rows} rows": rows})
-        return cast("pd.Series[int]", person.groupby(*person._selection.columns, keys=answers).size(**words))
+        return cast(
+            "pd.Series[int]", person.groupby(*person._selection.columns, keys=answers).size(**words)
+        )
     first = within("nunique", exprs[0], people, where)
     if len(exprs) > 1:
         again = made(frame, "duplicated", None, ("first",), exprs)
@@ -245,13 +268,15 @@ def over_limits(self: Tracked, by: Any = None, **payment: Unpack[Payment]) -> pd
 def suggest_bounds(self: Tracked, column: Any, **payment: Unpack[Payment]) -> SuggestedBounds:
     """``(lower, upper)`` for a column, from one value of each person, drawn from their own.
 
-    Released are noisy counts of people on a fixed grid of magnitudes: zero, and powers of two from 2**-20 to 2**40 of
-    either sign. The bounds enclose all magnitudes with more people than noise alone would show anywhere, but with
-    probability 0.01. Magnitudes that few people have are left out, and values beyond the bounds are clipped to them.
-    Where nothing stands out ``found`` is False, and (0, 1) is returned.
+    Released are noisy counts of people on a fixed grid of magnitudes: zero, and powers of two from
+    2**-20 to 2**40 of either sign. The bounds enclose all magnitudes with more people than noise
+    alone would show anywhere, but with probability 0.01. Magnitudes that few people have are left
+    out, and values beyond the bounds are clipped to them. Where nothing stands out ``found`` is
+    False, and (0, 1) is returned.
 
-    Formal guarantee: epsilon-DP for its price: a person is in one bin, whatever their rows, and no limits are needed
-    (docs/guarantees/people.md). Bounds found like this are a released fact, no declaration.
+    Formal guarantee: epsilon-DP for its price: a person is in one bin, whatever their rows, and no
+    limits are needed (docs/guarantees/people.md). Bounds found like this are a released fact, no
+    declaration.
 
     >>> df = pd.DataFrame({"age": [20, 45, 90] * 100})
     >>> p = df.dp.open(10)
@@ -292,9 +317,12 @@ def _noise(release: Release, part: int) -> Noise:
 
 
 def _people(counts: Integers, index: list[int] | None = None) -> pd.Series[Any]:
-    """Whole numbers, or doubles where noise is wider than 63 bits; one column may be shorter than the other."""
+    """Whole numbers, or doubles where noise is wider than 63 bits; one column may be shorter than
+    the other."""
     wide = counts.dtype == object
-    return pd.Series(counts.astype(float) if wide else counts, index, dtype="Float64" if wide else "Int64")
+    return pd.Series(
+        counts.astype(float) if wide else counts, index, dtype="Float64" if wide else "Int64"
+    )
 
 
 def _ends(counts: Integers) -> list[int]:
@@ -302,10 +330,12 @@ def _ends(counts: Integers) -> list[int]:
 
 
 def limit_of(counts: Integers, noise: Noise, share: float) -> int:
-    """The least power of two of which the counts do not show that more than 1 - share of the people exceed it.
+    """The least power of two of which the counts do not show that more than 1 - share of the people
+    exceed it.
 
-    What exceeds 2**j beyond its share is ``share`` times the bins above j less ``1 - share`` times the others: a sum whose
-    noise has a known spread. At the true limit it is at most 0, so with probability 1 - RISK no larger one is returned.
+    What exceeds 2**j beyond its share is ``share`` times the bins above j less ``1 - share`` times
+    the others: a sum whose noise has a known spread. At the true limit it is at most 0, so with
+    probability 1 - RISK no larger one is returned.
     """
     people = counts.astype(float)
     for j in range(len(people) - 1):
@@ -317,7 +347,8 @@ def limit_of(counts: Integers, noise: Noise, share: float) -> int:
 
 
 def bounds_of(counts: Integers, noise: Noise) -> tuple[float, float] | None:
-    """The ends of the outermost bins whose counts noise alone reaches nowhere, but with probability FALSE_BIN."""
+    """The ends of the outermost bins whose counts noise alone reaches nowhere, but with probability
+    FALSE_BIN."""
     level = noise.quantile(1 - 2 * FALSE_BIN / MAGNITUDES)
     places = np.flatnonzero(counts.astype(float) > level)
     if not len(places):

@@ -1,4 +1,5 @@
-"""The tracked frame without its verbs: a session, a selection of it and a mode; and how columns are made of it."""
+"""The tracked frame without its verbs: a session, a selection of it and a mode; and how columns are
+made of it."""
 
 from __future__ import annotations
 
@@ -35,9 +36,12 @@ class Tracked(
     ],
     Unprinted,
 ):
-    """A selection of a session, of which the functions in `_frame.verbs` make others, and questions."""
+    """A selection of a session, of which the functions in `_frame.verbs` make others, and
+    questions."""
 
-    _own_groups: Callable[..., Any]  # the groups of each person's own rows, where columns name the person
+    _own_groups: Callable[
+        ..., Any
+    ]  # the groups of each person's own rows, where columns name the person
     _merged: Callable[..., Any]  # the rows of two tables of the same people
     _fleeting = False  # whether it was made by an access that makes another one each time: df.dp
 
@@ -46,11 +50,13 @@ class Tracked(
         return type(self)(self._session, selection, self._mode)
 
     def _become(self, selection: Selection) -> None:
-        """What is asked about from now on is changed in place; columns and frames that were taken before keep their own."""
+        """What is asked about from now on is changed in place; columns and frames that were taken
+        before keep their own."""
         vars(self)["_selection"] = selection
 
     def _done(self, frame: Self, inplace: object) -> Self:
-        """What a step returns: the new frame, or None where pandas' ``inplace=True`` makes it this one."""
+        """What a step returns: the new frame, or None where pandas' ``inplace=True`` makes it this
+        one."""
         if not _validate.flag(inplace, "inplace"):
             return frame
         check_kept(self)
@@ -96,7 +102,8 @@ class Tracked(
         return self._selection.own(value) if isinstance(value, Taken) else as_expr(value)
 
     def _written(self, value: Any, caller: Any) -> tuple[Expr, Self]:
-        """An expression as text or otherwise, and this frame with the @names of the text declared."""
+        """An expression as text or otherwise, and this frame with the @names of the text
+        declared."""
         if not isinstance(value, str):
             return self._expression(value), self
         expr, selection = self._selection.parsed(value, caller)
@@ -104,9 +111,10 @@ class Tracked(
 
 
 def advised(text: str, of: Selection, asked: Hashable = None) -> str:
-    """A refusal in the names of a frame: in the lines to write, the names of its columns and of its person stand in place of
-    invented ones. ``x`` becomes the column ``asked`` about, or else a number, ``t`` a time, and ``k`` a column with keys. An
-    invented name stays where no column fits, or one is called like that."""
+    """A refusal in the names of a frame: in the lines to write, the names of its columns and of its
+    person stand in place of invented ones. ``x`` becomes the column ``asked`` about, or else a
+    number, ``t`` a time, and ``k`` a column with keys. An invented name stays where no column fits,
+    or one is called like that."""
     people = of.schema.unit.people
     others = {name: expr for name, expr in of.columns.items() if expr not in people}
     bounded = {name: expr.bounds(of.schema.bounds) is not None for name, expr in others.items()}
@@ -150,7 +158,11 @@ def check_kept(frame: Tracked) -> None:
     if not frame._fleeting:
         return
     caller = callers_frame()
-    if any(value is frame for scope in (caller.f_locals, caller.f_globals) for value in list(scope.values())):
+    if any(
+        value is frame
+        for scope in (caller.f_locals, caller.f_globals)
+        for value in list(scope.values())
+    ):
         return
     raise lost("name")
 

@@ -1,1 +1,2 @@
-"""Who counts, and in which groups: units, keys, combinations of keys, periods. Public facts without data."""
+"""Who counts, and in which groups: units, keys, combinations of keys, periods. Public facts without
+data."""

@@ -1,4 +1,5 @@
-"""Groupings by listed combinations of several columns, and the group at the end that collects all keys that are not listed."""
+"""Groupings by listed combinations of several columns, and the group at the end that collects all
+keys that are not listed."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ from dpframe._validate import length
 
 
 class Tuples:
-    """A public, ordered list of combinations of keys: the keys of each column, and for each combination the places of its keys.
+    """A public, ordered list of combinations of keys: the keys of each column, and for each
+    combination the places of its keys.
 
     ``Tuples.of(index_or_list, exprs, names)`` makes one of a MultiIndex or of a list of tuples.
     """
@@ -55,7 +57,8 @@ class Tuples:
 
     @staticmethod
     def of(keys_argument: Any, exprs: Sequence[Expr], names: Sequence[Hashable]) -> Tuples:
-        """The combinations that a user typed, checked against the dtypes of the columns and nothing else."""
+        """The combinations that a user typed, checked against the dtypes of the columns and nothing
+        else."""
         rows = _rows(keys_argument, len(exprs), names)
         keys, columns = [], []
         for i, (expr, name) in enumerate(zip(exprs, names, strict=True)):
@@ -65,7 +68,9 @@ class Tuples:
             except TypeError:
                 raise BadType(f"keys of {name!r} must be hashable.") from None
             columns.append(places)
-            first = {place: row[i] for row, place in zip(reversed(rows), reversed(places), strict=True)}
+            first = {
+                place: row[i] for row, place in zip(reversed(rows), reversed(places), strict=True)
+            }
             keys.append(keys_for([first[place] for place in range(len(distinct))], expr, name))
         listed = np.array(columns, dtype=np.int64).T.copy()
         if pd.DataFrame(listed).duplicated().any():
@@ -88,7 +93,9 @@ class Tuples:
         """The same combinations for columns that were renamed."""
         keys = [k.named(name) for k, name in zip(self.keys, names, strict=True)]
         return (
-            self if all(a is b for a, b in zip(keys, self.keys, strict=True)) else Tuples(keys, self.places)
+            self
+            if all(a is b for a, b in zip(keys, self.keys, strict=True))
+            else Tuples(keys, self.places)
         )
 
     def in_order(self, order: Sequence[int]) -> Tuples:
@@ -103,7 +110,9 @@ class Tuples:
             # It refuses words that are none, and keys without an order.
             with_options(keys, expr, sort, dropna or None)
         if dropna is False and all(keys.null is None for keys in self.keys):
-            raise BadValue("dropna=False adds no group to listed combinations: list those with None in them.")
+            raise BadValue(
+                "dropna=False adds no group to listed combinations: list those with None in them."
+            )
         places = self.places
         if dropna:
             for i, keys in enumerate(self.keys):
@@ -156,13 +165,16 @@ def _rows(keys: Any, columns: int, names: Sequence[Hashable]) -> list[tuple[Any,
 
 
 def lists_tuples(keys: Any, columns: int) -> bool:
-    """Whether ``keys=`` of several columns lists combinations: it is a MultiIndex, or a list of tuples alone."""
+    """Whether ``keys=`` of several columns lists combinations: it is a MultiIndex, or a list of
+    tuples alone."""
     if columns < 2 or isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable):
         return False
     if isinstance(keys, pd.MultiIndex):
         return True
     if isinstance(keys, set | frozenset) and any(isinstance(k, tuple) for k in keys):
-        raise BadType("combinations of keys must be a public, ordered list, not a set. Write them out.")
+        raise BadType(
+            "combinations of keys must be a public, ordered list, not a set. Write them out."
+        )
     if not isinstance(keys, list | tuple):
         return False
     return length(keys, "keys") > 0 and all(isinstance(k, tuple) for k in keys)
@@ -192,7 +204,9 @@ class TupleBy:
     @property
     def word(self) -> Word:
         listed = describe(self.tuples.to_json())
-        return Word("keys", f"{', '.join(str(level.expr) for level in self.levels)}: {listed}", "groups")
+        return Word(
+            "keys", f"{', '.join(str(level.expr) for level in self.levels)}: {listed}", "groups"
+        )
 
     def __str__(self) -> str:
         columns = ", ".join(str(level.expr) for level in self.levels)
@@ -201,20 +215,25 @@ class TupleBy:
 
 @dataclass(frozen=True, slots=True)
 class RestBy:
-    """Group by listed keys, and one group more, at the end, for rows with any other key that is not null."""
+    """Group by listed keys, and one group more, at the end, for rows with any other key that is not
+    null."""
 
     identity: ClassVar[tuple[str, ...]] = ("by_rest", "listed", "label")
 
     listed: KeyBy
     label: Hashable = field(compare=False)
-    keys: Keys = field(init=False)  # with the label; the token differs for labels that Python holds for equal
+    keys: Keys = field(
+        init=False
+    )  # with the label; the token differs for labels that Python holds for equal
 
     def __post_init__(self) -> None:
         index, name = self.listed.index, self.listed.index.name
         _check_label(self.label, self.listed.keys, name)
         if isinstance(index.dtype, pd.CategoricalDtype):
             categories = [*index.categories, self.label]  # type: ignore[attr-defined]  # a CategoricalIndex
-            values = pd.Categorical([*index, self.label], categories=categories, ordered=index.dtype.ordered)
+            values = pd.Categorical(
+                [*index, self.label], categories=categories, ordered=index.dtype.ordered
+            )
             index = pd.CategoricalIndex(values, name=name)
         else:
             index = index_of([*index.tolist(), self.label], name)
@@ -234,7 +253,9 @@ class RestBy:
 
     @property
     def word(self) -> Word:
-        text = f"{self.expr}: {describe(self.listed.keys.to_json())} and {self.label!r} for the others"
+        text = (
+            f"{self.expr}: {describe(self.listed.keys.to_json())} and {self.label!r} for the others"
+        )
         return Word("keys", text, "groups")
 
     def __str__(self) -> str:
@@ -252,7 +273,9 @@ class Sought:
     label: Any = None  # of a group for the keys that are not found; None without such a group
 
     def listed(self, keys: Keys) -> By:
-        level = KeyBy(self.expr, with_options(keys, self.expr, None, self.dropna))  # found keys come in order
+        level = KeyBy(
+            self.expr, with_options(keys, self.expr, None, self.dropna)
+        )  # found keys come in order
         return level if self.label is None else RestBy(level, self.label)
 
     def __str__(self) -> str:
@@ -260,10 +283,18 @@ class Sought:
 
 
 def _check_label(label: Any, keys: Keys, name: Hashable) -> None:
-    if isinstance(label, bool) or not isinstance(label, str | int | float | pd.Timestamp) or pd.isna(label):
-        raise BadType(f"other= is the label of the last group, such as 'other', not {type(label).__name__}.")
+    if (
+        isinstance(label, bool)
+        or not isinstance(label, str | int | float | pd.Timestamp)
+        or pd.isna(label)
+    ):
+        raise BadType(
+            f"other= is the label of the last group, such as 'other', not {type(label).__name__}."
+        )
     if any(i != keys.null and _equal(key, label) for i, key in enumerate(keys.index)):
-        raise BadValue(f"other={label!r} is one of the listed keys of {name!r}. Choose another label.")
+        raise BadValue(
+            f"other={label!r} is one of the listed keys of {name!r}. Choose another label."
+        )
 
 
 def _equal(key: Any, label: Any) -> bool:
@@ -271,11 +302,14 @@ def _equal(key: Any, label: Any) -> bool:
 
 
 def with_rest(levels: Sequence[KeyBy | Sought], other: Any) -> tuple[By | Sought, ...]:
-    """The groupings, with a group for other keys where ``other=`` has a label: one for the only column, or a dict by column."""
+    """The groupings, with a group for other keys where ``other=`` has a label: one for the only
+    column, or a dict by column."""
     names = [level.name if isinstance(level, Sought) else level.index.name for level in levels]
     if not isinstance(other, Mapping):
         if len(levels) > 1:
-            raise BadType("with several columns other= is a dict by column: other={'state': 'elsewhere'}.")
+            raise BadType(
+                "with several columns other= is a dict by column: other={'state': 'elsewhere'}."
+            )
         other = {names[0]: other}
     unknown = [name for name in other if name not in names]
     if unknown:

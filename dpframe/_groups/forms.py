@@ -1,7 +1,9 @@
-"""Normal forms of groupings: groupings with the same groups have one code, whatever their names and their order.
+"""Normal forms of groupings: groupings with the same groups have one code, whatever their names and
+their order.
 
-*Formal guarantee.* Two groupings with equal codes put the same rows into the same groups, on every table. The groups stand in
-one canonical order, and each form says where they stand in its own grouping (docs/guarantees/identity.md).
+*Formal guarantee.* Two groupings with equal codes put the same rows into the same groups, on every
+table. The groups stand in one canonical order, and each form says where they stand in its own
+grouping (docs/guarantees/identity.md).
 """
 
 from __future__ import annotations
@@ -134,7 +136,8 @@ def _is_sorted(order: Places) -> bool:
 
 
 def _form_combinations(exprs: Sequence[Expr], tuples: Tuples) -> GroupForm:
-    """Return the form of listed combinations: columns by their code, and combinations by the ranks of their keys."""
+    """Return the form of listed combinations: columns by their code, and combinations by the ranks
+    of their keys."""
     codes, ranks = [], []
     for i, (expr, keys) in enumerate(zip(exprs, tuples.keys, strict=True)):
         used, place = np.unique(tuples.places[:, i], return_inverse=True)
@@ -166,7 +169,8 @@ class _Interval(NamedTuple):
 def _find_intervals(by: By) -> tuple[Expr, list[_Interval]] | None:
     """Return the number that a grouping is by, and the intervals of its groups.
 
-    Bins have intervals, and so have keys that are intervals of a cut. Return None for other groupings.
+    Bins have intervals, and so have keys that are intervals of a cut. Return None for other
+    groupings.
     """
     if isinstance(by, BinBy):
         last = len(by.edges) - 2
@@ -180,7 +184,9 @@ def _find_intervals(by: By) -> tuple[Expr, list[_Interval]] | None:
     places = [known.get(encode(key)) for key in by.keys.index.tolist()]
     if len(known) < len(ends) - 1 or None in places:
         return None
-    return cut.x, [_Interval(ends[i], not cut.right, ends[i + 1], cut.right) for i in places if i is not None]
+    return cut.x, [
+        _Interval(ends[i], not cut.right, ends[i + 1], cut.right) for i in places if i is not None
+    ]
 
 
 def _form_intervals(expr: Expr, intervals: list[_Interval]) -> GroupForm:

@@ -1,4 +1,5 @@
-"""Keys, and groupings by them: frozen, hashable, printable as JSON, and without a single row of data."""
+"""Keys, and groupings by them: frozen, hashable, printable as JSON, and without a single row of
+data."""
 
 from __future__ import annotations
 
@@ -20,12 +21,15 @@ from dpframe._expr import NO_KEYS, DatePart, Expr
 from dpframe._validate import MAX_LISTED, flag, length
 
 GROUP_CEILING = 2**26  # more groups than this would not fit in memory
-EVERY: Final[Any] = type("Every", (), {"__repr__": lambda self: "every column"})()  # a verb that names none
+EVERY: Final[Any] = type(
+    "Every", (), {"__repr__": lambda self: "every column"}
+)()  # a verb that names none
 ROW_CEILING = 2**31  # public; grids are chosen so that sums over this many rows fit 63 bits
 
 
 class Keys:
-    """A public, ordered list of groups; ``null`` is the place of the group of nulls, if there is one."""
+    """A public, ordered list of groups; ``null`` is the place of the group of nulls, if there is
+    one."""
 
     identity: ClassVar[tuple[str, ...]] = ("keys", "index", "null")
 
@@ -39,14 +43,17 @@ class Keys:
         self.index = index
         self.null = null
         self.code: bytes | None = None
-        # Equal keys hash alike in Python even when they differ (1, True, 1.0), so the type is part of the token: no two lists of
-        # one length have the same one, as a dtype says how long its cells are, and a repr where it ends.
+        # Equal keys hash alike in Python even when they differ (1, True, 1.0), so the type is part
+        # of the token: no two lists of one length have the same one, as a dtype says how long its
+        # cells are, and a repr where it ends.
         if index.dtype.kind in "iufb" and isinstance(index.dtype, np.dtype):
             text = f"{index.dtype}".encode() + index.to_numpy().tobytes()
         else:
             cells = index.tolist()
             kinds = {*map(type, cells)}
-            mixed = (f"{type(k).__name__}:{k!r}" for k in cells)  # of texts alone the same is written sooner
+            mixed = (
+                f"{type(k).__name__}:{k!r}" for k in cells
+            )  # of texts alone the same is written sooner
             text = (
                 "str:" + "\x1fstr:".join(map(repr, cells)) if kinds == {str} else "\x1f".join(mixed)
             ).encode()
@@ -62,7 +69,9 @@ class Keys:
 
     def finder(self) -> Finder:
         """A map from cells to 1 + the place of the key they equal, or 0."""
-        return finder((None if i == self.null else k, i + 1) for i, k in enumerate(self.index.tolist()))
+        return finder(
+            (None if i == self.null else k, i + 1) for i, k in enumerate(self.index.tolist())
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Keys) and self.token == other.token and len(self) == len(other)
@@ -75,13 +84,21 @@ class Keys:
 
     def to_json(self) -> object:
         if len(self) > 100:
-            return {"count": len(self), "first": [str(k) for k in self.index[:5]], "token": self.token}
-        plain = [key if isinstance(key, str | int | float | bool) else str(key) for key in self.index]
+            return {
+                "count": len(self),
+                "first": [str(k) for k in self.index[:5]],
+                "token": self.token,
+            }
+        plain = [
+            key if isinstance(key, str | int | float | bool) else str(key) for key in self.index
+        ]
         return [None if i == self.null else key for i, key in enumerate(plain)]
 
 
 def _is_null(key: object) -> bool:
-    return key is None or key is pd.NA or key is pd.NaT or (isinstance(key, float) and math.isnan(key))
+    return (
+        key is None or key is pd.NA or key is pd.NaT or (isinstance(key, float) and math.isnan(key))
+    )
 
 
 _KEY_TYPES: dict[str, tuple[type, ...]] = {"number": (int, float), "bool": (bool,), "text": (str,)}
@@ -105,7 +122,10 @@ def keys_for(listed: Any, expr: Expr, name: Hashable, ordered: bool = False) -> 
         isinstance(listed, np.ndarray) and listed.dtype.kind in "iu" and listed.ndim == 1
     ):
         return _integer_keys(np.asarray(listed), expr, name)
-    keys = [k.item() if isinstance(k, np.generic) and not isinstance(k, np.datetime64) else k for k in listed]
+    keys = [
+        k.item() if isinstance(k, np.generic) and not isinstance(k, np.datetime64) else k
+        for k in listed
+    ]
     if not keys:
         raise BadValue(f"keys of {name!r} are empty: nothing would be asked.")
     null = next((i for i, k in enumerate(keys) if _is_null(k)), None)
@@ -119,7 +139,8 @@ def keys_for(listed: Any, expr: Expr, name: Hashable, ordered: bool = False) -> 
         proper.insert(null, None)
     if ordered:
         return Keys(
-            pd.CategoricalIndex(pd.Categorical(proper, categories=proper, ordered=True), name=name), null
+            pd.CategoricalIndex(pd.Categorical(proper, categories=proper, ordered=True), name=name),
+            null,
         )
     return Keys(index_of(proper, name), null)
 
@@ -139,13 +160,18 @@ def keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
         return keys
     length(keys, "keys")
     listed = list(keys)
-    if len(listed) != levels or any(isinstance(k, str) or not isinstance(k, Iterable) for k in listed):
-        raise BadType("keys for several columns are a dict by column name, or a list with one list a column.")
+    if len(listed) != levels or any(
+        isinstance(k, str) or not isinstance(k, Iterable) for k in listed
+    ):
+        raise BadType(
+            "keys for several columns are a dict by column name, or a list with one list a column."
+        )
     return listed[place]
 
 
 def with_options(keys: Keys, expr: Expr, sort: bool | None, dropna: bool | None) -> Keys:
-    """The keys that pandas' ``sort=`` and ``dropna=`` would leave, in that order; None changes nothing."""
+    """The keys that pandas' ``sort=`` and ``dropna=`` would leave, in that order; None changes
+    nothing."""
     for word, value in (("sort", sort), ("dropna", dropna)):
         if value is not None:
             flag(value, word)
@@ -194,10 +220,13 @@ def _checked_key(key: Any, expr: Expr, name: Hashable) -> Any:
             key = plain(key)
     if isinstance(key, date | np.datetime64):
         key = pd.Timestamp(key)
-    # By exact type: the equality of a key meets people's values, and must be Python's or pandas' own.
+    # By exact type: the equality of a key meets people's values, and must be Python's or pandas'
+    # own.
     wanted = _KEY_TYPES.get(kind, _LABEL_TYPES)
     if type(key) not in wanted:
-        raise BadType(f"a key of {name!r} is a {type(key).__name__}, but the column is of kind {kind}.")
+        raise BadType(
+            f"a key of {name!r} is a {type(key).__name__}, but the column is of kind {kind}."
+        )
     if kind == "number" and not abs(key) < 2.0**1000:
         raise BadValue(f"a key of {name!r} is beyond the range of a double.")
     if isinstance(key, str):
@@ -212,7 +241,9 @@ def _time_key(key: Any, expr: Expr, name: Hashable) -> pd.Timestamp | date:
     try:
         stamp = pd.Timestamp(key)
     except (TypeError, ValueError):
-        raise BadType(f"a key of {name!r} is a {type(key).__name__}, but the column holds times.") from None
+        raise BadType(
+            f"a key of {name!r} is a {type(key).__name__}, but the column holds times."
+        ) from None
     if (stamp.tz is None) != (getattr(expr, "tz", None) is None):
         raise BadType(f"keys of {name!r} and the column must both have a time zone, or neither.")
     dates = isinstance(expr, DatePart) and expr.part == "date"
@@ -220,7 +251,8 @@ def _time_key(key: Any, expr: Expr, name: Hashable) -> pd.Timestamp | date:
 
 
 class Word(NamedTuple):
-    """A declaration, a fact that is public because the owner states it: its kind, the fact, and the place where it was used."""
+    """A declaration, a fact that is public because the owner states it: its kind, the fact, and the
+    place where it was used."""
 
     what: str
     value: str
@@ -253,7 +285,9 @@ class KeyBy:
     def word(self) -> Word | None:
         if self.expr.kind == "bool":  # has two values, whoever owns it
             return None
-        if isinstance(self.expr, DatePart) and self.keys.index.tolist() == list(self.expr.categories):
+        if isinstance(self.expr, DatePart) and self.keys.index.tolist() == list(
+            self.expr.categories
+        ):
             return None  # the calendar's, and nobody's word
         return Word("keys", f"{self.expr}: {describe(self.keys.to_json())}", "groups")
 
@@ -266,8 +300,8 @@ class KeyBy:
 
 
 def types_of(name: Hashable) -> object:
-    """The types of a name and of its parts, for the key of a cache: 1, True and 1.0 are three names, also as parts of a tuple,
-    though Python holds them for equal.
+    """The types of a name and of its parts, for the key of a cache: 1, True and 1.0 are three
+    names, also as parts of a tuple, though Python holds them for equal.
 
     >>> types_of(("cost", 1)) == types_of(("cost", True))
     False
@@ -290,7 +324,8 @@ class BinBy:
     edges: tuple[float, ...]
     name: Hashable
     index: pd.Index[Any] = field(init=False, compare=False, repr=False)
-    # Kept, since that of many edges takes long. Doubles hash alike in every process, so that a pickle may have it.
+    # Kept, since that of many edges takes long. Doubles hash alike in every process, so that a
+    # pickle may have it.
     _hash: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -307,14 +342,17 @@ class BinBy:
     @property
     def word(self) -> Word:
         ends = f"{len(self.edges)} edges from {self.edges[0]:g} to {self.edges[-1]:g}"
-        return Word("bins", f"{self.expr}: {ends if len(self.edges) > 12 else list(self.edges)}", "groups")
+        return Word(
+            "bins", f"{self.expr}: {ends if len(self.edges) > 12 else list(self.edges)}", "groups"
+        )
 
     def __str__(self) -> str:
         return f"{self.expr} in {len(self.edges) - 1} bins"
 
 
 class By(Protocol):
-    """A grouping: its public groups, and a record that identifies it. Engines find which rows are in a group."""
+    """A grouping: its public groups, and a record that identifies it. Engines find which rows are
+    in a group."""
 
     @property
     def index(self) -> pd.Index[Any]: ...
@@ -325,7 +363,8 @@ class By(Protocol):
 
 
 def groups_of(by: Iterable[By]) -> int:
-    """How many groups that makes, a group being a combination of one of each; one, of all the rows, where nothing groups them."""
+    """How many groups that makes, a group being a combination of one of each; one, of all the rows,
+    where nothing groups them."""
     return math.prod(len(one.index) for one in by)
 
 

@@ -1,4 +1,5 @@
-"""Periods of time between public end points: pandas' own bins and labels for the range that was declared. No data."""
+"""Periods of time between public end points: pandas' own bins and labels for the range that was
+declared. No data."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ _WHOLE_DAYS = (
 
 @give_tag("span")
 class Span(NamedTuple):
-    """The first and the last possible moment, both included, as text that pandas reads back exactly."""
+    """The first and the last possible moment, both included, as text that pandas reads back
+    exactly."""
 
     first: str
     last: str
@@ -47,7 +49,8 @@ class Span(NamedTuple):
 
 
 def span_of(pair: Any, name: object) -> Span:
-    """Bounds of a time column. A last date without a time of day is the whole of that day, as in pandas' slices."""
+    """Bounds of a time column. A last date without a time of day is the whole of that day, as in
+    pandas' slices."""
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise BadType(f"bounds of {name!r} must be a pair of dates.")
     try:
@@ -56,7 +59,9 @@ def span_of(pair: Any, name: object) -> Span:
         upper = _last_moment(upper) if ordered and _is_day(pair[1]) else upper
         exact = not ordered or all(pd.Timestamp(p.isoformat()) == p for p in (lower, upper))
     except (TypeError, ValueError, OverflowError):
-        raise BadType(f"bounds of {name!r} must be two dates, both with a time zone or neither.") from None
+        raise BadType(
+            f"bounds of {name!r} must be two dates, both with a time zone or neither."
+        ) from None
     if not ordered or not exact:
         raise BadValue(f"bounds of {name!r} are reversed or not dates.")
     return Span(lower.isoformat(), upper.isoformat())
@@ -81,7 +86,8 @@ def _last_moment(day: pd.Timestamp) -> pd.Timestamp:
 
 
 def ends_of(span: Span, zone: str | None) -> tuple[int, int] | None:
-    """The ends in nanoseconds, as expressions know them: in UTC where the column has a zone; None where they are no moments."""
+    """The ends in nanoseconds, as expressions know them: in UTC where the column has a zone; None
+    where they are no moments."""
     try:
         ends = [ticks_of(end) for end in in_zone(span, zone, "")]
     except DPError:  # which is said where it is asked for
@@ -108,9 +114,18 @@ def in_zone(span: Span, zone: str | None, name: object) -> tuple[pd.Timestamp, p
 
 
 class Periods:
-    """Consecutive periods: their edges in ticks of a unit, the side on which they are closed, the range, and their labels."""
+    """Consecutive periods: their edges in ticks of a unit, the side on which they are closed, the
+    range, and their labels."""
 
-    identity: ClassVar[tuple[str, ...]] = ("periods", "edges", "unit", "side", "lower", "upper", "index")
+    identity: ClassVar[tuple[str, ...]] = (
+        "periods",
+        "edges",
+        "unit",
+        "side",
+        "lower",
+        "upper",
+        "index",
+    )
 
     edges: NDArray[np.int64]
     index: pd.DatetimeIndex
@@ -171,7 +186,9 @@ class TimeBy:
 
     @property
     def word(self) -> Word:
-        return Word("bins", f"{self.expr}: {len(self.index)} of {self.freq} within {self.span}", "groups")
+        return Word(
+            "bins", f"{self.expr}: {len(self.index)} of {self.freq} within {self.span}", "groups"
+        )
 
     def __str__(self) -> str:
         return f"{self.expr} in {len(self.index)} periods of {self.freq}"
@@ -187,15 +204,22 @@ class Rule(NamedTuple):
 
 def rule_of(grouper: Any) -> Rule:
     """The rule of a ``pd.Grouper`` with freq=."""
-    if not (isinstance(grouper.origin, str) and grouper.origin == "start_day") or grouper.offset is not None:
+    if (
+        not (isinstance(grouper.origin, str) and grouper.origin == "start_day")
+        or grouper.offset is not None
+    ):
         raise NotOffered(
             "origin= and offset= would move the periods off the calendar. They begin at midnight of the first declared "
             "day: declare another first moment, or choose another freq=."
         )
     if grouper.level is not None:
-        raise NotOffered("level= groups by an index, which a tracked frame has not. Name a column: key='t'.")
+        raise NotOffered(
+            "level= groups by an index, which a tracked frame has not. Name a column: key='t'."
+        )
     if not grouper.dropna:
-        raise NotOffered("null times are in no period: leave dropna=False out, or count them: p['t'].isna().")
+        raise NotOffered(
+            "null times are in no period: leave dropna=False out, or count them: p['t'].isna()."
+        )
     if grouper.freq.n < 1:
         raise BadValue(f"freq={grouper.freq.freqstr!r} does not go forward.")
     return Rule(grouper.freq, grouper.closed, grouper.label)
@@ -211,13 +235,16 @@ def grouper_for(freq: Any, key: Hashable, closed: Any, label: Any, origin: Any, 
         with warnings.catch_warnings():
             # What pandas would only warn of is refused below, whatever its version.
             warnings.simplefilter("ignore")
-            return pd.Grouper(key=key, freq=freq, closed=closed, label=label, origin=origin, offset=offset)
+            return pd.Grouper(
+                key=key, freq=freq, closed=closed, label=label, origin=origin, offset=offset
+            )
     except (ValueError, TypeError, AttributeError, NotImplementedError) as error:
         raise BadValue(f"pandas knows no such periods: {error}") from None
 
 
 def periods_of(rule: Rule, span: Span, zone: str | None, unit: str, name: Hashable) -> Periods:
-    """pandas' periods for a frame that spans exactly the declared range, with its labels, order and freq.
+    """pandas' periods for a frame that spans exactly the declared range, with its labels, order and
+    freq.
 
     A last period in which no moment of the range lies is left out.
     """
@@ -231,7 +258,9 @@ def _known_periods(
     lower, upper = in_zone(span, zone, name)
     _refuse_too_many(rule, lower, upper)
     try:
-        ends = pd.DatetimeIndex([_floor(lower, unit), _floor(upper, unit)], tz=lower.tz).as_unit(_unit(unit))
+        ends = pd.DatetimeIndex([_floor(lower, unit), _floor(upper, unit)], tz=lower.tz).as_unit(
+            _unit(unit)
+        )
         left, right = (_labels(ends, rule, side) for side in ("left", "right"))
         index = (left if rule.label == "left" else right).rename(name)
         edges, side = _edges(pd.DatetimeIndex(left.append(right[-1:])), rule)
@@ -256,7 +285,9 @@ def _refuse_too_many(rule: Rule, lower: pd.Timestamp, upper: pd.Timestamp) -> No
     # The shortest that pandas has.
     step = 86_400.0 if "hour" not in type(rule.freq).__name__.lower() else 3_600.0
     if isinstance(rule.freq, pd.offsets.Tick):
-        step = rule.freq.nanos / 1e9  # of less than a microsecond pandas 3.0 says that it has no seconds
+        step = (
+            rule.freq.nanos / 1e9
+        )  # of less than a microsecond pandas 3.0 says that it has no seconds
     if seconds / step > GROUP_CEILING:
         raise BadValue(
             f"periods of {rule.freq.freqstr!r} in this range are more than {GROUP_CEILING}. Choose longer ones."
@@ -271,14 +302,17 @@ def _labels(ends: pd.DatetimeIndex, rule: Rule, side: Side) -> pd.DatetimeIndex:
 
 
 def _edges(bounds: pd.DatetimeIndex, rule: Rule) -> tuple[NDArray[np.int64], Side]:
-    """The edges in ticks; closed on the right, a month or a week ends with the last moment of its last day."""
+    """The edges in ticks; closed on the right, a month or a week ends with the last moment of its
+    last day."""
     if rule.closed == "left":
         return bounds.asi8, "left"
     if rule.freq.rule_code.split("-")[0] not in _WHOLE_DAYS:
         return bounds.asi8, "right"
     tick = pd.Timedelta(1, unit=bounds.unit).as_unit(bounds.unit)
     last = bounds.tz_localize(None) + pd.Timedelta(days=1).as_unit(bounds.unit) - tick
-    return last.tz_localize(bounds.tz).asi8 + 1, "left"  # after the last moment: where the next one begins
+    return last.tz_localize(
+        bounds.tz
+    ).asi8 + 1, "left"  # after the last moment: where the next one begins
 
 
 def _ticks(moment: pd.Timestamp) -> tuple[int, str]:

@@ -1,8 +1,9 @@
 """What is proven of the rows of a frame: the premises that sensitivities and verbs rest on.
 
-*Formal guarantee.* Each field is true of every frame that the steps can have made, whatever its cells. A step returns the
-premises of its result, and loses what it cannot prove. A verb that needs one asks for it here, before anything is paid
-(docs/guarantees/derived.md#premises). That a value is a function of its row, or of its person's rows, is told by its expression
+*Formal guarantee.* Each field is true of every frame that the steps can have made, whatever its
+cells. A step returns the premises of its result, and loses what it cannot prove. A verb that needs
+one asks for it here, before anything is paid (docs/guarantees/derived.md#premises). That a value is
+a function of its row, or of its person's rows, is told by its expression
 (`dpframe._expr.looks_within`).
 """
 
@@ -14,22 +15,24 @@ from typing import Final, Literal, NamedTuple
 
 from dpframe._expr import Key
 
-# In which order the rows of one person stand: in the person's own; in none that is fixed, as rows that come or are made piece by
-# piece; or in one that other people may have a say in.
+# In which order the rows of one person stand: in the person's own; in none that is fixed, as rows
+# that come or are made piece by piece; or in one that other people may have a say in.
 Order = Literal["own", "unfixed", "others"]
 
 
 class Names(NamedTuple):
     """The origin of the name of a row's person, and the session in which it is valid.
 
-    A row is a person, or columns name one. Otherwise a session drew a name for each row of its opened frame.
+    A row is a person, or columns name one. Otherwise a session drew a name for each row of its
+    opened frame.
     """
 
     kind: Literal["unknown", "rows", "columns", "drawn"]
     session: str = ""  # that drew them
 
     def match(self, other: Names) -> bool:
-        """Return whether equal names are one person's in both frames. Both frames are of one accountant."""
+        """Return whether equal names are one person's in both frames. Both frames are of one
+        accountant."""
         return self.kind in ("columns", "drawn") and self == other
 
 
@@ -62,11 +65,14 @@ class Premises:
         before = [key for key in self.sorts if all(key.expr != one.expr for one in keys)]
         return replace(self, sorts=(*keys, *before))
 
-    def of_made_rows(self, times: int | None, *, piecewise: bool, adjacent: bool, all_rows: bool) -> Premises:
+    def of_made_rows(
+        self, times: int | None, *, piecewise: bool, adjacent: bool, all_rows: bool
+    ) -> Premises:
         """Return the premises of rows that are made from each row, at most ``times`` from one.
 
-        ``piecewise``: they are made of a batch of the rows at a time. ``adjacent``: what is made of one row stands together,
-        where the row stood. ``all_rows``: of each row at least one is made.
+        ``piecewise``: they are made of a batch of the rows at a time. ``adjacent``: what is made of
+        one row stands together, where the row stood. ``all_rows``: of each row at least one is
+        made.
         """
         return replace(
             self,
@@ -78,12 +84,14 @@ class Premises:
         )
 
     def of_matched_rows(self, *, piecewise: bool, all_rows: bool) -> Premises:
-        """Return the premises of the rows with more columns. Without ``all_rows`` they are some of the rows."""
+        """Return the premises of the rows with more columns. Without ``all_rows`` they are some of
+        the rows."""
         made = self.of_made_rows(1, piecewise=piecewise, adjacent=True, all_rows=all_rows)
         return replace(made, whole=self.whole and all_rows)
 
     def set_drawn_names(self, session: str) -> Premises:
-        """Return the premises of rows whose names a session has drawn, unless columns name a person."""
+        """Return the premises of rows whose names a session has drawn, unless columns name a
+        person."""
         return replace(self, names=Names("drawn", session)) if self.names.kind == "rows" else self
 
     def of_foreign_rows(self) -> Premises:

@@ -1,7 +1,9 @@
-"""Groups that the data selected: keys that a session has found, and questions whose groups are among them.
+"""Groups that the data selected: keys that a session has found, and questions whose groups are
+among them.
 
-Which keys are found depends on who was drawn into the table, and not on noise alone. So a group that was found has more
-people than its part of the population tells, also where it is asked again (docs/guarantees/population.md).
+Which keys are found depends on who was drawn into the table, and not on noise alone. So a group
+that was found has more people than its part of the population tells, also where it is asked again
+(docs/guarantees/population.md).
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from dpframe._groups.keys import By, KeyBy, Keys
 
 
 class FoundGroups(NamedTuple):
-    """The column with groups that were found, and whether they were found among other rows than the question's."""
+    """The column with groups that were found, and whether they were found among other rows than the
+    question's."""
 
     column: str
     elsewhere: bool
@@ -37,10 +40,11 @@ class FoundKeys:
             self._labels.setdefault(expr, {}).setdefault(where, set()).update(_labels_of(level))
 
     def find_selected(self, by: Sequence[By], where: Expr | None) -> FoundGroups | None:
-        """Return the first column with groups that were found, or None. Groups from other rows go first.
+        """Return the first column with groups that were found, or None. Groups from other rows go
+        first.
 
-        Groups found among all rows, or among those of the question, were selected by their numbers of people. Groups found among
-        other rows may have been selected by their values.
+        Groups found among all rows, or among those of the question, were selected by their numbers
+        of people. Groups found among other rows may have been selected by their values.
         """
         found = None
         for level in _listed_levels(by):
@@ -55,7 +59,8 @@ class FoundKeys:
 
 
 def _listed_levels(by: Sequence[By]) -> Iterator[KeyBy]:
-    """Yield the columns of a grouping whose keys somebody listed or found. Nobody lists two truth values."""
+    """Yield the columns of a grouping whose keys somebody listed or found. Nobody lists two truth
+    values."""
     for level in by:
         parts = level.levels if isinstance(level, TupleBy) else (getattr(level, "listed", level),)
         yield from (part for part in parts if isinstance(part, KeyBy) and part.word is not None)

@@ -1,4 +1,5 @@
-"""Who is protected: which columns name a person, for how many rows and groups one counts, and what neighbours are."""
+"""Who is protected: which columns name a person, for how many rows and groups one counts, and what
+neighbours are."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ LIMIT = 2**20  # of rows and of groups that one person may count for
 
 
 class Limit(NamedTuple):
-    """What one person counts for at most in a release. None is no limit; where nothing is limited a person counts once.
+    """What one person counts for at most in a release. None is no limit; where nothing is limited a
+    person counts once.
 
     >>> print(Limit(rows=8, groups=2))
     a person counts for at most 8 rows in each of at most 2 groups
@@ -55,7 +57,8 @@ class Limit(NamedTuple):
         return self.one_row and self.groups in (None, 1)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields of the limit that are not at their defaults, for the record of a plan."""
+        """Return the fields of the limit that are not at their defaults, for the record of a
+        plan."""
         record = {
             "rows": self.rows,
             "groups": self.groups,
@@ -79,7 +82,8 @@ class Limit(NamedTuple):
         )
 
     def told(self, people: bool) -> str:
-        """The limit beside an answer, which counts ``people`` or else their rows; empty where it leaves nothing out."""
+        """The limit beside an answer, which counts ``people`` or else their rows; empty where it
+        leaves nothing out."""
         if self.met or (people and self.groups is None and self.values is None):
             return ""
         if self.values is not None:
@@ -87,16 +91,19 @@ class Limit(NamedTuple):
         groups = "" if self.groups is None else _many(self.groups, "group")
         if people or self.rows is None:
             return f"of at most {groups} a person" if groups else ""
-        return f"of at most {_many(self.rows, 'row')} a person" + (f", in at most {groups}" if groups else "")
+        return f"of at most {_many(self.rows, 'row')} a person" + (
+            f", in at most {groups}" if groups else ""
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Unit(Encoded):
     """Who is protected, and which frames count as neighbours.
 
-    ``add-remove``: one frame has a person more. ``replace-one``: the frames have the same number of people, which is
-    public, and differ in one of them. Without ``people`` a row is a person; else those columns name one, who counts for at
-    most ``rows`` rows in each of at most ``groups`` groups.
+    ``add-remove``: one frame has a person more. ``replace-one``: the frames have the same number of
+    people, which is public, and differ in one of them. Without ``people`` a row is a person; else
+    those columns name one, who counts for at most ``rows`` rows in each of at most ``groups``
+    groups.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("unit", "neighbors", "people", "rows", "groups")
@@ -105,7 +112,9 @@ class Unit(Encoded):
     people: tuple[Column, ...] = ()
     rows: int | None = None
     groups: int | None = None
-    replaces: bool = field(init=False, compare=False, repr=False)  # whether the number of people is public
+    replaces: bool = field(
+        init=False, compare=False, repr=False
+    )  # whether the number of people is public
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "replaces", self.neighbors == "replace-one")
@@ -115,11 +124,14 @@ class Unit(Encoded):
         if rows is None and groups is None:
             return self
         return replace(
-            self, rows=self.rows if rows is None else rows, groups=self.groups if groups is None else groups
+            self,
+            rows=self.rows if rows is None else rows,
+            groups=self.groups if groups is None else groups,
         )
 
     def reach(self, groups: int | None) -> tuple[int, int]:
-        """The number of rows for which a person counts in a group, and the number of groups; None stands for no grouping."""
+        """The number of rows for which a person counts in a group, and the number of groups; None
+        stands for no grouping."""
         if not self.people:
             return 1, 1
         if self.rows is None or (self.groups is None and groups is not None):
@@ -142,18 +154,23 @@ class Unit(Encoded):
 
     @property
     def recorded(self) -> list[str]:
-        """The same as the ledger keeps it; where a row is a person, ``["rows"]``, which no column is called."""
+        """The same as the ledger keeps it; where a row is a person, ``["rows"]``, which no column
+        is called."""
         names = [str(c.name) for c in self.people]
         return (["'rows'"] if names == ROWS else names) or ROWS
 
 
 def named_in(space: list[str], names: Iterable[Hashable]) -> list[Hashable] | None:
-    """The columns that name a person by such a record, among those of a table; None where a row is a person."""
+    """The columns that name a person by such a record, among those of a table; None where a row is
+    a person."""
     if space == ROWS:
         return None
     names = list(names)
     return [
-        name for wanted in space for name in names if str(name) == wanted or wanted == repr(name) == "'rows'"
+        name
+        for wanted in space
+        for name in names
+        if str(name) == wanted or wanted == repr(name) == "'rows'"
     ]
 
 

@@ -1,4 +1,5 @@
-"""Ledgers: what was declared and spent, and the stores that keep it. Stores are opened here and nowhere else."""
+"""Ledgers: what was declared and spent, and the stores that keep it. Stores are opened here and
+nowhere else."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def open_store(ledger: str | os.PathLike[str] | None) -> Store:
     if ledger is None:
         return MemoryStore()
     text: str = text_of(ledger) if isinstance(ledger, os.PathLike) else ledger
-    kind = STORES.get(scheme_of(text)) if isinstance(text, str) else FileStore  # which says what it wants
+    kind = (
+        STORES.get(scheme_of(text)) if isinstance(text, str) else FileStore
+    )  # which says what it wants
     if kind is None:
         raise BadValue(UNSERVED)
     place = kind.place_of(text)
@@ -35,8 +38,8 @@ def open_store(ledger: str | os.PathLike[str] | None) -> Store:
 
 
 def place_of(ledger: str | None) -> str | None:
-    """The place of a ledger that outlives the process; None for memory. A text that names no ledger is returned as it is, and
-    refused when it is opened."""
+    """The place of a ledger that outlives the process; None for memory. A text that names no ledger
+    is returned as it is, and refused when it is opened."""
     kind = None if ledger is None else STORES.get(scheme_of(ledger))
     if ledger is None or (kind is not None and not kind.durable):
         return None
@@ -47,12 +50,14 @@ def place_of(ledger: str | None) -> str | None:
 
 
 def public_name(ledger: str) -> str:
-    """The name of a ledger that may be printed: a path as it was given; for a URL, which may hold a password, its place."""
+    """The name of a ledger that may be printed: a path as it was given; for a URL, which may hold a
+    password, its place."""
     return (place_of(ledger) or ledger) if scheme_of(ledger) else ledger
 
 
 def on_record(ledger: str, population: object) -> dict[str, Any]:
-    """The budget, the unit and the last version that a ledger has on record under a name; refused where it has none."""
+    """The budget, the unit and the last version that a ledger has on record under a name; refused
+    where it has none."""
     shown = public_name(ledger)
     if not exists(ledger):
         raise BadValue(

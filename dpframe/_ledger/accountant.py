@@ -1,8 +1,9 @@
-"""The accountant, and the ledger that it keeps: declarations, debits and answers, in order, for ever.
+"""The accountant, and the ledger that it keeps: declarations, debits and answers, in order, for
+ever.
 
-A debit is admitted and on record before the data is read, under the store's lock, and there is no way to take one back. The state
-of an accountant follows from the entries of its population alone, so threads, kernels and processes that share a file share one
-budget.
+A debit is admitted and on record before the data is read, under the store's lock, and there is no
+way to take one back. The state of an accountant follows from the entries of its population alone,
+so threads, kernels and processes that share a file share one budget.
 """
 
 from __future__ import annotations
@@ -22,7 +23,15 @@ from uuid import uuid4
 import pandas as pd
 
 from dpframe import plot as _plot
-from dpframe._errors import BadType, BadValue, BudgetExceeded, DPError, LedgerError, SessionError, caution
+from dpframe._errors import (
+    BadType,
+    BadValue,
+    BudgetExceeded,
+    DPError,
+    LedgerError,
+    SessionError,
+    caution,
+)
 from dpframe._groups.unit import Unit
 from dpframe._ledger import MEMORY, open_store, public_name
 from dpframe._ledger.store import (
@@ -48,17 +57,23 @@ from dpframe.accounting._filter import Charge, Filter, Limits
 DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "used", "declared", "name"]
 DECLARED = ("what", "value", "where")
 _log = logging.getLogger("dpframe")
-_log.addHandler(logging.NullHandler())  # who runs a service adds others; a notebook shows errors themselves
+_log.addHandler(
+    logging.NullHandler()
+)  # who runs a service adds others; a notebook shows errors themselves
 
 
-LabelKey: TypeAlias = str | bytes | tuple[bytes, bytes]  # a digest; encodings if it is never on record
+LabelKey: TypeAlias = (
+    str | bytes | tuple[bytes, bytes]
+)  # a digest; encodings if it is never on record
 
 
 class Label(NamedTuple):
-    """The identity of a question: ``question`` stands for the question itself, ``key`` for the question with its price, and
-    ``paid`` for the question with its price as it was typed: the price of a share may change, and a repeated line stays free.
+    """The identity of a question: ``question`` stands for the question itself, ``key`` for the
+    question with its price, and ``paid`` for the question with its price as it was typed: the price
+    of a share may change, and a repeated line stays free.
 
-    Digests are made of one encoding of the question, ``whole``; a record that is found by a digest is compared with it.
+    Digests are made of one encoding of the question, ``whole``; a record that is found by a digest
+    is compared with it.
     """
 
     question: LabelKey
@@ -79,11 +94,14 @@ class Label(NamedTuple):
         return zlib.decompress(base64.b64decode(body["whole"])) == self.whole
 
 
-Names = dict[tuple[str | None, str], tuple[LabelKey, LabelKey]]  # from version and name to question and key
+Names = dict[
+    tuple[str | None, str], tuple[LabelKey, LabelKey]
+]  # from version and name to question and key
 
 
 def found(label: Label, answers: Mapping[Any, Any], names: Names) -> Any:
-    """The answer recorded under a name or a key of the label; None without one. A name must belong to the same question."""
+    """The answer recorded under a name or a key of the label; None without one. A name must belong
+    to the same question."""
     if label.name is None or (label.version, label.name) not in names:
         return answers.get(label.key, answers.get(label.paid))
     question, key = names[label.version, label.name]
@@ -103,9 +121,10 @@ def name_in_use(name: str) -> BadValue:
 class Accountant:
     """One budget, which several frames may share that hold the same people.
 
-    Formal guarantee: all that is released by the sessions that share it is together (epsilon, delta)-differentially
-    private, however the questions were chosen, for every person, in all its frames at once. With a file the
-    same holds across kernels, processes and restarts (docs/guarantees/accounting.md).
+    Formal guarantee: all that is released by the sessions that share it is together (epsilon,
+    delta)-differentially private, however the questions were chosen, for every person, in all its
+    frames at once. With a file the same holds across kernels, processes and restarts
+    (docs/guarantees/accounting.md).
 
     Parameters
     ----------
@@ -150,20 +169,27 @@ class Accountant:
 
     @classmethod
     def _of(cls, rule: Filter, empty: Any, population: str | None, file: str | None) -> Accountant:
-        """An accountant from checked arguments: the rule, its state on an empty ledger, and the place of the ledger."""
+        """An accountant from checked arguments: the rule, its state on an empty ledger, and the
+        place of the ledger."""
         accountant = cls.__new__(cls)
         accountant._begin(rule, empty, population, file)
         return accountant
 
     def _begin(
-        self, rule: Filter, empty: Any, population: str | None, ledger: str | os.PathLike[str] | None
+        self,
+        rule: Filter,
+        empty: Any,
+        population: str | None,
+        ledger: str | os.PathLike[str] | None,
     ) -> None:
         self._filter = rule
         self._limits = rule.limits
         alone = population is None and ledger is None  # nothing else can have this budget
         self._population = f"unnamed-{uuid4().hex}" if alone else check_population(population)
         address = None if ledger is None else text_of(ledger)
-        self._store: Store = MemoryStore() if alone else MEMORY if address is None else open_store(address)
+        self._store: Store = (
+            MemoryStore() if alone else MEMORY if address is None else open_store(address)
+        )
         self._file = public_name(address) if address is not None and self._store.durable else None
         # Once and for all: in another directory the same path would be another file.
         self.place = self._store.place if self._store.durable else None
@@ -175,7 +201,9 @@ class Accountant:
         self._states: list[Any] = []  # of the filter, after each
         self._unit: dict[str, Any] | None = None  # the relation and what names a person
         self._declared: set[tuple[str, str, str]] = set()
-        self._answers: dict[str, str] = {}  # by key, by the price as typed, and the last one by question
+        self._answers: dict[
+            str, str
+        ] = {}  # by key, by the price as typed, and the last one by question
         self._names: Names = {}
         self._vectors: dict[
             str, tuple[str, int]
@@ -233,12 +261,14 @@ class Accountant:
 
     @property
     def _reachable(self) -> bool:
-        """Whether its name opens it again. Without a named population this object alone has the budget."""
+        """Whether its name opens it again. Without a named population this object alone has the
+        budget."""
         return self._store.durable or self._store is MEMORY
 
     @property
     def file(self) -> str | None:
-        """The path of its ledger, as it was given; of a server the place, without user and password; None in memory."""
+        """The path of its ledger, as it was given; of a server the place, without user and
+        password; None in memory."""
         return self._file
 
     @property
@@ -261,7 +291,13 @@ class Accountant:
 
     def _terms(self) -> dict[str, Any]:
         e, d, r = map(str, self._limits)
-        return {"schema": 1, "accountant": self._filter.name, "epsilon": e, "delta": d, "reserve": r}
+        return {
+            "schema": 1,
+            "accountant": self._filter.name,
+            "epsilon": e,
+            "delta": d,
+            "reserve": r,
+        }
 
     def _used(self, state: Any) -> float:
         return 1.0 if state is None else float(self._filter.spent(state))
@@ -269,7 +305,8 @@ class Accountant:
     # Reading the store -------------------------------------------------------------------------------------------------
 
     def _sync(self, begun: bool = False) -> None:
-        """Folds the entries that others have written into the state. Its own entries are folded when it writes them."""
+        """Folds the entries that others have written into the state. Its own entries are folded
+        when it writes them."""
         if self._store.busy and not begun:
             # In the middle of writing the state is that of the entries on record.
             return
@@ -299,7 +336,8 @@ class Accountant:
         elif entry.kind == "debit":
             charge = charge_of(body)
             self._charges.append(charge)
-            # Rounding may differ between machines; a debit that does not fit here ends the budget here.
+            # Rounding may differ between machines; a debit that does not fit here ends the budget
+            # here.
             self._state = None if self._state is None else self._filter.after(self._state, charge)
             self._states.append(self._state)
         elif entry.kind == "declaration":
@@ -323,7 +361,8 @@ class Accountant:
     # Writing ----------------------------------------------------------------------------------------------------------------
 
     def _alone(self) -> AbstractContextManager[Any]:
-        """The lock, for a block in which no other thread has the accountant; refused in a forked copy."""
+        """The lock, for a block in which no other thread has the accountant; refused in a forked
+        copy."""
         # Before the lock: a thread that does not exist in a forked child may have held it.
         if os.getpid() != self._process:
             raise SessionError(
@@ -333,10 +372,12 @@ class Accountant:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """A transaction of the store that begins with the entries of others folded. Entries appended in it count when they are on
-        record."""
+        """A transaction of the store that begins with the entries of others folded. Entries
+        appended in it count when they are on record."""
         with self._alone(), self._store.transaction():
-            self._sync(begun=True)  # before anything is appended, so that only what is on record is folded
+            self._sync(
+                begun=True
+            )  # before anything is appended, so that only what is on record is folded
             yield
 
     def attach(
@@ -346,10 +387,12 @@ class Accountant:
         because: object = None,
         table: Table | None = None,
     ) -> None:
-        """Attaches a frame of these people: the first frame decides relation and id space, and others must agree.
+        """Attaches a frame of these people: the first frame decides relation and id space, and
+        others must agree.
 
-        With a file it also refuses a frame whose sketch is that of people whom the ledger has under another name, and another
-        table with the columns and the version of a known one, whose answers would be taken for its own.
+        With a file it also refuses a frame whose sketch is that of people whom the ledger has under
+        another name, and another table with the columns and the version of a known one, whose
+        answers would be taken for its own.
         """
         with self._writing():
             if hashes and because is None and not _among(hashes, self._sketches):
@@ -389,9 +432,12 @@ class Accountant:
     def _refuse_another(self, table: Table) -> None:
         """Refuse a table that is not the first table with these columns and this version.
 
-        Each table is compared with the first one alone, so that tables cannot drift away step by step.
+        Each table is compared with the first one alone, so that tables cannot drift away step by
+        step.
         """
-        if table.columns in self._tables and not same_table(table.rows, self._tables[table.columns]):
+        if table.columns in self._tables and not same_table(
+            table.rows, self._tables[table.columns]
+        ):
             raise SessionError(
                 "this population has another table with the same columns, and its answers would be taken for this one's. "
                 "If this is another table, or a newer state of it, name it: open(..., version='...')."
@@ -405,7 +451,9 @@ class Accountant:
                 with self._writing():
                     for declaration in distinct:
                         if declaration not in self._declared:
-                            self._append("declaration", dict(zip(DECLARED, declaration, strict=True)))
+                            self._append(
+                                "declaration", dict(zip(DECLARED, declaration, strict=True))
+                            )
                 self._sync()
 
     def debit(
@@ -415,7 +463,8 @@ class Accountant:
         name: str | None = None,
         at: Callable[[Fraction], Charge] | None = None,
     ) -> None:
-        """Puts the price on record, with the declarations it relies on, or raises `BudgetExceeded` and changes nothing.
+        """Puts the price on record, with the declarations it relies on, or raises `BudgetExceeded`
+        and changes nothing.
 
         ``at`` gives the charge of the question at another epsilon, to say which one would fit.
         """
@@ -439,8 +488,8 @@ class Accountant:
                     body = debit.text if self._store.durable else debit
                     entry = self._store.append(self._population, "debit", body)
             if after is not None:
-                # On record: only now does it count here. If anything fails before the last line, `_sync` will read it, so that
-                # it may count twice but never not at all.
+                # On record: only now does it count here. If anything fails before the last line,
+                # `_sync` will read it, so that it may count twice but never not at all.
                 self._state = after
                 self._charges.append(charge)
                 self._states.append(after)
@@ -454,22 +503,31 @@ class Accountant:
             return
         if _log.isEnabledFor(logging.WARNING):
             tell(logging.WARNING, "refused", self, "; ".join(plan.question for plan in plans))
-        # Outside of the lock: the search for a price that would fit takes time, and asks this budget for prices.
+        # Outside of the lock: the search for a price that would fit takes time, and asks this
+        # budget for prices.
         raise BudgetExceeded(budget._refusal(charge, at))
 
-    def record(self, label: Label, plan: Plan, raw: Sequence[Any], vectors: Sequence[str] = ()) -> None:
-        """Put an answer on record, so that a restart need not pay for it again. Without a file the session remembers it.
+    def record(
+        self, label: Label, plan: Plan, raw: Sequence[Any], vectors: Sequence[str] = ()
+    ) -> None:
+        """Put an answer on record, so that a restart need not pay for it again. Without a file the
+        session remembers it.
 
         ``vectors`` are the digests by which its vectors are found again, one by one.
         """
         if self._file is not None:
             with self._alone():
                 with self._writing():
-                    self._append("answer", receipt_text(plan, raw, **label.to_json(), vectors=list(vectors)))
+                    self._append(
+                        "answer", receipt_text(plan, raw, **label.to_json(), vectors=list(vectors))
+                    )
                 self._sync()
 
-    def recall(self, label: Label, shares: Iterable[str] = ()) -> tuple[Plan, tuple[Any, ...]] | None:
-        """The recorded answer to a question: by its name at any price, else at this price, else paid as one of ``shares``.
+    def recall(
+        self, label: Label, shares: Iterable[str] = ()
+    ) -> tuple[Plan, tuple[Any, ...]] | None:
+        """The recorded answer to a question: by its name at any price, else at this price, else
+        paid as one of ``shares``.
 
         A record that is found by a digest is compared with the whole question.
         """
@@ -506,7 +564,8 @@ class Accountant:
     def ledger(self) -> pd.DataFrame:
         """Every debit, whether or not its answer ever left.
 
-        ``epsilon`` and ``delta`` are the guarantee of the release by itself, ``used`` the part of the budget that was gone then.
+        ``epsilon`` and ``delta`` are the guarantee of the release by itself, ``used`` the part of
+        the budget that was gone then.
         """
         rows = []
         with self._alone():
@@ -518,7 +577,13 @@ class Accountant:
                 plan = Plan.from_json(data)
                 rows.append(
                     (
-                        *(pd.Timestamp(entry.when), plan.question, plan.mechanism, plan.scale, plan.epsilon),
+                        *(
+                            pd.Timestamp(entry.when),
+                            plan.question,
+                            plan.mechanism,
+                            plan.scale,
+                            plan.epsilon,
+                        ),
                         *(plan.delta, self._used(state), "; ".join(plan.declared), body["name"]),
                     )
                 )
@@ -535,9 +600,11 @@ class Accountant:
         return [e for e in self._store.entries(self._population) if e.kind == kind]
 
     def plot(self, ax: Any = None) -> Any:
-        """The part of the budget that was used after each debit, over time; takes and returns matplotlib axes.
+        """The part of the budget that was used after each debit, over time; takes and returns
+        matplotlib axes.
 
-        Its times are those of the ledger. `Budget.plot` shows where it stands now, and what other rules would have counted.
+        Its times are those of the ledger. `Budget.plot` shows where it stands now, and what other
+        rules would have counted.
         """
         table = self.ledger
         return _plot.used_over_time(table["when"], table["used"], ax)
@@ -551,9 +618,9 @@ class Accountant:
 
 
 def tell(level: int, what: str, account: Accountant, questions: str) -> None:
-    """Tells the logger ``dpframe`` of a debit or of a refusal: what was asked, of which population, and the part of the budget
-    that is gone. All of that is public, and no cell is in it. What a handler raises stays there: a debit is on record, and its
-    answer shall not be lost."""
+    """Tells the logger ``dpframe`` of a debit or of a refusal: what was asked, of which population,
+    and the part of the budget that is gone. All of that is public, and no cell is in it. What a
+    handler raises stays there: a debit is on record, and its answer shall not be lost."""
     with suppress(Exception):
         gone = account._used(account._state)
         extra = {"population": account.population, "question": questions, "used": gone}
@@ -587,7 +654,9 @@ def _short(number: str) -> str:
 
 def check_population(population: object) -> str:
     if not isinstance(population, str) or not population.strip():
-        raise BadType("population= must be a name such as 'patients-2026', and a ledger file needs one.")
+        raise BadType(
+            "population= must be a name such as 'patients-2026', and a ledger file needs one."
+        )
     if population != population.encode("utf-8", "ignore").decode():
         raise BadValue("population= must be valid Unicode.")
     return population

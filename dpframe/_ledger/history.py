@@ -1,4 +1,5 @@
-"""``python -m dpframe ledger FILE``: the contents of a ledger, a file or a server by its URL, for its owner. It only reads."""
+"""``python -m dpframe ledger FILE``: the contents of a ledger, a file or a server by its URL, for
+its owner. It only reads."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def populations(path: str) -> list[Accountant]:
 
 
 def as_json(path: str) -> str:
-    """The whole ledger as one JSON text: terms, meter, debits and declarations of each population."""
+    """The whole ledger as one JSON text: terms, meter, debits and declarations of each
+    population."""
     records = [
         {
             "population": account.population,
@@ -43,7 +45,9 @@ def as_json(path: str) -> str:
         }
         for account in populations(path)
     ]
-    return json.dumps({"ledger": public_name(path), "populations": records}, indent=1, allow_nan=False)
+    return json.dumps(
+        {"ledger": public_name(path), "populations": records}, indent=1, allow_nan=False
+    )
 
 
 def _records(table: pd.DataFrame) -> Any:
@@ -53,7 +57,10 @@ def _records(table: pd.DataFrame) -> Any:
 def as_text(path: str) -> str:
     lines = []
     for account in populations(path):
-        lines += [f"population {account.population!r}, accountant {account.name!r}", repr(account.budget)]
+        lines += [
+            f"population {account.population!r}, accountant {account.name!r}",
+            repr(account.budget),
+        ]
         for title, table in (("debits", account.ledger), ("declarations", account.declarations)):
             lines.append(f"{title}: {len(table)}")
             if len(table):

@@ -1,8 +1,10 @@
-"""A ledger on a PostgreSQL server: a store for several machines, by SQLAlchemy (the extra ``server``).
+"""A ledger on a PostgreSQL server: a store for several machines, by SQLAlchemy (the extra
+``server``).
 
-Limits of a server, as of a file: whoever owns its tables can write another history with another chain, and an older copy that is
-restored while no process uses it is a valid ledger. Texts are kept as bytes, so that neither the encoding nor the collation of a
-database, nor a NUL, which PostgreSQL's texts cannot hold, changes one.
+Limits of a server, as of a file: whoever owns its tables can write another history with another
+chain, and an older copy that is restored while no process uses it is a valid ledger. Texts are kept
+as bytes, so that neither the encoding nor the collation of a database, nor a NUL, which
+PostgreSQL's texts cannot hold, changes one.
 """
 
 from __future__ import annotations
@@ -38,8 +40,9 @@ LINK: Final = {
     "application_name": "dpframe",
 }
 
-# The tables, in the schema dpframe whatever the user's search path is, and the triggers that protect them; both are compared with
-# those of the server. The head says where the entries end, so that losing the last ones is noticed.
+# The tables, in the schema dpframe whatever the user's search path is, and the triggers that
+# protect them; both are compared with those of the server. The head says where the entries end, so
+# that losing the last ones is noticed.
 COLUMNS: Final = {
     "entries": {
         "id": "bigint",
@@ -49,10 +52,23 @@ COLUMNS: Final = {
         "body": "bytea",
         "digest": "bytea",
     },
-    "head": {"one": "integer", "version": "integer", "secret": "bytea", "last": "bigint", "digest": "bytea"},
+    "head": {
+        "one": "integer",
+        "version": "integer",
+        "secret": "bytea",
+        "last": "bigint",
+        "digest": "bytea",
+    },
 }
 _NEVER: Final = "RAISE EXCEPTION 'a ledger is only added to';"
-_ROW, _BEFORE, _INSERT, _DELETE, _UPDATE, _TRUNCATE = 1, 2, 4, 8, 16, 32  # as pg_trigger.tgtype has them
+_ROW, _BEFORE, _INSERT, _DELETE, _UPDATE, _TRUNCATE = (
+    1,
+    2,
+    4,
+    8,
+    16,
+    32,
+)  # as pg_trigger.tgtype has them
 TRIGGERS: Final = {
     ("entries", "added"): (
         _ROW | _INSERT,
@@ -77,8 +93,8 @@ t.tgenabled = 'O' AND t.tgqual IS NULL AND t.tgattr::text = ''
 FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
 WHERE c.relnamespace = pg_catalog.to_regnamespace('dpframe') AND c.relname IN ('entries', 'head') AND NOT t.tgisinternal
 """
-# For one transaction, whatever the defaults of the server, the database and the user are. With synchronous_commit off
-# the server would acknowledge entries that it may yet lose.
+# For one transaction, whatever the defaults of the server, the database and the user are. With
+# synchronous_commit off the server would acknowledge entries that it may yet lose.
 SETTINGS: Final = """
 SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.set_config('search_path', 'pg_catalog', true),
 pg_catalog.set_config('lock_timeout', :left, true), pg_catalog.set_config('statement_timeout', :slow, true),
@@ -89,15 +105,20 @@ WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)
 # While a ledger is made; the number is "dpLgmake".
 ALONE: Final = "SELECT pg_catalog.pg_advisory_xact_lock(7237104117849515815)"
 HEAD: Final = "SELECT one, version, secret, last, digest FROM ONLY dpframe.head"
-INSERT: Final = "INSERT INTO dpframe.entries VALUES (:id, :stamp, :population, :kind, :body, :digest)"
+INSERT: Final = (
+    "INSERT INTO dpframe.entries VALUES (:id, :stamp, :population, :kind, :body, :digest)"
+)
 SINCE: Final = "SELECT id, stamp, population, kind, body, digest FROM ONLY dpframe.entries WHERE id >= :start ORDER BY id"
 ENTRIES: Final = """
 SELECT id, stamp, kind, body FROM ONLY dpframe.entries WHERE id > :after AND population = :population ORDER BY id
 """
-POPULATIONS: Final = "SELECT population FROM ONLY dpframe.entries GROUP BY population ORDER BY min(id)"
+POPULATIONS: Final = (
+    "SELECT population FROM ONLY dpframe.entries GROUP BY population ORDER BY min(id)"
+)
 
 AWAY: Final = "the server does not answer. Check that it runs and takes connections, and host, port, database, user and password"
-# By the beginning of an SQLSTATE. The server's own message is not passed on: it may quote the statement and its values.
+# By the beginning of an SQLSTATE. The server's own message is not passed on: it may quote the
+# statement and its values.
 ADVICE: Final = {
     "28": "the server does not let this user in. Check user and password",
     "3D000": "the server has no such database. Check the name, or have it made",
@@ -127,14 +148,17 @@ if hasattr(os, "register_at_fork"):
 
 
 class ServerStore(Once):
-    """The ledger of one PostgreSQL database, shared by the threads, processes and machines that reach it.
+    """The ledger of one PostgreSQL database, shared by the threads, processes and machines that
+    reach it.
 
-    A transaction locks the one row of the head, so that there is one at a time; a reading sees one snapshot. Both first verify
-    what was added since this object last looked, or all of it: the digests must form one chain that ends where the head says.
+    A transaction locks the one row of the head, so that there is one at a time; a reading sees one
+    snapshot. Both first verify what was added since this object last looked, or all of it: the
+    digests must form one chain that ends where the head says.
 
-    Formal guarantee, where the server keeps what it acknowledged: that of `Store`. If the server goes away during COMMIT, nobody
-    can say whether the transaction is on record. Then `transaction` raises, so that nothing is answered, and the next use waits
-    for the head's lock, which the lost transaction holds until it is decided; if its entries are in the chain then, they count.
+    Formal guarantee, where the server keeps what it acknowledged: that of `Store`. If the server
+    goes away during COMMIT, nobody can say whether the transaction is on record. Then `transaction`
+    raises, so that nothing is answered, and the next use waits for the head's lock, which the lost
+    transaction holds until it is decided; if its entries are in the chain then, they count.
     """
 
     durable = True
@@ -149,7 +173,9 @@ class ServerStore(Once):
         self._make = make
         self._turn = threading.RLock()
         self._connections: list[Any] = []  # the connection, if there is one
-        self._tables_checked = False  # whether this connection has found the tables as they should be
+        self._tables_checked = (
+            False  # whether this connection has found the tables as they should be
+        )
         weakref.finalize(self, _close, self._connections)
         _all.add(self)
         with self._begun(False):
@@ -157,7 +183,8 @@ class ServerStore(Once):
 
     @staticmethod
     def place_of(ledger: str) -> str:
-        """The server, its port and the database: without user, password and settings, in which its users differ."""
+        """The server, its port and the database: without user, password and settings, in which its
+        users differ."""
         return _place_of(_url_of(ledger))
 
     @staticmethod
@@ -181,7 +208,11 @@ class ServerStore(Once):
                 raise LedgerError(OUTSIDE)
             entry = entry_of(self._next[0] + 1, population, kind, body)
             after = follow(self._next, entry.when, population, kind, body)
-            texts = {"population": population.encode(), "kind": kind.encode(), "body": body.encode()}
+            texts = {
+                "population": population.encode(),
+                "kind": kind.encode(),
+                "body": body.encode(),
+            }
             self._ask(INSERT, id=entry.id, stamp=entry.when, **texts, digest=after[1])
             self._next = after
             return entry
@@ -189,7 +220,10 @@ class ServerStore(Once):
     def entries(self, population: str, after: int = 0) -> list[Entry]:
         with self._begun(False):
             rows = self._ask(ENTRIES, after=after, population=population.encode())
-            return [Entry(number, when, kind.decode(), body.decode()) for number, when, kind, body in rows]
+            return [
+                Entry(number, when, kind.decode(), body.decode())
+                for number, when, kind, body in rows
+            ]
 
     def populations(self) -> list[str]:
         with self._begun(False):
@@ -199,7 +233,8 @@ class ServerStore(Once):
 
     @contextmanager
     def _begun(self, write: bool) -> Iterator[Any]:
-        """A verified connection in a transaction: this thread's open one for reading, or a new one, undone at the end."""
+        """A verified connection in a transaction: this thread's open one for reading, or a new one,
+        undone at the end."""
         turn = self._turn  # after a fork the name means another one
         if not turn.acquire(timeout=PATIENCE):
             raise self._error("another thread holds it for too long. Ask again later")
@@ -209,7 +244,8 @@ class ServerStore(Once):
                     raise LedgerError(NESTED)
                 yield None
                 return
-            # After a COMMIT without an answer readers lock, too: that is when its transaction is decided.
+            # After a COMMIT without an answer readers lock, too: that is when its transaction is
+            # decided.
             connection = self._begin(write or self._undecided)
             try:
                 yield connection
@@ -242,7 +278,9 @@ class ServerStore(Once):
         connection.execution_options(isolation_level=level, postgresql_readonly=not lock)
         # Waiting for the lock is over before a statement is too slow: it says so.
         times = {"left": deadline - time.monotonic(), "patience": PATIENCE, "slow": 2 * PATIENCE}
-        standby, *_ = self._run(SETTINGS, **{k: f"{max(1, round(1000 * t))}ms" for k, t in times.items()})[0]
+        standby, *_ = self._run(
+            SETTINGS, **{k: f"{max(1, round(1000 * t))}ms" for k, t in times.items()}
+        )[0]
         if standby:
             raise self._error(
                 "the server is a standby, which may lag behind. Give the address of the one that is written to"
@@ -260,19 +298,24 @@ class ServerStore(Once):
 
     def _commit(self, connection: Any) -> None:
         if self._connections != [connection] or self._failed:
-            raise self._error("an entry was not written, or this is a forked child. All of it was undone")
+            raise self._error(
+                "an entry was not written, or this is a forked child. All of it was undone"
+            )
         if self._next == self._verified:
             return
-        # COMMIT of a transaction that the server has given up raises nothing; this does, and it notices an entry that some rule
-        # of the database kept away.
+        # COMMIT of a transaction that the server has given up raises nothing; this does, and it
+        # notices an entry that some rule of the database kept away.
         if tuple(self._ask(HEAD)[0])[3:] != self._next:
             raise self._error(f"an entry was not written. All of it was undone. {RESTORE}")
         self._undecided = True
-        self._guarded(connection.commit, "It is counted if it was written, and the next question will know")
+        self._guarded(
+            connection.commit, "It is counted if it was written, and the next question will know"
+        )
         self._undecided, self._verified = False, self._next
 
     def _end(self, connection: Any) -> None:
-        """Undo what was not committed, now: a traceback that somebody keeps would keep the head locked."""
+        """Undo what was not committed, now: a traceback that somebody keeps would keep the head
+        locked."""
         if self._connections == [connection]:  # not in a forked child
             try:
                 connection.rollback()
@@ -285,7 +328,8 @@ class ServerStore(Once):
         _close(self._connections)
 
     def _forget(self) -> None:
-        """Lets go of the connection in a forked child: it is the parent's, who would lose it if it was closed here."""
+        """Lets go of the connection in a forked child: it is the parent's, who would lose it if it
+        was closed here."""
         for connection in self._connections:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
         self._connections.clear()
@@ -310,7 +354,8 @@ class ServerStore(Once):
         raise problem
 
     def _problem(self, error: BaseException, then: str = "") -> tuple[BaseException, bool]:
-        """The error for the user, without any text of the server, and whether another attempt may help."""
+        """The error for the user, without any text of the server, and whether another attempt may
+        help."""
         translated = (
             _sqlalchemy().exc.SQLAlchemyError,
             import_module("psycopg").Error,
@@ -322,7 +367,9 @@ class ServerStore(Once):
             return error, False
         cause = getattr(error, "orig", None) or error
         state = getattr(cause, "sqlstate", None) or ""
-        lost = not state or state.startswith(GONE) or getattr(error, "connection_invalidated", False)
+        lost = (
+            not state or state.startswith(GONE) or getattr(error, "connection_invalidated", False)
+        )
         if isinstance(error, UnicodeError):
             reason, may_pass = ADVICE["XX"], False
         elif not state and isinstance(cause, import_module("psycopg").ProgrammingError):
@@ -338,12 +385,15 @@ class ServerStore(Once):
         return self._error(f"{reason}. {then}" if then else reason), may_pass
 
     def _error(self, reason: str) -> LedgerError:
-        return LedgerError(f"the ledger {self.place!r} cannot be used: {reason}. Nothing was answered.")
+        return LedgerError(
+            f"the ledger {self.place!r} cannot be used: {reason}. Nothing was answered."
+        )
 
     # Tables and chain -----------------------------------------------------------------------------------------------
 
     def _has_tables(self) -> bool:
-        """Whether this is a ledger of this version, with its triggers and nothing else; False where there is none."""
+        """Whether this is a ledger of this version, with its triggers and nothing else; False where
+        there is none."""
         shape = {tuple(row) for row in self._run(SHAPE)}
         if not shape:
             return False
@@ -370,10 +420,14 @@ class ServerStore(Once):
             self._run("CREATE SCHEMA dpframe")
         for table, columns in COLUMNS.items():
             definitions = ", ".join(f"{name} {kind} NOT NULL" for name, kind in columns.items())
-            self._run(f"CREATE TABLE dpframe.{table} ({definitions}, PRIMARY KEY ({next(iter(columns))}))")
+            self._run(
+                f"CREATE TABLE dpframe.{table} ({definitions}, PRIMARY KEY ({next(iter(columns))}))"
+            )
         key = _sampling.random_bytes(32)  # the chain starts from the secret
         self._run("ALTER TABLE dpframe.head ADD CHECK (one = 1)")
-        self._run("INSERT INTO dpframe.head VALUES (1, :version, :key, 0, :key)", version=VERSION, key=key)
+        self._run(
+            "INSERT INTO dpframe.head VALUES (1, :version, :key, 0, :key)", version=VERSION, key=key
+        )
         for (table, name), (kind, source) in TRIGGERS.items():
             function = f"dpframe.{table}_{name}()"
             safe = "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp"
@@ -385,7 +439,8 @@ class ServerStore(Once):
         connection.commit()
 
     def _verify(self, lock: bool) -> None:
-        """Checks that from the last verified entry to the head every digest follows from the one before."""
+        """Checks that from the last verified entry to the head every digest follows from the one
+        before."""
         damaged = self._error(f"some of its entries were changed or lost. {RESTORE}")
         heads = self._run(HEAD + " FOR UPDATE" * lock)
         if len(heads) != 1:
@@ -407,7 +462,9 @@ class ServerStore(Once):
                 if last_row is None or (last_row[0], last_row[-1]) != position:
                     raise rolled_back
             for number, stamp, population, kind, body, digest in rows:
-                position = follow(position, stamp, population.decode(), kind.decode(), body.decode())
+                position = follow(
+                    position, stamp, population.decode(), kind.decode(), body.decode()
+                )
                 if position != (number, digest):
                     raise damaged
         if position != tuple(head):
@@ -425,8 +482,12 @@ def _moment(kind: int) -> str:
 
 def _shape() -> set[tuple[str, str, str, bool]]:
     """The rows that `SHAPE` gives for a ledger."""
-    columns = {(t, name, kind, True) for t, types in COLUMNS.items() for name, kind in types.items()}
-    return columns | {(t, name, f"{kind}{source}", True) for (t, name), (kind, source) in TRIGGERS.items()}
+    columns = {
+        (t, name, kind, True) for t, types in COLUMNS.items() for name, kind in types.items()
+    }
+    return columns | {
+        (t, name, f"{kind}{source}", True) for (t, name), (kind, source) in TRIGGERS.items()
+    }
 
 
 def _close(connections: list[Any]) -> None:
@@ -449,23 +510,30 @@ def _sqlalchemy() -> Any:
     except ImportError:
         missing = True
     if missing:
-        raise BadValue('a ledger on a server needs SQLAlchemy and psycopg: pip install "dpframe[server]".')
+        raise BadValue(
+            'a ledger on a server needs SQLAlchemy and psycopg: pip install "dpframe[server]".'
+        )
 
 
 def _connect(url: Any) -> Any:
-    """A connection of its own, outside of any pool; no parameter gets into logs or errors of this side."""
+    """A connection of its own, outside of any pool; no parameter gets into logs or errors of this
+    side."""
     sql = _sqlalchemy()
     link = {name: value for name, value in LINK.items() if name not in url.query}
     # Statements that a server prepares are lost where a pooler stands in between.
     fixed_settings = {"client_encoding": "utf8", "prepare_threshold": None}
     engine = sql.create_engine(
-        url, poolclass=sql.pool.NullPool, hide_parameters=True, connect_args={**link, **fixed_settings}
+        url,
+        poolclass=sql.pool.NullPool,
+        hide_parameters=True,
+        connect_args={**link, **fixed_settings},
     )
     return engine.connect()
 
 
 def _url_of(ledger: str) -> Any:
-    """The URL with one host and port, named; refused where it has no database, and never quoted: it may hold a password."""
+    """The URL with one host and port, named; refused where it has no database, and never quoted: it
+    may hold a password."""
     sql = _sqlalchemy()
     try:
         url = sql.make_url(ledger)
@@ -482,8 +550,15 @@ def _url_of(ledger: str) -> Any:
         raise BadValue(f"{wrong}. This is none.")
     if "@" in f"{url.host}{url.database}":  # the rest of a password that was not written so
         raise BadValue(f"{wrong}. In a password @ is written as %40, / as %2F, and so on.")
-    if len(hosts) > 1 or len(ports) > 1 or "," in host or {"service", "dbname", "hostaddr"} & {*query}:
-        raise BadValue(f"{wrong}. Name one host and one database: two servers would be two budgets.")
+    if (
+        len(hosts) > 1
+        or len(ports) > 1
+        or "," in host
+        or {"service", "dbname", "hostaddr"} & {*query}
+    ):
+        raise BadValue(
+            f"{wrong}. Name one host and one database: two servers would be two budgets."
+        )
     if host and not host.startswith(("/", "@")):
         address, host = {"host": host.lower().rstrip("."), "port": port}, ""
     else:
@@ -491,7 +566,9 @@ def _url_of(ledger: str) -> Any:
             {},
             {**query, **({"host": os.path.normpath(host)} if host else {}), "port": str(port)},
         )
-    return sql.URL.create(DRIVER, url.username, url.password, database=url.database, query=query, **address)
+    return sql.URL.create(
+        DRIVER, url.username, url.password, database=url.database, query=query, **address
+    )
 
 
 def _several(value: Any) -> list[Any]:
@@ -504,6 +581,8 @@ def _place_of(url: Any) -> str:
         host = f"[{url.host}]" if ":" in url.host else url.host
         return f"{DRIVER}://{host}:{url.port}/{database}"
     settings = "".join(
-        f"{name}={quote(url.query[name], safe='')}&" for name in ("host", "port") if name in url.query
+        f"{name}={quote(url.query[name], safe='')}&"
+        for name in ("host", "port")
+        if name in url.query
     )
     return f"{DRIVER}:///{database}?{settings[:-1]}"

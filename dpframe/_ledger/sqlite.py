@@ -1,9 +1,11 @@
 """A ledger in one SQLite file: a store for the threads, kernels and processes of one machine.
 
-Limits of a file: whoever may write it can write another history with another chain, and an older copy that is restored while
-no process uses it is a valid ledger. The chain protects against accidents and careless hands.
+Limits of a file: whoever may write it can write another history with another chain, and an older
+copy that is restored while no process uses it is a valid ledger. The chain protects against
+accidents and careless hands.
 
-SQLite's locks end when their process closes any handle of the file, so nobody should read or copy it in a process that uses it.
+SQLite's locks end when their process closes any handle of the file, so nobody should read or copy
+it in a process that uses it.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ APPLICATION: Final = 0x64704C67  # "dpLg"
 VERSION: Final = 1
 PATIENCE = 60.0  # seconds to wait for other processes and threads, of milliseconds each
 NEVER: Final = "BEGIN SELECT RAISE(ABORT, 'a ledger is only added to'); END"
-# A file must have this text, letter by letter. `head` says where the entries end, so that losing the last ones
-# is seen. REPLACE runs no DELETE trigger, hence the conditions before INSERT.
+# A file must have this text, letter by letter. `head` says where the entries end, so that losing
+# the last ones is seen. REPLACE runs no DELETE trigger, hence the conditions before INSERT.
 SCHEMA: Final = (
     'CREATE TABLE entries (id INTEGER PRIMARY KEY, "when" TEXT NOT NULL, population TEXT NOT NULL, '
     "kind TEXT NOT NULL, body TEXT NOT NULL, digest BLOB NOT NULL)",
@@ -45,10 +47,12 @@ SCHEMA: Final = (
     f"IS NOT OLD.last + 1 OR NEW.digest IS NOT (SELECT digest FROM entries WHERE id = NEW.last) {NEVER}",
     f"CREATE TRIGGER f BEFORE DELETE ON head {NEVER}",
 )
-# EXTRA: the end of the journal is durable too, or a power failure could bring it back and undo the commit.
-# Without mmap a file that is cut short is an error and not a SIGBUS.
+# EXTRA: the end of the journal is durable too, or a power failure could bring it back and undo the
+# commit. Without mmap a file that is cut short is an error and not a SIGBUS.
 SAFELY: Final = ("synchronous = EXTRA", "fullfsync = ON", "cell_size_check = ON", "mmap_size = 0")
-RESTORE: Final = "Restore the newest copy, or open no session on these people until you know what was spent"
+RESTORE: Final = (
+    "Restore the newest copy, or open no session on these people until you know what was spent"
+)
 ADVICE: Final = {
     sqlite3.SQLITE_BUSY: "another process holds it for too long. Find out which one, then ask again",
     sqlite3.SQLITE_READONLY: "it or its directory is read-only. Give this user the right to write both",
@@ -59,7 +63,9 @@ ADVICE: Final = {
 
 ChainEnd = tuple[int, bytes]  # the last id of a chain, and the digest of all entries up to it
 UNVERIFIED: Final[ChainEnd] = (-1, b"")
-_encode = json.JSONEncoder(default=list).encode  # one to one on texts; a blob where text belongs is no text
+_encode = json.JSONEncoder(
+    default=list
+).encode  # one to one on texts; a blob where text belongs is no text
 
 
 def follow(position: ChainEnd, when: str, population: str, kind: str, body: str) -> ChainEnd:
@@ -68,8 +74,8 @@ def follow(position: ChainEnd, when: str, population: str, kind: str, body: str)
     return position[0] + 1, hashlib.sha256(position[1] + line.encode()).digest()
 
 
-# SQLite keeps the file locks of a process in memory, and a child would inherit them as its own. So one lock is
-# held around all that SQLite does, in any thread, and fork() takes it too.
+# SQLite keeps the file locks of a process in memory, and a child would inherit them as its own. So
+# one lock is held around all that SQLite does, in any thread, and fork() takes it too.
 _lock = threading.RLock()
 _open: dict[str, sqlite3.Connection] = {}  # by file; they belong to the thread that holds the lock
 _orphaned = False
@@ -88,24 +94,29 @@ def _after_in_parent() -> None:
 
 def _after_in_child() -> None:
     global _lock, _orphaned
-    # True if fork() came inside a transaction of its own thread, or could not wait for another thread's.
+    # True if fork() came inside a transaction of its own thread, or could not wait for another
+    # thread's.
     _orphaned = _orphaned or bool(_open) or not _fork.alone
     for connection in _open.values():
-        # Closing it here would undo the parent's transaction in the file, so it must never be collected.
+        # Closing it here would undo the parent's transaction in the file, so it must never be
+        # collected.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
     _open.clear()
     _lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child
+    )
 
 
 class FileStore(Once):
     """One SQLite file, shared by the threads, kernels and processes of one machine.
 
-    A connection lives for one transaction or one reading, and first verifies what was added since this object
-    last looked, or all of it: the digests must form one chain that ends where the file's head says.
+    A connection lives for one transaction or one reading, and first verifies what was added since
+    this object last looked, or all of it: the digests must form one chain that ends where the
+    file's head says.
     """
 
     durable = True
@@ -156,17 +167,24 @@ class FileStore(Once):
             after = follow(self._next, entry.when, population, kind, body)
             row = (entry.id, entry.when, population, kind, body, after[1])
             self._failed = True
-            self._guard(lambda: connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", row))
+            self._guard(
+                lambda: connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", row)
+            )
             self._failed, self._next = False, after
             return entry
 
     def entries(self, population: str, after: int = 0) -> list[Entry]:
         # There is no index: a damaged one would miss entries that the chain has.
-        sql = 'SELECT id, "when", kind, body FROM entries WHERE id > ? AND population = ? ORDER BY id'
+        sql = (
+            'SELECT id, "when", kind, body FROM entries WHERE id > ? AND population = ? ORDER BY id'
+        )
         return [Entry(*row) for row in self._read(sql, after, population)]
 
     def populations(self) -> list[str]:
-        return [name for (name,) in self._read("SELECT population FROM entries GROUP BY 1 ORDER BY min(id)")]
+        return [
+            name
+            for (name,) in self._read("SELECT population FROM entries GROUP BY 1 ORDER BY min(id)")
+        ]
 
     def _read(self, sql: str, *values: object) -> list[Any]:
         with self._locked("BEGIN") as connection:
@@ -174,12 +192,15 @@ class FileStore(Once):
 
     @contextmanager
     def _locked(self, begin: str) -> Iterator[sqlite3.Connection]:
-        """A verified connection in an SQLite transaction: this thread's open one for reading, or a new one."""
+        """A verified connection in an SQLite transaction: this thread's open one for reading, or a
+        new one."""
         deadline = time.monotonic() + PATIENCE
         while True:
             lock = _lock  # after a fork the name means another one
             if _orphaned:
-                raise self._error("this process was forked inside a transaction of a ledger. Fork outside")
+                raise self._error(
+                    "this process was forked inside a transaction of a ledger. Fork outside"
+                )
             if not lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
                 raise self._error("another thread holds it for too long. Ask again later")
             try:
@@ -195,13 +216,17 @@ class FileStore(Once):
                         _close(_open.pop(self._path))
             finally:
                 lock.release()
-            time.sleep(0.001 + time.perf_counter_ns() % 4096 * 1e-6)  # uneven: nobody is always late
+            time.sleep(
+                0.001 + time.perf_counter_ns() % 4096 * 1e-6
+            )  # uneven: nobody is always late
 
     def _attempt(self, begin: str, deadline: float) -> bool:
         """Open a connection, or say False if another process is at work and there is time left."""
         self._file = os.stat(self._path)
         if not stat.S_ISREG(self._file.st_mode):
-            raise self._error("it is a directory or no regular file. Give the path of a file on a local disk")
+            raise self._error(
+                "it is a directory or no regular file. Give the path of a file on a local disk"
+            )
         if self._file.st_size < 512:  # SQLite would take it for a new file
             raise self._error(f"the file is empty, so whatever it held was cut off. {RESTORE}")
         uri = f"{Path(self._path).as_uri()}?mode=rw"  # creates nothing
@@ -222,7 +247,9 @@ class FileStore(Once):
 
     def _commit(self, connection: sqlite3.Connection) -> None:
         if _open.get(self._path) is not connection or self._failed or not connection.in_transaction:
-            raise self._error("an entry was not written, or this is a forked child. All of it was undone")
+            raise self._error(
+                "an entry was not written, or this is a forked child. All of it was undone"
+            )
         connection.execute("COMMIT")
         # A file that was unlinked or replaced takes writes as willingly, but nobody will read them.
         if not os.path.samestat(self._file, os.stat(self._path)):
@@ -230,34 +257,60 @@ class FileStore(Once):
         self._verified = self._next
 
     def _error(self, reason: str) -> LedgerError:
-        return LedgerError(f"the ledger {self.label!r} cannot be used: {reason}. Nothing was answered.")
+        return LedgerError(
+            f"the ledger {self.label!r} cannot be used: {reason}. Nothing was answered."
+        )
 
     def _guard(self, work: Callable[[], Any]) -> Any:
         """The result of ``work``; errors of SQLite and of the system become a LedgerError."""
         try:
             return work()
-        except (sqlite3.Error, UnicodeError, MemoryError) as error:  # it is damage that decodes to these two
-            raise self._error(ADVICE.get(_code(error), f"SQLite says {error}. {RESTORE}")) from error
+        except (
+            sqlite3.Error,
+            UnicodeError,
+            MemoryError,
+        ) as error:  # it is damage that decodes to these two
+            raise self._error(
+                ADVICE.get(_code(error), f"SQLite says {error}. {RESTORE}")
+            ) from error
         except OSError as error:
-            raise self._error(f"the system says {error.strerror}. Check the path. {RESTORE}") from error
+            raise self._error(
+                f"the system says {error.strerror}. Check the path. {RESTORE}"
+            ) from error
 
     def _check_kind(self, connection: sqlite3.Connection) -> None:
         """Checks that it is a ledger of this version, with its triggers and nothing else."""
-        names = ("application_id", "user_version", "page_size", "page_count", "journal_mode", "synchronous")
-        kind, version, size, count, *modes = (connection.execute(f"PRAGMA {n}").fetchone()[0] for n in names)
+        names = (
+            "application_id",
+            "user_version",
+            "page_size",
+            "page_count",
+            "journal_mode",
+            "synchronous",
+        )
+        kind, version, size, count, *modes = (
+            connection.execute(f"PRAGMA {n}").fetchone()[0] for n in names
+        )
         if kind != APPLICATION:
             raise self._error("it is an SQLite file of another program. Check the path")
         if version != VERSION:
-            raise self._error(f"it has format {version}, this dpframe knows {VERSION}. Use a newer dpframe")
+            raise self._error(
+                f"it has format {version}, this dpframe knows {VERSION}. Use a newer dpframe"
+            )
         if modes != ["delete", 3]:
-            raise self._error("its journal mode was changed. Set it back with PRAGMA journal_mode = DELETE")
+            raise self._error(
+                "its journal mode was changed. Set it back with PRAGMA journal_mode = DELETE"
+            )
         if os.stat(self._path).st_size != size * count:
             raise self._error(f"it was cut off. {RESTORE}")
-        if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master").fetchall()} != {*SCHEMA}:
+        if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master").fetchall()} != {
+            *SCHEMA
+        }:
             raise self._error(f"its tables or triggers were changed by another program. {RESTORE}")
 
     def _verify(self, connection: sqlite3.Connection) -> None:
-        """Checks that from the last verified entry to the head every digest follows from the one before."""
+        """Checks that from the last verified entry to the head every digest follows from the one
+        before."""
         damaged = self._error(f"some of its entries were changed or lost. {RESTORE}")
         heads = connection.execute("SELECT CAST(secret AS BLOB), last, digest FROM head").fetchall()
         if len(heads) != 1:
@@ -268,10 +321,14 @@ class FileStore(Once):
                 raise self._error(ADVICE[sqlite3.SQLITE_CORRUPT])
             position, start = (0, secret), -(2**63)
         else:
-            digests = connection.execute("SELECT digest FROM entries WHERE id = ?", (position[0],)).fetchall()
+            digests = connection.execute(
+                "SELECT digest FROM entries WHERE id = ?", (position[0],)
+            ).fetchall()
             if secret != self.secret or digests != [(position[1],)] * (position[0] > 0):
                 raise self._error(f"it was rolled back or replaced while it was in use. {RESTORE}")
-        with closing(connection.execute("SELECT * FROM entries WHERE id >= ? ORDER BY id", (start,))) as rows:
+        with closing(
+            connection.execute("SELECT * FROM entries WHERE id >= ? ORDER BY id", (start,))
+        ) as rows:
             for number, *fields, digest in rows:
                 position = follow(position, *fields)
                 if position != (number, digest):
@@ -281,14 +338,17 @@ class FileStore(Once):
         self.secret, self._verified = secret, position
 
     def _create(self) -> None:
-        """A whole ledger appears under its name at once, or none; of two processes, the second finds the first's."""
+        """A whole ledger appears under its name at once, or none; of two processes, the second
+        finds the first's."""
         folder, name = os.path.split(self._path)
         if not os.path.isdir(folder):
             raise self._error(f"there is no directory {folder!r}. Make it first")
         for rest in (f"{name}-journal", f"{name}-wal"):
             if os.path.lexists(os.path.join(folder, rest)):  # SQLite would apply it to the new file
                 raise self._error(f"the file is gone, but its {rest!r} is still there. {RESTORE}")
-        handle, draft = tempfile.mkstemp(prefix=".ledger-", suffix=".new", dir=folder)  # for its owner alone
+        handle, draft = tempfile.mkstemp(
+            prefix=".ledger-", suffix=".new", dir=folder
+        )  # for its owner alone
         os.close(handle)
         try:
             key = _sampling.random_bytes(32).hex()
@@ -309,7 +369,8 @@ class FileStore(Once):
 
 
 def _close(connection: sqlite3.Connection) -> None:
-    """Undo what was not committed, now: a traceback that somebody keeps would keep the file locked."""
+    """Undo what was not committed, now: a traceback that somebody keeps would keep the file
+    locked."""
     with suppress(sqlite3.Error):
         connection.rollback()
     connection.close()
@@ -325,7 +386,9 @@ def _local(path: object) -> tuple[str, str]:
     if not isinstance(text, str):
         raise BadType(f"a ledger is given by the path of a file, not by {type(path).__name__}.")
     if not text or "\0" in text or text == ":memory:":
-        raise BadValue(f"{text!r} names no file. Give a path such as 'study.ledger', or None for memory.")
+        raise BadValue(
+            f"{text!r} names no file. Give a path such as 'study.ledger', or None for memory."
+        )
     if scheme_of(text):
         raise BadValue(UNSERVED)
     return text, os.path.normcase(os.path.realpath(text))

@@ -1,9 +1,11 @@
-"""What is recorded, and the seam between accountants and what keeps it: entries, the contract of a store, and one in memory.
+"""What is recorded, and the seam between accountants and what keeps it: entries, the contract of a
+store, and one in memory.
 
-Formal guarantee. An entry appended in a `transaction` that ended without an error is read by every later `entries`
-of its population, in all threads and processes that use the store: at once, after the death of the process, and
-after a power failure if the disk keeps what it acknowledged. Transactions happen one after the other, wholly or
-not at all. Where that cannot be established there is a `LedgerError`, never a shorter list.
+Formal guarantee. An entry appended in a `transaction` that ended without an error is read by every
+later `entries` of its population, in all threads and processes that use the store: at once, after
+the death of the process, and after a power failure if the disk keeps what it acknowledged.
+Transactions happen one after the other, wholly or not at all. Where that cannot be established
+there is a `LedgerError`, never a shorter list.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Debit:
-    """A debit that is not written yet: the plans that are charged together, and the name of their answers."""
+    """A debit that is not written yet: the plans that are charged together, and the name of their
+    answers."""
 
     plans: tuple[Plan, ...]
     name: str | None = None
@@ -54,21 +57,27 @@ class Debit:
 
 
 class Store(Protocol):
-    """Entries of text by population, added and never changed: what an accountant needs of whatever keeps its ledger.
+    """Entries of text by population, added and never changed: what an accountant needs of whatever
+    keeps its ledger.
 
-    A new one subclasses the tests in ``tests/store/conformance.py``, is one file below ``dpframe/_ledger``, and a line in the
-    table ``STORES`` there, by the scheme of its URLs. `docs/develop/add-a-store.md` builds one.
+    A new one subclasses the tests in ``tests/store/conformance.py``, is one file below
+    ``dpframe/_ledger``, and a line in the table ``STORES`` there, by the scheme of its URLs.
+    `docs/develop/add-a-store.md` builds one.
 
     *What privacy rests on.*
 
-    - `transaction` is exclusive among all who use the store: threads, kernels, processes, machines. What was appended is on
-      record when it ends without an error, and undone where the block raises. Where nobody can say which of the two
-      happened, as when a server does not answer, it raises; an entry that turns out to be on record will be read and counted.
-    - An entry is never changed and never lost, and ids grow in the order of transactions. A store that cannot give all the
-      entries, or that finds them changed, cut off, rolled back, or of a format it does not know, raises `LedgerError`: less
-      than was spent would be a budget spent twice.
-    - Texts come back as they were, whatever they hold. No error shows more than the place, which holds no password.
-    - A copy of a store in memory is none: pickles and copies are refused, and a forked child does not write as its parent.
+    - `transaction` is exclusive among all who use the store: threads, kernels, processes, machines.
+      What was appended is on record when it ends without an error, and undone where the block
+      raises. Where nobody can say which of the two happened, as when a server does not answer, it
+      raises; an entry that turns out to be on record will be read and counted.
+    - An entry is never changed and never lost, and ids grow in the order of transactions. A store
+      that cannot give all the entries, or that finds them changed, cut off, rolled back, or of a
+      format it does not know, raises `LedgerError`: less than was spent would be a budget spent
+      twice.
+    - Texts come back as they were, whatever they hold. No error shows more than the place, which
+      holds no password.
+    - A copy of a store in memory is none: pickles and copies are refused, and a forked child does
+      not write as its parent.
 
     >>> store: Store = MemoryStore()
     >>> with store.transaction():
@@ -80,17 +89,19 @@ class Store(Protocol):
     """
 
     def transaction(self) -> AbstractContextManager[None]:
-        """A block in which nobody else appends. One inside another, in the same thread, is refused."""
+        """A block in which nobody else appends. One inside another, in the same thread, is
+        refused."""
 
     def append(self, population: str, kind: str, body: Any) -> Entry:
         """The entry, which counts when the transaction has ended. Outside of one it is refused.
 
-        ``body`` is text. A store that is not durable is also handed a `Debit`, whose text it may write when the entry is read:
-        what is returned has neither time nor text then.
+        ``body`` is text. A store that is not durable is also handed a `Debit`, whose text it may
+        write when the entry is read: what is returned has neither time nor text then.
         """
 
     def entries(self, population: str, after: int = 0) -> list[Entry]:
-        """The entries of a population whose ids are above ``after``, in order; in a transaction also those appended in it."""
+        """The entries of a population whose ids are above ``after``, in order; in a transaction
+        also those appended in it."""
 
     def populations(self) -> list[str]:
         """The names of all populations, in the order of their first entries."""
@@ -101,11 +112,13 @@ class Store(Protocol):
 
     @property
     def secret(self) -> bytes:
-        """32 random bytes, drawn when the store was made and the same ever after: the key of its hashes."""
+        """32 random bytes, drawn when the store was made and the same ever after: the key of its
+        hashes."""
 
     @property
     def place(self) -> str:
-        """The one name of this store, by which any process opens it again. Frames carry it in their attrs."""
+        """The one name of this store, by which any process opens it again. Frames carry it in their
+        attrs."""
 
     @property
     def durable(self) -> bool:
@@ -113,7 +126,8 @@ class Store(Protocol):
 
 
 class Kind(Protocol):
-    """A class of stores, as the table ``STORES`` has it: called with what the user gave as ``ledger=``, it opens one."""
+    """A class of stores, as the table ``STORES`` has it: called with what the user gave as
+    ``ledger=``, it opens one."""
 
     def __call__(self, ledger: str, /) -> Store: ...
 
@@ -139,20 +153,24 @@ def scheme_of(ledger: str) -> str:
     >>> scheme_of("json:study"), scheme_of("json:/study"), scheme_of("./json:study"), scheme_of("C:study")
     ('json', 'json', '', '')
     """
-    # One slash, since Path() makes two into one. A colon within the name of a folder belongs to a path.
+    # One slash, since Path() makes two into one. A colon within the name of a folder belongs to a
+    # path.
     match = re.match(r"([A-Za-z][\w+.-]+):(?:/|[^/\\]*\Z)|(file|memory):", ledger)
     return "" if match is None else (match[1] or match[2]).lower()
 
 
 def text_of(ledger: str | os.PathLike[str]) -> str:
-    """The path or URL of a ledger as text. A path object is a path, though it drops the "./" before a name with a colon.
+    """The path or URL of a ledger as text. A path object is a path, though it drops the "./" before
+    a name with a colon.
 
     >>> from pathlib import Path
     >>> text_of(Path("./study:2026")), text_of("study.db")
     ('./study:2026', 'study.db')
     """
     text = os.fspath(ledger)
-    alone = isinstance(ledger, os.PathLike) and isinstance(text, str) and not re.search(r"[/\\]", text)
+    alone = (
+        isinstance(ledger, os.PathLike) and isinstance(text, str) and not re.search(r"[/\\]", text)
+    )
     return f"./{text}" if alone and scheme_of(text) else text
 
 
@@ -160,26 +178,36 @@ class Once:
     """What cannot be pickled or copied."""
 
     def __reduce__(self) -> NoReturn:
-        raise BadType("a ledger cannot be pickled or copied: its budget exists once. Open its file again.")
+        raise BadType(
+            "a ledger cannot be pickled or copied: its budget exists once. Open its file again."
+        )
 
 
-def entry_of(number: int, population: str, kind: str, body: str, moment: datetime | None = None) -> Entry:
-    """An entry of a moment, or else of now; refused where a text is none, or one that UTF-8 cannot hold."""
+def entry_of(
+    number: int, population: str, kind: str, body: str, moment: datetime | None = None
+) -> Entry:
+    """An entry of a moment, or else of now; refused where a text is none, or one that UTF-8 cannot
+    hold."""
     for text in (population, kind, body):
         if not isinstance(text, str):
             raise BadType(f"an entry of a ledger is made of strings, not of {type(text).__name__}.")
         if not text.isascii() and text != text.encode("utf-8", "ignore").decode():
             raise BadValue("an entry of a ledger must be valid Unicode, without lone surrogates.")
-    return Entry(number, (moment or datetime.now(UTC)).isoformat(timespec="microseconds"), kind, body)
+    return Entry(
+        number, (moment or datetime.now(UTC)).isoformat(timespec="microseconds"), kind, body
+    )
 
 
 NESTED: Final = "a transaction of this ledger is open in this thread already. Finish it first."
 FORKED: Final = "a forked child has no budget of its own. Ask in the parent, or use a file."
-OUTSIDE: Final = "an entry is appended inside `with store.transaction():` only. Nothing was recorded."
+OUTSIDE: Final = (
+    "an entry is appended inside `with store.transaction():` only. Nothing was recorded."
+)
 
 
 class MemoryStore(Once):
-    """A list that ends with the process; a forked child, which would hold a copy, may not use it."""
+    """A list that ends with the process; a forked child, which would hold a copy, may not use
+    it."""
 
     durable = False
     place = "memory:"
@@ -200,7 +228,9 @@ class MemoryStore(Once):
         """Always the same: a process has one memory that is shared by its name."""
         if ledger != MemoryStore.place:
             raise BadValue(UNSERVED)
-        if os.path.lexists(ledger):  # it may be a ledger of before, whose budget must not begin anew
+        if os.path.lexists(
+            ledger
+        ):  # it may be a ledger of before, whose budget must not begin anew
             raise BadValue(
                 f"{ledger!r} is the memory of this process, and there is a file of that name here. That file is './{ledger}'; "
                 "for memory leave ledger= out."
@@ -238,9 +268,11 @@ class MemoryStore(Once):
             number, unwritten = len(self._entries) + 1, None
             if not isinstance(body, Debit):
                 entry = entry_of(number, population, kind, body)
-            elif all(plan._draft is not None and plan._draft.cells is plan.cells for plan in body.plans):
-                # Most are never read, and to write one takes long. Nothing that it says can change: plans are frozen, and their
-                # drafts have the text of the cells.
+            elif all(
+                plan._draft is not None and plan._draft.cells is plan.cells for plan in body.plans
+            ):
+                # Most are never read, and to write one takes long. Nothing that it says can change:
+                # plans are frozen, and their drafts have the text of the cells.
                 entry, unwritten = Entry(number, "", kind, ""), (datetime.now(UTC), body)
             else:
                 entry = entry_of(number, population, kind, body.text)
@@ -301,7 +333,8 @@ def charge_of(body: dict[str, Any]) -> Charge:
 
 
 def pack(raw: Sequence[Any]) -> list[Any]:
-    """Noisy integers as JSON: base64 of little-endian int64, or digits where they are longer; text, one dimension, as it is."""
+    """Noisy integers as JSON: base64 of little-endian int64, or digits where they are longer; text,
+    one dimension, as it is."""
     packed: list[Any] = []
     for array in raw:
         if array.dtype.kind == "U" or (array.dtype == object and array.ndim == 1):
@@ -351,5 +384,6 @@ def alike(one: list[str], other: list[str]) -> bool:
 
 
 def same_table(one: list[str], other: list[str]) -> bool:
-    """Whether at least half of the rows of the larger of two tables are in both, about; of one without a sketch, all."""
+    """Whether at least half of the rows of the larger of two tables are in both, about; of one
+    without a sketch, all."""
     return len(set(one) & set(other)) >= SAME * max(len(one), len(other))

@@ -1,8 +1,10 @@
-"""Outputs and aggregates: a number asked of each group, the vector of integers it is read off, its finish and its interval.
+"""Outputs and aggregates: a number asked of each group, the vector of integers it is read off, its
+finish and its interval.
 
-Each kind of aggregate enters itself in `AGGREGATES` by name, where it is defined, beside the vectors it is read off: counts, sums
-and means here, choices and bins in `choices`, moments in `moments`, order statistics in `order`. After the release they work on
-noisy numbers alone, which is post-processing and free. The intervals are derived in docs/guarantees/intervals.md.
+Each kind of aggregate enters itself in `AGGREGATES` by name, where it is defined, beside the
+vectors it is read off: counts, sums and means here, choices and bins in `choices`, moments in
+`moments`, order statistics in `order`. After the release they work on noisy numbers alone, which is
+post-processing and free. The intervals are derived in docs/guarantees/intervals.md.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ Floats = NDArray[np.float64]
 Interval = tuple[NDArray[Any], NDArray[Any]]
 
 _LARGEST = np.finfo(float).max
-_SMALL = 2.0**900  # times a whole number of 63 bits, and summed over components, it is far from that
+_SMALL = (
+    2.0**900
+)  # times a whole number of 63 bits, and summed over components, it is far from that
 
 
 # Outputs: the numbers that a question asks of each group --------------------------------------------------------------
@@ -54,8 +58,8 @@ _SMALL = 2.0**900  # times a whole number of 63 bits, and summed over components
 class Output(Encoded):
     """One number a group: an aggregate of an expression, with the public bounds it is clipped to.
 
-    In a selection it is one candidate, or all of them; ``rounds`` is the number to choose, and ``moves`` the owner's bound on how
-    far one row moves a utility.
+    In a selection it is one candidate, or all of them; ``rounds`` is the number to choose, and
+    ``moves`` the owner's bound on how far one row moves a utility.
     """
 
     identity: ClassVar[tuple[str, ...]] = (
@@ -136,7 +140,8 @@ class Outputs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One output in a plan: the part that it reads, and the linear maps and public numbers by which it reads it."""
+    """One output in a plan: the part that it reads, and the linear maps and public numbers by which
+    it reads it."""
 
     name: Any
     aggregate: str
@@ -153,7 +158,8 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """Noisy linear sums of one output, with the covariance of their noise (the same for every group)."""
+    """Noisy linear sums of one output, with the covariance of their noise (the same for every
+    group)."""
 
     cell: Cell
     noise: Noise
@@ -166,24 +172,30 @@ class Measured:
         return weights
 
     def values(self, combination: dict[str, float]) -> NDArray[Any]:
-        """A weighted sum of functionals for each group; the integers of one component themselves where the sum is just that."""
+        """A weighted sum of functionals for each group; the integers of one component themselves
+        where the sum is just that."""
         assert self.raw is not None
         constants = self.cell.constants
-        constant = sum(w * constants.get(name, 0.0) for name, w in combination.items()) if constants else 0.0
+        constant = (
+            sum(w * constants.get(name, 0.0) for name, w in combination.items())
+            if constants
+            else 0.0
+        )
         (name, factor), *other_names = combination.items()
         alone = not other_names and factor == 1
         weights: Any = self.cell.functionals[name] if alone else self.weights(combination).tolist()
         if constant == 0 and max(weights) == 1 and weights.count(0.0) == len(weights) - 1:
             row: NDArray[Any] = self.raw[weights.index(1.0)]  # exact, perhaps beyond 2**53
             return row
-        # Added one after the other: a product of matrices ends in another bit on another processor, and an answer that is on
-        # record is the same wherever it is asked again.
+        # Added one after the other: a product of matrices ends in another bit on another processor,
+        # and an answer that is on record is the same wherever it is asked again.
         rows, sums = self.raw.astype(float), np.zeros(self.raw.shape[1:])
         with np.errstate(over="ignore"):
             for weight, row in zip(weights, rows, strict=True):
                 sums += weight * row
             sums += constant
-        if self.raw.dtype != object and max(map(abs, weights)) < _SMALL:  # as most are: nothing overflows
+        # As most are: nothing overflows.
+        if self.raw.dtype != object and max(map(abs, weights)) < _SMALL:
             return sums
         return sums.clip(-_LARGEST, _LARGEST)
 
@@ -196,7 +208,9 @@ class Measured:
         used = np.abs(weights[weights != 0])
         if len(used) == 1 or (len(used) and self.noise.deviation < COARSE and np.ptp(used) == 0):
             return float(used[0] * self.noise.quantile(level, len(used)))  # exact for the integers
-        return self.noise.reach(level, max(1, len(used))) * self.noise.deviation * math.hypot(*weights)
+        return (
+            self.noise.reach(level, max(1, len(used))) * self.noise.deviation * math.hypot(*weights)
+        )
 
     def reach(self, level: float) -> float:
         """Deviations within which any weighted sum of these stays with probability ``level``."""
@@ -204,11 +218,18 @@ class Measured:
 
 
 def fieller(
-    top: Floats, n: Floats, v_top: float | Floats, cov: float | Floats, v_n: float | Floats, reach: float
+    top: Floats,
+    n: Floats,
+    v_top: float | Floats,
+    cov: float | Floats,
+    v_n: float | Floats,
+    reach: float,
 ) -> tuple[Floats, Floats]:
-    """All r with (top - r n)**2 <= reach**2 (v_top - 2 r cov + r**2 v_n); everything where n may be zero.
+    """All r with (top - r n)**2 <= reach**2 (v_top - 2 r cov + r**2 v_n); everything where n may be
+    zero.
 
-    At the true ratio the left side is noise alone, with just the variance on the right (Fieller 1954).
+    At the true ratio the left side is noise alone, with just the variance on the right (Fieller
+    1954).
     """
     a = n * n - reach**2 * v_n
     b = top * n - reach**2 * cov
@@ -233,7 +254,8 @@ class Setting(NamedTuple):
 
 
 class Vector(ABC):
-    """A key of outputs that are read off the same integers: outputs with equal keys share one statistic, noised once."""
+    """A key of outputs that are read off the same integers: outputs with equal keys share one
+    statistic, noised once."""
 
     __slots__ = ()
     place: ClassVar[int]  # vectors are released in this order, and by first mention within a place
@@ -256,9 +278,13 @@ class Aggregate(ABC):
     counts: ClassVar[bool] = (
         False  # or a number of anything that is there, which is larger in groups that were found
     )
-    counts_distinct: ClassVar[bool] = False  # whether it is how many values, or people, a column names
+    counts_distinct: ClassVar[bool] = (
+        False  # whether it is how many values, or people, a column names
+    )
     drawn: ClassVar[bool] = False  # whether the interval of a population is known, too
-    least_shown: ClassVar[float | None] = None  # the least it can be of a group that a threshold has shown
+    least_shown: ClassVar[float | None] = (
+        None  # the least it can be of a group that a threshold has shown
+    )
     selects: ClassVar[bool] = False  # whether the whole release is one choice
     subject: str = ""  # of the largest of these scores,
     ranged: bool = False  # which the exponential mechanism may make,
@@ -266,24 +292,34 @@ class Aggregate(ABC):
     of_rows: bool = False  # and whether these scores are numbers of rows
     picks: ClassVar[bool] = False  # whether it is chosen among points instead of measured
     keyed: ClassVar[bool] = False  # whether answers are places on a list of keys
-    ratio: ClassVar[bool | None] = None  # whether its noise is a part of its count; False: that of a total
+    ratio: ClassVar[bool | None] = (
+        None  # whether its noise is a part of its count; False: that of a total
+    )
     always_whole: ClassVar[bool] = False  # whether answers are whole numbers, whatever the data
-    scales: ClassVar[bool] = False  # whether what a person adds is scaled to a limit, and so no whole number
+    scales: ClassVar[bool] = (
+        False  # whether what a person adds is scaled to a limit, and so no whole number
+    )
     of_durations: ClassVar[bool] = False  # whether that of durations is a duration,
     of_times: ClassVar[bool] = False  # and that of times a time
-    promise: ClassVar[str] = ""  # what holds with probability 0.95, where the error is not the answer's own
+    promise: ClassVar[str] = (
+        ""  # what holds with probability 0.95, where the error is not the answer's own
+    )
 
     @abstractmethod
     def vector_of(self, out: Output) -> Vector:
         """The key of the vector that the output is read off."""
 
     def alone(self, out: Output, setting: Setting) -> Statistic | None:
-        """A statistic with less noise than the shared one, for an output that is the only one of its column; None without one."""
+        """A statistic with less noise than the shared one, for an output that is the only one of
+        its column; None without one."""
         return None
 
-    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
-        """The cell of an output, the ``place``-th that the statistic serves: its linear maps and public numbers, its 0 and 1
-        in data units, and whether its answers are whole numbers whatever the data."""
+    def cell(
+        self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading
+    ) -> Cell:
+        """The cell of an output, the ``place``-th that the statistic serves: its linear maps and
+        public numbers, its 0 and 1 in data units, and whether its answers are whole numbers
+        whatever the data."""
         lower, upper = out.bounds or (0.0, 1.0)
         maps, known = reading.functionals, reading.constants
         kinds = out.ddof, self.always_whole, maps, known, out.duration, out.origin
@@ -298,30 +334,35 @@ class Aggregate(ABC):
         """The interval in which the answer without noise lies with probability ``level``."""
 
     def population(self, m: Measured, level: float) -> Interval:
-        """The interval in which the number of the population lies that people are drawn from; of most kinds NaN."""
+        """The interval in which the number of the population lies that people are drawn from; of
+        most kinds NaN."""
         nothing = np.full(0 if m.raw is None else m.raw.shape[-1], np.nan)
         return nothing, nothing
 
     def draws(self, m: Measured, risk: float) -> sampling.Draws | None:
-        """The values that a mean is of; a part of the ``risk`` is spent on them. None of other kinds."""
+        """The values that a mean is of; a part of the ``risk`` is spent on them. None of other
+        kinds."""
         return None
 
     @abstractmethod
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
-        """Half the width of the interval to expect; None where it depends on an unknown number of values, or on how they lie."""
+        """Half the width of the interval to expect; None where it depends on an unknown number of
+        values, or on how they lie."""
 
     def imagined(self, n: Floats) -> dict[str, Floats]:
-        """The sums of so many values that lie far apart, close together and in between, a row for each way to lie: with these
-        a plan tries how wide an interval will be. None where `error` tells."""
+        """The sums of so many values that lie far apart, close together and in between, a row for
+        each way to lie: with these a plan tries how wide an interval will be. None where `error`
+        tells."""
         return {}
 
     def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
-        """What a number is judged by beside itself: a size below which it is as good as zero, and how far apart the possible
-        answers of ``n`` values at most are (`_plans.worth`)."""
+        """What a number is judged by beside itself: a size below which it is as good as zero, and
+        how far apart the possible answers of ``n`` values at most are (`_plans.worth`)."""
         return 0.0, math.inf
 
     def deviation(self, m: Measured) -> float | None:
-        """The standard deviation of the noise in the answer, or a bound on it; None where none can be stated."""
+        """The standard deviation of the noise in the answer, or a bound on it; None where none can
+        be stated."""
         return None
 
     def ranks(self, m: Measured, level: float = 0.95) -> float:
@@ -351,7 +392,8 @@ DESCRIBED = ("count", "mean", "std")  # the first rows of `describe`; below them
 
 
 def too_wide(bounds: Bounds, degree: int) -> bool:
-    """Whether powers of values between these bounds may be no doubles, where the degree is above 1."""
+    """Whether powers of values between these bounds may be no doubles, where the degree is above
+    1."""
     return bounds.upper - bounds.lower > 2.0 ** (1000 // degree)
 
 
@@ -365,7 +407,8 @@ def powers(degree: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OfColumn(Vector):
-    """The values of a column, with the moments that its outputs need; without bounds its count alone."""
+    """The values of a column, with the moments that its outputs need; without bounds its count
+    alone."""
 
     place = 1
 
@@ -400,7 +443,8 @@ class OfRows(Vector):
 
 
 def are_whole(expr: Expr, bounds: Bounds) -> bool:
-    """Whether sums are whole numbers by dtype and bounds alone, and few enough bits to be answered as such."""
+    """Whether sums are whole numbers by dtype and bounds alone, and few enough bits to be answered
+    as such."""
     small = max(abs(bounds.lower), abs(bounds.upper)) < 2**MAGNITUDE_BITS
     return expr.integral and small and bounds.lower.is_integer() and bounds.upper.is_integer()
 
@@ -425,7 +469,8 @@ class _Linear(Aggregate):
         half = m.half_width(self.combination(m.cell), level)
         with np.errstate(over="ignore"):
             low, high = values - half, values + half
-        # An answer that is whole without noise may have whole ends; where no whole number is in between, the nearest one.
+        # An answer that is whole without noise may have whole ends; where no whole number is in
+        # between, the nearest one.
         near, one, two = (end.astype(float) for end in (values, low, high))
         near, one, two = np.rint(near), np.ceil(one - 1e-6), np.floor(two + 1e-6)
         return (np.minimum(one, near), np.maximum(two, near)) if m.cell.whole else (low, high)
@@ -444,12 +489,16 @@ class Counted(_Linear):
     ratio = False
     always_whole = drawn = counts = True
 
-    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
+    def cell(
+        self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading
+    ) -> Cell:
         cell = super().cell(out, part, place, statistic, reading)
         if getattr(statistic, "expr", out.expr) == out.expr:
             return cell
         # Rows read off another column's vector: its own count would leave out that column's nulls.
-        return replace(cell, functionals={"size": cell.functionals.get("size", cell.functionals["n"])})
+        return replace(
+            cell, functionals={"size": cell.functionals.get("size", cell.functionals["n"])}
+        )
 
     def combination(self, cell: Cell) -> dict[str, float]:
         return {"size" if "size" in cell.functionals else "n": 1.0}
@@ -502,12 +551,17 @@ class Sum(_Linear):
     def alone(self, out: Output, setting: Setting) -> Statistic:
         expr, bounds = out.clipped[0]
         always = setting.public_rows is not None and not expr.nullable
-        # On whole numbers alone the scaled total of a person would be rounded by half a unit: 3 of 10 to none.
+        # On whole numbers alone the scaled total of a person would be rounded by half a unit: 3 of
+        # 10 to none.
         whole = are_whole(expr, bounds) and not setting.unit.people
         return Total(expr, Grid.for_magnitude(bounds, MAGNITUDE_BITS, whole), always)
 
-    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
-        return replace(super().cell(out, part, place, statistic, reading), whole=are_whole(*out.clipped[0]))
+    def cell(
+        self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading
+    ) -> Cell:
+        return replace(
+            super().cell(out, part, place, statistic, reading), whole=are_whole(*out.clipped[0])
+        )
 
     def combination(self, cell: Cell) -> dict[str, float]:
         if "total" in cell.functionals:
@@ -523,7 +577,8 @@ N, T1 = {"n": 1.0}, {"t1": 1.0}
 
 
 def _stretch(cell: Cell, t: Floats) -> Floats:
-    """Numbers of the scale where the bounds are 0 and 1, in data units: without overflow, and within the bounds."""
+    """Numbers of the scale where the bounds are 0 and 1, in data units: without overflow, and
+    within the bounds."""
     return (cell.lower * (1 - t) + cell.upper * t).clip(cell.lower, cell.upper)
 
 
@@ -555,7 +610,9 @@ class Mean(Aggregate):
     def interval(self, m: Measured, level: float) -> Interval:
         low, high = self.unit_interval(m, level)
         bottom = _stretch(m.cell, low)
-        return bottom, np.maximum(bottom, _stretch(m.cell, high))  # bounds may be a few doubles apart
+        return bottom, np.maximum(
+            bottom, _stretch(m.cell, high)
+        )  # bounds may be a few doubles apart
 
     def unit_interval(self, m: Measured, level: float) -> tuple[Floats, Floats]:
         n, t1 = m.values(N).astype(float), m.values(T1).astype(float)
@@ -566,7 +623,9 @@ class Mean(Aggregate):
         return sampling.draws_of(m, risk)
 
     def population(self, m: Measured, level: float) -> Interval:
-        low, high = sampling.draws_of(m, 1 - level).ends(sampling.rate_of((1 - level) * sampling.REST))
+        low, high = sampling.draws_of(m, 1 - level).ends(
+            sampling.rate_of((1 - level) * sampling.REST)
+        )
         return _stretch(m.cell, low), _stretch(m.cell, high)
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:

@@ -1,4 +1,5 @@
-"""A budget: what may be spent, what was spent and what is left. Pure: nothing here reads data, and nothing here can spend."""
+"""A budget: what may be spent, what was spent and what is left. Pure: nothing here reads data, and
+nothing here can spend."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ DEFAULT_QUERIES = 20  # shares of a budget, unless `open` says how many
 
 
 class Group(NamedTuple):
-    """The promise to so many people together: they are (epsilon, delta)-indistinguishable from any others."""
+    """The promise to so many people together: they are (epsilon, delta)-indistinguishable from any
+    others."""
 
     people: int
     epsilon: float
@@ -36,7 +38,8 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Budget:
-    """A budget: what may be spent, what was spent, and what is left. Exact inside; the numbers shown are rounded doubles."""
+    """A budget: what may be spent, what was spent, and what is left. Exact inside; the numbers
+    shown are rounded doubles."""
 
     rule: Filter  #: The accountant's rule.
     state: Any  #: Where the rule stands.
@@ -71,16 +74,19 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """The epsilon spent so far where that is a valid claim at any time, which only the plain sum is; else inf.
+        """The epsilon spent so far where that is a valid claim at any time, which only the plain
+        sum is; else inf.
 
-        `fraction` says how much is gone in any case, `report` what the list so far costs by each accountant.
+        `fraction` says how much is gone in any case, `report` what the list so far costs by each
+        accountant.
         """
         sum_so_far = None if self.state is None else self.rule.pure_spent(self.state)
         return math.inf if sum_so_far is None else float(sum_so_far)
 
     @cached_property
     def remaining(self) -> float:
-        """The largest epsilon that one more question with pure noise may ask for, rounded down: asked for, it fits."""
+        """The largest epsilon that one more question with pure noise may ask for, rounded down:
+        asked for, it fits."""
         epsilon = float(self.fits)
         while Fraction(str(epsilon)) > self.fits:  # a price is the decimal that is typed
             epsilon = math.nextafter(epsilon, 0.0)
@@ -97,11 +103,14 @@ class Budget:
         return Charge(((PureDP(epsilon if bought is None else bought), 1),))
 
     def _admits(self, at: Callable[[Fraction], Charge]) -> Callable[[Fraction], bool]:
-        """The function that tells whether a question fits at an epsilon, by what it would be charged."""
+        """The function that tells whether a question fits at an epsilon, by what it would be
+        charged."""
 
         def admits(epsilon: Fraction) -> bool:
             try:
-                return self.state is not None and self.rule.after(self.state, at(epsilon)) is not None
+                return (
+                    self.state is not None and self.rule.after(self.state, at(epsilon)) is not None
+                )
             except (BudgetError, BadValue):  # so little buys nothing that answers the question
                 return False
 
@@ -132,7 +141,8 @@ class Budget:
 
     @property
     def _open_to(self) -> tuple[bool, ...]:
-        """Whether the budget has room for Gaussian noise, and whether for pure noise by the plain sum."""
+        """Whether the budget has room for Gaussian noise, and whether for pure noise by the plain
+        sum."""
         gaussian = self.rule.gaussian(Fraction(1), self.queries, self._now) is not None
         return gaussian, self.rule.pure_spent(self._now) is not None
 
@@ -150,19 +160,23 @@ class Budget:
 
     @property
     def share(self) -> float:
-        """The epsilon of a pure question that names no price; a Gaussian one costs as large a part of the budget."""
+        """The epsilon of a pure question that names no price; a Gaussian one costs as large a part
+        of the budget."""
         gone = self.state is None or (self.rule.batches and self.fraction >= 1)
         price = None if gone else self.rule.share(self.queries, self.state)
         return float(price.epsilon) if price is not None and price.epsilon is not None else 0.0
 
     # Reports ------------------------------------------------------------------------------------------------------------
 
-    @np.errstate(all="ignore")  # curves underflow where they say nothing, whatever the caller has set
+    @np.errstate(
+        all="ignore"
+    )  # curves underflow where they say nothing, whatever the caller has set
     def report(self, accountant: str | None = None) -> pd.DataFrame:
         """The cost of the releases so far by each accountant, had their list been fixed in advance.
 
-        ``epsilon`` is at the delta of the budget, ``used`` the part of the budget's epsilon that this is, and ``guards`` tells
-        whether the accountant could also stop a session whose questions depend on earlier answers. Only the session's own does.
+        ``epsilon`` is at the delta of the budget, ``used`` the part of the budget's epsilon that
+        this is, and ``guards`` tells whether the accountant could also stop a session whose
+        questions depend on earlier answers. Only the session's own does.
 
         >>> df = pd.DataFrame({"age": [30, 41, 55]})
         >>> p = df.dp.open(1)
@@ -181,16 +195,26 @@ class Budget:
         rows = []
         for name in names:
             epsilon = ACCOUNTANTS[name].report(events, limits.delta) if events else 0.0
-            rows.append((epsilon, epsilon / self.epsilon, self.rule.batches or not ACCOUNTANTS[name].batches))
+            rows.append(
+                (
+                    epsilon,
+                    epsilon / self.epsilon,
+                    self.rule.batches or not ACCOUNTANTS[name].batches,
+                )
+            )
         index = pd.Index(names, name="accountant")
         return pd.DataFrame(rows, columns=["epsilon", "used", "guards"], index=index)
 
-    def plot(self, accountant: str | None = None, ax: Any = None, *, kind: str | None = None) -> Any:
-        """The budget as a bar, used and left; takes and returns matplotlib axes, its own without ``ax``.
+    def plot(
+        self, accountant: str | None = None, ax: Any = None, *, kind: str | None = None
+    ) -> Any:
+        """The budget as a bar, used and left; takes and returns matplotlib axes, its own without
+        ``ax``.
 
-        ``kind="rules"``, which naming an ``accountant`` means, draws `report`: what the same questions come to by each rule.
-        These are no overdrafts; only the bar of the session's own rule is what was paid. A bar beyond three budgets is cut
-        and marked with its number. Over time: ``p.accountant.plot()``.
+        ``kind="rules"``, which naming an ``accountant`` means, draws `report`: what the same
+        questions come to by each rule. These are no overdrafts; only the bar of the session's own
+        rule is what was paid. A bar beyond three budgets is cut and marked with its number. Over
+        time: ``p.accountant.plot()``.
         """
         kind = ("used" if accountant is None else "rules") if kind is None else kind
         _plot.needs_matplotlib()
@@ -201,8 +225,9 @@ class Budget:
     def for_group(self, people: int) -> Group:
         """The promise of the whole budget to so many people together.
 
-        k epsilon, and with delta the sum of a geometric series, delta (e**(k eps) - 1) / (e**eps - 1); beside it the
-        simpler bound of the lecture notes, k e**(k eps) delta. A delta of 1 or more promises nothing.
+        k epsilon, and with delta the sum of a geometric series, delta (e**(k eps) - 1) / (e**eps -
+        1); beside it the simpler bound of the lecture notes, k e**(k eps) delta. A delta of 1 or
+        more promises nothing.
 
         >>> df = pd.DataFrame({"age": [30, 41]})
         >>> df.dp.open(0.5).budget.for_group(4)
@@ -220,7 +245,8 @@ class Budget:
         return Group(k, total, min(1.0, series), min(1.0, k * math.exp(k * e * up) * d * up))
 
     def preview(self, charge: Charge) -> str:
-        """A sentence about what a debit would take, before it is made: nothing is charged by asking."""
+        """A sentence about what a debit would take, before it is made: nothing is charged by
+        asking."""
         if self.state is None:
             return "nothing is left of it"
         after = self.rule.after(self.state, charge)
@@ -230,7 +256,9 @@ class Budget:
         note = self.rule.warning(self.state, after)
         times = self.times(charge)
         least = (
-            "at least " if self.rule.batches or any(loss.bounded_range for loss, _ in charge.losses) else ""
+            "at least "
+            if self.rule.batches or any(loss.bounded_range for loss, _ in charge.losses)
+            else ""
         )
         text = (
             f"takes {100 * used:.3g} % of it; {100 * self.fraction:.3g} % is used so far; "
@@ -243,8 +271,12 @@ class Budget:
     def _text(self) -> str:
         sum_so_far = self.spent
         if self.rule.plain:
-            text = f"{sum_so_far:.4g} of epsilon {self.epsilon:.4g} spent, {self.remaining:.4g} left"
-            return text + (f"; delta {self.spent_delta:.3g} of {self.delta:.3g}" if self.delta else "")
+            text = (
+                f"{sum_so_far:.4g} of epsilon {self.epsilon:.4g} spent, {self.remaining:.4g} left"
+            )
+            return text + (
+                f"; delta {self.spent_delta:.3g} of {self.delta:.3g}" if self.delta else ""
+            )
         text = f"{100 * self.fraction:.3g} % of epsilon {self.epsilon:.4g}, delta {self.delta:.3g} spent"
         if math.isfinite(sum_so_far):
             text += f" (as a plain sum {sum_so_far:.4g})"
@@ -260,10 +292,13 @@ class Budget:
             f"aria-label='{100 * self.fraction:.3g} % used'>"
             f"<div style='width:{100 * self.fraction:.1f}%;height:100%;background:{_plot.BLUE}'></div></div>"
         )
-        return f"<div>{meter}<small>{escape(self._text())}; a share is {self.share:.4g}</small></div>"
+        return (
+            f"<div>{meter}<small>{escape(self._text())}; a share is {self.share:.4g}</small></div>"
+        )
 
     def _refusal(self, charge: Charge, at: Callable[[Fraction], Charge] | None = None) -> str:
-        """The text of a refusal: requested, spent, remaining, difference, what would fit, and which rule would allow it."""
+        """The text of a refusal: requested, spent, remaining, difference, what would fit, and which
+        rule would allow it."""
         subject = "these questions" if len(charge.losses) > 1 else "this question"
         why = self._shortfall(charge) + self._advice(charge, at) + self._others(charge)
         return (
@@ -272,7 +307,11 @@ class Budget:
         )
 
     def _shortfall(self, charge: Charge) -> str:
-        return "nothing is left of it." if self.state is None else self.rule.refusal(self.state, charge)
+        return (
+            "nothing is left of it."
+            if self.state is None
+            else self.rule.refusal(self.state, charge)
+        )
 
     def _advice(self, charge: Charge, at: Callable[[Fraction], Charge] | None) -> str:
         if len(charge.losses) > 1:
@@ -280,7 +319,11 @@ class Budget:
         if self.state is not None:
             requested, left = self.rule.delta_asked(self.state, charge)
             if requested > left:
-                return f" A delta= of {_below(left, 6)} would fit." if left > 0 else " No delta is left."
+                return (
+                    f" A delta= of {_below(left, 6)} would fit."
+                    if left > 0
+                    else " No delta is left."
+                )
         admits = self._admits(self._pure_at if at is None else at)
         fits = self._largest(admits)
         if fits * 10_000 < self.rule.limits.epsilon:
@@ -293,8 +336,12 @@ class Budget:
         if not self.rule.limits.delta:
             return ""
         kinds = [kind for kind in ACCOUNTANTS.values() if kind is not type(self.rule)]
-        allowing = [repr(kind.name) for kind in kinds if not kind.batches and self._under(kind, charge)]
-        text = f" An accountant that would have allowed it: {', '.join(allowing)}." if allowing else ""
+        allowing = [
+            repr(kind.name) for kind in kinds if not kind.batches and self._under(kind, charge)
+        ]
+        text = (
+            f" An accountant that would have allowed it: {', '.join(allowing)}." if allowing else ""
+        )
         for kind in kinds if not self.rule.batches and not self.charges else ():
             if kind.batches and self._under(kind, charge):
                 text += f" As a batch declared in advance, accountant={kind.name!r} would have allowed it."
@@ -330,6 +377,9 @@ def runs(charges: Any) -> Events:
 
 
 def merged(charges: Any) -> list[Charge]:
-    """Equal charges as one, so that a long ledger is read quickly; accountants other than the residue see no order."""
+    """Equal charges as one, so that a long ledger is read quickly; accountants other than the
+    residue see no order."""
     counts = Counter(charges)
-    return [Charge(tuple((loss, n * k) for loss, n in c.losses), c.delta * k) for c, k in counts.items()]
+    return [
+        Charge(tuple((loss, n * k) for loss, n in c.losses), c.delta * k) for c, k in counts.items()
+    ]

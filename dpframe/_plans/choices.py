@@ -56,7 +56,8 @@ class OfScores(Vector):
         if first.bounds is not None:
             grid = Grid.for_width(first.bounds, VALUE_BITS)
             whole = grid.exponent > 0 and all(are_whole(e, first.bounds) for e in exprs)
-            if whole and not setting.unit.people:  # whose totals are scaled, and rounded on the grid
+            # Whose totals are scaled, and rounded on the grid.
+            if whole and not setting.unit.people:
                 grid = Grid(first.bounds, 0)
             return Scores(exprs, grid, first.moves)
         return Questions(exprs) if exprs else RowCount()
@@ -145,7 +146,9 @@ class YesAnswers(Counted):
     def vector_of(self, out: Output) -> Vector:
         return OfQuestions()
 
-    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
+    def cell(
+        self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading
+    ) -> Cell:
         cell, name = super().cell(out, part, place, statistic, reading), f"true{place}"
         return replace(cell, functionals={name: cell.functionals[name]})
 
@@ -184,8 +187,11 @@ class BestPlaces(Aggregate):
     def vector_of(self, out: Output) -> Vector:
         return self.vector
 
-    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
-        # Not `super()`: a dataclass with slots is a second class, which the first one's `super()` does not know.
+    def cell(
+        self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading
+    ) -> Cell:
+        # Not `super()`: a dataclass with slots is a second class, which the first one's `super()`
+        # does not know.
         return replace(Aggregate.cell(self, out, part, place, statistic, reading), functionals={})
 
     def value(self, m: Measured) -> NDArray[Any]:
@@ -202,7 +208,8 @@ class BestPlaces(Aggregate):
 
 @aggregation("most")
 class MostRows(Aggregate):
-    """The places of the values that most rows of each group have, the first before the second and so on."""
+    """The places of the values that most rows of each group have, the first before the second and
+    so on."""
 
     picks = True
     keyed = True
@@ -212,7 +219,9 @@ class MostRows(Aggregate):
     def vector_of(self, out: Output) -> Vector:
         return OfVotes(*out.clipped[0], out.rounds)
 
-    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
+    def cell(
+        self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading
+    ) -> Cell:
         cell = super().cell(out, part, place, statistic, reading)
         constants = {**cell.constants, "place": float(place % out.rounds)}
         return replace(cell, functionals={}, constants=constants)

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpframe._expr import Expr
-from dpframe._plans.aggregates import Aggregate, Counted, OfRows, Output, Setting, Size, Vector, aggregation
+from dpframe._plans.aggregates import (
+    Aggregate,
+    Counted,
+    OfRows,
+    Output,
+    Setting,
+    Size,
+    Vector,
+    aggregation,
+)
 from dpframe._statistics.base import Statistic
 from dpframe._statistics.counts import DistinctCount, PersonCount
 

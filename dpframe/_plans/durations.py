@@ -1,4 +1,5 @@
-"""Durations and moments: measured as seconds, shown as what they are, which is post-processing, by public facts alone."""
+"""Durations and moments: measured as seconds, shown as what they are, which is post-processing, by
+public facts alone."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ _FINE = 4.0  # seconds, of which 2**31 rows together are still whole nanoseconds
 
 
 class InSeconds(Protocol):
-    """An output that was measured in seconds between two bounds; of a time since its ``origin``, which is empty of durations."""
+    """An output that was measured in seconds between two bounds; of a time since its ``origin``,
+    which is empty of durations."""
 
     @property
     def lower(self) -> float: ...
@@ -29,7 +31,8 @@ class InSeconds(Protocol):
 
 
 def origin_of(first: pd.Timestamp, zone: str | None) -> str:
-    """The moment that seconds are counted from, in UTC if they are of times with a zone, and that zone."""
+    """The moment that seconds are counted from, in UTC if they are of times with a zone, and that
+    zone."""
     return first.isoformat() if zone is None else f"{first.isoformat()} {zone}"
 
 
@@ -39,23 +42,25 @@ def zone_in(origin: str) -> str:
 
 
 def moment(value: Any, origin: str) -> Any:
-    """A moment as it is shown: in the zone of the times that it was measured of, if they have one."""
+    """A moment as it is shown: in the zone of the times that it was measured of, if they have
+    one."""
     plain, zone = pd.Timestamp(value), zone_in(origin)
     return plain.tz_localize("UTC").tz_convert(zone) if zone else plain
 
 
 def unit_of(lower: float, upper: float) -> str:
-    """The unit in which numbers of seconds between these bounds, and their sums, are shown: microseconds, or nanoseconds where
-    nobody has more than some seconds."""
+    """The unit in which numbers of seconds between these bounds, and their sums, are shown:
+    microseconds, or nanoseconds where nobody has more than some seconds."""
     return "ns" if max(abs(lower), abs(upper)) < _FINE else "us"
 
 
 def shown(
     seconds: NDArray[Any], cell: InSeconds, towards: Literal["nearest", "down", "up"] = "nearest"
 ) -> NDArray[Any]:
-    """Numbers of seconds as durations, or as the moments so long after an origin; those beyond what a Timedelta holds (292,471
-    years, or 292 in nanoseconds) as the last that it holds, and NaN as NaT. Ends of intervals are rounded outwards. Moments of
-    times with a zone are in UTC, as all that is computed of them; `Layout.zoned` shows them in it."""
+    """Numbers of seconds as durations, or as the moments so long after an origin; those beyond what
+    a Timedelta holds (292,471 years, or 292 in nanoseconds) as the last that it holds, and NaN as
+    NaT. Ends of intervals are rounded outwards. Moments of times with a zone are in UTC, as all
+    that is computed of them; `Layout.zoned` shows them in it."""
     unit = "us" if cell.origin else unit_of(cell.lower, cell.upper)
     rounded = {"nearest": np.rint, "down": np.floor, "up": np.ceil}[towards]
     with np.errstate(all="ignore"):
@@ -74,14 +79,15 @@ def half_of(low: Any, high: Any) -> Any:
 
 
 def decimals_of(low: Any, high: Any) -> int | None:
-    """How many decimals of its seconds a duration or a time is shown with, so that half the width of its interval has two digits;
-    None where there is no width."""
+    """How many decimals of its seconds a duration or a time is shown with, so that half the width
+    of its interval has two digits; None where there is no width."""
     seconds = half_of(low, high).total_seconds()
     return min(max(1 - math.floor(math.log10(seconds)), 0), 9) if seconds > 0 else None
 
 
 def as_text(value: Any, decimals: int | None) -> str:
-    """A duration or a time with so many decimals of its seconds; NaT, and where ``decimals`` is None, as pandas writes it."""
+    """A duration or a time with so many decimals of its seconds; NaT, and where ``decimals`` is
+    None, as pandas writes it."""
     if value is pd.NaT or decimals is None:
         return str(value)
     step, zone, offset = f"{10 ** (9 - decimals)}ns", getattr(value, "tz", None), ""
@@ -118,7 +124,8 @@ def _seconds(value: Any) -> Any:
 
 
 def check_alike(outputs: Sequence[Any]) -> None:
-    """Refuses durations or moments in one column with other outputs, which a table has side by side."""
+    """Refuses durations or moments in one column with other outputs, which a table has side by
+    side."""
     if len({(out.duration, out.origin) for out in outputs}) > 1:
         names = [repr(out.name) for out in outputs if out.duration]
         raise BadType(
@@ -128,8 +135,8 @@ def check_alike(outputs: Sequence[Any]) -> None:
 
 
 def together(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Columns whose cells are to stand one below the other: durations in the coarsest of their units, in which none is too long;
-    beside numbers all are objects, as in pandas."""
+    """Columns whose cells are to stand one below the other: durations in the coarsest of their
+    units, in which none is too long; beside numbers all are objects, as in pandas."""
     kinds = {column.dtype.kind if column.dtype.kind in "mM" else "" for column in columns}
     if len(kinds) > 1:
         plain: dict[str, Any] = {"m": pd.Timedelta, "M": pd.Timestamp}
@@ -141,5 +148,7 @@ def together(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         ]
     units = {str(column.dtype) for column in columns}
     return (
-        list(columns) if kinds == {""} or len(units) < 2 else [c.astype("timedelta64[us]") for c in columns]
+        list(columns)
+        if kinds == {""} or len(units) < 2
+        else [c.astype("timedelta64[us]") for c in columns]
     )

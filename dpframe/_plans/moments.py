@@ -33,7 +33,9 @@ from dpframe._plans.aggregates import (
 )
 from dpframe._statistics.base import SQUARE_BITS, Grid, Pair, Reading, Statistic
 
-STEPS = np.linspace(0, 1, 33)  # the means, from end to end of their interval, about which moments are taken
+STEPS = np.linspace(
+    0, 1, 33
+)  # the means, from end to end of their interval, about which moments are taken
 PAIRS = tuple(product(STEPS[::4], repeat=2))  # the same of two numbers at once
 # The largest third moment about their mean that values between 0 and 1 have.
 LARGEST_CUBE = 1 / (6 * math.sqrt(3))
@@ -43,7 +45,8 @@ _ON_SQUARES = 0.9  # of the risk of a variance's interval, what the squares abou
 
 
 class WeightedSums:
-    """Weighted sums of some noisy ones, where the weights differ by group: their values, and the covariance of their noise."""
+    """Weighted sums of some noisy ones, where the weights differ by group: their values, and the
+    covariance of their noise."""
 
     def __init__(self, m: Measured, *names: str):
         self._m, self._names = m, names
@@ -57,10 +60,13 @@ class WeightedSums:
     def covariance(self, first: Mapping[str, Any], second: Mapping[str, Any]) -> Floats:
         """The covariance of the noise in two weighted sums."""
         covariances = self._covariances
-        return np.asarray(sum(u * v * covariances[a, b] for a, u in first.items() for b, v in second.items()))
+        return np.asarray(
+            sum(u * v * covariances[a, b] for a, u in first.items() for b, v in second.items())
+        )
 
     def with_count(self, weights: Mapping[str, Floats]) -> tuple[Floats, Floats, Floats]:
-        """The variance of a weighted sum, its covariance with the count, and the variance of the count."""
+        """The variance of a weighted sum, its covariance with the count, and the variance of the
+        count."""
         pairs = (weights, weights), (weights, N), (N, N)
         variance, shared, of_count = (self.covariance(*pair) for pair in pairs)
         return variance, shared, of_count
@@ -68,13 +74,16 @@ class WeightedSums:
     def ratio(
         self, top: Mapping[str, Any], bottom: Mapping[str, Any], less: Floats | float, reach: float
     ) -> tuple[Floats, Floats]:
-        """The Fieller set of one weighted sum over another, of which the latter is ``less`` a public number."""
+        """The Fieller set of one weighted sum over another, of which the latter is ``less`` a
+        public number."""
         numerator, denominator = (
             sum(w * self.values[name] for name, w in each.items()) for each in (top, bottom)
         )
         pairs = (top, top), (top, bottom), (bottom, bottom)
         variance, shared, below = (self.covariance(*pair) for pair in pairs)
-        return fieller(np.asarray(numerator), np.asarray(denominator) - less, variance, shared, below, reach)
+        return fieller(
+            np.asarray(numerator), np.asarray(denominator) - less, variance, shared, below, reach
+        )
 
 
 def sizes(m: Measured, level: float, least: float) -> tuple[Floats, Floats]:
@@ -101,7 +110,9 @@ class Var(Aggregate):
 
     def _unit_value(self, m: Measured) -> Floats:
         n, t1, t2 = (m.values({name: 1.0}).astype(float) for name in ("n", "t1", "t2"))
-        population: Floats = np.clip(ratio(t2, n, empty=1 / 3) - ratio(t1, n, empty=0.5) ** 2, 0.0, 0.25)
+        population: Floats = np.clip(
+            ratio(t2, n, empty=1 / 3) - ratio(t1, n, empty=0.5) ** 2, 0.0, 0.25
+        )
         n = np.maximum(n, 2.0)
         unbiased: Floats = population * n / (n - m.cell.ddof)
         return unbiased
@@ -118,8 +129,10 @@ class Var(Aggregate):
 
     @staticmethod
     def pieces(m: Measured, risk: float) -> tuple[Floats, Floats, Floats, Floats]:
-        """The ends of the population variance, and of the number of values: all hold together, but for the risk."""
-        # A twentieth of the risk each on the mean and on the count, the rest on the squares about the mean.
+        """The ends of the population variance, and of the number of values: all hold together, but
+        for the risk."""
+        # A twentieth of the risk each on the mean and on the count, the rest on the squares about
+        # the mean.
         n, t1, t2 = (m.values({name: 1.0}).astype(float) for name in ("n", "t1", "t2"))
         mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
         sums = WeightedSums(m, "n", "t1", "t2")
@@ -136,7 +149,9 @@ class Var(Aggregate):
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         if n is None:
             return None
-        about = [{"t2": 1.0, "t1": -2 * t, "n": t * t - v} for t in (0.0, 0.5, 1.0) for v in (0.0, 0.25)]
+        about = [
+            {"t2": 1.0, "t1": -2 * t, "n": t * t - v} for t in (0.0, 0.5, 1.0) for v in (0.0, 0.25)
+        ]
         worst = max(m.covariance(c, c) for c in about)
         width = (m.cell.upper - m.cell.lower) ** 2
         reach = m.reach(1 - (1 - level) * _ON_SQUARES)
@@ -181,8 +196,9 @@ class Sem(Std):
         return np.asarray(super().value(m) / np.sqrt(n))
 
     def unit_interval(self, m: Measured, level: float) -> tuple[Floats, Floats]:
-        # Its square q is the sum of squares over n (n - ddof). Near a number of values n the count N gives that denominator as
-        # (2 n - ddof) N - n**2: right in value and in slope at n, so that it hardly matters which n is taken.
+        # Its square q is the sum of squares over n (n - ddof). Near a number of values n the count
+        # N gives that denominator as (2 n - ddof) N - n**2: right in value and in slope at n, so
+        # that it hardly matters which n is taken.
         risk, ddof = 1 - level, m.cell.ddof
         mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
         fewest, most = sizes(m, 1 - risk / 20, least=2.0)
@@ -200,7 +216,8 @@ class Sem(Std):
 
 @aggregation("skew")
 class Skew(Aggregate):
-    """E[(t - m)**3] / E[(t - m)**2]**1.5 about the mean m, times sqrt(n (n - 1)) / (n - 2), as pandas has it."""
+    """E[(t - m)**3] / E[(t - m)**2]**1.5 about the mean m, times sqrt(n (n - 1)) / (n - 2), as
+    pandas has it."""
 
     degree = 3
     needs_bounds = True
@@ -212,7 +229,11 @@ class Skew(Aggregate):
 
     def value(self, m: Measured) -> NDArray[Any]:
         n, t1, t2, t3 = (m.values({name: 1.0}).astype(float) for name in ("n", "t1", "t2", "t3"))
-        first, second, third = ratio(t1, n, empty=1 / 2), ratio(t2, n, empty=1 / 3), ratio(t3, n, empty=1 / 4)
+        first, second, third = (
+            ratio(t1, n, empty=1 / 2),
+            ratio(t2, n, empty=1 / 3),
+            ratio(t3, n, empty=1 / 4),
+        )
         cubes = np.clip(third - 3 * first * second + 2 * first**3, -LARGEST_CUBE, LARGEST_CUBE)
         spread = np.clip(second - first**2, 0.0, 0.25) ** 1.5
         return _unbiased(
@@ -220,7 +241,8 @@ class Skew(Aggregate):
         )
 
     def interval(self, m: Measured, level: float) -> Interval:
-        # A twentieth of the risk on the mean, a tenth on the variance and the count, the rest on the cubes about the mean.
+        # A twentieth of the risk on the mean, a tenth on the variance and the count, the rest on
+        # the cubes about the mean.
         risk = 1 - level
         mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
         var_low, var_high, fewest, most = Var.pieces(m, risk / 10)
@@ -245,8 +267,9 @@ class Skew(Aggregate):
 
 
 def _ways_to_lie(*sides: float) -> tuple[Floats, Floats, Floats]:
-    """Means, variances and third moments about the mean that values between 0 and 1 may have: from one end to the other, close
-    together and as far apart as can be, and leaning to either side. Two values alone have the extremes of each."""
+    """Means, variances and third moments about the mean that values between 0 and 1 may have: from
+    one end to the other, close together and as far apart as can be, and leaning to either side. Two
+    values alone have the extremes of each."""
     means = STEPS[[1, 4, 8, 12, 16, 20, 24, 28, 31]]
     mean, part, side = (grid.ravel() for grid in np.meshgrid(means, STEPS[::4] ** 2, sides))
     var = mean * (1 - mean) * part
@@ -255,7 +278,8 @@ def _ways_to_lie(*sides: float) -> tuple[Floats, Floats, Floats]:
 
 
 def _sums(n: Floats, mean: Floats, var: Floats, third: Floats | None = None) -> dict[str, Floats]:
-    """The sums of ``n`` values between 0 and 1 with these moments, a row for each way to lie and a column for each number."""
+    """The sums of ``n`` values between 0 and 1 with these moments, a row for each way to lie and a
+    column for each number."""
     powers = {"n": np.ones_like(mean), "t1": mean, "t2": var + mean**2}
     if third is not None:
         powers["t3"] = third + 3 * mean * var + mean**3
@@ -268,7 +292,8 @@ def _squares(mean: Floats) -> dict[str, Floats]:
 
 
 def _cubes(mean: Floats, var: Floats) -> dict[str, Floats]:
-    """The weights of the cubes about the mean, less a sum that is zero there and has their slope in the mean."""
+    """The weights of the cubes about the mean, less a sum that is zero there and has their slope in
+    the mean."""
     return {
         "t3": np.ones_like(mean),
         "t2": -3 * mean,
@@ -278,7 +303,8 @@ def _cubes(mean: Floats, var: Floats) -> dict[str, Floats]:
 
 
 def _spread(mean: Floats, std: Floats) -> dict[str, Floats]:
-    """The weights of n times the deviation to the power 3, by the squares, in the form that has no slope in the deviation."""
+    """The weights of n times the deviation to the power 3, by the squares, in the form that has no
+    slope in the deviation."""
     return {"t2": 1.5 * std, "t1": -3 * std * mean, "n": 1.5 * std * mean**2 - 0.5 * std**3}
 
 
@@ -310,7 +336,9 @@ class OfPair(Vector):
         )
 
 
-_ON_PRODUCTS = 0.85  # of the risk of a covariance's interval, what the products about the means take
+_ON_PRODUCTS = (
+    0.85  # of the risk of a covariance's interval, what the products about the means take
+)
 
 
 @aggregation("cov")
@@ -324,7 +352,9 @@ class Cov(Aggregate):
     def vector_of(self, out: Output) -> Vector:
         return OfPair(out)
 
-    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
+    def cell(
+        self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading
+    ) -> Cell:
         (_, first), (_, second) = out.clipped
         product = (first.upper - first.lower) * (second.upper - second.lower)
         return replace(super().cell(out, part, place, statistic, reading), lower=0.0, upper=product)
@@ -336,7 +366,8 @@ class Cov(Aggregate):
         return np.asarray(np.clip(mixed, -0.25, 0.25) * n / (n - m.cell.ddof) * m.cell.upper)
 
     def interval(self, m: Measured, level: float) -> Interval:
-        # As for a variance, about the means of both columns: a twentieth of the risk each on these and on the count.
+        # As for a variance, about the means of both columns: a twentieth of the risk each on these
+        # and on the count.
         risk = 1 - level
         sums = WeightedSums(m, "st", "s1", "t1", "n")
         means = [
@@ -346,19 +377,24 @@ class Cov(Aggregate):
         low, high = np.full(means[0][0].shape, np.inf), np.full(means[0][0].shape, -np.inf)
         for places in PAIRS:
             a, b = (
-                least + place * (most - least) for place, (least, most) in zip(places, means, strict=True)
+                least + place * (most - least)
+                for place, (least, most) in zip(places, means, strict=True)
             )
             some = sums.ratio(_products(a, b), N, 0.0, m.reach(1 - risk * _ON_PRODUCTS))
             low, high = np.minimum(low, some[0]), np.maximum(high, some[1])
         low, high = np.clip(low, -0.25, 0.25), np.clip(high, -0.25, 0.25)
         factors = [size / (size - m.cell.ddof) for size in sizes(m, 1 - risk / 20, least=2.0)]
-        low, high = np.minimum(*(low * f for f in factors)), np.maximum(*(high * f for f in factors))
+        low, high = (
+            np.minimum(*(low * f for f in factors)),
+            np.maximum(*(high * f for f in factors)),
+        )
         return low * m.cell.upper, high * m.cell.upper
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         if n is None:
             return None
-        # The largest that the noise about any two means can be, and the covariances that these allow.
+        # The largest that the noise about any two means can be, and the covariances that these
+        # allow.
         a, b = (grid.ravel() for grid in np.meshgrid(STEPS, STEPS))
         variance, shared, of_n = WeightedSums(m, "st", "s1", "t1", "n").with_count(_products(a, b))
         ends = np.minimum(a * (1 - b), b * (1 - a)), -np.minimum(a * b, (1 - a) * (1 - b))

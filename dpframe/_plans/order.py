@@ -30,7 +30,15 @@ from dpframe._plans.aggregates import (
 )
 from dpframe._plans.sampling import About
 from dpframe._statistics.base import Reading, Statistic
-from dpframe._statistics.order import Ranks, Tree, deviations, enclose, estimated, level_sizes, read_off
+from dpframe._statistics.order import (
+    Ranks,
+    Tree,
+    deviations,
+    enclose,
+    estimated,
+    level_sizes,
+    read_off,
+)
 from dpframe._validate import Bounds
 
 # Levels, as they are asked for ---------------------------------------------------------------------------
@@ -64,14 +72,15 @@ def levels_of(q: Any) -> Levels:
     return Levels(exact, tuple(map(float, exact)), several)
 
 
-# Order statistics by name, as levels of a quantile. A least or greatest value is one person's, so these are near them.
+# Order statistics by name, as levels of a quantile. A least or greatest value is one person's, so
+# these are near them.
 ORDERS = {"median": Fraction(1, 2), "min": Fraction(1, 100), "max": Fraction(99, 100)}
 _PERCENT = re.compile(r"q(\d\d?(?:\.\d{1,4})?|100)", re.ASCII)
 
 
 def level_named(name: str) -> Fraction | None:
-    """The level of an order statistic that `agg` may name: ``"median"``, ``"max"``, ``"quantile"`` (as pandas has it, 0.5), or
-    ``"q90"`` for 90 percent. None for another name."""
+    """The level of an order statistic that `agg` may name: ``"median"``, ``"max"``, ``"quantile"``
+    (as pandas has it, 0.5), or ``"q90"`` for 90 percent. None for another name."""
     if name == "quantile":
         return ORDERS["median"]
     percent = _PERCENT.fullmatch(name)
@@ -82,7 +91,8 @@ _MOST_CHOSEN = 8  # levels; beyond them a tree has the smaller error (docs/guara
 
 
 def how_for(levels: int, method: Any) -> str:
-    """The aggregate that answers: "quantile", a choice, or "tree", a reading of the whole distribution."""
+    """The aggregate that answers: "quantile", a choice, or "tree", a reading of the whole
+    distribution."""
     method = _validate.choice(method, "method", ("auto", "choose", "tree"))
     if method == "auto":
         method = "tree" if levels > _MOST_CHOSEN else "choose"
@@ -124,7 +134,8 @@ class OfTree(OfPoints):
 
 @aggregation("quantile")
 class Quantile(Aggregate):
-    """The points that were chosen, in the order of their levels: sorted, which is post-processing."""
+    """The points that were chosen, in the order of their levels: sorted, which is
+    post-processing."""
 
     needs_bounds = True
     of_durations = True
@@ -136,11 +147,15 @@ class Quantile(Aggregate):
     def vector_of(self, out: Output) -> Vector:
         return OfRanks(*out.clipped[0], out.resolution)
 
-    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
+    def cell(
+        self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading
+    ) -> Cell:
         assert isinstance(statistic, Ranks)
         assert out.level is not None
         cell = super().cell(out, part, place, statistic, reading)
-        return replace(cell, constants={**cell.constants, "place": float(statistic.levels.index(out.level))})
+        return replace(
+            cell, constants={**cell.constants, "place": float(statistic.levels.index(out.level))}
+        )
 
     def value(self, m: Measured) -> NDArray[Any]:
         assert m.raw is not None
@@ -154,11 +169,12 @@ class Quantile(Aggregate):
     def between(
         self, m: Measured, chosen: Sequence[float], ranks: float, level: float, about: About
     ) -> Interval:
-        """The interval of a quantile by the other levels that were ``chosen`` with it, none of which misses by more ``ranks``.
+        """The interval of a quantile by the other levels that were ``chosen`` with it, none of
+        which misses by more ``ranks``.
 
-        At a point v of level q' at least q' n - ranks values lie up to it. If these are more than lie below the quantile of level
-        q, that is up to v; and likewise from below. Where no level is so far off on one side, that end is the
-        bound; NaN where none is.
+        At a point v of level q' at least q' n - ranks values lie up to it. If these are more than
+        lie below the quantile of level q, that is up to v; and likewise from below. Where no level
+        is so far off on one side, that end is the bound; NaN where none is.
         """
         assert m.raw is not None
         own, n = chosen[int(m.cell.constants["place"])], about.n
@@ -183,7 +199,8 @@ class Quantile(Aggregate):
 
 @aggregation("tree")
 class TreeQuantile(Aggregate):
-    """Read off an estimate of the whole distribution, which is monotone, so that levels come back in order."""
+    """Read off an estimate of the whole distribution, which is monotone, so that levels come back
+    in order."""
 
     needs_bounds = True
     of_durations = True
@@ -194,7 +211,9 @@ class TreeQuantile(Aggregate):
     def vector_of(self, out: Output) -> Vector:
         return OfTree(*out.clipped[0], out.resolution)
 
-    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
+    def cell(
+        self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading
+    ) -> Cell:
         assert out.level is not None
         cell = super().cell(out, part, place, statistic, reading)
         return replace(cell, constants={**cell.constants, "level": float(out.level)})
@@ -208,11 +227,14 @@ class TreeQuantile(Aggregate):
         assert m.raw is not None
         c = m.cell.constants
         cumulative = estimated(m.raw, int(c["points"]))
-        low, high = enclose(cumulative, c["level"], m.noise.reach(level, len(m.raw)) * m.noise.deviation)
+        low, high = enclose(
+            cumulative, c["level"], m.noise.reach(level, len(m.raw)) * m.noise.deviation
+        )
         return _points(m.cell, low), _points(m.cell, high)
 
     def population(self, m: Measured, level: float) -> Interval:
-        """The points that no way to divide the risk excludes, between the noise and how many draws lie below the quantile."""
+        """The points that no way to divide the risk excludes, between the noise and how many draws
+        lie below the quantile."""
         assert m.raw is not None
         risk, c, terms = 1 - level, m.cell.constants, len(m.raw)
         cumulative = estimated(m.raw, int(c["points"]))
@@ -236,11 +258,17 @@ class TreeQuantile(Aggregate):
     def ranks(self, m: Measured, level: float = 0.95) -> float:
         c = m.cell.constants
         worst = deviations(int(c["points"]), c["level"]).max()
-        return float(worst) * m.noise.reach(level, sum(level_sizes(int(c["points"])))) * m.noise.deviation
+        return (
+            float(worst)
+            * m.noise.reach(level, sum(level_sizes(int(c["points"]))))
+            * m.noise.deviation
+        )
 
 
 def _points(cell: Cell, places: NDArray[Any]) -> Floats:
     """Points of a grid in data units."""
     with np.errstate(over="ignore"):
-        points = np.ldexp(cell.constants["low"] + places.astype(float), -int(cell.constants["exponent"]))
+        points = np.ldexp(
+            cell.constants["low"] + places.astype(float), -int(cell.constants["exponent"])
+        )
     return np.asarray(np.clip(points, cell.lower, cell.upper) + 0.0)

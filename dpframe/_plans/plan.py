@@ -1,7 +1,8 @@
-"""Plans: everything about a release that can be known before looking at the data, and how a question and a price become one.
+"""Plans: everything about a release that can be known before looking at the data, and how a
+question and a price become one.
 
-Each aggregate names the vector that it is read off (`Aggregate.vector_of`); outputs with equal vectors share one statistic, and
-so the reach of one person.
+Each aggregate names the vector that it is read off (`Aggregate.vector_of`); outputs with equal
+vectors share one statistic, and so the reach of one person.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One statistic of a release, with its own noise. Integers are in steps of ``step`` data units."""
+    """One statistic of a release, with its own noise. Integers are in steps of ``step`` data
+    units."""
 
     statistic: str
     noise: Any  # a mechanism
@@ -66,7 +68,11 @@ class Part:
     @property
     def scale(self) -> float:
         """The scale of the noise, in data units."""
-        return float(self.noise.scale * self.step) if self.step == 1 else float(self.noise.scale) * self.step
+        return (
+            float(self.noise.scale * self.step)
+            if self.step == 1
+            else float(self.noise.scale) * self.step
+        )
 
     def tail(self, plan: Plan) -> str:
         """A text on how the noise falls off, for every t at once (docs/guarantees/accuracy.md)."""
@@ -77,10 +83,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Plan:
-    """A priced question: mechanism, scale, price, expected error. Public, free, and the same for all data.
+    """A priced question: mechanism, scale, price, expected error. Public, free, and the same for
+    all data.
 
-    `explain` returns it, and every answer carries it. ``loss`` is what accountants add up; ``stated_at`` is the delta at
-    which its guarantee is told as (epsilon, delta).
+    `explain` returns it, and every answer carries it. ``loss`` is what accountants add up;
+    ``stated_at`` is the delta at which its guarantee is told as (epsilon, delta).
     """
 
     question: str  #: What is asked, in words.
@@ -91,21 +98,36 @@ class Plan:
     cells: tuple[Cell, ...]  #: The outputs, as the plan knows them.
     groups: int  #: How many groups there are; of a choice, how many candidates.
     why: str  #: Why this mechanism.
-    declared: tuple[str, ...] = field(default=(), compare=False)  #: What is taken to be public for it.
+    declared: tuple[str, ...] = field(
+        default=(), compare=False
+    )  #: What is taken to be public for it.
     told: str = ""  #: The error to expect, in words, of a question with a mechanism of its own.
-    budget: str = field(default="", compare=False)  #: What it would take of the budget, as `explain` sees it.
-    n: float | None = field(default=None, compare=False)  #: How many values `explain` was told to assume.
-    most: float | None = field(default=None, compare=False)  #: The values there can be, where that is public.
-    caps: tuple[Limit, ...] = ()  #: What one person counts for at most; empty where a row is a person.
-    selected: FoundGroups | None = field(default=None, compare=False)  #: The groups found in the data.
-    _draft: Any = field(default=None, compare=False, repr=False)  # the `Draft` of a question that runs
+    budget: str = field(
+        default="", compare=False
+    )  #: What it would take of the budget, as `explain` sees it.
+    n: float | None = field(
+        default=None, compare=False
+    )  #: How many values `explain` was told to assume.
+    most: float | None = field(
+        default=None, compare=False
+    )  #: The values there can be, where that is public.
+    caps: tuple[
+        Limit, ...
+    ] = ()  #: What one person counts for at most; empty where a row is a person.
+    selected: FoundGroups | None = field(
+        default=None, compare=False
+    )  #: The groups found in the data.
+    _draft: Any = field(
+        default=None, compare=False, repr=False
+    )  # the `Draft` of a question that runs
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_draft"}
 
     @cached_property
     def cost(self) -> Cost:
-        """The (epsilon, delta) guarantee of this release by itself. In a session its price is what the accountant counts."""
+        """The (epsilon, delta) guarantee of this release by itself. In a session its price is what
+        the accountant counts."""
         epsilon = self.loss.epsilon_at(self.stated_at)
         return Cost(math.inf if epsilon is None else float(epsilon), float(self.stated_at))
 
@@ -143,11 +165,13 @@ class Plan:
     def error(self, level: float = 0.95, n: float | None = None, at_once: bool = False) -> Any:
         """Half the width of the interval to expect, by output; of one output, the number itself.
 
-        A mean's error depends on how many values there are, and to look would not be free: give a public or guessed ``n`` (of a
-        group), here or to ``explain``. A selection has no such error: it is None.
+        A mean's error depends on how many values there are, and to look would not be free: give a
+        public or guessed ``n`` (of a group), here or to ``explain``. A selection has no such error:
+        it is None.
 
-        ``at_once``: with probability ``level`` the answers of all groups and outputs are within, together. It grows with the
-        logarithm of the number of groups (docs/guarantees/accuracy.md#many-answers-at-once). That of durations is in seconds.
+        ``at_once``: with probability ``level`` the answers of all groups and outputs are within,
+        together. It grows with the logarithm of the number of groups
+        (docs/guarantees/accuracy.md#many-answers-at-once). That of durations is in seconds.
 
         >>> from dpframe.datasets import visits
         >>> plan = visits().dp.open(1, bounds={"age": (0, 110)}).explain.mean("age", epsilon=0.5)
@@ -158,7 +182,9 @@ class Plan:
         errors = self._errors(level, n, at_once)
         if n is None and None in errors.values():
             guessed = self._errors(level, 1e6, at_once)
-            if needy := [str(name) for name in errors if errors[name] is None and guessed[name] is not None]:
+            if needy := [
+                str(name) for name in errors if errors[name] is None and guessed[name] is not None
+            ]:
                 raise BadValue(
                     f"the error of {', '.join(needy)} depends on how many values there are: plan.error(n=1000), or explain with "
                     "n=1000."
@@ -178,9 +204,11 @@ class Plan:
         return errors
 
     def level_each(self, level: float) -> float:
-        """The level of each interval if all of them, over groups and outputs, shall hold together with this level.
+        """The level of each interval if all of them, over groups and outputs, shall hold together
+        with this level.
 
-        Groups have independent noise; the outputs of one group may share theirs, so there it is the union bound.
+        Groups have independent noise; the outputs of one group may share theirs, so there it is the
+        union bound.
         """
         group = math.exp(math.log(_validate.level(level)) / max(self.groups, 1))
         return min(1 - (1 - group) / max(len(self.cells), 1), 1 - 2.0**-53)
@@ -198,7 +226,8 @@ class Plan:
         return aggregate is not None and aggregate.ranged
 
     def worst_error(self, n: float | None = None) -> float | None:
-        """The largest `error` of its outputs at 95 %; for selections, how far the choice may fall short of the best."""
+        """The largest `error` of its outputs at 95 %; for selections, how far the choice may fall
+        short of the best."""
         kinds = [AGGREGATES[cell.aggregate] for cell in self.cells]
         if not kinds:
             return None
@@ -209,7 +238,8 @@ class Plan:
 
     @property
     def limits(self) -> str:
-        """A text with the number of rows and groups for which a person counts; empty where a row is a person."""
+        """A text with the number of rows and groups for which a person counts; empty where a row is
+        a person."""
         return "; ".join(map(str, self.caps))
 
     @property
@@ -223,10 +253,10 @@ class Plan:
         if self.budget:
             rows.append(("budget", self.budget))
         if self.delta:
-            guarantee = (
-                f"by itself this release guarantees epsilon {self.epsilon:.6g} at delta {self.delta:.3g}"
+            guarantee = f"by itself this release guarantees epsilon {self.epsilon:.6g} at delta {self.delta:.3g}"
+            rows.append(
+                ("price", guarantee + "; beside others it adds less, as the budget counts it")
             )
-            rows.append(("price", guarantee + "; beside others it adds less, as the budget counts it"))
         else:
             rows.append(("price", f"epsilon {self.epsilon:.6g}"))
         rows.append(("neighbours", self.neighbors))
@@ -242,7 +272,9 @@ class Plan:
             rows.append(("all at once", f"{together}, for all {self.groups} groups together"))
         if worth := in_advance(self):
             rows.append(("worth", worth))
-        rows += [("tail", text) for text in dict.fromkeys(part.tail(self) for part in self.parts) if text]
+        rows += [
+            ("tail", text) for text in dict.fromkeys(part.tail(self) for part in self.parts) if text
+        ]
         rows.append(("why", self.why))
         rows.extend(("declared", word) for word in self.declared)
         return rows
@@ -263,7 +295,8 @@ class Plan:
             per_n = aggregate.error(measured(self, None, cell), level, 1e9)
             if error is not None:
                 assumed = (
-                    self.n is not None and aggregate.error(measured(self, None, cell), level, None) is None
+                    self.n is not None
+                    and aggregate.error(measured(self, None, cell), level, None) is None
                 )
                 text = f"± {error:.4g}{' seconds' * cell.duration}" + (
                     f" for {self.n:g} values" if assumed else ""
@@ -283,7 +316,8 @@ class Plan:
         return self._selection_error() if AGGREGATES[cell.aggregate].selects else self._ranks(cell)
 
     def _ranks(self, cell: Cell, level: float = 0.95) -> float:
-        """By how many ranks a quantile may miss with this level: so many values too many lie below it at most, and above it."""
+        """By how many ranks a quantile may miss with this level: so many values too many lie below
+        it at most, and above it."""
         aggregate, part = AGGREGATES[cell.aggregate], self.parts[cell.part]
         if not aggregate.picks:
             return aggregate.ranks(Measured(cell, part.noise), level)
@@ -301,7 +335,8 @@ class Plan:
 
     @cached_property
     def text(self) -> str:
-        """The whole plan as JSON, as a receipt holds it. The text of the cells is the draft's: it is the same at every price."""
+        """The whole plan as JSON, as a receipt holds it. The text of the cells is the draft's: it
+        is the same at every price."""
         prepared = self._draft
         alike = prepared is not None and prepared.cells is self.cells
         cells = prepared.written if alike else _as_text(_rows_of(self.cells))
@@ -325,7 +360,9 @@ class Plan:
         declared = ",".join(map(_as_text, self.declared))
         caps = _as_text([limit.to_json() for limit in self.caps]) if self.caps else "[]"
         error = f',"told":{_as_text(self.told)}' if self.told else ""
-        selected = f',"selected":{_as_text(list(self.selected))}' if self.selected is not None else ""
+        selected = (
+            f',"selected":{_as_text(list(self.selected))}' if self.selected is not None else ""
+        )
         tail = f'"groups":{self.groups},"limits":{caps},"why":{_as_text(self.why)},"declared":[{declared}]{error}{selected}'
         return f'{_as_text(head)[:-1]},"cells":{cells},{tail}}}'
 
@@ -375,7 +412,17 @@ def _cell_from(row: list[Any]) -> Cell:
     name, aggregate, part, lower, upper, ddof, whole, functionals, constants, *seconds = row
     maps = {k: tuple(v) for k, v in functionals.items()}
     return Cell(
-        name, aggregate, part, lower, upper, ddof, whole, maps, constants, bool(seconds), *seconds[1:]
+        name,
+        aggregate,
+        part,
+        lower,
+        upper,
+        ddof,
+        whole,
+        maps,
+        constants,
+        bool(seconds),
+        *seconds[1:],
     )
 
 
@@ -407,12 +454,15 @@ def measured(plan: Plan, raw: Sequence[Any] | None, cell: Cell) -> Measured:
 # How a plan is made ----------------------------------------------------------------------------------------------------
 
 
-def arrange(query: Outputs, unit: Unit, public_rows: int | None) -> list[tuple[Statistic, list[int]]]:
+def arrange(
+    query: Outputs, unit: Unit, public_rows: int | None
+) -> list[tuple[Statistic, list[int]]]:
     """The statistics of one release, and the outputs that each serves.
 
-    A column's count, sum and moments come from one vector whose sensitivity is that of a single number, and so
-    do the rows of the group where the column may be null. ``docs/guarantees/statistics.md`` shows why that
-    beats splitting the price, and when one of the other forms is better still.
+    A column's count, sum and moments come from one vector whose sensitivity is that of a single
+    number, and so do the rows of the group where the column may be null.
+    ``docs/guarantees/statistics.md`` shows why that beats splitting the price, and when one of the
+    other forms is better still.
     """
     vectors = [AGGREGATES[out.aggregate].vector_of(out) for out in query.outputs]
     moments = {v.expr: v for v in vectors if isinstance(v, OfColumn) and v.bounds is not None}
@@ -420,7 +470,8 @@ def arrange(query: Outputs, unit: Unit, public_rows: int | None) -> list[tuple[S
     for i, vector in enumerate(vectors):
         read = vector
         if isinstance(vector, OfColumn) and vector.bounds is None:
-            # A count is read off the moments of its column, or is the number of rows where there are no nulls.
+            # A count is read off the moments of its column, or is the number of rows where there
+            # are no nulls.
             read = moments.get(vector.expr) or (vector if vector.expr.nullable else OfRows())
         served.setdefault(read, []).append(i)
     ordered = sorted(served, key=lambda vector: vector.place)
@@ -476,14 +527,16 @@ class Draft(NamedTuple):
         )
 
 
-# Keyed by the encoding of the outputs, which tells equal values of different types apart (1, True and 1.0), and by the other
-# public facts that a draft follows from. It holds few drafts, with short keys.
+# Keyed by the encoding of the outputs, which tells equal values of different types apart (1, True
+# and 1.0), and by the other public facts that a draft follows from. It holds few drafts, with short
+# keys.
 _DRAFTS: dict[Any, Draft] = {}
 _MOST_DRAFTS, _LONGEST = 256, 2000
 
 
 def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
-    """The draft of a question. It is kept where a short key holds all that it follows from, and then made once."""
+    """The draft of a question. It is kept where a short key holds all that it follows from, and
+    then made once."""
     outputs, groups = query.outputs, groups_of(query.by) if query.by else None
     selects = AGGREGATES[outputs[0].aggregate].selects
     coded = b"" if selects or len(outputs) > LISTED else encode(outputs)
@@ -496,7 +549,9 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
     readings = tuple([s.reading() for s in statistics])
     cells: dict[int, Cell] = {}
     for part, (statistic, serves) in enumerate(arranged):
-        for place, i in enumerate(serves[:1] if selects else serves):  # of a choice the first stands for all
+        for place, i in enumerate(
+            serves[:1] if selects else serves
+        ):  # of a choice the first stands for all
             aggregate = AGGREGATES[outputs[i].aggregate]
             cell = aggregate.cell(outputs[i], part, place, statistic, readings[part])
             scaled = aggregate.scales and bool(unit.people)
@@ -504,7 +559,9 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
     why = f"; the price is shared by {len(statistics)} statistics" if len(statistics) > 1 else ""
     limits: tuple[Limit, ...] = ()
     if unit.people:
-        each = dict.fromkeys(s.limit(unit, groups is not None) or Limit() for s in statistics if not s.once)
+        each = dict.fromkeys(
+            s.limit(unit, groups is not None) or Limit() for s in statistics if not s.once
+        )
         limits = tuple(each) or (Limit(),)
         why += "".join([f"; {limit}" for limit in limits])
     leading = [outputs[serves[0]] for _, serves in arranged]
@@ -519,7 +576,17 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
     written = _as_text(_rows_of(in_order))
     codes = tuple([encode((s, n) if n else s) for s, n in zip(statistics, picks, strict=True)])
     made = Draft(
-        statistics, codes, primitives, readings, picks, in_order, written, moved, groups, limits, why
+        statistics,
+        codes,
+        primitives,
+        readings,
+        picks,
+        in_order,
+        written,
+        moved,
+        groups,
+        limits,
+        why,
     )
     if 0 < len(coded) <= _LONGEST:
         if len(_DRAFTS) >= _MOST_DRAFTS:
@@ -529,15 +596,20 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
 
 
 def noted(plan: Plan, price: Price) -> Plan:
-    """The plan, with a note on how much and why where a question gets less than the epsilon that was asked for."""
+    """The plan, with a note on how much and why where a question gets less than the epsilon that
+    was asked for."""
     stake, loss = price.stake, plan.loss
-    if stake is None or (not stake.scaled if loss.epsilon is None else loss.epsilon >= stake.epsilon):
+    if stake is None or (
+        not stake.scaled if loss.epsilon is None else loss.epsilon >= stake.epsilon
+    ):
         return plan
     part = f"the part {float(stake.part):.3g} of the budget"
     if loss.epsilon is None:
         return replace(plan, why=f"{plan.why}; noise for {part}")
     gone = (
-        "" if stake.cost is None else "; after Gaussian noise there is no plain sum that could pay it whole"
+        ""
+        if stake.cost is None
+        else "; after Gaussian noise there is no plain sum that could pay it whole"
     )
     note = f"epsilon {float(loss.epsilon):.4g} of the {float(stake.epsilon):.4g} asked for, which takes {part}{gone}"
     return replace(plan, why=f"{plan.why}; {note}")

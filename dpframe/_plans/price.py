@@ -1,4 +1,5 @@
-"""The arguments of verbs: which of them fit, said in plain words, the price that they take of a budget, and the noise it buys.
+"""The arguments of verbs: which of them fit, said in plain words, the price that they take of a
+budget, and the noise it buys.
 
 Pure: nothing here reads data, and nothing here can spend.
 """
@@ -26,7 +27,16 @@ from dpframe._statistics.base import Sensitivity
 from dpframe.accounting import _search
 from dpframe.accounting._filter import Charge, Filter, Price
 from dpframe.accounting.loss import PureDP
-from dpframe.mechanisms._base import AUTO, MECHANISMS, NO_EPSILON, Mechanism, Noise, Offer, names, pure
+from dpframe.mechanisms._base import (
+    AUTO,
+    MECHANISMS,
+    NO_EPSILON,
+    Mechanism,
+    Noise,
+    Offer,
+    names,
+    pure,
+)
 from dpframe.mechanisms.noise import Gaussian, Laplace
 from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, ranges_cost_less
 
@@ -34,31 +44,44 @@ from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, ranges
 
 
 def neutral(name: str, value: object) -> bool:
-    """Whether an argument that pandas has, but dpframe has not, has a value that changes nothing here."""
-    return name in PANDAS_WORDS and any(_same(value, harmless) for harmless in PANDAS_WORDS[name][0])
+    """Whether an argument that pandas has, but dpframe has not, has a value that changes nothing
+    here."""
+    return name in PANDAS_WORDS and any(
+        _same(value, harmless) for harmless in PANDAS_WORDS[name][0]
+    )
 
 
 def _same(first: object, second: object) -> bool:
     return first is second or (
-        type(first) is type(second) and isinstance(first, bool | int | float | str) and first == second
+        type(first) is type(second)
+        and isinstance(first, bool | int | float | str)
+        and first == second
     )
 
 
 def _idle(word: str, value: object, default: object) -> bool:
-    """Whether a word that pandas' verb has changes nothing: at its default, and some at other values too."""
-    return _same(value, default) or any(_same(value, harmless) for harmless in IDLE_WORDS.get(word, ()))
+    """Whether a word that pandas' verb has changes nothing: at its default, and some at other
+    values too."""
+    return _same(value, default) or any(
+        _same(value, harmless) for harmless in IDLE_WORDS.get(word, ())
+    )
 
 
 def own_errors(kind: type, like: type) -> None:
-    """Makes the verbs of a class say in plain words which argument does not fit, where Python would name classes.
+    """Makes the verbs of a class say in plain words which argument does not fit, where Python would
+    name classes.
 
-    In pandas an argument at its default is the same as none. So it is here, also where a verb does not have the argument: it
-    is left out. ``like`` is the class of pandas with these defaults.
+    In pandas an argument at its default is the same as none. So it is here, also where a verb does
+    not have the argument: it is left out. ``like`` is the class of pandas with these defaults.
     """
     methods: dict[FunctionType, Any] = {}  # one verb under two names stays one
     for name in dir(kind):
         verb = getattr(kind, name)
-        if name.startswith("_") or not isinstance(verb, FunctionType) or hasattr(verb, "_checks_arguments"):
+        if (
+            name.startswith("_")
+            or not isinstance(verb, FunctionType)
+            or hasattr(verb, "_checks_arguments")
+        ):
             continue
         method: Any = verb
         # Any argument fits a verb that takes both.
@@ -70,9 +93,12 @@ def own_errors(kind: type, like: type) -> None:
 
 
 def _as_method(whole: Signature, kind: type) -> Signature:
-    """The signature of a function as a method of a class: if it returns the type of its first argument, it returns the class."""
+    """The signature of a function as a method of a class: if it returns the type of its first
+    argument, it returns the class."""
     first, *rest = whole.parameters.values()
-    of_kind = first.annotation is not Parameter.empty and first.annotation == whole.return_annotation
+    of_kind = (
+        first.annotation is not Parameter.empty and first.annotation == whole.return_annotation
+    )
     returns_kind = of_kind or whole.return_annotation == "Self"
     returned = kind.__name__ if returns_kind else whole.return_annotation
     unnamed = first.replace(annotation=Parameter.empty)
@@ -84,15 +110,19 @@ def defaults_of(verb: object) -> dict[str, Any]:
     if not callable(verb):
         return {}
     return {
-        p.name: p.default for p in signature(verb).parameters.values() if p.default is not Parameter.empty
+        p.name: p.default
+        for p in signature(verb).parameters.values()
+        if p.default is not Parameter.empty
     }
 
 
 def telling(
-    verb: FunctionType, defaults: Mapping[str, Any], lead: Callable[[Any], tuple[Any, ...]] | None = None
+    verb: FunctionType,
+    defaults: Mapping[str, Any],
+    lead: Callable[[Any], tuple[Any, ...]] | None = None,
 ) -> Any:
-    """The verb with its arguments checked: a misfit is said in plain words. ``lead`` gives the first arguments of the function,
-    from the object that it is a verb of."""
+    """The verb with its arguments checked: a misfit is said in plain words. ``lead`` gives the
+    first arguments of the function, from the object that it is a verb of."""
     find_misfit, errors = misfit, (TypeError, DPError)
 
     @wraps(verb)
@@ -110,7 +140,9 @@ def telling(
 
     # With the globals of the verb's module, by which doctest decides where an example belongs.
     wrapper: Any = checked_verb
-    placed: Any = FunctionType(wrapper.__code__, verb.__globals__, verb.__name__, None, wrapper.__closure__)
+    placed: Any = FunctionType(
+        wrapper.__code__, verb.__globals__, verb.__name__, None, wrapper.__closure__
+    )
     placed = wraps(verb)(placed)
     placed._checks_arguments = True
     return placed
@@ -123,13 +155,18 @@ def misfit(
     defaults: Mapping[str, Any],
     skip: int = 1,
 ) -> dict[str, Any] | DPError:
-    """The named arguments without those of pandas that change nothing; if there are none of these, the error about the misfit."""
+    """The named arguments without those of pandas that change nothing; if there are none of these,
+    the error about the misfit."""
     name = verb.__name__
     parameters = [
-        p for p in list(signature(verb).parameters.values())[skip:] if p.kind is not Parameter.VAR_KEYWORD
+        p
+        for p in list(signature(verb).parameters.values())[skip:]
+        if p.kind is not Parameter.VAR_KEYWORD
     ]
     names_known = {
-        p.name for p in parameters if p.kind not in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)
+        p.name
+        for p in parameters
+        if p.kind not in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)
     }
     takes_all = verb.__code__.co_flags & CO_VARKEYWORDS
     unknown = [] if takes_all else [key for key in named if key not in names_known]
@@ -145,12 +182,16 @@ def misfit(
         if misfit_name in PANDAS_WORDS:
             return BadType(f"{misfit_name}= is refused here: {PANDAS_WORDS[misfit_name][1]}")
         if misfit_name in defaults:
-            return BadType(f"{name} has no {misfit_name}= here, but for what it is in pandas when left out.")
+            return BadType(
+                f"{name} has no {misfit_name}= here, but for what it is in pandas when left out."
+            )
         return BadType(
             f"{name} has no argument {misfit_name}=.{did_you_mean(misfit_name, sorted(names_known), 'It has')}"
         )
     by_position = [
-        p.name for p in parameters if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+        p.name
+        for p in parameters
+        if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     ]
     if len(positional) > len(by_position):
         most = (
@@ -158,14 +199,20 @@ def misfit(
             if by_position
             else "none by position"
         )
-        return BadType(f"{name} is given {len(positional)} arguments by position, and takes {most}.")
+        return BadType(
+            f"{name} is given {len(positional)} arguments by position, and takes {most}."
+        )
     twice = [key for key in by_position[: len(positional)] if key in named]
     if twice:
         return BadType(f"{name} is given {twice[0]} twice, by position and by name.")
     lacking = [
-        p.name for p in parameters[len(positional) :] if p.default is Parameter.empty and p.name not in named
+        p.name
+        for p in parameters[len(positional) :]
+        if p.default is Parameter.empty and p.name not in named
     ]
-    return BadType(f"{name} needs {lacking[0] if lacking else 'other arguments'}{'=' * bool(lacking)}.")
+    return BadType(
+        f"{name} needs {lacking[0] if lacking else 'other arguments'}{'=' * bool(lacking)}."
+    )
 
 
 # The price of a question ----------------------------------------------------------------------------------------------
@@ -193,7 +240,8 @@ _LEAST = Fraction(1, 2**40)
 def checked(payment: Mapping[str, Any]) -> Payment:
     """The keyword arguments of a call, checked: one that no verb knows is an error, not ignored.
 
-    An argument that pandas' method has is let through where it changes nothing, and refused with its reason where it would.
+    An argument that pandas' method has is let through where it changes nothing, and refused with
+    its reason where it would.
     """
     for word, value in payment.items():
         if word in PANDAS_WORDS:
@@ -222,15 +270,17 @@ def price_of(
     plan_for: Callable[[Price], Plan],
     part: Fraction = Fraction(1),
 ) -> Price:
-    """The price that a call names, the least that gives the accuracy it names, or a share of the budget; ``part`` of that where
-    a question is answered by several releases."""
+    """The price that a call names, the least that gives the accuracy it names, or a share of the
+    budget; ``part`` of that where a question is answered by several releases."""
     mechanism, kind = payment.get("mechanism", AUTO), None
     if not (isinstance(mechanism, str) and mechanism == AUTO):
         kind = MECHANISMS.get(_validate.choice(mechanism, "mechanism", names()))
     epsilon, delta, within = payment.get("epsilon"), payment.get("delta"), payment.get("within")
     rule, state = budget.rule, budget._now if budget.state is None else budget.state
     if within is None and payment.get("n") is not None:
-        raise BadValue("n= is a number of values for within= and for explain, and nothing else uses it.")
+        raise BadValue(
+            "n= is a number of values for within= and for explain, and nothing else uses it."
+        )
     if within is not None:
         if epsilon is not None or delta is not None:
             raise BadValue("within= finds the price itself: leave epsilon= and delta= out.")
@@ -244,8 +294,12 @@ def price_of(
         price = rule.share(budget.queries if part == 1 else budget.queries / part, state)
     if kind is not None and kind.needs_delta and price.mu_squared is None and price.rho is None:
         if not rule.limits.delta:
-            raise BudgetError("this session has delta=0, so it has no room for the Gaussian mechanism.")
-        price = rule.gaussian_stated(price.epsilon or rule.limits.epsilon * part / budget.queries, state)
+            raise BudgetError(
+                "this session has delta=0, so it has no room for the Gaussian mechanism."
+            )
+        price = rule.gaussian_stated(
+            price.epsilon or rule.limits.epsilon * part / budget.queries, state
+        )
     # For a choice within= may have found another mechanism to be cheaper than noisy max.
     if price.mechanism == mechanism:
         return price
@@ -265,7 +319,9 @@ def _stated(
 ) -> Price:
     """The price of a call that names a delta."""
     rule = budget.rule
-    e = part * (rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon))
+    e = part * (
+        rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon)
+    )
     d = delta_of(delta, rule) * part
     if kind is not None and kind.wastes_delta and d:
         raise BadValue(
@@ -292,7 +348,8 @@ def delta_of(delta: object, rule: Filter) -> Fraction:
 
 
 def known_n(n: object, people: int | None) -> float | None:
-    """A public number of values: given, declared at opening, or the lower end of a released count's interval."""
+    """A public number of values: given, declared at opening, or the lower end of a released count's
+    interval."""
     if n is None:
         return None if people is None else float(people)
     interval = getattr(n, "interval", None) if isinstance(n, int | float) else None
@@ -302,7 +359,9 @@ def known_n(n: object, people: int | None) -> float | None:
         )
     number = _validate.real(n, "n") if interval is None else float(interval()[0])
     if number < 1:
-        raise BadValue("n= must be at least 1; of a released count the lower end of its interval is taken.")
+        raise BadValue(
+            "n= must be at least 1; of a released count the lower end of its interval is taken."
+        )
     return number
 
 
@@ -313,7 +372,8 @@ def _price_within(
     kind: type[Mechanism] | None,
     plan_for: Callable[[Price], Plan],
 ) -> Price:
-    """The least price, in the session's currency, whose 95 % interval is at most this wide on either side."""
+    """The least price, in the session's currency, whose 95 % interval is at most this wide on
+    either side."""
     target = _validate.real(within, "within")
     if target <= 0:
         raise BadValue(f"within= must be positive, not {within}.")
@@ -349,7 +409,8 @@ def _price_within(
 
 
 def _cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
-    """The order of charges by cost: whether one does not fit any more, then the part of a whole budget that it takes."""
+    """The order of charges by cost: whether one does not fit any more, then the part of a whole
+    budget that it takes."""
     rule = budget.rule
     fits = budget.state is not None and rule.after(budget.state, charge) is not None
     alone = rule.after(rule.emptied(budget._now), charge)
@@ -393,8 +454,8 @@ def _least(
 
 
 def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
-    """Noise for vectors that share a price, with its loss. Its kind is the one that the price names, or else, of those that the
-    price buys, the one with the narrowest intervals."""
+    """Noise for vectors that share a price, with its loss. Its kind is the one that the price
+    names, or else, of those that the price buys, the one with the narrowest intervals."""
     named: Any = MECHANISMS.get(price.mechanism)
     if named is not None:
         if not named.measures:
@@ -418,7 +479,11 @@ def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
         why = first_kind.name.capitalize()
         if not first_kind.needs_delta:
             waits = price.stake is not None and price.stake.waits
-            why = f"{why}: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
+            why = (
+                f"{why}: Gaussian noise has to wait until more is spent"
+                if waits
+                else "pure epsilon"
+            )
         return Offer(first_offer.noises, first_offer.loss, first_offer.stated_at, why)
     widths = [_mean_width(offer) for _, offer in offers]
     best = min(range(1, len(offers)), key=widths.__getitem__)
@@ -436,15 +501,19 @@ def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
 
 
 def _mean_width(offer: Offer) -> float:
-    """Return the geometric mean of the half widths of all noises, which does not depend on the order of vectors."""
+    """Return the geometric mean of the half widths of all noises, which does not depend on the
+    order of vectors."""
     halves = [noise.quantile(0.95) for noise in offer.noises]
     if len({*halves}) == 1:
         return float(halves[0])
-    return math.exp(math.fsum(math.log(half) for half in halves) / len(halves)) if all(halves) else 0.0
+    return (
+        math.exp(math.fsum(math.log(half) for half in halves) / len(halves)) if all(halves) else 0.0
+    )
 
 
 def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Price) -> Offer:
-    """Noise for vectors that share a price where some are points to choose from, with a sensitivity of differences of scores."""
+    """Noise for vectors that share a price where some are points to choose from, with a sensitivity
+    of differences of scores."""
     if price.mechanism != AUTO:
         raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
     e = pure(price) / len(picks)
@@ -463,13 +532,16 @@ def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Pr
 
 
 def choice(aggregate: Aggregate, reach: int, candidates: int, rounds: int, price: Price) -> Offer:
-    """The selection of one candidate or several, and its loss; one person moves scores by ``reach`` against one another."""
+    """The selection of one candidate or several, and its loss; one person moves scores by ``reach``
+    against one another."""
     ranged = aggregate.ranged
     named: Any = MECHANISMS.get(price.mechanism)
     named_chooses = named is not None and named.chooses and ranged
     if price.mechanism != AUTO and not named_chooses:
         also = ', or give mechanism="exponential"' if ranged else ""
-        raise BadValue(f"a selection has its own mechanism (noisy-max): leave mechanism= out{also}.")
+        raise BadValue(
+            f"a selection has its own mechanism (noisy-max): leave mechanism= out{also}."
+        )
     text = f"{candidates} candidates, one price: only the choice leaves"
     if aggregate.several:
         epsilon = pure(price)

@@ -1,10 +1,12 @@
-"""What a sample says about whom it was drawn from: ends of intervals that hold at every size, from noisy sums alone.
+"""What a sample says about whom it was drawn from: ends of intervals that hold at every size, from
+noisy sums alone.
 
-The people of a table are draws from a population, independent and alike, or without putting back. A noisy sum is off by two
-errors, of the draws and of the noise, and both have exponential moments: those of the noise are known, and those of draws within
-bounds are at most those of two points with the same variance (Hoeffding 1963, theorem 3). By Markov's inequality both are bounded
-at once, with no risk to divide between them. Numbers of draws have tails of their own (Short 2013). The proofs are in
-docs/guarantees/population.md.
+The people of a table are draws from a population, independent and alike, or without putting back. A
+noisy sum is off by two errors, of the draws and of the noise, and both have exponential moments:
+those of the noise are known, and those of draws within bounds are at most those of two points with
+the same variance (Hoeffding 1963, theorem 3). By Markov's inequality both are bounded at once, with
+no risk to divide between them. Numbers of draws have tails of their own (Short 2013). The proofs
+are in docs/guarantees/population.md.
 """
 
 from __future__ import annotations
@@ -24,10 +26,12 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# A test of one hypothesis may divide its risk between two errors in any way that is fixed: the least of the critical values of
-# several ways is one of them, so all that any of them excludes is excluded.
+# A test of one hypothesis may divide its risk between two errors in any way that is fixed: the
+# least of the critical values of several ways is one of them, so all that any of them excludes is
+# excluded.
 SPLITS = (0.1, 0.3, 0.5, 0.7, 0.9)
-# Of the risk of a mean's interval, what is spent on the noise in the number of values and on their spread, and what is left.
+# Of the risk of a mean's interval, what is spent on the noise in the number of values and on their
+# spread, and what is left.
 ON_NUMBER, ON_SPREAD = 0.04, 0.06
 REST = 1 - ON_NUMBER - ON_SPREAD
 # Parts of the best rate for normal errors.
@@ -42,8 +46,9 @@ Noises = Sequence[tuple[float, Floats]]  # how many noises there are of each wei
 
 
 class About(NamedTuple):
-    """What an interval is to cover: the noise, and the sampling error of a ``population`` too. For choices the least ``n`` that
-    the number of values is known to be, and the ``levels`` of the outputs."""
+    """What an interval is to cover: the noise, and the sampling error of a ``population`` too. For
+    choices the least ``n`` that the number of values is known to be, and the ``levels`` of the
+    outputs."""
 
     population: bool = False
     n: float | None = None
@@ -67,7 +72,8 @@ def rate_of(risk: float) -> float:
 
 
 def drawn(rate: Floats, bound: Floats | float, variance: Floats | float) -> Floats:
-    """A bound on log E exp(rate X) for X of mean 0, at most ``bound``, with at most this variance (Hoeffding 1963, theorem 3)."""
+    """A bound on log E exp(rate X) for X of mean 0, at most ``bound``, with at most this variance
+    (Hoeffding 1963, theorem 3)."""
     square = np.square(np.maximum(bound, 1e-150))
     with np.errstate(divide="ignore"):
         below = np.log(square / (square + variance)) - rate * (variance / np.sqrt(square))
@@ -77,11 +83,13 @@ def drawn(rate: Floats, bound: Floats | float, variance: Floats | float) -> Floa
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draws:
-    """Noisy sums of values between 0 and 1, an entry a group, for tests of the mean that they were drawn from.
+    """Noisy sums of values between 0 and 1, an entry a group, for tests of the mean that they were
+    drawn from.
 
-    ``total`` and ``n`` are the noisy sum and number of values, the latter between ``least`` and ``most`` but for a risk that the
-    caller sets aside; ``of_total`` and ``of_n`` the weights of each noise in them, and ``times`` how many noises have these.
-    With ``squares``, the noisy sum of squares, deviations that are smaller than the bounds allow are noticed at ``rate``.
+    ``total`` and ``n`` are the noisy sum and number of values, the latter between ``least`` and
+    ``most`` but for a risk that the caller sets aside; ``of_total`` and ``of_n`` the weights of
+    each noise in them, and ``times`` how many noises have these. With ``squares``, the noisy sum of
+    squares, deviations that are smaller than the bounds allow are noticed at ``rate``.
     """
 
     total: Floats
@@ -104,9 +112,10 @@ class Draws:
         return replace(self, total=total, n=n, least=least, most=most, squares=squares)
 
     def ends(self, rate: Floats | float) -> tuple[Floats, Floats]:
-        """The least and the greatest mean of which the sums are no further off, on either side, than with probability
-        exp(-rate). Where there is none, since the noise has led beyond all means, the one that is nearest, which the ends of
-        larger rates enclose; 0 and 1 where nobody is counted. Of a column of rates, the ends for each of them."""
+        """The least and the greatest mean of which the sums are no further off, on either side,
+        than with probability exp(-rate). Where there is none, since the noise has led beyond all
+        means, the one that is nearest, which the ends of larger rates enclose; 0 and 1 where nobody
+        is counted. Of a column of rates, the ends for each of them."""
         rates = np.broadcast_to(rate, np.broadcast_shapes(np.shape(rate), self.total.shape))
         sides: tuple[list[Floats], list[Floats]] = [], []
         step = max(1, _AT_ONCE // (rates.size // max(len(self.total), 1) or 1))
@@ -114,7 +123,9 @@ class Draws:
             groups = slice(start, start + step)
             for side, up in zip(sides, (False, True), strict=True):
                 side.append(self.part(groups)._end(rates[..., groups], up))
-        low, high = (np.concatenate([np.empty((*rates.shape[:-1], 0)), *side], axis=-1) for side in sides)
+        low, high = (
+            np.concatenate([np.empty((*rates.shape[:-1], 0)), *side], axis=-1) for side in sides
+        )
         missed = ~(low <= high)
         with np.errstate(divide="ignore", invalid="ignore"):
             nearest = np.clip(self.total / self.n, 0.0, 1.0)
@@ -122,18 +133,23 @@ class Draws:
         return np.where(missed, least, low), np.where(missed, most, high)
 
     def _end(self, rate: Floats, up: bool) -> Floats:
-        """The outermost mean that is kept: of points from end to end, and then between it and the one that is not."""
+        """The outermost mean that is kept: of points from end to end, and then between it and the
+        one that is not."""
         with np.errstate(divide="ignore", invalid="ignore"):
             middle = np.where(self.n > 0, np.clip(self.total / self.n, 0.0, 1.0), 0.5)
         middle = np.broadcast_to(middle, rate.shape)
         points = np.expand_dims(_POINTS, tuple(range(1, rate.ndim + 1)))
         kept = self._keeps(points, rate, up)
         inside = (
-            np.where(kept, points, -np.inf).max(axis=0) if up else np.where(kept, points, np.inf).min(axis=0)
+            np.where(kept, points, -np.inf).max(axis=0)
+            if up
+            else np.where(kept, points, np.inf).min(axis=0)
         )
         nearer = np.maximum(inside, middle) if up else np.minimum(inside, middle)
         inside = np.where(self._keeps(middle, rate, up), nearer, inside)
-        outside = np.minimum(inside + _POINTS[1], 1.0) if up else np.maximum(inside - _POINTS[1], 0.0)
+        outside = (
+            np.minimum(inside + _POINTS[1], 1.0) if up else np.maximum(inside - _POINTS[1], 0.0)
+        )
         inside = np.where(self._keeps(outside, rate, up) & np.isfinite(inside), outside, inside)
         for _ in range(_ROUNDS):
             halfway = (inside + outside) / 2
@@ -149,7 +165,9 @@ class Draws:
         variance = self.variance(mean)
         bound = mean if up else 1 - mean
         off = mean * self.n - self.total if up else self.total - mean * self.n
-        noises = [(k, a - mean * b) for k, a, b in zip(self.times, self.of_total, self.of_n, strict=True)]
+        noises = [
+            (k, a - mean * b) for k, a, b in zip(self.times, self.of_total, self.of_n, strict=True)
+        ]
         at = rates_for(rate, self.most * variance + self._spread(noises))
         moments = self.most * drawn(at, bound, variance) + self._moments(at, noises)
         critical = np.fmin.reduce((rate + moments) / at, axis=0)
@@ -175,10 +193,11 @@ class Draws:
 
     @np.errstate(all="ignore")
     def variance(self, mean: Floats) -> Floats:
-        """An upper bound on the variance, if this is the mean: that of two points at the bounds, or the least of which the
-        squares about the mean are too few.
+        """An upper bound on the variance, if this is the mean: that of two points at the bounds, or
+        the least of which the squares about the mean are too few.
 
-        Squares Y within [0, M] have E exp(-t Y) <= 1 - variance (1 - exp(-t M)) / M, since exp is convex.
+        Squares Y within [0, M] have E exp(-t Y) <= 1 - variance (1 - exp(-t M)) / M, since exp is
+        convex.
         """
         most = np.asarray(mean * (1 - mean))
         if self.squares is None or self.of_squares is None:
@@ -188,19 +207,23 @@ class Draws:
         noises = [(k, a - 2 * mean * b + mean**2 * c) for k, a, b, c in parts]
         largest = np.square(np.maximum(mean, 1 - mean))
         at = rates_for(self.rate, np.maximum(about, 0.0) * largest + self._spread(noises))
-        spent = (at * about + self.rate + self._moments(at, noises)) / np.maximum(self.least, 1e-300)
+        spent = (at * about + self.rate + self._moments(at, noises)) / np.maximum(
+            self.least, 1e-300
+        )
         bounds = largest * np.expm1(-spent) / np.expm1(-at * largest)
         return np.maximum(np.fmin(np.fmin.reduce(bounds, axis=0), most), 0.0)
 
 
 def rates_for(rate: Floats | float, variance: Floats) -> Floats:
-    """Rates to try, in front of all axes: around the best one for normal errors of this variance."""
+    """Rates to try, in front of all axes: around the best one for normal errors of this
+    variance."""
     best = np.minimum(np.sqrt(2 * rate / np.maximum(variance, 1e-300)), _LARGEST_RATE)
     return np.asarray(np.multiply.outer(_FACTORS, best))
 
 
 def draws_of(m: Measured, risk: float) -> Draws:
-    """The values of a mean as draws; a part of the ``risk`` is spent on how many they are and how far they spread."""
+    """The values of a mean as draws; a part of the ``risk`` is spent on how many they are and how
+    far they spread."""
     number, total, squares = {"n": 1.0}, {"t1": 1.0}, {"t2": 1.0}
     n, half = m.values(number).astype(float), m.half_width(number, 1 - risk * ON_NUMBER)
     weights = m.weights(total), m.weights(number)
@@ -220,16 +243,20 @@ def draws_of(m: Measured, risk: float) -> Draws:
 
 
 def apart(first: Draws, second: Draws, risk: float) -> tuple[Floats, Floats]:
-    """The ends of the differences of two means of independent draws, group by group, with this risk.
+    """The ends of the differences of two means of independent draws, group by group, with this
+    risk.
 
-    By `Draws.ends` the rate at which a true mean is left out is above r with probability exp(-r) at most, on each side. So two
-    such rates add up to more than r with probability (1 + r) exp(-r) at most, that of two exponential variables.
+    By `Draws.ends` the rate at which a true mean is left out is above r with probability exp(-r) at
+    most, on each side. So two such rates add up to more than r with probability (1 + r) exp(-r) at
+    most, that of two exponential variables.
     """
     rate = rate_of_two(risk / 2)
     shares = np.maximum(np.linspace(0.0, rate, _CELLS + 1), 1e-9)[:, None]
     (low, high), (other_low, other_high) = (each.ends(shares) for each in (first, second))
     # The rates that two means take add up to one of a cell: each end of the cell is the outer one.
-    return (low[1:] - other_high[::-1][:-1]).min(axis=0), (high[1:] - other_low[::-1][:-1]).max(axis=0)
+    return (low[1:] - other_high[::-1][:-1]).min(axis=0), (high[1:] - other_low[::-1][:-1]).max(
+        axis=0
+    )
 
 
 def rate_of_two(risk: float) -> float:
@@ -244,8 +271,8 @@ def rate_of_two(risk: float) -> float:
 
 
 def least_risk(excludes: Callable[[float], bool]) -> float:
-    """The least risk at which something is excluded, where more is excluded at a higher one: a p-value, rounded up. At least
-    1e-12, and 1 where nothing does."""
+    """The least risk at which something is excluded, where more is excluded at a higher one: a
+    p-value, rounded up. At least 1e-12, and 1 where nothing does."""
     low, high = math.log(1e-12), math.log(0.9999)
     if not excludes(0.9999):
         return 1.0
@@ -258,8 +285,8 @@ def least_risk(excludes: Callable[[float], bool]) -> float:
 
 
 def deviations_of_share(n: Floats, share: float, risk: float) -> Floats:
-    """A number that a count of so many draws, each of which counts with probability ``share``, is further off from its mean than
-    with this risk, on both sides together. It grows with n."""
+    """A number that a count of so many draws, each of which counts with probability ``share``, is
+    further off from its mean than with this risk, on both sides together. It grows with n."""
     rate, sides = rate_of(risk), []
     variance = share * (1 - share)
     if not variance:
@@ -274,8 +301,8 @@ def deviations_of_share(n: Floats, share: float, risk: float) -> Floats:
 def expected_within(
     noise: Callable[[float], tuple[NDArray[np.generic], NDArray[np.generic]]], level: float
 ) -> tuple[Floats, Floats]:
-    """The ends of the expectation of a number of draws, of which ``noise`` has the interval at a level: those that no way to
-    divide the risk excludes."""
+    """The ends of the expectation of a number of draws, of which ``noise`` has the interval at a
+    level: those that no way to divide the risk excludes."""
     low: Floats | float
     high: Floats | float
     low, high = 0.0, np.inf
@@ -287,8 +314,9 @@ def expected_within(
 
 
 def expected(low: Floats, high: Floats, deviation: float) -> tuple[Floats, Floats]:
-    """The ends of the expectation of a number of draws that lies between ``low`` and ``high``: ``deviation`` is that of a normal
-    tail on each side. Short (2013, theorem 2) has the tails of Poisson's law by those of the normal one."""
+    """The ends of the expectation of a number of draws that lies between ``low`` and ``high``:
+    ``deviation`` is that of a normal tail on each side. Short (2013, theorem 2) has the tails of
+    Poisson's law by those of the normal one."""
     fewest, most = np.maximum(low - 1, 0.0), np.maximum(high, 0.0) + 1
     half = deviation**2 / 2
     return _where_rate(fewest, half, np.zeros_like(fewest)), _where_rate(
@@ -298,7 +326,8 @@ def expected(low: Floats, high: Floats, deviation: float) -> tuple[Floats, Float
 
 @np.errstate(all="ignore")
 def _where_rate(k: Floats, half: float, far: Floats) -> Floats:
-    """The mean m between k and ``far`` at which k log(k / m) - k + m is ``half``, rounded outwards."""
+    """The mean m between k and ``far`` at which k log(k / m) - k + m is ``half``, rounded
+    outwards."""
     near = k
     for _ in range(80):
         m = (near + far) / 2

@@ -1,7 +1,8 @@
 """The rule that tells a number from noise, and what a plan can say of that in advance.
 
-*Formal guarantee.* All of it is a function of a release and of public facts (bounds, a declared number of people, the part that
-the owner chose), so it is post-processing: free, and as private as the release (docs/guarantees/intervals.md#noise-is-flagged).
+*Formal guarantee.* All of it is a function of a release and of public facts (bounds, a declared
+number of people, the part that the owner chose), so it is post-processing: free, and as private as
+the release (docs/guarantees/intervals.md#noise-is-flagged).
 """
 
 from __future__ import annotations
@@ -31,12 +32,16 @@ class Rule(NamedTuple):
 ORDINARY = Rule()
 
 
-def is_noise(values: Any, low: Any, high: Any, unit: Any, width: Any, part: float) -> NDArray[np.bool_]:
-    """Which numbers are noise: half their interval is more than a part of the number, or of ``unit`` where that is more; or the
-    interval is at least that part of ``width``, which is how far apart possible answers are; or the number is one that cannot
-    be, such as a count below zero, and lies outside of its interval.
+def is_noise(
+    values: Any, low: Any, high: Any, unit: Any, width: Any, part: float
+) -> NDArray[np.bool_]:
+    """Which numbers are noise: half their interval is more than a part of the number, or of
+    ``unit`` where that is more; or the interval is at least that part of ``width``, which is how
+    far apart possible answers are; or the number is one that cannot be, such as a count below zero,
+    and lies outside of its interval.
 
-    What was chosen has no interval, NaN, and is none. A number that is NaN itself, though its interval is known, is noise.
+    What was chosen has no interval, NaN, and is none. A number that is NaN itself, though its
+    interval is known, is noise.
     """
     numbers = in_seconds(values)
     if np.asarray(values).dtype.kind == "M":  # no time is near zero
@@ -56,7 +61,8 @@ def is_noise(values: Any, low: Any, high: Any, unit: Any, width: Any, part: floa
 
 
 def says_nothing(plan: Any, cell: Cell, values: float) -> bool:
-    """Whether the plan knows that an output is noise of so many values at most, whatever they are."""
+    """Whether the plan knows that an output is noise of so many values at most, whatever they
+    are."""
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.selects and not aggregate.of_rows:
         return False
@@ -71,7 +77,8 @@ def says_nothing(plan: Any, cell: Cell, values: float) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Imagined(Measured):
-    """Sums of values that nobody has, without noise: what an interval is made of, before there is an answer."""
+    """Sums of values that nobody has, without noise: what an interval is made of, before there is
+    an answer."""
 
     sums: Mapping[str, Floats] = field(default_factory=dict)
 
@@ -80,9 +87,12 @@ class Imagined(Measured):
         return np.asarray(sum(w * self.sums[name] for name, w in combination.items()))
 
 
-def _tried(plan: Any, cell: Cell, values: Floats, level: float) -> tuple[Floats, Floats, Floats] | None:
-    """The answers and both ends of their intervals if so many values lay this way or that, a row for each way and a column for
-    each number of values; None of outputs whose error does not depend on that."""
+def _tried(
+    plan: Any, cell: Cell, values: Floats, level: float
+) -> tuple[Floats, Floats, Floats] | None:
+    """The answers and both ends of their intervals if so many values lay this way or that, a row
+    for each way and a column for each number of values; None of outputs whose error does not depend
+    on that."""
     aggregate = AGGREGATES[cell.aggregate]
     sums = aggregate.imagined(values)
     if not sums:
@@ -97,11 +107,14 @@ def _noise_of(cell: Cell, tried: tuple[Floats, Floats, Floats]) -> NDArray[np.bo
 
 
 def error_by_spread(plan: Any, cell: Cell, level: float) -> str:
-    """The least and the largest error to expect of an output whose error depends on how far apart the values lie."""
+    """The least and the largest error to expect of an output whose error depends on how far apart
+    the values lie."""
     unit = " seconds" * cell.duration
     tried = None if plan.n is None else _tried(plan, cell, np.array([float(plan.n)]), level)
     if tried is None:
-        return "depends on how far apart the values lie; with n= explain tells the least and the most"
+        return (
+            "depends on how far apart the values lie; with n= explain tells the least and the most"
+        )
     halves = (tried[2] - tried[1]) / 2
     least, most = f"± {halves.min():.4g}", f"± {halves.max():.4g}"
     if least == most:
@@ -110,13 +123,18 @@ def error_by_spread(plan: Any, cell: Cell, level: float) -> str:
 
 
 def in_advance(plan: Any) -> str:
-    """What a plan knows of the worth of its answer: of how many values it will say nothing; empty if it knows nothing of that."""
+    """What a plan knows of the worth of its answer: of how many values it will say nothing; empty
+    if it knows nothing of that."""
     most = plan.n if plan.n is not None else plan.most
     if most is not None:
         empty = [cell for cell in plan.cells if says_nothing(plan, cell, most)]
         if not empty:
             return ""
-        of = "" if len(empty) == len(plan.cells) else ", ".join(str(c.name) for c in empty[:6]) + ": "
+        of = (
+            ""
+            if len(empty) == len(plan.cells)
+            else ", ".join(str(c.name) for c in empty[:6]) + ": "
+        )
         return f"{of}this will say nothing: of {most:.12g} values the error is as large as can be"
     names: dict[str, list[str]] = {}
     for cell in plan.cells:
@@ -125,13 +143,15 @@ def in_advance(plan: Any) -> str:
             names.setdefault(f"{least:.4g}", []).append(str(cell.name))
     alike = [len(each) for each in names.values()] == [len(plan.cells)]
     texts = [
-        ("" if alike else ", ".join(each) + ": ") + f"of fewer than {n} values" for n, each in names.items()
+        ("" if alike else ", ".join(each) + ": ") + f"of fewer than {n} values"
+        for n, each in names.items()
     ]
     return "; ".join(texts[:6]) + " this will say nothing" if texts else ""
 
 
 def fewest(plan: Any, cell: Cell) -> float | None:
-    """The number of values below which an output says nothing, whatever they are; None if that is not known."""
+    """The number of values below which an output says nothing, whatever they are; None if that is
+    not known."""
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.selects and not aggregate.of_rows:
         return None
@@ -147,7 +167,8 @@ def fewest(plan: Any, cell: Cell) -> float | None:
 
 
 def _fewest_imagined(plan: Any, cell: Cell) -> float | None:
-    """What `fewest` returns, by trying numbers of values from 2 to 2**60: first far apart, then closer to where noise ends."""
+    """What `fewest` returns, by trying numbers of values from 2 to 2**60: first far apart, then
+    closer to where noise ends."""
     ends = 1.0, 60.0
     for _ in range(4):
         logs = np.linspace(*ends, 16)
@@ -161,8 +182,11 @@ def _fewest_imagined(plan: Any, cell: Cell) -> float | None:
 
 
 def capped(plan: Any) -> str:
-    """The limits of a person as an answer tells them: "of at most 32 rows a person"; empty where all rows count, or people do."""
+    """The limits of a person as an answer tells them: "of at most 32 rows a person"; empty where
+    all rows count, or people do."""
     if not plan.caps:
         return ""
-    people = bool(plan.cells) and all(AGGREGATES[cell.aggregate].counts_people for cell in plan.cells)
+    people = bool(plan.cells) and all(
+        AGGREGATES[cell.aggregate].counts_people for cell in plan.cells
+    )
     return "; ".join(dict.fromkeys(filter(None, [limit.told(people) for limit in plan.caps])))

@@ -1,8 +1,10 @@
-"""Normal forms of conditions: conditions that hold in the same rows, as far as their text shows it, have one code.
+"""Normal forms of conditions: conditions that hold in the same rows, as far as their text shows it,
+have one code.
 
-*Formal guarantee.* Two conditions with equal codes hold in the same rows of every table (docs/guarantees/identity.md). The
-forms know that And and Or are sets of conditions, that a comparison can be read from both sides, that a negation cancels
-another, and that a whole constant is one number, whether it is written 5 or 5.0.
+*Formal guarantee.* Two conditions with equal codes hold in the same rows of every table
+(docs/guarantees/identity.md). The forms know that And and Or are sets of conditions, that a
+comparison can be read from both sides, that a negation cancels another, and that a whole constant
+is one number, whether it is written 5 or 5.0.
 """
 
 from __future__ import annotations
@@ -68,7 +70,9 @@ def _codes_of(condition: Expr, kind: type[And | Or]) -> Iterator[bytes]:
 def _code_of_comparison(comparison: Compare) -> bytes:
     """Return the code of a comparison. Two columns have one code, whichever comes first."""
     op, left = comparison.op, encode(comparison.left)
-    right = encode(_plain_number(comparison.right) if comparison.left.kind == "number" else comparison.right)
+    right = encode(
+        _plain_number(comparison.right) if comparison.left.kind == "number" else comparison.right
+    )
     if not isinstance(comparison.right, Constant) and right < left:
         op, left, right = FLIPPED[op], right, left
     return encode(("compare", op, left, right))

@@ -1,7 +1,9 @@
-"""Entries of rows, which reports are made from: a place among public values, or steps on a public grid.
+"""Entries of rows, which reports are made from: a place among public values, or steps on a public
+grid.
 
-*Formal guarantee.* Without people, an entry is a function of its own row, at the row's place. With people, each of them has
-the same number of entries, made of that person's own rows, wherever these stand (docs/guarantees/randomized-response.md).
+*Formal guarantee.* Without people, an entry is a function of its own row, at the row's place. With
+people, each of them has the same number of entries, made of that person's own rows, wherever these
+stand (docs/guarantees/randomized-response.md).
 """
 
 from __future__ import annotations
@@ -55,9 +57,11 @@ def steps_of(values: NDArray[np.float64], grid: Grid) -> NDArray[np.int64]:
 def of_people(
     engine: Engine, columns: tuple[Column, ...], limit: int, entries: Entries, blank: int
 ) -> Entries:
-    """The entries of the first ``limit`` rows of each person, filled up with blanks, with the people in a random order.
+    """The entries of the first ``limit`` rows of each person, filled up with blanks, with the
+    people in a random order.
 
-    Everyone who has a row has ``limit`` entries. Under replace-one the number of people is public, so the length is, too.
+    Everyone who has a row has ``limit`` entries. Under replace-one the number of people is public,
+    so the length is, too.
     """
     codes_by_slice = [piece.people for piece in engine.slices((), None, Unit(people=columns))]
     codes = np.concatenate(

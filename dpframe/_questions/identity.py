@@ -1,8 +1,10 @@
-"""What identifies a release: the integers that leave the door, and not the words that asked for them.
+"""What identifies a release: the integers that leave the door, and not the words that asked for
+them.
 
-*Formal guarantee.* Two questions with equal identities have the same exact integers on every table, but for the order of their
-vectors and of their groups, which `Identity` knows (docs/guarantees/identity.md). So one release answers both, and the second
-answer is post-processing.
+*Formal guarantee.* Two questions with equal identities have the same exact integers on every table,
+but for the order of their vectors and of their groups, which `Identity` knows
+(docs/guarantees/identity.md). So one release answers both, and the second answer is
+post-processing.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ _ROW_COUNT = encode(RowCount())
 class Identity(NamedTuple):
     """The identity of a question, and the places of its integers in the shared order.
 
-    ``code`` stands for the whole question. ``rows`` stands for its rows, groups and people. ``vectors`` has a code for each of
-    its vectors of integers, in the question's own order. ``places`` has the place of each group of the shared order.
+    ``code`` stands for the whole question. ``rows`` stands for its rows, groups and people.
+    ``vectors`` has a code for each of its vectors of integers, in the question's own order.
+    ``places`` has the place of each group of the shared order.
     """
 
     code: bytes
@@ -60,7 +63,9 @@ def identify_sums(
     if one and not (unit.people and groups.code) and vectors[0] != _ROW_COUNT:
         condition = _find_counted_rows(prepared.statistics[0])
     if condition is None:
-        rows = code_rows(ALL_ROWS if where is None else code_of_rows(where), groups, unit, public_rows)
+        rows = code_rows(
+            ALL_ROWS if where is None else code_of_rows(where), groups, unit, public_rows
+        )
     else:
         vectors = (_ROW_COUNT,)
         rows = code_rows(code_of_rows(condition, where), groups, unit, None)
@@ -83,7 +88,8 @@ def identify_choice(
     unit: Unit,
     public_rows: int | None,
 ) -> Identity:
-    """Return the identity of a choice of the largest scores, whose places are those of groups or of candidates."""
+    """Return the identity of a choice of the largest scores, whose places are those of groups or of
+    candidates."""
     rows = code_rows(code_of_condition(where), groups, unit, public_rows)
     code = join_codes(b"choice", encode(choice), rows, *prepared.codes)
     return Identity(code, rows, prepared.codes, groups.places)
@@ -92,8 +98,9 @@ def identify_choice(
 def _find_counted_rows(statistic: Statistic) -> Expr | None:
     """Return the condition on the rows that a statistic counts, or None.
 
-    Each has the sensitivity of a count of rows, and so the same noise at the same price. Of people both count at most as many
-    rows. The sum of a condition is no such count there: it is scaled, and has a finer grid.
+    Each has the sensitivity of a count of rows, and so the same noise at the same price. Of people
+    both count at most as many rows. The sum of a condition is no such count there: it is scaled,
+    and has a finer grid.
     """
     if isinstance(statistic, Total) and statistic.expr.kind == "bool":
         plain = tuple(statistic.grid.bounds) == (0.0, 1.0) and statistic.grid.exponent == 0
@@ -106,7 +113,8 @@ def _find_counted_rows(statistic: Statistic) -> Expr | None:
 
 
 def rearrange_parts(parts: Sequence[Any], recorded: Identity, wanted: Identity) -> list[Any]:
-    """Return the parts of a record, one a vector, in the order of another question of the same identity."""
+    """Return the parts of a record, one a vector, in the order of another question of the same
+    identity."""
     arranged = list(parts)
     for place, source in zip(wanted.order, recorded.order, strict=True):
         arranged[place] = parts[source]
@@ -114,7 +122,8 @@ def rearrange_parts(parts: Sequence[Any], recorded: Identity, wanted: Identity) 
 
 
 def rearrange(arrays: Sequence[Any], recorded: Identity, wanted: Identity) -> tuple[Any, ...]:
-    """Return recorded arrays, a vector each, in the order of another question of the same identity."""
+    """Return recorded arrays, a vector each, in the order of another question of the same
+    identity."""
     arranged = rearrange_parts(arrays, recorded, wanted)
     return tuple([rearrange_groups(array, recorded, wanted) for array in arranged])
 
@@ -128,7 +137,8 @@ def rearrange_groups(array: Any, recorded: Identity, wanted: Identity) -> Any:
 
 
 def rearrange_choices(choices: NDArray[Any], recorded: Identity, wanted: Identity) -> NDArray[Any]:
-    """Return the places of recorded choices among groups, as another question of the same identity orders the groups."""
+    """Return the places of recorded choices among groups, as another question of the same identity
+    orders the groups."""
     places = recorded.places if recorded.places is not None else wanted.places
     if places is None:
         return choices

@@ -1,5 +1,5 @@
-"""Keys that nobody listed: the question for those that enough people share, alone or with aggregates of their groups
-(docs/guarantees/keys.md)."""
+"""Keys that nobody listed: the question for those that enough people share, alone or with
+aggregates of their groups (docs/guarantees/keys.md)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ _NO_DELTA = (
 
 
 def keys_as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
-    """Keys in the form in which they leave: as text for one column, as JSON for several, never cut to a fixed width."""
+    """Keys in the form in which they leave: as text for one column, as JSON for several, never cut
+    to a fixed width."""
     keys = np.empty(len(texts), dtype=object)
     one = {*map(len, texts)} == {1}
     keys[:] = [value for (value,) in texts] if one else [json.dumps(values) for values in texts]
@@ -69,11 +70,12 @@ def keys_as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
 
 
 class Seeking(Question):
-    """A question that finds keys. ``failure`` is the chance that it shows a key which one person alone has; ``alone`` is the same
-    where the noise is not Gaussian, so that the plain sum of epsilons may pay.
+    """A question that finds keys. ``failure`` is the chance that it shows a key which one person
+    alone has; ``alone`` is the same where the noise is not Gaussian, so that the plain sum of
+    epsilons may pay.
 
-    Both may depend on what is spent so far, so they do not identify the question: ``stated`` does, the failure in words or in
-    numbers.
+    Both may depend on what is spent so far, so they do not identify the question: ``stated`` does,
+    the failure in words or in numbers.
     """
 
     __slots__ = ()
@@ -91,11 +93,15 @@ class Seeking(Question):
         return self.failure if self.alone is None else self.alone
 
     def _affordable(self, price: Price) -> Price:
-        """The price without its Gaussian part, if the session's rule adds no Gaussian noise or none that may fail."""
-        return price if self.gaussian and self.failure else price._replace(mu_squared=None, rho=None)
+        """The price without its Gaussian part, if the session's rule adds no Gaussian noise or none
+        that may fail."""
+        return (
+            price if self.gaussian and self.failure else price._replace(mu_squared=None, rho=None)
+        )
 
     def _failing(self, offer: Offer) -> Offer:
-        """The same offer for noise with a threshold: its loss includes the chance to show a key that one person alone has."""
+        """The same offer for noise with a threshold: its loss includes the chance to show a key
+        that one person alone has."""
         failure = self.failure if offer.loss.epsilon is None else self.pure_failure
         return offer._replace(loss=offer.loss.failing(failure), stated_at=offer.stated_at + failure)
 
@@ -104,7 +110,8 @@ class Seeking(Question):
 class KeySearch(Seeking):
     """The question which combinations of values enough people have.
 
-    ``gaussian`` is whether the session's rule counts Gaussian noise itself, and not as (epsilon, delta) pairs.
+    ``gaussian`` is whether the session's rule counts Gaussian noise itself, and not as (epsilon,
+    delta) pairs.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("found_keys", "exprs", "gaussian", "where", "stated")
@@ -127,7 +134,9 @@ class KeySearch(Seeking):
         text = f"keys of {', '.join(map(str, self.exprs))}"
         return text if self.where is None else f"{text} where {self.where}"
 
-    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
+    def plan(
+        self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
+    ) -> Plan:
         kind = MECHANISMS.get(price.mechanism)
         if kind is not None and kind.chooses:
             raise BadValue(
@@ -164,16 +173,22 @@ class KeySearch(Seeking):
             caps=limited,
         )
 
-    def _options(self, keys: int, sensitivity: Sensitivity, price: Price) -> list[tuple[Threshold, Offer]]:
+    def _options(
+        self, keys: int, sensitivity: Sensitivity, price: Price
+    ) -> list[tuple[Threshold, Offer]]:
         """The thresholds that the price buys, each with its offer."""
         options = []
         for kind in THRESHOLDS:
             if price.mechanism in (AUTO, kind.name):
-                bought = kind.offer([(sensitivity.l1, sensitivity.l2_squared)], self._affordable(price))
+                bought = kind.offer(
+                    [(sensitivity.l1, sensitivity.l2_squared)], self._affordable(price)
+                )
                 if bought is not None:
                     offer = self._failing(bought)
                     noise = offer.noises[0]
-                    options.append((beside(noise, sensitivity.l1, 1, (1,), keys, offer.loss.failure), offer))
+                    options.append(
+                        (beside(noise, sensitivity.l1, 1, (1,), keys, offer.loss.failure), offer)
+                    )
         return options
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
@@ -188,10 +203,12 @@ class KeySearch(Seeking):
 
 @dataclass(frozen=True, slots=True)
 class Roomy(Statistic):
-    """Sums over rows, and beside them the room that a person's rows leave of the R that they may have in a group.
+    """Sums over rows, and beside them the room that a person's rows leave of the R that they may
+    have in a group.
 
-    A person who is in a group adds non-negative numbers to it that sum to R times the mass of a row, whatever they are: so
-    the room costs nothing, and the sum of all tells how many people there are.
+    A person who is in a group adds non-negative numbers to it that sum to R times the mass of a
+    row, whatever they are: so the room costs nothing, and the sum of all tells how many people
+    there are.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("room", "rows", "most")
@@ -207,7 +224,9 @@ class Roomy(Statistic):
         mass, people, rows = mass_of(self.rows), reduced[Persons()], reduced[Rows()]
         if self.wide:
             people, rows = people.astype(object), rows.astype(object)
-        return np.concatenate([self.rows.integers(reduced), (mass * (self.most * people - rows))[None, :]])
+        return np.concatenate(
+            [self.rows.integers(reduced), (mass * (self.most * people - rows))[None, :]]
+        )
 
     def shape(self, groups: int) -> tuple[int, ...]:
         return self.rows.shape(groups)[0] + 1, groups
@@ -235,13 +254,21 @@ def mass_of(statistic: Statistic) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Finding(Seeking):
-    """The question for aggregates of groups that enough people share: one release shows the groups and answers for them.
+    """The question for aggregates of groups that enough people share: one release shows the groups
+    and answers for them.
 
-    The groups are all combinations of values of ``exprs``. A group is shown if its noisy number of rows, or of people, passes a
-    threshold. ``gaussian`` is as in `KeySearch`.
+    The groups are all combinations of values of ``exprs``. A group is shown if its noisy number of
+    rows, or of people, passes a threshold. ``gaussian`` is as in `KeySearch`.
     """
 
-    identity: ClassVar[tuple[str, ...]] = ("found_groups", "exprs", "asked", "gaussian", "where", "stated")
+    identity: ClassVar[tuple[str, ...]] = (
+        "found_groups",
+        "exprs",
+        "asked",
+        "gaussian",
+        "where",
+        "stated",
+    )
 
     exprs: tuple[Expr, ...]
     asked: tuple[Output, ...]
@@ -260,7 +287,12 @@ class Finding(Seeking):
         return Identity(join_codes(b"groups", rows, *sorted(vectors)), rows, vectors)
 
     def present(
-        self, release: Release, recorded: Identity, own: Identity, unit: Unit, public_rows: int | None
+        self,
+        release: Release,
+        recorded: Identity,
+        own: Identity,
+        unit: Unit,
+        public_rows: int | None,
     ) -> Release:
         """Return a recorded release with the names and the outputs of this question."""
         arranged, _ = self._arranged(unit)
@@ -288,7 +320,8 @@ class Finding(Seeking):
         return Query(outputs, self.where, by)
 
     def _arranged(self, unit: Unit) -> tuple[list[tuple[Statistic, list[int]]], int]:
-        """The statistics, each with the outputs that it serves, and the position of the one that keys are found by."""
+        """The statistics, each with the outputs that it serves, and the position of the one that
+        keys are found by."""
         kinds = [AGGREGATES[out.aggregate] for out in self.asked]
         rows = [i for i, kind in enumerate(kinds) if kind.counts_rows]
         outs, counted = self.asked, rows[0] if rows else 0
@@ -302,7 +335,9 @@ class Finding(Seeking):
             arranged[place] = Roomy(statistic, most), serves
         return arranged, place
 
-    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
+    def plan(
+        self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
+    ) -> Plan:
         if not self.pure_failure:
             raise BudgetError(_NO_DELTA)
         arranged, place = self._arranged(unit)
@@ -337,9 +372,15 @@ class Finding(Seeking):
         )
 
     def _threshold(
-        self, statistic: Statistic, noise: Any, sensitivity: Sensitivity, unit: Unit, failure: Fraction
+        self,
+        statistic: Statistic,
+        noise: Any,
+        sensitivity: Sensitivity,
+        unit: Unit,
+        failure: Fraction,
     ) -> Threshold:
-        """The noise of the counting statistic with the least threshold that keeps the promise about keys of one person alone."""
+        """The noise of the counting statistic with the least threshold that keeps the promise about
+        keys of one person alone."""
         most, keys = unit.limited(unit.rows or 1, None).reach(LIMIT)
         weights = statistic.reading().functionals
         counts = {int(np.count_nonzero(weights[name])) for name in ("n", "size") if name in weights}
@@ -350,14 +391,19 @@ class Finding(Seeking):
         return beside(noise, sensitivity.l1, per_key, components, keys, failure)
 
     def _cells(self, arranged: Sequence[tuple[Statistic, list[int]]]) -> tuple[Cell, ...]:
-        """The cells of the outputs that the user asked for, without the one that keys are found by."""
+        """The cells of the outputs that the user asked for, without the one that keys are found
+        by."""
         cells: dict[int, Cell] = {}
         for part, (statistic, serves) in enumerate(arranged):
             bare, room = _bare(statistic), 1 if isinstance(statistic, Roomy) else 0
             reading = bare.reading()
             for place, i in enumerate(i for i in serves if i < len(self.asked)):
-                cell = AGGREGATES[self.asked[i].aggregate].cell(self.asked[i], part, place, bare, reading)
-                maps = {name: (*weights, *[0.0] * room) for name, weights in cell.functionals.items()}
+                cell = AGGREGATES[self.asked[i].aggregate].cell(
+                    self.asked[i], part, place, bare, reading
+                )
+                maps = {
+                    name: (*weights, *[0.0] * room) for name, weights in cell.functionals.items()
+                }
                 cells[i] = replace(cell, functionals=maps)
         return tuple(cells[i] for i in range(len(self.asked)))
 
@@ -377,7 +423,10 @@ class Finding(Seeking):
         noisy = [noise(i, s.integers(reduced), keys=texts) for i, (s, _) in enumerate(arranged)]
         threshold: Any = plan.parts[place].noise
         shown = np.flatnonzero(threshold.shows(noisy[place]))
-        return (keys_as_text([texts[i] for i in shown.tolist()]), *(columns[:, shown] for columns in noisy))
+        return (
+            keys_as_text([texts[i] for i in shown.tolist()]),
+            *(columns[:, shown] for columns in noisy),
+        )
 
 
 def _bare(statistic: Statistic) -> Statistic:

@@ -1,7 +1,8 @@
-"""The base of questions: frozen values that plan from public facts, read data behind the door, and declare their answers' form.
+"""The base of questions: frozen values that plan from public facts, read data behind the door, and
+declare their answers' form.
 
-Measures, choices, searches for keys, reports of rows and models all go the same way: a plan with a price, a debit, and only then
-the data (docs/guarantees/session.md).
+Measures, choices, searches for keys, reports of rows and models all go the same way: a plan with a
+price, a debit, and only then the data (docs/guarantees/session.md).
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ ROWS, COUNT, SIZE = Output("rows", "size"), Output("count", "size"), Output("siz
 
 
 class Release(NamedTuple):
-    """A plan and its noisy integers: nothing else ever leaves the door. Beside them stands how the session judges noise, and
-    whether this was released just now."""
+    """A plan and its noisy integers: nothing else ever leaves the door. Beside them stands how the
+    session judges noise, and whether this was released just now."""
 
     plan: Plan
     raw: tuple[Any, ...]
@@ -57,18 +58,26 @@ class Release(NamedTuple):
 
 
 def numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
-    """The answers of one output, an entry a group, as int64, float64 or durations by the plan alone."""
+    """The answers of one output, an entry a group, as int64, float64 or durations by the plan
+    alone."""
     cell = plan.cells[place]
-    answers = AGGREGATES[cell.aggregate].value(Measured(cell, plan.parts[cell.part].noise, raw[cell.part]))
+    answers = AGGREGATES[cell.aggregate].value(
+        Measured(cell, plan.parts[cell.part].noise, raw[cell.part])
+    )
     if cell.duration:
         return shown(answers, cell)
-    return answers if answers.dtype == object else answers.astype(np.int64 if cell.whole else np.float64)
+    return (
+        answers
+        if answers.dtype == object
+        else answers.astype(np.int64 if cell.whole else np.float64)
+    )
 
 
 def interval_of(
     plan: Plan, raw: tuple[Any, ...], place: int, level: float, about: About = NOISE
 ) -> tuple[Any, Any]:
-    """The interval of one output of a release, a pair for each group: of the noise, or of what else it is to be ``about``."""
+    """The interval of one output of a release, a pair for each group: of the noise, or of what else
+    it is to be ``about``."""
     cell = plan.cells[place]
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.picks:
@@ -81,9 +90,12 @@ def interval_of(
     for at_level in np.unique(levels):
         in_level = levels == at_level
         integers = tuple(part[:, in_level] for part in raw)
-        low[in_level], high[in_level] = aggregate.interval(measured(plan, integers, cell), float(at_level))
+        low[in_level], high[in_level] = aggregate.interval(
+            measured(plan, integers, cell), float(at_level)
+        )
         if aggregate.least_shown is not None:
-            # The groups that a threshold shows have large noise: counts above an upper end are no likelier than without one.
+            # The groups that a threshold shows have large noise: counts above an upper end are no
+            # likelier than without one.
             high[in_level] = aggregate.interval(measured(plan, integers, cell), level)[1]
     if cell.duration:
         return ends_shown(cell, low, high)
@@ -99,19 +111,25 @@ def ends_shown(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
     return shown(low, cell, "down"), shown(high, cell, "up")
 
 
-def _between(plan: Plan, raw: tuple[Any, ...], cell: Cell, level: float, about: About) -> tuple[Any, Any]:
-    """The interval of a chosen quantile: none of the levels that were chosen together misses by more ranks than this level lets
-    any of them, and half of the risk is that of a sample."""
+def _between(
+    plan: Plan, raw: tuple[Any, ...], cell: Cell, level: float, about: About
+) -> tuple[Any, Any]:
+    """The interval of a chosen quantile: none of the levels that were chosen together misses by
+    more ranks than this level lets any of them, and half of the risk is that of a sample."""
     aggregate, m = cast(Quantile, AGGREGATES[cell.aggregate]), measured(plan, raw, cell)
     if not about.levels:
         return aggregate.interval(m, level)
     choices = [(c.constants["place"], q) for c, q in zip(plan.cells, about.levels, strict=True)]
-    risk, chosen = (1 - level) * (0.5 if about.population else 1.0), [q for _, q in sorted(set(choices))]
+    risk, chosen = (
+        (1 - level) * (0.5 if about.population else 1.0),
+        [q for _, q in sorted(set(choices))],
+    )
     return aggregate.between(m, chosen, plan._ranks(cell, 1 - risk / len(chosen)), level, about)
 
 
 def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
-    """The level at which an interval covers each group that a threshold has shown; None if there is no threshold."""
+    """The level at which an interval covers each group that a threshold has shown; None if there is
+    no threshold."""
     for part, integers in zip(plan.parts, raw, strict=False):
         levels: NDArray[np.float64] | None = part.noise.levels(integers, level)
         if levels is not None:
@@ -120,19 +138,27 @@ def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.f
 
 
 class AddNoise(Protocol):
-    """The right to add noise, which the door hands to a question: it turns the exact integers of a part of the plan into an array
-    that may leave. In a session the plan's mechanism does so; an audit hands in a function that records the integers.
+    """The right to add noise, which the door hands to a question: it turns the exact integers of a
+    part of the plan into an array that may leave. In a session the plan's mechanism does so; an
+    audit hands in a function that records the integers.
 
-    ``keys`` names the columns of integers about keys that nobody listed; ``width`` is the width of the grid for steps of one.
+    ``keys`` names the columns of integers about keys that nobody listed; ``width`` is the width of
+    the grid for steps of one.
     """
 
     def __call__(
-        self, part: int, integers: Array, *, keys: Sequence[Any] | None = None, width: int | None = None
+        self,
+        part: int,
+        integers: Array,
+        *,
+        keys: Sequence[Any] | None = None,
+        width: int | None = None,
     ) -> Array: ...
 
 
 class DraftSlot:
-    """A slot for the last draft of a question and what it was made for. A label and a plan need the same one.
+    """A slot for the last draft of a question and what it was made for. A label and a plan need the
+    same one.
 
     It is not a field, so it is not compared, copied or encoded.
     """
@@ -142,7 +168,8 @@ class DraftSlot:
 
 @dataclass(frozen=True, slots=True)
 class Question(DraftSlot, ABC):
-    """A question. Kinds are frozen dataclasses: equal questions compare and hash as equal, and are free when asked again.
+    """A question. Kinds are frozen dataclasses: equal questions compare and hash as equal, and are
+    free when asked again.
 
     ``finish`` makes the answer from the release alone. It is no part of the question's identity.
     """
@@ -186,30 +213,42 @@ class Question(DraftSlot, ABC):
         """The question as a plan shows it."""
 
     def identify(self, unit: Unit, public_rows: int | None) -> Identity:
-        """Return what identifies the release: here the question itself, and the number of rows where it is public."""
+        """Return what identifies the release: here the question itself, and the number of rows
+        where it is public."""
         return Identity(join_codes(b"question", encode(self), encode(unit), encode(public_rows)))
 
     def present(
-        self, release: Release, recorded: Identity, own: Identity, unit: Unit, public_rows: int | None
+        self,
+        release: Release,
+        recorded: Identity,
+        own: Identity,
+        unit: Unit,
+        public_rows: int | None,
     ) -> Release:
         """Return a recorded release of the same identity as this question would have made it."""
         return release
 
     def put_in_shared_order(self, release: Release, own: Identity) -> Release:
-        """Return a release of this question in the order that all questions of its identity share."""
+        """Return a release of this question in the order that all questions of its identity
+        share."""
         return release
 
     @abstractmethod
-    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
-        """The plan of the question: noise, cost and expected error, all of them known before the data is read."""
+    def plan(
+        self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
+    ) -> Plan:
+        """The plan of the question: noise, cost and expected error, all of them known before the
+        data is read."""
 
     @abstractmethod
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
-        """The forms of the arrays that `run` returns, from public facts alone; ``size`` is the number of people, if public."""
+        """The forms of the arrays that `run` returns, from public facts alone; ``size`` is the
+        number of people, if public."""
 
     @abstractmethod
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
-        """The arrays of whole numbers or of text that may leave. They come from ``data``, an engine, through ``noise`` alone.
+        """The arrays of whole numbers or of text that may leave. They come from ``data``, an
+        engine, through ``noise`` alone.
 
         Only the door calls it.
         """
@@ -221,14 +260,18 @@ class Question(DraftSlot, ABC):
 
 @dataclass(frozen=True, slots=True)
 class Query(Question):
-    """A question that sums of integers answer: some outputs, of the rows where a condition holds, in groups."""
+    """A question that sums of integers answer: some outputs, of the rows where a condition holds,
+    in groups."""
 
     identity: ClassVar[tuple[str, ...]] = ("query", "outputs", "where", "by", "vectors")
 
-    outputs: tuple[Output, ...] = field()  # declared anew, or the base's property would be its default
+    outputs: tuple[Output, ...] = (
+        field()
+    )  # declared anew, or the base's property would be its default
     where: Expr | None = None
     by: tuple[By, ...] = ()
-    # The places of the vectors that are released, where the others are on record; None: all of them.
+    # The places of the vectors that are released, where the others are on record; None: all of
+    # them.
     vectors: tuple[int, ...] | None = None
 
     @property
@@ -249,7 +292,8 @@ class Query(Question):
                 text += f", bounds=({first.bounds.lower:g}, {first.bounds.upper:g})"
         else:
             texts = list(map(str, self.outputs[:LISTED]))
-            if first is not None and first.keys is not None:  # the first place and the second are one choice
+            # The first place and the second are one choice.
+            if first is not None and first.keys is not None:
                 texts = list(dict.fromkeys(texts))
             text = ", ".join(texts) + (", ..." if len(self.outputs) > LISTED else "")
         if self.by:
@@ -268,7 +312,12 @@ class Query(Question):
         )
 
     def present(
-        self, release: Release, recorded: Identity, own: Identity, unit: Unit, public_rows: int | None
+        self,
+        release: Release,
+        recorded: Identity,
+        own: Identity,
+        unit: Unit,
+        public_rows: int | None,
     ) -> Release:
         """Return a recorded release with the names, the outputs and the groups of this question."""
         prepared = self._prepare(unit, public_rows)
@@ -290,7 +339,8 @@ class Query(Question):
 
     @property
     def shares_vectors(self) -> bool:
-        """Whether its vectors can be bought apart. Then all outputs are measured, and no output is chosen."""
+        """Whether its vectors can be bought apart. Then all outputs are measured, and no output is
+        chosen."""
         if self.vectors is not None:
             return False
         for out in self.outputs:
@@ -331,8 +381,11 @@ class Query(Question):
             return release.raw
         return (rearrange_choices(release.raw[0], recorded, wanted), *release.raw[1:])
 
-    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
-        """The plan of these outputs. It is pure, and the only place where the price of outputs becomes a scale of noise."""
+    def plan(
+        self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
+    ) -> Plan:
+        """The plan of these outputs. It is pure, and the only place where the price of outputs
+        becomes a scale of noise."""
         prepared = self._prepare(unit, public_rows)
         text = str(self if self.vectors is None else self._new_outputs(unit, public_rows))
         first = AGGREGATES[self.outputs[0].aggregate]
@@ -413,11 +466,12 @@ SEVERAL = Numbers(np.maximum.reduce, np.maximum, np.count_nonzero, len)
 def glance(
     release: Release, raw: Sequence[Any], values: Sequence[Any], of: Numbers
 ) -> tuple[bool, bool] | None:
-    """Whether some numbers of a release, given output by output, may be noise, and whether some are at first sight, which is
-    warned of; None where only their intervals tell.
+    """Whether some numbers of a release, given output by output, may be noise, and whether some are
+    at first sight, which is warned of; None where only their intervals tell.
 
-    Half the interval of a total is between that of one of the integers it is made of and that of all of them; that of a ratio is
-    between 0.7 and 1.3 times as much, as a part of the count, where the count is more than three times its noise.
+    Half the interval of a total is between that of one of the integers it is made of and that of
+    all of them; that of a ratio is between 0.7 and 1.3 times as much, as a part of the count, where
+    the count is more than three times its noise.
     """
     plan, part = release.plan, release.rule.part
     doubtful, noisy, totals, shown = False, False, 0, 0

@@ -1,4 +1,5 @@
-"""Reports of rows, each made from its own row alone: the question, and the packing of its answer."""
+"""Reports of rows, each made from its own row alone: the question, and the packing of its
+answer."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ BITS = 31  # of the grid on which a number is exact before it is rounded at rand
 
 @dataclass(frozen=True)
 class Randomize(Question):
-    """The question for a report of each row; with people, each of them reports as often as a person may have rows."""
+    """The question for a report of each row; with people, each of them reports as often as a person
+    may have rows."""
 
     identity: ClassVar[tuple[str, ...]] = ("reports", "expr", "keys", "other", "bounds", "where")
 
@@ -62,7 +64,9 @@ class Randomize(Question):
             )
         return Response(epsilon, points_for(epsilon) if self.keys is None else self.values)
 
-    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
+    def plan(
+        self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
+    ) -> Plan:
         if not unit.replaces:
             raise Refused(
                 "a report for each row shows how many rows there are, and in this session that is private "
@@ -70,7 +74,9 @@ class Randomize(Question):
                 "open(..., neighbors='replace-one')."
             )
         if price.mechanism != "auto":
-            raise BadValue("randomize has its own mechanism (randomized response): leave mechanism= out.")
+            raise BadValue(
+                "randomize has its own mechanism (randomized response): leave mechanism= out."
+            )
         epsilon = pure(price)
         rows = unit.reach(None)[0]
         mechanism = self.response(epsilon / rows)
@@ -78,10 +84,13 @@ class Randomize(Question):
         part = Part("a report a row", response, 1, 1, 1.0)
         if self.bounds is None:
             alternatives = (
-                "the other value" if mechanism.k == 2 else f"one of the {mechanism.k - 1} other values"
+                "the other value"
+                if mechanism.k == 2
+                else f"one of the {mechanism.k - 1} other values"
             )
             why = f"true with probability {mechanism.truth:.4g}, else {alternatives}"
-            # The interval covers rows whose value nobody listed, so it is that of a share of reports: widest near a half.
+            # The interval covers rows whose value nobody listed, so it is that of a share of
+            # reports: widest near a half.
             share = min(0.5, mechanism.truth)
             deviation = math.sqrt(share * (1 - share)) / mechanism.kept
         else:
@@ -95,7 +104,16 @@ class Randomize(Question):
             expected = f"at most ± {1.96 * deviation / math.sqrt(public_rows):.4g} in {estimate} of all {public_rows} reports"
         texts = tuple(map(str, declared))
         return Plan(
-            str(self), unit.neighbors, PureDP(epsilon), Fraction(0), (part,), (), 1, why, texts, expected
+            str(self),
+            unit.neighbors,
+            PureDP(epsilon),
+            Fraction(0),
+            (part,),
+            (),
+            1,
+            why,
+            texts,
+            expected,
         )
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
@@ -130,7 +148,8 @@ def width_of(k: int) -> int:
 
 
 def packed(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The reports in as few 64-bit words as they need, and their number: ten million of yes or no are 1.25 MB."""
+    """The reports in as few 64-bit words as they need, and their number: ten million of yes or no
+    are 1.25 MB."""
     bits = width_of(k)
     if bits == 16:
         cells = codes.astype("<u2").view(np.uint8)
@@ -146,7 +165,9 @@ def packed(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         cells = np.bitwise_or.reduce(filled.reshape(-1, per) << shifts, axis=1)
     words = np.zeros(-(-len(cells) // 8) * 8 or 8, dtype=np.uint8)
     words[: len(cells)] = cells
-    return words.view("<i8").astype(np.int64).reshape(1, -1), np.array([[len(codes)]], dtype=np.int64)
+    return words.view("<i8").astype(np.int64).reshape(1, -1), np.array(
+        [[len(codes)]], dtype=np.int64
+    )
 
 
 def words_of(size: int, k: int) -> int:

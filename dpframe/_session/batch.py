@@ -28,7 +28,8 @@ Frame = TypeVar("Frame", bound=Planning)
 
 
 class Batch(Generic[Frame]):
-    """``with p.plan_ahead() as batch:`` collects what is asked of ``batch``; nothing is charged if the block fails.
+    """``with p.plan_ahead() as batch:`` collects what is asked of ``batch``; nothing is charged if
+    the block fails.
 
     Inside the block nothing new is asked of the session itself.
     """
@@ -44,7 +45,8 @@ class Batch(Generic[Frame]):
         self._prices: dict[Any, Price] = {}
 
     def ahead(self) -> Budget:
-        """The budget as it will be when all that is here is charged, which prices the next question."""
+        """The budget as it will be when all that is here is charged, which prices the next
+        question."""
         session = self._frame._session
         now = session.budget
         if self._ahead is None or self._ahead[0] != now.state:
@@ -61,9 +63,17 @@ class Batch(Generic[Frame]):
 
     def add(self, asked: Asked) -> Planned:
         if self._ended:
-            raise SessionError("this batch has ended: what it asked is answered, and no more can be added.")
-        # The same words in one batch are one question, whatever its price would be after what came between.
-        words = asked.question, asked.unit, asked.paid, len(self._questions) if asked.fresh else None
+            raise SessionError(
+                "this batch has ended: what it asked is answered, and no more can be added."
+            )
+        # The same words in one batch are one question, whatever its price would be after what came
+        # between.
+        words = (
+            asked.question,
+            asked.unit,
+            asked.paid,
+            len(self._questions) if asked.fresh else None,
+        )
         asked = asked._replace(price=self._prices.setdefault(words, asked.price))
         place = Planned(str(asked.question))
         self._questions.append((asked, place))
@@ -81,7 +91,10 @@ class Batch(Generic[Frame]):
         return frame
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._ended = True
         self._frame._session.base.planning.remove(threading.get_ident())

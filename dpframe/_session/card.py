@@ -1,7 +1,8 @@
 """Cards: the public facts of a table in a file, which a team writes once and `open` reads.
 
-A card is TOML, or JSON with the same words, or CSVW-EO metadata. It holds what the arguments of `open` declare. Whatever it says
-goes into the ledger with its author and reason (docs/how-to/write-a-card.md).
+A card is TOML, or JSON with the same words, or CSVW-EO metadata. It holds what the arguments of
+`open` declare. Whatever it says goes into the ledger with its author and reason
+(docs/how-to/write-a-card.md).
 """
 
 from __future__ import annotations
@@ -27,7 +28,15 @@ from dpframe._session.terms import Declaration, Source, Words, declarations, uni
 
 Place = tuple[Any, ...]  # where a word stands: ("columns", "age", "bounds")
 
-_TABLE = ("version", "population", "unit", "max_rows", "max_groups", "neighbors", "n")  # as `open` has them
+_TABLE = (
+    "version",
+    "population",
+    "unit",
+    "max_rows",
+    "max_groups",
+    "neighbors",
+    "n",
+)  # as `open` has them
 _SIGNED = ("author", "reason", "description")
 _COLUMN = ("dtype", "bounds", "keys", *_SIGNED)
 _COMBINATION = ("columns", "keys", *_SIGNED)
@@ -60,11 +69,14 @@ class Card:
 
     @classmethod
     def of(cls, card: object) -> Card:
-        """The card in a file, by its path, or the text of one (it has more than one line, or is JSON). It may be one already."""
+        """The card in a file, by its path, or the text of one (it has more than one line, or is
+        JSON). It may be one already."""
         if isinstance(card, Card):
             return card
         if not isinstance(card, str | os.PathLike):
-            raise BadType(f"card= must be the path of a card, or its text, not {type(card).__name__}.")
+            raise BadType(
+                f"card= must be the path of a card, or its text, not {type(card).__name__}."
+            )
         text = str(card)
         if "\n" in text or text.lstrip().startswith("{"):
             return _Reader(_TEXT, text).card()
@@ -76,8 +88,8 @@ class Card:
             raise BadValue(f"the card {text!r} cannot be read: {problem.strerror}.") from None
 
     def said(self, arguments: Words) -> dict[str, Any]:
-        """The arguments of an `open` with what the card says, and where that comes from. An argument beside the card stands
-        before what the card says of the same."""
+        """The arguments of an `open` with what the card says, and where that comes from. An
+        argument beside the card stands before what the card says of the same."""
         stated = {word: value for word, value in arguments.items() if value is not None}
         merged: dict[str, Any] = {**self.words, **stated, "card": self}
         for word in {"bounds", "keys"} & set(self.words):
@@ -110,7 +122,9 @@ class Card:
             self._checked(("bounds", name), partial(declarations, leaves, {name: pair}, None))
         for name, keys in self.words.get("keys", {}).items():
             self._checked(("keys", name), partial(declarations, leaves, None, {name: keys}))
-        of_unit = [word for word in ("unit", "max_rows", "max_groups", "neighbors") if word in self.words]
+        of_unit = [
+            word for word in ("unit", "max_rows", "max_groups", "neighbors") if word in self.words
+        ]
         if of_unit:
             self._checked((of_unit[0], None), partial(unit_of, leaves, self.words))
 
@@ -150,7 +164,9 @@ class _Reader:
         self.name, self.text = name, text
         self.file = "" if name is _TEXT else name
         self.json = text.lstrip().startswith("{")
-        self.lines: Callable[[Place], int | None] = _json_lines(text) if self.json else _toml_lines(text)
+        self.lines: Callable[[Place], int | None] = (
+            _json_lines(text) if self.json else _toml_lines(text)
+        )
 
     def refuse(self, place: Place, problem: str) -> NoReturn:
         line = self.lines(place)
@@ -178,7 +194,9 @@ class _Reader:
     def _parsed(self) -> dict[str, Any]:
         try:
             content = (
-                json.loads(self.text, object_pairs_hook=self._once) if self.json else tomllib.loads(self.text)
+                json.loads(self.text, object_pairs_hook=self._once)
+                if self.json
+                else tomllib.loads(self.text)
             )
         except tomllib.TOMLDecodeError as problem:
             line = re.search(r"line (\d+)", str(problem))
@@ -191,7 +209,9 @@ class _Reader:
         except RecursionError:
             raise BadValue(f"{self.name} is too deep to read.") from None
         if not isinstance(content, dict):
-            raise BadValue(f"{self.name} is a table of words, and this is a {type(content).__name__}.")
+            raise BadValue(
+                f"{self.name} is a table of words, and this is a {type(content).__name__}."
+            )
         return content
 
     def _once(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -202,11 +222,20 @@ class _Reader:
             self.refuse((twice,), f"{twice!r} stands twice.")
         return content
 
-    def _known(self, content: Mapping[str, Any], words: tuple[str, ...], place: Place, what: str) -> None:
+    def _known(
+        self, content: Mapping[str, Any], words: tuple[str, ...], place: Place, what: str
+    ) -> None:
         for word in content:
             if word not in words:
                 hint = did_you_mean(word, words, "It has")
-                if not place and word in ("epsilon", "delta", "ledger", "queries", "accountant", "reserve"):
+                if not place and word in (
+                    "epsilon",
+                    "delta",
+                    "ledger",
+                    "queries",
+                    "accountant",
+                    "reserve",
+                ):
                     hint = " Budgets are no facts of a table: open(card=..., epsilon=1)."
                 self.refuse((*place, word), f"{word!r} is no word of {what}.{hint}")
 
@@ -230,11 +259,17 @@ class _Reader:
         if "bounds" in facts:
             pair = self._filled(facts["bounds"], (*place, "bounds"))
             if not isinstance(pair, list) or len(pair) != 2:
-                self.refuse((*place, "bounds"), "bounds are the least and the greatest value: [0, 110].")
+                self.refuse(
+                    (*place, "bounds"), "bounds are the least and the greatest value: [0, 110]."
+                )
             self._put(card, ("bounds", name), (*place, "bounds"), tuple(pair), source)
         if "keys" in facts:
             self._put(
-                card, ("keys", name), (*place, "keys"), self._keys(facts["keys"], (*place, "keys")), source
+                card,
+                ("keys", name),
+                (*place, "keys"),
+                self._keys(facts["keys"], (*place, "keys")),
+                source,
             )
 
     def _check_dtype(self, dtype: Any, place: Place) -> None:
@@ -254,7 +289,11 @@ class _Reader:
             self.refuse(place, "a combination has columns = [...] and keys = [[...], ...].")
         self._known(facts, _COMBINATION, place, "a combination")
         columns = facts["columns"]
-        if not isinstance(columns, list) or len(columns) < 2 or not all(isinstance(c, str) for c in columns):
+        if (
+            not isinstance(columns, list)
+            or len(columns) < 2
+            or not all(isinstance(c, str) for c in columns)
+        ):
             self.refuse((*place, "columns"), "a combination is of two columns or more, by name.")
         rows = self._keys(facts["keys"], (*place, "keys"))
         if not all(isinstance(row, list) for row in rows):
@@ -274,14 +313,20 @@ class _Reader:
     def _filled(self, value: Any, place: Place) -> Any:
         """The value, unless nobody has filled it in."""
         if value == BLANK or (isinstance(value, list) and BLANK in value):
-            self.refuse(place, f"{place[-1]} is not filled in. Write what is public, or delete the line.")
+            self.refuse(
+                place, f"{place[-1]} is not filled in. Write what is public, or delete the line."
+            )
         return value
 
     def _keys(self, value: Any, place: Place) -> Sequence[Any]:
         value = self._filled(value, place)
         if isinstance(value, dict) and set(value) == {"range"}:
             ends = value["range"]
-            if not isinstance(ends, list) or not 1 <= len(ends) <= 3 or not all(type(e) is int for e in ends):
+            if (
+                not isinstance(ends, list)
+                or not 1 <= len(ends) <= 3
+                or not all(type(e) is int for e in ends)
+            ):
                 self.refuse(place, "a range of keys is as in Python: {range = [0, 111]}.")
             if ends[2:] == [0]:
                 self.refuse(place, "a range has steps other than 0.")
@@ -361,7 +406,9 @@ def _toml_lines(text: str) -> Callable[[Place], int | None]:
                 lines.setdefault(table, i)
             elif assigned := _ASSIGNED.match(line):
                 lines.setdefault((*table, *_path(assigned[1])), i)
-        return next((lines[place[:k]] for k in range(len(place), 0, -1) if place[:k] in lines), None)
+        return next(
+            (lines[place[:k]] for k in range(len(place), 0, -1) if place[:k] in lines), None
+        )
 
     return find
 
@@ -375,7 +422,9 @@ def _json_lines(text: str) -> Callable[[Place], int | None]:
             if isinstance(part, str):
                 names = (part, card_metadata.NAMES.get(part, part))
                 after = re.compile(
-                    "|".join(rf'"(?:[\w-]+:)?(?:\w+\.)?{re.escape(json.dumps(n)[1:])}' for n in names)
+                    "|".join(
+                        rf'"(?:[\w-]+:)?(?:\w+\.)?{re.escape(json.dumps(n)[1:])}' for n in names
+                    )
                 )
                 match = after.search(text, position)
                 if match is None:

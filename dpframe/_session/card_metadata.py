@@ -1,4 +1,5 @@
-"""CSVW-EO metadata of a table, which other tools for private tables read: as the content of a card, and from it."""
+"""CSVW-EO metadata of a table, which other tools for private tables read: as the content of a card,
+and from it."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ _CONTEXT = ["http://www.w3.org/ns/csvw", "https://w3id.org/csvw-eo-context.jsonl
 _DTYPES = {
     "string": "str",
     "boolean": "bool",
-    **dict.fromkeys(("integer", "long", "int", "short", "positiveInteger", "negativeInteger"), "int64"),
+    **dict.fromkeys(
+        ("integer", "long", "int", "short", "positiveInteger", "negativeInteger"), "int64"
+    ),
     **dict.fromkeys(("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"), "uint64"),
     **dict.fromkeys(("decimal", "double", "float", "number"), "float64"),
     **dict.fromkeys(("date", "dateTime"), "datetime64[ns]"),
@@ -33,16 +36,21 @@ _DTYPES = {
 
 
 def to_card(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of a card that says the same. What has no counterpart there (shares of nulls, dependencies) is left."""
+    """The content of a card that says the same. What has no counterpart there (shares of nulls,
+    dependencies) is left."""
     table = _without_prefixes(metadata)
-    columns = [c for c in _list(table.get("tableSchema"), "columns") if isinstance(c, dict) and "name" in c]
+    columns = [
+        c for c in _list(table.get("tableSchema"), "columns") if isinstance(c, dict) and "name" in c
+    ]
     marked = [c["name"] for c in columns if c.get("privacyId") is True]
     unit = table.get("privacyUnit") or (marked[0] if len(marked) == 1 else None)
     content: dict[str, Any] = {}
     if unit is None:
         content["n"] = table.get("publicLength")  # a row is a person
     else:
-        groups = [c["maxGroupsPerUnit"] for c in columns if isinstance(c.get("maxGroupsPerUnit"), int)]
+        groups = [
+            c["maxGroupsPerUnit"] for c in columns if isinstance(c.get("maxGroupsPerUnit"), int)
+        ]
         content |= {
             "unit": unit,
             "max_rows": table.get("maxContributions"),
@@ -60,7 +68,11 @@ def _column(column: Mapping[str, Any]) -> dict[str, Any]:
     keys = column.get("keyValues")
     if keys is None:
         parts = [p.get("predicate", p) for p in _list(column, "partitions")]
-        keys = [p["partitionValue"] for p in parts] if all("partitionValue" in p for p in parts) else None
+        keys = (
+            [p["partitionValue"] for p in parts]
+            if all("partitionValue" in p for p in parts)
+            else None
+        )
     dtype = _DTYPES.get(datatype, datatype) if isinstance(datatype, str) else datatype
     return {"dtype": dtype, "bounds": None if None in ends else ends, "keys": keys or None}
 
@@ -68,9 +80,14 @@ def _column(column: Mapping[str, Any]) -> dict[str, Any]:
 def _combinations(groups: list[Any]) -> Iterator[dict[str, Any]]:
     for group in groups:
         columns = _list(group, "columnsInGroup")
-        rows = _list(group, "keyValues") or [p.get("predicate", {}) for p in _list(group, "partitions")]
+        rows = _list(group, "keyValues") or [
+            p.get("predicate", {}) for p in _list(group, "partitions")
+        ]
         if rows and all("partitionValue" in row.get(c, {}) for row in rows for c in columns):
-            yield {"columns": columns, "keys": [[row[c]["partitionValue"] for c in columns] for row in rows]}
+            yield {
+                "columns": columns,
+                "keys": [[row[c]["partitionValue"] for c in columns] for row in rows],
+            }
 
 
 def _list(table: Any, name: str) -> list[Any]:
@@ -88,17 +105,26 @@ def _without_prefixes(metadata: Any) -> Any:
         return [_without_prefixes(part) for part in metadata]
     if not isinstance(metadata, dict):
         return metadata
-    return {re.sub(r"^csvw-eo:(?:\w+\.)?", "", n): _without_prefixes(part) for n, part in metadata.items()}
+    return {
+        re.sub(r"^csvw-eo:(?:\w+\.)?", "", n): _without_prefixes(part)
+        for n, part in metadata.items()
+    }
 
 
 def of_card(content: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata that say what a card does, as far as they have words for it."""
     unit = content.get("unit")
     if isinstance(unit, list):
-        raise BadValue("CSVW-EO metadata name a person by one column: join those of unit= before opening.")
+        raise BadValue(
+            "CSVW-EO metadata name a person by one column: join those of unit= before opening."
+        )
     columns = []
     for name, facts in content["columns"].items():
-        column: dict[str, Any] = {"@type": "Column", "name": name, "datatype": _datatype(facts["dtype"])}
+        column: dict[str, Any] = {
+            "@type": "Column",
+            "name": name,
+            "datatype": _datatype(facts["dtype"]),
+        }
         if name == unit:
             column["privacyId"] = True
         elif unit is not None and "max_groups" in content:
@@ -106,7 +132,9 @@ def of_card(content: Mapping[str, Any]) -> dict[str, Any]:
         if "bounds" in facts:
             column["minimum"], column["maximum"] = facts["bounds"]
         keys = facts.get("keys", [])
-        keys = list(range(*keys["range"])) if isinstance(keys, dict) else [_plain(key) for key in keys]
+        keys = (
+            list(range(*keys["range"])) if isinstance(keys, dict) else [_plain(key) for key in keys]
+        )
         if keys and _all_plain(keys):
             column["keyValues"] = keys
         columns.append(column)
@@ -153,4 +181,8 @@ def _datatype(dtype: str) -> str:
     }
     found = re.match(r"[a-z]+", dtype.lower())
     kind = found[0] if found else ""
-    return "duration" if kind in ("timedelta", "duration") else kinds.get(kind.removesuffix("ean"), "string")
+    return (
+        "duration"
+        if kind in ("timedelta", "duration")
+        else kinds.get(kind.removesuffix("ean"), "string")
+    )

@@ -1,5 +1,6 @@
-"""Writing a card: what is declared of a table as the content of a card, in TOML, in JSON and as CSVW-EO metadata; and a card to
-fill in. Nothing is read for it: all is a function of what was declared, and of names and dtypes."""
+"""Writing a card: what is declared of a table as the content of a card, in TOML, in JSON and as
+CSVW-EO metadata; and a card to fill in. Nothing is read for it: all is a function of what was
+declared, and of names and dtypes."""
 
 from __future__ import annotations
 
@@ -26,12 +27,16 @@ from dpframe._validate import Durations
 _MANY = 20  # whole numbers in a row, from here on, are a range
 
 
-def content_of(leaves: Mapping[Hashable, Column], dtypes: list[Any], terms: Terms) -> dict[str, Any]:
+def content_of(
+    leaves: Mapping[Hashable, Column], dtypes: list[Any], terms: Terms
+) -> dict[str, Any]:
     """The content of a card that says what is declared of the table of a session."""
     names = list(leaves)
     odd = next((name for name in names if not _is_text(name)), None)
     if odd is not None:
-        raise BadType(f"a card names columns by text, and one is called {odd!r}. Rename it before opening.")
+        raise BadType(
+            f"a card names columns by text, and one is called {odd!r}. Rename it before opening."
+        )
     sources = dict(terms.sources)
     signed = sources.get(("unit", None)) or next(iter(sources.values()), Source(""))
     bounds: dict[int, list[Any]] = {
@@ -42,9 +47,13 @@ def content_of(leaves: Mapping[Hashable, Column], dtypes: list[Any], terms: Term
     keys = {i: _listed(k.index.tolist(), k.null) for i, k in terms.keys if isinstance(k, Keys)}
     columns: dict[str, dict[str, Any]] = {}
     for i, name in enumerate(names):
-        own = next((sources[word, name] for word in ("bounds", "keys") if (word, name) in sources), signed)
+        own = next(
+            (sources[word, name] for word in ("bounds", "keys") if (word, name) in sources), signed
+        )
         facts = {"dtype": str(dtypes[i]), "bounds": bounds.get(i), "keys": keys.get(i)}
-        facts |= {word: text for word, text in _signature(own).items() if text != getattr(signed, word)}
+        facts |= {
+            word: text for word, text in _signature(own).items() if text != getattr(signed, word)
+        }
         columns[str(name)] = _present(facts)
     combinations = [
         {
@@ -55,7 +64,12 @@ def content_of(leaves: Mapping[Hashable, Column], dtypes: list[Any], terms: Term
         if isinstance(places, tuple) and isinstance(k, Tuples)
     ]
     return _present(
-        {**_signature(signed), **_of_table(terms), "columns": columns, "combinations": combinations or None}
+        {
+            **_signature(signed),
+            **_of_table(terms),
+            "columns": columns,
+            "combinations": combinations or None,
+        }
     )
 
 
@@ -102,7 +116,11 @@ def _listed(keys: list[Any], null: int | None) -> Any:
     if len(plain) > _MANY and all(type(k) is int for k in plain):
         step = plain[1] - plain[0]
         if step and plain == list(range(plain[0], plain[-1] + (1 if step > 0 else -1), step)):
-            return {"range": [plain[0], plain[-1] + (1 if step > 0 else -1), step][: 2 if step == 1 else 3]}
+            return {
+                "range": [plain[0], plain[-1] + (1 if step > 0 else -1), step][
+                    : 2 if step == 1 else 3
+                ]
+            }
     return plain
 
 
@@ -123,7 +141,9 @@ def _key(key: Any) -> Any:
 def as_toml(content: Mapping[str, Any]) -> str:
     """A card in TOML, to be read and written by people."""
     columns, combinations = content["columns"], content.get("combinations", ())
-    table = {word: value for word, value in content.items() if word not in ("columns", "combinations")}
+    table = {
+        word: value for word, value in content.items() if word not in ("columns", "combinations")
+    }
     lines = _assigned(table)
     for name, column in columns.items():
         lines += ["", f"[columns.{_toml_name(name)}]", *_assigned(column)]
@@ -163,7 +183,8 @@ def as_metadata(content: Mapping[str, Any]) -> str:
 
 
 def to_fill_in(dtypes: Mapping[str, Any]) -> str:
-    """A card to fill in, from the names and dtypes of a table alone; a dtype that is not known is None."""
+    """A card to fill in, from the names and dtypes of a table alone; a dtype that is not known is
+    None."""
     lines = [
         "# The public facts of a table. Write what is known without looking at the data, and never what the data show.",
         f'# What still says "{BLANK}" is refused: fill it in, or delete the line.',

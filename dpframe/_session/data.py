@@ -1,9 +1,10 @@
-"""The rows that a session asks about: as they stood, by what they are known again, and which session a frame belongs to.
+"""The rows that a session asks about: as they stood, by what they are known again, and which
+session a frame belongs to.
 
-Whether a frame's columns are the very columns of another is seen by their buffers; no value is compared. Data keeps a shallow
-copy of its frame. Copy-on-write makes pandas copy a buffer before writing to it, so while that copy lives, a column with the
-same buffer and the same index object holds the same people's values in the same rows, and an edited or derived column has
-another buffer.
+Whether a frame's columns are the very columns of another is seen by their buffers; no value is
+compared. Data keeps a shallow copy of its frame. Copy-on-write makes pandas copy a buffer before
+writing to it, so while that copy lives, a column with the same buffer and the same index object
+holds the same people's values in the same rows, and an edited or derived column has another buffer.
 """
 
 from __future__ import annotations
@@ -47,9 +48,11 @@ class Origin:
 
 
 class Data:
-    """A snapshot of a frame that was opened, or with an `Origin` of rows that were derived; and what is known of it.
+    """A snapshot of a frame that was opened, or with an `Origin` of rows that were derived; and
+    what is known of it.
 
-    The snapshot of derived rows may have more columns than ``leaves``: those that name people and that nobody sees.
+    The snapshot of derived rows may have more columns than ``leaves``: those that name people and
+    that nobody sees.
     """
 
     snapshot: pd.DataFrame
@@ -81,7 +84,8 @@ class Data:
         self.held = held  # what the snapshot shares its buffers with, where that is another frame
         # Of derived rows that are people: the row of the opened frame that each is.
         self.places = places
-        # Of a source outside of memory the snapshot is its columns alone, and the number of rows is known where it is public.
+        # Of a source outside of memory the snapshot is its columns alone, and the number of rows is
+        # known where it is public.
         self.source = snapshot._source if isinstance(snapshot, SourceFrame) else None
         self.rows = len(snapshot) if self.source is None else self.source.counted
         self.marks = marks(snapshot) if self.source is None else self.source.marks
@@ -91,14 +95,20 @@ class Data:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, version: str | None) -> Data:
-        """A frame as it stands. The snapshot shares its buffers; copy-on-write keeps later edits out of it."""
+        """A frame as it stands. The snapshot shares its buffers; copy-on-write keeps later edits
+        out of it."""
         dtypes = list(frame.dtypes)
         return cls(
-            frame.copy(deep=False), dtypes, leaves_of(frame.columns, dtypes), version, weakref.ref(frame)
+            frame.copy(deep=False),
+            dtypes,
+            leaves_of(frame.columns, dtypes),
+            version,
+            weakref.ref(frame),
         )
 
     def premises(self, named: bool) -> Premises:
-        """Return what is proven of the rows. ``named`` tells whether columns of the opened frame name a person."""
+        """Return what is proven of the rows. ``named`` tells whether columns of the opened frame
+        name a person."""
         if self.origin is not None:
             return self.origin.premises
         return premises_of_opened(named, self.source is None or self.source.ordered)
@@ -113,10 +123,13 @@ class Data:
 
     def shares(self, other: Data) -> bool:
         """Whether a column of the two is the same, or the rows are the very same."""
-        return not other.marks.isdisjoint(self.marks) or bool(self.rows and other.index.is_(self.index))
+        return not other.marks.isdisjoint(self.marks) or bool(
+            self.rows and other.index.is_(self.index)
+        )
 
     def engine(self, key: Callable[[], bytes]) -> Engine:
-        """What reads the snapshot, made when it is first read; ``key`` draws the key of its hashes."""
+        """What reads the snapshot, made when it is first read; ``key`` draws the key of its
+        hashes."""
         if self.reader is None:
             self.reader = engine_for(self.snapshot, key())
         return self.reader
@@ -127,7 +140,12 @@ class Data:
             self.source.close()
         if self.reader is not None:
             self.reader.close()
-        self.snapshot, self.held, self.reader, self.places = self.snapshot.iloc[:0], None, None, None
+        self.snapshot, self.held, self.reader, self.places = (
+            self.snapshot.iloc[:0],
+            None,
+            None,
+            None,
+        )
 
 
 def leaves_of(names: pd.Index[Any], dtypes: Iterable[Any]) -> dict[Hashable, Column]:
@@ -136,12 +154,14 @@ def leaves_of(names: pd.Index[Any], dtypes: Iterable[Any]) -> dict[Hashable, Col
         twice = names[names.duplicated()][0]
         raise BadValue(f"column names must be unique: {twice!r} stands twice.")
     return {
-        name: Column.of(i, name, dtype) for i, (name, dtype) in enumerate(zip(names, dtypes, strict=True))
+        name: Column.of(i, name, dtype)
+        for i, (name, dtype) in enumerate(zip(names, dtypes, strict=True))
     }
 
 
 def mark(array: Any) -> Mark | None:
-    """What two arrays share when one is a view of all of the other; None where that cannot be told."""
+    """What two arrays share when one is a view of all of the other; None where that cannot be
+    told."""
     if isinstance(array, np.ndarray):
         return (array.__array_interface__["data"][0], array.strides, array.dtype.str, array.shape)
     arrow = getattr(array, "_pa_array", None)
@@ -178,7 +198,8 @@ def _joined(head: Mark, *arrays: np.ndarray[Any, Any]) -> Mark | None:
 
 
 def _marks(frame: pd.DataFrame) -> list[Mark | None]:
-    # The manager hands out the array itself in half a microsecond; iloc takes fifteen to wrap the same.
+    # The manager hands out the array itself in half a microsecond; iloc takes fifteen to wrap the
+    # same.
     fast = getattr(getattr(frame, "_mgr", None), "iget_values", None)
     if fast is not None:
         return [mark(fast(i)) for i in range(frame.shape[1])]
@@ -187,7 +208,8 @@ def _marks(frame: pd.DataFrame) -> list[Mark | None]:
 
 
 def root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | None:
-    """The place of the column of ``root`` that each column of ``frame`` is; None where one is not."""
+    """The place of the column of ``root`` that each column of ``frame`` is; None where one is
+    not."""
     if not frame.index.is_(root.index):
         return None
     known = _marks(root)
@@ -202,13 +224,15 @@ def root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | None:
         if not places_of:
             return None
         named = [j for j in places_of if root.columns[j] == frame.columns[i]]
-        # Without rows columns of one dtype may have one address: then a name tells, and else the place, which a rename keeps.
+        # Without rows columns of one dtype may have one address: then a name tells, and else the
+        # place, which a rename keeps.
         found.append((named or [j for j in places_of if j == i] or places_of)[0])
     return found
 
 
 def marks(frame: pd.DataFrame) -> frozenset[Mark]:
-    """The marks of all columns that have one, for as long as the frame is kept. Without rows there is nothing to share."""
+    """The marks of all columns that have one, for as long as the frame is kept. Without rows there
+    is nothing to share."""
     return frozenset(m for m in _marks(frame) if m is not None) if len(frame) else frozenset()
 
 
@@ -244,7 +268,8 @@ def session_of(attrs: Mapping[Hashable, Any]) -> Session | None:
 
 
 def same_place(attrs: Mapping[Hashable, Any], file: str | None, population: object) -> bool:
-    """Whether the session that a frame names had this ledger and population, in whatever process."""
+    """Whether the session that a frame names had this ledger and population, in whatever
+    process."""
     place = elsewhere(attrs)
     return place is not None and (place_of(place[0]), place[1]) == (file, population)
 

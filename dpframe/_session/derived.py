@@ -1,8 +1,9 @@
 """Derived sessions: other rows of the same people, under the same budget.
 
-*Formal guarantee.* A derived session releases what its root could release with the steps that led to it written
-into the question: the same accountant pays, the same relation holds, and each derived row belongs to the person
-whose row it came from, so that what one person adds is bounded at query time as ever (docs/guarantees/derived.md).
+*Formal guarantee.* A derived session releases what its root could release with the steps that led
+to it written into the question: the same accountant pays, the same relation holds, and each derived
+row belongs to the person whose row it came from, so that what one person adds is bounded at query
+time as ever (docs/guarantees/derived.md).
 """
 
 from __future__ import annotations
@@ -35,19 +36,24 @@ from dpframe.mechanisms import _sampling
 
 @dataclass
 class Made:
-    """The columns of a derived frame, in order, with what is declared of them; and who the rows belong to."""
+    """The columns of a derived frame, in order, with what is declared of them; and who the rows
+    belong to."""
 
     names: list[Hashable] = field(default_factory=list)
     arrays: list[Any] = field(default_factory=list)
     bounds: dict[int, Bounds] = field(default_factory=dict)
     times: dict[int, Span] = field(default_factory=dict)
     keys: dict[int, Keys] = field(default_factory=dict)
-    people: list[int | tuple[Hashable, Any]] = field(default_factory=list)  # a place, or a column nobody sees
+    people: list[int | tuple[Hashable, Any]] = field(
+        default_factory=list
+    )  # a place, or a column nobody sees
     # The row of the opened frame that each row is, where a row is a person.
     places: Places | None = None
-    # A shallow copy of the frame that the arrays are from: while it lives, copy-on-write keeps later edits out of them.
+    # A shallow copy of the frame that the arrays are from: while it lives, copy-on-write keeps
+    # later edits out of them.
     held: pd.DataFrame | None = None
-    # Of rows outside of memory, of which there are none here: what makes them of a batch, and of which of its columns.
+    # Of rows outside of memory, of which there are none here: what makes them of a batch, and of
+    # which of its columns.
     again: Callable[[Any], Made] | None = None
     needed: list[int] = field(default_factory=list)
 
@@ -95,7 +101,8 @@ def derived(
     steps: str,
     premises: Premises,
 ) -> Session:
-    """A session on rows made from those of another one. It has no budget of its own, and no name in any frame's attrs."""
+    """A session on rows made from those of another one. It has no budget of its own, and no name in
+    any frame's attrs."""
     base = parent.base
     if made.people:
         premises = premises.set_drawn_names(base.name)
@@ -127,7 +134,9 @@ def derived(
         made.places,
     )
     if data.rows > ROW_CEILING:
-        raise SessionError(f"more than {ROW_CEILING} rows are not supported: exact sums would not fit.")
+        raise SessionError(
+            f"more than {ROW_CEILING} rows are not supported: exact sums would not fit."
+        )
     terms = Terms(
         parent.terms.account,
         replace(unit, people=tuple(people)),
@@ -186,7 +195,8 @@ class Source:
             )
 
     def check_named(self) -> None:
-        """Raises where one row may become several, and of a source outside of memory nothing names the person of each."""
+        """Raises where one row may become several, and of a source outside of memory nothing names
+        the person of each."""
         if self.is_piecewise and not self.session.unit.people:
             raise NotOffered(
                 f"{self.verb} makes several rows of one, of a source where a row is a person and nothing names it. Open it with "
@@ -194,14 +204,17 @@ class Source:
             )
 
     def repeated(self, made: Made, make: Callable[..., Made], *words: Any) -> None:
-        """Keeps how rows were made, by ``make(self, *words)``: of a source outside of memory it has made them of no rows, and
-        makes them again of each batch that is read. Each of them it has to make of one row."""
+        """Keeps how rows were made, by ``make(self, *words)``: of a source outside of memory it has
+        made them of no rows, and makes them again of each batch that is read. Each of them it has
+        to make of one row."""
         if self.is_piecewise:
             made_of = [*self.columns.values(), *([] if self.where is None else [self.where])]
             if any(map(looks_within, made_of)):
                 self.check_in_memory()  # a batch has not all rows of a person
             made.again = lambda batch: make(self._over(batch), *words)
-            made.needed = columns_of((list(self.columns.values()), self.where, self.session.unit.people))
+            made.needed = columns_of(
+                (list(self.columns.values()), self.where, self.session.unit.people)
+            )
 
     def _over(self, batch: Any) -> Source:
         """The same of a batch, behind the door."""
@@ -216,7 +229,8 @@ class Source:
         return whole if self.all and not self.order else whole.take(self.places)
 
     def people(self) -> list[tuple[Hashable, Any]]:
-        """What names the person of each kept row; where a row is a person, the random name that it has in this session."""
+        """What names the person of each kept row; where a row is a person, the random name that it
+        has in this session."""
         unit = self.session.unit
         if unit.people:
             return [(leaf.name, self.array(leaf)) for leaf in unit.people]
@@ -232,8 +246,11 @@ class Source:
             return None
         return self.places if data.places is None else data.places.take(self.places)
 
-    def copied(self, source: Places | None, skip: Sequence[Hashable] = (), hidden: bool = True) -> Made:
-        """All columns but some, each row as often as `source` says, with bounds and keys; and the people of the rows."""
+    def copied(
+        self, source: Places | None, skip: Sequence[Hashable] = (), hidden: bool = True
+    ) -> Made:
+        """All columns but some, each row as often as `source` says, with bounds and keys; and the
+        people of the rows."""
         made = Made()
         seen: dict[Expr, int] = {}
         for name, expr in self.columns.items():
@@ -249,7 +266,8 @@ class Source:
                 made.people = [seen[leaf] for leaf in unit]
             else:
                 made.people = [
-                    (name, array if source is None else array.take(source)) for name, array in self.people()
+                    (name, array if source is None else array.take(source))
+                    for name, array in self.people()
                 ]
         elif (places := self.opened_places()) is not None:
             made.places = places if source is None else places.take(source)
@@ -258,11 +276,14 @@ class Source:
     def steps(self, verb: str, words: tuple[Any, ...]) -> str:
         """Return a name of the steps so far, which is the same when they are taken again."""
         sorts = (self.order,) if self.order else ()  # what is not sorted has the name that it had
-        return digest(self.session.data.steps, list(self.columns.items()), self.where, verb, words, *sorts)
+        return digest(
+            self.session.data.steps, list(self.columns.items()), self.where, verb, words, *sorts
+        )
 
 
 def unit_for(session: Session, most: int | None, max_rows: object, max_groups: object) -> Unit:
-    """The unit of a derived frame: limits that were named, those of the session, or those that are proven."""
+    """The unit of a derived frame: limits that were named, those of the session, or those that are
+    proven."""
     rows, groups = limits_for(max_rows, max_groups)
     unit, proven = session.unit, session.premises.most
     chosen = bool(unit.people) and (unit.rows, unit.groups) != (proven, proven)
@@ -273,7 +294,9 @@ def unit_for(session: Session, most: int | None, max_rows: object, max_groups: o
 
 def no_limits(max_rows: object, max_groups: object) -> None:
     if max_rows is not None or max_groups is not None:
-        raise BadValue("max_rows= and max_groups= are not needed: a row is still one person's only one.")
+        raise BadValue(
+            "max_rows= and max_groups= are not needed: a row is still one person's only one."
+        )
 
 
 def draw_steps() -> str:
@@ -290,7 +313,9 @@ def made_of(frame: pd.DataFrame) -> Made:
     return Made(list(held.columns), [array_of(held, i) for i in range(held.shape[1])], held=held)
 
 
-def declare_anew(made: Made, bounds: object, keys: object, where: str) -> list[tuple[str, str, str]]:
+def declare_anew(
+    made: Made, bounds: object, keys: object, where: str
+) -> list[tuple[str, str, str]]:
     """Bounds and keys of new columns, as words of the owner."""
     leaves = made.leaves
     numbers, times, listed = declarations(leaves, bounds, keys)
@@ -308,7 +333,9 @@ def hash_of(frame: pd.DataFrame) -> str:
         digest.update(f"{name!r}|{cells.dtype}|{len(cells)}".encode("utf-8", "surrogatepass"))
         if cells.dtype == object:
             digest.update(
-                "\x1f".join(f"{type(c).__name__}:{c!r}" for c in cells).encode("utf-8", "surrogatepass")
+                "\x1f".join(f"{type(c).__name__}:{c!r}" for c in cells).encode(
+                    "utf-8", "surrogatepass"
+                )
             )
         else:
             try:

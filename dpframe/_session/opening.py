@@ -1,4 +1,5 @@
-"""Opening a session: the arguments of `open`, and the checks whether this frame may have a budget."""
+"""Opening a session: the arguments of `open`, and the checks whether this frame may have a
+budget."""
 
 from __future__ import annotations
 
@@ -42,7 +43,10 @@ P = ParamSpec("P")
 S = TypeVar("S")
 R = TypeVar("R")
 
-_LARGE, _NO_PROMISE = Fraction(1, 1000), Fraction(1, 10)  # a delta that is warned of, and one that is refused
+_LARGE, _NO_PROMISE = (
+    Fraction(1, 1000),
+    Fraction(1, 10),
+)  # a delta that is warned of, and one that is refused
 opening = threading.RLock()  # a session that another thread opens is seen
 _scope: ContextVar[list[Session] | None] = ContextVar("scope", default=None)
 
@@ -71,14 +75,16 @@ def open_session(
     show: str | None = None,
     reliable: float | None = None,
 ) -> Session:
-    """Open the budgeted session of this frame; the same words again return the session that is there.
+    """Open the budgeted session of this frame; the same words again return the session that is
+    there.
 
-    Opened again, a word that is left out stays as it is. The budget and ``unit`` never change; new bounds and keys,
-    column by column, limits, ``queries`` and ``n`` are taken: ``df.dp.open(bounds={"cost": (0, 500)})``.
+    Opened again, a word that is left out stays as it is. The budget and ``unit`` never change; new
+    bounds and keys, column by column, limits, ``queries`` and ``n`` are taken:
+    ``df.dp.open(bounds={"cost": (0, 500)})``.
 
-    Formal guarantee: everything released through the session is together (epsilon, delta)-differentially
-    private in one row, or in all rows of one person where ``unit`` names them, under the neighbouring relation, given
-    that what you declare here is public.
+    Formal guarantee: everything released through the session is together (epsilon,
+    delta)-differentially private in one row, or in all rows of one person where ``unit`` names
+    them, under the neighbouring relation, given that what you declare here is public.
 
     Without a ledger file the budget lives in this process and ends with it.
 
@@ -159,7 +165,8 @@ WORDS = tuple(signature(open_session).parameters)[1:]
 
 
 def said(budget: tuple[Any, ...], named: Words) -> dict[str, Any]:
-    """The arguments of an `open` by name. An unknown name is refused, with the nearest known one."""
+    """The arguments of an `open` by name. An unknown name is refused, with the nearest known
+    one."""
     first = dict(zip(WORDS, budget[:2], strict=False))
     if len(budget) > 2:
         raise BadType(
@@ -185,8 +192,9 @@ def _with_parameters(own: str | None, whole: str) -> str:
 def with_words_of(
     declared: Callable[Concatenate[pd.DataFrame, P], Session],
 ) -> Callable[[Callable[[S, Words], R]], Callable[Concatenate[S, P], R]]:
-    """A decorator that gives a method the signature of ``declared``, and its docstring if it has none. The method gets a dict of
-    the arguments that the user gave and no others: one that is left out of a second `open` stays as it is."""
+    """A decorator that gives a method the signature of ``declared``, and its docstring if it has
+    none. The method gets a dict of the arguments that the user gave and no others: one that is left
+    out of a second `open` stays as it is."""
 
     frame, *parameters = signature(declared).parameters.values()
 
@@ -206,18 +214,23 @@ def with_words_of(
 
 
 def opened(frame: pd.DataFrame, arguments: Words) -> Session:
-    """The session of a frame: its open one, if the arguments agree with it, or a new one. The order of the steps is such that a
-    refusal leaves nothing behind:
+    """The session of a frame: its open one, if the arguments agree with it, or a new one. The order
+    of the steps is such that a refusal leaves nothing behind:
 
-    1. A card, if one is given, is read, and has to fit the table. ``because`` and ``version`` are checked to be texts.
-    2. `_again` returns the session that the frame names, if the budget, the unit and the rows are those of that session.
-    3. `Data.of` keeps a shallow copy of the frame, with the marks that identify it. No cell is read.
+    1. A card, if one is given, is read, and has to fit the table. ``because`` and ``version`` are
+       checked to be texts.
+    2. `_again` returns the session that the frame names, if the budget, the unit and the rows are
+       those of that session.
+    3. `Data.of` keeps a shallow copy of the frame, with the marks that identify it. No cell is
+       read.
     4. `Terms.of` checks the arguments, each once.
-    5. A second budget on the same rows, a frame that is too long, and a delta that promises nothing are refused.
+    5. A second budget on the same rows, a frame that is too long, and a delta that promises nothing
+       are refused.
     6. The accountant opens the ledger, and data, terms and accountant become a `Session`.
     7. A twin is refused: another frame of this budget with the same columns and version.
-    8. `Accountant.attach` writes limits and unit into the ledger, which refuses other terms. A file also gets the hashes by which
-       it recognizes the people, and refuses people that it has under another name.
+    8. `Accountant.attach` writes limits and unit into the ledger, which refuses other terms. A file
+       also gets the hashes by which it recognizes the people, and refuses people that it has under
+       another name.
     9. The owner's declarations go into the ledger.
     10. The session is registered, and the frame gets its name.
     """
@@ -227,7 +240,9 @@ def opened(frame: pd.DataFrame, arguments: Words) -> Session:
         arguments = card.said(arguments)
     because, version = arguments.get("because"), arguments.get("version")
     if because is not None and not (isinstance(because, str) and because.strip()):
-        raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
+        raise BadType(
+            "because= must be a sentence: it is written in the ledger as your declaration."
+        )
     if version is not None and not (isinstance(version, str) and version.strip()):
         raise BadType("version= must be a name of this state of the data, such as '2026-11'.")
     arguments = _with_table(arguments)
@@ -247,7 +262,8 @@ def opened(frame: pd.DataFrame, arguments: Words) -> Session:
             )
         _warn_of_delta(data, terms)
         session = Session(data, terms, terms.account.open())
-        if terms.account.population is not None:  # else nothing but this session can have the budget
+        # Without a population nothing but this session can have the budget.
+        if terms.account.population is not None:
             _refuse_twins(session)
         if terms.account.place is None:
             session.accountant.attach(terms.unit, [], because)
@@ -274,7 +290,8 @@ def scope() -> Iterator[list[Session]]:
 
 
 def _attach(session: Session, because: object) -> None:
-    """Attaches the frame and its people to a budget in a file, with the sketches by which the file recognizes them."""
+    """Attaches the frame and its people to a budget in a file, with the sketches by which the file
+    recognizes them."""
     account, unit = session.accountant, session.terms.unit
     sketches = sealed("open", session._engine.sketches, unit, account.secret)
     if session.data.source is not None:
@@ -284,8 +301,8 @@ def _attach(session: Session, because: object) -> None:
 
 
 def _with_kept(leaves: Mapping[Hashable, Column], arguments: Words) -> Words:
-    """The words of an `open` that names a budget on record and does not say what it is: the ledger knows the budget, the unit and
-    the last version. What is said stands."""
+    """The words of an `open` that names a budget on record and does not say what it is: the ledger
+    knows the budget, the unit and the last version. What is said stands."""
     ledger = arguments["ledger"]
     if not isinstance(ledger, str | os.PathLike) or arguments.get("population") is None:
         return arguments
@@ -301,9 +318,12 @@ def _present(frame: pd.DataFrame, arguments: Words) -> Session | None:
     ledger, population = arguments.get("ledger"), arguments.get("population")
     name = frame.attrs.get(ATTR)
     session = sessions.get(name) if isinstance(name, str) else None
-    # A frame that names a session of another process may go on with the ledger and the population it names.
+    # A frame that names a session of another process may go on with the ledger and the population
+    # it names.
     file = text_of(ledger) if isinstance(ledger, str | os.PathLike) else None
-    if session is not None or (file is not None and same_place(frame.attrs, place_of(file), population)):
+    if session is not None or (
+        file is not None and same_place(frame.attrs, place_of(file), population)
+    ):
         return session
     return session_of(frame.attrs)
 
@@ -334,7 +354,8 @@ def _warn_of_delta(data: Data, terms: Terms) -> None:
 
 
 def _runs_again(present: Session, frame: pd.DataFrame, arguments: Words) -> bool:
-    """Whether this is the line that opened the frame, with the reason for a second budget that it gave."""
+    """Whether this is the line that opened the frame, with the reason for a second budget that it
+    gave."""
     if root_positions(frame, present.data.snapshot) is None:
         return False
     terms = present.terms
@@ -345,7 +366,8 @@ def _runs_again(present: Session, frame: pd.DataFrame, arguments: Words) -> bool
 
 
 def open_again(source: Source, arguments: Words) -> Source | None:
-    """The source of an open session that reads what this one does; None where there is none, or a second budget is declared."""
+    """The source of an open session that reads what this one does; None where there is none, or a
+    second budget is declared."""
     said = arguments["card"].said(arguments) if arguments.get("card") is not None else arguments
     for session in list(sessions.values()):
         known = session.data.source
@@ -379,14 +401,16 @@ def _again(present: Session, frame: pd.DataFrame, arguments: Words) -> Session:
                 f"{descriptions.get(difference, difference + '=')} differs. Use it as df.dp; a second budget on the same "
                 "people would undo the first."
             )
-        # Bounds, keys, limits, shares and n are about the data, not about the budget: the new ones go on record, too.
+        # Bounds, keys, limits, shares and n are about the data, not about the budget: the new ones
+        # go on record, too.
         present.restate(terms)
         _declare(present, None)
     return present
 
 
 def _refuse_second_budget(data: Data, account: AccountTerms) -> None:
-    # Marks are addresses: those of a closed session mean something only while its frame keeps them in use.
+    # Marks are addresses: those of a closed session mean something only while its frame keeps them
+    # in use.
     closed_sessions = [s for s in closed if s.data.root() is not None]
     derived = [d for s in sessions.values() if s.derived for d in s.derived]
     for other in [*sessions.values(), *closed_sessions, *derived]:
@@ -400,7 +424,8 @@ def _refuse_second_budget(data: Data, account: AccountTerms) -> None:
 
 
 def _with_table(arguments: Words) -> dict[str, Any]:
-    """Return the arguments with the name of the table in the version. Each table has states of its own."""
+    """Return the arguments with the name of the table in the version. Each table has states of its
+    own."""
     rest = {word: value for word, value in arguments.items() if word != "table"}
     table, version = arguments.get("table"), arguments.get("version")
     if table is None:
@@ -411,10 +436,12 @@ def _with_table(arguments: Words) -> dict[str, Any]:
 
 
 def _refuse_twins(session: Session) -> None:
-    """Refuses a second frame with the same columns in one population: it would get the first one's answers."""
+    """Refuses a second frame with the same columns in one population: it would get the first one's
+    answers."""
     for other in list(sessions.values()):
         same = other.accountant == session.accountant and other.data.schema == session.data.schema
-        if same and other.data.root() is not None:  # of a frame that is gone this is the data read once more
+        # Of a frame that is gone this is the data read once more.
+        if same and other.data.root() is not None:
             raise SessionError(
                 "this budget has an open session of another frame with the same columns. If this is the same table, read "
                 "once more, go on with that session, or close() it first. If it is another table, or another state of the data, "
@@ -435,13 +462,14 @@ def _declare(session: Session, because: object) -> None:
 
 
 def _compare_cards(session: Session, declared: list[Declared]) -> None:
-    """Warns of what an earlier card of this population says otherwise. What the ledger keeps as terms it refuses itself."""
+    """Warns of what an earlier card of this population says otherwise. What the ledger keeps as
+    terms it refuses itself."""
     # A declaration about a column begins with the column's name, and then a colon.
     subjects = {what: [f"{c!r}: " for c in session.leaves] for what in ("bounds", "keys")}
     earlier: dict[tuple[str, str], tuple[str, str]] = {}
-    for what, value, where in session.accountant.declarations[["what", "value", "where"]].itertuples(
-        index=False
-    ):
+    for what, value, where in session.accountant.declarations[
+        ["what", "value", "where"]
+    ].itertuples(index=False):
         subject = next((s for s in subjects.get(what, ()) if value.startswith(s)), "")
         if where.startswith("card") and (subject or what in ("n", "max_rows", "max_groups")):
             earlier[what, subject] = (value, where)
@@ -449,7 +477,12 @@ def _compare_cards(session: Session, declared: list[Declared]) -> None:
         subject = next((s for s in subjects.get(what, ()) if value.startswith(s)), "")
         before = earlier.get((what, subject))
         # A card that was corrected, by the same hand, is no other card.
-        if before is not None and where.startswith("card") and before[0] != value and before[1] != where:
+        if (
+            before is not None
+            and where.startswith("card")
+            and before[0] != value
+            and before[1] != where
+        ):
             caution(
                 f"two cards of population {session.accountant.population!r} differ: {what} {value} ({where}), and before "
                 f"{before[0]} ({before[1]}). The new one holds from here on; what was answered stays as it is."

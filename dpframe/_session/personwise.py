@@ -1,7 +1,9 @@
-"""The check that a function works person by person: its results on halves of the people, put together, are its result on all.
+"""The check that a function works person by person: its results on halves of the people, put
+together, are its result on all.
 
-It is a lint, not a proof: a function that looks across people only now and then, or that carries facts of the data in itself, may
-pass. No message quotes a cell, and of an error that the function raised only the name of its type is kept.
+It is a lint, not a proof: a function that looks across people only now and then, or that carries
+facts of the data in itself, may pass. No message quotes a cell, and of an error that the function
+raised only the name of its type is kept.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ _FIX = (
 
 @dataclass
 class Check:
-    """A function with the frame that it gets, and the person of each row: a code from 0, rows of one person in their order."""
+    """A function with the frame that it gets, and the person of each row: a code from 0, rows of
+    one person in their order."""
 
     call: Callable[[pd.DataFrame], Any]
     name: str
@@ -58,9 +61,13 @@ class Check:
             return self._result()
         except DPError:
             raise
-        except Exception as problem:  # of cells with code of their own, which are hashed by their text
+        except (
+            Exception
+        ) as problem:  # of cells with code of their own, which are hashed by their text
             failed = type(problem).__name__
-        raise BadValue(f"what {self.name} returns cannot be compared: a {failed}. Return plain columns.")
+        raise BadValue(
+            f"what {self.name} returns cannot be compared: a {failed}. Return plain columns."
+        )
 
     def _result(self) -> pd.DataFrame:
         people = int(self.owners.max(initial=-1)) + 1
@@ -68,9 +75,12 @@ class Check:
         if len(nobody):
             raise self._refused("it makes rows of no people")
         parts = []
-        halves = [np.frombuffer(_sampling.random_bytes(people), dtype=np.uint8) & 1 for _ in range(HALVES)]
-        # A rule about the number of rows (len(d) > 50, groups of at least ten) gives the same on halves of many people, hence the
-        # few. Two people and not one: pandas adds up the numbers of a single group in another way, to another last digit.
+        halves = [
+            np.frombuffer(_sampling.random_bytes(people), dtype=np.uint8) & 1 for _ in range(HALVES)
+        ]
+        # A rule about the number of rows (len(d) > 50, groups of at least ten) gives the same on
+        # halves of many people, hence the few. Two people and not one: pandas adds up the numbers
+        # of a single group in another way, to another last digit.
         for chosen in (*halves, self._few(people, 2), self._few(people, math.isqrt(people))):
             side = chosen[self.owners] == 1
             parts.append([_fingerprint(self._run(np.flatnonzero(s))) for s in (side, ~side)])
@@ -88,7 +98,8 @@ class Check:
         return chosen
 
     def _another_order(self) -> Places:
-        """An order of rows in which people are mixed at random, and the rows of each person stay in their order."""
+        """An order of rows in which people are mixed at random, and the rows of each person stay in
+        their order."""
         seats = self.owners[_sampling.permutation(len(self.frame))]  # the person of each place
         order = np.empty(len(seats), dtype=np.intp)
         order[np.argsort(seats, kind="stable")] = np.argsort(self.owners, kind="stable")
@@ -106,7 +117,8 @@ class Check:
             returned = self.call(copy)
         except Exception as problem:
             failed = type(problem).__name__
-        if failed is not None:  # outside the handler, so that what the function said does not come along
+        # Outside the handler, so that what the function said does not come along.
+        if failed is not None:
             raise BadValue(
                 f"{self.name} raised a {failed}. It has to work on any of the people, and on nobody: try it on a frame of your "
                 "own to see the message, which could quote a cell here."
@@ -122,7 +134,8 @@ class Check:
         return result
 
     def _check_people(self, result: pd.DataFrame, owners: Any) -> None:
-        """Refuses a result with rows of people who are not in the part, or without the columns that name people."""
+        """Refuses a result with rows of people who are not in the part, or without the columns that
+        name people."""
         if self.unit:
             missing = [name for name in self.unit if name not in result.columns]
             if missing:
@@ -151,14 +164,18 @@ class Check:
         for fingerprint in nonempty[1:]:
             if fingerprint.names != nonempty[0].names:
                 raise self._refused("its columns depend on which people are there")
-            for name, a, b in zip(fingerprint.names, nonempty[0].dtypes, fingerprint.dtypes, strict=True):
+            for name, a, b in zip(
+                fingerprint.names, nonempty[0].dtypes, fingerprint.dtypes, strict=True
+            ):
                 if a != b:
                     raise self._refused(
                         f"the dtype of {name!r} depends on which people are there; fix it with astype in the function"
                     )
         together = np.sort(np.concatenate([p.rows for p in parts]))
         if not np.array_equal(together, whole.rows):
-            raise self._refused("on parts of the people it does not give the rows that it gives on all")
+            raise self._refused(
+                "on parts of the people it does not give the rows that it gives on all"
+            )
 
 
 @dataclass
@@ -171,9 +188,11 @@ class Fingerprint:
 
 
 def _own_copy(part: pd.DataFrame) -> pd.DataFrame:
-    """A copy whose lists are copies, too, so that the function cannot change those of the frame that was opened.
+    """A copy whose lists are copies, too, so that the function cannot change those of the frame
+    that was opened.
 
-    Its dtypes are those of the frame, whatever the cells: pandas would call objects that are all texts ``str``.
+    Its dtypes are those of the frame, whatever the cells: pandas would call objects that are all
+    texts ``str``.
     """
     copy = part.copy()
     for i, dtype in enumerate(part.dtypes):
@@ -185,7 +204,8 @@ def _own_copy(part: pd.DataFrame) -> pd.DataFrame:
 
 
 def _copied(cell: Any, depth: int) -> Any:
-    """A copy of a list, tuple, dict, set or array and of those inside; other cells as they are. No code of other classes runs."""
+    """A copy of a list, tuple, dict, set or array and of those inside; other cells as they are. No
+    code of other classes runs."""
     kind = id(type(cell))
     if not depth:
         return cell
@@ -196,7 +216,9 @@ def _copied(cell: Any, depth: int) -> Any:
     if kind == id(dict) and all(id(type(key)) in _SAFE for key in cell):
         return {key: _copied(element, depth - 1) for key, element in cell.items()}
     if kind == id(np.ndarray) and cell.dtype == object:
-        return objects(_copied(element, depth - 1) for element in cell.ravel().tolist()).reshape(cell.shape)
+        return objects(_copied(element, depth - 1) for element in cell.ravel().tolist()).reshape(
+            cell.shape
+        )
     return cell.copy() if kind in _MUTABLE else cell
 
 
@@ -223,7 +245,8 @@ def _people(frame: pd.DataFrame) -> People:
 
 
 def normal(frame: pd.DataFrame, unit: Sequence[Hashable]) -> pd.DataFrame:
-    """The frame with the named levels of its index as columns, where the people are named by columns."""
+    """The frame with the named levels of its index as columns, where the people are named by
+    columns."""
     result = frame.copy(deep=False)
     result.attrs = {}
     if not result.columns.is_unique or result.columns.nlevels > 1:
@@ -248,11 +271,14 @@ def name_of(function: Any) -> str:
     return str(getattr(function, "__qualname__", None) or type(function).__name__)
 
 
-def sees_private(function: Any, arguments: Sequence[Any], private: Callable[[Any], bool]) -> str | None:
+def sees_private(
+    function: Any, arguments: Sequence[Any], private: Callable[[Any], bool]
+) -> str | None:
     """The name of a private frame that the function uses from outside, as far as its code shows.
 
-    The search follows its arguments and the names in its code, and from there the functions that it calls, the values bound to
-    `partial` and to methods, and the contents of containers and plain objects, a few steps far.
+    The search follows its arguments and the names in its code, and from there the functions that it
+    calls, the values bound to `partial` and to methods, and the contents of containers and plain
+    objects, a few steps far.
     """
     todo = [("an argument", a, 0) for a in arguments] + [("", function, 0)]
     visited: set[int] = set()
@@ -262,14 +288,18 @@ def sees_private(function: Any, arguments: Sequence[Any], private: Callable[[Any
             return name or "itself"
         if depth < _DEEP and id(value) not in visited:
             visited.add(id(value))
-            todo += [(name or inner, inner_value, depth + 1) for inner, inner_value in _contents(value)]
+            todo += [
+                (name or inner, inner_value, depth + 1) for inner, inner_value in _contents(value)
+            ]
     return None
 
 
 def _contents(value: Any) -> list[tuple[str, Any]]:
     """The values that a value gives access to, with their names."""
     if isinstance(value, partial):
-        return [("an argument", x) for x in (*value.args, *value.keywords.values())] + [("", value.func)]
+        return [("an argument", x) for x in (*value.args, *value.keywords.values())] + [
+            ("", value.func)
+        ]
     if inspect.ismethod(value):
         return [("its object", value.__self__), ("", value.__func__)]
     if inspect.isfunction(value):
@@ -278,16 +308,21 @@ def _contents(value: Any) -> list[tuple[str, Any]]:
         return [("a list", x) for x in value]
     if isinstance(value, dict):
         return [(repr(name), x) for name, x in value.items()]
-    plain = not isinstance(value, type | ModuleType | pd.DataFrame | pd.Series | pd.Index | np.ndarray)
+    plain = not isinstance(
+        value, type | ModuleType | pd.DataFrame | pd.Series | pd.Index | np.ndarray
+    )
     try:
         attributes = getattr(value, "__dict__", None) if plain else None
     except Exception:  # of somebody else's objects
         return []
-    return [(repr(name), x) for name, x in attributes.items()] if isinstance(attributes, dict) else []
+    return (
+        [(repr(name), x) for name, x in attributes.items()] if isinstance(attributes, dict) else []
+    )
 
 
 def _outside(function: Any) -> list[tuple[str, Any]]:
-    """The values that the code of a function names: globals, variables of functions around it, defaults."""
+    """The values that the code of a function names: globals, variables of functions around it,
+    defaults."""
     global_values = function.__globals__
     named_values = [
         (repr(name), global_values[name])

@@ -15,8 +15,9 @@ from dpframe._errors import SessionError
 class Planned:
     """The place of an answer in a batch: its question now, its ``answer`` when the block has ended.
 
-    From then on it computes, formats, indexes and shows itself as its answer does: ``place + 1``, ``place["CA"]``,
-    ``float(place)``, ``place.dp``. Code that asks for a type of pandas takes ``place.answer``.
+    From then on it computes, formats, indexes and shows itself as its answer does: ``place + 1``,
+    ``place["CA"]``, ``float(place)``, ``place.dp``. Code that asks for a type of pandas takes
+    ``place.answer``.
     """
 
     __pandas_priority__ = 10_000  # pandas leaves ``series + place`` to this class
@@ -129,7 +130,19 @@ def _make_reflected_operator(function: Callable[[Any, Any], Any]) -> Callable[[P
 
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor")
+OPERATORS = (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and_",
+    "or_",
+    "xor",
+)
 
 for _name in COMPARISONS:
     setattr(Planned, f"__{_name}__", _make_operator(getattr(operator, _name)))

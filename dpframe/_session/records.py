@@ -1,7 +1,9 @@
-"""Releases on record, vector by vector: a question that shares vectors with an earlier one pays for the others only.
+"""Releases on record, vector by vector: a question that shares vectors with an earlier one pays for
+the others only.
 
-*Formal guarantee.* A vector on record is a released fact, so to use it again is post-processing. The vectors that are new have
-the noise that the whole question would buy, and a debit of their own (docs/guarantees/identity.md).
+*Formal guarantee.* A vector on record is a released fact, so to use it again is post-processing.
+The vectors that are new have the noise that the whole question would buy, and a debit of their own
+(docs/guarantees/identity.md).
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from dpframe.mechanisms._base import loss_of
 
 
 class Record(NamedTuple):
-    """A release, the identity of its question, and the question itself where this session asked it."""
+    """A release, the identity of its question, and the question itself where this session asked
+    it."""
 
     release: Release
     question_id: Identity
@@ -31,15 +34,19 @@ class Record(NamedTuple):
 
 
 class RecordedVector(NamedTuple):
-    """One vector of a release: its noise, its noisy integers, and the identity that has the order of their groups."""
+    """One vector of a release: its noise, its noisy integers, and the identity that has the order
+    of their groups."""
 
     noise: Any
     integers: Any
     question_id: Identity
 
 
-def find_vectors(plan: Plan, on_record: Sequence[RecordedVector | None]) -> dict[int, RecordedVector]:
-    """Return the vectors on record that are as good as those that the plan would buy, by their places.
+def find_vectors(
+    plan: Plan, on_record: Sequence[RecordedVector | None]
+) -> dict[int, RecordedVector]:
+    """Return the vectors on record that are as good as those that the plan would buy, by their
+    places.
 
     Good enough is noise of the same mechanism that is no wider.
     """
@@ -63,7 +70,10 @@ def reduce_question(
 def assemble_plan(plan: Plan, known: Mapping[int, RecordedVector]) -> Plan:
     """Return the plan of a whole question, with the noise of the vectors that are on record."""
     parts = tuple(
-        [replace(part, noise=known[i].noise) if i in known else part for i, part in enumerate(plan.parts)]
+        [
+            replace(part, noise=known[i].noise) if i in known else part
+            for i, part in enumerate(plan.parts)
+        ]
     )
     moved = [(part.noise, part.noise.norm.declared(part.l1, part.l2_squared)) for part in parts]
     return replace(plan, parts=parts, loss=loss_of(moved) or plan.loss)
@@ -82,7 +92,8 @@ def add_vectors(
 def assemble(
     plan: Plan, identity: Identity, known: Mapping[int, RecordedVector], bought: Record | None
 ) -> Release:
-    """Return the release of a whole question, of vectors on record and of those that were bought just now."""
+    """Return the release of a whole question, of vectors on record and of those that were bought
+    just now."""
     vectors = add_vectors(plan, known, bought)
     raw = [
         rearrange_groups(vectors[i].integers, vectors[i].question_id, identity)

@@ -1,9 +1,9 @@
 """Sessions: one frame, one budget, and the one door to the data.
 
-*Formal guarantee of the door.* Whatever code that reads cells raises, and whatever it warns of, the caller sees a `DataError`
-whose text is a function of the verb alone, without a cause, a context or a frame of the code that failed. That it failed can
-still depend on the data: this is a net under code that does not fail because of a cell, and no leave to do so
-(docs/explain/limits.md).
+*Formal guarantee of the door.* Whatever code that reads cells raises, and whatever it warns of, the
+caller sees a `DataError` whose text is a function of the verb alone, without a cause, a context or
+a frame of the code that failed. That it failed can still depend on the data: this is a net under
+code that does not fail because of a cell, and no leave to do so (docs/explain/limits.md).
 """
 
 from __future__ import annotations
@@ -64,11 +64,17 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-DEBUGGED = ("debug", "errors show their cause, which may quote cells", SWITCH)  # what the ledger keeps of it
+DEBUGGED = (
+    "debug",
+    "errors show their cause, which may quote cells",
+    SWITCH,
+)  # what the ledger keeps of it
 _behind: ContextVar[bool] = ContextVar("behind the door", default=False)
 
 
-MOST_SHARES = 1000  # to a budget, when answers are looked up that were paid by shares of other sizes
+MOST_SHARES = (
+    1000  # to a budget, when answers are looked up that were paid by shares of other sizes
+)
 
 
 class Asked(NamedTuple):
@@ -116,7 +122,8 @@ class Session:
     def __init__(self, data: Data, terms: Terms, accountant: Accountant):
         self.data, self.accountant = data, accountant
         self.leaves, self.rows = data.leaves, data.rows
-        # Of the frame that was opened, which has the budget and the door; of derived rows another one.
+        # Of the frame that was opened, which has the budget and the door; of derived rows another
+        # one.
         self.base: Session = self if data.origin is None else data.origin.base
         self._lock = threading.RLock()
         self._answers: dict[LabelKey, tuple[bytes, Record]] = {}
@@ -138,7 +145,11 @@ class Session:
         # What ``attrs`` will say: a plain string, which tells another kernel which ledger to open.
         self.name = uuid4().hex
         if accountant.place is not None:
-            place = {"session": self.name, "ledger": accountant.place, "population": accountant.population}
+            place = {
+                "session": self.name,
+                "ledger": accountant.place,
+                "population": accountant.population,
+            }
             self.name = json.dumps(place)
         if data.origin is not None:
             # Labels say whose answers they are, so that the same steps taken again find them.
@@ -166,7 +177,8 @@ class Session:
             self.terms, self.unit = terms, terms.unit
             if terms.shares_said:
                 self.accountant.queries = terms.queries
-            # The number of rows where it is public: under replace-one, of the whole root only, a row a person.
+            # The number of rows where it is public: under replace-one, of the whole root only, a
+            # row a person.
             known = self.unit.replaces and self.premises.whole and not self.unit.people
             self.public_rows = self.rows if known else None
             # Whether it is public how many values there can be.
@@ -191,7 +203,9 @@ class Session:
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise BadType("a session cannot be pickled: its budget must exist once. Pickle the answers instead.")
+        raise BadType(
+            "a session cannot be pickled: its budget must exist once. Pickle the answers instead."
+        )
 
     @property
     def premises(self) -> Premises:
@@ -218,7 +232,9 @@ class Session:
         if limits[0] is None and limits[1] is None:
             return self.unit
         if not self.unit.people:
-            raise BadValue("max_rows= and max_groups= are for sessions with unit=: here a row is a person.")
+            raise BadValue(
+                "max_rows= and max_groups= are for sessions with unit=: here a row is a person."
+            )
         return self.unit.limited(*limits_for(*limits))
 
     def price(
@@ -228,7 +244,8 @@ class Session:
         part: Fraction = Fraction(1),
         budget: Budget | None = None,
     ) -> Price:
-        """The price that was asked for, or what the wanted accuracy needs, or the session's share; a ``part`` of it.
+        """The price that was asked for, or what the wanted accuracy needs, or the session's share;
+        a ``part`` of it.
 
         ``budget``: as it will be when this is charged, if questions of a batch come before.
         """
@@ -240,14 +257,21 @@ class Session:
 
         if payment.get("within") is None:
             return price_of(budget, payment, None, plan_for, part)
-        # Never remembered: it depends on limits, n, and what is left of the budget, and takes a few hundredths of a second.
+        # Never remembered: it depends on limits, n, and what is left of the budget, and takes a few
+        # hundredths of a second.
         return price_of(budget, payment, self.count_values(question), plan_for)
 
     def count_values(self, question: Question) -> int | None:
         """Return how many values the question is about, where that is public without ``n=``."""
         rows, people = self._public_rows(question), None if self.unit.people else self.terms.people
         # How many people there are says nothing of how many a condition or a group leaves.
-        return rows if rows is not None else people if question.where is None and not question.by else None
+        return (
+            rows
+            if rows is not None
+            else people
+            if question.where is None and not question.by
+            else None
+        )
 
     def owed(self, one: Asked, place: int) -> tuple[Label, Charge | None]:
         """What a question of a batch will be charged; None where it was answered before."""
@@ -264,7 +288,9 @@ class Session:
         plan, _ = self._planned(asked)
         label, identity = self._label(asked, 0)
         if self._recall(label, identity, asked) is not None:
-            return replace(plan, budget="takes nothing: it was answered before, and that answer is free")
+            return replace(
+                plan, budget="takes nothing: it was answered before, and that answer is free"
+            )
         split = self._split(label, identity, asked)
         if split is None:
             return replace(plan, budget=f"{worded(asked.paid)}: {self.budget.preview(plan.charge)}")
@@ -282,7 +308,9 @@ class Session:
         if self.base.closed or budget.fraction >= 1:
             return 0
         count = Query((ROWS,))
-        return budget.times(self._planned(Asked(count, self.price(count, {}), (), self.unit))[0].charge)
+        return budget.times(
+            self._planned(Asked(count, self.price(count, {}), (), self.unit))[0].charge
+        )
 
     def answered(self, asked: Asked) -> bool:
         """Whether this was asked before, so that it is free."""
@@ -293,7 +321,8 @@ class Session:
         return self.public_rows if question.where is None and not question.by else None
 
     def _planned(self, one: Asked) -> tuple[Plan, list[Word]]:
-        """The plan of a question, and the facts it takes for public beyond those that the session was opened with."""
+        """The plan of a question, and the facts it takes for public beyond those that the session
+        was opened with."""
         question, words = one.question, list(one.words)
         for out in question.outputs:
             if AGGREGATES[out.aggregate].selects:
@@ -301,23 +330,39 @@ class Session:
             for expr, pair in out.clipped:
                 known = expr.bounds(self.bounds) if not out.duration else self._seconds(expr)
                 if pair != known and (expr, tuple(pair)) not in self.released_bounds:
-                    words.append(Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out)))
+                    words.append(
+                        Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out))
+                    )
         if question.by:
-            opened = {keys.token for keys in (*(keys for _, keys in self.terms.keys), *self.found.values())}
-            words += [word for by in question.by if by.token not in opened and (word := by.word) is not None]
+            opened = {
+                keys.token
+                for keys in (*(keys for _, keys in self.terms.keys), *self.found.values())
+            }
+            words += [
+                word
+                for by in question.by
+                if by.token not in opened and (word := by.word) is not None
+            ]
         rows = None if self.public_rows is None else self._public_rows(question)
         plan = noted(question.plan(one.unit, one.price, rows, tuple(words)), one.price)
-        if question.by and (selected := self.find_selected(question.by, question.where)) is not None:
+        if (
+            question.by
+            and (selected := self.find_selected(question.by, question.where)) is not None
+        ):
             plan = replace(plan, selected=selected)
         return (replace(plan, most=self._most(one.unit)) if self.counted else plan), words
 
     def find_selected(self, by: Sequence[By], where: Expr | None) -> FoundGroups | None:
-        """Return which groups were found in the data, and not declared when the session was opened."""
+        """Return which groups were found in the data, and not declared when the session was
+        opened."""
         declared = {keys.token for _, keys in self.terms.keys}
-        return self.found_keys.find_selected([level for level in by if level.token not in declared], where)
+        return self.found_keys.find_selected(
+            [level for level in by if level.token not in declared], where
+        )
 
     def _most(self, unit: Unit) -> float | None:
-        """The most values that any question can be about, where that is public: of all people, as many rows as count."""
+        """The most values that any question can be about, where that is public: of all people, as
+        many rows as count."""
         if self.public_rows is not None or self.terms.people is None:
             return self.public_rows
         rows = unit.rows if unit.people else 1
@@ -328,16 +373,20 @@ class Session:
         return seconds_between(expr.children[0], lambda column: self.bounds.get(column.position))
 
     def ask(self, questions: Sequence[Asked], batch: bool = False) -> list[Release]:
-        """The releases of questions: label, recall, plan, debit, and the door. In this order, and nothing else reads the data.
+        """The releases of questions: label, recall, plan, debit, and the door. In this order, and
+        nothing else reads the data.
 
-        Several questions are one debit: all of them or none. Formal guarantee: the sequence of all releases of an accountant
-        is (epsilon, delta)-differentially private for its budget, however the questions were chosen
-        (docs/guarantees/session.md). A question asked before at the same price, or by the same name, is answered from what was
-        released then; whether it was depends on questions only.
+        Several questions are one debit: all of them or none. Formal guarantee: the sequence of all
+        releases of an accountant is (epsilon, delta)-differentially private for its budget, however
+        the questions were chosen (docs/guarantees/session.md). A question asked before at the same
+        price, or by the same name, is answered from what was released then; whether it was depends
+        on questions only.
         """
         with self._lock:
             if self._asking.locked():  # by this very thread: in a signal handler, or a finaliser
-                raise SessionError("this session is in the middle of another question of the same thread.")
+                raise SessionError(
+                    "this session is in the middle of another question of the same thread."
+                )
             with self._asking:
                 self.check_alive()
                 labelled = [self._label(one, i) for i, one in enumerate(questions)]
@@ -351,7 +400,11 @@ class Session:
                     for label, one in asked.items()
                     if (record := self._recall(label, identities[label], one)) is not None
                 }
-                new = {label: one for label, one in asked.items() if label not in known} if known else asked
+                new = (
+                    {label: one for label, one in asked.items() if label not in known}
+                    if known
+                    else asked
+                )
                 splits = {
                     label: split
                     for label, one in new.items()
@@ -360,7 +413,9 @@ class Session:
                 }
                 if splits:
                     new = self._replace_splits(new, splits, identities)
-                charged = new.keys() | {label for label, split in splits.items() if split.rest is not None}
+                charged = new.keys() | {
+                    label for label, split in splits.items() if split.rest is not None
+                }
                 if new:
                     if not batch and (self.base.planning or self._together):
                         self._refuse_alone()
@@ -387,7 +442,8 @@ class Session:
                 ]
 
     def _present(self, record: Record, identity: Identity, one: Asked) -> Release:
-        """Return a recorded release as the answer of this question, whatever words it was asked in first."""
+        """Return a recorded release as the answer of this question, whatever words it was asked in
+        first."""
         question = one.question
         if record.question is question or record.question == question:
             return record.release
@@ -428,12 +484,16 @@ class Session:
         return SplitQuestion(plan, add_vectors(plan, known, bought), None)
 
     def _vector_keys(self, label: Label, identity: Identity, one: Asked) -> list[Any]:
-        """Return the keys by which the vectors of a question are recorded, at its price as it was typed."""
+        """Return the keys by which the vectors of a question are recorded, at its price as it was
+        typed."""
         rows, schema = identity.rows, self.data.schema
         if self.accountant.place is None:
             paid = label.paid[1]
             return [(rows, vector, paid, schema) for vector in identity.vectors]
-        return [digest(rows, vector, one.typed, self.terms.queries, schema) for vector in identity.vectors]
+        return [
+            digest(rows, vector, one.typed, self.terms.queries, schema)
+            for vector in identity.vectors
+        ]
 
     def _vector(self, key: Any) -> RecordedVector | None:
         """Return a vector on record, or None."""
@@ -485,7 +545,8 @@ class Session:
         identities: dict[Label, Identity],
         known: dict[Label, Record],
     ) -> Record:
-        """Return the record of a question whose vectors were released at several times, and keep it."""
+        """Return the record of a question whose vectors were released at several times, and keep
+        it."""
         bought = None
         if split.rest is not None:
             rest_label, identity = self._label(split.rest, 0)
@@ -507,7 +568,9 @@ class Session:
                 self._vectors[key] = record, place
         if self.accountant.place is not None:
             shared = one.question.put_in_shared_order(record.release, identity)
-            self.accountant.record(label, *shared[:2], [keys[i] for i in identity.order] if keys else [])
+            self.accountant.record(
+                label, *shared[:2], [keys[i] for i in identity.order] if keys else []
+            )
 
     def _refuse_alone(self) -> None:
         """Raise where a new question may not be asked by itself."""
@@ -527,7 +590,8 @@ class Session:
         planned: list[tuple[Plan, list[Word]]],
         names: Sequence[str | None],
     ) -> None:
-        """The one charge of new questions, in the ledger before any data is read; nothing gives it back."""
+        """The one charge of new questions, in the ledger before any data is read; nothing gives it
+        back."""
         if self.data.source is not None:  # of what is no longer what was opened nothing is paid for
             self.data.source.check()
         if SWITCH in os.environ and debugging():
@@ -538,12 +602,15 @@ class Session:
         words = [word for _, some in planned for word in some]
         self.accountant.debit([plan for plan, _ in planned], words, name, at)
 
-    def _charge_at(self, one: Asked, price: Callable[[Fraction], Price], epsilon: Fraction) -> Charge:
+    def _charge_at(
+        self, one: Asked, price: Callable[[Fraction], Price], epsilon: Fraction
+    ) -> Charge:
         """The charge of a question at another epsilon, of which ``price`` is what it buys."""
         return self._planned(one._replace(price=price(epsilon)))[0].charge
 
     def _read(self, one: Asked, plan: Plan) -> tuple[Any, ...]:
-        """What leaves, behind the door: arrays as the question has declared them, and nothing that looks otherwise."""
+        """What leaves, behind the door: arrays as the question has declared them, and nothing that
+        looks otherwise."""
         unit, size = one.unit, None
         engine = self.data.engine(self.base._key) if self.data.reader is None else self.data.reader
         if unit.replaces:  # how many people there are is public
@@ -555,8 +622,11 @@ class Session:
             self.data.source.check()
         return raw
 
-    def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> tuple[Any, ...]:
-        """What a question makes of the data with the noise that it is handed: the one place where they meet."""
+    def _run_question(
+        self, question: Question, engine: Engine, plan: Plan, unit: Unit
+    ) -> tuple[Any, ...]:
+        """What a question makes of the data with the noise that it is handed: the one place where
+        they meet."""
         return question.run(engine, plan, unit, partial(self._noise, plan))
 
     def _noise(
@@ -568,19 +638,21 @@ class Session:
         keys: Sequence[Any] | None = None,
         width: int | None = None,
     ) -> Array:
-        """Exact integers of a part of a plan, with the noise of its mechanism: the `AddNoise` that a question gets."""
+        """Exact integers of a part of a plan, with the noise of its mechanism: the `AddNoise` that
+        a question gets."""
         mechanism: Any = plan.parts[part].noise
         noisy: Array = mechanism.release(integers, *(() if width is None else (width,)))
         return noisy
 
     def check_followed(self) -> None:
-        """Raises where an audit follows the session and cannot see what comes next: code that is given rows, or other frames."""
+        """Raises where an audit follows the session and cannot see what comes next: code that is
+        given rows, or other frames."""
 
     def row_names(self) -> NDArray[np.int64]:
         """Return the name of each row's person, where a row is a person.
 
-        The rows of the opened frame get their names once, when they are first needed. Rows that were derived from them keep
-        these. So one person has one name in all frames of this session.
+        The rows of the opened frame get their names once, when they are first needed. Rows that
+        were derived from them keep these. So one person has one name in all frames of this session.
         """
         base = self.base
         with self._lock:
@@ -601,21 +673,27 @@ class Session:
         question: LabelKey = whole
         key: LabelKey
         paid: LabelKey
-        if self.accountant.place is None:  # nothing is put on record, and digests would only take time
+        # Nothing is put on record, and digests would only take time.
+        if self.accountant.place is None:
             key, paid = (whole, encode(price)), (whole, encode(typed))
         else:
             question = digest(whole)
             key, paid = digest(question, price), digest(question, *typed)
         version = self.data.version
-        if self.data.steps:  # a name of an answer belongs to the questions of these rows and of their equals
+        # A name of an answer belongs to the questions of these rows and of their equals.
+        if self.data.steps:
             version = digest(version, self.data.steps)
-        return Label(question, key, paid, one.name, version, place if one.fresh else None, whole), identity
+        return Label(
+            question, key, paid, one.name, version, place if one.fresh else None, whole
+        ), identity
 
     def _recall(self, label: Label, identity: Identity, one: Asked) -> Record | None:
         # Also of a fresh one: its name may not be another question's.
         known = found(label, self._answers, self._names)
         recorded = None
-        if self.accountant.place is not None and (one.name is not None if one.fresh else known is None):
+        if self.accountant.place is not None and (
+            one.name is not None if one.fresh else known is None
+        ):
             recorded = self.accountant.recall(label, self._shares(label, one))
         if one.fresh or (known is not None and known[0] != label.whole):
             return None
@@ -628,8 +706,9 @@ class Session:
         return record
 
     def _shares(self, label: Label, one: Asked) -> Iterator[str]:
-        """What `Label.paid` would be if a share had another size, the largest first. Where ``open`` left out ``queries=`` a line
-        asks for no size: it is free if the same line was answered at any."""
+        """What `Label.paid` would be if a share had another size, the largest first. Where ``open``
+        left out ``queries=`` a line asks for no size: it is free if the same line was answered at
+        any."""
         if not self.terms.shares_said and not one.fresh:
             for queries in range(1, MOST_SHARES + 1):
                 yield digest(label.question, one.typed, queries)
@@ -655,8 +734,9 @@ class Session:
             )
 
     def close(self) -> None:
-        """End the session and let go of the data. What is left of its own budget is given up; a shared one, or one in a
-        file, goes on. There is one budget, so closing any frame of a session closes them all."""
+        """End the session and let go of the data. What is left of its own budget is given up; a
+        shared one, or one in a file, goes on. There is one budget, so closing any frame of a
+        session closes them all."""
         base = self.base
         with self._lock:
             base.closed = True
@@ -672,14 +752,18 @@ def _check_names(labels: Sequence[Label]) -> None:
     """Checks that in one batch too a name belongs to one question."""
     owners: dict[str, LabelKey] = {}
     for label in labels:
-        if label.name is not None and owners.setdefault(label.name, label.question) != label.question:
+        if (
+            label.name is not None
+            and owners.setdefault(label.name, label.question) != label.question
+        ):
             raise BadValue(
                 f"name={label.name!r} is given to two questions of one batch. Choose another name."
             )
 
 
 def _warn_of_nothing(plans: Sequence[Plan]) -> None:
-    """Warns of choices that say nothing of as many values as there can be: they come without intervals, which would tell."""
+    """Warns of choices that say nothing of as many values as there can be: they come without
+    intervals, which would tell."""
     for plan in plans:
         choices = [cell for cell in plan.cells if AGGREGATES[cell.aggregate].picks]
         if plan.most is not None and any(says_nothing(plan, cell, plan.most) for cell in choices):
@@ -693,19 +777,21 @@ def _warn_of_nothing(plans: Sequence[Plan]) -> None:
 
 
 class _Here(type):
-    """Every category is one of `Unheard` behind the door, and none is elsewhere: a filter for one thread of one process."""
+    """Every category is one of `Unheard` behind the door, and none is elsewhere: a filter for one
+    thread of one process."""
 
     def __subclasscheck__(cls, category: type) -> bool:
         return _behind.get()
 
 
 class Unheard(Warning, metaclass=_Here):
-    """The category of the one filter that is set. `warnings.catch_warnings` would change the filters of other threads."""
+    """The category of the one filter that is set. `warnings.catch_warnings` would change the
+    filters of other threads."""
 
 
 class Verbs(tuple[Asked, ...]):
-    """What an error calls questions that are asked together, written when there is one. Which of them failed would be one answer
-    more, so it names them all."""
+    """What an error calls questions that are asked together, written when there is one. Which of
+    them failed would be one answer more, so it names them all."""
 
     __slots__ = ()
 
@@ -716,8 +802,8 @@ class Verbs(tuple[Asked, ...]):
 def sealed(verb: str | Verbs, read: Callable[P, T], /, *args: P.args, **words: P.kwargs) -> T:
     """What ``read(*args, **words)`` returns, of which nothing else comes out.
 
-    A MemoryError is an error like any other, since cells can cause it. An interrupt, or another exception that is no `Exception`,
-    stays what it is, without the frames that it passed.
+    A MemoryError is an error like any other, since cells can cause it. An interrupt, or another
+    exception that is no `Exception`, stays what it is, without the frames that it passed.
     """
     cause: Exception | None = None
     ended: BaseException | None = None

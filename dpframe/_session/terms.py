@@ -1,4 +1,5 @@
-"""The arguments of `open`, checked and in one form: a frozen value, so that the same arguments again are the same terms."""
+"""The arguments of `open`, checked and in one form: a frozen value, so that the same arguments
+again are the same terms."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ _NO_UNIT = "max_rows= and max_groups= need unit=, the column that names a person
 
 
 class Source(NamedTuple):
-    """Where a declaration comes from, if from a card: its file, if it has one, and who answers for it why, if it says so."""
+    """Where a declaration comes from, if from a card: its file, if it has one, and who answers for
+    it why, if it says so."""
 
     card: str
     author: str | None = None
@@ -56,8 +58,9 @@ class RuleAtStart(NamedTuple):
 
 
 def _rule(epsilon: Any, delta: Any, accountant: Any, reserve: Any) -> RuleAtStart:
-    """The rule of a new budget, checked. To find out whether anything fits takes longer than all the rest of `open`, so the rules
-    of plain arguments are remembered. They are pure functions of the limits."""
+    """The rule of a new budget, checked. To find out whether anything fits takes longer than all
+    the rest of `open`, so the rules of plain arguments are remembered. They are pure functions of
+    the limits."""
     rule = open_filter(epsilon, 0 if delta is None else delta, accountant, reserve)
     return RuleAtStart(rule, rule.start())
 
@@ -68,7 +71,8 @@ _PLAIN = (int, float, str, bool, type(None))
 
 @dataclass(frozen=True, slots=True)
 class AccountTerms:
-    """The budget of a session: one of its own, by its arguments, or one that is shared. Any name of a file stands for it."""
+    """The budget of a session: one of its own, by its arguments, or one that is shared. Any name of
+    a file stands for it."""
 
     limits: Limits
     rule: str
@@ -81,7 +85,9 @@ class AccountTerms:
     @classmethod
     def of(cls, arguments: Words) -> AccountTerms:
         """The budget of a new session."""
-        accountant, population, ledger = (arguments.get(w) for w in ("accountant", "population", "ledger"))
+        accountant, population, ledger = (
+            arguments.get(w) for w in ("accountant", "population", "ledger")
+        )
         if isinstance(accountant, Accountant):
             return cls._shared(accountant, arguments)
         if arguments.get("epsilon") is None:
@@ -116,7 +122,8 @@ class AccountTerms:
         )
 
     def again(self, arguments: Words) -> AccountTerms:
-        """The budget that the arguments of a second `open` mean, for comparison: those left out stay as they are."""
+        """The budget that the arguments of a second `open` mean, for comparison: those left out
+        stay as they are."""
         stated = {argument: value for argument, value in arguments.items() if value is not None}
         if isinstance(stated.get("accountant"), Accountant):
             return self._shared(stated["accountant"], arguments)
@@ -124,7 +131,9 @@ class AccountTerms:
         limits = Limits(
             _validate.epsilon(stated["epsilon"]) if "epsilon" in stated else current.epsilon,
             _validate.delta(stated["delta"]) if "delta" in stated else current.delta,
-            _validate.delta(stated["reserve"], "reserve") if "reserve" in stated else current.reserve,
+            _validate.delta(stated["reserve"], "reserve")
+            if "reserve" in stated
+            else current.reserve,
         )
         rule, name, place = self.rule, self.population, self.place
         if "accountant" in stated:
@@ -158,7 +167,8 @@ def _file(ledger: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a session, checked. ``bounds``, ``times`` and ``keys`` are by the places of their columns, in order."""
+    """The terms of a session, checked. ``bounds``, ``times`` and ``keys`` are by the places of
+    their columns, in order."""
 
     account: AccountTerms
     unit: Unit
@@ -182,9 +192,15 @@ class Terms:
         people, queries = _count(arguments, "n"), _count(arguments, "queries") or DEFAULT_QUERIES
         declared = declarations(data.leaves, arguments.get("bounds"), arguments.get("keys"))
         because, sources = arguments.get("because"), tuple(arguments.get("sources", {}).items())
-        rule = rule_of(arguments, ORDINARY) if "show" in arguments or "reliable" in arguments else ORDINARY
+        rule = (
+            rule_of(arguments, ORDINARY)
+            if "show" in arguments or "reliable" in arguments
+            else ORDINARY
+        )
         said = arguments.get("queries") is not None
-        return cls(account, unit, queries, *declared, people, data.version, because, sources, rule, said)
+        return cls(
+            account, unit, queries, *declared, people, data.version, because, sources, rule, said
+        )
 
     def again(self, leaves: Mapping[Hashable, Column], arguments: Words) -> Terms:
         """These terms with the arguments of another `open`: one that is left out stays as it is."""
@@ -208,7 +224,9 @@ class Terms:
 
     def _sources_again(self, arguments: Words) -> tuple[tuple[Declaration, Source], ...]:
         stated = {(word, None) for word, value in arguments.items() if value is not None}
-        stated |= {(word, column) for word in ("bounds", "keys") for column in arguments.get(word) or ()}
+        stated |= {
+            (word, column) for word in ("bounds", "keys") for column in arguments.get(word) or ()
+        }
         kept = {word: source for word, source in self.sources if word not in stated}
         return tuple({**kept, **arguments.get("sources", {})}.items())
 
@@ -230,15 +248,16 @@ class Terms:
         return unit.limited(*limits_for(rows, groups))
 
     def differs(self, other: Terms) -> str | None:
-        """The first argument that differs and may never change; None without one. Limits of a person may change: each question
-        may have its own, and the session's are only defaults."""
+        """The first argument that differs and may never change; None without one. Limits of a
+        person may change: each question may have its own, and the session's are only defaults."""
         if not _same_people(self.unit, other.unit):
             return "unit"
         fixed = ("account", "version", "because")
         return next((name for name in fixed if getattr(self, name) != getattr(other, name)), None)
 
     def record(self, names: list[Hashable]) -> list[Declared]:
-        """The declarations that the ledger keeps of these terms; ``names`` are those of the columns."""
+        """The declarations that the ledger keeps of these terms; ``names`` are those of the
+        columns."""
         sources = dict(self.sources)
         declared = record_of(names, self.bounds, self.times, self.keys, "open", sources)
         if self.people is not None:
@@ -312,7 +331,8 @@ def unit_of(leaves: Mapping[Hashable, Column], arguments: Words) -> Unit:
 
 
 def _check_tells_apart(column: Column, dtype: Any) -> None:
-    """Refuses a unit column of a dtype that cannot tell all cells apart: two people would be one, who stays when one leaves."""
+    """Refuses a unit column of a dtype that cannot tell all cells apart: two people would be one,
+    who stays when one leaves."""
     arrow = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else None
     rounded = getattr(arrow, "precision", 0) > 15 or (
         isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize > 8
@@ -324,7 +344,9 @@ def _check_tells_apart(column: Column, dtype: Any) -> None:
         )
 
 
-def declarations(leaves: Mapping[Hashable, Column], bounds: object, keys: object) -> tuple[Any, Any, Any]:
+def declarations(
+    leaves: Mapping[Hashable, Column], bounds: object, keys: object
+) -> tuple[Any, Any, Any]:
     """Bounds of numbers, bounds of times, and keys, by the places of their columns."""
     numbers: list[tuple[int, Bounds]] = []
     times: list[tuple[int, Span]] = []
@@ -350,7 +372,9 @@ def declarations(leaves: Mapping[Hashable, Column], bounds: object, keys: object
         if isinstance(name, tuple) and name not in leaves and len(name) > 1:
             # Combinations of several columns.
             columns = [leaves[n] for n in _validate.column_names(list(name), leaves)]
-            keys_by_place.append((tuple(c.position for c in columns), Tuples.of(listed_keys, columns, name)))
+            keys_by_place.append(
+                (tuple(c.position for c in columns), Tuples.of(listed_keys, columns, name))
+            )
             continue
         leaf = leaves[_validate.column_name(name, leaves)]
         keys_by_place.append((leaf.position, keys_for(listed_keys, leaf, name)))
@@ -381,12 +405,15 @@ def record_of(
     where: str,
     sources: Mapping[Declaration, Source] = MappingProxyType({}),
 ) -> list[Declared]:
-    """Bounds and keys by the places of their columns, as the ledger keeps them, each with its source, or else ``where``."""
+    """Bounds and keys by the places of their columns, as the ledger keeps them, each with its
+    source, or else ``where``."""
     declared = [
         (
             "bounds",
             names[i],
-            str(pair) if isinstance(pair, _validate.Durations) else f"({pair.lower:g}, {pair.upper:g})",
+            str(pair)
+            if isinstance(pair, _validate.Durations)
+            else f"({pair.lower:g}, {pair.upper:g})",
         )
         for i, pair in bounds
     ]

@@ -1,10 +1,12 @@
 """The integers an engine may compute, each with its sensitivity and the way back to data units.
 
-A statistic maps a frame to a vector of integers per group, made of *primitive* sums over the rows of a group: rows, people,
-non-null values, powers of ``a``, and ``a * b``, where ``a`` and ``b`` are clipped values on their grids, counted from the lower
-bound; distinct values; and, for order statistics, how many values lie on each point of a grid. Proofs of the sensitivities:
-docs/guarantees/statistics.md, quantiles.md, and people.md for those of a person with many rows. Those of clipped values (a
-column's total, its moments, and the mixed moments of two columns) are here, beside their grids.
+A statistic maps a frame to a vector of integers per group, made of *primitive* sums over the rows
+of a group: rows, people, non-null values, powers of ``a``, and ``a * b``, where ``a`` and ``b`` are
+clipped values on their grids, counted from the lower bound; distinct values; and, for order
+statistics, how many values lie on each point of a grid. Proofs of the sensitivities:
+docs/guarantees/statistics.md, quantiles.md, and people.md for those of a person with many rows.
+Those of clipped values (a column's total, its moments, and the mixed moments of two columns) are
+here, beside their grids.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ Integers = NDArray[Any]  # int64, or Python integers in an object array where 63
 
 
 class Sensitivity(NamedTuple):
-    """The exact distance by which one person can move the whole vector: its L1 norm, and the square of its L2 norm."""
+    """The exact distance by which one person can move the whole vector: its L1 norm, and the square
+    of its L2 norm."""
 
     l1: int
     l2_squared: int
@@ -38,11 +41,12 @@ class Sensitivity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The description of a vector in a plan, and the way back from its integers, one of which is a ``step`` of what it describes.
+    """The description of a vector in a plan, and the way back from its integers, one of which is a
+    ``step`` of what it describes.
 
-    ``functionals`` are linear maps from the components to ``size`` (rows), ``n`` (non-null values), ``t1``, ``t2`` and so on (the
-    sums of their powers on the scale where the bounds are 0 and 1) and ``total`` (data units); ``constants`` are public numbers
-    that are added to some of these.
+    ``functionals`` are linear maps from the components to ``size`` (rows), ``n`` (non-null values),
+    ``t1``, ``t2`` and so on (the sums of their powers on the scale where the bounds are 0 and 1)
+    and ``total`` (data units); ``constants`` are public numbers that are added to some of these.
     """
 
     description: str
@@ -53,10 +57,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Values clipped to public bounds, on a public power-of-two lattice: ``rint(clip(x) * 2**exponent)``.
+    """Values clipped to public bounds, on a public power-of-two lattice: ``rint(clip(x) *
+    2**exponent)``.
 
-    Scaling by a power of two is exact and ``rint`` is monotone, so the integers lie between those of the
-    bounds, and each is a function of its own row.
+    Scaling by a power of two is exact and ``rint`` is monotone, so the integers lie between those
+    of the bounds, and each is a function of its own row.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("grid", "bounds", "exponent")
@@ -81,13 +86,14 @@ class Grid:
 
     @staticmethod
     def for_width(bounds: Bounds, bits: int, degree: int = 1) -> Grid:
-        """The finest grid on which the width of the bounds, to the power of a degree, stays below ``2**bits`` steps: where powers
-        are summed, the highest has no more bits than a value."""
+        """The finest grid on which the width of the bounds, to the power of a degree, stays below
+        ``2**bits`` steps: where powers are summed, the highest has no more bits than a value."""
         return Grid(bounds, _exponent(bounds.lower, bounds.upper, bits // max(degree, 1)))
 
     @staticmethod
     def for_magnitude(bounds: Bounds, bits: int, integral: bool) -> Grid:
-        """The finest grid on which the values stay below ``2**bits`` steps; whole numbers that fit stay whole."""
+        """The finest grid on which the values stay below ``2**bits`` steps; whole numbers that fit
+        stay whole."""
         exponent = _exponent(0.0, max(map(abs, bounds)), bits)
         return Grid(bounds, min(exponent, 0) if integral else exponent)
 
@@ -99,7 +105,8 @@ def on_grid(bound: float, exponent: int) -> int:
 
 
 def to_grid(values: NDArray[Any], a: NDArray[np.float64], grid: Grid) -> None:
-    """Writes the values into ``a``: clipped, scaled by a power of two, rounded, counted from the lower bound; NaN stays NaN."""
+    """Writes the values into ``a``: clipped, scaled by a power of two, rounded, counted from the
+    lower bound; NaN stays NaN."""
     lower, upper = grid.bounds
     np.clip(values, lower, upper, out=a)
     if grid.exponent:
@@ -111,15 +118,18 @@ def to_grid(values: NDArray[Any], a: NDArray[np.float64], grid: Grid) -> None:
 
 @lru_cache(maxsize=4096)
 def _exponent(lower: float, upper: float, bits: int) -> int:
-    """The largest power of two that leaves less than ``2**bits`` steps between two numbers; of equal ones, below their size."""
+    """The largest power of two that leaves less than ``2**bits`` steps between two numbers; of
+    equal ones, below their size."""
     extent = Fraction(upper) - Fraction(lower) or abs(Fraction(upper)) or Fraction(1)
-    # 2**(e-1) <= extent < 2**(e+1), hence extent * 2**(bits - e - 1) < 2**bits; capped so that the scale is a double.
+    # 2**(e-1) <= extent < 2**(e+1), hence extent * 2**(bits - e - 1) < 2**bits; capped so that the
+    # scale is a double.
     e = extent.numerator.bit_length() - extent.denominator.bit_length()
     return min(bits - e - 1, 960)
 
 
 # Dataclasses and no named tuples: as empty tuples `Rows()` and `Persons()` would be equal.
-# `additive` says that the sums of two parts of a table (parts of whole people, where columns name them) add up to those of both.
+# `additive` says that the sums of two parts of a table (parts of whole people, where columns name
+# them) add up to those of both.
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +156,8 @@ class Trues:
 
 @dataclass(frozen=True, slots=True)
 class Powers:
-    """Primitive: the sums of a**0 .. a**degree over non-null values, a = grid integer minus the lower one."""
+    """Primitive: the sums of a**0 .. a**degree over non-null values, a = grid integer minus the
+    lower one."""
 
     additive: ClassVar[bool] = True
     expr: Expr
@@ -156,7 +167,8 @@ class Powers:
 
 @dataclass(frozen=True, slots=True)
 class Products:
-    """Primitive: the number of rows where neither value is null, and their sums of ``a``, of ``b`` and of ``a * b``."""
+    """Primitive: the number of rows where neither value is null, and their sums of ``a``, of ``b``
+    and of ``a * b``."""
 
     additive: ClassVar[bool] = True
     expr: Expr
@@ -167,7 +179,8 @@ class Products:
 
 @dataclass(frozen=True, slots=True)
 class Leaves:
-    """Primitive: the number of non-null values on each point of a grid, from the lower bound to the upper."""
+    """Primitive: the number of non-null values on each point of a grid, from the lower bound to the
+    upper."""
 
     additive: ClassVar[bool] = True
     expr: Expr
@@ -188,8 +201,9 @@ class Distincts:
 
 @dataclass(frozen=True, slots=True)
 class Bids:
-    """Primitive: the rows of each bin of the question's one grouping. All bins are one group for people: one of them may be in
-    all bins, and counts for the limit of rows in all of them together."""
+    """Primitive: the rows of each bin of the question's one grouping. All bins are one group for
+    people: one of them may be in all bins, and counts for the limit of rows in all of them
+    together."""
 
     additive: ClassVar[bool] = True
     expr: Expr
@@ -197,9 +211,11 @@ class Bids:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Primitive: people by the number of their rows in the group where they have most, or by the number of their groups.
+    """Primitive: people by the number of their rows in the group where they have most, or by the
+    number of their groups.
 
-    One column: those with 1, with 2, with 3 or 4, and so on by powers of two; the last has all that have more.
+    One column: those with 1, with 2, with 3 or 4, and so on by powers of two; the last has all that
+    have more.
     """
 
     additive: ClassVar[bool] = True
@@ -209,15 +225,18 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Magnitudes:
-    """Primitive: people by the sign and the power of two of one of their values; without people, rows by their value's."""
+    """Primitive: people by the sign and the power of two of one of their values; without people,
+    rows by their value's."""
 
     additive: ClassVar[bool] = True
     expr: Expr
 
 
-Primitive = Rows | Persons | Trues | Powers | Products | Leaves | Bids | Distincts | Spread | Magnitudes
-# (groups,) for rows, bids, distinct values and conditions, (degree + 1, groups) for powers, (4, groups) for products,
-# (points, groups) for leaves, (bins, 1) for people by a number
+Primitive = (
+    Rows | Persons | Trues | Powers | Products | Leaves | Bids | Distincts | Spread | Magnitudes
+)
+# (groups,) for rows, bids, distinct values and conditions, (degree + 1, groups) for powers, (4,
+# groups) for products, (points, groups) for leaves, (bins, 1) for people by a number
 Reduced = Mapping[Primitive, Integers]
 
 # The bits of a grid: sums over ROW_CEILING rows of values, or of their powers, stay within 2**62.
@@ -226,13 +245,15 @@ SQUARE_BITS = VALUE_BITS // 2  # the same where squares are summed
 MAGNITUDE_BITS = 30  # of a value itself, which may have either sign
 
 
-# Magnitudes: zero is what lies within 2**LEAST_POWER of it, and the largest powers have all that is beyond them.
+# Magnitudes: zero is what lies within 2**LEAST_POWER of it, and the largest powers have all that is
+# beyond them.
 LEAST_POWER, LARGEST_POWER = -20, 40
 MAGNITUDES = 2 * (LARGEST_POWER - LEAST_POWER) + 1
 
 
 class Statistic(ABC):
-    """A vector of integers that one release adds noise to. ``once``: a person counts once in it, whatever the limits."""
+    """A vector of integers that one release adds noise to. ``once``: a person counts once in it,
+    whatever the limits."""
 
     __slots__ = ()
     identity: ClassVar[tuple[str, ...]]  # the tag of the class, and its fields in a fixed order
@@ -248,7 +269,8 @@ class Statistic(ABC):
         """The vector itself, one row a component, one column a group."""
 
     def shape(self, groups: int) -> tuple[int, ...]:
-        """The shape of the vector, from public facts alone; where each group has choices: choices, candidates, groups."""
+        """The shape of the vector, from public facts alone; where each group has choices: choices,
+        candidates, groups."""
         return 1, groups
 
     @abstractmethod
@@ -262,7 +284,8 @@ class Statistic(ABC):
             return row_sensitivity
         rows, groups_counted = unit.reach(groups)
         return Sensitivity(
-            row_sensitivity.l1 * rows * groups_counted, row_sensitivity.l2_squared * rows**2 * groups_counted
+            row_sensitivity.l1 * rows * groups_counted,
+            row_sensitivity.l2_squared * rows**2 * groups_counted,
         )
 
     def limit(self, unit: Unit, grouped: bool) -> Limit | None:
@@ -270,7 +293,8 @@ class Statistic(ABC):
         return unit.limit(grouped)
 
     def reach(self, unit: Unit) -> int:
-        """The most by which one person can move a component against another: the sensitivity of a choice among them."""
+        """The most by which one person can move a component against another: the sensitivity of a
+        choice among them."""
         raise AssertionError(f"nothing is chosen among {self.reading().description}")
 
     def reach_of_person(self, unit: Unit, groups: int | None) -> int:
@@ -287,10 +311,12 @@ class Statistic(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Total(Statistic):
-    """The sum of clipped values, measured from zero: the least noise when a sum is all that is wanted.
+    """The sum of clipped values, measured from zero: the least noise when a sum is all that is
+    wanted.
 
-    Add-remove: max(abs(lower), abs(upper)). Replace-one: the width where every row ``always`` has a value, the
-    larger of width and maximum where one may become null or leave the filter, twice the maximum over groups.
+    Add-remove: max(abs(lower), abs(upper)). Replace-one: the width where every row ``always`` has a
+    value, the larger of width and maximum where one may become null or leave the filter, twice the
+    maximum over groups.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("total", "expr", "grid", "always")
@@ -325,12 +351,14 @@ class Total(Statistic):
 
 @dataclass(frozen=True, slots=True)
 class Simplex(Statistic):
-    """The moments of a column as Bernstein sums, which share one row's worth of sensitivity between them.
+    """The moments of a column as Bernstein sums, which share one row's worth of sensitivity between
+    them.
 
-    With a and b the steps above the lower and below the upper bound, a + b = W, a row adds the terms of (b + a)**degree:
-    (b, a) for degree 1, (b*b, 2*a*b, a*a) for degree 2, and so on, non-negative numbers that sum to W**degree. A null adds
-    the same mass to a component of its own where rows are counted too. So add-remove moves the vector by
-    exactly W**degree in L1 and at most that in L2, and replace-one by at most twice and sqrt(2) times as much.
+    With a and b the steps above the lower and below the upper bound, a + b = W, a row adds the
+    terms of (b + a)**degree: (b, a) for degree 1, (b*b, 2*a*b, a*a) for degree 2, and so on,
+    non-negative numbers that sum to W**degree. A null adds the same mass to a component of its own
+    where rows are counted too. So add-remove moves the vector by exactly W**degree in L1 and at
+    most that in L2, and replace-one by at most twice and sqrt(2) times as much.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("moments", "expr", "grid", "degree", "nulls")
@@ -356,7 +384,9 @@ class Simplex(Statistic):
             # As b = W - a; no product is above the mass of all rows, so no step overflows.
             level = [self.grid.width * term - next_term for term, next_term in pairwise(level)]
         times = [math.comb(self.degree, k) for k in range(self.degree + 1)]
-        parts = [term if n == 1 else n * term for n, term in zip(times, reversed(terms), strict=True)]
+        parts = [
+            term if n == 1 else n * term for n, term in zip(times, reversed(terms), strict=True)
+        ]
         if self.nulls:
             parts.append(self.grid.width**self.degree * (reduced[Rows()] - powers[0]))
         return np.array(parts)
@@ -387,10 +417,10 @@ class Simplex(Statistic):
 class Centred(Statistic):
     """Twice the distance from the middle of the bounds, summed, and W for each non-null value.
 
-    For replace-one without groups, where under Laplace noise it has half the variance of the simplex: a changed
-    value moves the first component by at most 2W and leaves the second; a value that comes or goes moves each by
-    at most W. With ``rows`` given the number of values is public, the second component is left out, and a null
-    counts as the middle.
+    For replace-one without groups, where under Laplace noise it has half the variance of the
+    simplex: a changed value moves the first component by at most 2W and leaves the second; a value
+    that comes or goes moves each by at most W. With ``rows`` given the number of values is public,
+    the second component is left out, and a null counts as the middle.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("centred", "expr", "grid", "rows")
@@ -423,18 +453,22 @@ class Centred(Statistic):
         if self.rows is None:
             maps: Maps = {"n": (0.0, 1 / w), "t1": (1 / (2 * w), 1 / (2 * w))}
             return Reading(text, maps, self.grid.step / 2)
-        constants, maps = {"n": float(self.rows), "t1": self.rows / 2}, {"t1": (1 / (2 * w),), "n": (0.0,)}
+        constants, maps = (
+            {"n": float(self.rows), "t1": self.rows / 2},
+            {"t1": (1 / (2 * w),), "n": (0.0,)},
+        )
         return Reading(f"{text}, over a public number of rows", maps, self.grid.step / 2, constants)
 
 
 @dataclass(frozen=True, slots=True)
 class Pair(Statistic):
-    """The first and mixed moments of two columns, which share one row's worth of sensitivity between them.
+    """The first and mixed moments of two columns, which share one row's worth of sensitivity
+    between them.
 
-    With a and a' the steps above the lower and below the upper bound of one column, a + a' = V, and b + b' = W those
-    of the other, a row adds (a'b', ab', a'b, ab): non-negative numbers that sum to V * W. A row with a null in either
-    column adds nothing. So add-remove moves the vector by at most V * W in L1 and in L2, and replace-one by at
-    most twice and sqrt(2) times as much.
+    With a and a' the steps above the lower and below the upper bound of one column, a + a' = V, and
+    b + b' = W those of the other, a row adds (a'b', ab', a'b, ab): non-negative numbers that sum to
+    V * W. A row with a null in either column adds nothing. So add-remove moves the vector by at
+    most V * W in L1 and in L2, and replace-one by at most twice and sqrt(2) times as much.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("mixed_moments", "expr", "grid", "other", "other_grid")

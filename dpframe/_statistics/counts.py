@@ -35,7 +35,8 @@ def _one_hot(unit: Unit, grouped: bool) -> Sensitivity:
 
 @dataclass(frozen=True, slots=True)
 class RowCount(Statistic):
-    """Rows of each group. Add-remove: 1. Replace-one: 1, and 2 over several groups (the notes' histogram)."""
+    """Rows of each group. Add-remove: 1. Replace-one: 1, and 2 over several groups (the notes'
+    histogram)."""
 
     identity: ClassVar[tuple[str, ...]] = ("row_count",)
 
@@ -119,7 +120,8 @@ class ValueCount(Statistic):
 
 @dataclass(frozen=True, slots=True)
 class Questions(Statistic):
-    """k overlapping yes-no questions: one row may answer yes to all, so k in L1 and sqrt(k) in L2."""
+    """k overlapping yes-no questions: one row may answer yes to all, so k in L1 and sqrt(k) in
+    L2."""
 
     identity: ClassVar[tuple[str, ...]] = ("yes_answers", "exprs")
 
@@ -150,7 +152,8 @@ class Questions(Statistic):
 
 
 class _Once(Statistic):
-    """Each person is in at most one of several bins, whatever the groups and the limits: 1, and 2 when replaced.
+    """Each person is in at most one of several bins, whatever the groups and the limits: 1, and 2
+    when replaced.
 
     Its size is read off any one of the bins: their noises are alike.
     """
@@ -170,7 +173,8 @@ class _Once(Statistic):
 
 @dataclass(frozen=True, slots=True)
 class PeopleBy(_Once):
-    """People by the number of their rows in the group where they have most, or by the number of groups they are in."""
+    """People by the number of their rows in the group where they have most, or by the number of
+    groups they are in."""
 
     identity: ClassVar[tuple[str, ...]] = ("people_by", "of", "bins")
 
@@ -190,7 +194,8 @@ class PeopleBy(_Once):
 
 @dataclass(frozen=True, slots=True)
 class PeopleAround(_Once):
-    """People by the magnitude of one of their values, drawn by a hash; those without a value are in no bin."""
+    """People by the magnitude of one of their values, drawn by a hash; those without a value are in
+    no bin."""
 
     identity: ClassVar[tuple[str, ...]] = ("people_around", "expr")
 
@@ -209,9 +214,11 @@ class PeopleAround(_Once):
 
 @dataclass(frozen=True, slots=True)
 class DistinctCount(Statistic):
-    """Distinct non-null values in each group, of which a person names at most ``max_groups``, in all groups together.
+    """Distinct non-null values in each group, of which a person names at most ``max_groups``, in
+    all groups together.
 
-    It is no sum over people, so its sensitivity has a proof of its own (docs/guarantees/statistics.md).
+    It is no sum over people, so its sensitivity has a proof of its own
+    (docs/guarantees/statistics.md).
     """
 
     identity: ClassVar[tuple[str, ...]] = ("distinct_count", "expr")
@@ -247,7 +254,8 @@ class DistinctCount(Statistic):
 
 
 def _moved(most: int, unit: Unit, grouped: bool) -> Sensitivity:
-    # Without groups both people of a pair raise the same count, so that what they add does not add up.
+    # Without groups both people of a pair raise the same count, so that what they add does not add
+    # up.
     if unit.replaces and grouped:
         return Sensitivity(2 * most, 2 * most**2)
     return Sensitivity(most, most**2)

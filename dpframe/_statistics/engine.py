@@ -1,4 +1,5 @@
-"""The seam between questions and data: what a session asks of the engine that reads its rows, and nothing more."""
+"""The seam between questions and data: what a session asks of the engine that reads its rows, and
+nothing more."""
 
 from __future__ import annotations
 
@@ -24,8 +25,12 @@ PEOPLE: frozenset[Primitive] = frozenset({Persons()})
 class Scope:
     """The rows that a question is about, and the groups that these are in."""
 
-    where: Expr | None = None  # the condition that holds in these rows; a null is no hit. None: all rows
-    by: tuple[By, ...] = ()  # the last one the fastest: a group is a combination of one group of each
+    where: Expr | None = (
+        None  # the condition that holds in these rows; a null is no hit. None: all rows
+    )
+    by: tuple[
+        By, ...
+    ] = ()  # the last one the fastest: a group is a combination of one group of each
 
     @property
     def groups(self) -> int:
@@ -34,8 +39,9 @@ class Scope:
 
 
 class RowSlice(NamedTuple):
-    """Some of the rows, in their order: the value of each expression, which rows are asked about (None: all of them), whose
-    each row is (a code from 0; -1: nobody's; None without people), and how many rows there are in all slices together."""
+    """Some of the rows, in their order: the value of each expression, which rows are asked about
+    (None: all of them), whose each row is (a code from 0; -1: nobody's; None without people), and
+    how many rows there are in all slices together."""
 
     vectors: list[Vector]
     mask: NDArray[np.bool_] | None
@@ -44,8 +50,9 @@ class RowSlice(NamedTuple):
 
 
 class Sketches(NamedTuple):
-    """The sketches by which a ledger recognizes people and their table: texts of keyed hashes, none where too few rows
-    differ. Two engines that read the same rows with the same secret need not make the same ones."""
+    """The sketches by which a ledger recognizes people and their table: texts of keyed hashes, none
+    where too few rows differ. Two engines that read the same rows with the same secret need not
+    make the same ones."""
 
     people: list[str]
     table: list[str]
@@ -54,24 +61,30 @@ class Sketches(NamedTuple):
 class Engine(Protocol):
     """Exact integers about one table, which does not change as long as the engine is open.
 
-    An engine knows no price, no noise and no ledger. Sessions make theirs with `dpframe.engines.engine_for` and read data
-    through it alone, behind the door. A new one subclasses the tests in ``tests/engines/conformance.py``, is one file below
-    ``dpframe/engines``, and a line in its table ``ENGINES``. `docs/develop/add-an-engine.md` builds one.
+    An engine knows no price, no noise and no ledger. Sessions make theirs with
+    `dpframe.engines.engine_for` and read data through it alone, behind the door. A new one
+    subclasses the tests in ``tests/engines/conformance.py``, is one file below ``dpframe/engines``,
+    and a line in its table ``ENGINES``. `docs/develop/add-an-engine.md` builds one.
 
     *What privacy rests on.*
 
-    - Every integer is exact: by rational arithmetic and from the definitions in `dpframe._statistics.base`, whatever the cells
-      are, in whatever order the rows stand and whatever they are read with. No sum may wrap around or be rounded.
-    - The value of an expression in a row depends on that row alone, by the rules for nulls in `dpframe.engines.expressions`.
-    - Without ``unit.people`` a row is a person. With them rows of equal values in these columns are one person's, and rows with
-      a null there are nobody's. What a person adds is bounded as docs/guarantees/people.md says: of more than ``unit.rows`` rows
-      in a group so many count, totals of more values than that are scaled down to so many, and of more than ``unit.groups``
-      groups so many count, chosen by that person's own rows and the key of the engine. Nobody else's rows may have a say in it.
+    - Every integer is exact: by rational arithmetic and from the definitions in
+      `dpframe._statistics.base`, whatever the cells are, in whatever order the rows stand and
+      whatever they are read with. No sum may wrap around or be rounded.
+    - The value of an expression in a row depends on that row alone, by the rules for nulls in
+      `dpframe.engines.expressions`.
+    - Without ``unit.people`` a row is a person. With them rows of equal values in these columns are
+      one person's, and rows with a null there are nobody's. What a person adds is bounded as
+      docs/guarantees/people.md says: of more than ``unit.rows`` rows in a group so many count,
+      totals of more values than that are scaled down to so many, and of more than ``unit.groups``
+      groups so many count, chosen by that person's own rows and the key of the engine. Nobody
+      else's rows may have a say in it.
     - Nothing is raised, warned of or logged that holds a cell, or tells one table from another.
 
-    *Parts.* A table can be read in parts whose integers are added, since all primitives are sums but those that say
-    ``additive = False``: any parts where a row is a person, parts of whole people where there are columns that name them. What
-    `occurring` returns adds up as well, key by key, and the slices of one part may follow those of another.
+    *Parts.* A table can be read in parts whose integers are added, since all primitives are sums
+    but those that say ``additive = False``: any parts where a row is a person, parts of whole
+    people where there are columns that name them. What `occurring` returns adds up as well, key by
+    key, and the slices of one part may follow those of another.
 
     >>> import pandas as pd
     >>> from dpframe._expr import Column
@@ -95,8 +108,11 @@ class Engine(Protocol):
     def __len__(self) -> int:
         """The number of rows."""
 
-    def reduce(self, scope: Scope, primitives: set[Primitive], unit: Unit, /) -> dict[Primitive, Integers]:
-        """The primitive sums of each group, of the shapes that `dpframe._statistics.base` gives them."""
+    def reduce(
+        self, scope: Scope, primitives: set[Primitive], unit: Unit, /
+    ) -> dict[Primitive, Integers]:
+        """The primitive sums of each group, of the shapes that `dpframe._statistics.base` gives
+        them."""
 
     def occurring(
         self,
@@ -106,20 +122,26 @@ class Engine(Protocol):
         primitives: frozenset[Primitive] | set[Primitive] = PEOPLE,
         /,
     ) -> tuple[Texts, dict[Primitive, Integers]]:
-        """The combinations of values that count for somebody, as texts, and their primitive sums, as `reduce` has them.
+        """The combinations of values that count for somebody, as texts, and their primitive sums,
+        as `reduce` has them.
 
-        A combination with a null, or with a cell that has no text, is none. People and sums over rows are asked for, and no
-        other primitives; people are always in the answer.
+        A combination with a null, or with a cell that has no text, is none. People and sums over
+        rows are asked for, and no other primitives; people are always in the answer.
         """
 
-    def slices(self, exprs: Sequence[Expr], where: Expr | None, unit: Unit, /) -> Iterator[RowSlice]:
-        """All rows, slice by slice, for questions that are no sums. A person has one code, in all slices."""
+    def slices(
+        self, exprs: Sequence[Expr], where: Expr | None, unit: Unit, /
+    ) -> Iterator[RowSlice]:
+        """All rows, slice by slice, for questions that are no sums. A person has one code, in all
+        slices."""
 
     def people(self, unit: Unit, /) -> int:
-        """The number of people who have a row, where columns name them. It is asked for where it is public."""
+        """The number of people who have a row, where columns name them. It is asked for where it is
+        public."""
 
     def sketches(self, unit: Unit, secret: bytes, /) -> Sketches:
-        """The sketches by which a ledger recognizes these people and this table. The secret is that of the ledger's store."""
+        """The sketches by which a ledger recognizes these people and this table. The secret is that
+        of the ledger's store."""
 
     def close(self) -> None:
         """Lets go of the data. Nothing is asked afterwards."""

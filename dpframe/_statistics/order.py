@@ -1,8 +1,9 @@
 """Order statistics: points of a public grid by their ranks, and a distribution as a tree of counts.
 
-By ranks the best point is chosen (docs/guarantees/quantiles.md). Every node of a tree counts the values below it, so each count
-is measured several times: by itself, by the sum of its children, and by the difference of its parent and its siblings. Weighted
-least squares combines these (Hay et al. 2010; Honaker 2015), as post-processing.
+By ranks the best point is chosen (docs/guarantees/quantiles.md). Every node of a tree counts the
+values below it, so each count is measured several times: by itself, by the sum of its children, and
+by the difference of its parent and its siblings. Weighted least squares combines these (Hay et al.
+2010; Honaker 2015), as post-processing.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ BRANCHES = 16  # of 2 to 64 the least error of a distribution function at 2**6 t
 
 
 def leaf_grid(expr: Expr, bounds: Bounds, resolution: float | None) -> Grid:
-    """The points a quantile may be: whole numbers where they are few enough, else steps of a power of two."""
+    """The points a quantile may be: whole numbers where they are few enough, else steps of a power
+    of two."""
     if resolution is not None:
         return Grid(bounds, min(max(1 - math.frexp(resolution)[1], -960), 960))
     if bounds.lower == bounds.upper:
@@ -57,16 +59,18 @@ def _places(grid: Grid, points: int) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Ranks(Statistic):
-    """The score of each grid point v for each level q: minus the number of ranks by which v misses the quantile.
+    """The score of each grid point v for each level q: minus the number of ranks by which v misses
+    the quantile.
 
-    With B values below v, C at v and A above it, n = B + C + A, a point is a q-quantile exactly if B <= q n and
-    A <= (1 - q) n. Its score is ``-max(0, B - q n, A - (1 - q) n)``, in steps of one over a common denominator of the
-    levels. The vector is not linear, and never gets noise of its own: the largest score is chosen. The claim is
-    therefore about *differences* of scores, summed over the levels, which is what `NoisyMax` asks for.
+    With B values below v, C at v and A above it, n = B + C + A, a point is a q-quantile exactly if
+    B <= q n and A <= (1 - q) n. Its score is ``-max(0, B - q n, A - (1 - q) n)``, in steps of one
+    over a common denominator of the levels. The vector is not linear, and never gets noise of its
+    own: the largest score is chosen. The claim is therefore about *differences* of scores, summed
+    over the levels, which is what `NoisyMax` asks for.
 
-    Add-remove: a row moves each score by at most max(q, 1 - q) either way, so a difference by 2 max(q, 1 - q).
-    Replace-one: each score by at most 1, a difference by 2; over groups a row may leave one and enter another, which
-    moves the differences of both, together by 4 max(q, 1 - q).
+    Add-remove: a row moves each score by at most max(q, 1 - q) either way, so a difference by 2
+    max(q, 1 - q). Replace-one: each score by at most 1, a difference by 2; over groups a row may
+    leave one and enter another, which moves the differences of both, together by 4 max(q, 1 - q).
     """
 
     identity: ClassVar[tuple[str, ...]] = ("ranks", "expr", "grid", "levels")
@@ -77,7 +81,11 @@ class Ranks(Statistic):
 
     @staticmethod
     def of(
-        expr: Expr, bounds: Bounds, resolution: float | None, levels: Iterable[Fraction], groups: int
+        expr: Expr,
+        bounds: Bounds,
+        resolution: float | None,
+        levels: Iterable[Fraction],
+        groups: int,
     ) -> Ranks:
         ranks = Ranks(expr, leaf_grid(expr, bounds, resolution), tuple(sorted(set(levels))))
         cells = ranks.points * groups * len(ranks.levels)
@@ -118,7 +126,9 @@ class Ranks(Statistic):
         for row, share in zip(scores, self.parts, strict=True):
             rest = self.over - share
             # B - q n and A - (1 - q) n, times the denominator: whole numbers below 2**62.
-            np.maximum(rest * below - share * (up_to[-1:] - below), share * above - rest * up_to, out=row)
+            np.maximum(
+                rest * below - share * (up_to[-1:] - below), share * above - rest * up_to, out=row
+            )
             np.maximum(row, 0, out=row)
             np.negative(row, out=row)
         return scores
@@ -138,9 +148,11 @@ class Ranks(Statistic):
 
 @lru_cache(maxsize=256)
 def level_sizes(points: int) -> tuple[int, ...]:
-    """The number of nodes of each level: the points first, then a node for every 16 below, while there are more than 16.
+    """The number of nodes of each level: the points first, then a node for every 16 below, while
+    there are more than 16.
 
-    There is no root: a count of all values would add less to the nodes below it than its noise costs.
+    There is no root: a count of all values would add less to the nodes below it than its noise
+    costs.
     """
     sizes = [points]
     while sizes[-1] > BRANCHES:
@@ -156,8 +168,9 @@ def _starts(size: int) -> NDArray[np.intp]:
 class Tree(Statistic):
     """Counts of non-null values below every node of a tree over the points of a grid.
 
-    A row adds 1 to one node of each of h levels, so add-remove moves the vector by h in L1 and sqrt(h) in L2, and
-    replace-one by 2 h and sqrt(2 h). A grid of one point has one count, which a row replaced moves by 1 without groups.
+    A row adds 1 to one node of each of h levels, so add-remove moves the vector by h in L1 and
+    sqrt(h) in L2, and replace-one by 2 h and sqrt(2 h). A grid of one point has one count, which a
+    row replaced moves by 1 without groups.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("tree", "expr", "grid")
@@ -200,7 +213,9 @@ class Tree(Statistic):
     def reading(self) -> Reading:
         h = len(level_sizes(self.points))
         levels = f"{h} levels" if h > 1 else "one level"
-        text = f"values of {self.expr} at {self.points} points, {self.grid.step:g} apart, on {levels}"
+        text = (
+            f"values of {self.expr} at {self.points} points, {self.grid.step:g} apart, on {levels}"
+        )
         return Reading(text, {}, constants=_places(self.grid, self.points))
 
 
@@ -209,7 +224,8 @@ class Tree(Statistic):
 
 @lru_cache(maxsize=32)
 def _variances(points: int) -> list[tuple[Floats, Floats]]:
-    """The variances by level: that of each node estimated from below and by itself, and the sum of it over its children.
+    """The variances by level: that of each node estimated from below and by itself, and the sum of
+    it over its children.
 
     In units of the variance of one count. At the points themselves the second is not used.
     """
@@ -222,7 +238,8 @@ def _variances(points: int) -> list[tuple[Floats, Floats]]:
 
 
 def distribution(raw: NDArray[Any], points: int) -> Floats:
-    """The estimated number of values up to each point, by least squares: a column a group, the last row all values."""
+    """The estimated number of values up to each point, by least squares: a column a group, the last
+    row all values."""
     sizes, variances = level_sizes(points), _variances(points)
     noisy = np.split(raw.astype(float), np.cumsum(sizes)[:-1])
     upward = [noisy[0]]
@@ -241,10 +258,11 @@ def distribution(raw: NDArray[Any], points: int) -> Floats:
 
 
 def deviations(points: int, q: float) -> Floats:
-    """The standard deviation of the noise in (values up to each point) - q (all values), for counts of deviation 1.
+    """The standard deviation of the noise in (values up to each point) - q (all values), for counts
+    of deviation 1.
 
-    Within a node the error up to a point is ``share * node + rest``, and least squares leaves the rest uncorrelated with the
-    node. Both are carried from the points up to all values.
+    Within a node the error up to a point is ``share * node + rest``, and least squares leaves the
+    rest uncorrelated with the node. Both are carried from the points up to all values.
     """
     sizes, variances = level_sizes(points), _variances(points)
     place = np.arange(points)
@@ -253,19 +271,27 @@ def deviations(points: int, q: float) -> Floats:
         node_variances, below = variances[level - 1][0], variances[level][1]
         before = np.concatenate([[0.0], np.cumsum(node_variances)[:-1]])
         left = before[place] - before[place // BRANCHES * BRANCHES]
-        first, second = left + share * node_variances[place], left + share**2 * node_variances[place]
+        first, second = (
+            left + share * node_variances[place],
+            left + share**2 * node_variances[place],
+        )
         place = place // BRANCHES
         rest = rest + np.maximum(second - first**2 / below[place], 0)
         share = first / below[place]
     top = variances[-1][0]
     before = np.concatenate([[0.0], np.cumsum(top)[:-1]])[place]
-    first, second, everything = before + share * top[place], before + share**2 * top[place], top.sum()
+    first, second, everything = (
+        before + share * top[place],
+        before + share**2 * top[place],
+        top.sum(),
+    )
     rest = rest + np.maximum(second - first**2 / everything, 0)
     return np.asarray(np.sqrt((first / everything - q) ** 2 * everything + rest))
 
 
 def read_off(cumulative: Floats, q: float) -> NDArray[np.intp]:
-    """The first point at which a monotone version of the distribution function reaches a share q of all values."""
+    """The first point at which a monotone version of the distribution function reaches a share q of
+    all values."""
     rising = np.maximum.accumulate(cumulative, axis=0)
     falling = np.minimum.accumulate(cumulative[::-1], axis=0)[::-1]
     reached = (rising + falling) / 2 >= q * np.maximum(cumulative[-1:], 0)
@@ -275,8 +301,8 @@ def read_off(cumulative: Floats, q: float) -> NDArray[np.intp]:
 def enclose(
     cumulative: Floats, q: float, reach: float, spare: Floats | float = 0.0
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The outermost points that could be the quantile, if no single estimate is off by more than ``reach`` deviations, and
-    ``spare`` ranks of its group."""
+    """The outermost points that could be the quantile, if no single estimate is off by more than
+    ``reach`` deviations, and ``spare`` ranks of its group."""
     slack = reach * deviations(len(cumulative), q)[:, None] + spare
     excess = cumulative - q * cumulative[-1:]
     before = np.concatenate([np.full((1, excess.shape[1]), -np.inf), (excess - slack)[:-1]])

@@ -1,7 +1,8 @@
 """The scores of candidates by which `choose` chooses, all of them sums over rows.
 
-Nobody ever sees a score: only the place of the chosen one leaves. So the sensitivity that matters is the *reach*, the most by
-which one person can move a score against another. Proofs: docs/guarantees/exponential.md.
+Nobody ever sees a score: only the place of the chosen one leaves. So the sensitivity that matters
+is the *reach*, the most by which one person can move a score against another. Proofs:
+docs/guarantees/exponential.md.
 """
 
 from __future__ import annotations
@@ -41,11 +42,13 @@ class _Choice(Statistic):
 
 @dataclass(frozen=True, slots=True)
 class Scores(_Choice):
-    """The sum of each expression, clipped to common bounds and counted in steps above the lower one.
+    """The sum of each expression, clipped to common bounds and counted in steps above the lower
+    one.
 
-    No expression is null, so every row adds a number within [0, W] to every score: its reach is W, and 2W if it is replaced.
-    Counting from the lower bound takes the same number from all scores, and no choice depends on that. By ``moves`` the
-    owner states that one row moves no utility by more, and so none against another by more than twice that.
+    No expression is null, so every row adds a number within [0, W] to every score: its reach is W,
+    and 2W if it is replaced. Counting from the lower bound takes the same number from all scores,
+    and no choice depends on that. By ``moves`` the owner states that one row moves no utility by
+    more, and so none against another by more than twice that.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("scores", "exprs", "grid", "moves")
@@ -71,7 +74,8 @@ class Scores(_Choice):
         return min(provable, 2 * self._steps(self.moves))
 
     def reach_of_person(self, unit: Unit, groups: int | None) -> int:
-        # Each total of many rows is rounded once more: a score of one person by at most half a step, of two by one.
+        # Each total of many rows is rounded once more: a score of one person by at most half a
+        # step, of two by one.
         rows, _ = unit.reach(groups)
         if self.moves is None or not unit.people:
             return self.reach(unit) * rows
@@ -88,11 +92,13 @@ class Scores(_Choice):
 
 @dataclass(frozen=True, slots=True)
 class Revenue(_Choice):
-    """Price times the number of bids that reach it, for increasing prices on a grid; groups are the bids between prices.
+    """Price times the number of bids that reach it, for increasing prices on a grid; groups are the
+    bids between prices.
 
-    A bid adds the price to every score from the first to the dearest that it reaches, and 0 beyond. Added, it moves one
-    score against another by the largest price at most. Replaced by a higher bid it raises some scores and lowers none,
-    by a lower one or by none the other way round: the largest price again.
+    A bid adds the price to every score from the first to the dearest that it reaches, and 0 beyond.
+    Added, it moves one score against another by the largest price at most. Replaced by a higher bid
+    it raises some scores and lowers none, by a lower one or by none the other way round: the
+    largest price again.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("revenue", "expr", "prices", "grid")
@@ -107,7 +113,9 @@ class Revenue(_Choice):
 
     def integers(self, reduced: Reduced) -> Integers:
         buyers = np.cumsum(reduced[self.primitives[0]][::-1])[::-1]
-        scores: Integers = buyers * np.array(self.prices, dtype=np.int64)  # below 2**31 times at most 2**30
+        scores: Integers = buyers * np.array(
+            self.prices, dtype=np.int64
+        )  # below 2**31 times at most 2**30
         return scores[None, :]
 
     def reach(self, unit: Unit) -> int:
@@ -125,13 +133,16 @@ class Revenue(_Choice):
 
 @dataclass(frozen=True, slots=True)
 class Votes(Statistic):
-    """How many rows of each group have each of some listed values, of which each group chooses those that most rows have.
+    """How many rows of each group have each of some listed values, of which each group chooses
+    those that most rows have.
 
-    ``expr`` is the place of a row's value on the list, and null for others. The vector never gets noise of its own, so the claim
-    is about *differences* of counts within a group, summed over the groups, whose choices are independent.
+    ``expr`` is the place of a row's value on the list, and null for others. The vector never gets
+    noise of its own, so the claim is about *differences* of counts within a group, summed over the
+    groups, whose choices are independent.
 
-    Add-remove: a row adds 1 to one count of one group: it moves a difference there by 1, and none elsewhere. Replace-one: within
-    a group it may leave one count for another, which moves their difference by 2; between groups it moves one by 1 in each.
+    Add-remove: a row adds 1 to one count of one group: it moves a difference there by 1, and none
+    elsewhere. Replace-one: within a group it may leave one count for another, which moves their
+    difference by 2; between groups it moves one by 1 in each.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("votes", "expr", "values")

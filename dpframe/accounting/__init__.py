@@ -79,13 +79,19 @@ def open_filter(epsilon: object, delta: object, accountant: object, reserve: obj
     epsilon_limit, delta_limit = _validate.epsilon(epsilon), _validate.delta(delta)
     kind = named_rule(accountant, delta_limit)
     if not delta_limit and kind.needs_delta:
-        raise BadValue(f"accountant={kind.name!r} converts its losses with delta, so it needs delta > 0.")
-    reserved = delta_limit * kind.reserve_share if reserve is None else _validate.delta(reserve, "reserve")
+        raise BadValue(
+            f"accountant={kind.name!r} converts its losses with delta, so it needs delta > 0."
+        )
+    reserved = (
+        delta_limit * kind.reserve_share if reserve is None else _validate.delta(reserve, "reserve")
+    )
     if reserved and reserved >= delta_limit:
         raise BadValue(f"reserve must be below delta={delta}: the rest of delta converts losses.")
     limits = Limits(epsilon_limit, delta_limit, reserved)
     if delta_limit and limits.conversion < _validate.MIN_DELTA:
-        raise BadValue("reserve leaves less than 2**-900 of delta to convert losses. Use a smaller one.")
+        raise BadValue(
+            "reserve leaves less than 2**-900 of delta to convert losses. Use a smaller one."
+        )
     rule = kind(limits)
     if not rule.share(1, rule.start()).epsilon:
         raise BadValue(
@@ -102,18 +108,22 @@ def as_events(events: Iterable[Any]) -> Events:
     for event in events:
         loss, count = event if isinstance(event, tuple) and len(event) == 2 else (event, 1)
         if not isinstance(loss, Loss):
-            raise BadType(f"an event is a loss such as Laplace(0.1), or (loss, count), not {event!r}.")
+            raise BadType(
+                f"an event is a loss such as Laplace(0.1), or (loss, count), not {event!r}."
+            )
         pairs.append((loss, _validate.positive_int(count, "count")))
     return tuple(pairs)
 
 
 @np.errstate(all="ignore")  # curves underflow where they say nothing, whatever the caller has set
 def epsilon(events: Iterable[Any], delta: float = 0, accountant: str = "pld") -> float:
-    """The epsilon of a list of releases that was fixed in advance, at this delta; inf if it has none.
+    """The epsilon of a list of releases that was fixed in advance, at this delta; inf if it has
+    none.
 
-    ``events`` are losses, or pairs of a loss and a count. Formal guarantee: together they are (epsilon, delta)-private,
-    by the theorem of the accountant, with all rounding towards a larger epsilon. It says nothing of a list that was chosen
-    from earlier answers: that takes a session, whose accountant is a filter.
+    ``events`` are losses, or pairs of a loss and a count. Formal guarantee: together they are
+    (epsilon, delta)-private, by the theorem of the accountant, with all rounding towards a larger
+    epsilon. It says nothing of a list that was chosen from earlier answers: that takes a session,
+    whose accountant is a filter.
 
     >>> epsilon([(PureDP(0.1), 10)], accountant="pure")
     1.0

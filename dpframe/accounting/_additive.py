@@ -1,10 +1,12 @@
-"""Rules that add one exact number a release: rho of zCDP, a Renyi divergence at one order, mu squared of Gaussian privacy.
+"""Rules that add one exact number a release: rho of zCDP, a Renyi divergence at one order, mu
+squared of Gaussian privacy.
 
 *Zero-concentrated privacy* (Bun and Steinke 2016; as a filter Whitehouse et al. 2023).
 
-*Renyi privacy* (Mironov 2017, proposition 1). A filter at ONE order, fixed before the first question (Feldman and Zrnic 2021;
-Lecuyer 2021). Taking the best order anew at every step is not a filter: docs/guarantees/accounting.md has the counterexample. A
-report may take the best order, since its list was fixed in advance.
+*Renyi privacy* (Mironov 2017, proposition 1). A filter at ONE order, fixed before the first
+question (Feldman and Zrnic 2021; Lecuyer 2021). Taking the best order anew at every step is not a
+filter: docs/guarantees/accounting.md has the counterexample. A report may take the best order,
+since its list was fixed in advance.
 
 *Gaussian privacy* (Dong, Roth and Su 2022; as a filter Smith and Thakurta 2022).
 """
@@ -20,7 +22,15 @@ from typing import ClassVar, Final, NamedTuple
 import numpy as np
 
 from dpframe.accounting import _gaussian, _search
-from dpframe.accounting._filter import Charge, Filter, Price, Stake, failures, stated_gaussian, summed
+from dpframe.accounting._filter import (
+    Charge,
+    Filter,
+    Price,
+    Stake,
+    failures,
+    stated_gaussian,
+    summed,
+)
 from dpframe.accounting.loss import Events, Floats, Loss, PureDP
 
 # Covers the rounding of the few dozen double operations of a conversion a thousand times over.
@@ -35,7 +45,8 @@ class State(NamedTuple):
 
 
 class Additive(Filter):
-    """A rule that keeps a sum of costs below a limit, and the sum of outright failures below the reserve."""
+    """A rule that keeps a sum of costs below a limit, and the sum of outright failures below the
+    reserve."""
 
     @property
     @abstractmethod
@@ -66,8 +77,8 @@ class Additive(Filter):
 def zcdp_delta(rho: float, epsilon: float) -> float:
     """The least delta that proposition 12 of Canonne, Kamath and Steinke (2020) gives for rho-zCDP.
 
-    The minimum over orders a > 1 of exp((a - 1)(a rho - epsilon) + a log1p(-1/a)) / (a - 1); any order is valid,
-    so an inexact search only makes the answer safer.
+    The minimum over orders a > 1 of exp((a - 1)(a rho - epsilon) + a log1p(-1/a)) / (a - 1); any
+    order is valid, so an inexact search only makes the answer safer.
     """
 
     def exponent(log_excess: float) -> float:
@@ -110,7 +121,9 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     if delta <= 0:
         return math.inf
     target = delta * (1 - _SLACK)
-    enough = rho + 2 * math.sqrt(rho * math.log(1 / delta)) + 1e-300  # proposition 1.3 of Bun and Steinke
+    enough = (
+        rho + 2 * math.sqrt(rho * math.log(1 / delta)) + 1e-300
+    )  # proposition 1.3 of Bun and Steinke
     epsilon = _search.first_where(lambda e: zcdp_delta(rho, e) <= target, 0.0, enough, rounds=100)
     return epsilon * (1 + _SLACK)
 
@@ -159,7 +172,9 @@ class Zcdp(_Concentrated):
         part = self.part(epsilon)
         cost, most = epsilon**2 / 2, part * self.limit
         rho, pure = (cost, epsilon) if cost <= most else (most, root_below(2 * most))
-        return Price(pure, None, rho, self.conversion, stake=Stake(epsilon, part, scaled=cost > most))
+        return Price(
+            pure, None, rho, self.conversion, stake=Stake(epsilon, part, scaled=cost > most)
+        )
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
@@ -170,7 +185,8 @@ class Zcdp(_Concentrated):
 
 
 def conversion(orders: Floats, delta: float) -> Floats:
-    """The summand that turns divergences into epsilons: log(1 - 1/a) - (log delta + log a) / (a - 1).
+    """The summand that turns divergences into epsilons: log(1 - 1/a) - (log delta + log a) / (a -
+    1).
 
     Canonne, Kamath and Steinke (2020), proposition 12; Balle et al. (2020).
     """
@@ -187,8 +203,8 @@ def divergences(losses: Events) -> Floats:
 
 
 class Rdp(_Concentrated):
-    """The sum of divergences at one order: that at which the limit over the order is largest, so that the largest number of small
-    releases fits."""
+    """The sum of divergences at one order: that at which the limit over the order is largest, so
+    that the largest number of small releases fits."""
 
     name: ClassVar[str] = "rdp"
 
@@ -212,7 +228,8 @@ class Rdp(_Concentrated):
         return self.limit / Fraction(self.order)
 
     def cost(self, loss: Loss) -> Fraction | None:
-        # Divergences that are linear in the order are added exactly, so that equal shares fill the limit.
+        # Divergences that are linear in the order are added exactly, so that equal shares fill the
+        # limit.
         linear = loss.rho * Fraction(self.order) if loss.rho is not None else None
         curve = float(loss.renyi(np.array([self.order]))[0])
         if linear is None:
@@ -240,7 +257,9 @@ class Rdp(_Concentrated):
         cost, most = self._pure_cost(epsilon), part * self.limit
         pure = epsilon if cost <= most else min(epsilon, self._within(most))
         rho = min(cost * (1 - Fraction(1, 10**11)), most) / Fraction(self.order)
-        return Price(pure, None, rho, self.conversion, stake=Stake(epsilon, part, scaled=cost > most))
+        return Price(
+            pure, None, rho, self.conversion, stake=Stake(epsilon, part, scaled=cost > most)
+        )
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
@@ -283,7 +302,11 @@ class Gdp(Additive):
     def worth(self, epsilon: Fraction, state: State) -> Price:
         part = self.part(epsilon)
         pure_cost, most = PureDP(epsilon).mu_squared, part * self.limit
-        cost = None if pure_cost is None else Fraction(_gaussian.pure_mu(float(epsilon)) * (1 - 1e-12)) ** 2
+        cost = (
+            None
+            if pure_cost is None
+            else Fraction(_gaussian.pure_mu(float(epsilon)) * (1 - 1e-12)) ** 2
+        )
         pure = (
             epsilon
             if pure_cost is not None and pure_cost <= most
@@ -302,7 +325,9 @@ class Gdp(Additive):
             return Price(min(epsilon, _gaussian.pure_for_mu(most)), stake=Stake(epsilon, part))
         price = mu_share(min(cost, most), delta)
         assert price.epsilon is not None
-        return price._replace(epsilon=min(epsilon, price.epsilon), stake=Stake(epsilon, part, cost > most))
+        return price._replace(
+            epsilon=min(epsilon, price.epsilon), stake=Stake(epsilon, part, cost > most)
+        )
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:

@@ -1,4 +1,5 @@
-"""Losses with a curve of their own: Laplace noise, choices of bounded range, and Gaussian noise on a sample."""
+"""Losses with a curve of their own: Laplace noise, choices of bounded range, and Gaussian noise on
+a sample."""
 
 from __future__ import annotations
 
@@ -14,14 +15,25 @@ from scipy import special
 from dpframe import _validate
 from dpframe._errors import BadValue
 from dpframe.accounting import residue
-from dpframe.accounting._pairs import UP, Curve, Floats, Gaussian, Loss, Normal, Number, assign, number
+from dpframe.accounting._pairs import (
+    UP,
+    Curve,
+    Floats,
+    Gaussian,
+    Loss,
+    Normal,
+    Number,
+    assign,
+    number,
+)
 
 _ROUNDING = 2e-15  # relative, of each term of a difference of probabilities
 
 
 @dataclass(frozen=True)
 class Laplace(Loss):
-    """A number with Laplace noise of scale sensitivity / epsilon: P = Laplace(0), Q = Laplace(epsilon), of scale 1."""
+    """A number with Laplace noise of scale sensitivity / epsilon: P = Laplace(0), Q =
+    Laplace(epsilon), of scale 1."""
 
     epsilon: Fraction
     kind: ClassVar[str] = "laplace"
@@ -35,7 +47,8 @@ class Laplace(Loss):
         assign(self, epsilon=number(self.epsilon, "epsilon"))
 
     def renyi(self, orders: Floats) -> Floats:
-        # Mironov 2017, table II: log(a/(2a-1) e**((a-1) e) + (a-1)/(2a-1) e**(-a e)) / (a-1); first order terms cancel.
+        # Mironov 2017, table II: log(a/(2a-1) e**((a-1) e) + (a-1)/(2a-1) e**(-a e)) / (a-1); first
+        # order terms cancel.
         e = float(self.epsilon)
         up, down = (orders - 1) * e, -orders * e
         small = up < 300
@@ -68,8 +81,8 @@ def _exp_minus_linear(x: Floats) -> Floats:
 class DiscreteLaplace(Loss):
     """A whole number moved by at most ``sensitivity``, with noise P[x] proportional to exp(-a |x|).
 
-    Losses a * {-s, 2 - s, ..., s}; a smaller shift has a smaller curve, since the law is log-concave. With a sensitivity of 1
-    it is randomized response itself.
+    Losses a * {-s, 2 - s, ..., s}; a smaller shift has a smaller curve, since the law is
+    log-concave. With a sensitivity of 1 it is randomized response itself.
     """
 
     a: Fraction
@@ -102,7 +115,9 @@ class DiscreteLaplace(Loss):
             index = np.searchsorted(losses, t, side="right")
             above = np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])
             lifted = np.concatenate([np.cumsum((masses * np.exp(-losses))[::-1])[::-1], [0.0]])
-            curve: Floats = np.clip((above[index] - np.exp(np.minimum(t, 700.0)) * lifted[index]) * UP, 0, 1)
+            curve: Floats = np.clip(
+                (above[index] - np.exp(np.minimum(t, 700.0)) * lifted[index]) * UP, 0, 1
+            )
             return np.maximum(curve, -np.expm1(np.minimum(t, 0.0)))
 
         return (Curve(delta, -e, e),)
@@ -122,10 +137,11 @@ def _laplace_atoms(a: float, s: int) -> tuple[Floats, Floats] | tuple[None, None
 
 @dataclass(frozen=True)
 class Exponential(Loss):
-    """A choice by the exponential mechanism: losses within a range of length epsilon (Durfee and Rogers 2019).
+    """A choice by the exponential mechanism: losses within a range of length epsilon (Durfee and
+    Rogers 2019).
 
-    epsilon**2 / 8 zCDP (Cesar and Rogers 2021, theorem 3). Gumbel noise is the same mechanism; one-sided noisy max and
-    permute-and-flip are not of bounded range and count as `PureDP`.
+    epsilon**2 / 8 zCDP (Cesar and Rogers 2021, theorem 3). Gumbel noise is the same mechanism;
+    one-sided noisy max and permute-and-flip are not of bounded range and count as `PureDP`.
     """
 
     epsilon: Fraction
@@ -152,7 +168,8 @@ class Exponential(Loss):
 
     @property
     def curves(self) -> tuple[Curve, ...]:
-        """The largest curve of all its pairs at each t: right for one release, and no pair itself, so wrong for several."""
+        """The largest curve of all its pairs at each t: right for one release, and no pair itself,
+        so wrong for several."""
         e = float(self.epsilon)
 
         def delta(t: Floats) -> Floats:
@@ -165,10 +182,12 @@ class Exponential(Loss):
 
 @dataclass(frozen=True)
 class PoissonGaussian(Normal):
-    """Gaussian noise on a sum over people each drawn with probability ``q``: a step of DP-SGD, add-or-remove.
+    """Gaussian noise on a sum over people each drawn with probability ``q``: a step of DP-SGD,
+    add-or-remove.
 
-    The pairs are N(0) against (1 - q) N(0) + q N(1), both ways round (Mironov, Talwar and Zhang 2019; Zhu, Dong and Wang
-    2022). Without the curve it still costs no more than the Gaussian itself.
+    The pairs are N(0) against (1 - q) N(0) + q N(1), both ways round (Mironov, Talwar and Zhang
+    2019; Zhu, Dong and Wang 2022). Without the curve it still costs no more than the Gaussian
+    itself.
     """
 
     q: Fraction
@@ -201,7 +220,8 @@ class PoissonGaussian(Normal):
         whole = np.ceil(orders)  # the divergence grows with the order
         plain = orders * float(self.rho) * UP
         sampled = [
-            _renyi_sampled(float(self.q), float(self.sigma), int(a)) if a <= 1024 else math.inf for a in whole
+            _renyi_sampled(float(self.q), float(self.sigma), int(a)) if a <= 1024 else math.inf
+            for a in whole
         ]
         least: Floats = np.minimum(plain, np.array(sampled))
         return least
@@ -222,11 +242,15 @@ class PoissonGaussian(Normal):
 @lru_cache(maxsize=8192)
 @np.errstate(all="ignore")  # whatever the caller's numpy does with tiny numbers
 def _renyi_sampled(q: float, sigma: float, order: int) -> float:
-    # Mironov, Talwar and Zhang 2019, section 3.3: log sum_k C(a,k) (1-q)**(a-k) q**k e**((k*k-k)/(2 sigma**2)) / (a-1)
+    # Mironov, Talwar and Zhang 2019, section 3.3: log sum_k C(a,k) (1-q)**(a-k) q**k e**((k*k-k)/(2
+    # sigma**2)) / (a-1)
     k = np.arange(order + 1)
     logs = special.gammaln(order + 1) - special.gammaln(k + 1) - special.gammaln(order - k + 1)
-    logs = logs + (order - k) * (math.log1p(-q) if q < 1 else -1e300) * (k < order) + k * math.log(q)
-    # The terms for k = 0 and 1 add up to 1 less the others' weights; log1p of the excess keeps small values.
+    logs = (
+        logs + (order - k) * (math.log1p(-q) if q < 1 else -1e300) * (k < order) + k * math.log(q)
+    )
+    # The terms for k = 0 and 1 add up to 1 less the others' weights; log1p of the excess keeps
+    # small values.
     rest = k >= 2
     grown = (k[rest] ** 2 - k[rest]) / (2 * sigma**2)
     with np.errstate(over="ignore"):
@@ -241,7 +265,9 @@ def _renyi_sampled(q: float, sigma: float, order: int) -> float:
 def _removed(q: float, sigma: float, t: Floats) -> Floats:
     """P = (1 - q) N(0) + q N(1), Q = N(0)."""
     inside = t > math.log1p(-q)
-    z = np.maximum(np.where(inside, np.expm1(np.minimum(np.where(inside, t, 0.0), 700)) + q, 1.0), 1e-300)
+    z = np.maximum(
+        np.where(inside, np.expm1(np.minimum(np.where(inside, t, 0.0), 700)) + q, 1.0), 1e-300
+    )
     x = sigma * sigma * np.log(z / q) + 0.5
     far, near = special.ndtr(-x / sigma), special.ndtr(-(x - 1) / sigma)
     lift = np.expm1(np.minimum(t, 700.0))
@@ -257,6 +283,10 @@ def _added(q: float, sigma: float, t: Floats) -> Floats:
     x = sigma * sigma * np.log(z / q) + 0.5
     near, far = special.ndtr(x / sigma), special.ndtr((x - 1) / sigma)
     lift, weight = np.expm1(np.minimum(t, 700.0)), np.exp(np.minimum(t, 700.0)) * q
-    value = weight * (near - far) - lift * near + _ROUNDING * (weight * (near + far) + np.abs(lift) * near)
+    value = (
+        weight * (near - far)
+        - lift * near
+        + _ROUNDING * (weight * (near + far) + np.abs(lift) * near)
+    )
     curve: Floats = np.where(inside, np.maximum(value, 0.0), 0.0)
     return curve

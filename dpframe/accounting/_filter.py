@@ -1,8 +1,10 @@
-"""Accountants: rules of composition, which add losses and say when to stop. Each is a pure function of the ledger.
+"""Accountants: rules of composition, which add losses and say when to stop. Each is a pure function
+of the ledger.
 
-As a *filter* it guards a session whose questions depend on earlier answers: `Filter.after` folds one debit into a state or
-says that it no longer fits. As a *report* it gives the epsilon of a list that was fixed in advance. What may guard is a matter
-of theorems (docs/guarantees/accounting.md), so the two are not derived from each other.
+As a *filter* it guards a session whose questions depend on earlier answers: `Filter.after` folds
+one debit into a state or says that it no longer fits. As a *report* it gives the epsilon of a list
+that was fixed in advance. What may guard is a matter of theorems (docs/guarantees/accounting.md),
+so the two are not derived from each other.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from dpframe.accounting.loss import ZERO, Events, Loss
 
 
 class Limits(NamedTuple):
-    """A budget. ``reserve`` is the part of delta for outright failures; the rest converts. Fixed at opening."""
+    """A budget. ``reserve`` is the part of delta for outright failures; the rest converts. Fixed at
+    opening."""
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
@@ -72,7 +75,8 @@ def pure_sum(events: Events) -> Fraction | None:
 
 
 def totals(events: Events) -> tuple[Fraction | None, Fraction]:
-    """The sum of pure epsilons, None if one has none; and the sum of the probabilities of failing outright."""
+    """The sum of pure epsilons, None if one has none; and the sum of the probabilities of failing
+    outright."""
     if len(events) == 1 and events[0][1] == 1:  # as an ordinary debit is
         return events[0][0].epsilon, events[0][0].failure
     return pure_sum(events), failures(events)
@@ -83,17 +87,22 @@ class Stake(NamedTuple):
 
     epsilon: Fraction
     part: Fraction
-    scaled: bool = False  # Gaussian noise gets less than what a pure mechanism of this epsilon would cost
+    scaled: bool = (
+        False  # Gaussian noise gets less than what a pure mechanism of this epsilon would cost
+    )
     left: Fraction | None = None  # of mu squared, where a residue is kept
-    cost: Fraction | None = None  # what a pure release may take of it; None where the plain sum pays
+    cost: Fraction | None = (
+        None  # what a pure release may take of it; None where the plain sum pays
+    )
     waits: bool = False  # there will be Gaussian noise again when more of the plain sum is spent
 
 
 class Price(NamedTuple):
-    """The most that a question may cost: ``epsilon`` for a pure mechanism, mu squared or rho for Gaussian noise; None where none.
+    """The most that a question may cost: ``epsilon`` for a pure mechanism, mu squared or rho for
+    Gaussian noise; None where none.
 
-    A Gaussian is stated as an (epsilon, delta) guarantee at ``delta``. All fields but the last, ``stake``, decide how much noise
-    is added.
+    A Gaussian is stated as an (epsilon, delta) guarantee at ``delta``. All fields but the last,
+    ``stake``, decide how much noise is added.
     """
 
     epsilon: Fraction | None
@@ -106,7 +115,8 @@ class Price(NamedTuple):
     def scale(self, part: Fraction, mechanism: str) -> Price:
         """Return a part of this price, for noise of one mechanism."""
         epsilon, mu_squared, rho = (
-            None if amount is None else amount * part for amount in (self.epsilon, self.mu_squared, self.rho)
+            None if amount is None else amount * part
+            for amount in (self.epsilon, self.mu_squared, self.rho)
         )
         stake = self.stake
         if stake is not None:
@@ -115,7 +125,8 @@ class Price(NamedTuple):
 
 
 def stated_gaussian(epsilon: Fraction, delta: Fraction) -> Price:
-    """The price of Gaussian noise with this guarantee, just inside it, so that the guarantee computed back from it fits too."""
+    """The price of Gaussian noise with this guarantee, just inside it, so that the guarantee
+    computed back from it fits too."""
     mu = Fraction(_gaussian.mu_for(float(epsilon) * (1 - 1e-11), float(delta) * (1 - 1e-11)))
     return Price(epsilon, mu**2 or None, None, delta)
 
@@ -145,11 +156,19 @@ class Filter(ABC):
     """
 
     name: ClassVar[str]
-    needs_delta: ClassVar[bool] = True  # converts its losses with delta, so that no budget has epsilon alone
-    reserve_share: ClassVar[Fraction] = Fraction(1, 2)  # of delta, for failures, where nobody names a reserve
+    needs_delta: ClassVar[bool] = (
+        True  # converts its losses with delta, so that no budget has epsilon alone
+    )
+    reserve_share: ClassVar[Fraction] = Fraction(
+        1, 2
+    )  # of delta, for failures, where nobody names a reserve
     batches: ClassVar[bool] = False  # guards one list that was fixed in advance, and nothing else
-    pairs: ClassVar[bool] = False  # adds (epsilon, delta) pairs, so that a Gaussian must be stated as one
-    plain: ClassVar[bool] = False  # its plain sum of epsilons is all that it keeps: what is left is a number
+    pairs: ClassVar[bool] = (
+        False  # adds (epsilon, delta) pairs, so that a Gaussian must be stated as one
+    )
+    plain: ClassVar[bool] = (
+        False  # its plain sum of epsilons is all that it keeps: what is left is a number
+    )
 
     def __init__(self, limits: Limits):
         self.limits = limits
@@ -173,28 +192,32 @@ class Filter(ABC):
 
     @abstractmethod
     def share(self, queries: int | Fraction, state: Any) -> Price:
-        """The price of one of so many equal questions: the part 1/queries of the budget, whatever it buys."""
+        """The price of one of so many equal questions: the part 1/queries of the budget, whatever
+        it buys."""
 
     @abstractmethod
     def worth(self, epsilon: Fraction, state: Any) -> Price:
-        """The price of a pure mechanism of this epsilon, and of whatever else may be had for as much; never more than the part
-        ``self.part(epsilon)`` of the budget.
+        """The price of a pure mechanism of this epsilon, and of whatever else may be had for as
+        much; never more than the part ``self.part(epsilon)`` of the budget.
 
-        Formal guarantee: questions whose epsilons (or epsilon/queries, of a share) add up to at most that of the budget all
-        fit, in any order and whatever mechanisms their prices buy (docs/guarantees/accounting.md#what-a-price-promises).
+        Formal guarantee: questions whose epsilons (or epsilon/queries, of a share) add up to at
+        most that of the budget all fit, in any order and whatever mechanisms their prices buy
+        (docs/guarantees/accounting.md#what-a-price-promises).
         """
 
     @abstractmethod
     def stated(self, epsilon: Fraction, delta: Fraction, state: Any) -> Price:
-        """The price of a Gaussian with this (epsilon, delta) guarantee, and what pure mechanism costs no more; never more than
-        `worth` may take."""
+        """The price of a Gaussian with this (epsilon, delta) guarantee, and what pure mechanism
+        costs no more; never more than `worth` may take."""
 
     @abstractmethod
     def gaussian(self, amount: Fraction, queries: int, state: Any) -> Price | None:
-        """A price for Gaussians that grows with ``amount``; None if this budget has none, or not now."""
+        """A price for Gaussians that grows with ``amount``; None if this budget has none, or not
+        now."""
 
     def gaussian_stated(self, epsilon: Fraction, state: Any) -> Price:
-        """The price of a Gaussian where an epsilon alone buys none: it is stated at the delta of the conversion."""
+        """The price of a Gaussian where an epsilon alone buys none: it is stated at the delta of
+        the conversion."""
         return self.stated(epsilon, self.conversion, state)
 
     def part(self, epsilon: Fraction) -> Fraction:
@@ -208,7 +231,8 @@ class Filter(ABC):
     @staticmethod
     @abstractmethod
     def report(events: Events, delta: Fraction) -> float:
-        """An epsilon, rounded up, of a list fixed in advance at this delta; inf if there is none."""
+        """An epsilon, rounded up, of a list fixed in advance at this delta; inf if there is
+        none."""
 
     def ahead(self, state: Any, charges: Sequence[Charge]) -> Any:
         """The state that prices a question after these debits, which nobody has made yet."""
@@ -235,12 +259,12 @@ class Filter(ABC):
         return self.delta_limit
 
     def failure_for(self, epsilon: Fraction, state: Any, pure: bool = False) -> Fraction:
-        """The probability of outright failure that a question of this price may have: its part of all that is set aside for
-        failures, and no more than is left of it; 0 where none is.
+        """The probability of outright failure that a question of this price may have: its part of
+        all that is set aside for failures, and no more than is left of it; 0 where none is.
 
-        Formal guarantee: with it, as without, questions whose epsilons add up to at most that of the budget all fit.
-        ``pure`` says that the release has no Gaussian noise: a budget that such a release leaves to a plain sum may have
-        more for its failures.
+        Formal guarantee: with it, as without, questions whose epsilons add up to at most that of
+        the budget all fit. ``pure`` says that the release has no Gaussian noise: a budget that such
+        a release leaves to a plain sum may have more for its failures.
         """
         return self._failure_of(epsilon, self.delta_limit, state)
 
@@ -249,7 +273,8 @@ class Filter(ABC):
         return min(self.part(epsilon) * room, left)
 
     def failure_share(self, queries: int) -> Fraction:
-        """The probability of outright failure with which so many questions always fit; 0 if there is none."""
+        """The probability of outright failure with which so many questions always fit; 0 if there
+        is none."""
         return self.failure_for(self.limits.epsilon / queries, None)
 
     def delta_spent(self, state: Any) -> Fraction:
@@ -258,21 +283,26 @@ class Filter(ABC):
         return spent
 
     def pure_spent(self, state: Any) -> Fraction | None:
-        """The plain sum of epsilons so far, a claim that is valid at any time; None if the rule keeps none."""
+        """The plain sum of epsilons so far, a claim that is valid at any time; None if the rule
+        keeps none."""
         return None
 
     def delta_asked(self, state: Any, charge: Charge) -> tuple[Fraction, Fraction]:
         """The part of delta that a debit asks for, and the part that is left."""
-        pairs = self.pairs and charge.epsilon is None  # Gaussian noise, which is stated with a delta
+        pairs = (
+            self.pairs and charge.epsilon is None
+        )  # Gaussian noise, which is stated with a delta
         remaining = self.delta_room(state) - self.delta_spent(state)
         return charge.failures + (charge.delta if pairs else 0), remaining
 
     def refusal(self, state: Any, charge: Charge) -> str:
-        """A sentence why a debit does not fit: requested, spent, remaining and the difference, in this rule's own currency."""
+        """A sentence why a debit does not fit: requested, spent, remaining and the difference, in
+        this rule's own currency."""
         requested, remaining = self.delta_asked(state, charge)
         if requested > remaining:
             return shortage(
-                "delta", *map(short, (requested, self.delta_spent(state), remaining, requested - remaining))
+                "delta",
+                *map(short, (requested, self.delta_spent(state), remaining, requested - remaining)),
             )
         alone = self.after(self.start(), charge)
         if alone is None:
@@ -284,13 +314,17 @@ class Filter(ABC):
                 "is too large to be counted together with many small ones, and the plain sum of epsilons has no room for it any "
                 "more."
             )
-        parts = [f"{100 * x:.4g} %" for x in (needed, spent, 1 - spent, max(needed + spent - 1, 0.0))]
+        parts = [
+            f"{100 * x:.4g} %" for x in (needed, spent, 1 - spent, max(needed + spent - 1, 0.0))
+        ]
         return shortage("of the budget", *parts)
 
 
 def shortage(quantity: str, requested: str, spent: str, remaining: str, over: str) -> str:
     """The sentence of a refusal that has numbers."""
-    return f"{quantity} requested {requested}, spent {spent}, remaining {remaining}, short by {over}."
+    return (
+        f"{quantity} requested {requested}, spent {spent}, remaining {remaining}, short by {over}."
+    )
 
 
 def short(number: Fraction) -> str:

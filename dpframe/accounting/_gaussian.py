@@ -1,7 +1,9 @@
-"""The Gaussian pair N(mu, 1) against N(0, 1): its curve and the conversions that follow, on the safe side.
+"""The Gaussian pair N(mu, 1) against N(0, 1): its curve and the conversions that follow, on the
+safe side.
 
-H(t) = sup_S P[S] - e**t Q[S] = Phi(mu/2 - t/mu) - e**t Phi(-mu/2 - t/mu) (Balle and Wang 2018, theorem 8).
-Its derivative in mu is the normal density at t/mu - mu/2, which every bisection here uses. Discrete Gaussian noise is at the end.
+H(t) = sup_S P[S] - e**t Q[S] = Phi(mu/2 - t/mu) - e**t Phi(-mu/2 - t/mu) (Balle and Wang 2018,
+theorem 8). Its derivative in mu is the normal density at t/mu - mu/2, which every bisection here
+uses. Discrete Gaussian noise is at the end.
 """
 
 from __future__ import annotations
@@ -26,8 +28,9 @@ _ROOT_2PI = math.sqrt(2 * math.pi)
 def delta(mu: float, t: ArrayLike) -> NDArray[np.float64]:
     """H(t) of the pair with this mu, at any real t; (1 - e**t)+ where mu is 0.
 
-    Right of mu**2/2 as phi(a) (R(a) - R(b)) with Mills' ratio R, which neither overflows nor cancels in the tail. For a small mu
-    as the integral of the derivative without its factor e**(-mu**2/8): mu e**(t/2) (phi(x) - x Phi(-x)), x = t/mu.
+    Right of mu**2/2 as phi(a) (R(a) - R(b)) with Mills' ratio R, which neither overflows nor
+    cancels in the tail. For a small mu as the integral of the derivative without its factor
+    e**(-mu**2/8): mu e**(t/2) (phi(x) - x Phi(-x)), x = t/mu.
     """
     t = np.asarray(t, float)
     with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
@@ -38,7 +41,9 @@ def delta(mu: float, t: ArrayLike) -> NDArray[np.float64]:
             x = np.minimum(np.abs(t) / mu, 45.0)
             mills = 1 / _ROOT_2PI - x * special.erfcx(x / _ROOT2) / 2
             # H(-t) = 1 - e**-t + e**-t H(t), and e**-t e**(t/2) is e**(-t/2)
-            near_zero: NDArray[np.float64] = floor + mu * np.exp(np.minimum(t, 80.0) / 2 - x * x / 2) * mills
+            near_zero: NDArray[np.float64] = (
+                floor + mu * np.exp(np.minimum(t, 80.0) / 2 - x * x / 2) * mills
+            )
             return near_zero
         a = t / mu - mu / 2
         b = a + mu
@@ -92,7 +97,9 @@ def mu_for(epsilon: float, delta: float) -> float:
         low, high = high, 2 * high
         if high > 1e6:
             return low
-    return _search.last_where(lambda mu: delta_at(mu, epsilon) <= target, low, high, rounds=200) * (1 - 1e-12)
+    return _search.last_where(lambda mu: delta_at(mu, epsilon) <= target, low, high, rounds=200) * (
+        1 - 1e-12
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -114,7 +121,9 @@ def epsilon_for(mu: float, delta: float) -> float:
         low, high = high, 2 * high
         if high > 1e9:
             return math.inf
-    return _search.first_where(lambda t: delta_at(mu, t) <= target, low, high, rounds=200) * (1 + 1e-12)
+    return _search.first_where(lambda t: delta_at(mu, t) <= target, low, high, rounds=200) * (
+        1 + 1e-12
+    )
 
 
 def quantile(p: float) -> float:
@@ -125,7 +134,8 @@ def quantile(p: float) -> float:
 def pure_mu(epsilon: float) -> float:
     """The least mu, rounded up, whose pair dominates every epsilon-private release.
 
-    2 Phi**-1(e**epsilon / (1 + e**epsilon)) (Dong, Roth and Su 2022, as randomized response touches the curve).
+    2 Phi**-1(e**epsilon / (1 + e**epsilon)) (Dong, Roth and Su 2022, as randomized response touches
+    the curve).
     """
     if epsilon > 700:
         return math.inf
@@ -136,7 +146,8 @@ def pure_mu(epsilon: float) -> float:
 
 
 def pure_for_mu(mu_squared: Fraction) -> Fraction:
-    """The largest epsilon, rounded down, whose every release is dominated by this mu: inverse to `pure_mu`.
+    """The largest epsilon, rounded down, whose every release is dominated by this mu: inverse to
+    `pure_mu`.
 
     >>> round(float(pure_for_mu(Fraction(1, 100))), 5)
     0.0798
@@ -152,18 +163,21 @@ def pure_for_mu(mu_squared: Fraction) -> Fraction:
 
 # Discrete Gaussian noise (docs/guarantees/discrete-gaussian.md) --------------------------------------------------------
 
-# The rounding errors, measured against 130 digits, are under 1e-15 of the result: this is a thousand times that.
+# The rounding errors, measured against 130 digits, are under 1e-15 of the result: this is a
+# thousand times that.
 _ABOVE = 1 + 1e-12
 _LARGEST = Fraction(2**1000)
 
 
 @lru_cache(maxsize=4096)
 def shift_mu(variance: Fraction | float) -> float:
-    """The least mu, rounded up, whose Gaussian pair dominates discrete Gaussian noise moved by one step.
+    """The least mu, rounded up, whose Gaussian pair dominates discrete Gaussian noise moved by one
+    step.
 
-    Formal guarantee: with noise P[x] proportional to exp(-x**2 / (2 variance)) on each coordinate, whole numbers
-    that move by d in L2 are shift_mu(variance) * d-GDP (Dong, Roth and Su 2022). The theorem of the
-    page named above, for every variance: a move by one is mu-GDP if and only if mu >= 2 Phi**-1((1 + P[0]) / 2).
+    Formal guarantee: with noise P[x] proportional to exp(-x**2 / (2 variance)) on each coordinate,
+    whole numbers that move by d in L2 are shift_mu(variance) * d-GDP (Dong, Roth and Su 2022). The
+    theorem of the page named above, for every variance: a move by one is mu-GDP if and only if mu
+    >= 2 Phi**-1((1 + P[0]) / 2).
 
     >>> round(shift_mu(Fraction(1)), 9)
     1.04576012
@@ -174,13 +188,18 @@ def shift_mu(variance: Fraction | float) -> float:
             return math.inf
         v = float(min(v, _LARGEST))  # the least mu falls as the variance grows
     if v < 1 / 1400:
-        # exp(-1 / (2 v)) leaves the doubles soon; Phi(-1 / sqrt(v)) is below half of it, which proves 2 / sqrt(v)
+        # exp(-1 / (2 v)) leaves the doubles soon; Phi(-1 / sqrt(v)) is below half of it, which
+        # proves 2 / sqrt(v)
         return 2 / math.sqrt(v) * _ABOVE
     # Sums of positive terms, cut off early: P[0] and so mu come out larger, never smaller.
     if v < 0.5:
         others = 2 * sum(math.exp(-j * j / (2 * v)) for j in range(1, 7))
-        least = -2 * float(special.ndtri(others / (2 * (1 + others))))  # keeps the digits of 1 - P[0]
+        least = -2 * float(
+            special.ndtri(others / (2 * (1 + others)))
+        )  # keeps the digits of 1 - P[0]
     else:
-        dual = 2 * sum(math.exp(-2 * (math.pi * k) ** 2 * v) for k in range(1, 3))  # Poisson summation
+        dual = 2 * sum(
+            math.exp(-2 * (math.pi * k) ** 2 * v) for k in range(1, 3)
+        )  # Poisson summation
         least = 2 * _ROOT2 * float(special.erfinv(1 / (math.sqrt(2 * math.pi * v) * (1 + dual))))
     return least * _ABOVE

@@ -1,9 +1,11 @@
-"""Losses: the cost of one release, as curves. Each kind knows its own, and nothing else asks which kind it is.
+"""Losses: the cost of one release, as curves. Each kind knows its own, and nothing else asks which
+kind it is.
 
-A loss stands for a worst-case pair of output laws (P, Q) on neighbouring data; all that it states are upper bounds.
-Defaults are what holds for every epsilon-private release: randomized response dominates it (Kairouz, Oh and Viswanath
-2015), hence its Renyi curve, epsilon**2 / 2 zCDP (Bun and Steinke 2016) and its mu. Several uses are the pair
-``(loss, count)`` everywhere, so that a count can be forgotten nowhere.
+A loss stands for a worst-case pair of output laws (P, Q) on neighbouring data; all that it states
+are upper bounds. Defaults are what holds for every epsilon-private release: randomized response
+dominates it (Kairouz, Oh and Viswanath 2015), hence its Renyi curve, epsilon**2 / 2 zCDP (Bun and
+Steinke 2016) and its mu. Several uses are the pair ``(loss, count)`` everywhere, so that a count
+can be forgotten nowhere.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ Number = int | float | Decimal | Fraction  # what users write; kept as a Fractio
 UP = 1 + 1e-12  # covers the few roundings of each formula below
 _ROOT2, _ROOT8, _ROOT_2PI = math.sqrt(2), math.sqrt(8), math.sqrt(2 * math.pi)
 ULP = 2.0**-52
-# Above this mu erfc comes near underflow; what an event costs here it costs at every larger mu (theorem 4).
+# Above this mu erfc comes near underflow; what an event costs here it costs at every larger mu
+# (theorem 4).
 TOP = 50.0
 NODES, WEIGHTS = (np.asarray(a) for a in np.polynomial.legendre.leggauss(10))
 _HALF = list(zip(NODES[5:].tolist(), WEIGHTS[5:].tolist(), strict=True))
@@ -40,7 +43,9 @@ _HALF = list(zip(NODES[5:].tolist(), WEIGHTS[5:].tolist(), strict=True))
 
 
 def out_of_range(epsilon: float, mu: float) -> ValueError:
-    return ValueError(f"epsilon must be finite and >= 0 and mu >= 0, got epsilon={epsilon!r} and mu={mu!r}")
+    return ValueError(
+        f"epsilon must be finite and >= 0 and mu >= 0, got epsilon={epsilon!r} and mu={mu!r}"
+    )
 
 
 def remains(mu: float, cost: float) -> float:
@@ -49,22 +54,25 @@ def remains(mu: float, cost: float) -> float:
 
 
 def _room(epsilon: float, mu: float, left: float) -> tuple[float, float]:
-    """The room at 0 between such an event, with this much mu left after it, and the curve of mu, negative where there is none
-    for certain; and the size of the numbers whose difference that is.
+    """The room at 0 between such an event, with this much mu left after it, and the curve of mu,
+    negative where there is none for certain; and the size of the numbers whose difference that is.
 
-    H(0) of the event with Gaussian noise of mu' is the total variation
-    (e**epsilon E(+) - E(-)) / (1 + e**epsilon), E(+-) = erf((epsilon/mu' +- mu'/2)/sqrt 2), as a sum of positive terms.
-    From a mu of 1 on 1 - H(0) takes its place, which keeps its digits where it is small.
+    H(0) of the event with Gaussian noise of mu' is the total variation (e**epsilon E(+) - E(-)) /
+    (1 + e**epsilon), E(+-) = erf((epsilon/mu' +- mu'/2)/sqrt 2), as a sum of positive terms. From a
+    mu of 1 on 1 - H(0) takes its place, which keeps its digits where it is small.
     """
     a, half = epsilon / left if left else math.inf, left / 2
-    # The margins are some ten times the error: a few ulp of each positive term, and 2 z**2 ulp for erfc(z), z <= mu.
+    # The margins are some ten times the error: a few ulp of each positive term, and 2 z**2 ulp for
+    # erfc(z), z <= mu.
     if mu >= 1:
         likely, less = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
         least = math.erfc(mu / _ROOT8) * (1 + (64 + 8 * mu * mu) * ULP)
         size = least * (1 + mu * mu / 4)
         if left == 0:
             return 2 * less - least, size
-        return likely * math.erfc((a + half) / _ROOT2) + less * math.erfc((half - a) / _ROOT2) - least, size
+        return likely * math.erfc((a + half) / _ROOT2) + less * math.erfc(
+            (half - a) / _ROOT2
+        ) - least, size
     tanh, most, total = math.tanh(epsilon / 2), math.erf(mu / _ROOT8), 0.0
     if left == 0:
         return most - tanh * (1 + 64 * ULP), most
@@ -79,10 +87,11 @@ def _room(epsilon: float, mu: float, left: float) -> tuple[float, float]:
 def _around(
     room: Callable[[float], tuple[float, float]], size: float, epsilon: float, mu: float
 ) -> tuple[float, float]:
-    """Two points close to where the room ends, with its rounding between them: at the first there is some, and at the second
-    none. Each was tried."""
-    # By Newton's rule: the derivative of H(0) is 2 phi(epsilon/mu' - mu'/2) / (1 + e**epsilon). A release costs about
-    # epsilon**2 of mu squared, and where rounding or a flat curve leads the rule away, the middle is as good.
+    """Two points close to where the room ends, with its rounding between them: at the first there
+    is some, and at the second none. Each was tried."""
+    # By Newton's rule: the derivative of H(0) is 2 phi(epsilon/mu' - mu'/2) / (1 + e**epsilon). A
+    # release costs about epsilon**2 of mu squared, and where rounding or a flat curve leads the
+    # rule away, the middle is as good.
     low, high, at = 0.0, mu, math.sqrt(max(mu * mu - epsilon * epsilon, mu * mu / 16))
     scale, flat = _ROOT_2PI / 2 * (1 + math.exp(epsilon)), math.inf
     for _ in range(64):
@@ -94,7 +103,8 @@ def _around(
             at = near
             break
         at = near if low < near < high else (low + high) / 2
-    # As far as the margin of the room reaches, which is more than its rounding. A flatter curve has it reach further.
+    # As far as the margin of the room reaches, which is more than its rounding. A flatter curve has
+    # it reach further.
     margin = 64 * ULP * size * flat
     low, high = at - margin, at + margin
     return (low, high) if low > 0 and room(low)[0] >= 0 and room(high)[0] < 0 else (0.0, math.inf)
@@ -104,8 +114,9 @@ def _around(
 def after_pure(epsilon: float, mu: float) -> float | None:
     """The mu that remains after any epsilon-private event.
 
-    Formal guarantee: such an event is dominated by randomized response (Kairouz, Oh and Viswanath 2015), and for that
-    pair the threshold 0 decides (theorem 2 of the page). It ends at mu = 2 Phi**-1(e**epsilon / (1 + e**epsilon)).
+    Formal guarantee: such an event is dominated by randomized response (Kairouz, Oh and Viswanath
+    2015), and for that pair the threshold 0 decides (theorem 2 of the page). It ends at mu = 2
+    Phi**-1(e**epsilon / (1 + e**epsilon)).
 
     >>> round(after_pure(0.1, 1.0), 6)
     0.994981
@@ -119,7 +130,9 @@ def after_pure(epsilon: float, mu: float) -> float | None:
     if mu > TOP:
         remaining = after_pure(epsilon, TOP)
         return (
-            None if remaining is None else remains(mu, (TOP - remaining) * (TOP + remaining) * (1 + 4 * ULP))
+            None
+            if remaining is None
+            else remains(mu, (TOP - remaining) * (TOP + remaining) * (1 + 4 * ULP))
         )
     if epsilon > 700:
         return None
@@ -128,8 +141,8 @@ def after_pure(epsilon: float, mu: float) -> float | None:
     if at_most < 0:
         return None
     certain, none = _around(room, size, epsilon, mu)
-    # The last double with room. A statement that is certain at one point is so at every smaller one, so that only the points
-    # between two close ones are tried.
+    # The last double with room. A statement that is certain at one point is so at every smaller
+    # one, so that only the points between two close ones are tried.
     low, high = 0.0, mu
     while high - low > ULP * high:
         left = (low + high) / 2
@@ -146,9 +159,11 @@ def after_pure(epsilon: float, mu: float) -> float | None:
 
 
 class Curve(NamedTuple):
-    """An ordered pair (P, Q): ``delta(t)`` is H(t) = sup P[S] - e**t Q[S] at every real t, or above it.
+    """An ordered pair (P, Q): ``delta(t)`` is H(t) = sup P[S] - e**t Q[S] at every real t, or above
+    it.
 
-    The losses of P lie between ``lower`` and ``upper``, but for a mass H(upper) above and a negligible one below.
+    The losses of P lie between ``lower`` and ``upper``, but for a mass H(upper) above and a
+    negligible one below.
     """
 
     delta: Callable[[Floats], Floats]
@@ -181,7 +196,8 @@ class Loss:
 
     @property
     def bounded_range(self) -> float | None:
-        """The length of an interval in which all losses lie, whose place may depend on earlier answers; None if none is known."""
+        """The length of an interval in which all losses lie, whose place may depend on earlier
+        answers; None if none is known."""
         return None
 
     @cached_property
@@ -203,7 +219,8 @@ class Loss:
 
     @property
     def curves(self) -> tuple[Curve, ...]:
-        """The worst-case pairs: one if it is symmetric, else two, for a person removed and a person added."""
+        """The worst-case pairs: one if it is symmetric, else two, for a person removed and a person
+        added."""
         if self.epsilon is None:
             return (Curve(np.ones_like, 0.0, 0.0),)
         e = float(self.epsilon)
@@ -222,8 +239,9 @@ class Loss:
             if mu_left is not None:
                 n, d = mu_left.as_integer_ratio()
                 left = Fraction(n * n, d * d)
-                # The mu of a pure release is at least sqrt(2 pi) tanh(epsilon/2), the tangent of a quantile that is convex; so
-                # mostly no difference leaves more, as doubles tell: each is right to 1e-14 of mu squared.
+                # The mu of a pure release is at least sqrt(2 pi) tanh(epsilon/2), the tangent of a
+                # quantile that is convex; so mostly no difference leaves more, as doubles tell:
+                # each is right to 1e-14 of mu squared.
                 least = 2 * math.pi * math.tanh(epsilon / 2) ** 2
                 if mu_left * mu_left > mu * mu * (1 + 1e-13) - least * (1 - 1e-12):
                     return left
@@ -233,7 +251,8 @@ class Loss:
         return left
 
     def epsilon_at(self, delta: Fraction) -> Fraction | None:
-        """An epsilon, rounded up, with which one release is (epsilon, delta)-private; None if there is none."""
+        """An epsilon, rounded up, with which one release is (epsilon, delta)-private; None if there
+        is none."""
         rest = float(delta - self.failure) * (1 - 1e-12)
         if rest < 0:
             return None
@@ -270,7 +289,8 @@ def _solve(curve: Curve, delta: float) -> float:
 
 
 def response_curve(epsilon: float, t: Floats) -> Floats:
-    """H(t) of randomized response, which answers truly with probability e**epsilon / (1 + e**epsilon)."""
+    """H(t) of randomized response, which answers truly with probability e**epsilon / (1 +
+    e**epsilon)."""
     truth = 1 / (1 + math.exp(-epsilon))
     up = truth * np.maximum(-np.expm1(np.minimum(t - epsilon, 0.0)), 0.0)
     down = (1 - truth) * np.maximum(-np.expm1(np.minimum(t + epsilon, 0.0)), 0.0)
@@ -283,7 +303,9 @@ def _renyi_of_response(epsilon: float, orders: Floats) -> Floats:
     x, y = orders * epsilon / 2, (orders - 1) * epsilon / 2
     small = np.maximum(x, y) < 300
     x, y = np.where(small, x, 1.0), np.where(small, y, 1.0)
-    value = np.log1p(2 * np.sinh(x) * np.sinh(y) / math.cosh(min(epsilon / 2, 300.0))) / (orders - 1)
+    value = np.log1p(2 * np.sinh(x) * np.sinh(y) / math.cosh(min(epsilon / 2, 300.0))) / (
+        orders - 1
+    )
     divergence: Floats = np.where(small, np.minimum(value * UP, epsilon), epsilon)
     return divergence
 
@@ -296,7 +318,11 @@ def assign(loss: Loss, **values: Any) -> None:
 
 def number(value: object, name: str) -> Fraction:
     exact = value if type(value) is Fraction else _validate.exact(value, name)
-    if exact.numerator > 0 and exact.numerator.bit_length() <= 400 and exact.denominator.bit_length() <= 400:
+    if (
+        exact.numerator > 0
+        and exact.numerator.bit_length() <= 400
+        and exact.denominator.bit_length() <= 400
+    ):
         return exact  # whole numbers, which are quicker to compare, say that it is within the range
     if exact <= 0:
         raise BadValue(f"{name} must be positive, not {value}.")
@@ -327,7 +353,8 @@ class PureDP(Loss):
 
 @dataclass(frozen=True)
 class ApproxDP(Loss):
-    """Any (epsilon, delta)-private release: everything with probability delta, else randomized response."""
+    """Any (epsilon, delta)-private release: everything with probability delta, else randomized
+    response."""
 
     epsilon: Fraction
     delta: Fraction
@@ -352,7 +379,8 @@ class ApproxDP(Loss):
 
 
 class Normal(Loss):
-    """A loss of Gaussian noise: everything follows from mu (Dong, Roth and Su 2022) and rho (Bun and Steinke 2016)."""
+    """A loss of Gaussian noise: everything follows from mu (Dong, Roth and Su 2022) and rho (Bun
+    and Steinke 2016)."""
 
     epsilon: Fraction | None = None
 
@@ -387,7 +415,8 @@ class Normal(Loss):
 
 @dataclass(frozen=True)
 class Gaussian(Normal):
-    """Numbers moved by at most ``sensitivity`` in L2, with continuous Gaussian noise of deviation ``sigma``."""
+    """Numbers moved by at most ``sensitivity`` in L2, with continuous Gaussian noise of deviation
+    ``sigma``."""
 
     sigma: Fraction
     sensitivity: Fraction = Fraction(1)
@@ -398,7 +427,11 @@ class Gaussian(Normal):
         def __init__(self, sigma: Number, sensitivity: Number = 1) -> None: ...
 
     def __post_init__(self) -> None:
-        assign(self, sigma=number(self.sigma, "sigma"), sensitivity=number(self.sensitivity, "sensitivity"))
+        assign(
+            self,
+            sigma=number(self.sigma, "sigma"),
+            sensitivity=number(self.sensitivity, "sensitivity"),
+        )
 
     @cached_property
     def mu_squared(self) -> Fraction:
@@ -411,11 +444,12 @@ class Gaussian(Normal):
 
 @dataclass(frozen=True, init=False)
 class DiscreteGaussian(Normal):
-    """Integers moved by at most ``sensitivity`` in L2, with discrete Gaussian noise of parameter ``sigma``.
+    """Integers moved by at most ``sensitivity`` in L2, with discrete Gaussian noise of parameter
+    ``sigma``.
 
-    Of several vectors in one release ``parts`` has the variance and the squared sensitivity of each.
-    rho = sensitivity**2 / (2 sigma**2) as for the continuous one (Canonne, Kamath and Steinke 2020), but mu is larger than
-    sqrt(2 rho): docs/guarantees/discrete-gaussian.md.
+    Of several vectors in one release ``parts`` has the variance and the squared sensitivity of
+    each. rho = sensitivity**2 / (2 sigma**2) as for the continuous one (Canonne, Kamath and Steinke
+    2020), but mu is larger than sqrt(2 rho): docs/guarantees/discrete-gaussian.md.
     """
 
     parts: tuple[tuple[Fraction, Fraction], ...]
@@ -446,8 +480,8 @@ class DiscreteGaussian(Normal):
 
 @dataclass(frozen=True, init=False)
 class FailingGaussian(DiscreteGaussian):
-    """Discrete Gaussian noise, and beside it everything with probability ``delta``: a threshold that one person's own keys
-    pass so seldom."""
+    """Discrete Gaussian noise, and beside it everything with probability ``delta``: a threshold
+    that one person's own keys pass so seldom."""
 
     delta: Fraction
     kind: ClassVar[str] = "failing_gaussian"

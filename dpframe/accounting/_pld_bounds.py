@@ -1,21 +1,25 @@
-"""The parts of numerical composition: discrete loss distributions above a pair, and what an adversary gains by its choice.
+"""The parts of numerical composition: discrete loss distributions above a pair, and what an
+adversary gains by its choice.
 
-*Atoms.* H is convex and falling in e**t, hence below the chords through any of its points, and a sum of chords is the curve of a
-discrete loss distribution ("connect the dots": Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022). A point may be left
-out, a value may be too high and mass may be added: all of these only raise the curve, so neither noise in H nor few
-points make it unsafe. Masses may add up to a hair more than 1, which is why nothing here asks for probabilities.
+*Atoms.* H is convex and falling in e**t, hence below the chords through any of its points, and a
+sum of chords is the curve of a discrete loss distribution ("connect the dots": Doroshenko, Ghazi,
+Kamath, Kumar and Manurangsi 2022). A point may be left out, a value may be too high and mass may be
+added: all of these only raise the curve, so neither noise in H nor few points make it unsafe.
+Masses may add up to a hair more than 1, which is why nothing here asks for probabilities.
 
-*Ranges.* What is gained by picking each bounded-range pair as the session goes, by value iteration, rounded up.
-An exponential mechanism of range epsilon is dominated by no one pair, but at each step by one of the pairs of losses
-{t, t - epsilon}, 0 <= t <= epsilon, of P-probabilities p_t = (1 - e**(t - epsilon)) / (1 - e**-epsilon) and 1 - p_t
-(Dong, Durfee and Rogers 2020). Whoever picks t from the losses so far reaches
+*Ranges.* What is gained by picking each bounded-range pair as the session goes, by value iteration,
+rounded up. An exponential mechanism of range epsilon is dominated by no one pair, but at each step
+by one of the pairs of losses {t, t - epsilon}, 0 <= t <= epsilon, of P-probabilities p_t = (1 -
+e**(t - epsilon)) / (1 - e**-epsilon) and 1 - p_t (Dong, Durfee and Rogers 2020). Whoever picks t
+from the losses so far reaches
 
     V_j(s) = sup_t p_t V_{j-1}(s - t) + (1 - p_t) V_{j-1}(s - t + epsilon),   V_0(s) = (1 - e**s)+,
 
-after j steps, s being the threshold that is left; V_j is a sup of curves of pairs, so it is convex and falling in e**s. It
-is kept on a grid, between the points of which chords lie above it. The sup is covered, not sampled: cell by cell of t the
-chords' own maximum is taken, in closed form. Of several ranges the adversary also picks the order, so the state counts
-what is left of each range, and V is the maximum over the next range to be used.
+after j steps, s being the threshold that is left; V_j is a sup of curves of pairs, so it is convex
+and falling in e**s. It is kept on a grid, between the points of which chords lie above it. The sup
+is covered, not sampled: cell by cell of t the chords' own maximum is taken, in closed form. Of
+several ranges the adversary also picks the order, so the state counts what is left of each range,
+and V is the maximum over the next range to be used.
 """
 
 from __future__ import annotations
@@ -48,7 +52,8 @@ def _sample(
     place: Callable[[Floats], Floats],
     first: int,
 ) -> tuple[Floats, Floats]:
-    """Points of a curve: `first` equal intervals, halved up to `levels` times wherever the chord is worth it."""
+    """Points of a curve: `first` equal intervals, halved up to `levels` times wherever the chord is
+    worth it."""
     nodes: Floats = np.arange(first + 1, dtype=np.float64) * float(1 << levels)
     values = curve(place(nodes))
     left: Floats
@@ -72,11 +77,13 @@ def _sample(
 
 
 def _connect(nodes: Floats, values: Floats, step: float) -> Atoms:
-    """The loss distribution whose curve is the chords in e**t through these points of a falling convex curve.
+    """The loss distribution whose curve is the chords in e**t through these points of a falling
+    convex curve.
 
-    Points that would get negative mass lie above a chord of others and are dropped. Masses are differences of
-    `rise`, u dH/du at the left end of each chord; written like this, neighbours subtract exactly, and the error is
-    below a few units in the last place of `drop`, which are added.
+    Points that would get negative mass lie above a chord of others and are dropped. Masses are
+    differences of `rise`, u dH/du at the left end of each chord; written like this, neighbours
+    subtract exactly, and the error is below a few units in the last place of `drop`, which are
+    added.
     """
     values = np.minimum.accumulate(values)
     while True:
@@ -100,12 +107,16 @@ def _connect(nodes: Floats, values: Floats, step: float) -> Atoms:
 
 
 def curve_of(loss: Loss, side: int) -> Curve:
-    """The pair in one direction, with room for its rounding; for a range, one that dominates any single use of it."""
+    """The pair in one direction, with room for its rounding; for a range, one that dominates any
+    single use of it."""
     reach = loss.bounded_range
     if reach is None:
         curve = loss.curves[side if len(loss.curves) > 1 else 0]
-        # Normal curves lose digits as they narrow: about 1e-15 / mu, and the support below is 76 mu.
-        slack = 1e-13 + (1e-13 / max(curve.upper - curve.lower, 1e-6) if loss.epsilon is None else 0.0)
+        # Normal curves lose digits as they narrow: about 1e-15 / mu, and the support below is 76
+        # mu.
+        slack = 1e-13 + (
+            1e-13 / max(curve.upper - curve.lower, 1e-6) if loss.epsilon is None else 0.0
+        )
         return curve._replace(delta=lambda t: curve.delta(t) * (1 + slack))
 
     def delta(t: Floats) -> Floats:
@@ -117,13 +128,15 @@ def curve_of(loss: Loss, side: int) -> Curve:
 
 @lru_cache(maxsize=4096)
 def sketch(loss: Loss, side: int) -> Atoms:
-    """A few hundred atoms above the pair, at any losses: enough to find scales and saddle points."""
+    """A few hundred atoms above the pair, at any losses: enough to find scales and saddle
+    points."""
     curve = curve_of(loss, side)
     step = max(curve.upper - curve.lower, 1e-300) / (32 << 26)
 
     def worth(t: Floats, gap: Floats, excess: Floats, value: Floats) -> NDArray[np.bool_]:
         above = value - np.maximum(-np.expm1(np.minimum(t, 0.0)), 0.0)
-        # The chord decides and not the curve: in the middle of a wide interval the curve itself may be 0.
+        # The chord decides and not the curve: in the middle of a wide interval the curve itself may
+        # be 0.
         return (excess > 0.02 * above) & (excess > 1e-14 * value) & (excess > 1e-60)
 
     nodes, values = _sample(curve.delta, 26, worth, lambda i: curve.lower + i * step, 32)
@@ -131,9 +144,11 @@ def sketch(loss: Loss, side: int) -> Atoms:
 
 
 def atoms_on_grid(curve: Curve, h: float, theta: float, log_scale: float, spare: float) -> Atoms:
-    """Atoms above the pair at multiples of h, fine wherever exp(theta t - log_scale) times the excess matters.
+    """Atoms above the pair at multiples of h, fine wherever exp(theta t - log_scale) times the
+    excess matters.
 
-    The loss above the last node counts as infinite; that node is moved out until `spare` covers it, or in.
+    The loss above the last node counts as infinite; that node is moved out until `spare` covers it,
+    or in.
     """
     top, low = curve.upper, curve.lower
     wide = max(top - low, h)
@@ -155,7 +170,9 @@ def atoms_on_grid(curve: Curve, h: float, theta: float, log_scale: float, spare:
 
     def place(i: Floats) -> Floats:
         t = (i + start) * h
-        return t - 2 * ULP * np.abs(t)  # the curve is read a hair to the left of the node: from above
+        return t - 2 * ULP * np.abs(
+            t
+        )  # the curve is read a hair to the left of the node: from above
 
     def worth(t: Floats, gap: Floats, excess: Floats, value: Floats) -> NDArray[np.bool_]:
         real = excess > 4 * ULP * value
@@ -169,7 +186,8 @@ def atoms_on_grid(curve: Curve, h: float, theta: float, log_scale: float, spare:
 
 
 def cut(atoms: Atoms, spare: float) -> Atoms:
-    """The same atoms with the highest losses made infinite, as long as no more than `spare` is lost to that."""
+    """The same atoms with the highest losses made infinite, as long as no more than `spare` is lost
+    to that."""
     above = np.cumsum(np.exp(atoms.log_mass[::-1]))[::-1] * (1 + 1e-12)
     m = max(1, int(np.searchsorted(-above, -spare)))
     lost = float(above[m]) if m < len(above) else 0.0
@@ -206,7 +224,8 @@ class Value(NamedTuple):
 
 
 def _cuts(m: int, near: float, far: float) -> list[int]:
-    """Ends of cells of [0, m]: single steps where the best t lies, then as wide as they are far away."""
+    """Ends of cells of [0, m]: single steps where the best t lies, then as wide as they are far
+    away."""
     low, high = max(0, math.floor(near) - 1), min(m, math.ceil(far) + 1)
     cuts = list(range(low, high + 1))
     while cuts[0] > 0:
@@ -217,10 +236,12 @@ def _cuts(m: int, near: float, far: float) -> list[int]:
 
 
 def _steer(values: Floats, h: float, m: int, cuts: Sequence[int]) -> Floats:
-    """sup over t in [0, m h] of p_t V(s - t) + (1 - p_t) V(s - t + m h), or more, at every s of the grid.
+    """sup over t in [0, m h] of p_t V(s - t) + (1 - p_t) V(s - t + m h), or more, at every s of the
+    grid.
 
-    On a cell of t both values are below chords in e**-t, so the sum is B(a) + p(a) D(a) with B and D linear in the
-    chord's a in [0, 1], and its one stationary point is known. V outside the grid: 1 at e**s = 0, and falling.
+    On a cell of t both values are below chords in e**-t, so the sum is B(a) + p(a) D(a) with B and
+    D linear in the chord's a in [0, 1], and its one stationary point is known. V outside the grid:
+    1 at e**s = 0, and falling.
     """
     n, reach = len(values), m * h
     left = 1 - (1 - values[0]) * np.exp(-h * np.arange(m, 0, -1))
@@ -249,7 +270,8 @@ _WORK = 2e9  # element operations that a value iteration may take: one to three 
 
 
 def _best_shift(reach: float, theta: float) -> float:
-    """The t that maximises p_t e**(theta t) + (1 - p_t) e**(theta (t - reach)): where the adversary plays."""
+    """The t that maximises p_t e**(theta t) + (1 - p_t) e**(theta (t - reach)): where the adversary
+    plays."""
     top = theta * -math.expm1(-(1 + theta) * reach)
     shift = math.log(top / (-math.expm1(-theta * reach) * (1 + theta))) + reach
     return min(max(shift, reach / 2), reach)
@@ -258,14 +280,16 @@ def _best_shift(reach: float, theta: float) -> float:
 def _grid(
     ranges: tuple[tuple[float, int], ...], width: float, theta: float
 ) -> tuple[float, list[int], list[list[int]]]:
-    """The finest grid that _WORK allows: its step, each range in steps (rounded up), and the cells of its t."""
+    """The finest grid that _WORK allows: its step, each range in steps (rounded up), and the cells
+    of its t."""
     steps = math.prod(c + 1 for _, c in ranges) * len(ranges)
     widest = ranges[-1][0]
     for m in (256, 128, 64, 32, 16, 8, 4):
         h = widest / m * (1 + 8 * ULP)
         sizes = [max(1, math.ceil(e / h)) for e, _ in ranges]
         cuts = [
-            _cuts(k, k / 2, _best_shift(e, 1.5 * theta) / h) for (e, _), k in zip(ranges, sizes, strict=True)
+            _cuts(k, k / 2, _best_shift(e, 1.5 * theta) / h)
+            for (e, _), k in zip(ranges, sizes, strict=True)
         ]
         work = steps * (2 * width / h * max(map(len, cuts)) * 20 + 2e5)
         if work <= _WORK * (1 if m > 8 else 3):
@@ -274,8 +298,11 @@ def _grid(
 
 
 @lru_cache(maxsize=64)
-def adversary(ranges: tuple[tuple[float, int], ...], log_delta: float, theta: float) -> Value | None:
-    """V after these (range, count), in whatever order an adversary picks as it goes; None if it would take long."""
+def adversary(
+    ranges: tuple[tuple[float, int], ...], log_delta: float, theta: float
+) -> Value | None:
+    """V after these (range, count), in whatever order an adversary picks as it goes; None if it
+    would take long."""
     ranges = tuple(sorted(ranges))
     exact_rho = sum(c * e * e / 8 for e, c in ranges)
     if ranges[-1][0] > 300:
@@ -285,7 +312,8 @@ def adversary(ranges: tuple[tuple[float, int], ...], log_delta: float, theta: fl
         if rho > 1.1 * exact_rho:
             return None  # merged so far that Renyi's bound is no worse
         width = (
-            min(sum(c * e for e, c in ranges), rho + 2 * math.sqrt(rho * (12 - log_delta))) + ranges[-1][0]
+            min(sum(c * e for e, c in ranges), rho + 2 * math.sqrt(rho * (12 - log_delta)))
+            + ranges[-1][0]
         )
         h, sizes, cuts = _grid(ranges, width, theta)
         if h:
@@ -294,7 +322,11 @@ def adversary(ranges: tuple[tuple[float, int], ...], log_delta: float, theta: fl
             return None
         # A range is also any wider range: merge the closest two.
         i = min(range(len(ranges) - 1), key=lambda i: ranges[i + 1][0] / ranges[i][0])
-        ranges = (*ranges[:i], (ranges[i + 1][0], ranges[i][1] + ranges[i + 1][1]), *ranges[i + 2 :])
+        ranges = (
+            *ranges[:i],
+            (ranges[i + 1][0], ranges[i][1] + ranges[i + 1][1]),
+            *ranges[i + 2 :],
+        )
     half = math.ceil(width / h)
     start = -half * h
     table = {(0,) * len(ranges): -np.expm1(h * np.minimum(np.arange(-half, half + 1), 0))}

@@ -1,8 +1,10 @@
-"""Bisection that ends on the safe side: the last point where a statement holds, or the first from which on it does.
+"""Bisection that ends on the safe side: the last point where a statement holds, or the first from
+which on it does.
 
-The statement is monotone on an interval; it is known to hold at the near end and to fail at the far end. The result is the near
-end or a point at which the statement was tried and held, never an untried point in between: so a bound that is claimed only where
-a check passed stays a bound, however the numbers round. The near end is not tried again, and the far end only where a middle
+The statement is monotone on an interval; it is known to hold at the near end and to fail at the far
+end. The result is the near end or a point at which the statement was tried and held, never an
+untried point in between: so a bound that is claimed only where a check passed stays a bound,
+however the numbers round. The near end is not tried again, and the far end only where a middle
 rounds to it. The numbers may be floats, fractions or whole.
 """
 
@@ -14,7 +16,9 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 Number = TypeVar("Number", int, float, Fraction)
-_DOUBLES = 2200  # more halvings than there are between the largest double and the digits of the least
+_DOUBLES = (
+    2200  # more halvings than there are between the largest double and the digits of the least
+)
 
 
 def whole_halfway(low: int, high: int) -> int:
@@ -41,10 +45,12 @@ def last_where(
     middle: Callable[[Number, Number], Number] | None = None,
     close: Callable[[Number, Number], bool] | None = None,
 ) -> Number:
-    """The last point of [low, high) where a statement holds that holds at ``low`` and fails at ``high``.
+    """The last point of [low, high) where a statement holds that holds at ``low`` and fails at
+    ``high``.
 
-    The search ends after so many ``rounds`` (fractions need a number of them), when the ends are ``close``, or when no number
-    lies between them, so that the next one fails. Without ``middle`` it tries the mean.
+    The search ends after so many ``rounds`` (fractions need a number of them), when the ends are
+    ``close``, or when no number lies between them, so that the next one fails. Without ``middle``
+    it tries the mean.
 
     >>> last_where(lambda x: x * x <= 2, 0.0, 2.0)
     1.414213562373095
@@ -73,7 +79,8 @@ def first_where(
     middle: Callable[[Number, Number], Number] | None = None,
     close: Callable[[Number, Number], bool] | None = None,
 ) -> Number:
-    """The first point of (low, high] from which on a statement holds that fails at ``low`` and holds at ``high``.
+    """The first point of (low, high] from which on a statement holds that fails at ``low`` and
+    holds at ``high``.
 
     >>> first_where(lambda x: x * x >= 2, 0.0, 2.0)
     1.4142135623730951

@@ -1,6 +1,7 @@
 """Rules that add epsilons: the plain sum, and the two forms of advanced composition.
 
-Basic composition: epsilons add, deltas add (Dwork and Lei 2009; as a filter Rogers et al. 2016, lemma 3.5).
+Basic composition: epsilons add, deltas add (Dwork and Lei 2009; as a filter Rogers et al. 2016,
+lemma 3.5).
 
 Advanced composition with the constants of the lecture notes (Dwork, Rothblum and Vadhan 2010): k epsilon-private releases are
 together (epsilon sqrt(2 k ln(1/delta')) + k epsilon (e**epsilon - 1), delta')-private; the simpler form has k epsilon**2 in
@@ -41,12 +42,15 @@ class Sums(NamedTuple):
 
 
 def stated_sums(losses: Events, delta: Fraction) -> Sums | None:
-    """The sums of the (epsilon, delta) guarantees of all uses; ``delta`` is divided among the uses that need one."""
+    """The sums of the (epsilon, delta) guarantees of all uses; ``delta`` is divided among the uses
+    that need one."""
     pure, failing = totals(losses)
     if pure is not None:
         return Sums(pure, failing)
     each = delta / sum(n for loss, n in losses if loss.epsilon is None)
-    total = summed(losses, lambda loss: loss.epsilon if loss.epsilon is not None else loss.epsilon_at(each))
+    total = summed(
+        losses, lambda loss: loss.epsilon if loss.epsilon is not None else loss.epsilon_at(each)
+    )
     return None if total is None else Sums(total, failing + delta)
 
 
@@ -132,7 +136,8 @@ class _Advanced(Filter):
     @staticmethod
     @abstractmethod
     def drift(epsilon: float) -> float:
-        """The part of one release in the term that grows with their number; inf where the theorem says nothing."""
+        """The part of one release in the term that grows with their number; inf where the theorem
+        says nothing."""
 
     def start(self) -> Squares:
         return Squares(0.0, 0.0, Fraction(0))
@@ -170,7 +175,8 @@ class _Advanced(Filter):
         return Fraction(epsilon) if math.isfinite(epsilon) else 2 * self.limits.epsilon
 
     def spent(self, state: Squares) -> Fraction:
-        """The part of the sum of squares that is gone, since that grows evenly from release to release."""
+        """The part of the sum of squares that is gone, since that grows evenly from release to
+        release."""
         most = self.each(1.0)
         return min(Fraction(1), Fraction(state.squares / (most * most)))
 
@@ -178,29 +184,40 @@ class _Advanced(Filter):
         """The largest epsilon of which so many equal releases fit, rounded down."""
 
         def fits(e: float) -> bool:
-            sums = Squares(queries * e * e * (1 + 1e-9), queries * self.drift(e) * (1 + 1e-9), Fraction(0))
+            sums = Squares(
+                queries * e * e * (1 + 1e-9), queries * self.drift(e) * (1 + 1e-9), Fraction(0)
+            )
             return self._epsilon(sums) <= self.limits.epsilon
 
         return _search.last_where(fits, 0.0, float(self.limits.epsilon), rounds=100) * (1 - 1e-9)
 
     @cached_property
     def _squares(self) -> float:
-        """A number s: the budget is kept while the sum of squares and that of the drift are both at most s."""
+        """A number s: the budget is kept while the sum of squares and that of the drift are both at
+        most s."""
 
         def fits(s: float) -> bool:
-            return self._epsilon(Squares(s * (1 + 1e-9), s * (1 + 1e-9), Fraction(0))) <= self.limits.epsilon
+            return (
+                self._epsilon(Squares(s * (1 + 1e-9), s * (1 + 1e-9), Fraction(0)))
+                <= self.limits.epsilon
+            )
 
-        return _search.last_where(fits, 0.0, float(self.limits.epsilon) ** 2, rounds=100) * (1 - 1e-9)
+        return _search.last_where(fits, 0.0, float(self.limits.epsilon) ** 2, rounds=100) * (
+            1 - 1e-9
+        )
 
     def _within(self, part: Fraction) -> Fraction:
-        """The largest epsilon, rounded down, with a drift (and so a square) of at most this part of both sums."""
+        """The largest epsilon, rounded down, with a drift (and so a square) of at most this part of
+        both sums."""
         most = float(part) * self._squares
         e = _search.last_where(lambda e: self.drift(e) <= most, 0.0, math.sqrt(most), rounds=100)
         return Fraction(e * (1 - 1e-9))
 
     def share(self, queries: int | Fraction, state: Squares) -> Price:
         e = self._within(1 / Fraction(queries))
-        return stated_gaussian(e, self.limits.reserve / queries) if self.limits.reserve else Price(e)
+        return (
+            stated_gaussian(e, self.limits.reserve / queries) if self.limits.reserve else Price(e)
+        )
 
     def worth(self, epsilon: Fraction, state: Squares) -> Price:
         part = self.part(epsilon)
@@ -208,15 +225,21 @@ class _Advanced(Filter):
         return Price(within, stake=Stake(epsilon, part))
 
     def gaussian(self, amount: Fraction, queries: int, state: Squares) -> Price | None:
-        return stated_gaussian(amount, self.limits.reserve / queries) if self.limits.reserve else None
+        return (
+            stated_gaussian(amount, self.limits.reserve / queries) if self.limits.reserve else None
+        )
 
     def gaussian_stated(self, epsilon: Fraction, state: Squares) -> Price:
-        return self.stated(epsilon, min(self.part(epsilon), Fraction(1)) * self.limits.reserve, state)
+        return self.stated(
+            epsilon, min(self.part(epsilon), Fraction(1)) * self.limits.reserve, state
+        )
 
     def stated(self, epsilon: Fraction, delta: Fraction, state: Squares) -> Price:
         part = self.part(epsilon)
         within = min(epsilon, self._within(part)) if part <= 1 else epsilon
-        return stated_gaussian(within, delta)._replace(stake=Stake(epsilon, part, scaled=within < epsilon))
+        return stated_gaussian(within, delta)._replace(
+            stake=Stake(epsilon, part, scaled=within < epsilon)
+        )
 
     @classmethod
     def report(cls, events: Events, delta: Fraction) -> float:

@@ -1,4 +1,5 @@
-"""The default rule, `Tight`: the pure sum OR the residue of a Gaussian budget (docs/guarantees/residue.md)."""
+"""The default rule, `Tight`: the pure sum OR the residue of a Gaussian budget
+(docs/guarantees/residue.md)."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ _PURE_WIDTH, _GAUSSIAN_WIDTH = math.log(20), _gaussian.quantile(0.975)
 
 
 class Either(NamedTuple):
-    """The two sides of `Tight`. A side that was exceeded is None from then on: it may not be revived."""
+    """The two sides of `Tight`. A side that was exceeded is None from then on: it may not be
+    revived."""
 
     epsilon: Fraction | None
     mu_squared: Fraction | None  # that is left
@@ -38,12 +40,15 @@ class Either(NamedTuple):
 
 
 class Tight(Filter):
-    """The pure sum OR the GDP residue, whichever still holds; no part of delta is divided between them.
+    """The pure sum OR the GDP residue, whichever still holds; no part of delta is divided between
+    them.
 
-    The residue is the mu that is left: a debit D takes it from mu to the largest mu' with D and G(mu') together dominated
-    by G(mu). Both are debited always. Outright failures come from the reserve, for both sides at once. A debit whose failures
-    exceed that ends the residue, and a residue that ends leaves to the failures of the plain sum what it could still have
-    spent of delta: all of it at the first debit (docs/guarantees/accounting.md#failures-beside-the-plain-sum).
+    The residue is the mu that is left: a debit D takes it from mu to the largest mu' with D and
+    G(mu') together dominated by G(mu). Both are debited always. Outright failures come from the
+    reserve, for both sides at once. A debit whose failures exceed that ends the residue, and a
+    residue that ends leaves to the failures of the plain sum what it could still have spent of
+    delta: all of it at the first debit
+    (docs/guarantees/accounting.md#failures-beside-the-plain-sum).
     """
 
     name: ClassVar[str] = "tight"
@@ -55,7 +60,9 @@ class Tight(Filter):
 
     def start(self) -> Either:
         limits = self.limits
-        return Either(Fraction(0), self.limit if limits.conversion else None, Fraction(0), limits.reserve)
+        return Either(
+            Fraction(0), self.limit if limits.conversion else None, Fraction(0), limits.reserve
+        )
 
     def after(self, state: Either, charge: Charge) -> Either | None:
         epsilon, lost, room = state.epsilon, state.failures, state.room
@@ -78,8 +85,9 @@ class Tight(Filter):
         return None if epsilon is None and left is None else Either(epsilon, left, lost, room)
 
     def _room_without(self, state: Either) -> Fraction:
-        """The sum of failures that fits if the residue ends with the next debit: the reserve, and the least that G(mu) allows at
-        epsilon after losses whose sum is known to lie within plus or minus the plain sum."""
+        """The sum of failures that fits if the residue ends with the next debit: the reserve, and
+        the least that G(mu) allows at epsilon after losses whose sum is known to lie within plus or
+        minus the plain sum."""
         if state == self.start():
             return self.limits.delta
         if state.epsilon is None or state.mu_squared is None:
@@ -108,7 +116,9 @@ class Tight(Filter):
 
     def emptied(self, state: Either) -> Either:
         whole = None if state.mu_squared is None else self.limit
-        return Either(None if state.epsilon is None else Fraction(0), whole, Fraction(0), state.room)
+        return Either(
+            None if state.epsilon is None else Fraction(0), whole, Fraction(0), state.room
+        )
 
     def spent(self, state: Either) -> Fraction:
         used = []
@@ -130,13 +140,15 @@ class Tight(Filter):
             left = state.mu_squared
             count = residue_times(left, charge)
             counts.append(
-                min(count, int((self.limits.reserve - state.failures) / failure)) if failure else count
+                min(count, int((self.limits.reserve - state.failures) / failure))
+                if failure
+                else count
             )
         first = 1 if not any(counts) and self.after(state, charge) is not None else 0
         return max([*counts, first])
 
-    # Prices. A side is on promise while it has spent at most the part of the budget that was asked for, and one side always is
-    # (docs/guarantees/accounting.md#what-a-price-promises).
+    # Prices. A side is on promise while it has spent at most the part of the budget that was asked
+    # for, and one side always is (docs/guarantees/accounting.md#what-a-price-promises).
 
     def _offer(
         self,
@@ -147,16 +159,17 @@ class Tight(Filter):
         pure: Fraction | None,
         keeps: bool = False,
     ) -> Price:
-        """The price of a question of this epsilon: at most ``wanted`` of mu squared for a Gaussian, at most ``pure`` for a pure
-        release. A pure release that ``keeps``, or finds no room in the plain sum, takes no more than its part of the residue."""
+        """The price of a question of this epsilon: at most ``wanted`` of mu squared for a Gaussian,
+        at most ``pure`` for a pure release. A pure release that ``keeps``, or finds no room in the
+        plain sum, takes no more than its part of the residue."""
         part, left, limit = epsilon / self.limits.epsilon, state.mu_squared, self.limit
         pure_epsilon, spent = epsilon if pure is None else pure, state.epsilon
         if left is None:
             return Price(pure_epsilon, stake=Stake(epsilon, part))
         share = part * limit
         mu_squared = share if wanted is None else min(wanted, share)
-        # A Gaussian ends the plain sum, so the residue must be on promise after it: as it is if it was before. Doubles, right
-        # to 1e-14 of the whole, mostly say so.
+        # A Gaussian ends the plain sum, so the residue must be on promise after it: as it is if it
+        # was before. Doubles, right to 1e-14 of the whole, mostly say so.
         if spent is not None and left < limit:
             gone = 1 - float(left) / float(limit)
             if float(spent) < (gone + 1e-12) * float(self.limits.epsilon):
@@ -166,28 +179,36 @@ class Tight(Filter):
         if keeps or spent is None or spent + pure_epsilon > self.limits.epsilon:
             cost, pure_epsilon = (
                 share,
-                largest("pure", left, share, largest_pure if pure is None else pure) or pure_epsilon,
+                largest("pure", left, share, largest_pure if pure is None else pure)
+                or pure_epsilon,
             )
         waits = mu_squared.numerator <= 0
         scaled = wanted is None or mu_squared < wanted
         stake = Stake(epsilon, part, scaled, left, cost, waits)
-        return Price(pure_epsilon, None if waits else mu_squared, None, self.conversion, stake=stake)
+        return Price(
+            pure_epsilon, None if waits else mu_squared, None, self.conversion, stake=stake
+        )
 
     def share(self, queries: int | Fraction, state: Either) -> Price:
         """The price of epsilon/queries.
 
-        Where Gaussian noise is the better buy, a pure release keeps to its part of the residue too, so that shares which nothing
-        but Gaussian noise can answer find it on promise.
+        Where Gaussian noise is the better buy, a pure release keeps to its part of the residue too,
+        so that shares which nothing but Gaussian noise can answer find it on promise.
         """
         epsilon, limit, spent = self.limits.epsilon / queries, self.limit, state.epsilon
-        keeps = spent is not None and state.mu_squared is not None and spent + epsilon <= self.limits.epsilon
+        keeps = (
+            spent is not None
+            and state.mu_squared is not None
+            and spent + epsilon <= self.limits.epsilon
+        )
         if keeps:
             part = limit.numerator * queries.denominator / (limit.denominator * queries.numerator)
             keeps = _PURE_WIDTH * math.sqrt(part) >= _GAUSSIAN_WIDTH * float(epsilon)
         return self._offer(epsilon, state, epsilon if keeps else None, None, None, keeps)
 
     def worth(self, epsilon: Fraction, state: Either) -> Price:
-        """A Gaussian for what a pure release takes of the residue at the start (later it takes more), up to its part."""
+        """A Gaussian for what a pure release takes of the residue at the start (later it takes
+        more), up to its part."""
         return self._offer(epsilon, state, epsilon, _taken_by_pure(epsilon, self.limit), None)
 
     def gaussian(self, amount: Fraction, queries: int, state: Either) -> Price | None:
@@ -199,13 +220,17 @@ class Tight(Filter):
         return Price(None, amount, None, self.conversion)
 
     def warning(self, before: Either, after: Either) -> str | None:
-        """A warning of a question that ends the residue: too large, and not the last one, or failing too often."""
+        """A warning of a question that ends the residue: too large, and not the last one, or
+        failing too often."""
         if before.mu_squared is None or after.mu_squared is not None:
             return None
         assert before.epsilon is not None  # else nothing would have paid
         assert after.epsilon is not None
         often = after.failures > self.limits.reserve
-        large = self.part(after.epsilon - before.epsilon) >= _LARGE and after.epsilon < self.limits.epsilon
+        large = (
+            self.part(after.epsilon - before.epsilon) >= _LARGE
+            and after.epsilon < self.limits.epsilon
+        )
         if not often and not large:
             return None
         why = (
@@ -262,7 +287,8 @@ def _residue_epsilon(events: Events, delta: Fraction) -> float:
 
 
 def residue_after(mu_squared: Fraction, events: Events) -> Fraction | None:
-    """The mu squared that is left after a list of releases, in this order; None if they do not fit."""
+    """The mu squared that is left after a list of releases, in this order; None if they do not
+    fit."""
     left: Fraction | None = mu_squared
     for loss, count in events:
         while left is not None and count:
@@ -282,36 +308,41 @@ def residue_after(mu_squared: Fraction, events: Events) -> Fraction | None:
     return left
 
 
-# For each kind of release: its loss; the number of tries of `largest` and its tolerance; a bound on the epsilon at which mu is 1;
-# and the part of epsilon of a randomized response that is one of its pairs.
+# For each kind of release: its loss; the number of tries of `largest` and its tolerance; a bound on
+# the epsilon at which mu is 1; and the part of epsilon of a randomized response that is one of its
+# pairs.
 _KINDS = {"pure": (PureDP, 40, 1e-9, 2, 1.0), "ranged": (Exponential, 8, 1e-3, 4, 0.5)}
 
 
 def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) -> Fraction | None:
-    """The largest epsilon (nearly) up to ``most`` with which one release takes at most ``cost`` of the mu squared that is left;
-    None if there is none, or if less than ``cost`` is left.
+    """The largest epsilon (nearly) up to ``most`` with which one release takes at most ``cost`` of
+    the mu squared that is left; None if there is none, or if less than ``cost`` is left.
 
     >>> round(float(largest("pure", Fraction(1), Fraction(1, 100), None)), 3)
     0.1
     >>> largest("pure", Fraction(1), Fraction(1, 100), Fraction(1, 20))
     Fraction(1, 20)
     """
-    # No release takes more than its mu squared. Mu is a convex function of tanh(epsilon/2), which is at most epsilon/2; from 0
-    # to an epsilon of 1 below its chord: 2 Phi**-1(e / (1 + e)) / tanh(1/2) < 2.672, and 1.8 is more than the square of a half.
+    # No release takes more than its mu squared. Mu is a convex function of tanh(epsilon/2), which
+    # is at most epsilon/2; from 0 to an epsilon of 1 below its chord: 2 Phi**-1(e / (1 + e)) /
+    # tanh(1/2) < 2.672, and 1.8 is more than the square of a half.
     if most is not None and most <= 1 and 1.8 * float(most) ** 2 < min(float(cost), float(left)):
         return most
     return _search_largest(kind, left, cost, most)
 
 
 @lru_cache(maxsize=1024)
-def _search_largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) -> Fraction | None:
+def _search_largest(
+    kind: str, left: Fraction, cost: Fraction, most: Fraction | None
+) -> Fraction | None:
     make, rounds, close, first, response = _KINDS[kind]
     whole = float(cost)
 
     def used_part(epsilon: Fraction, look: bool = False) -> float:
-        """What it takes of the cost; NaN where a first ``look`` says already that it is too much."""
-        # Affinities multiply, and what dominates has no larger one: that of mu is exp(-mu**2 / 8), of randomized response
-        # 1 / cosh(epsilon / 2).
+        """What it takes of the cost; NaN where a first ``look`` says already that it is too
+        much."""
+        # Affinities multiply, and what dominates has no larger one: that of mu is exp(-mu**2 / 8),
+        # of randomized response 1 / cosh(epsilon / 2).
         quarter = min(float(epsilon), 100.0) * response / 4
         if look and 8 * math.log1p(2 * math.sinh(quarter) ** 2) > whole * (1 + 1e-9):
             return math.nan
@@ -344,29 +375,44 @@ def _search_largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | 
             high, over = at, used
         if float(high) - float(low) <= close * float(high):
             break
-        # A cost is nearly a square, which grows a little faster: between two known ones it is nearly a power.
+        # A cost is nearly a square, which grows a little faster: between two known ones it is
+        # nearly a power.
         over = used_part(high) if low and math.isnan(over) else over
-        power = math.log(over / under) / math.log(high / low) if low and over and math.isfinite(over) else 2.0
+        power = (
+            math.log(over / under) / math.log(high / low)
+            if low and over and math.isfinite(over)
+            else 2.0
+        )
         guess = float(low) * under ** (-1 / power) if low else 0.0
-        near = Fraction(guess * (1 - close / 3 if guess * (1 + close) > high or used > 1 else 1 + close / 3))
+        near = Fraction(
+            guess * (1 - close / 3 if guess * (1 + close) > high or used > 1 else 1 + close / 3)
+        )
         at = near if low < near < high else Fraction(float(low + high) / 2)
     return low or None
 
 
 def residue_times(mu_squared: Fraction, charge: Charge) -> int:
-    """The number of equal debits that the residue takes; of choices, whose costs take long to find, a lower bound on it."""
+    """The number of equal debits that the residue takes; of choices, whose costs take long to find,
+    a lower bound on it."""
     if not any(loss.bounded_range for loss, _ in charge.losses):
-        return most_that(lambda n: residue_after(mu_squared, repeated(charge, n).losses) is not None)
+        return most_that(
+            lambda n: residue_after(mu_squared, repeated(charge, n).losses) is not None
+        )
     count, left, costs = 0, mu_squared, cast("dict[int, Fraction | None]", {})
 
     def between(high: int, low: int) -> None:
-        """A cost at one mu is one at every larger mu: those of the twelfths in between are of use where they are much less."""
+        """A cost at one mu is one at every larger mu: those of the twelfths in between are of use
+        where they are much less."""
         for part in (high, low):
             if part not in costs:
                 after = residue_after(mu_squared * Fraction(part, 12), charge.losses)
                 costs[part] = None if after is None else mu_squared * Fraction(part, 12) - after
         above, below = costs[high], costs[low]
-        if above is not None and high - low > 1 and (below is None or below > above * Fraction(11, 10)):
+        if (
+            above is not None
+            and high - low > 1
+            and (below is None or below > above * Fraction(11, 10))
+        ):
             between(high, (high + low) // 2)
             between((high + low) // 2, low)
 

@@ -1,4 +1,5 @@
-"""All kinds of losses by name, and their records. Kinds are never removed or redefined: ledgers keep them for ever."""
+"""All kinds of losses by name, and their records. Kinds are never removed or redefined: ledgers
+keep them for ever."""
 
 from __future__ import annotations
 

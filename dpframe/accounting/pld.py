@@ -1,28 +1,35 @@
-"""The cost of a list of events that was fixed in advance: numerical composition, rounded up at every step.
+"""The cost of a list of events that was fixed in advance: numerical composition, rounded up at
+every step.
 
-*Formal guarantee.* If every event of the list was fixed before the first release (the mechanisms may look at
-earlier releases, the prices may not), all releases together are (`epsilon(events, delta)`, delta)-DP. As a rule for
-stopping this number is NOT sound: a list that grew with the answers needs a filter.
+*Formal guarantee.* If every event of the list was fixed before the first release (the mechanisms
+may look at earlier releases, the prices may not), all releases together are (`epsilon(events,
+delta)`, delta)-DP. As a rule for stopping this number is NOT sound: a list that grew with the
+answers needs a filter.
 
-Why. Write H(t) = sup_S P(S) - e**t Q(S). If H <= H' for every t then E H(t - L) <= E H'(t - L) for the loss L of
-any other pair, so factors may be replaced one by one by larger ones (Zhu, Dong and Wang 2022).
+Why. Write H(t) = sup_S P(S) - e**t Q(S). If H <= H' for every t then E H(t - L) <= E H'(t - L) for
+the loss L of any other pair, so factors may be replaced one by one by larger ones (Zhu, Dong and
+Wang 2022).
 
-1. Each pair is replaced by a discrete loss distribution on a common grid whose curve lies above its own (`_pld_bounds`).
-2. These are convolved by FFT after an exponential tilt to the saddle point of delta, which makes errors relative to the
-   tail asked for. What lies below the window is bounded by Chernoff on the atoms themselves, else the window is moved;
-   aliases from above only add mass. What lies above the window is bounded by Chernoff and counts as infinite loss.
-   The rounding of the FFT is bounded as in theorem 24.2 of Higham 2002 and added to each cell.
-   A few rare losses with a tail too heavy for any tilt are counted as infinite before, within _SPARE of delta.
-3. Exponential mechanisms leave the choice of the pair to an adversary (`_pld_bounds.adversary`). The other events are put first,
-   when the adversary has all of their losses to go by: delta(t) = E V(t - L).
-4. From the same atoms Renyi's bound is free: delta <= E e**(a L - a t) a**a / (1 + a)**(1 + a) for every a > 0
-   (Balle, Barthe, Gaboardi, Hsu and Sato 2020; proposition 12 of Canonne, Kamath and Steinke 2020).
+1. Each pair is replaced by a discrete loss distribution on a common grid whose curve lies above its
+   own (`_pld_bounds`).
+2. These are convolved by FFT after an exponential tilt to the saddle point of delta, which makes
+   errors relative to the tail asked for. What lies below the window is bounded by Chernoff on the
+   atoms themselves, else the window is moved; aliases from above only add mass. What lies above the
+   window is bounded by Chernoff and counts as infinite loss. The rounding of the FFT is bounded as
+   in theorem 24.2 of Higham 2002 and added to each cell. A few rare losses with a tail too heavy
+   for any tilt are counted as infinite before, within _SPARE of delta.
+3. Exponential mechanisms leave the choice of the pair to an adversary (`_pld_bounds.adversary`).
+   The other events are put first, when the adversary has all of their losses to go by: delta(t) = E
+   V(t - L).
+4. From the same atoms Renyi's bound is free: delta <= E e**(a L - a t) a**a / (1 + a)**(1 + a) for
+   every a > 0 (Balle, Barthe, Gaboardi, Hsu and Sato 2020; proposition 12 of Canonne, Kamath and
+   Steinke 2020).
 
 All of these and the pure sum hold for a fixed list, so the least is reported.
 
-As an accountant it guards one batch of plans that was declared in advance: a fixed list, however its parts are then used, so the
-product of its pairs dominates it (docs/guarantees/accounting.md). A second batch would depend on the first one's answers: it is
-refused.
+As an accountant it guards one batch of plans that was declared in advance: a fixed list, however
+its parts are then used, so the product of its pairs dominates it (docs/guarantees/accounting.md). A
+second batch would depend on the first one's answers: it is refused.
 """
 
 from __future__ import annotations
@@ -56,13 +63,16 @@ Floats = NDArray[np.float64]
 
 _CELLS = 1 << 21  # the longest FFT
 _LOST = 1e-14  # tilted mass that the window may miss or see twice
-_SPARE = 1e-5  # share of delta that goes to losses counted as infinite: tails too heavy for any tilt
+_SPARE = (
+    1e-5  # share of delta that goes to losses counted as infinite: tails too heavy for any tilt
+)
 _TINY = 1e-100  # below it masses come near the smallest doubles, and Renyi's bound is left
 _UP = 1 + 1e-9  # the last rounding; the doubles before it err by less than 1e-10
 
 
 def epsilon(events: Sequence[tuple[Loss, int]], delta: float, *, cells: int = _CELLS) -> float:
-    """The least epsilon known for which these events, fixed in advance, are together (epsilon, delta)-DP.
+    """The least epsilon known for which these events, fixed in advance, are together (epsilon,
+    delta)-DP.
 
     Infinite where delta is below the probability of outright failure; at delta = 0 the pure sum.
 
@@ -86,7 +96,9 @@ def epsilon(events: Sequence[tuple[Loss, int]], delta: float, *, cells: int = _C
     return best
 
 
-def profile(events: Sequence[tuple[Loss, int]], epsilons: ArrayLike, *, cells: int = _CELLS) -> Floats:
+def profile(
+    events: Sequence[tuple[Loss, int]], epsilons: ArrayLike, *, cells: int = _CELLS
+) -> Floats:
     """delta(epsilon) of these events, fixed in advance, at each epsilon; never below the truth.
 
     >>> from dpframe.accounting.loss import PureDP
@@ -126,7 +138,11 @@ def _pure(counts: dict[Loss, int]) -> float:
             return math.inf
         total += count * loss.epsilon
     near = float(total)
-    return near if Fraction(near) >= total or Fraction(str(near)) == total else math.nextafter(near, math.inf)
+    return (
+        near
+        if Fraction(near) >= total or Fraction(str(near)) == total
+        else math.nextafter(near, math.inf)
+    )
 
 
 def _failures(counts: dict[Loss, int]) -> Fraction:
@@ -137,7 +153,9 @@ def _failure(counts: dict[Loss, int]) -> float:
     """The probability that any event fails outright, rounded up."""
     if any(loss.failure >= 1 for loss in counts):
         return 1.0
-    logs = sum(count * math.log1p(-float(loss.failure)) for loss, count in counts.items() if loss.failure)
+    logs = sum(
+        count * math.log1p(-float(loss.failure)) for loss, count in counts.items() if loss.failure
+    )
     return min(float(_failures(counts)) * (1 + 2 * ULP), -math.expm1(logs) * (1 + 1e-14))
 
 
@@ -177,7 +195,8 @@ _NO_LOSS = _Sum(np.zeros(1), np.ones(1), 0.0)
 
 
 def _power(base: NDArray[np.complex128], count: int) -> NDArray[np.complex128]:
-    """A power by squaring: a relative error of at most about 4 count units, which complex `**` does not promise."""
+    """A power by squaring: a relative error of at most about 4 count units, which complex `**` does
+    not promise."""
     product = None
     while True:
         if count & 1:
@@ -194,7 +213,8 @@ def _length(n: int) -> int:
 
 
 def _window(kinds: Sequence[_Kind], theta: float) -> tuple[float, float, float]:
-    """Ends between which all but _LOST of the tilted sum lies, by Chernoff, and the variance of the sum."""
+    """Ends between which all but _LOST of the tilted sum lies, by Chernoff, and the variance of the
+    sum."""
     mean = variance = 0.0
     for kind in kinds:
         x, log_mass, _ = kind.sketch
@@ -241,10 +261,12 @@ def _below(kinds: Sequence[_Kind], theta: float, low: float, variance: float) ->
 def _compose(
     kinds: Sequence[_Kind], theta: float, delta: float, scale: float, cells: int, tries: int = 3
 ) -> _Sum:
-    """The sum of all losses, tilted by theta; `delta` and the epsilon `scale` say which errors would be seen."""
+    """The sum of all losses, tilted by theta; `delta` and the epsilon `scale` say which errors
+    would be seen."""
     low, high, variance = _window(kinds, theta)
     uses = sum(k.uses for k in kinds)
-    # Chords add at most h**2 / 4 to the variance of each use: half of its share, 2e-6 to 1e-5, goes to epsilon.
+    # Chords add at most h**2 / 4 to the variance of each use: half of its share, 2e-6 to 1e-5, goes
+    # to epsilon.
     wide = max(math.sqrt(variance), (high - low) / 1000)
     h = min(math.sqrt(4e-9 * max(1.0, 2500 / uses)) * wide, (high - low) / (1 << 16))
     h = max(h, (high - low) / (cells - 2 * min(2 * uses + 5, cells // 4)))
@@ -260,8 +282,13 @@ def _compose(
     fine: list[_Kind] = []
     for kind in kinds:
         kappa = float(moment(kind.sketch.at, kind.sketch.log_mass, np.array([theta]))[0])
-        log_scale = math.log(1e-10 * min(scale, high - low) / (len(kinds) * kind.uses * (1 + theta))) + kappa
-        atoms = atoms_on_grid(kind.curve, h, theta, log_scale, _SPARE * delta / (len(kinds) * kind.uses))
+        log_scale = (
+            math.log(1e-10 * min(scale, high - low) / (len(kinds) * kind.uses * (1 + theta)))
+            + kappa
+        )
+        atoms = atoms_on_grid(
+            kind.curve, h, theta, log_scale, _SPARE * delta / (len(kinds) * kind.uses)
+        )
         losses = atoms.at * h
         fine.append(kind._replace(sketch=atoms._replace(at=losses)))
         kappa = float(moment(losses, atoms.log_mass, np.array([theta]))[0])
@@ -275,14 +302,16 @@ def _compose(
         infinite += kind.uses * atoms.infinite
         error += kind.uses * float(np.linalg.norm(weight))
         relative += kind.uses * (8 + theta * float(np.abs(losses).max()) + abs(kappa))
-    # A sketch bounds curves, not the lower tail of the tilted law: what the window loses is known of the atoms only.
+    # A sketch bounds curves, not the lower tail of the tilted law: what the window loses is known
+    # of the atoms only.
     if _below(fine, theta, h * first, variance) > 10 * _LOST:
         if tries == 0:
             return _Sum(np.zeros(1), np.zeros(1), 1.0)  # nothing is known; other bounds are left
         return _compose(fine, theta, delta, scale, cells, tries - 1)
     tilted: Floats = np.roll(np.fft.irfft(transform, n), -((first - shift) % n))
     x: Floats = np.arange(first, first + n, dtype=np.float64) * h
-    # Each transform errs by 8 log2(n) units of its norm at most, a power by `count` times its base: every cell gets it.
+    # Each transform errs by 8 log2(n) units of its norm at most, a power by `count` times its base:
+    # every cell gets it.
     units = 8 * math.log2(n) * (error + float(np.linalg.norm(tilted))) + 8 * uses * float(
         np.abs(transform).mean()
     )
@@ -303,7 +332,8 @@ class _Plan(NamedTuple):
     cells: int
 
     def cumulant(self, theta: Floats) -> Floats:
-        """log E e**(theta L), or more; a range counts by its epsilon**2 / 8 (Cesar and Rogers 2021)."""
+        """log E e**(theta L), or more; a range counts by its epsilon**2 / 8 (Cesar and Rogers
+        2021)."""
         total = _cumulant(self.kinds, theta)
         for reach, count in self.ranges:
             total += count * np.minimum(theta * (1 + theta) * reach * reach / 8, theta * reach)
@@ -334,13 +364,17 @@ class _Plan(NamedTuple):
         if not self.ranges:
             return total
         # rounded, so that like questions share an iteration
-        value = adversary(self.ranges, 4.0 * math.floor(math.log(delta) / 4), 2.0 ** round(math.log2(theta)))
+        value = adversary(
+            self.ranges, 4.0 * math.floor(math.log(delta) / 4), 2.0 ** round(math.log2(theta))
+        )
         return None if value is None else total._replace(value=value)
 
     def cut(self, delta: float) -> _Plan:
         """The same plan without the losses that are too rare to be seen at this delta."""
         share = _SPARE * delta / max(len(self.kinds), 1)
-        return self._replace(kinds=[k._replace(sketch=cut(k.sketch, share / k.uses)) for k in self.kinds])
+        return self._replace(
+            kinds=[k._replace(sketch=cut(k.sketch, share / k.uses)) for k in self.kinds]
+        )
 
     def epsilon(self, target: float) -> float:
         plan = self.cut(target)
@@ -373,7 +407,8 @@ class _Plan(NamedTuple):
 def _solve(total: _Sum, target: float, high: float) -> float:
     """A t in [0, high] with delta(t) <= target, the least to 10 digits; infinite if there is none.
 
-    Newton on log delta, which is nearly concave: from the right it then stays on the right. Bisection where it fails.
+    Newton on log delta, which is nearly concave: from the right it then stays on the right.
+    Bisection where it fails.
     """
     low, t = 0.0, high
     solution = math.inf
@@ -412,7 +447,11 @@ class _Side(NamedTuple):
 def _sides(counts: dict[Loss, int], cells: int) -> list[_Side]:
     if not counts:
         return []
-    sides = (0, 1) if any(loss.bounded_range is None and len(loss.curves) > 1 for loss in counts) else (0,)
+    sides = (
+        (0, 1)
+        if any(loss.bounded_range is None and len(loss.curves) > 1 for loss in counts)
+        else (0,)
+    )
     directions = []
     for side in sides:
         fixed: list[_Kind] = []
@@ -436,15 +475,18 @@ def _sides(counts: dict[Loss, int], cells: int) -> list[_Side]:
 # The accountant -------------------------------------------------------------------------------------------------------
 
 _USED = Fraction(1, 2**1074)
-# The part of delta for outright failures; the curve of the batch takes them from the delta that converts.
+# The part of delta for outright failures; the curve of the batch takes them from the delta that
+# converts.
 _FAILURES = Fraction(1, 10)
 
 
 class Composed(Filter):
-    """Admits one batch, if its composed curve keeps the budget. The state is the epsilon of the batch, or 0 before it.
+    """Admits one batch, if its composed curve keeps the budget. The state is the epsilon of the
+    batch, or 0 before it.
 
-    Prices are those of `Tight` after the questions that are in the batch already. A list that filter admits keeps the budget, and
-    here it is fixed in advance, so the promises of that filter hold here.
+    Prices are those of `Tight` after the questions that are in the batch already. A list that
+    filter admits keeps the budget, and here it is fixed in advance, so the promises of that filter
+    hold here.
     """
 
     name: ClassVar[str] = "pld"
@@ -465,7 +507,8 @@ class Composed(Filter):
         epsilon, limit = self.report(charge.losses, self.limits.delta), self.limits.epsilon
         if epsilon > limit and self._tight.after(self._tight.start(), charge) is None:
             return None
-        # Never 0: a batch whose epsilon is 0 at this delta has used the delta, and a second one would use it again.
+        # Never 0: a batch whose epsilon is 0 at this delta has used the delta, and a second one
+        # would use it again.
         return max(Fraction(epsilon) if epsilon <= limit else limit, _USED)
 
     def ahead(self, state: Any, charges: Sequence[Charge]) -> Any:
@@ -491,14 +534,16 @@ class Composed(Filter):
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
-        # Both hold for a fixed list. The closed form has no grid, so that default shares fill the budget.
+        # Both hold for a fixed list. The closed form has no grid, so that default shares fill the
+        # budget.
         return min(epsilon(events, float(delta) * (1 - 1e-12)), Gdp.report(events, delta))
 
     def failure_for(self, epsilon: Fraction, state: Any, pure: bool = False) -> Fraction:
         return self._tight.failure_for(epsilon, self._priced(state))
 
     def times(self, state: Fraction, charge: Charge) -> int:
-        """A number of debits that fit in one batch, by closed forms, since to compose thousands takes seconds."""
+        """A number of debits that fit in one batch, by closed forms, since to compose thousands
+        takes seconds."""
         return 0 if state else self._tight.times(self._tight.start(), charge)
 
     def delta_spent(self, state: Fraction) -> Fraction:

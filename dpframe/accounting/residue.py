@@ -1,23 +1,28 @@
-"""One step of the residue filter: what is left of a Gaussian budget after an event (docs/guarantees/residue.md).
+"""One step of the residue filter: what is left of a Gaussian budget after an event
+(docs/guarantees/residue.md).
 
-A budget is a remaining mu > 0. An event with dominating pair D may happen if some mu' >= 0 has D x G(mu') <= G(mu),
-hockey-stick curve below curve at every real threshold, where G(mu) is N(mu, 1) against N(0, 1); mu' is what remains.
-Each function here returns such a mu', as large as it can certify, or None.
+A budget is a remaining mu > 0. An event with dominating pair D may happen if some mu' >= 0 has D x
+G(mu') <= G(mu), hockey-stick curve below curve at every real threshold, where G(mu) is N(mu, 1)
+against N(0, 1); mu' is what remains. Each function here returns such a mu', as large as it can
+certify, or None.
 
-Formal guarantee: every mu' returned satisfies the inequality at all real thresholds, rounding included. A session
-that starts at mu, replaces mu by the mu' of each event before it happens, and ends when there is none, is dominated
-by G(mu), however the events are chosen (theorem 1 of the page).
+Formal guarantee: every mu' returned satisfies the inequality at all real thresholds, rounding
+included. A session that starts at mu, replaces mu by the mu' of each event before it happens, and
+ends when there is none, is dominated by G(mu), however the events are chosen (theorem 1 of the
+page).
 
-For `after_pure`, which losses fall back on, the threshold 0 decides (theorem 2). The others use a certificate that an event turns
-no more than one Gaussian budget into another (theorem 3). Let W(t) = exp(-t/2) H(t), and U = W - W0 for the
-event less that of no event: a bump on the range of its losses. Divided by the density of N(0, v'), v' = mu'**2, the
-inequality at t = x v' reads A(x) <= B(x) with
+For `after_pure`, which losses fall back on, the threshold 0 decides (theorem 2). The others use a
+certificate that an event turns no more than one Gaussian budget into another (theorem 3). Let W(t)
+= exp(-t/2) H(t), and U = W - W0 for the event less that of no event: a bump on the range of its
+losses. Divided by the density of N(0, v'), v' = mu'**2, the inequality at t = x v' reads A(x) <=
+B(x) with
 
     A(x) = integral of U(s) exp(x s - s**2 / (2 v')) ds,
     B(x) = mu' * integral from mu' to mu of exp((v' - s**2)/8 + x**2 v' (1 - v'/s**2)/2) ds,
 
-two integrals of positive terms whose logarithms are convex in x. So chords bound log A from above and tangents bound
-log B from below, nothing cancels at any scale, and the grid of x is as coarse as 1/(largest loss).
+two integrals of positive terms whose logarithms are convex in x. So chords bound log A from above
+and tangents bound log B from below, nothing cancels at any scale, and the grid of x is as coarse as
+1/(largest loss).
 """
 
 from __future__ import annotations
@@ -36,7 +41,8 @@ from dpframe.accounting._pairs import NODES, TOP, ULP, WEIGHTS, after_pure, out_
 
 Array = NDArray[np.float64]
 
-# Relative error of A and of B: under 1e-11 for the quadrature (page), under 2e-12 for masses, sums and exp.
+# Relative error of A and of B: under 1e-11 for the quadrature (page), under 2e-12 for masses, sums
+# and exp.
 _MARGIN = 1e-10
 _ROUNDS, _POINTS, _PANELS = 14, 3000, 60
 
@@ -72,9 +78,10 @@ def _direct(kind: str, epsilon: float, mu: float) -> float | None:
 def after(kind: str, epsilon: float, mu: float) -> float | None:
     """The mu that remains after an event of this kind: "pure", "exponential" or "laplace".
 
-    Formal guarantee: as `after_pure`, `after_exponential`, `after_laplace`. Costs are kept for a ladder of mu and taken
-    from the step below, since a cost certified at one mu is one at every larger mu (theorem 4 of the page); where
-    an event takes a good part of what remains, the step below would be too dear and mu itself is used.
+    Formal guarantee: as `after_pure`, `after_exponential`, `after_laplace`. Costs are kept for a
+    ladder of mu and taken from the step below, since a cost certified at one mu is one at every
+    larger mu (theorem 4 of the page); where an event takes a good part of what remains, the step
+    below would be too dear and mu itself is used.
     """
     if kind not in _KINDS:
         raise ValueError(f"kind must be 'pure', 'exponential' or 'laplace', got {kind!r}")
@@ -94,12 +101,14 @@ def after(kind: str, epsilon: float, mu: float) -> float | None:
 
 
 def after_exponential(epsilon: float, mu: float) -> float | None:
-    """The mu that remains after a choice of bounded range epsilon: the exponential mechanism, or Gumbel noisy max.
+    """The mu that remains after a choice of bounded range epsilon: the exponential mechanism, or
+    Gumbel noisy max.
 
-    Formal guarantee: for every pair of neighbours the losses of the event lie in an interval of length epsilon
-    (Durfee and Rogers 2019), so some pair of losses a and a - epsilon, 0 <= a <= epsilon, dominates it, and mu' does
-    for all of these. It costs about what randomized response of epsilon/2 would. Not for permute-and-flip, nor for
-    one-sided noise: charge those by `after_pure`.
+    Formal guarantee: for every pair of neighbours the losses of the event lie in an interval of
+    length epsilon (Durfee and Rogers 2019), so some pair of losses a and a - epsilon, 0 <= a <=
+    epsilon, dominates it, and mu' does for all of these. It costs about what randomized response of
+    epsilon/2 would. Not for permute-and-flip, nor for one-sided noise: charge those by
+    `after_pure`.
 
     >>> round(after_exponential(0.1, 1.0), 4), round(after_pure(0.05, 1.0), 4)
     (0.9987, 0.9987)
@@ -110,7 +119,8 @@ def after_exponential(epsilon: float, mu: float) -> float | None:
 def after_laplace(epsilon: float, mu: float) -> float | None:
     """The mu that remains after one number with Laplace noise of scale sensitivity/epsilon.
 
-    Formal guarantee: the exact curve of the Laplace pair is used, 1 - exp((t - epsilon)/2) for |t| <= epsilon.
+    Formal guarantee: the exact curve of the Laplace pair is used, 1 - exp((t - epsilon)/2) for |t|
+    <= epsilon.
 
     >>> after_laplace(0.1, 1.0) > after_pure(0.1, 1.0)
     True
@@ -127,12 +137,14 @@ def after_curve(
     *,
     symmetric: bool = False,
 ) -> float | None:
-    """The mu that remains after an event with this dominating pair: P's masses at increasing losses and at infinity.
+    """The mu that remains after an event with this dominating pair: P's masses at increasing losses
+    and at infinity.
 
-    Formal guarantee: sum_i p_i H_mu'(t - l_i) + infinite <= H_mu(t) + slack at all real t, and the same for the
-    pair reversed. The slack is owed besides, as a part of delta. Masses have to be right to twelve digits, as is
-    what Q lacks of probability 1, sum_i p_i exp(-l_i): that much, as well as `infinite`, comes out of the slack.
-    `symmetric` says that the reversed pair is the pair, and halves the work.
+    Formal guarantee: sum_i p_i H_mu'(t - l_i) + infinite <= H_mu(t) + slack at all real t, and the
+    same for the pair reversed. The slack is owed besides, as a part of delta. Masses have to be
+    right to twelve digits, as is what Q lacks of probability 1, sum_i p_i exp(-l_i): that much, as
+    well as `infinite`, comes out of the slack. `symmetric` says that the reversed pair is the pair,
+    and halves the work.
 
     >>> e = 0.1
     >>> round(after_curve([-e, e], [1 / (1 + math.exp(e)), 1 / (1 + math.exp(-e))], 0.0, 1.0), 6)
@@ -143,14 +155,18 @@ def after_curve(
     values, masses = np.asarray(losses, float), np.asarray(probabilities, float)
     if values.ndim != 1 or values.shape != masses.shape or not values.size:
         raise ValueError("losses and probabilities must be two lists of the same length")
-    if not (np.isfinite(values).all() and (np.diff(values) > 0).all() and np.abs(values).max() <= 600):
+    if not (
+        np.isfinite(values).all() and (np.diff(values) > 0).all() and np.abs(values).max() <= 600
+    ):
         raise ValueError("losses must be finite, at most 600, and increase")
     if not ((masses >= 0).all() and infinite >= 0 and slack >= 0):
         raise ValueError("probabilities, infinite and slack must not be negative")
     values, masses = values[masses > 0], masses[masses > 0]
     lost = 1 - math.fsum(masses * np.exp(-values))
     if abs(math.fsum(masses) + infinite - 1) > 1e-12 or lost < -1e-12:
-        raise ValueError("these are no probabilities of a pair: P must sum to 1, and Q to at most 1")
+        raise ValueError(
+            "these are no probabilities of a pair: P must sum to 1, and Q to at most 1"
+        )
     owed = infinite + (lost if lost > 1e-12 else 0.0)
     if owed > slack:
         return None
@@ -169,10 +185,11 @@ def after_curve(
 
 @dataclass(frozen=True, slots=True)
 class Bump:
-    """U of one pair a row: smooth between consecutive edges, zero outside; the event is whatever is below one row.
+    """U of one pair a row: smooth between consecutive edges, zero outside; the event is whatever is
+    below one row.
 
-    `heights` are the values at the edges, and between them U is a combination of exp(s/2) and exp(-s/2); without
-    heights it is the Laplace pair's, exp(-|s|/2) - exp(-epsilon/2).
+    `heights` are the values at the edges, and between them U is a combination of exp(s/2) and
+    exp(-s/2); without heights it is the Laplace pair's, exp(-|s|/2) - exp(-epsilon/2).
     """
 
     edges: Array
@@ -180,7 +197,8 @@ class Bump:
     symmetric: bool
     # whether the pairs are below G(mu) (1) itself, with this much probability to spare
     fits: Callable[[float, float], bool]
-    # how closely cells follow the curves: about what the certificate may waste, relative to the cost
+    # how closely cells follow the curves: about what the certificate may waste, relative to the
+    # cost
     tolerance: float = 2e-8
 
     @property
@@ -188,7 +206,8 @@ class Bump:
         return float(np.max(np.abs(self.edges)))
 
     def nodes(self, steepness: float) -> tuple[Array, Array]:
-        """Points and weights for the integral of U times a function whose logarithm is at most so steep."""
+        """Points and weights for the integral of U times a function whose logarithm is at most so
+        steep."""
         width = np.diff(self.edges, axis=1)
         panels = max(1, math.ceil(float(width.max()) * (steepness + 1)))
         start = (np.arange(panels)[:, None] + (NODES + 1) / 2) / panels
@@ -209,10 +228,12 @@ class Bump:
 
 
 def two_points(epsilon: float) -> Bump:
-    """Pairs with losses a and -b such that each pair whose losses span epsilon is below one of them or its reverse.
+    """Pairs with losses a and -b such that each pair whose losses span epsilon is below one of them
+    or its reverse.
 
-    A pair with losses in [-b, a] is below the one with exactly these two, so each row takes the largest a and b of
-    its cell. Cells are fine where a is about b, which decides, and widen with the distance.
+    A pair with losses in [-b, a] is below the one with exactly these two, so each row takes the
+    largest a and b of its cell. Cells are fine where a is about b, which decides, and widen with
+    the distance.
     """
     shares, step = [0.0], 0.0
     while shares[-1] < 1:
@@ -233,7 +254,8 @@ def two_points(epsilon: float) -> Bump:
 
 
 def _below(p: Array, q: Array, mu: float, spare: float) -> bool:
-    """Whether the points (q, p) of the roc curve lie below that of G(mu), p <= Phi(mu + Phi**-1(q)), plus `spare`."""
+    """Whether the points (q, p) of the roc curve lie below that of G(mu), p <= Phi(mu +
+    Phi**-1(q)), plus `spare`."""
     slip = 1e-15 * (2 + len(p))
     up = special.ndtr(mu + special.ndtri(np.clip(q - slip, 0.0, 1.0)))
     return bool(np.all(p <= up + spare - slip * 4))
@@ -242,8 +264,12 @@ def _below(p: Array, q: Array, mu: float, spare: float) -> bool:
 def atoms(losses: Array, masses: Array, symmetric: bool) -> Bump:
     edges = np.unique(np.append(losses, 0.0))
     reverse = masses * np.exp(-losses)
-    above = np.exp(-edges / 2) * (np.maximum(-np.expm1(np.minimum(edges[:, None] - losses, 0)), 0) @ masses)
-    under = np.exp(edges / 2) * (np.maximum(-np.expm1(np.minimum(losses - edges[:, None], 0)), 0) @ reverse)
+    above = np.exp(-edges / 2) * (
+        np.maximum(-np.expm1(np.minimum(edges[:, None] - losses, 0)), 0) @ masses
+    )
+    under = np.exp(edges / 2) * (
+        np.maximum(-np.expm1(np.minimum(losses - edges[:, None], 0)), 0) @ reverse
+    )
     heights = np.where(edges >= 0, above, under)
     heights[[0, -1]] = 0.0
     p, q = np.cumsum(masses[::-1]), np.cumsum(reverse[::-1])
@@ -281,7 +307,8 @@ class _Step:
         return self.mu * self.mu - self.cost
 
     def above(self, x: Array, side: int) -> Array:
-        """log A at these x >= 0 (side 1) or at -x (side -1): the largest of the rows, hence convex as well."""
+        """log A at these x >= 0 (side 1) or at -x (side -1): the largest of the rows, hence convex
+        as well."""
         v = self.variance
         points, weights = self.event.nodes(float(x.max()) + self.event.reach / v)
         slope = (side * x)[:, None, None]
@@ -332,12 +359,13 @@ class _Step:
         return all(self.excess(side) <= 0 for side in self.sides)
 
     def excess(self, side: int) -> float:
-        """An upper bound on log A - log B over this whole side, once it is clear which sign it has."""
+        """An upper bound on log A - log B over this whole side, once it is clear which sign it
+        has."""
         reach = float((side * self.event.edges).max())
         if reach <= 0:
             return -math.inf
-        # From an x on at which log B has a slope of `reach` that point decides: log A never has more. What is to
-        # spare grows steep soon, B alone only beyond the first of these.
+        # From an x on at which log B has a slope of `reach` that point decides: log A never has
+        # more. What is to spare grows steep soon, B alone only beyond the first of these.
         last = reach / (self.cost * self.variance / (self.mu * self.mu))
         end = 1.02 * (min(last, reach / self.variance + 0.5) if self.spare > 0 else last)
         while float(self.below(np.array([end]))[1][0]) < reach * (1 + 1e-9):
@@ -357,7 +385,8 @@ class _Step:
             fresh, (flat, tilt) = self.above(new, side), self.below(new)
             order = np.argsort(np.concatenate([x, new]), kind="stable")
             x, a, b, slope = (
-                np.concatenate(pair)[order] for pair in ((x, new), (a, fresh), (b, flat), (slope, tilt))
+                np.concatenate(pair)[order]
+                for pair in ((x, new), (a, fresh), (b, flat), (slope, tilt))
             )
         return max(points, float(bound.max())) + _MARGIN
 
@@ -367,7 +396,8 @@ class _Step:
 
 
 def _cells(x: Array, a: Array, b: Array, slope: Array) -> Array:
-    """The largest difference on each cell between the chord of a and the better of the two tangents of b."""
+    """The largest difference on each cell between the chord of a and the better of the two tangents
+    of b."""
     width = np.diff(x)
     turn = slope[1:] - slope[:-1]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -381,9 +411,11 @@ def _cells(x: Array, a: Array, b: Array, slope: Array) -> Array:
 
 
 def cost_of(event: Bump, mu: float, spare: float) -> float | None:
-    """The least cost that can be certified for the event at this mu; mu**2 if nothing remains, None if it is over."""
+    """The least cost that can be certified for the event at this mu; mu**2 if nothing remains, None
+    if it is over."""
     whole = mu * mu
-    # Below that remainder the integrands would need more panels than it is worth, and mu**2 - cost would lose digits.
+    # Below that remainder the integrands would need more panels than it is worth, and mu**2 - cost
+    # would lose digits.
     largest = whole - max(1e-4 * whole, min(whole / 2, event.reach**2 / _PANELS))
     if not _Step(event, mu, largest, spare).fits_at_zero():
         return whole if event.fits(mu, spare) else None

@@ -1,13 +1,19 @@
-"""Audits: how much privacy a release is *seen* to lose, for whoever holds the data or wrote the release.
+"""Audits: how much privacy a release is *seen* to lose, for whoever holds the data or wrote the
+release.
 
-- `epsilon_lower_bound`, `from_draws`: a proven lower bound on the privacy loss of any function, with the event that shows it.
-- `composition_experiment`: the adaptive game of Dwork, Rothblum and Vadhan (2010), to be played or audited.
-- `replay`: a session's questions on two neighbouring frames, and how far apart their exact integers are.
+- `epsilon_lower_bound`, `from_draws`: a proven lower bound on the privacy loss of any function,
+  with the event that shows it.
+- `composition_experiment`: the adaptive game of Dwork, Rothblum and Vadhan (2010), to be played or
+  audited.
+- `replay`: a session's questions on two neighbouring frames, and how far apart their exact integers
+  are.
 - `distance`: in how many rows two tables differ, and so whether they are neighbours.
-- `max_divergence`, `approximate_max_divergence`, `kl_divergence`, `loss_tail`: of laws that are known.
+- `max_divergence`, `approximate_max_divergence`, `kl_divergence`, `loss_tail`: of laws that are
+  known.
 
-An audit finds a broken release. It cannot show that one is sound: that takes a proof. Nothing here is private, and nothing is
-charged: use frames that are made up. `docs/how-to/audit-a-release.md` has examples, `docs/guarantees/auditing.md` the proofs.
+An audit finds a broken release. It cannot show that one is sound: that takes a proof. Nothing here
+is private, and nothing is charged: use frames that are made up. `docs/how-to/audit-a-release.md`
+has examples, `docs/guarantees/auditing.md` the proofs.
 """
 
 from __future__ import annotations
@@ -63,10 +69,12 @@ def __dir__() -> list[str]:
 
 @dataclass(frozen=True)
 class LowerBound:
-    """The result of an audit: the release is not (e, delta)-private for any e below ``epsilon``, with confidence ``level``.
+    """The result of an audit: the release is not (e, delta)-private for any e below ``epsilon``,
+    with confidence ``level``.
 
-    ``event`` shows it, and ``counts`` says how often it was seen on the draws that tested it: (hits, draws) of the frame,
-    then of the neighbour. 0 means that nothing was seen, not that there is nothing.
+    ``event`` shows it, and ``counts`` says how often it was seen on the draws that tested it:
+    (hits, draws) of the frame, then of the neighbour. 0 means that nothing was seen, not that there
+    is nothing.
     """
 
     epsilon: float
@@ -80,7 +88,8 @@ class LowerBound:
         return [
             (
                 "epsilon",
-                f"at least {self.epsilon:.6g}" + (f" at delta {self.delta:.3g}" if self.delta else ""),
+                f"at least {self.epsilon:.6g}"
+                + (f" at delta {self.delta:.3g}" if self.delta else ""),
             ),
             ("confidence", f"{self.level:.9g}"),
             ("event", str(self.event)),
@@ -110,13 +119,15 @@ def epsilon_lower_bound(
     score: Callable[[Any], Any] | None = None,
     level: float = 0.95,
 ) -> LowerBound:
-    """A lower bound on the privacy loss of ``release`` between two neighbours, which holds with confidence ``level``.
+    """A lower bound on the privacy loss of ``release`` between two neighbours, which holds with
+    confidence ``level``.
 
-    *Formal guarantee.* If ``release`` is (e, delta)-private and ``frame`` and ``neighbour`` are neighbours, the answer's
-    ``epsilon`` is above e with probability at most 1 - ``level``, whatever the release. The event is chosen on the first
-    half of the draws, and its two probabilities are bounded on the second half, each by the exact bound of Clopper and Pearson
-    (1934) at half the risk (docs/guarantees/auditing.md). So a bound above what a release claims is evidence that the claim
-    is false. For several audits at once, divide 1 - level among them.
+    *Formal guarantee.* If ``release`` is (e, delta)-private and ``frame`` and ``neighbour`` are
+    neighbours, the answer's ``epsilon`` is above e with probability at most 1 - ``level``, whatever
+    the release. The event is chosen on the first half of the draws, and its two probabilities are
+    bounded on the second half, each by the exact bound of Clopper and Pearson (1934) at half the
+    risk (docs/guarantees/auditing.md). So a bound above what a release claims is evidence that the
+    claim is false. For several audits at once, divide 1 - level among them.
 
     Parameters
     ----------
@@ -167,13 +178,16 @@ def epsilon_lower_bound(
             [first_draw, *(_drawn(release, side) for _ in progress(draws - 1, "draws"))]
             for first_draw, side in zip(first_draws, (frame, neighbour), strict=True)
         )
-    return from_draws(frame_draws, neighbour_draws, delta=delta, event=event, score=score, level=level)
+    return from_draws(
+        frame_draws, neighbour_draws, delta=delta, event=event, score=score, level=level
+    )
 
 
 def _drawn(release: Callable[[Any], Any], side: Any) -> Any:
     if not isinstance(side, pd.DataFrame):
         return release(side)
-    # Pickled, as a copy of pandas' own shares the index: what is opened in one call would be known in the next.
+    # Pickled, as a copy of pandas' own shares the index: what is opened in one call would be known
+    # in the next.
     copy: pd.DataFrame = pickle.loads(pickle.dumps(side, protocol=5))
     columns, rows = marks(copy), copy.index
     with scope() as opened:
@@ -181,8 +195,8 @@ def _drawn(release: Callable[[Any], Any], side: Any) -> Any:
             return release(copy)
         finally:
             for session in opened:
-                # Nobody else knows this copy, so nobody can ask its session again, nor that of a frame which is gone. A
-                # session on any other frame, which existed before, stays.
+                # Nobody else knows this copy, so nobody can ask its session again, nor that of a
+                # frame which is gone. A session on any other frame, which existed before, stays.
                 data = session.data
                 if columns & data.marks or rows.is_(data.index) or data.root() is None:
                     sessions.pop(session.name, None)
@@ -197,7 +211,8 @@ def from_draws(
     score: Callable[[Any], Any] | None = None,
     level: float = 0.95,
 ) -> LowerBound:
-    """`epsilon_lower_bound` of answers that have been drawn already: lists, or arrays with a row a draw.
+    """`epsilon_lower_bound` of answers that have been drawn already: lists, or arrays with a row a
+    draw.
 
     *Formal guarantee.* The same, for draws that are independent and, on each side, of one law.
 
@@ -217,12 +232,15 @@ def from_draws(
         if isinstance(event, Event):
             tested = _events.prove(event, one, two, d, risk)
         else:
-            stated = Event("", ">=", 1.0, score=lambda draws: [float(bool(event(x))) for x in draws])
+            stated = Event(
+                "", ">=", 1.0, score=lambda draws: [float(bool(event(x))) for x in draws]
+            )
             tested = _events.prove(stated, one, two, d, risk, both_ways=True)
     else:
         first, second = _events.halves(one), _events.halves(two)
         arrays = all(isinstance(side, np.ndarray) and side.ndim == 2 for side in (one, two))
-        # The first half also decides how answers are read: the second has no part in the choice of the event.
+        # The first half also decides how answers are read: the second has no part in the choice of
+        # the event.
         shape = Shape(one.shape[1]) if arrays else Shape.of([*first[0], *second[0]])
         read = shape.read if score is None else lambda draws: _events.scored(draws, shape)
         train = [read(side[0]) for side in (first, second)]
@@ -238,7 +256,8 @@ Adversary = Callable[[View], tuple[Any, Any, Any]]
 
 @dataclass(frozen=True)
 class Experiment:
-    """The game of `composition_experiment`. Call it with the bit to play once: it returns the adversary's `View`."""
+    """The game of `composition_experiment`. Call it with the bit to play once: it returns the
+    adversary's `View`."""
 
     adversary: Adversary
     mechanisms: Mapping[Any, Callable[[Any], Any]]
@@ -258,9 +277,12 @@ class Experiment:
         return view
 
     def _check(self, one: Any, two: Any) -> None:
-        """Raise if two DataFrames are not neighbours. The pair that was checked last is not checked again."""
+        """Raise if two DataFrames are not neighbours. The pair that was checked last is not checked
+        again."""
         tables = [isinstance(side, pd.DataFrame) for side in (one, two)]
-        if not any(tables) or (self._checked and self._checked[0] is one and self._checked[1] is two):
+        if not any(tables) or (
+            self._checked and self._checked[0] is one and self._checked[1] is two
+        ):
             return
         if not all(tables):
             raise BadType(
@@ -282,7 +304,9 @@ class Experiment:
         return move
 
 
-def check_neighbours(one: pd.DataFrame, two: pd.DataFrame, neighbors: str | None, unit: Any) -> None:
+def check_neighbours(
+    one: pd.DataFrame, two: pd.DataFrame, neighbors: str | None, unit: Any
+) -> None:
     """Raise if two tables are not neighbours in the relation that is named, or in either."""
     apart, same_length = distance(one, two), len(one) == len(two)
     if unit is None:
@@ -305,7 +329,9 @@ def check_neighbours(one: pd.DataFrame, two: pd.DataFrame, neighbors: str | None
 
 
 def _person_columns(frame: pd.DataFrame, unit: Any) -> list[Any]:
-    return _validate.column_names(unit if isinstance(unit, list) else [unit], dict.fromkeys(frame.columns))
+    return _validate.column_names(
+        unit if isinstance(unit, list) else [unit], dict.fromkeys(frame.columns)
+    )
 
 
 def _rows_by_person(frame: pd.DataFrame, unit: Any) -> dict[Any, pd.DataFrame]:
@@ -324,18 +350,21 @@ def composition_experiment(
     neighbors: str | None = None,
     unit: Any = None,
 ) -> Experiment:
-    """The k-fold adaptive composition experiment (Dwork, Rothblum and Vadhan 2010), ready to be played.
+    """The k-fold adaptive composition experiment (Dwork, Rothblum and Vadhan 2010), ready to be
+    played.
 
-    In each of k rounds the adversary sees its `View` so far and returns two neighbouring databases and the name of a mechanism
-    (a key of ``mechanisms``, or a place in a list). It then sees that mechanism's answer on the database number b. A view has
-    the answers, as ``outputs``, and 64 random bits, as ``coins``, for an adversary that wants to choose at random.
+    In each of k rounds the adversary sees its `View` so far and returns two neighbouring databases
+    and the name of a mechanism (a key of ``mechanisms``, or a place in a list). It then sees that
+    mechanism's answer on the database number b. A view has the answers, as ``outputs``, and 64
+    random bits, as ``coins``, for an adversary that wants to choose at random.
 
-    *Formal guarantee.* If each mechanism is e-private the view is k e-private in the bit b (basic composition), so that
-    ``epsilon_lower_bound(experiment, 0, 1)`` is at most k e, with its confidence.
+    *Formal guarantee.* If each mechanism is e-private the view is k e-private in the bit b (basic
+    composition), so that ``epsilon_lower_bound(experiment, 0, 1)`` is at most k e, with its
+    confidence.
 
-    Two DataFrames have to be neighbours, or an error says how far apart they are: in the relation ``neighbors=``, or in either
-    where it is left out; with ``unit=``, the column that says whose a row is, in the rows of one person. Of databases of other
-    types it is the adversary's word.
+    Two DataFrames have to be neighbours, or an error says how far apart they are: in the relation
+    ``neighbors=``, or in either where it is left out; with ``unit=``, the column that says whose a
+    row is, in the rows of one person. Of databases of other types it is the adversary's word.
 
     >>> def flip(bit):  # randomized response that lies once in four times
     ...     return bit ^ (_sampling.random_bytes(1)[0] < 64)
@@ -350,9 +379,13 @@ def composition_experiment(
     elif isinstance(mechanisms, list | tuple):
         named = dict(enumerate(mechanisms))
     else:
-        raise BadType(f"mechanisms must be a dict or a list of functions, not {type(mechanisms).__name__}.")
+        raise BadType(
+            f"mechanisms must be a dict or a list of functions, not {type(mechanisms).__name__}."
+        )
     if not callable(adversary) or not named or not all(map(callable, named.values())):
-        raise BadType("the adversary and the mechanisms must be functions, and there must be a mechanism.")
+        raise BadType(
+            "the adversary and the mechanisms must be functions, and there must be a mechanism."
+        )
     if neighbors is not None:
         _validate.choice(neighbors, "neighbors", ("add-remove", "replace-one"))
     return Experiment(adversary, named, _validate.positive_int(k, "k"), neighbors, unit)

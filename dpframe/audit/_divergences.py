@@ -1,4 +1,5 @@
-"""Distances of two discrete laws: the divergences of the lecture notes on composition, computed exactly."""
+"""Distances of two discrete laws: the divergences of the lecture notes on composition, computed
+exactly."""
 
 from __future__ import annotations
 
@@ -20,14 +21,15 @@ Pairs = list[tuple[Fraction, Fraction]]
 def max_divergence(p: Any, q: Any) -> float:
     """The largest privacy loss of p against q: the maximum over sets S of ln(P[S] / Q[S]).
 
-    *Formal guarantee.* A mechanism is epsilon-private if and only if this is at most epsilon, both ways round, for its laws
-    on every two neighbours (the definition of max divergence: Dwork, Rothblum and Vadhan 2010). It is infinite where
-    p can give what q cannot. The largest ratio is found in exact arithmetic; only its logarithm is rounded, by some last
-    digits of a double.
+    *Formal guarantee.* A mechanism is epsilon-private if and only if this is at most epsilon, both
+    ways round, for its laws on every two neighbours (the definition of max divergence: Dwork,
+    Rothblum and Vadhan 2010). It is infinite where p can give what q cannot. The largest ratio is
+    found in exact arithmetic; only its logarithm is rounded, by some last digits of a double.
 
-    ``p`` and ``q`` are distributions: two sequences of the same outcomes in the same order, two dicts, or two Series by
-    their index. An outcome that a dict or a Series does not name has probability 0. Numbers that are all Fractions or whole
-    have to add up to exactly 1, others within 1e-9; 0.1 is one tenth, as everywhere here.
+    ``p`` and ``q`` are distributions: two sequences of the same outcomes in the same order, two
+    dicts, or two Series by their index. An outcome that a dict or a Series does not name has
+    probability 0. Numbers that are all Fractions or whole have to add up to exactly 1, others
+    within 1e-9; 0.1 is one tenth, as everywhere here.
 
     >>> max_divergence({"yes": 0.75, "no": 0.25}, {"yes": 0.25, "no": 0.75}) == math.log(3)
     True
@@ -41,11 +43,12 @@ def max_divergence(p: Any, q: Any) -> float:
 def approximate_max_divergence(p: Any, q: Any, delta: Any) -> float:
     """The largest privacy loss beyond delta: the maximum over sets S with P[S] >= delta of ln((P[S] - delta) / Q[S]).
 
-    *Formal guarantee.* A mechanism is (epsilon, delta)-private if and only if this is at most epsilon, both ways round, for its
-    laws on every two neighbours (same definition). It may be a little below 0: of two equal laws it is ln(1 - delta).
+    *Formal guarantee.* A mechanism is (epsilon, delta)-private if and only if this is at most
+    epsilon, both ways round, for its laws on every two neighbours (same definition). It may be a
+    little below 0: of two equal laws it is ln(1 - delta).
 
-    The best set holds the outcomes of the largest ratios P/Q, so only those sets are looked at, in exact arithmetic.
-    ``p`` and ``q`` as in `max_divergence`; ``delta`` from 0 to below 1.
+    The best set holds the outcomes of the largest ratios P/Q, so only those sets are looked at, in
+    exact arithmetic. ``p`` and ``q`` as in `max_divergence`; ``delta`` from 0 to below 1.
 
     >>> leak = {"nothing": 0.99, "all": 0.01}
     >>> max_divergence(leak, {"nothing": 1}), round(approximate_max_divergence(leak, {"nothing": 1}, 0.01), 9)
@@ -67,9 +70,10 @@ def approximate_max_divergence(p: Any, q: Any, delta: Any) -> float:
 def kl_divergence(p: Any, q: Any) -> float:
     """The expected privacy loss, the sum of P ln(P / Q): also called relative entropy.
 
-    If both max divergences are at most epsilon it is at most epsilon (e**epsilon - 1), much less than epsilon where that is
-    small (Dwork, Rothblum and Vadhan 2010): why k releases together lose about sqrt(k) times as much as one. It is
-    infinite where p can give what q cannot. ``p`` and ``q`` as in `max_divergence`; in doubles.
+    If both max divergences are at most epsilon it is at most epsilon (e**epsilon - 1), much less
+    than epsilon where that is small (Dwork, Rothblum and Vadhan 2010): why k releases together lose
+    about sqrt(k) times as much as one. It is infinite where p can give what q cannot. ``p`` and
+    ``q`` as in `max_divergence`; in doubles.
 
     >>> round(kl_divergence([0.75, 0.25], [0.25, 0.75]), 6), round(math.log(3) * (3 - 1), 6)
     (0.549306, 2.197225)
@@ -81,14 +85,16 @@ def kl_divergence(p: Any, q: Any) -> float:
 
 
 def loss_tail(p: Any, q: Any, epsilon: Any) -> float:
-    """The probability that the privacy loss of p against q is above epsilon: P[ln(P(x) / Q(x)) > epsilon] for x drawn from p.
+    """The probability that the privacy loss of p against q is above epsilon: P[ln(P(x) / Q(x)) >
+    epsilon] for x drawn from p.
 
-    *Formal guarantee.* If this is at most delta, both ways round, for the laws of a mechanism on every two neighbours, then the
-    mechanism is (epsilon, delta)-private: beyond the outcomes whose loss is larger, P <= e**epsilon Q. The converse is false,
-    as delta pays for an outcome only by how much P exceeds e**epsilon Q there; of an (epsilon, delta)-private mechanism the
-    loss is above epsilon + t with probability at most delta / (1 - e**-t) (docs/guarantees/auditing.md). ``epsilon`` is any
-    number from 0 on; an outcome whose loss is epsilon but for the last digits of its logarithm counts as not above it.
-    ``p`` and ``q`` as in `max_divergence`.
+    *Formal guarantee.* If this is at most delta, both ways round, for the laws of a mechanism on
+    every two neighbours, then the mechanism is (epsilon, delta)-private: beyond the outcomes whose
+    loss is larger, P <= e**epsilon Q. The converse is false, as delta pays for an outcome only by
+    how much P exceeds e**epsilon Q there; of an (epsilon, delta)-private mechanism the loss is
+    above epsilon + t with probability at most delta / (1 - e**-t) (docs/guarantees/auditing.md).
+    ``epsilon`` is any number from 0 on; an outcome whose loss is epsilon but for the last digits of
+    its logarithm counts as not above it. ``p`` and ``q`` as in `max_divergence`.
 
     >>> leak = {"nothing": 0.99, "all": 0.01}
     >>> loss_tail(leak, {"nothing": 1}, 5), loss_tail({"nothing": 1}, leak, 5)
@@ -158,7 +164,8 @@ def _probability(value: Any, name: str) -> Fraction:
 
 
 def _log(ratio: Fraction) -> float:
-    """The logarithm of a fraction to the last digits, also close to 1 and beyond the range of doubles."""
+    """The logarithm of a fraction to the last digits, also close to 1 and beyond the range of
+    doubles."""
     if Fraction(1, 2) < ratio < 2:
         return math.log1p(float(ratio - 1))
     return math.log(ratio.numerator) - math.log(ratio.denominator)

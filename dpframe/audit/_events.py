@@ -1,4 +1,5 @@
-"""Events in which two sets of draws differ, and the losses that their frequencies prove (docs/guarantees/auditing.md)."""
+"""Events in which two sets of draws differ, and the losses that their frequencies prove
+(docs/guarantees/auditing.md)."""
 
 from __future__ import annotations
 
@@ -29,9 +30,11 @@ _CAUTION = 1e-9  # relative, far above the error of scipy's inverse of the incom
 
 @dataclass(frozen=True)
 class Event:
-    """A set of answers: those whose ``what`` stands in a relation to a threshold, or a set of labels.
+    """A set of answers: those whose ``what`` stands in a relation to a threshold, or a set of
+    labels.
 
-    Call it with an answer to learn whether it is in the set; give it as ``event=`` to test it on new draws.
+    Call it with an answer to learn whether it is in the set; give it as ``event=`` to test it on
+    new draws.
     """
 
     what: str
@@ -41,7 +44,9 @@ class Event:
     of_neighbour: bool = False  # whether it is the neighbour that makes it likely
     shape: Shape | None = field(default=None, repr=False, compare=False)
     score: Score | None = field(default=None, repr=False, compare=False)
-    given: bool = field(default=False, repr=False, compare=False)  # whether the score is the caller's own
+    given: bool = field(
+        default=False, repr=False, compare=False
+    )  # whether the score is the caller's own
 
     def __call__(self, answer: Any) -> bool:
         return bool(self.hits([answer])[0])
@@ -66,8 +71,14 @@ class Event:
         if not self.what:
             return "the event that was given"
         if self.labels:
-            labels_text = ", ".join(map(repr, self.labels[:8])) + (", ..." if len(self.labels) > 8 else "")
-            return f"answer in {{{labels_text}}}" if len(self.labels) > 1 else f"answer == {labels_text}"
+            labels_text = ", ".join(map(repr, self.labels[:8])) + (
+                ", ..." if len(self.labels) > 8 else ""
+            )
+            return (
+                f"answer in {{{labels_text}}}"
+                if len(self.labels) > 1
+                else f"answer == {labels_text}"
+            )
         if self.what.endswith(THERE):
             is_there = self.threshold == 1 if self.relation == "==" else self.relation == ">="
             return self.what if is_there else self.what.removesuffix(THERE) + " is not there"
@@ -89,7 +100,8 @@ def _clean(values: Any) -> Floats:
 
 
 def low_bit(values: Any) -> Any:
-    """The exponent of the last binary digit of each number: 0 for odd integers, negative for fractions."""
+    """The exponent of the last binary digit of each number: 0 for odd integers, negative for
+    fractions."""
     mantissa, exponent = np.frexp(values.astype(np.float64))
     digits = (np.abs(mantissa) * 2.0**53).astype(np.int64)
     last = digits & -digits
@@ -109,28 +121,38 @@ def _column(i: int) -> Score:
 
 
 def _scores(names: list[str], frame_draws: Any, neighbour_draws: Any) -> list[tuple[str, Score]]:
-    """Numbers of an answer whose thresholds are the candidates; the last is fitted to these draws."""
+    """Numbers of an answer whose thresholds are the candidates; the last is fitted to these
+    draws."""
     size = len(names)
     scores: list[tuple[str, Score]] = [(names[i], _column(i)) for i in range(min(size, _COLUMNS))]
     # Lengths, labels and whether something is there have no digits to look at, and no sum.
-    components = [i for i, name in enumerate(names) if name.startswith("answer") and not name.endswith(THERE)]
+    components = [
+        i for i, name in enumerate(names) if name.startswith("answer") and not name.endswith(THERE)
+    ]
     components = components[:_COMPONENTS]
     for i in components[:6]:
         scores.append((_LAST + names[i], _last_bit(i)))
     if size > 1:
-        scores.append(("sum of the answer", lambda d: np.nansum(d[:, components].astype(np.float64), axis=1)))
+        scores.append(
+            ("sum of the answer", lambda d: np.nansum(d[:, components].astype(np.float64), axis=1))
+        )
         for a, b in itertools.pairwise(components):
             scores.append((f"{names[a]} - {names[b]}", _difference(a, b)))
-        scores.append(("fitted likelihood ratio of the answer", _fitted(frame_draws, neighbour_draws)))
+        scores.append(
+            ("fitted likelihood ratio of the answer", _fitted(frame_draws, neighbour_draws))
+        )
     return scores
 
 
 def _fitted(frame_draws: Any, neighbour_draws: Any) -> Score:
-    """The log-likelihood ratio by histograms, as if components were independent; differences within chance are left out."""
+    """The log-likelihood ratio by histograms, as if components were independent; differences within
+    chance are left out."""
     tables = []
     for i in range(min(frame_draws.shape[1], _COMPONENTS)):
         a, b = (_clean(side[:, i]) for side in (frame_draws, neighbour_draws))
-        edges = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0, 1, 25)[1:-1], method="nearest"))
+        edges = np.unique(
+            np.quantile(np.concatenate([a, b]), np.linspace(0, 1, 25)[1:-1], method="nearest")
+        )
         frame_counts, neighbour_counts = (
             np.bincount(np.searchsorted(edges, x), minlength=len(edges) + 1) + 0.5 for x in (a, b)
         )
@@ -139,14 +161,17 @@ def _fitted(frame_draws: Any, neighbour_draws: Any) -> Score:
         tables.append((edges, np.where(clear, ratio, 0.0)))
 
     def score(draws: Any) -> Any:
-        parts = [table[np.searchsorted(e, _clean(draws[:, i]))] for i, (e, table) in enumerate(tables)]
+        parts = [
+            table[np.searchsorted(e, _clean(draws[:, i]))] for i, (e, table) in enumerate(tables)
+        ]
         return np.round(np.sum(parts, axis=0), 9)
 
     return score
 
 
 def _ranked(frame_labels: list[Any], neighbour_labels: list[Any]) -> tuple[list[Any], Score]:
-    """Labels by how much more of them ``one`` has, and the place of each; those never seen have none."""
+    """Labels by how much more of them ``one`` has, and the place of each; those never seen have
+    none."""
     counts: dict[Any, list[float]] = {}
     try:
         for side, labels in enumerate((frame_labels, neighbour_labels)):
@@ -170,7 +195,9 @@ class Tested(NamedTuple):
     epsilon: float
 
 
-def find(frame_draws: Any, neighbour_draws: Any, shape: Shape, delta: float, score: Score | None) -> Event:
+def find(
+    frame_draws: Any, neighbour_draws: Any, shape: Shape, delta: float, score: Score | None
+) -> Event:
     """The event that shows the largest loss on these draws, in either direction."""
     labels: list[Any] = []
     if score is not None:
@@ -182,7 +209,9 @@ def find(frame_draws: Any, neighbour_draws: Any, shape: Shape, delta: float, sco
         candidates = _scores(shape.names(), frame_draws, neighbour_draws)
     best, event = (
         -math.inf,
-        Event(candidates[0][0], ">=", -math.inf, (), False, shape, candidates[0][1], score is not None),
+        Event(
+            candidates[0][0], ">=", -math.inf, (), False, shape, candidates[0][1], score is not None
+        ),
     )
     with np.errstate(all="ignore"):
         for name, number in candidates:
@@ -233,9 +262,15 @@ def find(frame_draws: Any, neighbour_draws: Any, shape: Shape, delta: float, sco
 
 
 def prove(
-    event: Event, frame_draws: Any, neighbour_draws: Any, delta: float, risk: float, both_ways: bool = False
+    event: Event,
+    frame_draws: Any,
+    neighbour_draws: Any,
+    delta: float,
+    risk: float,
+    both_ways: bool = False,
 ) -> Tested:
-    """The loss that is proved by draws that had no part in choosing the event, except with probability ``risk``."""
+    """The loss that is proved by draws that had no part in choosing the event, except with
+    probability ``risk``."""
     counts = [(int(event.hits(side).sum()), len(side)) for side in (frame_draws, neighbour_draws)]
     ways = [event.of_neighbour] if not both_ways else [False, True]
     proven = []
@@ -253,13 +288,15 @@ def hits(values: Any, thresholds: Any) -> tuple[Any, Any, Any]:
 
 
 def loss(p: Any, n: int, q: Any, m: int, delta: float, risk: float) -> Any:
-    """ln((P - delta) / Q) with P and Q replaced by their Clopper-Pearson bounds, at half the risk each."""
+    """ln((P - delta) / Q) with P and Q replaced by their Clopper-Pearson bounds, at half the risk
+    each."""
     low, high = at_least(p, n, risk / 2), at_most(q, m, risk / 2)
     return np.where(low > delta, np.log(np.maximum(low - delta, 1e-300) / high), -np.inf)
 
 
 def at_least(successes: Any, n: int, risk: float) -> Any:
-    """A lower bound on the true probability that fails with probability ``risk`` at most (Clopper and Pearson 1934)."""
+    """A lower bound on the true probability that fails with probability ``risk`` at most (Clopper
+    and Pearson 1934)."""
     from scipy.special import betaincinv
 
     k = np.asarray(successes)
@@ -276,16 +313,23 @@ def at_most(successes: Any, n: int, risk: float) -> Any:
 
 
 def scored(draws: Any, shape: Shape) -> Any:
-    """The draws as a caller's score gets them: a matrix if answers are rows of the same numbers, else a list."""
+    """The draws as a caller's score gets them: a matrix if answers are rows of the same numbers,
+    else a list."""
     return shape.read(draws) if shape.numbers is None or shape.regular else list(draws)
 
 
 def check_score(score: object, frame_answer: Any, neighbour_answer: Any) -> None:
-    """Tries a caller's score on the first answers, before thousands are drawn: it takes many and gives each a number."""
+    """Tries a caller's score on the first answers, before thousands are drawn: it takes many and
+    gives each a number."""
     if not callable(score):
-        raise BadType("score must be a function that takes all answers of a side and returns a number each.")
+        raise BadType(
+            "score must be a function that takes all answers of a side and returns a number each."
+        )
     shape = Shape.of([frame_answer, neighbour_answer])
-    for answers in ([frame_answer, neighbour_answer], [frame_answer, neighbour_answer, frame_answer]):
+    for answers in (
+        [frame_answer, neighbour_answer],
+        [frame_answer, neighbour_answer, frame_answer],
+    ):
         hint = (
             f"score= takes all answers of a side at once, {_described(answers, shape)}, and returns a number each; "
             f"of {len(answers)} answers it"
@@ -296,13 +340,17 @@ def check_score(score: object, frame_answer: Any, neighbour_answer: Any) -> None
         except Exception as error:
             raise BadType(f"{hint} raised {type(error).__name__}: {error}") from error
         if scores.shape != (len(answers),) or scores.dtype.kind not in "biuf":
-            raise BadType(f"{hint} returned something of shape {scores.shape} and dtype {scores.dtype}.")
+            raise BadType(
+                f"{hint} returned something of shape {scores.shape} and dtype {scores.dtype}."
+            )
 
 
 def _described(answers: list[Any], shape: Shape) -> str:
     read = scored(answers, shape)
     return (
-        "as a list" if isinstance(read, list) else f"as a matrix with a row each and {read.shape[1]} columns"
+        "as a list"
+        if isinstance(read, list)
+        else f"as a matrix with a row each and {read.shape[1]} columns"
     )
 
 

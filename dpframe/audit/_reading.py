@@ -1,7 +1,8 @@
-"""The reading of answers in an audit: as numbers with names, aligned by label over the draws of both frames, or as labels.
+"""The reading of answers in an audit: as numbers with names, aligned by label over the draws of
+both frames, or as labels.
 
-The labels and the length of an answer are a part of it: a group that exists in one frame only is the classic leak. So the
-presence of a label that some draws lack is a number, and so is the length.
+The labels and the length of an answer are a part of it: a group that exists in one frame only is
+the classic leak. So the presence of a label that some draws lack is a number, and so is the length.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ ABSENT = _Absent()
 class Shape:
     """The shape of draws: rows of so many numbers, or as labels if ``numbers`` is None.
 
-    ``places`` are all cells that were seen, in order; ``varying`` those that some draws lack; ``codes`` numbers the labels
-    of a cell, in answers that have numbers elsewhere.
+    ``places`` are all cells that were seen, in order; ``varying`` those that some draws lack;
+    ``codes`` numbers the labels of a cell, in answers that have numbers elsewhere.
     """
 
     numbers: int | None
@@ -89,7 +90,9 @@ class Shape:
         if self.numbers is None:
             whole = [tuple(row.get(p, ABSENT) for p in self.places) for row in rows]
             # A later draw with other cells is an answer that differs from all that were seen.
-            unknown_cells = [tuple((p, c) for p, c in row.items() if p not in self.places) for row in rows]
+            unknown_cells = [
+                tuple((p, c) for p, c in row.items() if p not in self.places) for row in rows
+            ]
             return [
                 (values[0] if len(values) == 1 else values) if not unknown else (values, unknown)
                 for values, unknown in zip(whole, unknown_cells, strict=True)
@@ -101,8 +104,11 @@ class Shape:
     def _numbers(self, row: dict[Path, Any]) -> list[float]:
         assert self.numbers is not None
         if self.regular:
-            # A later draw that is no such row of numbers is an answer like any other: it is read as NaN.
-            fits = len(row) == self.numbers and all(p in row and _is_number(row[p]) for p in self.places)
+            # A later draw that is no such row of numbers is an answer like any other: it is read as
+            # NaN.
+            fits = len(row) == self.numbers and all(
+                p in row and _is_number(row[p]) for p in self.places
+            )
             return [row[p] for p in self.places] if fits else [math.nan] * self.numbers
         numbers: list[float] = [float(p in row) for p in self.varying]
         numbers += [len(row)] if self.sizes else []
@@ -111,16 +117,24 @@ class Shape:
             numbers.append(cell if _is_number(cell) else math.nan)
         for place, numbering in (self.codes or {}).items():
             cell = row.get(place, ABSENT)
-            numbers.append(math.nan if cell is ABSENT or _is_number(cell) else _code(numbering, cell))
+            numbers.append(
+                math.nan if cell is ABSENT or _is_number(cell) else _code(numbering, cell)
+            )
         return numbers
 
     def names(self) -> list[str]:
         """The names of an answer's numbers: their labels, if the answers have any."""
         if self.regular and not self.places:
-            return [f"answer[{i}]" for i in range(self.numbers or 0)] if self.numbers != 1 else ["answer"]
+            return (
+                [f"answer[{i}]" for i in range(self.numbers or 0)]
+                if self.numbers != 1
+                else ["answer"]
+            )
         if self.regular and len(self.places) == 1:
             return ["answer"]
-        called = {place: "answer" + "".join(f"[{part!r}]" for part in place) for place in self.places}
+        called = {
+            place: "answer" + "".join(f"[{part!r}]" for part in place) for place in self.places
+        }
         names = [called[place] + THERE for place in self.varying]
         names += ["length of the answer"] if self.sizes else []
         names += [called[place] for place in self.places]
@@ -148,7 +162,8 @@ def unhashable() -> BadType:
 
 
 def cells(draw: Any) -> dict[Path, Any]:
-    """Each number or label of an answer, by its path. Tables are read by label, since noise may have sorted them."""
+    """Each number or label of an answer, by its path. Tables are read by label, since noise may
+    have sorted them."""
     return dict(_cells(draw, ()))
 
 
@@ -168,7 +183,9 @@ def _cells(draw: Any, path: Path) -> Iterator[tuple[Path, Any]]:
                 yield (*path, (row, column)), cell
     elif isinstance(draw, np.ndarray):
         flat = draw.reshape(-1).tolist()
-        yield from (((*path, i), cell) for i, cell in enumerate(flat)) if draw.ndim else ((path, flat[0]),)
+        yield from (
+            (((*path, i), cell) for i, cell in enumerate(flat)) if draw.ndim else ((path, flat[0]),)
+        )
     elif isinstance(draw, list | tuple):
         for i, element in enumerate(draw):
             yield from _cells(element, (*path, i))
@@ -177,7 +194,8 @@ def _cells(draw: Any, path: Path) -> Iterator[tuple[Path, Any]]:
 
 
 def _labels(index: pd.Index[Any]) -> list[Any]:
-    """The labels, made distinct: null is always the same label, and repeated labels are numbered."""
+    """The labels, made distinct: null is always the same label, and repeated labels are
+    numbered."""
     labels = [_plain(label) for label in index.tolist()]
     if index.is_unique:
         return labels
@@ -196,4 +214,6 @@ def _plain(label: Any) -> Any:
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, int | float | np.number) and not isinstance(x, bool | complex | np.complexfloating)
+    return isinstance(x, int | float | np.number) and not isinstance(
+        x, bool | complex | np.complexfloating
+    )

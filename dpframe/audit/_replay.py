@@ -1,8 +1,10 @@
-"""Two runs of the same questions on two neighbours: the same course, and integers as close as the plan says.
+"""Two runs of the same questions on two neighbours: the same course, and integers as close as the
+plan says.
 
-A `Recorder` is a session made from a raw frame, never from another session: it has a budget of its own and answers nobody but the
-function that is replayed. That function gets *noise alone*: mechanisms add noise to zeros in place of the exact integers, so no
-answer of a replay depends on the frame, and the second run gets the outputs of the first. The exact integers are compared and
+A `Recorder` is a session made from a raw frame, never from another session: it has a budget of its
+own and answers nobody but the function that is replayed. That function gets *noise alone*:
+mechanisms add noise to zeros in place of the exact integers, so no answer of a replay depends on
+the frame, and the second run gets the outputs of the first. The exact integers are compared and
 dropped.
 """
 
@@ -62,7 +64,9 @@ class _NoiseCall(NamedTuple):
     part: int
     integers: Array
     output: Array
-    keys: tuple[Any, ...] | None = None  # the keys that the integers belong to, where nobody listed them
+    keys: tuple[Any, ...] | None = (
+        None  # the keys that the integers belong to, where nobody listed them
+    )
     reports: bool = False  # entries of rows in their order, or
     per_person: int | None = None  # so many of each person, and people in no order
 
@@ -77,26 +81,32 @@ class _Replayed:
 
 
 class Recorder(Session):
-    """A session on a raw frame that hands questions a recording noise: it keeps the integers, and answers are noise alone."""
+    """A session on a raw frame that hands questions a recording noise: it keeps the integers, and
+    answers are noise alone."""
 
     def __init__(self, model: Session, frame: pd.DataFrame, key: bytes, tape: list[_Replayed]):
         self._drawn, self._draws = key, 0
-        super().__init__(Data.of(frame, model.data.version), model.terms, model.terms.account.open())
+        super().__init__(
+            Data.of(frame, model.data.version), model.terms, model.terms.account.open()
+        )
         self._tape = tape
         self.recorded: list[_Replayed] = []
         self.unrecorded: list[str] = []
 
     def _key(self) -> bytes:
-        """Draw a key of the hash that decides which groups of a person count: the same in both runs, and another at each draw."""
+        """Draw a key of the hash that decides which groups of a person count: the same in both
+        runs, and another at each draw."""
         return self._draw().digest()[:8]
 
     def _draw(self) -> hashlib.blake2b:
-        """Return the hash that decides the next draw of this session. It depends on the draw's number and on no cell."""
+        """Return the hash that decides the next draw of this session. It depends on the draw's
+        number and on no cell."""
         self._draws += 1
         return hashlib.blake2b(str(self._draws).encode(), key=self._drawn)
 
     def check_followed(self) -> None:
-        """Refuses verbs that give a function the rows, or that take another frame: these would learn more than noise."""
+        """Refuses verbs that give a function the rows, or that take another frame: these would
+        learn more than noise."""
         raise Refused(
             "replay follows query, explode, melt, merge and their like, and no function that is given the rows nor a frame that "
             "is not its own: replay what is asked of that frame itself."
@@ -105,8 +115,8 @@ class Recorder(Session):
     def _draw_row_names(self) -> Array:
         """Draw names so that a row has one name in both runs, wherever it stands.
 
-        Equal rows have different names. Each draw gives other names, as in every session. How often names are drawn, and which
-        rows share a draw, is the code of `Session`.
+        Equal rows have different names. Each draw gives other names, as in every session. How often
+        names are drawn, and which rows share a draw, is the code of `Session`.
         """
         hashes = pd.Series(_hashes(self.snapshot), dtype="uint64")
         twins = hashes.groupby(hashes).cumcount().to_numpy()
@@ -118,9 +128,11 @@ class Recorder(Session):
             names.append(name.digest()[:8])
         return (np.frombuffer(b"".join(names), dtype="<u8") >> np.uint64(1)).astype(np.int64)
 
-    def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> tuple[Any, ...]:
-        """The arrays of the question, as in every session. If it does not draw the noise of each part of its plan, it is not
-        answered, and `_run` says so."""
+    def _run_question(
+        self, question: Question, engine: Engine, plan: Plan, unit: Unit
+    ) -> tuple[Any, ...]:
+        """The arrays of the question, as in every session. If it does not draw the noise of each
+        part of its plan, it is not answered, and `_run` says so."""
         self.recorded.append(_Replayed(plan, unit, []))
         raw = super()._run_question(question, engine, plan, unit)
         if {call.part for call in self.recorded[-1].calls} != set(range(len(plan.parts))):
@@ -137,9 +149,14 @@ class Recorder(Session):
         keys: Sequence[Any] | None = None,
         width: int | None = None,
     ) -> Array:
-        """Noise alone: the output of the first run, or that of zeros. The integers are kept apart, for comparison."""
+        """Noise alone: the output of the first run, or that of zeros. The integers are kept apart,
+        for comparison."""
         calls, place = self.recorded[-1].calls, len(self.recorded) - 1
-        first = self._tape[place].calls if place < len(self._tape) and self._tape[place].plan == plan else []
+        first = (
+            self._tape[place].calls
+            if place < len(self._tape) and self._tape[place].plan == plan
+            else []
+        )
         call = _NoiseCall(part, integers.copy(), integers)
         if keys is not None:  # of a threshold: the frame decides which keys there are
             output = self._hidden(plan, part, integers)
@@ -148,7 +165,9 @@ class Recorder(Session):
         earlier = first[len(calls) : len(calls) + 1]
         matches = earlier and earlier[0].integers.shape == integers.shape
         output = (
-            earlier[0].output if matches else super()._noise(plan, part, np.zeros_like(integers), width=width)
+            earlier[0].output
+            if matches
+            else super()._noise(plan, part, np.zeros_like(integers), width=width)
         )
         if plan.parts[part].noise.by_row:
             unit = self.recorded[-1].unit
@@ -159,9 +178,12 @@ class Recorder(Session):
 
     @staticmethod
     def _hidden(plan: Plan, part: int, integers: Array) -> Array:
-        """Counts that show none of the keys: far below any threshold, in the dtype that the noise makes."""
+        """Counts that show none of the keys: far below any threshold, in the dtype that the noise
+        makes."""
         wide = integers.dtype == object or plan.parts[part].noise.form(()).kind == "O"
-        return np.full(integers.shape, -(2**400) if wide else -(2**56), dtype=object if wide else np.int64)
+        return np.full(
+            integers.shape, -(2**400) if wide else -(2**56), dtype=object if wide else np.int64
+        )
 
 
 # Comparing ----------------------------------------------------------------------------------------------------------------
@@ -169,7 +191,8 @@ class Recorder(Session):
 
 @dataclass(frozen=True)
 class Step:
-    """One call of a mechanism in both runs: the distance of its integers, and the sensitivity that the plan declares."""
+    """One call of a mechanism in both runs: the distance of its integers, and the sensitivity that
+    the plan declares."""
 
     question: str
     statistic: str
@@ -186,7 +209,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Replay:
-    """The result of two runs on neighbouring frames. ``problems`` is empty if nothing is wrong *on these frames*.
+    """The result of two runs on neighbouring frames. ``problems`` is empty if nothing is wrong *on
+    these frames*.
 
     For the owner of the frames alone: distances are exact, and nothing here is private.
     """
@@ -203,7 +227,9 @@ class Replay:
     def table(self) -> pd.DataFrame:
         """A row a step."""
         names = [f.name for f in fields(Step)]
-        return pd.DataFrame([[getattr(step, n) for n in names] for step in self.steps], columns=names)
+        return pd.DataFrame(
+            [[getattr(step, n) for n in names] for step in self.steps], columns=names
+        )
 
     def _lines(self) -> list[str]:
         lines = [
@@ -222,17 +248,20 @@ class Replay:
 def replay(
     ask: Callable[[PrivateFrame], Any], frame: pd.DataFrame, neighbour: pd.DataFrame, **terms: Any
 ) -> Replay:
-    """Run ``ask(p)`` on two neighbouring frames with the same outputs of all mechanisms, and compare what happened.
+    """Run ``ask(p)`` on two neighbouring frames with the same outputs of all mechanisms, and
+    compare what happened.
 
-    *What it shows.* If ``ok``, then on these two frames: the same plans were priced in the same order, with integers of the
-    same shapes; no exact integers were further apart than the sensitivity that their plan declares, in the norm that the
-    mechanism goes by (L1 for Laplace noise, L2 for Gaussian noise, one score against another for choices); the noise was large
-    enough for the price at that sensitivity; and ``ask`` returned the same, so that it learned nothing but outputs. By the
-    theorems about the mechanisms the privacy loss between these two is then within the price. A broken sensitivity is found
-    without statistics, if the frames are ones that show it: take the extremes.
+    *What it shows.* If ``ok``, then on these two frames: the same plans were priced in the same
+    order, with integers of the same shapes; no exact integers were further apart than the
+    sensitivity that their plan declares, in the norm that the mechanism goes by (L1 for Laplace
+    noise, L2 for Gaussian noise, one score against another for choices); the noise was large enough
+    for the price at that sensitivity; and ``ask`` returned the same, so that it learned nothing but
+    outputs. By the theorems about the mechanisms the privacy loss between these two is then within
+    the price. A broken sensitivity is found without statistics, if the frames are ones that show
+    it: take the extremes.
 
-    Answers inside a replay are noise around zero, whatever the frames. Frames with a session are refused, and nothing is charged
-    anywhere. The exact distances in the result are not private.
+    Answers inside a replay are noise around zero, whatever the frames. Frames with a session are
+    refused, and nothing is charged anywhere. The exact distances in the result are not private.
 
     Parameters
     ----------
@@ -259,7 +288,9 @@ def replay(
                 f"{word}= is refused here: a replay keeps no ledger and has no budget of anybody's."
             )
     if terms.get("accountant") is not None and not isinstance(terms["accountant"], str):
-        raise BadValue("accountant= must be a name here: a replay charges no accountant of anybody's.")
+        raise BadValue(
+            "accountant= must be a name here: a replay charges no accountant of anybody's."
+        )
     models = [_model(side, terms) for side in (frame, neighbour)]
     if models[0].data.schema != models[1].data.schema:
         raise BadValue(
@@ -277,12 +308,14 @@ def replay(
 
 
 def distance(frame: pd.DataFrame, other: pd.DataFrame) -> int:
-    """The l1 distance of two tables as histograms: how many rows have to be removed and added to make one of the other.
+    """The l1 distance of two tables as histograms: how many rows have to be removed and added to
+    make one of the other.
 
-    The histogram form of a table has an entry for each kind of row, the number of such rows; this is the sum of what the entries
-    differ by. So the order of rows does not matter, nor do their labels. Neighbours of an add-remove session are at most 1
-    apart; where a row is replaced by another they are 2 apart. All missing cells of a column are alike. Columns have to be
-    of the same dtypes: ``astype`` makes them so. Nothing here is private.
+    The histogram form of a table has an entry for each kind of row, the number of such rows; this
+    is the sum of what the entries differ by. So the order of rows does not matter, nor do their
+    labels. Neighbours of an add-remove session are at most 1 apart; where a row is replaced by
+    another they are 2 apart. All missing cells of a column are alike. Columns have to be of the
+    same dtypes: ``astype`` makes them so. Nothing here is private.
 
     >>> one = pd.DataFrame({"label": ["+", "+", "-", "-", "-"]})
     >>> distance(one, one[::-1]), distance(one, one.head(4)), distance(one, one.replace("-", "+"))
@@ -378,13 +411,17 @@ def _compare(
             )
             break
         if list(map(_shape_of, a.calls)) != list(map(_shape_of, b.calls)):
-            problems.append(f"{a.plan.question}: the shape of what was released depends on the frame")
+            problems.append(
+                f"{a.plan.question}: the shape of what was released depends on the frame"
+            )
             break
         for x, y in zip(a.calls, b.calls, strict=True):
             part = a.plan.parts[x.part]
             norm = part.noise.norm
             allowed, moved = norm.declared(part.l1, part.l2_squared), norm.distance(_moved(x, y))
-            step = Step(a.plan.question, part.statistic, part.noise.name, norm.exact, moved, allowed)
+            step = Step(
+                a.plan.question, part.statistic, part.noise.name, norm.exact, moved, allowed
+            )
             steps.append(step)
             if not step.holds:
                 problems.append(
@@ -406,14 +443,20 @@ def _compare(
 
 def _shape_of(call: _NoiseCall) -> tuple[Any, ...]:
     """The part of a call that must be equal in both runs; the number of found keys need not be."""
-    return call.part, call.integers.shape if call.keys is None else (*call.integers.shape[:-1], "keys")
+    return call.part, call.integers.shape if call.keys is None else (
+        *call.integers.shape[:-1],
+        "keys",
+    )
 
 
 def _moved(first: _NoiseCall, second: _NoiseCall) -> Array:
-    """The difference of the integers of two calls; a key that only one has counts for nothing in the other."""
+    """The difference of the integers of two calls; a key that only one has counts for nothing in
+    the other."""
     x, y = first.integers.astype(object), second.integers.astype(object)
     if first.per_person is not None:
-        people = [Counter(map(tuple, side.reshape(-1, first.per_person).tolist())) for side in (x, y)]
+        people = [
+            Counter(map(tuple, side.reshape(-1, first.per_person).tolist())) for side in (x, y)
+        ]
         return np.array([max((people[0] - people[1]).total(), (people[1] - people[0]).total())])
     if first.reports:
         return np.asarray(x != y, dtype=object)
@@ -427,9 +470,12 @@ def _moved(first: _NoiseCall, second: _NoiseCall) -> Array:
 
 
 def _underpriced(question: _Replayed) -> list[str]:
-    """The problem of noise that is too small for its price at the declared sensitivity; empty if there is none."""
+    """The problem of noise that is too small for its price at the declared sensitivity; empty if
+    there is none."""
     plan = question.plan
-    reports = max((call.per_person or 1 for call in question.calls), default=1)  # of a person, each by itself
+    reports = max(
+        (call.per_person or 1 for call in question.calls), default=1
+    )  # of a person, each by itself
     moved = [(p.noise, p.noise.norm.declared(p.l1, p.l2_squared) * reports) for p in plan.parts]
     if any(distance and not noise.scale for noise, distance in moved):
         return [f"{plan.question}: no noise at all"]
@@ -445,7 +491,11 @@ def _underpriced(question: _Replayed) -> list[str]:
 def _same(first: Any, second: Any) -> bool:
     second_value: Any = second
     if isinstance(first, list | tuple):
-        return type(first) is type(second) and len(first) == len(second) and all(map(_same, first, second))
+        return (
+            type(first) is type(second)
+            and len(first) == len(second)
+            and all(map(_same, first, second))
+        )
     if isinstance(first, pd.Series | pd.DataFrame):
         return type(first) is type(second) and bool(first.equals(second_value))
     if isinstance(first, Mapping):

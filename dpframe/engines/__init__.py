@@ -1,4 +1,5 @@
-"""Engines: exact sums over data. They know nothing of prices, noise or ledgers; this is the one place where one is made."""
+"""Engines: exact sums over data. They know nothing of prices, noise or ledgers; this is the one
+place where one is made."""
 
 from __future__ import annotations
 
@@ -16,16 +17,20 @@ from dpframe.engines.sql import SqlEngine
 
 
 def _of_source(frame: SourceFrame, key: bytes) -> Engine:
-    """What reads a source in parts; where there is a database that counts its rows, what asks that first."""
+    """What reads a source in parts; where there is a database that counts its rows, what asks that
+    first."""
     source = frame._source
     parts, counting = PartsEngine(source, key), source.counting()
     if counting is None:
         return parts
     database, relation, width = counting
-    return SqlEngine(database, relation, source.schema, key, parts, passes=lambda: source.passes_of(width))
+    return SqlEngine(
+        database, relation, source.schema, key, parts, passes=lambda: source.passes_of(width)
+    )
 
 
-# From the type of a table to what makes its engine, given the table and the key that decides whose groups count.
+# From the type of a table to what makes its engine, given the table and the key that decides whose
+# groups count.
 ENGINES: dict[type, Callable[[Any, bytes], Engine]] = {
     pd.DataFrame: PandasEngine,
     SourceFrame: _of_source,
@@ -33,7 +38,8 @@ ENGINES: dict[type, Callable[[Any, bytes], Engine]] = {
 
 
 def engine_for(table: object, key: bytes) -> Engine:
-    """The engine that reads a table, by the table's type or the nearest of those it inherits from."""
+    """The engine that reads a table, by the table's type or the nearest of those it inherits
+    from."""
     for kind in type(table).__mro__:
         if kind in ENGINES:
             return ENGINES[kind](table, key)

@@ -1,7 +1,8 @@
-"""Sums over a block of rows that few questions ask for, or that a kernel adds up: what goes to the totals of each group.
+"""Sums over a block of rows that few questions ask for, or that a kernel adds up: what goes to the
+totals of each group.
 
-A bucket is one more than the group of a row, or 0 for none. Every number of a block is a whole number in a double, and so is
-every partial sum, as `dpframe.engines.pandas` has it.
+A bucket is one more than the group of a row, or 0 for none. Every number of a block is a whole
+number in a double, and so is every partial sum, as `dpframe.engines.pandas` has it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def shape_of(p: Primitive, groups: int) -> tuple[int, ...]:
 
 
 def add_values(values: NDArray[Any], buckets: Buckets, grid: Grid, total: Integers) -> None:
-    """What `add_powers` makes of values that `steps_of` has put on a grid, by a kernel that reads them once."""
+    """What `add_powers` makes of values that `steps_of` has put on a grid, by a kernel that reads
+    them once."""
     if values.dtype.kind == "i":
         values = values.astype(np.int64, copy=False)
     elif values.dtype != np.float64:
@@ -84,7 +86,8 @@ def add_magnitudes(vector: Vector, mask: NDArray[np.bool_] | None, total: Intege
 
 
 def magnitude(values: NDArray[Any], null: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-    """The bin of each number: 0 in the middle, (2**(j-1), 2**j] above and their mirror images below; -1 for no value."""
+    """The bin of each number: 0 in the middle, (2**(j-1), 2**j] above and their mirror images
+    below; -1 for no value."""
     x = values.astype(np.float64)
     missing = np.isnan(x) if null is None else null | np.isnan(x)
     x[missing] = 0.0

@@ -1,8 +1,9 @@
-"""Kernels of people, which the extra ``fast`` compiles: the integers of the engine for frames, sooner and in less memory.
+"""Kernels of people, which the extra ``fast`` compiles: the integers of the engine for frames,
+sooner and in less memory.
 
-*Formal guarantee.* As in `dpframe._cells.kernels`, and of whole numbers alone. The integers are the ones that
-`dpframe.engines.limits` defines, in whatever order the rows stand and in however many threads they are read: each part of the
-people is added up by itself, and integers are added.
+*Formal guarantee.* As in `dpframe._cells.kernels`, and of whole numbers alone. The integers are the
+ones that `dpframe.engines.limits` defines, in whatever order the rows stand and in however many
+threads they are read: each part of the people is added up by itself, and integers are added.
 """
 
 from __future__ import annotations
@@ -38,18 +39,25 @@ Array = NDArray[Any]
 
 
 def count_parts(codes: Array, size: int, shift: int, counts: Array) -> None:
-    """Counts the rows of each part of so many people. A code below 0 is nobody's, and so is one that somebody has put there since
-    the people were numbered: codes may be the column itself, and nothing is written where no room was made for it."""
+    """Counts the rows of each part of so many people. A code below 0 is nobody's, and so is one
+    that somebody has put there since the people were numbered: codes may be the column itself, and
+    nothing is written where no room was made for it."""
     for i in range(len(codes)):
         if 0 <= codes[i] < size:
             counts[codes[i] >> shift] += 1
 
 
 def place_rows(
-    codes: Array, size: int, buckets: Array, values: Array, shift: int, following: Array, placed: Array
+    codes: Array,
+    size: int,
+    buckets: Array,
+    values: Array,
+    shift: int,
+    following: Array,
+    placed: Array,
 ) -> None:
-    """Puts rows behind those that their part has already, but for those of nobody and of no group: who of the part, in which
-    group, and the values, whole numbers, or -1 for NaN, which is none."""
+    """Puts rows behind those that their part has already, but for those of nobody and of no group:
+    who of the part, in which group, and the values, whole numbers, or -1 for NaN, which is none."""
     low = (1 << shift) - 1
     for i in range(len(codes)):
         code = codes[i]
@@ -83,8 +91,9 @@ def add_people(
     people: Array,
     sums: Array,
 ) -> None:
-    """Adds what the people of some parts count for: to ``rows`` and ``people`` of each group, and to ``sums`` the powers of
-    each of the values. A person's rows are brought together, and then each person is on their own."""
+    """Adds what the people of some parts count for: to ``rows`` and ``people`` of each group, and
+    to ``sums`` the powers of each of the values. A person's rows are brought together, and then
+    each person is on their own."""
     groups, kinds, size = len(rows), len(degrees), 1 << shift
     longest = 0
     for part in range(first, last):
@@ -94,7 +103,11 @@ def add_people(
         np.empty(size + 1, np.int64),
         np.empty(size, np.int64),
     )
-    k, seen, rank = np.zeros(groups, np.int64), np.empty(groups + 1, np.int64), np.empty(groups, np.int64)
+    k, seen, rank = (
+        np.zeros(groups, np.int64),
+        np.empty(groups + 1, np.int64),
+        np.empty(groups, np.int64),
+    )
     count, total = np.zeros((kinds, groups), np.int64), np.zeros((kinds, groups), np.int64)
     square, best = np.zeros((kinds, groups), np.int64), np.empty(_BEST + 1, np.int64)
     for part in range(first, last):
@@ -129,7 +142,8 @@ def add_people(
                 x, kept = numbers[(part << shift) + u], 0
                 for i in range(own):
                     g = seen[i]
-                    # As `Draw.with_multipliers` has it: 2**31 is 1 modulo P, so the high bits are added to the low ones.
+                    # As `Draw.with_multipliers` has it: 2**31 is 1 modulo P, so the high bits are
+                    # added to the low ones.
                     w = x * m[g] + c[g]
                     w = (w & PRIME) + (w >> 31)
                     w = (w & PRIME) + (w >> 31)
@@ -195,7 +209,8 @@ def _working() -> bool:
 
 
 class Reader(NamedTuple):
-    """How rows are read: root columns, values of some rows on a grid, and what expressions made of whole dictionaries."""
+    """How rows are read: root columns, values of some rows on a grid, and what expressions made of
+    whole dictionaries."""
 
     column: ColumnOf
     put: Callable[[Expr, Grid | None, slice, Array], object]  # into an array, NaN for a null
@@ -203,7 +218,8 @@ class Reader(NamedTuple):
 
 
 class Summed(NamedTuple):
-    """Values whose powers are summed up to a degree: whole numbers up to a width, NaN for none, put into an array."""
+    """Values whose powers are summed up to a degree: whole numbers up to a width, NaN for none, put
+    into an array."""
 
     put: Callable[[slice, Array], object]
     degree: int
@@ -220,7 +236,8 @@ def totals(
     key: bytes,
     read: Reader,
 ) -> dict[Primitive, Integers]:
-    """Those of the sums over people that there are kernels for: what `dpframe.engines.limits.Bound` makes of them."""
+    """Those of the sums over people that there are kernels for: what `dpframe.engines.limits.Bound`
+    makes of them."""
     where, groups = scope.where, scope.groups
     wanted = {p: one for p in primitives if (one := _summed(p, read)) is not None}
     counts = {p for p in primitives if isinstance(p, Rows | Persons)}
@@ -279,9 +296,11 @@ def _sums(
     draw: Draw,
     places: Numbers,
 ) -> tuple[Integers, Integers, list[Integers]]:
-    """The rows and the people that count in each group, and the sums of the powers of each of the values.
+    """The rows and the people that count in each group, and the sums of the powers of each of the
+    values.
 
-    ``buckets`` has one more than the group of each of some rows, or 0; ``places`` the numbers by which groups are drawn.
+    ``buckets`` has one more than the group of each of some rows, or 0; ``places`` the numbers by
+    which groups are drawn.
     """
     codes = people.codes
     n, size = len(codes), max(people.size, 1)

@@ -1,8 +1,8 @@
 """Sources whose rows are made of the rows of another: batch by batch, each time that they are read.
 
-*Formal guarantee.* The rows are those that the same steps make of all rows in one frame. Each is made of one row of the other
-source and of public tables, so that batches of it may be cut anywhere; and what columns there are, of which dtypes, is the same
-of every batch, or it is an error.
+*Formal guarantee.* The rows are those that the same steps make of all rows in one frame. Each is
+made of one row of the other source and of public tables, so that batches of it may be cut anywhere;
+and what columns there are, of which dtypes, is the same of every batch, or it is an error.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _OBJECT = 80  # bytes of a cell that is no number
 class DerivedSource(Source):
     """Rows that ``make`` makes of batches of a source, of which it reads some columns.
 
-    ``empty`` is what it makes of no rows. A batch has the columns that are read at the places that they have in the source. With
-    ``whole`` there are as many rows as the source has.
+    ``empty`` is what it makes of no rows. A batch has the columns that are read at the places that
+    they have in the source. With ``whole`` there are as many rows as the source has.
     """
 
     place: str
@@ -77,7 +77,9 @@ class DerivedSource(Source):
     def _count(self) -> int:
         rows = sum(len(frame) for frame in self._scan([]))
         if rows > ROW_CEILING:
-            raise DataError(f"more than {ROW_CEILING} rows are not supported: exact sums would not fit.")
+            raise DataError(
+                f"more than {ROW_CEILING} rows are not supported: exact sums would not fit."
+            )
         return rows
 
     def batches(self, columns: Sequence[int], part: Part | None = None) -> Iterator[pd.DataFrame]:
@@ -95,7 +97,8 @@ class DerivedSource(Source):
             raise ValueError("two scans of one source have not the same rows")
 
     def passes(self, columns: Sequence[int]) -> int:
-        """In how many parts the people are read, so that the rows of one fit into the memory that there is."""
+        """In how many parts the people are read, so that the rows of one fit into the memory that
+        there is."""
         width = sum(_width(self._dtypes[i]) for i in columns) + _ROW
         return max(1, -(-self.rows() * width // max(self.memory, 1)))
 

@@ -1,15 +1,16 @@
 """Row-wise expressions on numpy: one slice of rows at a time, each row by itself.
 
-*Formal guarantee.* The value of a row depends on that row's cells only, and not on its place; no cell makes this raise or warn.
-So evaluating some of the rows gives some of the values, to the bit. Of functions of numbers `dpframe.engines.functions.numbers`
-says under which premise, since numpy may choose its code by the place of a row. What a person's rows make together is looked up,
-as a column is.
+*Formal guarantee.* The value of a row depends on that row's cells only, and not on its place; no
+cell makes this raise or warn. So evaluating some of the rows gives some of the values, to the bit.
+Of functions of numbers `dpframe.engines.functions.numbers` says under which premise, since numpy
+may choose its code by the place of a row. What a person's rows make together is looked up, as a
+column is.
 
-The rule for nulls: a comparison with a null is False, except that ``!=`` is True; ``isin`` finds a null only
-where one is listed; ``not`` negates that two-valued answer; a null condition is False; arithmetic with a null is
-null, and so is a NaN that arithmetic makes. Arithmetic is in float64, so integers never wrap around and overflow
-is infinite. Integers and timestamps are compared with constants exactly. Text and labels are looked at once per
-category.
+The rule for nulls: a comparison with a null is False, except that ``!=`` is True; ``isin`` finds a
+null only where one is listed; ``not`` negates that two-valued answer; a null condition is False;
+arithmetic with a null is null, and so is a NaN that arithmetic makes. Arithmetic is in float64, so
+integers never wrap around and overflow is infinite. Integers and timestamps are compared with
+constants exactly. Text and labels are looked at once per category.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def evaluate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = None) -> Vector:
-    """The expression's value in each of the rows. A `memo` kept by the caller saves work between slices."""
+    """The expression's value in each of the rows. A `memo` kept by the caller saves work between
+    slices."""
     if isinstance(expr, ex.Column):  # as most are: nothing is to be worked out
         return column(expr).rows(rows)
     with np.errstate(all="ignore"):
@@ -116,8 +118,11 @@ class Block:
         """float64 with NaN for null; a constant stays a scalar."""
         return np.float64(e.value) if isinstance(e, ex.Constant) else as_floats(self.vector(e))
 
-    def per_category(self, e: ex.Expr, make: Callable[..., Any], *operands: Vector, part: str = "") -> Any:
-        """`make` of the operands' categories, remembered for as long as they are the same arrays."""
+    def per_category(
+        self, e: ex.Expr, make: Callable[..., Any], *operands: Vector, part: str = ""
+    ) -> Any:
+        """`make` of the operands' categories, remembered for as long as they are the same
+        arrays."""
         categories = tuple(v.categories for v in operands if v.categories is not None)
         kept = self._memo.get((e, part))
         if kept is None or not all(a is b for a, b in zip(kept[0], categories, strict=True)):
@@ -167,11 +172,19 @@ def _fill(b: Block, e: ex.Fill) -> Vector:
             categories,
         )
     if v.values.dtype.kind in "mM":
-        ticks = int(in_ticks(e.value, v) // 1)  # a finer constant is cut to the resolution of the column
-        filled = np.where(np.isnat(v.values), min(max(ticks, NAT + 1), LAST), v.values.view(np.int64))
+        ticks = int(
+            in_ticks(e.value, v) // 1
+        )  # a finer constant is cut to the resolution of the column
+        filled = np.where(
+            np.isnat(v.values), min(max(ticks, NAT + 1), LAST), v.values.view(np.int64)
+        )
         return Vector(v.kind, filled.view(v.values.dtype))
     if v.kind == "bool" or (v.values.dtype.kind in "iu" and fits(value, v.values.dtype)):
-        return v if v.null is None else Vector(v.kind, np.where(v.null, v.values.dtype.type(value), v.values))
+        return (
+            v
+            if v.null is None
+            else Vector(v.kind, np.where(v.null, v.values.dtype.type(value), v.values))
+        )
     x = as_floats(v)
     return Vector("number", np.where(np.isnan(x), np.float64(value), x))
 
@@ -199,7 +212,10 @@ def comparison(b: Block, e: ex.Compare) -> Vector:
     if isinstance(e.right, ex.Constant) and left.categories is not None:
         return Vector("bool", _text_with_constant(b, e, left, e.right))
     if isinstance(e.right, ex.Constant):
-        values, wanted = left.values, e.right.value  # numbers all three: times as ticks, and bools as 0 and 1
+        values, wanted = (
+            left.values,
+            e.right.value,
+        )  # numbers all three: times as ticks, and bools as 0 and 1
         if values.dtype.kind in "mM":
             values, wanted = values.view(np.int64), in_ticks(e.right, left)
         elif values.dtype == bool:
@@ -220,7 +236,8 @@ def comparison(b: Block, e: ex.Compare) -> Vector:
 
 
 def _compare_doubles(op: str, values: Array, wanted: Any) -> Array:
-    """Exact, also where the constant is a whole number that no double is: it lies between two of them."""
+    """Exact, also where the constant is a whole number that no double is: it lies between two of
+    them."""
     compare = _COMPARE[op]
     if as_double(wanted) is None:
         if op in ("==", "!="):
@@ -269,7 +286,9 @@ def _text_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -> A
         if op in ("==", "!="):
             hits = [form_of(x) == form_of(wanted) for x in categories]
             return np.array([h is (op == "==") for h in hits] + [op == "!="], dtype=bool)
-        return np.array([type(x) is str and compare(x, wanted) for x in categories] + [False], dtype=bool)
+        return np.array(
+            [type(x) is str and compare(x, wanted) for x in categories] + [False], dtype=bool
+        )
 
     table: Array = b.per_category(e, make, v)
     odd = np.flatnonzero(table != table[-1])  # comparing with one code is faster than a table

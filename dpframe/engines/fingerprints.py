@@ -1,9 +1,11 @@
-"""Hashes of cells, for what is checked on the owner's side: whether a function works person by person, whether two frames hold
-the same people; and the sketches that a ledger knows people and tables again by.
+"""Hashes of cells, for what is checked on the owner's side: whether a function works person by
+person, whether two frames hold the same people; and the sketches that a ledger knows people and
+tables again by.
 
-*Formal guarantee.* The hash of a cell is a function of that cell and its dtype. Equal cells hash alike, and nulls of all kinds.
-No cell makes this raise, and no code that belongs to a cell runs: what is in an object is read where its exact type is
-one of Python's, numpy's or pandas' own. Other objects are told from those, and not from each other.
+*Formal guarantee.* The hash of a cell is a function of that cell and its dtype. Equal cells hash
+alike, and nulls of all kinds. No cell makes this raise, and no code that belongs to a cell runs:
+what is in an object is read where its exact type is one of Python's, numpy's or pandas' own. Other
+objects are told from those, and not from each other.
 """
 
 from __future__ import annotations
@@ -67,7 +69,9 @@ def _others(array: Any) -> Hashes:
     """Hashes of cells whose dtype is asked about nulls alone: by their memory."""
     if isinstance(array.dtype, pd.ArrowDtype):
         arrow = array.__arrow_array__()
-        chunks = [_arrow(chunk) for chunk in (arrow.chunks if hasattr(arrow, "chunks") else [arrow])]
+        chunks = [
+            _arrow(chunk) for chunk in (arrow.chunks if hasattr(arrow, "chunks") else [arrow])
+        ]
         return np.concatenate([np.zeros(0, dtype=np.uint64), *chunks])
     if isinstance(array, pd.arrays.IntervalArray):
         ends = [hashes_of(pd.Series(side, dtype=side.dtype)) for side in (array.left, array.right)]
@@ -97,12 +101,15 @@ def _mixed(hashes: Hashes) -> Hashes:
 
 
 def _arrow(array: Any) -> Hashes:
-    """A hash for each slot, by buffers and children: Arrow makes no Python object of every cell that it holds."""
+    """A hash for each slot, by buffers and children: Arrow makes no Python object of every cell
+    that it holds."""
     types: Any = import_module("pyarrow.types")
     if hasattr(array, "storage"):
         array = array.storage
     null: NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
-    read = next((read for names, read in _READ if any(getattr(types, n)(array.type) for n in names)), _blank)
+    read = next(
+        (read for names, read in _READ if any(getattr(types, n)(array.type) for n in names)), _blank
+    )
     hashes = read(array)
     hashes[null] = _NULL
     return hashes
@@ -135,7 +142,9 @@ def _lists(array: Any) -> Hashes:
 def _maps(array: Any) -> Hashes:
     offsets = array.offsets.to_numpy().astype(np.intp)
     counts = np.diff(offsets)
-    inside = np.arange(counts.sum()) + np.repeat(offsets[:-1] - (np.cumsum(counts) - counts), counts)
+    inside = np.arange(counts.sum()) + np.repeat(
+        offsets[:-1] - (np.cumsum(counts) - counts), counts
+    )
     pairs = _mixed(_arrow(array.keys) * _ODD + _arrow(array.items))
     return _in_order(np.repeat(np.arange(len(array)), counts), pairs[inside], len(array))
 
@@ -161,7 +170,9 @@ def _fixed(array: Any) -> Hashes:
     width, data = array.type.bit_width // 8, array.buffers()[1]
     if data is None or not width:
         return _blank(array)
-    raw = np.frombuffer(data, dtype=np.uint8)[array.offset * width : (array.offset + len(array)) * width]
+    raw = np.frombuffer(data, dtype=np.uint8)[
+        array.offset * width : (array.offset + len(array)) * width
+    ]
     words = np.zeros((len(array), -(-width // 8) * 8), dtype=np.uint8)
     words[:, :width] = raw.reshape(len(array), width)
     hashes = _blank(array)
@@ -198,7 +209,8 @@ _READ: list[tuple[tuple[str, ...], Callable[[Any], Hashes]]] = [
 
 
 def written(cell: Any) -> bytes:
-    """A text of any cell, equal for equal cells of one type; of objects whose code is not known it is one and the same."""
+    """A text of any cell, equal for equal cells of one type; of objects whose code is not known it
+    is one and the same."""
     return b"".join(_parts(cell, [_NODES], 0))
 
 
@@ -221,7 +233,9 @@ def _parts(cell: Any, left: list[int], depth: int) -> Iterable[bytes]:
     kind, parts = _inside(cell)
     yield kind
     if kind in (b"set", b"dict"):  # whose order is nobody's
-        yield from sorted(b"".join(p for one in part for p in _parts(one, left, depth + 1)) for part in parts)
+        yield from sorted(
+            b"".join(p for one in part for p in _parts(one, left, depth + 1)) for part in parts
+        )
     else:
         for part in parts:
             yield from _parts(part, left, depth + 1)
@@ -289,9 +303,11 @@ DIFFERENT = 0.9  # of the rows of a table that is known by a sketch
 
 @np.errstate(all="ignore")
 def sketches(frame: pd.DataFrame, unit: Sequence[int], secret: bytes) -> Sketches:
-    """The sketches of a frame whose people are named by the columns at some places; without any, a row is a person.
+    """The sketches of a frame whose people are named by the columns at some places; without any, a
+    row is a person.
 
-    What a table is known by are its rows; of more people than a sketch has, those of the people in it.
+    What a table is known by are its rows; of more people than a sketch has, those of the people in
+    it.
     """
     if not unit:
         cells = _plain(frame)
@@ -299,12 +315,14 @@ def sketches(frame: pd.DataFrame, unit: Sequence[int], secret: bytes) -> Sketche
     people = _hashes(frame.iloc[:, list(unit)], secret)
     some = np.isin(people, _smallest(people, secret))
     return Sketches(
-        _sketch(people, secret), known_by(_hashes(rows_of(frame, np.flatnonzero(some)), secret), secret)
+        _sketch(people, secret),
+        known_by(_hashes(rows_of(frame, np.flatnonzero(some)), secret), secret),
     )
 
 
 class Sketching:
-    """The sketch of rows that come batch by batch: of the smallest hashes so far, with how many rows have each."""
+    """The sketch of rows that come batch by batch: of the smallest hashes so far, with how many
+    rows have each."""
 
     def __init__(self, secret: bytes):
         self._secret = secret
@@ -337,8 +355,8 @@ class Sketching:
         return _sketch(self.smallest, self._secret)
 
     def known_by(self) -> list[str]:
-        """The same as `known_by`, but that whether nearly all rows differ is told by those of the smallest hashes; else by sums
-        of hashes, which no order changes."""
+        """The same as `known_by`, but that whether nearly all rows differ is told by those of the
+        smallest hashes; else by sums of hashes, which no order changes."""
         different = len(self.smallest)
         if different >= max(ENOUGH, DIFFERENT * int(self._rows.sum())):
             return self.sketch()
@@ -347,10 +365,12 @@ class Sketching:
 
 
 def known_by(rows: NDArray[Any], secret: bytes) -> list[str]:
-    """By what a table is known again, whatever the order of its rows: their sketch, or a keyed digest of all of them.
+    """By what a table is known again, whatever the order of its rows: their sketch, or a keyed
+    digest of all of them.
 
-    A sketch knows rows and not how often they are there. So it stands for a table only if nearly all rows differ: then there
-    are many more that could be, and two tables have few in common by chance.
+    A sketch knows rows and not how often they are there. So it stands for a table only if nearly
+    all rows differ: then there are many more that could be, and two tables have few in common by
+    chance.
     """
     if len(np.unique(rows)) >= max(ENOUGH, DIFFERENT * len(rows)):
         return _sketch(rows, secret)
@@ -358,7 +378,8 @@ def known_by(rows: NDArray[Any], secret: bytes) -> list[str]:
 
 
 def sketch_of(frame: pd.DataFrame, secret: bytes) -> list[str]:
-    """The sketch of a frame whose cells pandas hashes as they are; empty where too few rows are different."""
+    """The sketch of a frame whose cells pandas hashes as they are; empty where too few rows are
+    different."""
     rows = _keyed(frame, secret)
     return [] if len(np.unique(rows)) < len(rows) // 4 else _sketch(rows, secret)
 
@@ -373,7 +394,8 @@ def _sketch(rows: NDArray[Any], secret: bytes) -> list[str]:
 
 
 def _smallest(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
-    """The first of the different hashes, in an order that is keyed here: numbers are hashed without the key by pandas."""
+    """The first of the different hashes, in an order that is keyed here: numbers are hashed without
+    the key by pandas."""
     rows = np.unique(rows)
     return rows[np.argsort(_ordered(rows, secret), kind="stable")[:SIZE]]
 
@@ -381,7 +403,8 @@ def _smallest(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
 @np.errstate(all="ignore")
 def _ordered(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
     salt = np.uint64(
-        int.from_bytes(hashlib.blake2b(secret, digest_size=8, person=b"order").digest(), "little") | 1
+        int.from_bytes(hashlib.blake2b(secret, digest_size=8, person=b"order").digest(), "little")
+        | 1
     )
     mixed: NDArray[Any] = (rows ^ (rows >> np.uint64(31))) * salt
     mixed ^= mixed >> np.uint64(29)
@@ -402,7 +425,8 @@ def _keyed(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """The cells as pandas can hash them, alike for alike values; column names do not matter. No code of a cell runs."""
+    """The cells as pandas can hash them, alike for alike values; column names do not matter. No
+    code of a cell runs."""
     return pd.DataFrame({i: _cells(frame.iloc[:, i]) for i in range(frame.shape[1])})
 
 

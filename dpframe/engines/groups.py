@@ -1,6 +1,7 @@
 """Which group a row belongs to: a function of its own cells and of the public list of groups.
 
-Keys and bins go by one column; listed combinations, the rest of a list, and periods are made of more than one of these.
+Keys and bins go by one column; listed combinations, the rest of a list, and periods are made of
+more than one of these.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ _LEAST, _MOST = np.iinfo(np.int64).min + 1, np.iinfo(np.int64).max  # the least 
 
 
 def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
-    """What `Keys.finder` says of a whole Arrow array of strings: each is looked up among the keys, pieces side by side.
+    """What `Keys.finder` says of a whole Arrow array of strings: each is looked up among the keys,
+    pieces side by side.
 
-    Looking keys up takes two thirds of the time of numbering all values first, and Arrow lets go of Python's lock.
+    Looking keys up takes two thirds of the time of numbering all values first, and Arrow lets go of
+    Python's lock.
     """
     pa: Any = import_module("pyarrow")
     pc: Any = import_module("pyarrow.compute")
@@ -58,7 +61,8 @@ def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
 
 
 def bin_buckets(edges: tuple[float, ...]) -> Finder:
-    """One more than the bin that each number falls in: left-closed, the last one closed; 0 outside and for nulls."""
+    """One more than the bin that each number falls in: left-closed, the last one closed; 0 outside
+    and for nulls."""
     breaks = np.asarray(edges, dtype=np.float64)
     table = _bin_table(breaks)
     in_order = table is not None and np.array_equal(table[:-2], np.arange(len(table) - 2))
@@ -95,10 +99,12 @@ def _bin_table(breaks: NDArray[np.float64]) -> Buckets | None:
 
 
 def _counted_from(values: NDArray[Any], low: int, table: Buckets) -> Buckets | None:
-    """What `looked_up` finds where each whole number is a bin of its own, by subtraction; None where one is in none of these."""
+    """What `looked_up` finds where each whole number is a bin of its own, by subtraction; None
+    where one is in none of these."""
     first = low - 1
     unsigned = 0 <= low <= 1 and values.itemsize >= 4
-    if unsigned:  # without its sign a number below 0 is beyond all bins, of which there are fewer than 2**20
+    # Without its sign a number below 0 is beyond all bins, of which there are fewer than 2**20.
+    if unsigned:
         values = values.view(f"u{values.itemsize}")
     if len(values) and (
         int(values.max()) - first >= len(table) - 2 or (not unsigned and int(values.min()) < first)
@@ -110,7 +116,8 @@ def _counted_from(values: NDArray[Any], low: int, table: Buckets) -> Buckets | N
 
 
 def _position(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One more than where each value lies between the edges, as if these were evenly spaced; 0 below, and NaN for NaN."""
+    """One more than where each value lies between the edges, as if these were evenly spaced; 0
+    below, and NaN for NaN."""
     bins = len(breaks) - 1
     with np.errstate(all="ignore"):
         found = values - breaks[0]
@@ -120,7 +127,8 @@ def _position(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> NDArr
 
 
 def _unevenness(breaks: NDArray[np.float64]) -> float | None:
-    """How far the positions of the edges are from whole numbers, at most; None where no bin can be told from a position."""
+    """How far the positions of the edges are from whole numbers, at most; None where no bin can be
+    told from a position."""
     with np.errstate(all="ignore"):
         error = float(np.abs(_position(breaks, breaks) - np.arange(1, len(breaks) + 1)).max())
     return error + 2.0**-30 if error < 0.125 else None
@@ -132,7 +140,9 @@ def _numbers_in_bins(
     bins = len(breaks) - 1
     if error is not None:
         return _by_position(values, breaks, error)
-    buckets = np.asarray(np.searchsorted(breaks, values, side="right"))  # NaN sorts after everything
+    buckets = np.asarray(
+        np.searchsorted(breaks, values, side="right")
+    )  # NaN sorts after everything
     buckets[buckets > bins] = 0
     buckets[values == breaks[-1]] = bins
     return buckets
@@ -141,9 +151,10 @@ def _numbers_in_bins(
 def _by_position(values: NDArray[np.float64], breaks: NDArray[np.float64], error: float) -> Buckets:
     """Evenly spaced edges: the bin by the position, and near an edge by the edges themselves.
 
-    A position is made by subtraction, multiplication and addition, each of which, rounding included, never makes the larger of
-    two numbers the smaller. So a value between two edges has a position between theirs, and these are within `error` of whole
-    numbers: a position that is further than that from every whole number lies in the bin of its value.
+    A position is made by subtraction, multiplication and addition, each of which, rounding
+    included, never makes the larger of two numbers the smaller. So a value between two edges has a
+    position between theirs, and these are within `error` of whole numbers: a position that is
+    further than that from every whole number lies in the bin of its value.
     """
     bins = len(breaks) - 1
     placed = _position(values, breaks)
@@ -168,7 +179,8 @@ def _by_position(values: NDArray[np.float64], breaks: NDArray[np.float64], error
 
 
 def finder_of(by: By) -> tuple[Expr, Finder]:
-    """The expression that decides a grouping of one column, and the way from its values to buckets."""
+    """The expression that decides a grouping of one column, and the way from its values to
+    buckets."""
     if isinstance(by, KeyBy):
         return by.expr, by.keys.finder()
     if isinstance(by, TimeBy):
@@ -180,8 +192,9 @@ def finder_of(by: By) -> tuple[Expr, Finder]:
 def tuple_buckets(levels: Sequence[Buckets], tuples: Tuples) -> Buckets:
     """One more than the place of the combination that the buckets of each column make, or 0.
 
-    Columns are folded one by one into codes of the listed beginnings of combinations, so no table is larger than the
-    list, and no code larger than the list times the keys of one column: below 2**53.
+    Columns are folded one by one into codes of the listed beginnings of combinations, so no table
+    is larger than the list, and no code larger than the list times the keys of one column: below
+    2**53.
     """
     listed = tuples.places[:, 0] + 1
     steps: list[tuple[int, NDArray[np.int64], NDArray[Any] | None]] = []
@@ -203,7 +216,8 @@ def tuple_buckets(levels: Sequence[Buckets], tuples: Tuples) -> Buckets:
 
 
 def _table(known: NDArray[np.int64]) -> NDArray[Any] | None:
-    """One more than the place of each known code, by the code itself, with a 0 at the end; None where it would be large."""
+    """One more than the place of each known code, by the code itself, with a 0 at the end; None
+    where it would be large."""
     if int(known[-1]) >= SIZES.table_codes:
         return None
     table = np.zeros(int(known[-1]) + 2, dtype=np.int64)
@@ -228,7 +242,8 @@ def rest_buckets(listed: Buckets, null: NDArray[np.bool_], groups: int) -> Bucke
 
 
 def time_buckets(periods: Periods) -> Finder:
-    """One more than the period that each time falls in, or 0: by whole ticks of the column, exactly."""
+    """One more than the period that each time falls in, or 0: by whole ticks of the column,
+    exactly."""
     ready: dict[str, tuple[int, NDArray[np.int64], int, int]] = {}
 
     def prepared(unit: str) -> tuple[int, NDArray[np.int64], int, int]:
@@ -254,8 +269,15 @@ def time_buckets(periods: Periods) -> Finder:
         if first > _MOST or last < _LEAST:
             return np.zeros(len(vector), dtype=np.int64)
         ticks = vector.values.view(np.int64)
-        found = np.searchsorted(edges, ticks, side="right" if periods.side == "left" else "left") + passed
-        outside = (ticks < max(first, _LEAST)) | (ticks > min(last, _MOST)) | (found >= len(periods.edges))
+        found = (
+            np.searchsorted(edges, ticks, side="right" if periods.side == "left" else "left")
+            + passed
+        )
+        outside = (
+            (ticks < max(first, _LEAST))
+            | (ticks > min(last, _MOST))
+            | (found >= len(periods.edges))
+        )
         return np.where(outside, 0, found)
 
     return buckets

@@ -1,9 +1,9 @@
-"""Keys that nobody listed: the values of a column as text, numbered in the order of that text's value; and what expressions make
-of keys that somebody did.
+"""Keys that nobody listed: the values of a column as text, numbered in the order of that text's
+value; and what expressions make of keys that somebody did.
 
-*Formal guarantee.* The text of a cell is a function of that cell and the dtype. Equal values have one text, so that a key is
-released in one form, whichever of the equal cells came first. The order of two keys' numbers is that of the keys, whatever
-else is in the frame.
+*Formal guarantee.* The text of a cell is a function of that cell and the dtype. Equal values have
+one text, so that a key is released in one form, whichever of the equal cells came first. The order
+of two keys' numbers is that of the keys, whatever else is in the frame.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _TEXT = 100  # bytes, about
 
 
 class Coded(NamedTuple):
-    """A place for each row in a table that has the number of its key, or -1 there; and for each key its text."""
+    """A place for each row in a table that has the number of its key, or -1 there; and for each key
+    its text."""
 
     places: NDArray[Any]
     table: Codes
@@ -70,7 +71,10 @@ def coded(vector: Vector) -> Coded:
         texts = texts_of(vector.categories.tolist())
         proper = {t for t in texts if t is not None}
         ordered = sorted(proper, key=order_of) if vector.kind == "label" else sorted(proper)
-        places: dict[str | None, int] = {None: -1, **dict(zip(ordered, range(len(ordered)), strict=True))}
+        places: dict[str | None, int] = {
+            None: -1,
+            **dict(zip(ordered, range(len(ordered)), strict=True)),
+        }
         return _numbered(vector.values, list(map(places.__getitem__, texts)), ordered)
     values, null = vector.values, vector.nulls()
     if values.dtype.kind == "f":
@@ -92,7 +96,8 @@ def coded(vector: Vector) -> Coded:
 
 
 def _of_range(values: NDArray[Any], low: int, high: int) -> Coded:
-    """The same of whole numbers of a narrow range: nothing is searched for, and places are in order, but some are nobody's."""
+    """The same of whole numbers of a narrow range: nothing is searched for, and places are in
+    order, but some are nobody's."""
     size = high - low + 1
     codes = np.empty(len(values), dtype=narrow(np.empty(0, np.int64), size).dtype)
     first = np.array(low % 2**64, dtype=np.uint64).astype(codes.dtype)
@@ -106,7 +111,8 @@ def _of_range(values: NDArray[Any], low: int, high: int) -> Coded:
         for start in range(share.start, share.stop, SIZES.block):
             rows = slice(start, min(start + SIZES.block, share.stop))
             own = codes[rows]
-            # A difference that a type can hold is in its low bits, whichever way the others overflow.
+            # A difference that a type can hold is in its low bits, whichever way the others
+            # overflow.
             np.subtract(values[rows].astype(own.dtype), first, out=own)
             there[own] = True
         return there
@@ -129,12 +135,15 @@ def _numbered(codes: NDArray[Any], places: Any, texts: list[str]) -> Coded:
     return Coded(codes, table, found)
 
 
-def images(expr: Expr, columns: Sequence[Column], listed: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
-    """What an expression makes of all combinations of listed values of its columns, and the constants that it gives itself. Of
-    public lists: no frame is read."""
+def images(
+    expr: Expr, columns: Sequence[Column], listed: Sequence[Sequence[Any]]
+) -> tuple[Any, ...]:
+    """What an expression makes of all combinations of listed values of its columns, and the
+    constants that it gives itself. Of public lists: no frame is read."""
     rows = list(product(*listed))
     vectors = {
-        c.position: prepare(_series([row[i] for row in rows], c), c.kind) for i, c in enumerate(columns)
+        c.position: prepare(_series([row[i] for row in rows], c), c.kind)
+        for i, c in enumerate(columns)
     }
     found = evaluate(expr, lambda c: vectors[c.position], slice(0, len(rows)))
     if found.categories is not None:
@@ -154,7 +163,9 @@ def _series(values: list[Any], column: Column) -> pd.Series[Any]:
         "bool": "boolean",
         "text": "str",
     }
-    return pd.Series(values, dtype=dtypes.get(column.kind, object if column.kind == "label" else None))
+    return pd.Series(
+        values, dtype=dtypes.get(column.kind, object if column.kind == "label" else None)
+    )
 
 
 def _written(expr: Expr) -> list[Any]:
@@ -166,7 +177,8 @@ def _written(expr: Expr) -> list[Any]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Occurring:
-    """Group by the values that occur, before anybody knows which: the bucket of each row, and the texts of the values."""
+    """Group by the values that occur, before anybody knows which: the bucket of each row, and the
+    texts of the values."""
 
     exprs: tuple[Expr, ...]
     buckets: NDArray[Any]
@@ -181,7 +193,8 @@ class Occurring:
         return pd.RangeIndex(self.size)
 
     def numbers(self) -> Numbers:
-        """The number of each combination, by which it is drawn: a function of its values, and not of what else is there."""
+        """The number of each combination, by which it is drawn: a function of its values, and not
+        of what else is there."""
         known: dict[str, int] = {}
         found = np.zeros(len(self.texts), dtype=np.int64)
         for level in range(len(self.exprs)):
@@ -208,4 +221,6 @@ def together(columns: list[Coded]) -> tuple[Codes, Texts]:
         codes, uniques = found - first, uniques[first:]
         outer, inner = uniques // size, uniques % size
         places = [*(p[outer] for p in places), inner]
-    return codes, list(zip(*(c.texts[p].tolist() for c, p in zip(columns, places, strict=True)), strict=True))
+    return codes, list(
+        zip(*(c.texts[p].tolist() for c, p in zip(columns, places, strict=True)), strict=True)
+    )

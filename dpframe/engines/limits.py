@@ -1,21 +1,26 @@
-"""What each person adds: totals per (person, group), bounded by a function of that person's own rows.
+"""What each person adds: totals per (person, group), bounded by a function of that person's own
+rows.
 
-*Formal guarantee.* With limits of R rows and G groups, one person's rows change the sums of each group by what R rows
-could, and those of at most G groups, whatever the frame: totals of more than R values in a group are scaled to R values and
-rounded, and of more than G groups those with the smallest keyed hashes stay. Nothing here looks at another person's
-rows, or at the place of a row in the frame (docs/guarantees/people.md).
+*Formal guarantee.* With limits of R rows and G groups, one person's rows change the sums of each
+group by what R rows could, and those of at most G groups, whatever the frame: totals of more than R
+values in a group are scaled to R values and rounded, and of more than G groups those with the
+smallest keyed hashes stay. Nothing here looks at another person's rows, or at the place of a row in
+the frame (docs/guarantees/people.md).
 
-Only rows that have a value count for the limit of a sum. So the number of values is min(c, R), which is never rounded, and the
-mean of one person lies between their least value and their greatest.
+Only rows that have a value count for the limit of a sum. So the number of values is min(c, R),
+which is never rounded, and the mean of one person lies between their least value and their
+greatest.
 
-Where no total can be scaled, some of a person's own values stand for all of them: for quantiles, bids and magnitudes. Of each
-person and group at most R values count. Which ones is a function of the multiset of that person's values in that group: in
-their order the middle of each of R equal parts, or all where there are at most R. A middle between two values is one or the
-other by the person's keyed hash. Where magnitudes are looked for, one value counts, at the rank that the hash draws.
+Where no total can be scaled, some of a person's own values stand for all of them: for quantiles,
+bids and magnitudes. Of each person and group at most R values count. Which ones is a function of
+the multiset of that person's values in that group: in their order the middle of each of R equal
+parts, or all where there are at most R. A middle between two values is one or the other by the
+person's keyed hash. Where magnitudes are looked for, one value counts, at the rank that the hash
+draws.
 
-Of distinct values a person may name so many and no more: those (group, value) pairs with the smallest keyed hashes. Values go
-by their hashes and never by the number they get in the frame, which other people's rows decide; where two hashes are equal at
-the limit, neither is named.
+Of distinct values a person may name so many and no more: those (group, value) pairs with the
+smallest keyed hashes. Values go by their hashes and never by the number they get in the frame,
+which other people's rows decide; where two hashes are equal at the limit, neither is named.
 """
 
 from __future__ import annotations
@@ -32,7 +37,17 @@ from dpframe._cells.codec import Buckets
 from dpframe._cells.columns import Vector
 from dpframe._sizes import SIZES
 from dpframe._statistics.base import Integers
-from dpframe.engines.people import Codes, Draw, Numbers, Pairs, People, coded, folded, numbers_of, widened
+from dpframe.engines.people import (
+    Codes,
+    Draw,
+    Numbers,
+    Pairs,
+    People,
+    coded,
+    folded,
+    numbers_of,
+    widened,
+)
 
 Places = NDArray[np.int64]
 GROUP_BITS = 32  # more than there may be groups
@@ -48,11 +63,12 @@ def within_groups(
     key: bytes,
     labels: Callable[[], Numbers] | None = None,
 ) -> NDArray[np.bool_] | None:
-    """Which pairs stay when a person may be in so many groups; None if all do. Pairs of one person stand together.
+    """Which pairs stay when a person may be in so many groups; None if all do. Pairs of one person
+    stand together.
 
-    The number of a listed group is its place in the list. Groups that nobody listed have the places that other people's values
-    leave them, so the numbers of their own values come as ``labels``; of their places only the order counts, which is that of
-    the values themselves.
+    The number of a listed group is its place in the list. Groups that nobody listed have the places
+    that other people's values leave them, so the numbers of their own values come as ``labels``; of
+    their places only the order counts, which is that of the values themselves.
     """
     counts = np.bincount(pairs.person)
     over = np.flatnonzero(counts > limit)
@@ -86,8 +102,8 @@ def within_groups(
 def _ranks(
     person: NDArray[Any], group: NDArray[Any], numbers: Numbers, key: bytes, places: Numbers | None
 ) -> NDArray[np.uint64]:
-    """What a person's groups are chosen by: their hashes, and in the low bits the group itself. No two of a person's are
-    equal, so exactly so many are among the smallest."""
+    """What a person's groups are chosen by: their hashes, and in the low bits the group itself. No
+    two of a person's are equal, so exactly so many are among the smallest."""
     rank = np.empty(len(person), dtype=np.uint64)
     draw = Draw(key)
     size = int(group.max(initial=0)) + 1
@@ -102,7 +118,9 @@ def _ranks(
     return rank
 
 
-def _smallest_of_table(pairs: Pairs, rank: NDArray[np.uint64], people: int, limit: int) -> NDArray[np.bool_]:
+def _smallest_of_table(
+    pairs: Pairs, rank: NDArray[np.uint64], people: int, limit: int
+) -> NDArray[np.bool_]:
     """The same where pairs stand in a table: its rows need not be put together first."""
     groups = pairs.size // people
     keep = np.empty(len(rank), dtype=bool)
@@ -138,12 +156,14 @@ class Bound:
         return np.asarray(self._added(lambda at, rows: [np.minimum(counts[at], self._limit)])[0])
 
     def powers(self, values: Iterable[NDArray[np.float64]], degree: int, width: int) -> Integers:
-        """Sums of a**0 .. a**degree of values 0 <= a <= width; NaN is no value. They come row by row, in blocks of any size.
+        """Sums of a**0 .. a**degree of values 0 <= a <= width; NaN is no value. They come row by
+        row, in blocks of any size.
 
-        Rounding may leave the moments just outside of what any values have, where a person would reach further than
-        their rows. Each is moved back so far that no sum of a**k * (W - a)**r is negative: 0 <= s1 <= W s0, where it is
-        already, 2 W s1 - W**2 s0 <= s2 <= W s1, and so on. Where no higher one is in reach, the person's values count
-        as if all of them were their mean (docs/guarantees/people.md).
+        Rounding may leave the moments just outside of what any values have, where a person would
+        reach further than their rows. Each is moved back so far that no sum of a**k * (W - a)**r is
+        negative: 0 <= s1 <= W s0, where it is already, 2 W s1 - W**2 s0 <= s2 <= W s1, and so on.
+        Where no higher one is in reach, the person's values count as if all of them were their mean
+        (docs/guarantees/people.md).
         """
         missing, *sums = (np.zeros(self._pairs.size, dtype=np.int64) for _ in range(degree + 1))
         full = True
@@ -165,7 +185,8 @@ class Bound:
             mixed = [count]  # the sums of a**k * (W - a)**r with k + r the degree so far
             missed = np.zeros(len(count), dtype=bool)
             for total in sums:
-                # The next power s decides the next mixed sums: they are `without` plus and minus s, in turn.
+                # The next power s decides the next mixed sums: they are `without` plus and minus s,
+                # in turn.
                 without = [np.zeros_like(count)]
                 for one in reversed(mixed):
                     without.append(width * one - without[-1])
@@ -176,7 +197,9 @@ class Bound:
                 mixed = [one - s if i % 2 else one + s for i, one in enumerate(without)][::-1]
                 moments.append(s)
             if missed.any():
-                mean = moments[1][missed] // count[missed]  # there are values: of none all sums are 0
+                mean = (
+                    moments[1][missed] // count[missed]
+                )  # there are values: of none all sums are 0
                 for k in range(1, degree + 1):
                     moments[k][missed] = count[missed] * mean**k
             return moments
@@ -184,11 +207,17 @@ class Bound:
         return self._added(of_pairs)
 
     def products(
-        self, a: Iterable[NDArray[np.float64]], b: Iterable[NDArray[np.float64]], width: int, other: int
+        self,
+        a: Iterable[NDArray[np.float64]],
+        b: Iterable[NDArray[np.float64]],
+        width: int,
+        other: int,
     ) -> Integers:
-        """How many rows have both values, and the sums of a, b and a * b, 0 <= a <= V and 0 <= b <= W.
+        """How many rows have both values, and the sums of a, b and a * b, 0 <= a <= V and 0 <= b <=
+        W.
 
-        The last is moved back, as powers are, to what any values have: max(0, W s + V t - V W n) <= st <= min(W s, V t).
+        The last is moved back, as powers are, to what any values have: max(0, W s + V t - V W n) <=
+        st <= min(W s, V t).
         """
         both, *sums = totals = np.zeros((4, self._pairs.size), dtype=np.int64)
         for (one, pair), two in zip(self._blocks(a), b, strict=True):
@@ -207,8 +236,9 @@ class Bound:
         return self._added(of_pairs)
 
     def _added(self, of_pairs: Callable[[Any, Places], list[Places]]) -> Integers:
-        """Sums over people, per group, of what pairs count for: ``of_pairs`` returns it, of where some of them stand and how many
-        rows they have. So many pairs at a time stay in the processor's cache; of many groups there are more at a time."""
+        """Sums over people, per group, of what pairs count for: ``of_pairs`` returns it, of where
+        some of them stand and how many rows they have. So many pairs at a time stay in the
+        processor's cache; of many groups there are more at a time."""
         pairs, n = self._pairs, len(self._pairs.rows)
         found = np.zeros(1, dtype=np.int64)
         step = min(SIZES.people_pairs, max(SIZES.people_cached, 4 * self._groups))
@@ -271,9 +301,11 @@ def at_points(
     key: bytes,
     drawn: bool = False,
 ) -> Integers:
-    """How many of the values that count lie at each of so many points, by group. ``at`` is below 0 for no value.
+    """How many of the values that count lie at each of so many points, by group. ``at`` is below 0
+    for no value.
 
-    ``drawn``: of each person and group one value counts, and not the middle one but one that their hash draws.
+    ``drawn``: of each person and group one value counts, and not the middle one but one that their
+    hash draws.
     """
     some = at >= 0
     if kept is not None:
@@ -286,7 +318,8 @@ def at_points(
     if many.any():
         over = many[pair]
         chosen = np.flatnonzero(many)
-        # Pair and point in one number, which sorts faster than two: fewer than 2**30 pairs have two values or more.
+        # Pair and point in one number, which sorts faster than two: fewer than 2**30 pairs have two
+        # values or more.
         wide = (np.cumsum(many) - 1)[pair[over]] * points + at[over]
         wide.sort()
         place = np.zeros(pairs.size, dtype=np.int64)
@@ -305,10 +338,11 @@ def at_points(
 
 
 def _middles(counts: Places, limit: int, coins: Places) -> Places:
-    """Where the values that count stand among all of them in order: the middle of each of `limit` equal parts.
+    """Where the values that count stand among all of them in order: the middle of each of `limit`
+    equal parts.
 
-    A middle that falls between two values is the upper one and the lower one by turns, and a coin says which is first: the
-    upper one always would shift every quantile.
+    A middle that falls between two values is the upper one and the lower one by turns, and a coin
+    says which is first: the upper one always would shift every quantile.
     """
     starts = np.cumsum(counts) - counts
     turns = np.arange(limit)
@@ -318,7 +352,8 @@ def _middles(counts: Places, limit: int, coins: Places) -> Places:
 
 
 def by_size(pairs: Pairs, of: str, bins: int) -> Integers:
-    """People by the rows of their largest pair or by the number of their pairs, which stand together."""
+    """People by the rows of their largest pair or by the number of their pairs, which stand
+    together."""
     starts = np.flatnonzero(np.r_[True, pairs.person[1:] != pairs.person[:-1]])[: len(pairs.person)]
     if of == "groups":
         sizes = np.diff(np.r_[starts, len(pairs.person)])
@@ -339,7 +374,8 @@ def distinct_pairs(
     limit: int,
     key: bytes,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The pairs of a group and a value that count: of each its group, and a row that has the value."""
+    """The pairs of a group and a value that count: of each its group, and a row that has the
+    value."""
     codes, known = coded(values)
     size = len(known)
     asked = codes >= 0 if asked is None else asked & (codes >= 0)
@@ -366,7 +402,8 @@ def distinct_pairs(
 
 
 def smallest(person: Codes, rank: NDArray[Any], limit: int) -> NDArray[np.bool_]:
-    """Which entries are below the (limit + 1)-th smallest of their person: at most ``limit``, fewer if hashes are equal."""
+    """Which entries are below the (limit + 1)-th smallest of their person: at most ``limit``, fewer
+    if hashes are equal."""
     kept = np.ones(len(person), dtype=bool)
     many = np.bincount(person)[person] > limit if len(person) else kept
     chosen = np.flatnonzero(many)

@@ -1,8 +1,9 @@
 """Exact sums over a pandas frame: primitives in, integers out. Knows nothing of prices or noise.
 
-Rows are handled in blocks that stay in the processor's cache. Within a block every number is a whole number
-below 2**31 (values) or 2**30 (their powers) in a double, and a block has at most 2**21 rows, so each partial sum
-stays within 2**53 and is exact in any order; across blocks they are added as int64.
+Rows are handled in blocks that stay in the processor's cache. Within a block every number is a
+whole number below 2**31 (values) or 2**30 (their powers) in a double, and a block has at most 2**21
+rows, so each partial sum stays within 2**53 and is exact in any order; across blocks they are added
+as int64.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ from dpframe.engines.within.kept import Kept
 
 ROWS = Unit()
 
-# The rows that are asked about, None for all; their pairs of people and groups, and which of these stay.
+# The rows that are asked about, None for all; their pairs of people and groups, and which of these
+# stay.
 Paired = tuple[NDArray[np.bool_] | None, Pairs, NDArray[np.bool_] | None]
 Floats = NDArray[np.float64]
 
@@ -78,7 +80,9 @@ class PandasEngine:
         self._columns: dict[int, Vector] = {}
         self._buckets: OrderedDict[By, Buckets] = OrderedDict()
         self._keys: OrderedDict[Expr, Coded] = OrderedDict()
-        self._counts: dict[By, Integers] = {}  # of the rows in each group, where the buckets are kept
+        self._counts: dict[
+            By, Integers
+        ] = {}  # of the rows in each group, where the buckets are kept
 
     def __len__(self) -> int:
         return len(self._frame)
@@ -100,7 +104,8 @@ class PandasEngine:
     @overload
     def column(self, leaf: Column | Within) -> Readable: ...
     def column(self, leaf: Column | Within, rows: slice | None = None) -> Readable:
-        """Some rows of a root column, or all, as numpy arrays that are normalised once; or what each person's rows make."""
+        """Some rows of a root column, or all, as numpy arrays that are normalised once; or what
+        each person's rows make."""
         if isinstance(leaf, Within):
             within = self._within.vector(leaf)
             return within if rows is None else within.rows(rows)
@@ -121,26 +126,35 @@ class PandasEngine:
     def reduce(
         self, query: Scope, primitives: set[Primitive], unit: Unit = ROWS
     ) -> dict[Primitive, Integers]:
-        """The primitive sums of each group, as int64; what one person adds to them is within the limits of the unit."""
+        """The primitive sums of each group, as int64; what one person adds to them is within the
+        limits of the unit."""
         if "_within" in vars(self):
             self._within.trim()
         found: dict[Primitive, Integers] = {
             p: self._distinct(p.expr, query, unit) for p in primitives if isinstance(p, Distincts)
         }
         if sums := primitives - found.keys():
-            found |= self._reduce_people(query, sums, unit) if unit.people else self._sums(query, sums)
+            found |= (
+                self._reduce_people(query, sums, unit) if unit.people else self._sums(query, sums)
+            )
         return found
 
     def _sums(
         self, query: Scope, primitives: set[Primitive], share: slice | None = None
     ) -> dict[Primitive, Integers]:
-        """The sums of a share of the rows, without counts that all rows together have; of all rows, if no share is given."""
+        """The sums of a share of the rows, without counts that all rows together have; of all rows,
+        if no share is given."""
         where, n, groups, buckets = query.where, len(self._frame), 1, None
         if query.by:
             groups, buckets = groups_of(query.by), self._grouping(query.by)
-        if share is None and n >= 2 * SIZES.thread_rows and (split := self._in_shares(query, primitives)):
+        if (
+            share is None
+            and n >= 2 * SIZES.thread_rows
+            and (split := self._in_shares(query, primitives))
+        ):
             return split
-        # Of the rows that are asked about, by group: known of the whole frame, or added up block by block.
+        # Of the rows that are asked about, by group: known of the whole frame, or added up block by
+        # block.
         if where is not None or share is not None:
             counts = np.zeros(groups, np.int64)
         else:
@@ -181,17 +195,25 @@ class PandasEngine:
                         null = vector.nulls()
                         if null is not None:
                             null = null if mask is None else null[mask]
-                            total[0] -= np.count_nonzero(null) if some is None else tally(some[null], groups)
+                            total[0] -= (
+                                np.count_nonzero(null)
+                                if some is None
+                                else tally(some[null], groups)
+                            )
                 elif isinstance(p, Trues):
                     true = predicate(p.expr, self.column, rows, memo)
                     true = true if mask is None else true[mask]
                     total += np.count_nonzero(true) if some is None else tally(some[true], groups)
                 elif isinstance(p, Products):
                     one = steps_of(self._vector(p.expr, rows, memo), p.grid, mask, scratch)
-                    two = steps_of(self._vector(p.other, rows, memo), p.other_grid, mask, np.empty(len(one)))
+                    two = steps_of(
+                        self._vector(p.other, rows, memo), p.other_grid, mask, np.empty(len(one))
+                    )
                     add_products(one, two, some, total)
                 elif isinstance(p, Spread):
-                    raise AssertionError("of rows that are people there is nothing to count but themselves")
+                    raise AssertionError(
+                        "of rows that are people there is nothing to count but themselves"
+                    )
         for p in primitives:
             if p not in totals:
                 totals[p] = counts.copy()
@@ -199,22 +221,41 @@ class PandasEngine:
                 totals[p][0] += counts  # of which those without a value have been taken
         return totals
 
-    def _in_shares(self, query: Scope, primitives: set[Primitive]) -> dict[Primitive, Integers] | None:
-        """The same sums in threads; None where no row is looked at, or sums are many, or look at all rows of a person."""
+    def _in_shares(
+        self, query: Scope, primitives: set[Primitive]
+    ) -> dict[Primitive, Integers] | None:
+        """The same sums in threads; None where no row is looked at, or sums are many, or look at
+        all rows of a person."""
         sums = [p for p in primitives if not isinstance(p, Rows | Persons | Bids)]
-        largest = max([query.groups, *(p.points * query.groups for p in sums if isinstance(p, Leaves))])
+        largest = max(
+            [query.groups, *(p.points * query.groups for p in sums if isinstance(p, Leaves))]
+        )
         named = [query.where, *(getattr(p, name, None) for p in sums for name in ("expr", "other"))]
         exprs = [expr for expr in named if expr is not None]
         if not (sums or exprs) or largest > SIZES.thread_sums or any(map(looks_within, exprs)):
             return None
         for leaf in {leaf for expr in exprs for leaf in expr.columns()}:
             self.column(leaf)  # once, before there are threads
-        buckets = self._grouping(query.by)  # here: of many threads one would let go of what another looks at
-        made = query if buckets is None else Scope(query.where, (Occurring((), buckets, query.groups, []),))
-        parts = side_by_side(partial(self._sums, made, primitives), threads.shares(len(self._frame)))
-        totals: dict[Primitive, Integers] = {p: np.sum([one[p] for one in parts], axis=0) for p in primitives}
+        buckets = self._grouping(
+            query.by
+        )  # here: of many threads one would let go of what another looks at
+        made = (
+            query
+            if buckets is None
+            else Scope(query.where, (Occurring((), buckets, query.groups, []),))
+        )
+        parts = side_by_side(
+            partial(self._sums, made, primitives), threads.shares(len(self._frame))
+        )
+        totals: dict[Primitive, Integers] = {
+            p: np.sum([one[p] for one in parts], axis=0) for p in primitives
+        }
         if query.where is None:
-            counts = len(self._frame) if buckets is None else self._counted(query.by, buckets, query.groups)
+            counts = (
+                len(self._frame)
+                if buckets is None
+                else self._counted(query.by, buckets, query.groups)
+            )
             for p in primitives:
                 if isinstance(p, Powers) or p not in sums:
                     totals[p][0 if isinstance(p, Powers) else ...] += counts
@@ -225,19 +266,25 @@ class PandasEngine:
     ) -> dict[Primitive, Integers]:
         memo: dict[Any, Any] = {}
         # Some statistics need no limits; the plan has asked for every limit that is needed.
-        limit, most = unit.limited(unit.rows or 1, unit.groups or 1).reach(query.groups if query.by else None)
+        limit, most = unit.limited(unit.rows or 1, unit.groups or 1).reach(
+            query.groups if query.by else None
+        )
         people = self._whose(unit.people)
         found: dict[Primitive, Integers] = {}
         if compiled.available(len(self._frame)):
             buckets = self._grouping(query.by)
             read = compiled.Reader(self.column, partial(self._put, memo), memo)
-            found = compiled.totals(query, primitives, people, buckets, limit, most, self._key, read)
+            found = compiled.totals(
+                query, primitives, people, buckets, limit, most, self._key, read
+            )
         paired: dict[int, Paired] = {}
         for p in primitives - found.keys():
             if isinstance(p, Bids | Magnitudes):
                 found[p] = self._one_group_of_people(p, query, unit, limit, memo)
                 continue
-            groups = query.groups if isinstance(p, Spread) else most  # some are about all groups of a person
+            groups = (
+                query.groups if isinstance(p, Spread) else most
+            )  # some are about all groups of a person
             if groups not in paired:
                 paired[groups] = self._paired(query, unit, groups, memo)
             asked, pairs, kept = paired[groups]
@@ -263,13 +310,16 @@ class PandasEngine:
                 values = self._values(p.expr, p.grid, memo, asked)
                 blocks = (np.where(np.isnan(a), -1, a).astype(np.int64) for a in values)
                 at = np.concatenate([np.empty(0, np.int64), *blocks])
-                found[p] = at_points(pairs, kept, people, limit, query.groups, at, p.points, self._key)
+                found[p] = at_points(
+                    pairs, kept, people, limit, query.groups, at, p.points, self._key
+                )
         return found
 
     def _one_group_of_people(
         self, p: Bids | Magnitudes, query: Scope, unit: Unit, limit: int, memo: dict[Any, Any]
     ) -> Integers:
-        """Values in bins that are no groups: a person counts for so many in all of them together, or for one."""
+        """Values in bins that are no groups: a person counts for so many in all of them together,
+        or for one."""
         asked, pairs, _ = self._paired(Scope(query.where, ()), unit, 1, memo)
         people = self._whose(unit.people)
         at = np.empty(len(self._frame), dtype=np.int64)
@@ -297,9 +347,11 @@ class PandasEngine:
         unit: Unit,
         primitives: frozenset[Primitive] | set[Primitive] = PEOPLE,
     ) -> tuple[Texts, dict[Primitive, Integers]]:
-        """The combinations of values that count for somebody, as texts, and their primitive sums, as `reduce` has them.
+        """The combinations of values that count for somebody, as texts, and their primitive sums,
+        as `reduce` has them.
 
-        A person counts in at most so many of them, chosen by hashes of the values themselves. Only people and sums over rows.
+        A person counts in at most so many of them, chosen by hashes of the values themselves. Only
+        people and sums over rows.
         """
         memo: dict[Any, Any] = {}
         columns, asked = [self._coded(e, memo) for e in by], {*primitives, Persons()}
@@ -310,16 +362,22 @@ class PandasEngine:
         else:
             codes, texts = together(columns)
             scope = Scope(where, (Occurring(tuple(by), codes + 1, len(texts), texts),))
-            sums = self._reduce_people(scope, asked, unit) if unit.people else self._sums(scope, asked)
-        # A value that is in the frame and counts for nobody is no key: one person may bring any number of those.
+            sums = (
+                self._reduce_people(scope, asked, unit) if unit.people else self._sums(scope, asked)
+            )
+        # A value that is in the frame and counts for nobody is no key: one person may bring any
+        # number of those.
         some = np.flatnonzero(sums[Persons()])
         if len(some) == len(texts):
             return texts, sums
         return [texts[i] for i in some.tolist()], {p: one[..., some] for p, one in sums.items()}
 
     def _coded(self, expr: Expr, memo: dict[Any, Any]) -> Coded:
-        """The keys of a column, numbered once for all questions about them; kept within the frame's own size."""
-        known = self._keys.pop(expr, None) or coded(self._vector(expr, slice(0, len(self._frame)), memo))
+        """The keys of a column, numbered once for all questions about them; kept within the frame's
+        own size."""
+        known = self._keys.pop(expr, None) or coded(
+            self._vector(expr, slice(0, len(self._frame)), memo)
+        )
         self._keys[expr] = known
         while sum(one.nbytes for one in self._keys.values()) > self._room:
             self._keys.popitem(last=False)
@@ -334,10 +392,13 @@ class PandasEngine:
         for rows in self._pieces():
             mask = None if where is None else predicate(where, self.column, rows, memo)
             vectors = [self._vector(e, rows, memo) for e in exprs]
-            yield RowSlice(vectors, mask, None if people is None else widened(people[rows]), len(self))
+            yield RowSlice(
+                vectors, mask, None if people is None else widened(people[rows]), len(self)
+            )
 
     def people(self, unit: Unit) -> int:
-        """The number of people who have a row: counted one by one, and not by how they are numbered."""
+        """The number of people who have a row: counted one by one, and not by how they are
+        numbered."""
         codes = self._whose(unit.people).codes
         return len(np.unique(codes[codes >= 0]))
 
@@ -356,7 +417,8 @@ class PandasEngine:
     # Rows and people ----------------------------------------------------------------------------------------
 
     def _paired(self, query: Scope, unit: Unit, most: int, memo: dict[Any, Any]) -> Paired:
-        """The rows that are asked about, their pairs, and which of these stay; kept for the next question without a filter."""
+        """The rows that are asked about, their pairs, and which of these stay; kept for the next
+        question without a filter."""
         known = (unit.people, query.by, most)
         if query.where is None and self._last is not None and self._last[0] == known:
             return self._last[1]
@@ -386,7 +448,8 @@ class PandasEngine:
     def distinct(
         self, expr: Expr, query: Scope, unit: Unit
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], Vector]:
-        """The pairs of a group and a value that count, each once: their groups, a row of each, and the values of all rows."""
+        """The pairs of a group and a value that count, each once: their groups, a row of each, and
+        the values of all rows."""
         memo: dict[Any, Any] = {}
         everything = slice(0, len(self._frame))  # one dictionary for all rows
         values = self._vector(expr, everything, memo)
@@ -398,16 +461,23 @@ class PandasEngine:
     def _values(
         self, expr: Expr, grid: Grid | None, memo: dict[Any, Any], asked: NDArray[np.bool_] | None
     ) -> Iterator[NDArray[np.float64]]:
-        """A value for each row that is asked about, block by block, on its grid from the lower bound; NaN for null, and 0 where
-        no grid is given."""
+        """A value for each row that is asked about, block by block, on its grid from the lower
+        bound; NaN for null, and 0 where no grid is given."""
         scratch = np.empty(min(len(self._frame), SIZES.block))
         for rows in self._pieces():
             yield self._put(memo, expr, grid, rows, scratch, None if asked is None else asked[rows])
 
     def _put(
-        self, memo: Memo, expr: Expr, grid: Grid | None, rows: slice, scratch: Floats, mask: Any = None
+        self,
+        memo: Memo,
+        expr: Expr,
+        grid: Grid | None,
+        rows: slice,
+        scratch: Floats,
+        mask: Any = None,
     ) -> Floats:
-        """The same of some of the rows, or of those in a mask, at the beginning of an array that is there."""
+        """The same of some of the rows, or of those in a mask, at the beginning of an array that is
+        there."""
         vector = self._vector(expr, rows, memo)
         if grid is not None:
             return steps_of(vector, grid, mask, scratch)
@@ -479,17 +549,24 @@ class PandasEngine:
         return found
 
     def _counted(self, by: tuple[By, ...], buckets: Buckets, groups: int) -> Integers:
-        """The rows of each group in the whole frame; of groups by one thing kept as long as their buckets, and smaller."""
+        """The rows of each group in the whole frame; of groups by one thing kept as long as their
+        buckets, and smaller."""
         known = self._counts.get(by[0]) if len(by) == 1 else None
         if known is None:
 
             def count(share: slice) -> Integers:
                 found = np.zeros(groups, dtype=np.int64)
                 for start in range(share.start, share.stop, SIZES.sum_block):
-                    found += tally(buckets[start : min(start + SIZES.sum_block, share.stop)], groups)
+                    found += tally(
+                        buckets[start : min(start + SIZES.sum_block, share.stop)], groups
+                    )
                 return found
 
-            each = threads.shares(len(buckets)) if groups <= SIZES.thread_sums else [slice(0, len(buckets))]
+            each = (
+                threads.shares(len(buckets))
+                if groups <= SIZES.thread_sums
+                else [slice(0, len(buckets))]
+            )
             known = np.sum(side_by_side(count, each), axis=0)
             if len(by) == 1 and by[0] in self._buckets and known.nbytes <= buckets.nbytes:
                 self._counts[by[0]] = known
@@ -507,14 +584,16 @@ class PandasEngine:
         return null
 
     def _arrow_strings(self, expr: Expr) -> Any:
-        """The Arrow array behind a column of strings that nobody has numbered yet; None for others."""
+        """The Arrow array behind a column of strings that nobody has numbered yet; None for
+        others."""
         if not isinstance(expr, Column) or expr.kind != "text" or expr.position in self._columns:
             return None
         array = self._frame.iloc[:, expr.position].array
         if not isinstance(array.dtype, pd.StringDtype) or array.dtype.storage != "pyarrow":
             return None
         strings = array.__arrow_array__()
-        # A kernel numbers all texts in the time in which Arrow finds some of them, and later questions find them numbered.
+        # A kernel numbers all texts in the time in which Arrow finds some of them, and later
+        # questions find them numbered.
         by_kernel = len(strings) >= SIZES.kernel_rows and kernels.at_hand(len(strings))
         return None if by_kernel and repeated(strings) else strings
 
@@ -525,7 +604,8 @@ class PandasEngine:
 def steps_of(
     vector: Vector, grid: Grid, mask: NDArray[np.bool_] | None, scratch: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The values of the rows that are asked about on their grid, from the lower bound, in `scratch`; NaN for nulls."""
+    """The values of the rows that are asked about on their grid, from the lower bound, in
+    `scratch`; NaN for nulls."""
     values, null = vector.values, vector.null
     if mask is not None:
         values, null = values[mask], null if null is None else null[mask]
@@ -540,7 +620,8 @@ def steps_of(
 
 
 def add_powers(a: NDArray[np.float64], buckets: Buckets | None, total: Integers) -> None:
-    """Adds the powers of `a`; how many rows there are is added by the caller, and those of no value are left out here."""
+    """Adds the powers of `a`; how many rows there are is added by the caller, and those of no value
+    are left out here."""
     top = float(a.sum())
     if top != top:  # a NaN anywhere makes the sum one
         (missing,) = np.isnan(a).nonzero()
@@ -567,7 +648,8 @@ def tally(buckets: Buckets, groups: int) -> Integers:
         kernels.kernel(kernels.count_buckets)(buckets, found)
         return found[1:]
     if buckets.dtype == np.uint8 and len(buckets) >= SIZES.pair_block:
-        # Two neighbours read as one number of 16 bits: half as many to count, and each pair counts for both.
+        # Two neighbours read as one number of 16 bits: half as many to count, and each pair counts
+        # for both.
         even, pairs = len(buckets) & ~1, np.zeros(2**16, dtype=np.int64)
         step = max(2, SIZES.block & ~1)
         for start in range(0, even, step):

@@ -1,8 +1,10 @@
-"""Exact sums over a source: its batches one after the other by the engine for frames, and their integers added.
+"""Exact sums over a source: its batches one after the other by the engine for frames, and their
+integers added.
 
-*Formal guarantee.* The integers are those of the whole table in one frame, in whatever batches, order or number of passes it is
-read. All primitives but distinct values are sums over parts: over any, where a row is a person, and over parts of whole people
-where columns name them. Of distinct values the sets are joined.
+*Formal guarantee.* The integers are those of the whole table in one frame, in whatever batches,
+order or number of passes it is read. All primitives but distinct values are sums over parts: over
+any, where a row is a person, and over parts of whole people where columns name them. Of distinct
+values the sets are joined.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ _PAIR = 100  # bytes that a pair of a group and a value takes while sets are joi
 
 
 class PartsEngine:
-    """Reads a source in batches: all of its rows at once never stand in memory, but those of one pass over the people do."""
+    """Reads a source in batches: all of its rows at once never stand in memory, but those of one
+    pass over the people do."""
 
     def __init__(self, source: Source, key: bytes = b""):
         self._source, self._key = source, key
@@ -40,10 +43,14 @@ class PartsEngine:
     def __len__(self) -> int:
         rows = self._source.rows()
         if rows > ROW_CEILING:
-            raise DataError(f"more than {ROW_CEILING} rows are not supported: exact sums would not fit.")
+            raise DataError(
+                f"more than {ROW_CEILING} rows are not supported: exact sums would not fit."
+            )
         return rows
 
-    def reduce(self, scope: Scope, primitives: set[Primitive], unit: Unit) -> dict[Primitive, Integers]:
+    def reduce(
+        self, scope: Scope, primitives: set[Primitive], unit: Unit
+    ) -> dict[Primitive, Integers]:
         """The primitive sums of each group, part by part."""
         sums = {p for p in primitives if p.additive}
         found: dict[Primitive, Integers] = {
@@ -63,7 +70,8 @@ class PartsEngine:
         unit: Unit,
         primitives: frozenset[Primitive] | set[Primitive] = PEOPLE,
     ) -> tuple[Texts, dict[Primitive, Integers]]:
-        """The combinations of values that count for somebody, of all parts together, in the order that one frame has."""
+        """The combinations of values that count for somebody, of all parts together, in the order
+        that one frame has."""
         asked = {*primitives, Persons()}
         places: dict[tuple[str, ...], int] = {}
         found: list[tuple[NDArray[np.int64], dict[Primitive, Integers]]] = []
@@ -74,14 +82,17 @@ class PartsEngine:
         order = sorted(places, key=lambda texts: tuple(map(place_of_text, texts)))
         rank = np.empty(len(order), dtype=np.int64)
         rank[[places[text] for text in order]] = np.arange(len(order))
-        totals = {p: np.zeros((*a.shape[:-1], len(order)), dtype=np.int64) for p, a in found[0][1].items()}
+        totals = {
+            p: np.zeros((*a.shape[:-1], len(order)), dtype=np.int64) for p, a in found[0][1].items()
+        }
         for at, sums in found:
             for p, total in totals.items():
                 total[..., rank[at]] += sums[p]
         return order, totals
 
     def slices(self, exprs: Sequence[Expr], where: Expr | None, unit: Unit) -> Iterator[RowSlice]:
-        """All rows. What asks for them keeps all of them, and so does this: the columns that it needs, and no others."""
+        """All rows. What asks for them keeps all of them, and so does this: the columns that it
+        needs, and no others."""
         columns = columns_of((tuple(exprs), where, unit.people))
         yield from self._frame(columns, None).slices(exprs, where, unit)
 
@@ -90,7 +101,8 @@ class PartsEngine:
         return sum(self._each(_People(unit), (), unit))
 
     def sketches(self, unit: Unit, secret: bytes) -> Sketches:
-        """What a ledger knows these people and this table again by: the smallest hashes of all batches."""
+        """What a ledger knows these people and this table again by: the smallest hashes of all
+        batches."""
         places = [c.position for c in unit.people]
         everything = list(range(len(self._source.names)))
         people, table = Sketching(secret), Sketching(secret)
@@ -110,7 +122,8 @@ class PartsEngine:
     # Parts ------------------------------------------------------------------------------------------------------
 
     def _each(self, task: Task, question: object, unit: Unit) -> Iterator[Any]:
-        """What a task makes of each part, here or where the rows are; of no rows, if there are none."""
+        """What a task makes of each part, here or where the rows are; of no rows, if there are
+        none."""
         columns = columns_of((question, unit.people))
         elsewhere = self._source.each(task, columns, unit.people, self._key) if columns else None
         if elsewhere is None:
@@ -121,7 +134,8 @@ class PartsEngine:
             yield task(self._empty())
 
     def _parts(self, question: object, unit: Unit) -> Iterator[PandasEngine]:
-        """An engine for each part of the table, with the columns that a question needs: at least one engine, of no rows."""
+        """An engine for each part of the table, with the columns that a question needs: at least
+        one engine, of no rows."""
         columns = columns_of((question, unit.people))
         if not columns:  # only how many rows there are
             yield self._engine({}, len(self))
@@ -169,16 +183,25 @@ class PartsEngine:
                 return found
             shares *= 2  # what would not fit into the memory is read by parts of the values
 
-    def _values(self, p: Distincts, scope: Scope, unit: Unit, share: int, shares: int) -> pd.DataFrame | None:
-        """The pairs of a group and a value, of a share of the values; None where they are too many."""
+    def _values(
+        self, p: Distincts, scope: Scope, unit: Unit, share: int, shares: int
+    ) -> pd.DataFrame | None:
+        """The pairs of a group and a value, of a share of the values; None where they are too
+        many."""
         most = max(self._source.memory // _PAIR, SIZES.set_pairs)
-        known = pd.DataFrame({"group": np.zeros(0, np.int64), "kind": np.zeros(0, np.int8), "value": []})
+        known = pd.DataFrame(
+            {"group": np.zeros(0, np.int64), "kind": np.zeros(0, np.int8), "value": []}
+        )
         for cells in self._each(_Distinct(p.expr, scope, unit), (p, scope), unit):
             one = pd.DataFrame(cells)
             if shares > 1:
                 hashes = pd.util.hash_array(one["value"].to_numpy(), categorize=False)
                 one = one[(hashes >> np.uint64(20)) % np.uint64(shares) == share]
-            known = one if not len(known) else pd.concat([known, one], ignore_index=True).drop_duplicates()
+            known = (
+                one
+                if not len(known)
+                else pd.concat([known, one], ignore_index=True).drop_duplicates()
+            )
             if len(known) > most and shares < SIZES.set_shares:
                 return None
         return known
@@ -233,7 +256,8 @@ def engine_of(columns: dict[int, pd.Series[Any]], rows: int, key: bytes) -> Pand
 
 
 class Columns:
-    """Some columns of a frame, at the places that they have in all of them. Those that were not read are not there."""
+    """Some columns of a frame, at the places that they have in all of them. Those that were not
+    read are not there."""
 
     def __init__(self, columns: dict[int, pd.Series[Any]], rows: int):
         self._columns, self._rows = columns, rows
@@ -277,7 +301,8 @@ def _columns(thing: object) -> Iterator[Column]:
 
 
 def place_of_text(text: str) -> Any:
-    """What the texts of keys of one column are sorted by: numbers and times by their value, all else by its text."""
+    """What the texts of keys of one column are sorted by: numbers and times by their value, all
+    else by its text."""
     kind, rest = text[0], text[1:]
     if kind == "n":
         return int(rest) if rest.lstrip("-").isdigit() else float(rest)
@@ -287,11 +312,17 @@ def place_of_text(text: str) -> Any:
 
 
 def _cells(values: Vector, rows: NDArray[np.int64]) -> dict[str, Any]:
-    """The values of some rows, alike in every batch: equal numbers are one value, whether whole ones are doubles or not."""
+    """The values of some rows, alike in every batch: equal numbers are one value, whether whole
+    ones are doubles or not."""
     cells = values.values[rows]
     if values.categories is not None:
-        texts = objects(text_of_scalar(c).encode("utf-8", "surrogatepass") for c in values.categories)
-        return {"kind": 0, "value": pd.Series(texts[cells], dtype=object)}  # else pandas would look at them
+        texts = objects(
+            text_of_scalar(c).encode("utf-8", "surrogatepass") for c in values.categories
+        )
+        return {
+            "kind": 0,
+            "value": pd.Series(texts[cells], dtype=object),
+        }  # else pandas would look at them
     if cells.dtype.kind != "f":
         large = cells > np.uint64(2**63 - 1) if cells.dtype == np.uint64 else False
         return {"kind": np.where(large, np.int8(2), np.int8(0)), "value": cells.astype(np.int64)}

@@ -1,26 +1,33 @@
-"""Who each row belongs to, the pairs of a person and a group that have rows, and the hash that chooses among them.
+"""Who each row belongs to, the pairs of a person and a group that have rows, and the hash that
+chooses among them.
 
-*Formal guarantee.* Whether two rows are one person's is a function of the cells that name them, and so is the number of a
-person. The hash of a person and a group is a function of their numbers and the key.
+*Formal guarantee.* Whether two rows are one person's is a function of the cells that name them, and
+so is the number of a person. The hash of a person and a group is a function of their numbers and
+the key.
 
-*The hash.* Which of a person's groups count, and which of their values, is drawn by arithmetic modulo the prime
-P = 2**31 - 1 that every engine has, in 64-bit integers and without overflow, so that all draw alike, whatever the order of the
-rows, and in however many parts they are read. It is no cryptography and need not be: docs/guarantees/people.md holds for any
-fixed function of the person, the group and the key. The key, whose constants come from a keyed BLAKE2b, makes the draw fair,
-and keeps it out of anybody's hands.
+*The hash.* Which of a person's groups count, and which of their values, is drawn by arithmetic
+modulo the prime P = 2**31 - 1 that every engine has, in 64-bit integers and without overflow, so
+that all draw alike, whatever the order of the rows, and in however many parts they are read. It is
+no cryptography and need not be: docs/guarantees/people.md holds for any fixed function of the
+person, the group and the key. The key, whose constants come from a keyed BLAKE2b, makes the draw
+fair, and keeps it out of anybody's hands.
 
-====================================  =================================================================================
-a cell                                its number
-====================================  =================================================================================
-whole numbers, doubles, decimals      numerator times the inverse of the denominator, modulo P: equal numbers have one,
-                                      whatever dtype holds them. ``True`` is 1; infinities have one each
+====================================
+================================================================================= a cell
+its number ====================================
+================================================================================= whole numbers,
+doubles, decimals      numerator times the inverse of the denominator, modulo P: equal numbers have
+one,
+                                      whatever dtype holds them. ``True`` is 1; infinities have one
+                                      each
 texts                                 the first 15 hexadecimal digits of the MD5 of their UTF-8, modulo P
 moments                               their nanoseconds since 1970, modulo P, whatever their unit
 intervals                             the number of their text
 several columns                       x * 1588635695 + y modulo P of the number x of those before and y of the next
 ====================================  =================================================================================
 
-A null and a cell that is no plain scalar is nobody and has none. Two people of one number draw alike, which harms nobody.
+A null and a cell that is no plain scalar is nobody and has none. Two people of one number draw
+alike, which harms nobody.
 """
 
 from __future__ import annotations
@@ -40,7 +47,9 @@ from dpframe._cells.columns import UNMATCHED, Vector, number_text, objects
 from dpframe._cells.threads import shares, side_by_side
 from dpframe._sizes import SIZES
 
-Codes = NDArray[np.signedinteger[Any]]  # of people: whole numbers in 64 bits, or in 32 where these are enough
+Codes = NDArray[
+    np.signedinteger[Any]
+]  # of people: whole numbers in 64 bits, or in 32 where these are enough
 Numbers = NDArray[np.int64]  # below P
 PRIME = 2**31 - 1
 FOLD = 1_588_635_695  # a primitive root of P
@@ -74,7 +83,9 @@ def numbers_of(values: NDArray[Any]) -> Numbers:
     if kind == "f":
         return _of_doubles(values.astype(np.float64))
     if kind == "M":
-        return reduced(_whole(values.view(np.int64)) * (TICKS["ns"] // TICKS[unit_of(values)] % PRIME))
+        return reduced(
+            _whole(values.view(np.int64)) * (TICKS["ns"] // TICKS[unit_of(values)] % PRIME)
+        )
     return _whole(values)
 
 
@@ -91,7 +102,8 @@ def _whole(values: NDArray[Any]) -> Numbers:
 
 
 def _of_doubles(values: NDArray[np.float64]) -> Numbers:
-    """m * 2**e modulo P for the double m * 2**e: of powers of two there are 31, and half of one is 2**30."""
+    """m * 2**e modulo P for the double m * 2**e: of powers of two there are 31, and half of one is
+    2**30."""
     infinite = np.isinf(values)
     part, power = np.frexp(np.where(infinite, 0.0, values))
     whole = (part * 2.0**53).astype(np.int64) % PRIME
@@ -140,7 +152,8 @@ def reduced(values: NDArray[np.int64]) -> Numbers:
 
 
 def _near(values: NDArray[np.int64]) -> Numbers:
-    """Equal numbers modulo P that are smaller, in place: 2**31 is 1. Of what is below 2**63 two times leave at most P + 2."""
+    """Equal numbers modulo P that are smaller, in place: 2**31 is 1. Of what is below 2**63 two
+    times leave at most P + 2."""
     high = values >> 31
     values &= PRIME
     values += high
@@ -150,9 +163,10 @@ def _near(values: NDArray[np.int64]) -> Numbers:
 class Draw:
     """The hash of a person and a group: which of a person's groups, and of their values, count.
 
-    Both numbers, x of the person and y of the group, go through two rounds. With multipliers m and c of the group,
-    ``t = (y a + b)(y a + b + d) mod P``, m = 1 + t mod (P - 1) and c likewise from other constants, the hash is
-    ``u (u + e) mod P`` of ``u = (x m + c) mod P``. The constants are the key's.
+    Both numbers, x of the person and y of the group, go through two rounds. With multipliers m and
+    c of the group, ``t = (y a + b)(y a + b + d) mod P``, m = 1 + t mod (P - 1) and c likewise from
+    other constants, the hash is ``u (u + e) mod P`` of ``u = (x m + c) mod P``. The constants are
+    the key's.
 
     >>> draw = Draw(b"12345678")
     >>> draw.ranks(np.array([7, 7, 8]), np.array([0, 1, 0])).tolist() == [
@@ -166,7 +180,9 @@ class Draw:
     __slots__ = ("constants",)
 
     def __init__(self, key: bytes):
-        words = (hashlib.blake2b(bytes([i]), key=key[:64], digest_size=16).digest() for i in range(7))
+        words = (
+            hashlib.blake2b(bytes([i]), key=key[:64], digest_size=16).digest() for i in range(7)
+        )
         self.constants = tuple(1 + int.from_bytes(word, "big") % (PRIME - 1) for word in words)
 
     @property
@@ -177,7 +193,8 @@ class Draw:
     def multipliers(self, groups: Numbers) -> tuple[Numbers, Numbers]:
         """m and c of each of these groups."""
         first, second = (
-            self._round(groups, *self.constants[3 * i : 3 * i + 3]) % (PRIME - 1) + 1 for i in range(2)
+            self._round(groups, *self.constants[3 * i : 3 * i + 3]) % (PRIME - 1) + 1
+            for i in range(2)
         )
         return first, second
 
@@ -212,11 +229,13 @@ class Draw:
 
 
 class People:
-    """Who each row belongs to: a code, or -1 for nobody; how many people have a row, and what is known of each.
+    """Who each row belongs to: a code, or -1 for nobody; how many people have a row, and what is
+    known of each.
 
-    Every code below ``size`` is that of a row, so the size is a function of the set of people who are there: neither of the
-    range of their numbers, nor of the categories that nobody has. Codes may be of 32 bits. They are `widened` where they
-    are multiplied, and where they are indices, which numpy would widen more slowly.
+    Every code below ``size`` is that of a row, so the size is a function of the set of people who
+    are there: neither of the range of their numbers, nor of the categories that nobody has. Codes
+    may be of 32 bits. They are `widened` where they are multiplied, and where they are indices,
+    which numpy would widen more slowly.
     """
 
     codes: Codes
@@ -230,10 +249,13 @@ class People:
         self._numbered = np.zeros(size, dtype=bool)
 
     def numbers(self, some: Codes) -> Numbers:
-        """The numbers of people, by which groups and values are drawn: right for these, which need not be all there are."""
+        """The numbers of people, by which groups and values are drawn: right for these, which need
+        not be all there are."""
         new = some[~self._numbered[some]]
         if len(new):
-            first, *rest = (numbers_of(column.values[places[new]]) for column, places in self._columns)
+            first, *rest = (
+                numbers_of(column.values[places[new]]) for column, places in self._columns
+            )
             for more in rest:
                 first = folded(first, more)
             self._numbers[new] = first
@@ -241,8 +263,8 @@ class People:
         return self._numbers
 
     def numbers_beyond(self, rows: int) -> Numbers:
-        """The numbers of those at least who have more than so many rows: nobody else is looked for where the numbers of texts
-        would take their time, or those of many people much memory."""
+        """The numbers of those at least who have more than so many rows: nobody else is looked for
+        where the numbers of texts would take their time, or those of many people much memory."""
         some = np.arange(self.size)
         if any(column.values.dtype == object for column, _ in self._columns) or 4 * self.size > len(
             self.codes
@@ -253,7 +275,8 @@ class People:
 
     @cached_property
     def hashes(self) -> NDArray[np.uint64]:
-        """A hash of each, of 64 bits: what tells people of one frame from those of another of the same dtypes."""
+        """A hash of each, of 64 bits: what tells people of one frame from those of another of the
+        same dtypes."""
         first, *rest = (column.hashes()[places] for column, places in self._columns)
         with np.errstate(over="ignore"):
             for more in rest:
@@ -263,9 +286,11 @@ class People:
 
 @np.errstate(all="ignore")  # no NaN may raise, whatever the caller has set
 def people_of(columns: Sequence[Vector], key: bytes) -> People:
-    """The people that one column or several name. A null in any is nobody; equal numbers are one person, of whatever type.
+    """The people that one column or several name. A null in any is nobody; equal numbers are one
+    person, of whatever type.
 
-    A cell that is no plain scalar is nobody, too: many people would be one, who is not gone when one of them is.
+    A cell that is no plain scalar is nobody, too: many people would be one, who is not gone when
+    one of them is.
     """
     codes, column, places = _named(columns[0])
     known, people = [(column, places)], len(places)
@@ -280,7 +305,8 @@ def people_of(columns: Sequence[Vector], key: bytes) -> People:
 
 
 def _named(vector: Vector) -> tuple[Codes, Coded, Codes]:
-    """Codes without gaps, the values that may be, and for each code the place of its own among them."""
+    """Codes without gaps, the values that may be, and for each code the place of its own among
+    them."""
     column = coded(vector)
     codes = column.codes
     if vector.categories is not None:
@@ -307,7 +333,8 @@ def widened(codes: Codes) -> NDArray[np.int64]:
 
 
 def counted(codes: Codes, size: int, some: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-    """How often each whole number below ``size`` is there, in some rows or in all; it makes no other array of their length."""
+    """How often each whole number below ``size`` is there, in some rows or in all; it makes no
+    other array of their length."""
     found = np.zeros(size, dtype=np.int64)
     for start in range(0, len(codes), SIZES.block):
         rows = slice(start, start + SIZES.block)
@@ -316,7 +343,8 @@ def counted(codes: Codes, size: int, some: NDArray[np.bool_] | None = None) -> N
 
 
 class Coded(NamedTuple):
-    """A code for each cell, -1 for null, and the values that may be: numbers, ticks, or of a dictionary what is in it."""
+    """A code for each cell, -1 for null, and the values that may be: numbers, ticks, or of a
+    dictionary what is in it."""
 
     codes: Codes
     values: NDArray[Any]
@@ -345,8 +373,12 @@ def coded(column: Vector) -> Coded:
         values = values.view(np.int64)
     elif values.dtype.kind == "f":
         values = values.astype(np.float64) + 0.0  # -0.0 is 0.0
-    codes, uniques = ranged(values, column.nulls(), 2 * len(values)) or factorized(values, column.nulls())
-    return Coded(codes, uniques.view(column.values.dtype) if column.values.dtype.kind == "M" else uniques)
+    codes, uniques = ranged(values, column.nulls(), 2 * len(values)) or factorized(
+        values, column.nulls()
+    )
+    return Coded(
+        codes, uniques.view(column.values.dtype) if column.values.dtype.kind == "M" else uniques
+    )
 
 
 def ranged(
@@ -366,8 +398,11 @@ def ranged(
     return codes, uniques.astype(values.dtype, copy=False)
 
 
-def ends_within(values: NDArray[Any], null: NDArray[np.bool_] | None, most: int) -> tuple[int, int] | None:
-    """The least and the largest of whole numbers, if these are all there and not much more than ``most`` apart."""
+def ends_within(
+    values: NDArray[Any], null: NDArray[np.bool_] | None, most: int
+) -> tuple[int, int] | None:
+    """The least and the largest of whole numbers, if these are all there and not much more than
+    ``most`` apart."""
     if values.dtype.kind not in "iu" or not len(values) or (null is not None and null.any()):
         return None
     ends = side_by_side(lambda rows: (values[rows].min(), values[rows].max()), shares(len(values)))
@@ -375,8 +410,11 @@ def ends_within(values: NDArray[Any], null: NDArray[np.bool_] | None, most: int)
     return (low, high) if high - low <= most + SIZES.table_spare else None
 
 
-def factorized(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> tuple[Codes, NDArray[Any]]:
-    """The place of each value among those that occur, in the order in which they do; -1 for a null."""
+def factorized(
+    values: NDArray[Any], null: NDArray[np.bool_] | None = None
+) -> tuple[Codes, NDArray[Any]]:
+    """The place of each value among those that occur, in the order in which they do; -1 for a
+    null."""
     if null is not None and null.any():
         codes = np.full(len(values), -1, dtype=np.int64)
         codes[~null], uniques = pd.factorize(values[~null])
@@ -399,7 +437,8 @@ def _of_categories(column: Vector) -> Coded:
 
 
 def text_of_scalar(cell: Any) -> str:
-    """Equal for equal scalars of the types that a dictionary may hold, which run no code of their own."""
+    """Equal for equal scalars of the types that a dictionary may hold, which run no code of their
+    own."""
     if isinstance(cell, bool | int | float | Decimal) and cell == cell:
         return f"number {number_text(cell)}"
     return f"{type(cell).__name__} {cell!s}"
@@ -413,7 +452,8 @@ def _mixed(hashes: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
 
 
 class Pairs(NamedTuple):
-    """The (person, group) pairs that have rows: the pair of each row, and of each pair its group and its rows."""
+    """The (person, group) pairs that have rows: the pair of each row, and of each pair its group
+    and its rows."""
 
     of_row: NDArray[Any]
     # Where each pair stands in the arrays that `of_row` counts into; None: one after the other.
@@ -441,7 +481,9 @@ def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int
     places = np.flatnonzero(rows)
     if group is None:  # each person is a pair
         own = _narrow(places)
-        return Pairs(wide, own, size, own, np.zeros(len(own), np.uint8), _narrow(rows[places]), table=True)
+        return Pairs(
+            wide, own, size, own, np.zeros(len(own), np.uint8), _narrow(rows[places]), table=True
+        )
     return Pairs(
         _narrow(wide),
         _narrow(places),
@@ -454,12 +496,14 @@ def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int
 
 
 def _numbered(wide: Codes, size: int) -> tuple[Codes, NDArray[Any], NDArray[np.int64]]:
-    """The numbers below ``size`` that occur, in order; of each row the place of its own among them; and how often each is."""
+    """The numbers below ``size`` that occur, in order; of each row the place of its own among them;
+    and how often each is."""
     bits = max(len(wide) - 1, 1).bit_length()
     if (size - 1).bit_length() + bits > 62:
         uniques, of_row, rows = np.unique(wide, return_inverse=True, return_counts=True)
         return uniques, _narrow(of_row), rows
-    # With its row in the low bits a number sorts twice as fast as by argsort, and tells where it came from.
+    # With its row in the low bits a number sorts twice as fast as by argsort, and tells where it
+    # came from.
     packed = (wide << bits) | np.arange(len(wide))
     packed.sort()
     rows_in_order = packed & ((1 << bits) - 1)

@@ -1,8 +1,10 @@
-"""Rows made of other rows: columns as arrays, rows that are kept, multiplied or matched with a public table.
+"""Rows made of other rows: columns as arrays, rows that are kept, multiplied or matched with a
+public table.
 
-This is the owner's preparation of a frame, on the owner's side of the door: nothing here is shown to anybody, and
-nothing raises because of a cell. What a derived row holds depends on the one row that it comes from and on public
-tables alone (docs/guarantees/derived.md), and the dtype of a derived column on dtypes alone.
+This is the owner's preparation of a frame, on the owner's side of the door: nothing here is shown
+to anybody, and nothing raises because of a cell. What a derived row holds depends on the one row
+that it comes from and on public tables alone (docs/guarantees/derived.md), and the dtype of a
+derived column on dtypes alone.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ class Rows:
     def __init__(self, frame: pd.DataFrame):
         self._frame = frame
         self._vectors: dict[int, Vector] = {}
-        self._within = Kept(self.column, lambda people: people_of(list(map(self.column, people)), b"").codes)
+        self._within = Kept(
+            self.column, lambda people: people_of(list(map(self.column, people)), b"").codes
+        )
 
     def __len__(self) -> int:
         return len(self._frame)
@@ -59,7 +63,8 @@ class Rows:
         return evaluate(expr, self.column, slice(0, len(self)))
 
     def kept(self, where: Expr | None, order: Sequence[Key] = ()) -> Places:
-        """The places of the rows where a condition holds, sorted by some keys, and else in the order of the frame."""
+        """The places of the rows where a condition holds, sorted by some keys, and else in the
+        order of the frame."""
         with np.errstate(all="ignore"):
             every = slice(0, len(self))
             places = np.arange(len(self))
@@ -70,7 +75,8 @@ class Rows:
         return places
 
     def array(self, expr: Expr) -> Any:
-        """The cells of a root column as they are; of an expression in a dtype that its dtypes decide."""
+        """The cells of a root column as they are; of an expression in a dtype that its dtypes
+        decide."""
         if isinstance(expr, Column):
             return array_of(self._frame, expr.position)
         v = self.vector(expr)
@@ -78,7 +84,11 @@ class Rows:
             return _of_categories(v)
         if v.kind == "time":
             times = pd.DatetimeIndex(v.values)
-            return times.array if expr.tz is None else times.tz_localize("UTC").tz_convert(expr.tz).array
+            return (
+                times.array
+                if expr.tz is None
+                else times.tz_localize("UTC").tz_convert(expr.tz).array
+            )
         if v.kind == "duration":
             return pd.TimedeltaIndex(v.values).array
         if v.kind == "other":
@@ -96,7 +106,8 @@ class Rows:
 
 
 def array_of(frame: pd.DataFrame, position: int) -> Any:
-    """The cells as they are, in a dtype of which rows can be taken: Arrow has views, of which it takes none."""
+    """The cells as they are, in a dtype of which rows can be taken: Arrow has views, of which it
+    takes none."""
     series = frame.iloc[:, position]
     if not isinstance(series.dtype, pd.ArrowDtype):
         return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
@@ -107,7 +118,8 @@ def array_of(frame: pd.DataFrame, position: int) -> Any:
 
 
 def rows_of(frame: pd.DataFrame, places: Places) -> pd.DataFrame:
-    """Some rows in the dtypes of all; pandas itself takes none of numbers in a foreign byte order."""
+    """Some rows in the dtypes of all; pandas itself takes none of numbers in a foreign byte
+    order."""
     arrays = [array_of(frame, i).take(places) for i in range(frame.shape[1])]
     return frame_of(arrays, list(frame.columns), frame.index.take(places))
 
@@ -123,7 +135,10 @@ def _without_views(dtype: Any) -> Any:
             return make(dtype.value_field.with_type(_without_views(dtype.value_type)))
     if pa.types.is_struct(dtype):
         return pa.struct(
-            [dtype.field(i).with_type(_without_views(dtype.field(i).type)) for i in range(dtype.num_fields)]
+            [
+                dtype.field(i).with_type(_without_views(dtype.field(i).type))
+                for i in range(dtype.num_fields)
+            ]
         )
     return dtype
 
@@ -137,7 +152,8 @@ def _of_categories(v: Vector) -> Any:
 
 
 def _text(cell: Any) -> Any:
-    """A text, or nothing: also for half a surrogate pair, which a column of texts cannot hold, and would say so."""
+    """A text, or nothing: also for half a surrogate pair, which a column of texts cannot hold, and
+    would say so."""
     if type(cell) is not str:
         return NOTHING
     return cell if cell.isascii() or not _SURROGATE.search(cell) else NOTHING
@@ -147,7 +163,9 @@ def frame_of(
     arrays: Sequence[Any], names: Sequence[Hashable] | None = None, index: Any = None
 ) -> pd.DataFrame:
     """A frame of the arrays in the dtypes they have: pandas' constructor would look at cells."""
-    columns = {i: pd.Series(a, dtype=a.dtype, index=index, copy=False) for i, a in enumerate(arrays)}
+    columns = {
+        i: pd.Series(a, dtype=a.dtype, index=index, copy=False) for i, a in enumerate(arrays)
+    }
     frame = pd.DataFrame(columns, index=index, copy=False)
     if names is not None:
         frame.columns = pd.Index(list(names), tupleize_cols=False)
@@ -157,8 +175,8 @@ def frame_of(
 def people_labels(size: int) -> NDArray[np.int64]:
     """A random name for each of so many rows, all different.
 
-    All such lists of names are equally likely, so that without one row the others' are as likely as they were: the
-    number of a row in the frame would change with the rows before it.
+    All such lists of names are equally likely, so that without one row the others' are as likely as
+    they were: the number of a row in the frame would change with the rows before it.
     """
     while True:
         words = np.frombuffer(_sampling.random_bytes(8 * size), dtype="<u8")
@@ -179,7 +197,8 @@ class Multiplied(NamedTuple):
 
 
 def exploded(array: Any, dtype: str | None) -> Multiplied:
-    """A row for each element of a list; empty lists and nulls have one row with a null, other cells one row."""
+    """A row for each element of a list; empty lists and nulls have one row with a null, other cells
+    one row."""
     if isinstance(array.dtype, pd.ArrowDtype):
         return _exploded_arrow(array)
     cells = list(array)
@@ -202,7 +221,9 @@ def _exploded_arrow(array: Any) -> Multiplied:
     pa: Any = import_module("pyarrow")
     pc: Any = import_module("pyarrow.compute")
     lists = array.__arrow_array__().combine_chunks()
-    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.intp)
+    lengths = (
+        pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.intp)
+    )
     counts = np.maximum(lengths, 1)
     source = np.repeat(np.arange(len(lengths)), counts)
     inside = np.repeat(lengths > 0, counts)
@@ -212,7 +233,8 @@ def _exploded_arrow(array: Any) -> Multiplied:
 
 
 def _items(cell: Any) -> list[Any]:
-    """The items of a list, told by its exact type: the code of a class of somebody else's is not run."""
+    """The items of a list, told by its exact type: the code of a class of somebody else's is not
+    run."""
     if id(type(cell)) in _LISTS or (type(cell) is np.ndarray and cell.ndim == 1):
         return list(cell) or [NOTHING]
     return [cell]
@@ -266,7 +288,9 @@ class Table:
 
     most: int
 
-    def __init__(self, frame: pd.DataFrame, names: Sequence[Hashable], lefts: Mapping[Hashable, Expr]):
+    def __init__(
+        self, frame: pd.DataFrame, names: Sequence[Hashable], lefts: Mapping[Hashable, Expr]
+    ):
         # Where a cell is found, among how many, and in which column.
         self._levels: list[tuple[Finder, int, Expr]] = []
         self._steps: list[NDArray[np.int64]] = []
@@ -311,9 +335,11 @@ class Table:
 
 
 def matched(left: pd.DataFrame, right: pd.DataFrame, how: str) -> Matched:
-    """The rows of two tables of as many keys that have the same ones, and those without a match that ``how`` keeps.
+    """The rows of two tables of as many keys that have the same ones, and those without a match
+    that ``how`` keeps.
 
-    Of these the place on the other side is -1. Rows stay in their order: on the left, or where ``how`` is "right" on the right.
+    Of these the place on the other side is -1. Rows stay in their order: on the left, or where
+    ``how`` is "right" on the right.
     """
     columns = [Column.of(i, i, left.dtypes[i]) for i in range(left.shape[1])]
     table = Table(right, list(right.columns), dict(enumerate(columns)))
@@ -358,7 +384,8 @@ def _among(wide: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int6
 
 
 def with_room_for_nulls(array: Any) -> Any:
-    """The column in a dtype that has nulls, whether or not one is needed: whether somebody has no match is not public."""
+    """The column in a dtype that has nulls, whether or not one is needed: whether somebody has no
+    match is not public."""
     if isinstance(array.dtype, pd.SparseDtype):
         array = np.asarray(array)
     if isinstance(array, np.ndarray):
@@ -366,7 +393,9 @@ def with_room_for_nulls(array: Any) -> Any:
             return pd.array(array)
         return array if array.dtype.kind in "fMmO" else objects(array)
     kept = (pd.StringDtype, pd.CategoricalDtype, pd.DatetimeTZDtype, pd.ArrowDtype)
-    masked = isinstance(array, pd.arrays.IntegerArray | pd.arrays.FloatingArray | pd.arrays.BooleanArray)
+    masked = isinstance(
+        array, pd.arrays.IntegerArray | pd.arrays.FloatingArray | pd.arrays.BooleanArray
+    )
     return array if masked or isinstance(array.dtype, kept) else objects(array)
 
 

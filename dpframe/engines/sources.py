@@ -1,9 +1,10 @@
 """Sources: tables that are no pandas frame in memory, handed over in batches of Arrow columns.
 
-*Formal guarantee.* Every scan of a source has the same rows, or its version has changed: what is fixed when a session opens is
-compared before each debit and again before anything is released. All batches have the columns and the types of the schema,
-whatever a file, a chunk or a partition says of its own, so that a cell becomes what it becomes whichever batch it is in.
-Whether two rows are in one part is a function of the cells that name their people.
+*Formal guarantee.* Every scan of a source has the same rows, or its version has changed: what is
+fixed when a session opens is compared before each debit and again before anything is released. All
+batches have the columns and the types of the schema, whatever a file, a chunk or a partition says
+of its own, so that a cell becomes what it becomes whichever batch it is in. Whether two rows are in
+one part is a function of the cells that name their people.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ Task = Callable[[Any], Any]  # of the engine for frames, on some rows
 
 
 class Part(NamedTuple):
-    """Some of the people, with all of their rows: those of one number among ``of``. Rows of nobody are in one too."""
+    """Some of the people, with all of their rows: those of one number among ``of``. Rows of nobody
+    are in one too."""
 
     number: int
     of: int
@@ -47,8 +49,9 @@ class Part(NamedTuple):
 
 
 class Counting(NamedTuple):
-    """A database, what stands after FROM there, and how many bytes of this process a row of a person takes while it counts:
-    none of another process, or where what does not fit goes to disk."""
+    """A database, what stands after FROM there, and how many bytes of this process a row of a
+    person takes while it counts: none of another process, or where what does not fit goes to
+    disk."""
 
     database: Database
     relation: str
@@ -56,7 +59,8 @@ class Counting(NamedTuple):
 
 
 class SourceFrame(pd.DataFrame):
-    """The columns of a source as an empty frame, which is all that a session sees of it but through its engine."""
+    """The columns of a source as an empty frame, which is all that a session sees of it but through
+    its engine."""
 
     _metadata = ["_source"]  # noqa: RUF012  # as pandas has it
     _source: Source
@@ -68,7 +72,8 @@ class SourceFrame(pd.DataFrame):
 
 @dataclass(frozen=True, slots=True)
 class NamedTable:
-    """A table of a database: what `dpframe.sql` returns, for `dpframe.open`. A URL, which may hold a password, is not shown."""
+    """A table of a database: what `dpframe.sql` returns, for `dpframe.open`. A URL, which may hold
+    a password, is not shown."""
 
     connection: Any = field(repr=False)
     table: str
@@ -85,9 +90,10 @@ class NamedTable:
 class Source(ABC):
     """A table that is read batch by batch, as often as it is asked.
 
-    A new one says how its batches are read, and by what it is known: ``place`` is a text that is the same whenever this table is
-    opened, and ``marks`` are what two sources have in common that share rows. ``answers`` are what it does about each hazard of
-    `steadiness`. Its line is in `SOURCES`.
+    A new one says how its batches are read, and by what it is known: ``place`` is a text that is
+    the same whenever this table is opened, and ``marks`` are what two sources have in common that
+    share rows. ``answers`` are what it does about each hazard of `steadiness`. Its line is in
+    `SOURCES`.
     """
 
     answers: ClassVar[Answers]
@@ -130,11 +136,13 @@ class Source(ABC):
 
     @abstractmethod
     def _scan(self, names: list[str]) -> Iterator[Any]:
-        """Tables or record batches of Arrow with these columns, of all rows. There is at least one column."""
+        """Tables or record batches of Arrow with these columns, of all rows. There is at least one
+        column."""
 
     @abstractmethod
     def version(self) -> Hashable:
-        """What changes when the rows do: files with their sizes and times, or the number of a snapshot."""
+        """What changes when the rows do: files with their sizes and times, or the number of a
+        snapshot."""
 
     def check(self) -> None:
         """Raises where the source is no longer what it was when it was opened."""
@@ -154,18 +162,24 @@ class Source(ABC):
             )
 
     def reads(self, other: Source) -> bool:
-        """Whether another source was made of the same, and this one still reads what it did: of one object, of an equal name, or
-        of a plan that says all. An object that was changed in place has other columns, or these at other addresses.
+        """Whether another source was made of the same, and this one still reads what it did: of one
+        object, of an equal name, or of a plan that says all. An object that was changed in place
+        has other columns, or these at other addresses.
         """
         if self.given is None or type(self) is not type(other):
             return False
         named = (
-            isinstance(self.given, str | list | tuple | PurePath | NamedTable) and self.given == other.given
+            isinstance(self.given, str | list | tuple | PurePath | NamedTable)
+            and self.given == other.given
         )
         same = self.place == other.place if named or self.told else self.given is other.given
         shape = self.names, self.types, self.marks
         with suppress(Exception):
-            return same and shape == (other.names, other.types, other.marks) and self.version() == self._fixed
+            return (
+                same
+                and shape == (other.names, other.types, other.marks)
+                and self.version() == self._fixed
+            )
         return False
 
     def rows(self) -> int:
@@ -178,8 +192,11 @@ class Source(ABC):
         return sum(batch.num_rows for batch in self._scan(self.names[:1])) if self.names else 0
 
     def batches(self, columns: Sequence[int], part: Part | None = None) -> Iterator[pd.DataFrame]:
-        """Frames with the columns at these places, in this order, in the dtypes of the schema; of all rows, or of a part."""
-        wanted = list(dict.fromkeys([*columns, *(c.position for c in (part.people if part else ()))]))
+        """Frames with the columns at these places, in this order, in the dtypes of the schema; of
+        all rows, or of a part."""
+        wanted = list(
+            dict.fromkeys([*columns, *(c.position for c in (part.people if part else ()))])
+        )
         pa: Any = import_module("pyarrow")
         seen, size, waiting = 0, 0, []
         for raw in self._scan([self.names[i] for i in wanted]):
@@ -201,7 +218,9 @@ class Source(ABC):
 
     def _within(self, table: Any, wanted: list[int], part: Part) -> NDArray[np.bool_]:
         """Which rows are in a part."""
-        vectors = [prepare(series_of(table.column(wanted.index(c.position))), c.kind) for c in part.people]
+        vectors = [
+            prepare(series_of(table.column(wanted.index(c.position))), c.kind) for c in part.people
+        ]
         return np.asarray(lots(vectors, part.of) == part.number)
 
     def _frame(self, table: Any, columns: Sequence[int]) -> pd.DataFrame:
@@ -210,7 +229,8 @@ class Source(ABC):
         return frame
 
     def passes(self, columns: Sequence[int]) -> int:
-        """In how many parts the people are read, so that the rows of one fit into the memory that there is."""
+        """In how many parts the people are read, so that the rows of one fit into the memory that
+        there is."""
         return self.passes_of(sum(_width(self.types[i]) for i in columns) + _ROW)
 
     def passes_of(self, width: int) -> int:
@@ -218,7 +238,8 @@ class Source(ABC):
         return max(1, math.ceil(self.rows() * width / max(self.memory, 1)))
 
     def counting(self) -> Counting | None:
-        """The database that can count these rows; None where they are read here alone. By the schema, and by no cell."""
+        """The database that can count these rows; None where they are read here alone. By the
+        schema, and by no cell."""
         return None
 
     def each(
@@ -249,14 +270,17 @@ def lots(columns: Sequence[Vector], of: int) -> NDArray[np.int64]:
         elif values.dtype.kind == "M":
             words = values.view(np.uint64)
         else:
-            words = values.astype(np.int64 if values.dtype.kind != "u" else np.uint64).view(np.uint64)
+            words = values.astype(np.int64 if values.dtype.kind != "u" else np.uint64).view(
+                np.uint64
+            )
         mixed = (mixed + words) * _ODD
         mixed ^= mixed >> np.uint64(29)
     return (((mixed * _ODD) >> np.uint64(33)) % np.uint64(of)).astype(np.int64)
 
 
 def plain_type(dtype: Any) -> Any:
-    """The type that a column is read in: dictionaries as what they stand for, and texts of every width as one type."""
+    """The type that a column is read in: dictionaries as what they stand for, and texts of every
+    width as one type."""
     pa: Any = import_module("pyarrow")
     types: Any = import_module("pyarrow.types")
     if types.is_dictionary(dtype):
@@ -273,7 +297,8 @@ def is_text(dtype: Any) -> bool:
 
 
 def typed(raw: Any, names: list[str], types: list[Any]) -> Any:
-    """Columns in the types of the schema. Only texts of another width, dictionaries, and zones may be what a batch has."""
+    """Columns in the types of the schema. Only texts of another width, dictionaries, and zones may
+    be what a batch has."""
     pa: Any = import_module("pyarrow")
     arrays = []
     for name, dtype in zip(names, types, strict=True):
@@ -287,7 +312,8 @@ def typed(raw: Any, names: list[str], types: list[Any]) -> Any:
 
 
 def _same_moments(one: Any, other: Any) -> bool:
-    """Whether two types are of times in UTC, shown in different zones: a session of a database may change its own."""
+    """Whether two types are of times in UTC, shown in different zones: a session of a database may
+    change its own."""
     zones = [getattr(dtype, "tz", None) for dtype in (one, other)]
     return None not in zones and one.unit == other.unit
 
@@ -301,19 +327,23 @@ def series_of(column: Any) -> pd.Series[Any]:
     """A column of Arrow as pandas has it."""
     pa: Any = import_module("pyarrow")
     array: Any = pd.arrays.ArrowExtensionArray(column)
-    if pa.types.is_large_string(column.type):  # with pandas' own strings the engine needs no dictionary
+    if pa.types.is_large_string(
+        column.type
+    ):  # with pandas' own strings the engine needs no dictionary
         array = pd.array(column, dtype=pd.StringDtype("pyarrow", na_value=np.nan))
     return pd.Series(array, copy=False)
 
 
 def stats_of(files: Iterable[str]) -> Hashable:
-    """Return what a change of each file changes: size, times and inode. Its owner can put st_mtime back, and nobody st_ctime."""
+    """Return what a change of each file changes: size, times and inode. Its owner can put st_mtime
+    back, and nobody st_ctime."""
     found = [os.stat(file) for file in files]
     return tuple((s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_dev, s.st_ino) for s in found)
 
 
 def told_apart(names: Iterable[str]) -> bool:
-    """Whether names are different without their cases too, so that no database takes one column for another."""
+    """Whether names are different without their cases too, so that no database takes one column for
+    another."""
     listed = list(names)
     return len({name.casefold() for name in listed}) == len(listed)
 

@@ -1,8 +1,10 @@
-"""What makes a source unsteady, and what each kind of table does about it: one rule for all engines.
+"""What makes a source unsteady, and what each kind of table does about it: one rule for all
+engines.
 
-*Formal guarantee.* Every kind of table answers every hazard, or its class cannot be made. A hazard that is `REFUSED` raises when
-the table is opened. One that is `DECLARED` raises, too, unless ``because=`` says why it is right, and then the ledger keeps the
-sentence. One that is `WATCHED` changes the version of the source, which is compared before each debit and after each read.
+*Formal guarantee.* Every kind of table answers every hazard, or its class cannot be made. A hazard
+that is `REFUSED` raises when the table is opened. One that is `DECLARED` raises, too, unless
+``because=`` says why it is right, and then the ledger keeps the sentence. One that is `WATCHED`
+changes the version of the source, which is compared before each debit and after each read.
 """
 
 from __future__ import annotations
@@ -64,7 +66,9 @@ HAZARDS: Mapping[str, Hazard] = {
         "Add whole numbers or decimals, sum(CAST(cost AS DECIMAL(18, 4))), or keep the rows first, in a table or in Parquet "
         "files, and open those.",
     ),
-    "code": Hazard("Python code, and functions that users wrote", "is code that dpframe does not see", _SAY),
+    "code": Hazard(
+        "Python code, and functions that users wrote", "is code that dpframe does not see", _SAY
+    ),
     "across": Hazard(
         "joins, windows, aggregations and other operations on several rows",
         "makes a row of several rows, which may be those of several people",
@@ -94,13 +98,15 @@ class FoundHazard(NamedTuple):
 
 
 def make_refusal(found: FoundHazard) -> BadValue:
-    """Return the error of a refused hazard: its part of the query, the problem, and the line to write."""
+    """Return the error of a refused hazard: its part of the query, the problem, and the line to
+    write."""
     hazard = HAZARDS[found.hazard]
     return BadValue(f"{found.part} {hazard.problem}. {hazard.line}")
 
 
 def judge(answers: Answers, found: Iterable[FoundHazard]) -> tuple[FoundHazard, ...]:
-    """Return the hazards of a query that have to be declared. Raise at the first one that is refused."""
+    """Return the hazards of a query that have to be declared. Raise at the first one that is
+    refused."""
     declared: dict[FoundHazard, None] = {}
     for one in found:
         if answers[one.hazard] is HazardAnswer.REFUSED:
@@ -117,17 +123,22 @@ def check_declared(declared: Iterable[FoundHazard], because: object) -> None:
         by_hazard.setdefault(hazard, []).append(part)
     if because is None and by_hazard:
         hazard, parts = next(iter(by_hazard.items()))
-        raise BadValue(f"{', '.join(parts)}: this {HAZARDS[hazard].problem}. {HAZARDS[hazard].line}")
+        raise BadValue(
+            f"{', '.join(parts)}: this {HAZARDS[hazard].problem}. {HAZARDS[hazard].line}"
+        )
 
 
 def check_answers(kind: str, answers: Answers) -> None:
     """Raise if a kind of table does not answer each hazard, or answers an unknown one."""
     odd = sorted({*HAZARDS} ^ {*answers})
     if odd:
-        raise TypeError(f"{kind} must answer each hazard of dpframe.engines.steadiness: {', '.join(odd)}.")
+        raise TypeError(
+            f"{kind} must answer each hazard of dpframe.engines.steadiness: {', '.join(odd)}."
+        )
 
 
 # The answers of tables that are rows and no query.
 NO_QUERY: dict[str, HazardAnswer] = dict.fromkeys(
-    ("chance", "clock", "first", "sums", "code", "across", "transaction", "meaning"), HazardAnswer.ABSENT
+    ("chance", "clock", "first", "sums", "code", "across", "transaction", "meaning"),
+    HazardAnswer.ABSENT,
 )

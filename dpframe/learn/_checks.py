@@ -1,4 +1,5 @@
-"""The refusals of models around a fit: arguments of scikit-learn that mean something else here, and public data with holes.
+"""The refusals of models around a fit: arguments of scikit-learn that mean something else here, and
+public data with holes.
 
 All that these errors depend on is public.
 """
@@ -58,7 +59,9 @@ def refuse_two_prices(arguments: Mapping[str, Any], payment: Mapping[str, Any]) 
     """Refuses a price that comes both from the model and from fit."""
     for name in ("epsilon", "delta"):
         if arguments.get(name) is not None and payment.get(name) is not None:
-            raise BadValue(f"{name}= is given twice, by the model and by fit: leave one of them out.")
+            raise BadValue(
+                f"{name}= is given twice, by the model and by fit: leave one of them out."
+            )
 
 
 def public_rows(X: Any, names: NDArray[Any]) -> NDArray[np.float64]:
@@ -73,7 +76,9 @@ def _numbers(values: Any, subject: str) -> NDArray[np.float64]:
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise BadType(f"{subject} must be finite numbers, a row a row of the same length.") from None
+        raise BadType(
+            f"{subject} must be finite numbers, a row a row of the same length."
+        ) from None
     if not np.isfinite(numbers).all():
         raise BadValue(
             f"{subject} has values that are null or infinite. A fit leaves such rows out, and a prediction cannot: drop or fill "
@@ -84,7 +89,9 @@ def _numbers(values: Any, subject: str) -> NDArray[np.float64]:
 
 def public_target(y: Any, rows: int, number: bool) -> NDArray[Any]:
     """The public answers to compare with, as many as there are rows."""
-    if not isinstance(y, np.ndarray | pd.Series | pd.Index | list | tuple | pd.api.extensions.ExtensionArray):
+    if not isinstance(
+        y, np.ndarray | pd.Series | pd.Index | list | tuple | pd.api.extensions.ExtensionArray
+    ):
         kind = "a private column" if hasattr(y, "_frame") else type(y).__name__
         raise BadType(f"y must be a list or a column of public data, not {kind}. {PRIVATE_ROWS}")
     target: NDArray[Any] = _numbers(y, "y") if number else np.asarray(y, dtype=object)

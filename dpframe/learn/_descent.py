@@ -1,4 +1,5 @@
-"""Gradient perturbation: accelerated descent along noisy gradients of everybody, or of people drawn with coins (DP-SGD)."""
+"""Gradient perturbation: accelerated descent along noisy gradients of everybody, or of people drawn
+with coins (DP-SGD)."""
 
 from __future__ import annotations
 
@@ -34,13 +35,16 @@ from dpframe.mechanisms.noise import Gaussian
 
 CLIP = 2**20  # steps of a person's gradient, at most
 SIZE_STEPS = 2**16  # steps of a person among all, and of the squared length of their rows
-FIRST = 32  # one part in so many of the price tells how many people there are, and how long their rows
+FIRST = (
+    32  # one part in so many of the price tells how many people there are, and how long their rows
+)
 EVERYBODY = 2**16  # a rate of 1, in the units of coins
 _STEP = 2.0**-30  # the grid of the answer, which is post-processing
 
 
 class Sizes(NamedTuple):
-    """The answers of the first release: people, their rows' squared lengths in units of the longest, and their deviation."""
+    """The answers of the first release: people, their rows' squared lengths in units of the
+    longest, and their deviation."""
 
     people: float
     lengths: float
@@ -61,12 +65,15 @@ class Costs(NamedTuple):
 
 @dataclass(frozen=True)
 class Descent(Fit):
-    """Accelerated steps along noisy sums of clipped gradients, one per person, of everybody or of people drawn anew each time.
+    """Accelerated steps along noisy sums of clipped gradients, one per person, of everybody or of
+    people drawn anew each time.
 
-    Formal guarantee: docs/guarantees/learning.md, theorem 3. A person's gradient is rounded to whole numbers and then clipped,
-    so its norm is an exact integer; the noise is a discrete Gaussian, which a Gaussian pair dominates; and so sampled people
-    cost what the sampled Gaussian does. The length of steps, and the norm of clipping unless it is given, follow from a first
-    release, theorem 5: the noise is in whole numbers, and the size of one of them is public by then.
+    Formal guarantee: docs/guarantees/learning.md, theorem 3. A person's gradient is rounded to
+    whole numbers and then clipped, so its norm is an exact integer; the noise is a discrete
+    Gaussian, which a Gaussian pair dominates; and so sampled people cost what the sampled Gaussian
+    does. The length of steps, and the norm of clipping unless it is given, follow from a first
+    release, theorem 5: the noise is in whole numbers, and the size of one of them is public by
+    then.
     """
 
     identity: ClassVar[tuple[str, ...]] = (
@@ -95,7 +102,9 @@ class Descent(Fit):
         widest = self.lipschitz(unit)
         return widest if self.clip is None else min(self.clip, widest)
 
-    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
+    def plan(
+        self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
+    ) -> Plan:
         # Sampling hides less of a replaced person, and is not counted on there.
         sampled = self.rate < EVERYBODY and not unit.replaces
         moves = 4 if unit.replaces else 1
@@ -111,24 +120,45 @@ class Descent(Fit):
         else:
             noise = self._share(squared * self.steps * FIRST // (FIRST - 1) + 1, price)
             before = self._share(first * FIRST, price)
-            loss = DiscreteGaussian(parts=[(noise.variance, squared * self.steps), (before.variance, first)])
+            loss = DiscreteGaussian(
+                parts=[(noise.variance, squared * self.steps), (before.variance, first)]
+            )
             at = price.delta
         step = self.bound(unit) / CLIP
         parts = (
-            Part("the sum of clipped gradients", noise, l1_of(squared, self.parameters), squared, step),
-            Part("people and the lengths of their rows", before, l1_of(first, 2), first, 1 / SIZE_STEPS),
+            Part(
+                "the sum of clipped gradients",
+                noise,
+                l1_of(squared, self.parameters),
+                squared,
+                step,
+            ),
+            Part(
+                "people and the lengths of their rows",
+                before,
+                l1_of(first, 2),
+                first,
+                1 / SIZE_STEPS,
+            ),
         )
         why = f"one price for {self.steps} steps and what they follow from" + (
             ", by the Renyi curve of the sampled Gaussian" if sampled else ""
         )
         return self.planned(
-            unit, parts, Offer((noise, before), loss, at, why), self._error_text(parts, unit), declared
+            unit,
+            parts,
+            Offer((noise, before), loss, at, why),
+            self._error_text(parts, unit),
+            declared,
         )
 
     def _share(self, squared: int, price: Price) -> Gaussian:
-        """The noise that the whole price buys for integers whose squared L2 distance between neighbours is ``squared``."""
+        """The noise that the whole price buys for integers whose squared L2 distance between
+        neighbours is ``squared``."""
         sensitivity = Sensitivity(l1_of(squared, self.parameters), squared)
-        noise: Gaussian = noise_for([sensitivity], price._replace(mechanism=Gaussian.name)).noises[0]
+        noise: Gaussian = noise_for([sensitivity], price._replace(mechanism=Gaussian.name)).noises[
+            0
+        ]
         return noise
 
     def _error_text(self, parts: tuple[Part, ...], unit: Unit) -> str:
@@ -174,17 +204,26 @@ class Descent(Fit):
         rows = self.design.read(data, unit)
         weights = rows.weights(self.limit(unit))
         each = self._sizes(rows, weights, unit)
-        people_and_lengths = noise(1, each.sum(axis=0)[:, None])[:, 0].astype(np.float64) * first.step
+        people_and_lengths = (
+            noise(1, each.sum(axis=0)[:, None])[:, 0].astype(np.float64) * first.step
+        )
         sizes = Sizes(
-            float(people_and_lengths[0]), float(people_and_lengths[1]), first.noise.scale * first.step
+            float(people_and_lengths[0]),
+            float(people_and_lengths[1]),
+            first.noise.scale * first.step,
         )
         step = self.clipping(sizes, unit) / CLIP
-        path = Path(self.parameters, self.stride(sizes, gradients.noise.scale * step, step * CLIP, unit))
+        path = Path(
+            self.parameters, self.stride(sizes, gradients.noise.scale * step, step * CLIP, unit)
+        )
         x, y, people = rows.x / UNIT, rows.y / UNIT, len(each)
         for _ in progress(self.steps, "gradient steps"):
             drawn = None if self.rate == EVERYBODY else coins(self.rate, people)
-            total = self._summed(DesignRows(x, y, rows.people), weights, path.here, step, drawn)[:, None]
-            # Sums over people drawn by coins cannot be compared between two runs, so an audit does not get them.
+            total = self._summed(DesignRows(x, y, rows.people), weights, path.here, step, drawn)[
+                :, None
+            ]
+            # Sums over people drawn by coins cannot be compared between two runs, so an audit does
+            # not get them.
             noisy = noise(0, total) if drawn is None else gradients.noise.release(total)
             gradient = noisy[:, 0].astype(np.float64) * step
             path.go(gradient * (EVERYBODY / self.rate) + (self.l2 or 0.0) * path.here)
@@ -194,7 +233,8 @@ class Descent(Fit):
         return (Form((self.parameters, 1), "i"),)  # where the path ends, in steps
 
     def _sizes(self, rows: DesignRows, weights: Floats | None, unit: Unit) -> NDArray[np.int64]:
-        """A row for each person: a 1, and the squared lengths of their rows over the largest possible, in steps."""
+        """A row for each person: a 1, and the squared lengths of their rows over the largest
+        possible, in steps."""
         lengths = (rows.x * rows.x).sum(axis=1)  # whole numbers below 2**53: exact
         if rows.people is not None and weights is not None:
             lengths = np.bincount(rows.people, weights=lengths * weights)
@@ -203,8 +243,9 @@ class Descent(Fit):
         return np.column_stack([np.full(len(steps), SIZE_STEPS, dtype=np.int64), steps])
 
     def clipping(self, sizes: Sizes, unit: Unit) -> float:
-        """The norm to which gradients are clipped: as given, or that of the steepest gradient over rows of typical length, which
-        leaves nearly all gradients as they are; closer to the largest norm the less certain the sizes are."""
+        """The norm to which gradients are clipped: as given, or that of the steepest gradient over
+        rows of typical length, which leaves nearly all gradients as they are; closer to the largest
+        norm the less certain the sizes are."""
         if self.clip is not None:
             return self.bound(unit)
         people = sizes.people - 2 * sizes.deviation
@@ -212,17 +253,25 @@ class Descent(Fit):
         return self.bound(unit) * math.sqrt(min(1.0, max(typical, 2.0**-20)))
 
     def stride(self, sizes: Sizes, deviation: float, clip: float, unit: Unit) -> float:
-        """The unit of step lengths: the best for the noise and coefficients of length 1, if it is not beyond the curvature."""
+        """The unit of step lengths: the best for the noise and coefficients of length 1, if it is
+        not beyond the curvature."""
         t, share = self.steps, self.rate / EVERYBODY
         most = max(sizes.people + 3 * sizes.deviation, 0.0)
         square = self.parameters * (deviation / share) ** 2 + most * clip**2 * (1 - share) / share
         noise = math.sqrt(3 * t / square) if square > 0 else math.inf
         lengths = max(sizes.lengths + 3 * sizes.deviation, 0.0)
-        curve = self.loss.curve * self.limit(unit) * self.design.length**2 * lengths + (self.l2 or 0.0)
+        curve = self.loss.curve * self.limit(unit) * self.design.length**2 * lengths + (
+            self.l2 or 0.0
+        )
         return min(2 * noise / (t * (t + 1)), 1 / max(2 * curve, 2.0**-100))
 
     def _summed(
-        self, rows: DesignRows, weights: Floats | None, w: Floats, step: float, drawn: NDArray[Any] | None
+        self,
+        rows: DesignRows,
+        weights: Floats | None,
+        w: Floats,
+        step: float,
+        drawn: NDArray[Any] | None,
     ) -> NDArray[np.int64]:
         """The clipped gradients of the people drawn, in whole steps, added up."""
         x, y, people = rows
@@ -242,7 +291,9 @@ class Descent(Fit):
             return sums
         gradients = np.zeros((int(people.max(initial=-1)) + 1, x.shape[1]))
         for j in range(x.shape[1]):
-            gradients[:, j] = np.bincount(people, weights=x[:, j] * slopes, minlength=len(gradients))
+            gradients[:, j] = np.bincount(
+                people, weights=x[:, j] * slopes, minlength=len(gradients)
+            )
         sums += clipped(gradients).sum(axis=0, dtype=np.int64)
         return sums
 
@@ -254,8 +305,8 @@ class Descent(Fit):
 
 
 def scores(x: Floats, w: Floats) -> Floats:
-    """``x @ w``, each row rounded by itself: a product of matrices may round a row by its place, and then one person more would
-    change the gradients of others."""
+    """``x @ w``, each row rounded by itself: a product of matrices may round a row by its place,
+    and then one person more would change the gradients of others."""
     products = np.empty(len(x))
     for start in range(0, len(x), SIZES.fit_rows):
         some = x[start : start + SIZES.fit_rows]
@@ -267,7 +318,8 @@ def scores(x: Floats, w: Floats) -> Floats:
 
 
 def clipped(gradients: Floats) -> NDArray[np.int64]:
-    """Whole numbers, a row a person, whose squared norms are at most CLIP**2, by comparison of integers."""
+    """Whole numbers, a row a person, whose squared norms are at most CLIP**2, by comparison of
+    integers."""
     whole = np.clip(gradients, -(2.0**30), 2.0**30)
     np.rint(whole, out=whole)
     null = np.isnan(whole)
@@ -277,7 +329,8 @@ def clipped(gradients: Floats) -> NDArray[np.int64]:
 
 
 class Path:
-    """Accelerated descent along noisy gradients (Nesterov 1983, Lan 2012), with steps that grow from ``stride / 2`` on."""
+    """Accelerated descent along noisy gradients (Nesterov 1983, Lan 2012), with steps that grow
+    from ``stride / 2`` on."""
 
     def __init__(self, parameters: int, stride: float):
         self.w, self._ahead = np.zeros((2, parameters))
@@ -297,7 +350,8 @@ class Path:
 
 @lru_cache(maxsize=256)
 def sampled_sigma(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int) -> float:
-    """The least noise, rounded up, with which so many sampled steps and the first release are (epsilon, delta)-private."""
+    """The least noise, rounded up, with which so many sampled steps and the first release are
+    (epsilon, delta)-private."""
 
     def fits(sigma: float) -> bool:
         first = losses.Gaussian(first_sigma(sigma, int(rate * EVERYBODY), steps))
@@ -318,5 +372,6 @@ def sampled_sigma(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int
 
 
 def first_sigma(sigma: float, rate: int, steps: int) -> Fraction:
-    """The noise of the first release beside sampled steps with noise ``sigma``, both for a sensitivity of 1."""
+    """The noise of the first release beside sampled steps with noise ``sigma``, both for a
+    sensitivity of 1."""
     return Fraction(sigma * math.sqrt((FIRST - 1) / steps) * EVERYBODY / rate)

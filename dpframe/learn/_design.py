@@ -1,8 +1,10 @@
-"""The rows that a model learns from, on one public integer grid: each row a function of its own cells.
+"""The rows that a model learns from, on one public integer grid: each row a function of its own
+cells.
 
-Features are clipped to public bounds and scaled by them to [-1, 1], in steps of 2**-15, with an intercept of 1 in front.
-A row whose features have a larger L2 norm than ``norm`` is scaled back; the norm is checked on the integers. A row with a
-null in a feature or in the target does not count, nor one whose label is none of the two classes.
+Features are clipped to public bounds and scaled by them to [-1, 1], in steps of 2**-15, with an
+intercept of 1 in front. A row whose features have a larger L2 norm than ``norm`` is scaled back;
+the norm is checked on the integers. A row with a null in a feature or in the target does not count,
+nor one whose label is none of the two classes.
 """
 
 from __future__ import annotations
@@ -39,10 +41,13 @@ class Scaling(NamedTuple):
 
 
 def scaled(vector: Vector, bounds: Bounds) -> Floats:
-    """The values as whole numbers from -UNIT to UNIT; NaN for nulls. A column that its bounds make constant is 0."""
+    """The values as whole numbers from -UNIT to UNIT; NaN for nulls. A column that its bounds make
+    constant is 0."""
     middle, half = Scaling.of(bounds)
     with np.errstate(all="ignore"):
-        centred = np.clip(np.array(vector.values, dtype=np.float64), bounds.lower, bounds.upper) - middle
+        centred = (
+            np.clip(np.array(vector.values, dtype=np.float64), bounds.lower, bounds.upper) - middle
+        )
         centred = centred / half * UNIT if half > 0 else centred * 0.0
         centred = np.clip(np.rint(centred), -UNIT, UNIT)
     null = vector.nulls()
@@ -52,13 +57,15 @@ def scaled(vector: Vector, bounds: Bounds) -> Floats:
 
 
 def shrunk(rows: Floats, limit: int) -> Floats:
-    """Rows of whole numbers scaled towards 0 so that each has a squared norm of at most ``limit``, in exact integers."""
+    """Rows of whole numbers scaled towards 0 so that each has a squared norm of at most ``limit``,
+    in exact integers."""
     squares = (rows * rows).sum(axis=1)  # whole numbers below 2**53: exact
     over = squares > limit
     if over.any():
         factor = np.sqrt(limit / squares[over]) * (1 - 2.0**-40)
         rows[over] = np.trunc(rows[over] * factor[:, None])
-        # Each entry has shrunk by at least the factor, so this finds nothing; the proof rests on it all the same.
+        # Each entry has shrunk by at least the factor, so this finds nothing; the proof rests on it
+        # all the same.
         rows[(rows * rows).sum(axis=1) > limit] = 0.0
     return rows
 
@@ -83,7 +90,8 @@ class Target:
 
 
 class DesignRows(NamedTuple):
-    """The rows ``x``, with the intercept in the first column, and ``y``, in whole steps; and the person of each, from 0 on."""
+    """The rows ``x``, with the intercept in the first column, and ``y``, in whole steps; and the
+    person of each, from 0 on."""
 
     x: Floats
     y: Floats
@@ -96,12 +104,15 @@ class DesignRows(NamedTuple):
         return counts
 
     def weights(self, limit: int) -> Floats | None:
-        """The weights of rows, whose sum is at most ``limit`` for each person: limit / rows, rounded down to 2**-40."""
+        """The weights of rows, whose sum is at most ``limit`` for each person: limit / rows,
+        rounded down to 2**-40."""
         if self.people is None:
             return None
         k = self.counts()
         over = np.maximum(k, limit)
-        shares: Floats = (limit * 2**WEIGHT_BITS // over) / 2.0**WEIGHT_BITS  # limits are at most 2**20
+        shares: Floats = (
+            limit * 2**WEIGHT_BITS // over
+        ) / 2.0**WEIGHT_BITS  # limits are at most 2**20
         return shares
 
 
@@ -124,7 +135,9 @@ class Design:
     def features_squared(self) -> int:
         """The largest squared norm of a row's features, in steps."""
         widest = len(self.features) * UNIT**2
-        return widest if self.norm is None else max(1, min(widest, math.floor(self.norm**2 * UNIT**2)))
+        return (
+            widest if self.norm is None else max(1, min(widest, math.floor(self.norm**2 * UNIT**2)))
+        )
 
     @property
     def squared(self) -> int:
@@ -147,7 +160,9 @@ class Design:
                 x, y = np.empty((piece.total, self.parameters)), np.empty(piece.total)
             target = self.target.values(piece.vectors[-1])
             counted = ~np.isnan(target)
-            block = x[done : done + len(target)]  # rows that do not count are written over by the next
+            block = x[
+                done : done + len(target)
+            ]  # rows that do not count are written over by the next
             block[:, 0] = UNIT
             for j, (_, bounds) in enumerate(self.features, start=1):
                 column = scaled(piece.vectors[j - 1], bounds)
@@ -162,7 +177,9 @@ class Design:
                 target = target[counted]
                 block[: len(target)] = block[counted]
             if self.norm is not None:
-                block[: len(target), 1:] = shrunk(block[: len(target), 1:].copy(), self.features_squared)
+                block[: len(target), 1:] = shrunk(
+                    block[: len(target), 1:].copy(), self.features_squared
+                )
             y[done : done + len(target)] = target
             done += len(target)
         people = None

@@ -1,4 +1,5 @@
-"""The base of fits, and output perturbation: a plan from public numbers, and coefficients on a public grid."""
+"""The base of fits, and output perturbation: a plan from public numbers, and coefficients on a
+public grid."""
 
 from __future__ import annotations
 
@@ -49,7 +50,11 @@ class Fit(Question):
         features = ", ".join(str(e) for e, _ in self.design.features)
         where = "" if self.where is None else f" where {self.where}"
         target = self.design.target
-        model, two = ("linear", "") if target.classes is None else ("logistic", f" ({_pair(target.classes)})")
+        model, two = (
+            ("linear", "")
+            if target.classes is None
+            else ("logistic", f" ({_pair(target.classes)})")
+        )
         return f"{model} regression of {target.expr}{two} on {features}{where}, {self.method}"
 
     def limit(self, unit: Unit) -> int:
@@ -65,7 +70,12 @@ class Fit(Question):
         return Problem(x, rows.y / UNIT, rows.weights(self.limit(unit)), self.loss, l2, linear)
 
     def planned(
-        self, unit: Unit, parts: tuple[Part, ...], offer: Offer, expected: str, declared: tuple[Word, ...]
+        self,
+        unit: Unit,
+        parts: tuple[Part, ...],
+        offer: Offer,
+        expected: str,
+        declared: tuple[Word, ...],
     ) -> Plan:
         """The plan of these parts, at the loss of an offer."""
         limit = unit.limit(False)
@@ -84,8 +94,8 @@ class Fit(Question):
         )
 
     def in_data_units(self, scaled: float) -> list[tuple[str, float]]:
-        """The error of a scaled coefficient in the units of each feature's coefficient, by name; features whose bounds make them
-        constant have none."""
+        """The error of a scaled coefficient in the units of each feature's coefficient, by name;
+        features whose bounds make them constant have none."""
         target = self.design.target.bounds
         goal = 1.0 if target is None else Scaling.of(target).half
         halves = [(str(e), Scaling.of(b).half) for e, b in self.design.features]
@@ -131,9 +141,10 @@ def l1_of(l2_squared: int, length: int) -> int:
 class Output(Fit):
     """The minimum of the regularised objective, with noise on it.
 
-    Formal guarantee: docs/guarantees/learning.md, theorem 1. One person moves the minimum by at most lipschitz / l2 (twice
-    that if replaced), a point with a gradient below gamma is within gamma / l2 of it, and rounding moves each coefficient by
-    half a step at most; the integers that follow have discrete noise for that sensitivity.
+    Formal guarantee: docs/guarantees/learning.md, theorem 1. One person moves the minimum by at
+    most lipschitz / l2 (twice that if replaced), a point with a gradient below gamma is within
+    gamma / l2 of it, and rounding moves each coefficient by half a step at most; the integers that
+    follow have discrete noise for that sensitivity.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("fit_output", "design", "loss", "l2")
@@ -141,7 +152,8 @@ class Output(Fit):
     method: ClassVar[str] = "output perturbation"
 
     def _l2(self, unit: Unit, price: Price) -> float:
-        """The regulariser: as given, or a power of two at which the noise of a coefficient deviates by SPREAD / curve at most."""
+        """The regulariser: as given, or a power of two at which the noise of a coefficient deviates
+        by SPREAD / curve at most."""
         if self.l2 is not None:
             return self.l2
         step, sensitivity = self._grid(self.lipschitz(unit), unit)
@@ -149,18 +161,23 @@ class Output(Fit):
         return 2 * power_below(noise.deviation * step * self.loss.curve / SPREAD)
 
     def _grid(self, distance: float, unit: Unit) -> tuple[float, Sensitivity]:
-        """The step, and the sensitivity in steps, where one person moves the minimum by ``each``."""
+        """The step, and the sensitivity in steps, where one person moves the minimum by
+        ``each``."""
         moves = (2 if unit.replaces else 1) + 2 * GAMMA
         step = power_below(distance) * 2.0**-20
         steps = math.ceil(distance * moves * UP / step) + math.isqrt(self.parameters) + 1
         return step, Sensitivity(l1_of(steps**2, self.parameters), steps**2)
 
-    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
+    def plan(
+        self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
+    ) -> Plan:
         l2 = self._l2(unit, price)
         step, sensitivity = self._grid(self.lipschitz(unit) / l2, unit)
         offer = noise_for([sensitivity], price)
         noise = offer.noises[0]
-        part = Part("coefficients of scaled features", noise, sensitivity.l1, sensitivity.l2_squared, step)
+        part = Part(
+            "coefficients of scaled features", noise, sensitivity.l1, sensitivity.l2_squared, step
+        )
         error = noise.quantile(0.95) * step
         expected = (
             f"a coefficient of a feature scaled to [-1, 1] is within ±{error:.3g} of the fit without noise at l2={l2:.4g}; in "
@@ -182,5 +199,7 @@ class Output(Fit):
     def regulariser(self, plan: Plan, unit: Unit) -> float:
         # A chosen regulariser is a power of two, so it follows from the step.
         return (
-            power_below(self.lipschitz(unit)) * 2.0**-20 / plan.parts[0].step if self.l2 is None else self.l2
+            power_below(self.lipschitz(unit)) * 2.0**-20 / plan.parts[0].step
+            if self.l2 is None
+            else self.l2
         )

@@ -99,8 +99,11 @@ class _Model(ABC):
 
     # The question ---------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, *, bounds: Mapping[Any, Any] | None = None, **payment: Any) -> Any:
-        """The model, fitted to tracked columns: ``model.fit(p[["age", "bmi"]], p["readmitted"])``. See `PrivateFrame.fit`."""
+    def fit(
+        self, X: Any, y: Any, *, bounds: Mapping[Any, Any] | None = None, **payment: Any
+    ) -> Any:
+        """The model, fitted to tracked columns: ``model.fit(p[["age", "bmi"]], p["readmitted"])``.
+        See `PrivateFrame.fit`."""
         if not isinstance(X, PrivateFrame):
             raise BadType(
                 'X must be columns of a session, p[["age", "bmi"]], and y one of them, p["readmitted"]. This model is for '
@@ -108,22 +111,30 @@ class _Model(ABC):
             )
         return X.fit(self, None, y, bounds=bounds, **payment)
 
-    def _fit_on(self, frame: PrivateFrame, X: Any, y: Any, bounds: Any, payment: Mapping[str, Any]) -> Any:
-        """The model, fitted to a frame: checks the arguments, which are public, and asks the question."""
+    def _fit_on(
+        self, frame: PrivateFrame, X: Any, y: Any, bounds: Any, payment: Mapping[str, Any]
+    ) -> Any:
+        """The model, fitted to a frame: checks the arguments, which are public, and asks the
+        question."""
         self._check()
         if y is None:
             raise BadValue('fit needs a target: y="column".')
         if isinstance(X, str) or not (X is None or isinstance(X, Sequence | pd.Index)):
             raise BadType("X must be a list of column names.")
         goal, name = frame._selection.named(y)
-        chosen = [c for c in frame.columns if frame._selection.columns[c] != goal] if X is None else X
+        chosen = (
+            [c for c in frame.columns if frame._selection.columns[c] != goal] if X is None else X
+        )
         names = _validate.column_names(chosen, frame._selection.columns)
         if not names:
             raise BadValue("X is empty: a model needs at least one feature.")
         if len(names) > MOST_FEATURES:
             raise BadValue(f"{len(names)} features are more than {MOST_FEATURES}.")
         features = [
-            (frame._selection.columns[n], frame._selection.bounds(frame._selection.columns[n], n, bounds))
+            (
+                frame._selection.columns[n],
+                frame._selection.bounds(frame._selection.columns[n], n, bounds),
+            )
             for n in names
         ]
         if any(expr == goal for expr, _ in features):
@@ -151,7 +162,9 @@ class _Model(ABC):
 
         return frame._ask(task, finish, checked(price), declared=tuple(declarations))
 
-    def _task(self, frame: PrivateFrame, design: Design, price: dict[str, Any]) -> tuple[Fit, dict[str, Any]]:
+    def _task(
+        self, frame: PrivateFrame, design: Design, price: dict[str, Any]
+    ) -> tuple[Fit, dict[str, Any]]:
         if price.get("mechanism", "auto") != "auto" and self.method in ("objective", "gradient"):
             raise BadValue(f'method="{self.method}" has its own noise: leave mechanism= out.')
         if self.method == "statistics":
@@ -171,9 +184,11 @@ class _Model(ABC):
             design, self._loss(), self._l2(), self.clip, self.max_iter, rate, failure, stated
         ), price
 
-    def _failure(self, frame: PrivateFrame, price: dict[str, Any]) -> tuple[Fraction, dict[str, Any]]:
-        """The delta of a guarantee that is (epsilon, delta) and no curve, as given or a share of the reserve; and the price
-        without it."""
+    def _failure(
+        self, frame: PrivateFrame, price: dict[str, Any]
+    ) -> tuple[Fraction, dict[str, Any]]:
+        """The delta of a guarantee that is (epsilon, delta) and no curve, as given or a share of
+        the reserve; and the price without it."""
         budget = frame._session.budget
         rest = {k: v for k, v in price.items() if k != "delta"}
         delta_argument, epsilon_argument = price.get("delta"), price.get("epsilon")
@@ -252,7 +267,12 @@ class _Model(ABC):
             raise _checks.no_attribute(self, name)
 
     def __repr__(self) -> str:
-        arguments = {"method": self.method, "epsilon": self.epsilon, "delta": self.delta, "l2": self.l2}
+        arguments = {
+            "method": self.method,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "l2": self.l2,
+        }
         text = ", ".join(f"{k}={v!r}" for k, v in arguments.items() if v is not None)
         return f"{type(self).__name__}({text})"
 
@@ -260,14 +280,17 @@ class _Model(ABC):
 class LogisticRegression(_Model):
     """Logistic regression for two classes, ridge included, on a session.
 
-    ``method``: "objective" (the default; needs delta), "output" (pure where a session has no delta) or "gradient" (``max_iter``
-    noisy steps, on everybody or on people drawn with probability ``sample``, DP-SGD; gradients are clipped to ``clip``, or to
-    what is typical of their rows). With few people for many features "gradient" is the one to take.
-    ``l2``: the weight of |w|**2 / 2 beside the sum of losses, for features scaled to [-1, 1]; left out, it is chosen from the
-    price, and ``l2_`` tells it after the fit. ``norm``: the largest L2 norm of a row's scaled features; rows beyond it are
-    scaled back. ``classes``: the two public labels, the second being the positive one; left out, the two declared keys, or
-    False and True of a bool, or 0 and 1 of an integer dtype with the bounds (0, 1), and any other column is refused. Rows
-    with another label do not count. Solvers of the other methods run until their proof is done, whatever ``max_iter`` says.
+    ``method``: "objective" (the default; needs delta), "output" (pure where a session has no delta)
+    or "gradient" (``max_iter`` noisy steps, on everybody or on people drawn with probability
+    ``sample``, DP-SGD; gradients are clipped to ``clip``, or to what is typical of their rows).
+    With few people for many features "gradient" is the one to take. ``l2``: the weight of |w|**2 /
+    2 beside the sum of losses, for features scaled to [-1, 1]; left out, it is chosen from the
+    price, and ``l2_`` tells it after the fit. ``norm``: the largest L2 norm of a row's scaled
+    features; rows beyond it are scaled back. ``classes``: the two public labels, the second being
+    the positive one; left out, the two declared keys, or False and True of a bool, or 0 and 1 of an
+    integer dtype with the bounds (0, 1), and any other column is refused. Rows with another label
+    do not count. Solvers of the other methods run until their proof is done, whatever ``max_iter``
+    says.
 
     Formal guarantee: (epsilon, delta)-DP for its price: docs/guarantees/learning.md.
 
@@ -302,14 +325,20 @@ class LogisticRegression(_Model):
         return LOGISTIC
 
     def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
-        declared = frame._selection.schema.keys.get(expr.position) if isinstance(expr, Column) else None
+        declared = (
+            frame._selection.schema.keys.get(expr.position) if isinstance(expr, Column) else None
+        )
         if self.classes is not None:
             keys = keys_for(self.classes, expr, name)
         elif declared is not None:
             keys = declared
         elif expr.kind == "bool":
             keys = keys_for([False, True], expr, name)
-        elif expr.kind == "number" and expr.integral and self._unit_interval(frame, expr, name, bounds):
+        elif (
+            expr.kind == "number"
+            and expr.integral
+            and self._unit_interval(frame, expr, name, bounds)
+        ):
             keys = keys_for([0, 1], expr, name)
         else:
             raise MissingKeys(
@@ -318,13 +347,18 @@ class LogisticRegression(_Model):
                 f"comparing it: p.assign(high=p[{name!r}] > 50)."
             )
         if len(keys) != 2 or keys.null is not None:
-            raise BadValue(f"{name!r} needs two classes, neither of them null: classes=(negative, positive).")
+            raise BadValue(
+                f"{name!r} needs two classes, neither of them null: classes=(negative, positive)."
+            )
         return Target(expr, None, keys)
 
     @staticmethod
     def _unit_interval(frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> bool:
-        """Whether the bounds of the column, declared or given, are (0, 1): then a column of whole numbers has two classes."""
-        pair = frame._selection.by_column(bounds).get(name) if isinstance(bounds, Mapping) else bounds
+        """Whether the bounds of the column, declared or given, are (0, 1): then a column of whole
+        numbers has two classes."""
+        pair = (
+            frame._selection.by_column(bounds).get(name) if isinstance(bounds, Mapping) else bounds
+        )
         limits = (
             expr.bounds(frame._selection.schema.bounds)
             if pair is None
@@ -333,11 +367,16 @@ class LogisticRegression(_Model):
         return limits is not None and tuple(limits) == (0.0, 1.0)
 
     def _classes_declared(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
-        """The declaration of the two classes; none if the session has it already, for bools, declared keys and bounds."""
+        """The declaration of the two classes; none if the session has it already, for bools,
+        declared keys and bounds."""
         expr, classes = target.expr, target.classes
-        declared = frame._selection.schema.keys.get(expr.position) if isinstance(expr, Column) else None
+        declared = (
+            frame._selection.schema.keys.get(expr.position) if isinstance(expr, Column) else None
+        )
         bounds = expr.bounds(frame._selection.schema.bounds)
-        if self.classes is None and (expr.kind == "bool" or declared is not None or bounds == (0.0, 1.0)):
+        if self.classes is None and (
+            expr.kind == "bool" or declared is not None or bounds == (0.0, 1.0)
+        ):
             return []
         assert classes is not None
         return [Word("keys", f"{name}: {describe(classes.index.tolist())}", "fit")]
@@ -373,11 +412,12 @@ class LogisticRegression(_Model):
 class LinearRegression(_Model):
     """Linear regression, ridge included, on a session.
 
-    ``method``: "statistics" (the default: one noisy release of all sums of products, then exact ridge regression), "output",
-    "objective" or "gradient". These three fit Huber's loss: a residual counts in full up to ``residual`` times half the width
-    of the bounds of y, and linearly beyond, since squares have no bounded slope. ``l2`` is the weight of |w|**2 / 2 beside the
-    sum of half squares, for columns scaled to [-1, 1]; left out, it is chosen from the noise. The other arguments are those of
-    `LogisticRegression`. The target needs public bounds, too.
+    ``method``: "statistics" (the default: one noisy release of all sums of products, then exact
+    ridge regression), "output", "objective" or "gradient". These three fit Huber's loss: a residual
+    counts in full up to ``residual`` times half the width of the bounds of y, and linearly beyond,
+    since squares have no bounded slope. ``l2`` is the weight of |w|**2 / 2 beside the sum of half
+    squares, for columns scaled to [-1, 1]; left out, it is chosen from the noise. The other
+    arguments are those of `LogisticRegression`. The target needs public bounds, too.
 
     Formal guarantee: epsilon-DP or (epsilon, delta)-DP for its price: docs/guarantees/learning.md.
 

@@ -1,4 +1,5 @@
-"""Objective perturbation with approximate minima: noise in the objective, and a little on the minimum that the solver returns."""
+"""Objective perturbation with approximate minima: noise in the objective, and a little on the
+minimum that the solver returns."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ _TAIL = Fraction(1, 2**900)  # of a Gaussian coordinate beyond 36 deviations
 
 
 class Numbers(NamedTuple):
-    """The numbers that follow from the price: the regulariser, the noise in the objective and the noise after it."""
+    """The numbers that follow from the price: the regulariser, the noise in the objective and the
+    noise after it."""
 
     l2: float
     sigma: float
@@ -45,10 +47,12 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True)
 class Objective(Fit):
-    """The minimum of the objective with a random linear term, approximate, and noise that covers how approximate.
+    """The minimum of the objective with a random linear term, approximate, and noise that covers
+    how approximate.
 
-    Formal guarantee: (epsilon, delta)-DP, docs/guarantees/learning.md, theorem 2. ``delta`` may be a share of the reserve and so
-    depend on what is spent; the question is identified by ``stated`` in its place.
+    Formal guarantee: (epsilon, delta)-DP, docs/guarantees/learning.md, theorem 2. ``delta`` may be
+    a share of the reserve and so depend on what is spent; the question is identified by ``stated``
+    in its place.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("fit_objective", "design", "loss", "l2", "stated")
@@ -77,7 +81,9 @@ class Objective(Fit):
         remaining = (float(epsilon * (1 - OUTPUT)) - spent - 2 * eta) * (1 - 1e-9)
         failure = float(self.delta - p * _TAIL) * (1 - 1e-9) / math.exp(eta)
         if remaining <= 0 or failure <= 0:
-            raise BudgetError("this price is too small for objective perturbation: give a larger epsilon=.")
+            raise BudgetError(
+                "this price is too small for objective perturbation: give a larger epsilon=."
+            )
         mu = min(largest_mu(remaining, failure, directions), mu_most) * (1 - 1e-9)
         sigma = moved / mu
         step = power_below(sigma) * FINE
@@ -86,7 +92,9 @@ class Objective(Fit):
         gamma = solved + step * math.sqrt(p)
         return Numbers(l2, sigma, step, solved, gamma, power_below(gamma / l2))
 
-    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
+    def plan(
+        self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
+    ) -> Plan:
         epsilon, p = pure(price), self.parameters
         numbers = self.numbers(unit, epsilon)
         moved = self.lipschitz(unit) * (2 if unit.replaces else 1)
@@ -96,7 +104,9 @@ class Objective(Fit):
         steps = math.ceil(2 * numbers.gamma / numbers.l2 / numbers.out * UP) + math.isqrt(p) + 1
         after = Laplace.for_price(l1_of(steps**2, p), epsilon * OUTPUT)
         parts = (
-            Part("the gradient of the objective", first, l1_of(inside**2, p), inside**2, numbers.step),
+            Part(
+                "the gradient of the objective", first, l1_of(inside**2, p), inside**2, numbers.step
+            ),
             Part("the minimum that was found", after, l1_of(steps**2, p), steps**2, numbers.out),
         )
         noise, penalty = self.excess(numbers)
@@ -110,8 +120,8 @@ class Objective(Fit):
         return self.planned(unit, parts, offer, expected, declared)
 
     def excess(self, numbers: Numbers) -> tuple[float, float]:
-        """The square roots of the excess of the sum of losses due to the noise and to the regulariser, with probability 0.95,
-        theorem 6."""
+        """The square roots of the excess of the sum of losses due to the noise and to the
+        regulariser, with probability 0.95, theorem 6."""
         length = numbers.sigma * math.sqrt(float(special.chdtri(self.parameters, 0.05)))
         return length / (2 * math.sqrt(numbers.l2)) * UP, math.sqrt(numbers.l2) / 2 * UP
 
@@ -121,8 +131,11 @@ class Objective(Fit):
         assert isinstance(plan.loss, ApproxDP)
         numbers = self.numbers(unit, plan.loss.epsilon)
         zero = np.zeros((self.parameters, 1), dtype=np.int64)
-        # Not by the noise that is handed in: an audit compares the integers which that gets, and these are always zeros.
-        linear = first.noise.release(zero)[:, 0].astype(np.float64) * first.step  # whole numbers below 2**53
+        # Not by the noise that is handed in: an audit compares the integers which that gets, and
+        # these are always zeros.
+        linear = (
+            first.noise.release(zero)[:, 0].astype(np.float64) * first.step
+        )  # whole numbers below 2**53
         rows = self.design.read(data, unit)
         problem = self.problem(rows, unit, numbers.l2, linear)
         w = minimise(problem, numbers.solved)
@@ -137,7 +150,8 @@ class Objective(Fit):
 
 
 def largest_mu(epsilon: float, delta: float, directions: int) -> float:
-    """The largest mu, rounded down, at which the losses mu |N| + mu**2 / 2 exceed epsilon by delta at most.
+    """The largest mu, rounded down, at which the losses mu |N| + mu**2 / 2 exceed epsilon by delta
+    at most.
 
     |N| is the length of a standard Gaussian vector in so many dimensions. In one it is either half of a Gaussian pair, so
     its curve is twice that pair's where epsilon >= mu**2 / 2; in more the probability itself is taken.
@@ -147,6 +161,9 @@ def largest_mu(epsilon: float, delta: float, directions: int) -> float:
 
     def fits(mu: float) -> bool:
         far = epsilon / mu - mu / 2
-        return far > 0 and float(special.gammaincc(directions / 2, far * far / 2)) * (1 + 1e-9) <= delta
+        return (
+            far > 0
+            and float(special.gammaincc(directions / 2, far * far / 2)) * (1 + 1e-9) <= delta
+        )
 
     return _search.last_where(fits, 0.0, math.sqrt(2 * epsilon), rounds=100)

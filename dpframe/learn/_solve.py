@@ -2,8 +2,9 @@
 
     F(w) = sum_i c_i phi(x_i . w; y_i) + l2/2 |w|**2 + b . w
 
-over rows with |x_ij| <= 1. F is l2-strongly convex, so a point whose gradient has norm gamma lies within gamma / l2 of the
-minimum. `minimise` returns only points for which that norm is proved, rounding included (docs/guarantees/learning.md).
+over rows with |x_ij| <= 1. F is l2-strongly convex, so a point whose gradient has norm gamma lies
+within gamma / l2 of the minimum. `minimise` returns only points for which that norm is proved,
+rounding included (docs/guarantees/learning.md).
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ _ROUNDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """phi, as a function of the score z = x . w and of y in [-1, 1]: |phi'| <= slope and 0 <= phi'' <= curve."""
+    """phi, as a function of the score z = x . w and of y in [-1, 1]: |phi'| <= slope and 0 <= phi''
+    <= curve."""
 
     identity: ClassVar[tuple[str, ...]] = ("loss", "name", "slope", "curve")
 
@@ -56,7 +58,8 @@ LOGISTIC = Loss("logistic", 1.0, 0.25)
 
 @dataclass
 class Problem:
-    """The rows in scaled units, their weights (None: all 1), and the public numbers of the objective."""
+    """The rows in scaled units, their weights (None: all 1), and the public numbers of the
+    objective."""
 
     x: Floats
     y: Floats
@@ -66,7 +69,8 @@ class Problem:
     linear: Floats
 
     def part(self, every: int) -> Problem:
-        """The problem on every ``every``-th row, with the other terms scaled down as much: minimum and curvature nearly agree."""
+        """The problem on every ``every``-th row, with the other terms scaled down as much: minimum
+        and curvature nearly agree."""
         if every == 1:
             return self
         weights = None if self.weights is None else self.weights[::every]
@@ -96,9 +100,11 @@ class Problem:
         return total
 
     def proved(self, w: Any, kind: Any = np.float64) -> tuple[Any, float]:
-        """The gradient and a bound on its norm that holds for the real objective, rounding included.
+        """The gradient and a bound on its norm that holds for the real objective, rounding
+        included.
 
-        A dot product of m terms is off by at most m u times the sum of their sizes, in whatever order it is added.
+        A dot product of m terms is off by at most m u times the sum of their sizes, in whatever
+        order it is added.
         """
         u = float(np.finfo(kind).eps) / 2
         n, p = self.x.shape
@@ -112,7 +118,10 @@ class Problem:
                 s = s * self.weights[part]
             sizes += float(np.abs(s).sum())
             for offset in range(0, len(s), SIZES.solver_terms):
-                sums = s[offset : offset + SIZES.solver_terms] @ x[offset : offset + SIZES.solver_terms]
+                sums = (
+                    s[offset : offset + SIZES.solver_terms]
+                    @ x[offset : offset + SIZES.solver_terms]
+                )
                 for j in range(p):
                     total[j].append(sums[j])
         added = np.array([_exact(t) for t in total], dtype=kind)
@@ -138,7 +147,8 @@ def _exact(terms: list[Any]) -> Any:
 
 
 def newton(problem: Problem, gamma: float) -> Floats:
-    """An approximate minimum by Newton's method. Along its directions the gradient gets shorter, so its norm is the criterion.
+    """An approximate minimum by Newton's method. Along its directions the gradient gets shorter, so
+    its norm is the criterion.
 
     With many rows, a part of them gives the curvature well enough, and the starting point.
     """
@@ -152,7 +162,8 @@ def newton(problem: Problem, gamma: float) -> Floats:
 
 
 def _descend(problem: Problem, shape: Problem, w: Floats, gamma: float) -> Floats:
-    """Newton's method from w on with the curvature of ``shape``; if that is another problem's and misleads, the descent ends."""
+    """Newton's method from w on with the curvature of ``shape``; if that is another problem's and
+    misleads, the descent ends."""
     z = problem.x @ w
     slopes = problem.slopes(z)
     g = problem.gradient(w, slopes)
@@ -164,7 +175,9 @@ def _descend(problem: Problem, shape: Problem, w: Floats, gamma: float) -> Float
             break
         shape_scores = z if shape is problem else shape.x @ w
         try:
-            step = np.linalg.solve(shape.hessian(shape_scores, shape.slopes(shape_scores)) * times, g)
+            step = np.linalg.solve(
+                shape.hessian(shape_scores, shape.slopes(shape_scores)) * times, g
+            )
         except np.linalg.LinAlgError:  # nothing may tell of it
             break
         share = 1.0
@@ -183,8 +196,9 @@ def _descend(problem: Problem, shape: Problem, w: Floats, gamma: float) -> Float
 
 
 def _followed(problem: Problem, w: Floats, gamma: float) -> Floats:
-    """A descent along Newton's directions, each to the point where F has nearly stopped falling: the slope along a line is
-    monotone, so bisection finds that point. It is for objectives with corners, where gradients need not get shorter on the way.
+    """A descent along Newton's directions, each to the point where F has nearly stopped falling:
+    the slope along a line is monotone, so bisection finds that point. It is for objectives with
+    corners, where gradients need not get shorter on the way.
     """
     for _ in range(4 * _ROUNDS):
         z = problem.x @ w
@@ -216,16 +230,18 @@ def _followed(problem: Problem, w: Floats, gamma: float) -> Floats:
 
 
 def minimise(problem: Problem, gamma: float) -> Any:
-    """A point at which the norm of the gradient is proved to be at most ``gamma``, in doubles or in longer floats."""
+    """A point at which the norm of the gradient is proved to be at most ``gamma``, in doubles or in
+    longer floats."""
     w: Any = newton(problem, gamma)
     if problem.proved(w)[1] <= gamma:
         return w
-    # There are many rows, or slopes are small beside their rounding: longer floats, for the point too, since no double near it
-    # may be close enough. Or the objective has corners.
+    # There are many rows, or slopes are small beside their rounding: longer floats, for the point
+    # too, since no double near it may be close enough. Or the objective has corners.
     point, g, norm = _refined(problem, w, gamma)
     if not norm <= gamma:
         point, g, norm = _refined(problem, _followed(problem, w, gamma), gamma)
-    # Never needed so far, and certain to end: each step lowers F by at least half the squared gradient norm over its smoothness.
+    # Never needed so far, and certain to end: each step lowers F by at least half the squared
+    # gradient norm over its smoothness.
     heavy = float(len(problem.x) if problem.weights is None else problem.weights.sum())
     smooth = problem.l2 + problem.loss.curve * problem.x.shape[1] * heavy
     while not norm <= gamma:
@@ -234,9 +250,11 @@ def minimise(problem: Problem, gamma: float) -> Any:
 
 
 def _refined(problem: Problem, w: Any, gamma: float) -> tuple[Any, Any, float]:
-    """The last point of Newton's steps from w on, its gradient, and the proved bound on the norm of that.
+    """The last point of Newton's steps from w on, its gradient, and the proved bound on the norm of
+    that.
 
-    Steps are taken in longer floats as long as each halves the gradient; doubles are enough for the curvature.
+    Steps are taken in longer floats as long as each halves the gradient; doubles are enough for the
+    curvature.
     """
     kind = np.longdouble
     w = w.astype(kind)

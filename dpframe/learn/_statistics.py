@@ -1,4 +1,5 @@
-"""Linear regression from noisy sums of products: one exact integer vector, and all else is post-processing."""
+"""Linear regression from noisy sums of products: one exact integer vector, and all else is
+post-processing."""
 
 from __future__ import annotations
 
@@ -32,8 +33,9 @@ SQUARES = Loss("squares", 1.0, 1.0)  # what is minimised afterwards
 class Statistics(Fit):
     """The sums of x_j x_k and x_j y with noise, and ridge regression on these.
 
-    Formal guarantee: docs/guarantees/learning.md, theorem 4: the integers of a row have an L2 norm of at most
-    sqrt((X**2 + U**2 X) / 2 + U**2 X) where X bounds |x|**2 and U is the step count of 1.
+    Formal guarantee: docs/guarantees/learning.md, theorem 4: the integers of a row have an L2 norm
+    of at most sqrt((X**2 + U**2 X) / 2 + U**2 X) where X bounds |x|**2 and U is the step count of
+    1.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("fit_statistics", "design", "loss", "l2")
@@ -52,7 +54,9 @@ class Statistics(Fit):
         times = self.limit(unit) * (2 if unit.replaces else 1)
         return Sensitivity(self.row.l1 * times, self.row.l2_squared * times**2)
 
-    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
+    def plan(
+        self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
+    ) -> Plan:
         sensitivity = self.sensitivity(unit)
         offer = noise_for([sensitivity], price)
         noise = offer.noises[0]
@@ -62,7 +66,9 @@ class Statistics(Fit):
         # The square of a scale may be no double.
         feature_errors = [
             (str(expr), scaled_error * Scaling.of(bounds).half * Scaling.of(bounds).half)
-            for (expr, bounds), (_, scaled_error) in zip(self._varied, self.in_data_units(error), strict=True)
+            for (expr, bounds), (_, scaled_error) in zip(
+                self._varied, self.in_data_units(error), strict=True
+            )
         ]
         expected = (
             f"each sum of products of two columns scaled to [-1, 1] is within ±{error:.4g}; over n rows in which a feature "
@@ -90,7 +96,9 @@ class Statistics(Fit):
 
     @property
     def _varied(self) -> list[tuple[Expr, Bounds]]:
-        return [(expr, bounds) for expr, bounds in self.design.features if Scaling.of(bounds).half > 0]
+        return [
+            (expr, bounds) for expr, bounds in self.design.features if Scaling.of(bounds).half > 0
+        ]
 
     def _ridge(self, noise: Any, step: float) -> float:
         """The deviation of the noise in one direction, times the root of their number."""
@@ -106,13 +114,17 @@ class Statistics(Fit):
         products = np.zeros((p, p))
         products[np.triu_indices(p)] = sums[: p * (p + 1) // 2]
         products = products + np.triu(products, 1).T
-        return ridge(products, sums[p * (p + 1) // 2 :], self.l2, self._ridge(part.noise, part.step))
+        return ridge(
+            products, sums[p * (p + 1) // 2 :], self.l2, self._ridge(part.noise, part.step)
+        )
 
 
 def bounded(rows: DesignRows, limit: int) -> Floats:
-    """Rows with their target, in whole steps; those of a person with k > limit rows times sqrt(limit / k), towards 0.
+    """Rows with their target, in whole steps; those of a person with k > limit rows times
+    sqrt(limit / k), towards 0.
 
-    So their products are at most limit / k times as large, and their sums still form a positive semidefinite matrix.
+    So their products are at most limit / k times as large, and their sums still form a positive
+    semidefinite matrix.
     """
     z = np.column_stack([rows.x, rows.y])
     if rows.people is not None:
@@ -124,9 +136,11 @@ def bounded(rows: DesignRows, limit: int) -> Floats:
 
 
 def ridge(products: Floats, moments: Floats, l2: float | None, noise: float) -> Floats:
-    """The coefficients of ridge regression; directions in which noise has left nothing positive count as no evidence.
+    """The coefficients of ridge regression; directions in which noise has left nothing positive
+    count as no evidence.
 
-    Without ``l2`` the regulariser is ``noise``: the deviation of the noise, times the square root of the number of directions.
+    Without ``l2`` the regulariser is ``noise``: the deviation of the noise, times the square root
+    of the number of directions.
     """
     values, vectors = np.linalg.eigh(products)
     values = np.maximum(values, 0.0)

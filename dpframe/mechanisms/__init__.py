@@ -1,4 +1,5 @@
-"""Mechanisms: all modules here without an underscore, each of which puts its kinds on the list in `dpframe.mechanisms._base`."""
+"""Mechanisms: all modules here without an underscore, each of which puts its kinds on the list in
+`dpframe.mechanisms._base`."""
 
 from importlib import import_module as _import
 from pkgutil import iter_modules as _modules

@@ -1,7 +1,9 @@
-"""The base of mechanisms and the list of all of them: plans, receipts, forms and audits ask a mechanism and know no kind.
+"""The base of mechanisms and the list of all of them: plans, receipts, forms and audits ask a
+mechanism and know no kind.
 
-A mechanism is a frozen value. It knows the norm in which it counts what one person may move, the loss of that, the form of its
-releases, and the record of its parameters; `register` puts its class on the list. docs/develop/add-a-mechanism.md adds one.
+A mechanism is a frozen value. It knows the norm in which it counts what one person may move, the
+loss of that, the form of its releases, and the record of its parameters; `register` puts its class
+on the list. docs/develop/add-a-mechanism.md adds one.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ def _l2_squared(d: NDArray[Any]) -> int:
 
 
 def _against_one_another(d: NDArray[Any]) -> int:
-    """The difference between the largest and the smallest move of a score, summed over independent choices."""
+    """The difference between the largest and the smallest move of a score, summed over independent
+    choices."""
     if d.ndim < 3:
         d = d.reshape(1, -1, 1)
     return int((d.max(axis=1) - d.min(axis=1)).sum())
@@ -46,7 +49,8 @@ def _against_one_another(d: NDArray[Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Norm:
-    """The measure in which a mechanism counts a difference of integers, and its texts in plans and audits."""
+    """The measure in which a mechanism counts a difference of integers, and its texts in plans and
+    audits."""
 
     name: str
     text: str  # in a plan
@@ -71,13 +75,15 @@ REACH = Norm("reach", "of one against another", "one against another", _against_
 # Forms: the arrays that may leave the door ----------------------------------------------------------------------------
 
 
-# Shapes are as public as a plan: if the number of reports depended on cells, it would tell two neighbours apart whatever the
-# noise. So a question declares the forms of its arrays before it reads, and no other form leaves (docs/guarantees/session.md).
+# Shapes are as public as a plan: if the number of reports depended on cells, it would tell two
+# neighbours apart whatever the noise. So a question declares the forms of its arrays before it
+# reads, and no other form leaves (docs/guarantees/session.md).
 
 
 class Form(NamedTuple):
-    """The form of one array: its lengths, None for a length that is itself an answer, such as that of a list of found keys; the
-    kind of its cells, "i" for 64-bit integers, "O" for Python's and "U" for texts of any length; and its number, if public."""
+    """The form of one array: its lengths, None for a length that is itself an answer, such as that
+    of a list of found keys; the kind of its cells, "i" for 64-bit integers, "O" for Python's and
+    "U" for texts of any length; and its number, if public."""
 
     shape: Shape
     kind: str
@@ -88,7 +94,8 @@ _INTEGERS, _OBJECTS = np.dtype(np.int64), np.dtype(object)
 
 
 def check(forms: Sequence[Form], raw: Sequence[Any]) -> None:
-    """Raises an AssertionError if the arrays do not have the declared forms. Behind the door nothing comes out but the failure.
+    """Raises an AssertionError if the arrays do not have the declared forms. Behind the door
+    nothing comes out but the failure.
 
     All lengths that are an answer must be equal: as many counts as keys.
     """
@@ -108,14 +115,17 @@ def check(forms: Sequence[Form], raw: Sequence[Any]) -> None:
         matches = matches and (public is None or array.ravel().tolist() == [public])
     if not matches or len(answers) > 1:
         arrays = [(getattr(a, "shape", None), getattr(a, "dtype", type(a))) for a in raw]
-        raise AssertionError(f"declared was {[tuple(form) for form in forms]}, and made was {arrays}")
+        raise AssertionError(
+            f"declared was {[tuple(form) for form in forms]}, and made was {arrays}"
+        )
 
 
 # Mechanisms -----------------------------------------------------------------------------------------------------------
 
 
 class Offer(NamedTuple):
-    """The mechanisms of one kind that a price buys: one for each vector, their loss together, and the delta it is stated at."""
+    """The mechanisms of one kind that a price buys: one for each vector, their loss together, and
+    the delta it is stated at."""
 
     noises: Sequence[Any]
     loss: Loss
@@ -124,7 +134,8 @@ class Offer(NamedTuple):
 
 
 class Mechanism(ABC):
-    """A way to let integers leave: exact integers go into `release`, and what comes out may be seen by anyone."""
+    """A way to let integers leave: exact integers go into `release`, and what comes out may be seen
+    by anyone."""
 
     __slots__ = ()
 
@@ -133,8 +144,12 @@ class Mechanism(ABC):
     named: ClassVar[bool] = False  # whether mechanism="name" may ask for it
     measures: ClassVar[bool] = False  # whether integers leave with noise
     chooses: ClassVar[bool] = False  # whether places of large scores leave, and nothing else
-    by_row: ClassVar[bool] = False  # whether it is given rows, of which each leaves as a report of its own
-    automatic: ClassVar[bool] = False  # whether a question that names no mechanism may get its noise
+    by_row: ClassVar[bool] = (
+        False  # whether it is given rows, of which each leaves as a report of its own
+    )
+    automatic: ClassVar[bool] = (
+        False  # whether a question that names no mechanism may get its noise
+    )
     needs_delta: ClassVar[bool] = False  # whether only a price with a delta buys it
     wastes_delta: ClassVar[bool] = False  # whether a delta beside epsilon buys nothing more
 
@@ -149,25 +164,30 @@ class Mechanism(ABC):
         """The array that may leave, made from exact integers."""
 
     def loss(self, distance: int) -> Loss:
-        """The loss of one release if a person moves the integers by at most this ``distance``, in the norm of the mechanism."""
+        """The loss of one release if a person moves the integers by at most this ``distance``, in
+        the norm of the mechanism."""
         return self.together([(self, distance)])
 
     @classmethod
     @abstractmethod
     def together(cls, moved: Sequence[tuple[Any, int]]) -> Loss:
-        """The loss of one release by several mechanisms of this kind, each with the distance of its integers."""
+        """The loss of one release by several mechanisms of this kind, each with the distance of its
+        integers."""
 
     def form(self, shape: Shape) -> Form:
-        """The form of the array that leaves for integers of this shape. It depends on parameters alone: a kind whose noise may be
-        wider than 63 bits says "O", since `draw` then makes Python's integers."""
+        """The form of the array that leaves for integers of this shape. It depends on parameters
+        alone: a kind whose noise may be wider than 63 bits says "O", since `draw` then makes
+        Python's integers."""
         return Form(shape, "i")
 
     def tail(self, candidates: int = 0) -> str:
-        """A text about how likely large noise is; for a choice among ``candidates``, how likely a bad one is. May be empty."""
+        """A text about how likely large noise is; for a choice among ``candidates``, how likely a
+        bad one is. May be empty."""
         return ""
 
     def levels(self, released: NDArray[Any], level: float) -> Floats | None:
-        """The level of each group's interval, for a mechanism whose noise decides which groups are shown; None for others."""
+        """The level of each group's interval, for a mechanism whose noise decides which groups are
+        shown; None for others."""
         return None
 
     def to_json(self) -> dict[str, Any]:
@@ -191,21 +211,26 @@ def _read(value: Any) -> Any:
 
 
 class Pure(Mechanism):
-    """A mechanism that never fails: probabilities of its outputs differ by at most a factor e**epsilon between neighbours."""
+    """A mechanism that never fails: probabilities of its outputs differ by at most a factor
+    e**epsilon between neighbours."""
 
     __slots__ = ()
 
     @abstractmethod
     def epsilon_for(self, distance: int) -> Fraction:
-        """The epsilon of one release if a person moves the integers by at most so much, in its norm."""
+        """The epsilon of one release if a person moves the integers by at most so much, in its
+        norm."""
 
     @classmethod
     def together(cls, moved: Sequence[tuple[Any, int]]) -> Loss:
-        return PureDP(sum((mechanism.epsilon_for(distance) for mechanism, distance in moved), Fraction(0)))
+        return PureDP(
+            sum((mechanism.epsilon_for(distance) for mechanism, distance in moved), Fraction(0))
+        )
 
 
 class Noise(Mechanism):
-    """Adds independent noise to each integer: the noisy integers leave, so intervals follow from its law."""
+    """Adds independent noise to each integer: the noisy integers leave, so intervals follow from
+    its law."""
 
     __slots__ = ()
 
@@ -213,7 +238,8 @@ class Noise(Mechanism):
 
     @abstractmethod
     def draw(self, size: int) -> NDArray[Any]:
-        """``size`` independent noises: 64-bit integers, or Python's where the law has wider ones."""
+        """``size`` independent noises: 64-bit integers, or Python's where the law has wider
+        ones."""
 
     @property
     @abstractmethod
@@ -225,16 +251,19 @@ class Noise(Mechanism):
         """A t with P[|X| <= t] >= level, for the sum X of so many noises."""
 
     def spread(self, level: float) -> float:
-        """Deviations within which any weighted sum of noises stays with probability ``level``, by Chebyshev's inequality.
+        """Deviations within which any weighted sum of noises stays with probability ``level``, by
+        Chebyshev's inequality.
 
         A kind whose sums tend to a known law says less, for continuous noise.
         """
         return 1 / math.sqrt(1 - level)
 
     def reach(self, level: float, terms: int) -> float:
-        """Deviations within which a weighted sum of so many noises stays with probability ``level``, whatever the weights.
+        """Deviations within which a weighted sum of so many noises stays with probability
+        ``level``, whatever the weights.
 
-        By Cauchy and Schwarz |w . X| <= |w| sqrt(terms) max |X|, with the union bound for the maximum; or by Chebyshev.
+        By Cauchy and Schwarz |w . X| <= |w| sqrt(terms) max |X|, with the union bound for the
+        maximum; or by Chebyshev.
         """
         if not self.deviation:
             return self.spread(level)
@@ -242,12 +271,14 @@ class Noise(Mechanism):
         return min(math.sqrt(terms) * each / self.deviation, self.spread(level))
 
     def cumulant(self, t: Floats) -> Floats:
-        """The logarithm of E exp(t X) for the noise X, or a bound on it; infinite where nothing is known."""
+        """The logarithm of E exp(t X) for the noise X, or a bound on it; infinite where nothing is
+        known."""
         return np.where(t == 0, 0.0, np.inf)
 
     def simulate(self, first: Floats, second: Floats) -> Floats:
-        """Made-up noise of this law, for p-values, from pairs of numbers that are even between 0 and 1. It is never added to what
-        leaves. By quantiles of its size, rounded up, unless a kind knows better."""
+        """Made-up noise of this law, for p-values, from pairs of numbers that are even between 0
+        and 1. It is never added to what leaves. By quantiles of its size, rounded up, unless a kind
+        knows better."""
         sizes = np.array([self.quantile((i + 1) / 1025) for i in range(1024)], dtype=float)
         return np.asarray(sizes[(first * 1024).astype(int)] * np.where(second < 0.5, -1.0, 1.0))
 
@@ -260,7 +291,8 @@ class Noise(Mechanism):
 
     @classmethod
     def offer(cls, distances: Sequence[tuple[int, int]], price: Price) -> Offer | None:
-        """Noise for vectors that share a price, each moved by (L1, L2 squared) at most; None where the price buys none."""
+        """Noise for vectors that share a price, each moved by (L1, L2 squared) at most; None where
+        the price buys none."""
         return None
 
     @classmethod
@@ -279,18 +311,22 @@ class PureNoise(Noise, Pure):
     @staticmethod
     @abstractmethod
     def for_price(l1: int, epsilon: Fraction) -> Any:
-        """The least noise with which integers that a person moves by at most so much are epsilon-private."""
+        """The least noise with which integers that a person moves by at most so much are
+        epsilon-private."""
 
     @classmethod
     def offer(cls, distances: Sequence[tuple[int, int]], price: Price) -> Offer | None:
         if not price.epsilon:
             return None
         share = len(distances)
-        return Offer([cls.for_price(l1 * share, price.epsilon) for l1, _ in distances], PureDP(price.epsilon))
+        return Offer(
+            [cls.for_price(l1 * share, price.epsilon) for l1, _ in distances], PureDP(price.epsilon)
+        )
 
 
 class Choice(Pure):
-    """A mechanism that releases the places of large scores: the choice itself is noisy, with noise of scale 1 / ``rate``."""
+    """A mechanism that releases the places of large scores: the choice itself is noisy, with noise
+    of scale 1 / ``rate``."""
 
     __slots__ = ()
 
@@ -301,7 +337,8 @@ class Choice(Pure):
 
         @property
         def rate(self) -> Fraction:
-            """The rate at which a place becomes less likely with each step that its score falls short."""
+            """The rate at which a place becomes less likely with each step that its score falls
+            short."""
 
     @property
     def scale(self) -> Fraction:
@@ -314,7 +351,8 @@ class Choice(Pure):
         return Form((1, 1), "i")
 
     def ways(self, candidates: int) -> int:
-        """The number of ways in which a choice among so many can fall short: each round has its own."""
+        """The number of ways in which a choice among so many can fall short: each round has its
+        own."""
         return candidates
 
     def tail(self, candidates: int = 0) -> str:
@@ -323,16 +361,19 @@ class Choice(Pure):
         return f"short by ln({self.ways(candidates)}) + t scales or more with probability at most exp(-t)"
 
     def shortfall(self, candidates: int, risk: float = _RISK) -> float:
-        """The bound on how far a choice may fall short of the best remaining score, but for this risk, in units of ``scale``.
+        """The bound on how far a choice may fall short of the best remaining score, but for this
+        risk, in units of ``scale``.
 
-        ln k + ln 20 for k ways and the risk 0.05: for the exponential mechanism theorem 3.11 of Dwork and Roth (2014); for noise
-        of which none of k exceeds it but with that probability; and of k in each of several rounds together.
+        ln k + ln 20 for k ways and the risk 0.05: for the exponential mechanism theorem 3.11 of
+        Dwork and Roth (2014); for noise of which none of k exceeds it but with that probability;
+        and of k in each of several rounds together.
         """
         return math.log(self.ways(max(candidates, 1)) / risk)
 
     @classmethod
     def offer(cls, reach: int, price: Price) -> Offer:
-        """The choice of one place that a price buys, if one person moves any score against any other by at most ``reach``."""
+        """The choice of one place that a price buys, if one person moves any score against any
+        other by at most ``reach``."""
         epsilon, kind = pure(price), cls
         return Offer([kind.for_price(reach, epsilon)], PureDP(epsilon), why=f"{cls.name}, as asked")
 
@@ -358,7 +399,8 @@ _Kind = TypeVar("_Kind", bound=type[Mechanism])
 
 
 def register(kind: _Kind) -> _Kind:
-    """Put a kind on the list: receipts that name it can be read, and if it is ``named``, questions may ask for it."""
+    """Put a kind on the list: receipts that name it can be read, and if it is ``named``, questions
+    may ask for it."""
     registered = MECHANISMS.get(kind.name)
     if registered is not None and registered.__qualname__ != kind.__qualname__:
         raise ValueError(f"two mechanisms have the name {kind.name!r}.")
@@ -379,7 +421,8 @@ def mechanism_from(data: dict[str, Any]) -> Any:
 def loss_of(moved: Sequence[tuple[Mechanism, int]]) -> Loss | None:
     """The loss of one release by several mechanisms, each with the distance of its integers.
 
-    None if nobody moves any, and where their kinds add up by different rules, which no planner mixes.
+    None if nobody moves any, and where their kinds add up by different rules, which no planner
+    mixes.
     """
     counted = [(mechanism, distance) for mechanism, distance in moved if distance]
     rules = {type(mechanism).together.__func__ for mechanism, _ in counted}  # type: ignore[attr-defined]  # a class method

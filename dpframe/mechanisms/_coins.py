@@ -1,8 +1,9 @@
-"""Exact coins in bulk: U < p for many rows, each with a uniform number U of its own, of which few bits are drawn.
+"""Exact coins in bulk: U < p for many rows, each with a uniform number U of its own, of which few
+bits are drawn.
 
-The first eight binary digits of U settle all but one or two in 256 coins. Only the doubtful ones draw more, until the
-comparison is certain: a coin falls as U says, which is heads with probability p exactly. The proofs are in
-``docs/guarantees/randomized-response.md``.
+The first eight binary digits of U settle all but one or two in 256 coins. Only the doubtful ones
+draw more, until the comparison is certain: a coin falls as U says, which is heads with probability
+p exactly. The proofs are in ``docs/guarantees/randomized-response.md``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from dpframe._sizes import SIZES
 from dpframe.mechanisms import _sampling
 
 Bools = NDArray[np.bool_]
-Interval = Callable[[int], tuple[int, int]]  # of bits: integers that enclose 2**bits p, at most 2 apart
+Interval = Callable[
+    [int], tuple[int, int]
+]  # of bits: integers that enclose 2**bits p, at most 2 apart
 
 _MORE: Final = 64  # further digits of a doubtful coin
 _REST: Final = 2**_MORE - 1
@@ -29,7 +32,8 @@ def _drawn(n: int, dtype: str) -> NDArray[Any]:
 
 
 def coins(interval: Interval, n: int) -> Bools:
-    """`n` independent coins that are True with the probability p < 1 - 2**-70 that ``interval`` encloses."""
+    """`n` independent coins that are True with the probability p < 1 - 2**-70 that ``interval``
+    encloses."""
     low, high = interval(8 + _MORE)
     first, last = low >> _MORE, high >> _MORE
     heads = np.empty(n, dtype=np.bool_)
@@ -37,7 +41,9 @@ def coins(interval: Interval, n: int) -> Bools:
         block = heads[start : start + SIZES.coins]
         digits = _drawn(len(block), "u1")
         np.less(digits, first, out=block)
-        doubtful = np.flatnonzero(digits == first if first == last else (digits >= first) & (digits <= last))
+        doubtful = np.flatnonzero(
+            digits == first if first == last else (digits >= first) & (digits <= last)
+        )
         words = _drawn(len(doubtful), "<u8")
         undecided = np.ones(len(words), dtype=np.bool_)
         if first == last:
@@ -45,14 +51,18 @@ def coins(interval: Interval, n: int) -> Bools:
             block[doubtful] = words < ends[0]
             undecided = (words >= ends[0]) & (words <= ends[1])
         for i, word in zip(doubtful[undecided].tolist(), words[undecided].tolist(), strict=True):
-            block[i] = _sampling._Uniform((int(digits[i]) << _MORE) + word, 8 + _MORE).below(interval)
+            block[i] = _sampling._Uniform((int(digits[i]) << _MORE) + word, 8 + _MORE).below(
+                interval
+            )
     return heads
 
 
 def coins_of(numerators: NDArray[np.int64], denominator: int) -> Bools:
-    """A coin for each numerator r, True with probability r / denominator; 0 <= r < denominator <= 2**54.
+    """A coin for each numerator r, True with probability r / denominator; 0 <= r < denominator <=
+    2**54.
 
-    The binary digits of r / denominator come eight at a time by long division, and are compared with those of U.
+    The binary digits of r / denominator come eight at a time by long division, and are compared
+    with those of U.
     """
     heads = np.zeros(len(numerators), dtype=np.bool_)
     for start in range(0, len(numerators), SIZES.coins):
@@ -72,8 +82,8 @@ def coins_of(numerators: NDArray[np.int64], denominator: int) -> Bools:
 def uniform(below: int, n: int) -> NDArray[Any]:
     """`n` independent numbers, exactly uniform on 0 to ``below`` - 1, for 1 <= below <= 2**16.
 
-    The upper half of the product of ``below`` and a word of b bits, without those of 2**b mod below words for which some
-    number would have one too many (Lemire 2019, section 4).
+    The upper half of the product of ``below`` and a word of b bits, without those of 2**b mod below
+    words for which some number would have one too many (Lemire 2019, section 4).
     """
     bits, dtype, wide = (16, "<u2", np.uint32) if below <= 2**8 else (32, "<u4", np.uint64)
     out = np.empty(n, dtype=np.uint16)
@@ -95,6 +105,7 @@ def rate_of(wanted: float) -> int:
 
 
 def thrown(rate: int, n: int) -> Bools:
-    """`n` independent coins, each True with probability rate / 2**16, exactly: who takes part in a step."""
+    """`n` independent coins, each True with probability rate / 2**16, exactly: who takes part in a
+    step."""
     heads: Bools = _drawn(n, "<u2") < rate
     return heads

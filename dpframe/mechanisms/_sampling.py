@@ -1,17 +1,19 @@
 """Exact integer noise: the only randomness of dpframe.
 
-Every function here draws from a law on the integers, and every integer comes out with exactly the stated
-probability, provided that `random_bytes` returns independent uniform bits. Nothing is rounded on the way:
+Every function here draws from a law on the integers, and every integer comes out with exactly the
+stated probability, provided that `random_bytes` returns independent uniform bits. Nothing is
+rounded on the way:
 
 * A uniform number U in [0, 1) is drawn lazily, 63 bits at first, more when they matter.
-* A question of the form "is U below p?" is first put to double arithmetic (``+ - * /`` and conversions, each
-  correctly rounded, and exact changes of exponent; never the logarithm of a C library) with a proven bound on its
-  error. Only when the answer lies outside that bound is it believed. Otherwise rigorous integer intervals for p and
-  further bits of U decide.
+* A question of the form "is U below p?" is first put to double arithmetic (``+ - * /`` and
+  conversions, each correctly rounded, and exact changes of exponent; never the logarithm of a C
+  library) with a proven bound on its error. Only when the answer lies outside that bound is it
+  believed. Otherwise rigorous integer intervals for p and further bits of U decide.
 
-So a double never decides a doubtful case, and the answer is a function of U alone. No tables, no buffers: all that
-is kept of a law is a few constants, so the first draw at a scale costs little more than the next, threads share no
-randomness, and a forked child cannot repeat its parent. The proofs are in ``docs/guarantees/sampling.md``.
+So a double never decides a doubtful case, and the answer is a function of U alone. No tables, no
+buffers: all that is kept of a law is a few constants, so the first draw at a scale costs little
+more than the next, threads share no randomness, and a forked child cannot repeat its parent. The
+proofs are in ``docs/guarantees/sampling.md``.
 """
 
 from __future__ import annotations
@@ -40,9 +42,9 @@ INT64_SCALE: Final = 2**48
 INT64_VARIANCE: Final = 2**88
 # Inversion by doubles is wasteful above this scale: the low bits are drawn apart.
 _SPLIT_SCALE: Final = 2**24
-# Up to this many draws a python loop is faster than array operations (measured).
-# Draws per array operation: the temporaries stay in the processor's cache (measured).
-# Error allowed to the doubles, relative to the natural size of the quantity (theorem 2 of the guarantee).
+# Up to this many draws a python loop is faster than array operations (measured). Draws per array
+# operation: the temporaries stay in the processor's cache (measured). Error allowed to the doubles,
+# relative to the natural size of the quantity (theorem 2 of the guarantee).
 _SLACK: Final = 2.0**-42
 # 63-bit uniforms below this are too coarse for the bound above.
 _COARSE: Final = 2**43
@@ -57,7 +59,8 @@ _OVERFLOW: Final = "the noise does not fit 62 bits. Use a coarser grid or a larg
 
 
 def random_bytes(n: int) -> bytes:
-    """`n` uniform bytes of the operating system's generator; nothing else in dpframe reads randomness."""
+    """`n` uniform bytes of the operating system's generator; nothing else in dpframe reads
+    randomness."""
     return os.urandom(n)
 
 
@@ -71,8 +74,9 @@ def _random_words(n: int) -> Words:
 def exp_interval(num: int, den: int, bits: int) -> tuple[int, int]:
     """Integers ``lo <= 2**bits exp(-num/den) <= hi`` with ``hi - lo <= 2``, for a quotient >= 0.
 
-    ``exp(-x) = exp(-x / 2**halvings) ** (2**halvings)``: an alternating series whose terms are rounded down
-    (each at most 2 units wrong) at an argument below 1/8, then squarings rounded outwards.
+    ``exp(-x) = exp(-x / 2**halvings) ** (2**halvings)``: an alternating series whose terms are
+    rounded down (each at most 2 units wrong) at an argument below 1/8, then squarings rounded
+    outwards.
     """
     if num >= den * bits:  # exp(-bits) < 2**-bits
         return 0, 1
@@ -98,8 +102,9 @@ def one_minus_exp_interval(num: int, den: int, bits: int) -> tuple[int, int]:
     return (1 << bits) - hi, (1 << bits) - lo
 
 
-# ``-ln(x / 2**bits)`` within 2**-46 for 1 <= x <= 2**bits <= 2**64; any finite number for x = 0. With x = m 2**k, m in [1/2, 1),
-# ``ln(m / r)`` for r = sqrt(1/2) is ``2 artanh(s)`` with ``s = (m - r) / (m + r)``, ``|s| < 0.1716``: nine terms, within 2**-50.
+# ``-ln(x / 2**bits)`` within 2**-46 for 1 <= x <= 2**bits <= 2**64; any finite number for x = 0.
+# With x = m 2**k, m in [1/2, 1), ``ln(m / r)`` for r = sqrt(1/2) is ``2 artanh(s)`` with ``s = (m -
+# r) / (m + r)``, ``|s| < 0.1716``: nine terms, within 2**-50.
 
 
 def minus_log(x: Reals, bits: int) -> Reals:
@@ -120,7 +125,8 @@ def minus_log(x: Reals, bits: int) -> Reals:
 
 
 def minus_log_int(x: int, bits: int) -> float:
-    """``-ln(x / 2**bits)`` of one integer, rounded to a double first: the same operations, in the same order."""
+    """``-ln(x / 2**bits)`` of one integer, rounded to a double first: the same operations, in the
+    same order."""
     m, exponent = math.frexp(x)
     s = (m - _ROOT_HALF) / (m + _ROOT_HALF)
     q = s * s
@@ -135,8 +141,9 @@ def minus_log_int(x: int, bits: int) -> float:
 def discrete_laplace(scale: Fraction, size: int) -> NDArray[Any]:
     """`size` independent integers with P[x] proportional to ``exp(-|x|/scale)``, exactly.
 
-    Any positive rational `scale` will do. The array is int64 for scales below 2**48, with ``|x| < 2**62``
-    (an `OverflowError` otherwise, of probability below 2**-20000), and of python integers beyond.
+    Any positive rational `scale` will do. The array is int64 for scales below 2**48, with ``|x| <
+    2**62`` (an `OverflowError` otherwise, of probability below 2**-20000), and of python integers
+    beyond.
     """
     if scale.numerator <= 0:
         raise _refused("scale", "positive", scale)
@@ -146,9 +153,9 @@ def discrete_laplace(scale: Fraction, size: int) -> NDArray[Any]:
 def discrete_gaussian(variance: Fraction, size: int) -> NDArray[Any]:
     """`size` independent integers with P[x] proportional to ``exp(-x**2 / (2 variance))``, exactly.
 
-    Any positive rational `variance` will do; it is the parameter, and the true variance is at most that. The
-    array is int64 for variances below 2**88, with ``|x| < 2**62`` (an `OverflowError` otherwise, of
-    probability below 2**-20000), and of python integers beyond.
+    Any positive rational `variance` will do; it is the parameter, and the true variance is at most
+    that. The array is int64 for variances below 2**88, with ``|x| < 2**62`` (an `OverflowError`
+    otherwise, of probability below 2**-20000), and of python integers beyond.
     """
     if variance.numerator <= 0:
         raise _refused("variance", "positive", variance)
@@ -158,9 +165,9 @@ def discrete_gaussian(variance: Fraction, size: int) -> NDArray[Any]:
 def truncated_laplace(scale: Fraction, cut: int, size: int) -> NDArray[Any]:
     """Return `size` independent integers within `cut` of 0.
 
-    They have P[x] proportional to ``exp(-|x|/scale)``, exactly. `scale` is any positive rational, and `cut` any whole
-    number from 0 on. On average, at most six attempts make a draw. The array is int64 for cuts below 2**62, and of python
-    integers beyond.
+    They have P[x] proportional to ``exp(-|x|/scale)``, exactly. `scale` is any positive rational,
+    and `cut` any whole number from 0 on. On average, at most six attempts make a draw. The array is
+    int64 for cuts below 2**62, and of python integers beyond.
     """
     if scale.numerator <= 0:
         raise _refused("scale", "positive", scale)
@@ -172,8 +179,9 @@ def truncated_laplace(scale: Fraction, cut: int, size: int) -> NDArray[Any]:
 def geometric(rate: Fraction, size: int) -> NDArray[Any]:
     """`size` independent integers g >= 0 with P[g] = (1 - q) q**g, q = ``exp(-rate)``, exactly.
 
-    Any positive rational `rate` will do. The array is int64 for rates above 2**-48, with ``g < 2**62`` (an
-    `OverflowError` otherwise, of probability below 2**-20000), and of python integers for smaller ones.
+    Any positive rational `rate` will do. The array is int64 for rates above 2**-48, with ``g <
+    2**62`` (an `OverflowError` otherwise, of probability below 2**-20000), and of python integers
+    for smaller ones.
     """
     if rate.numerator <= 0:
         raise _refused("rate", "positive", rate)
@@ -183,8 +191,8 @@ def geometric(rate: Fraction, size: int) -> NDArray[Any]:
 def permutation(size: int) -> Integers:
     """The numbers 0 to `size` - 1 in an order that is exactly uniform.
 
-    They are sorted by independent 64-bit keys. Keys without ties are equally likely in every order; with a
-    tie (probability below ``size**2 / 2**65``) all keys are drawn anew.
+    They are sorted by independent 64-bit keys. Keys without ties are equally likely in every order;
+    with a tie (probability below ``size**2 / 2**65``) all keys are drawn anew.
     """
     if size < 0:
         raise _refused("size", "at least 0", size)
@@ -204,8 +212,8 @@ def _refused(name: str, rule: str, value: object) -> BadValue:
 
 
 class _Sampler(Protocol):
-    """One law. `draw_one` makes one draw; `block` makes n attempts at once and returns the draws that came of them;
-    `attempts` is how many of them most likely suffice for `size` draws."""
+    """One law. `draw_one` makes one draw; `block` makes n attempts at once and returns the draws
+    that came of them; `attempts` is how many of them most likely suffice for `size` draws."""
 
     @property
     def python_ints(self) -> bool: ...
@@ -246,14 +254,16 @@ def _fit(x: int) -> int:
 
 
 class _Uniform:
-    """A uniform number in [0, 1) of which only the first `bits` binary digits have been drawn so far."""
+    """A uniform number in [0, 1) of which only the first `bits` binary digits have been drawn so
+    far."""
 
     def __init__(self, digits: int, bits: int) -> None:
         self.digits = digits
         self.bits = bits
 
     def below(self, interval: Callable[[int], tuple[int, int]]) -> bool:
-        """Whether it is less than p. ``interval(b)`` encloses ``2**b p`` by two integers at most 2 apart."""
+        """Whether it is less than p. ``interval(b)`` encloses ``2**b p`` by two integers at most 2
+        apart."""
         while True:
             lo, hi = interval(self.bits)
             if self.digits + 1 <= lo:
@@ -266,12 +276,12 @@ class _Uniform:
 
 
 class _Inversion(NamedTuple):
-    """N = the largest n with U < P[N >= n], for a geometric N or, when `signed`, for the absolute value of a
-    discrete Laplace variable, which then gets a sign.
+    """N = the largest n with U < P[N >= n], for a geometric N or, when `signed`, for the absolute
+    value of a discrete Laplace variable, which then gets a sign.
 
-    With q = exp(-num/den) the tail P[N >= n] is q**n, or 2 q**n / (1 + q) for n >= 1. Either way N is the
-    integer part of ``scale * -ln U + shift``, which doubles settle unless it is too close to an integer.
-    The sign is the lowest bit of the word whose upper 63 bits begin U.
+    With q = exp(-num/den) the tail P[N >= n] is q**n, or 2 q**n / (1 + q) for n >= 1. Either way N
+    is the integer part of ``scale * -ln U + shift``, which doubles settle unless it is too close to
+    an integer. The sign is the lowest bit of the word whose upper 63 bits begin U.
     """
 
     num: int
@@ -290,7 +300,13 @@ class _Inversion(NamedTuple):
             # -ln((1 + q)/2) is y - ln(cosh(y)) for this y, at most 2**-5: four terms, within 2**-47.
             y = 0.5 / scale
             square = y * y
-            return cls(num, den, True, scale, scale * (y - square * (0.5 - square * (1 / 12 - square / 45))))
+            return cls(
+                num,
+                den,
+                True,
+                scale,
+                scale * (y - square * (0.5 - square * (1 / 12 - square / 45))),
+            )
         q = exp_interval(num, den, 63)[0]
         return cls(num, den, True, scale, scale * minus_log_int((1 << 63) + q, 64))
 
@@ -305,7 +321,8 @@ class _Inversion(NamedTuple):
         return (lo << bits + 1) // (unit + q_hi), (hi << bits + 1) // (unit + q_lo) + 1
 
     def resolve(self, digits: int, least: int) -> int:
-        """N by exact comparisons, for a U whose first 63 bits are `digits`, when N >= `least` is certain."""
+        """N by exact comparisons, for a U whose first 63 bits are `digits`, when N >= `least` is
+        certain."""
         u = _Uniform(digits, 63)
         step = 1
         while u.below(partial(self.tail, least + step)):
@@ -362,9 +379,10 @@ def _with_signs(x: Integers, words: Words) -> Integers:
 class _Split(NamedTuple):
     """The same laws at scales above 2**24: N = 2**m H + Z for independent H and Z.
 
-    H is geometric at the rate ``2**m num/den``, which lies in [2**-24, 2**-23). Z is uniform on m bits and survives
-    with probability ``exp(-Z num/den)``. That is above ``1 - 2**m num/den``, so a uniform V of `spare` bits that is
-    at least ``2**m num/den`` says so without arithmetic. A `signed` N gets a sign; minus zero is drawn anew.
+    H is geometric at the rate ``2**m num/den``, which lies in [2**-24, 2**-23). Z is uniform on m
+    bits and survives with probability ``exp(-Z num/den)``. That is above ``1 - 2**m num/den``, so a
+    uniform V of `spare` bits that is at least ``2**m num/den`` says so without arithmetic. A
+    `signed` N gets a sign; minus zero is drawn anew.
     """
 
     num: int
@@ -394,7 +412,9 @@ class _Split(NamedTuple):
         )
 
     def survives(self, low: int, v: int) -> bool:
-        return not _Uniform(v, self.spare).below(partial(one_minus_exp_interval, low * self.num, self.den))
+        return not _Uniform(v, self.spare).below(
+            partial(one_minus_exp_interval, low * self.num, self.den)
+        )
 
     def draw_one(self) -> int:
         while True:
@@ -427,8 +447,9 @@ class _Split(NamedTuple):
 
 
 class _Gaussian(NamedTuple):
-    """Rejection from a discrete Laplace variable Y of scale t = floor(sigma) + 1 (Canonne, Kamath, Steinke
-    2020): keep Y with probability exp(-gamma), ``gamma = (|Y| - variance/t)**2 / (2 variance)``.
+    """Rejection from a discrete Laplace variable Y of scale t = floor(sigma) + 1 (Canonne, Kamath,
+    Steinke 2020): keep Y with probability exp(-gamma), ``gamma = (|Y| - variance/t)**2 / (2
+    variance)``.
 
     V < exp(-gamma) is ``-ln V > gamma`` for a uniform V, which begins with 32 bits.
     """
@@ -489,8 +510,8 @@ def _draw_survivors(
 ) -> NDArray[np.bool_]:
     """Return which y are kept, each with probability ``exp(-gamma)``.
 
-    A uniform number for each begins with the 32 bits v. Doubles decide what is clear, and `survives` the rest. `gamma` is
-    overwritten.
+    A uniform number for each begins with the 32 bits v. Doubles decide what is clear, and
+    `survives` the rest. `gamma` is overwritten.
     """
     x = v + 1.0
     ahead = minus_log(x, 32)
@@ -508,8 +529,9 @@ def _draw_survivors(
 class _TruncatedLaplace(NamedTuple):
     """Discrete Laplace noise within `cut`, by rejection.
 
-    If the cut is a scale or more, `wide` is the noise without a cut. At least 63 % of it is within the cut. Otherwise `wide` is
-    None, and a uniform place within the cut is drawn. It is kept with probability ``exp(-|y| num/den)``, at least ``exp(-1)``.
+    If the cut is a scale or more, `wide` is the noise without a cut. At least 63 % of it is within
+    the cut. Otherwise `wide` is None, and a uniform place within the cut is drawn. It is kept with
+    probability ``exp(-|y| num/den)``, at least ``exp(-1)``.
     """
 
     num: int
@@ -535,7 +557,9 @@ class _TruncatedLaplace(NamedTuple):
                 if abs(y) <= self.cut:
                     return y
                 continue
-            place = int.from_bytes(random_bytes(-(-self.bits // 8)), "little") & (1 << self.bits) - 1
+            place = (
+                int.from_bytes(random_bytes(-(-self.bits // 8)), "little") & (1 << self.bits) - 1
+            )
             if place <= 2 * self.cut:
                 y, v = place - self.cut, int.from_bytes(random_bytes(4), "little")
                 if self.survives(y, v):

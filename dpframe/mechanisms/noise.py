@@ -1,5 +1,6 @@
-"""Noise on integers: discrete Laplace, pure epsilon by the L1 sensitivity (docs/guarantees/laplace.md), and discrete Gaussian,
-concentrated privacy by the L2 sensitivity (docs/guarantees/gaussian.md); and the quantiles of both, for intervals."""
+"""Noise on integers: discrete Laplace, pure epsilon by the L1 sensitivity
+(docs/guarantees/laplace.md), and discrete Gaussian, concentrated privacy by the L2 sensitivity
+(docs/guarantees/gaussian.md); and the quantiles of both, for intervals."""
 
 from __future__ import annotations
 
@@ -29,9 +30,10 @@ COARSE = 64.0
 class Laplace(PureNoise):
     """Adds to each integer independent noise with P[x] proportional to exp(-|x| / scale).
 
-    Formal guarantee: integers that one person moves by at most ``l1`` in L1 are released with epsilon at most
-    ``l1 / scale``, under the neighbouring relation of that sensitivity (Ghosh, Roughgarden and Sundararajan
-    2009; the lecture notes' theorem 4, on integers). Scale and epsilon are the same rational number.
+    Formal guarantee: integers that one person moves by at most ``l1`` in L1 are released with
+    epsilon at most ``l1 / scale``, under the neighbouring relation of that sensitivity (Ghosh,
+    Roughgarden and Sundararajan 2009; the lecture notes' theorem 4, on integers). Scale and epsilon
+    are the same rational number.
 
     >>> Laplace.for_price(2, Fraction(1, 2)).scale
     Fraction(4, 1)
@@ -57,9 +59,7 @@ class Laplace(PureNoise):
         return distance / self.scale
 
     def tail(self, candidates: int = 0) -> str:
-        return (
-            "noise is more than t times its scale, rounded up to the grid, with probability at most exp(-t)"
-        )
+        return "noise is more than t times its scale, rounded up to the grid, with probability at most exp(-t)"
 
     @property
     def deviation(self) -> float:
@@ -76,31 +76,38 @@ class Laplace(PureNoise):
         reach = min(math.ceil(60 / rate), 2**14) + 1
         return sum_quantile(np.exp(-rate * np.arange(reach)), level, terms)
 
-    def simulate(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    def simulate(
+        self, first: NDArray[np.float64], second: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Made-up noise of this law, for p-values: the difference of two geometric numbers."""
         scale = float(self.scale)
         return np.asarray(np.floor(-np.log(first) * scale) - np.floor(-np.log(second) * scale))
 
     @np.errstate(all="ignore")  # no moments from the rate on
     def cumulant(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """log E exp(t X) = 2 log(1 - q) - log(1 - q exp(t)) - log(1 - q exp(-t)) with q = exp(-1/scale), for |t| < 1/scale."""
+        """log E exp(t X) = 2 log(1 - q) - log(1 - q exp(t)) - log(1 - q exp(-t)) with q =
+        exp(-1/scale), for |t| < 1/scale."""
         rate, size = self.scale.denominator / self.scale.numerator, np.abs(t)
         moments = (
-            2 * np.log(-np.expm1(-rate)) - np.log(-np.expm1(size - rate)) - np.log(-np.expm1(-size - rate))
+            2 * np.log(-np.expm1(-rate))
+            - np.log(-np.expm1(size - rate))
+            - np.log(-np.expm1(-size - rate))
         )
         return np.asarray(np.where(size < rate, np.maximum(moments, 0.0), np.inf))
 
     @staticmethod
     def spread(level: float) -> float:
-        """Deviations within which any weighted sum of continuous such noise stays with probability ``level``.
+        """Deviations within which any weighted sum of continuous such noise stays with probability
+        ``level``.
 
-        One Laplace variable and the Gaussian limit of many are the extremes; where they cross, sums of two need
-        a thousandth more (the tests check it over weights).
+        One Laplace variable and the Gaussian limit of many are the extremes; where they cross, sums
+        of two need a thousandth more (the tests check it over weights).
         """
         return 1.0015 * max(-math.log1p(-level) / math.sqrt(2), normal_quantile(level))
 
     def reach(self, level: float, terms: int) -> float:
-        """Deviations within which any weighted sum of so many whole numbers of such noise stays with that probability."""
+        """Deviations within which any weighted sum of so many whole numbers of such noise stays
+        with that probability."""
         if not self.deviation:
             return self.spread(level)
         smooth = self.deviation * math.cosh(float(1 / self.scale) / 2)
@@ -112,9 +119,10 @@ class Laplace(PureNoise):
 class Gaussian(Noise):
     """Adds to each integer independent noise with P[x] proportional to exp(-x**2 / (2 variance)).
 
-    Formal guarantee: integers that one person moves by at most L in L2 are released with
-    rho = L**2 / (2 variance) zero-concentrated differential privacy (Canonne, Kamath and Steinke 2020, theorem 14), and with
-    Gaussian differential privacy of mu = L times `accounting._gaussian.shift_mu` (docs/guarantees/discrete-gaussian.md).
+    Formal guarantee: integers that one person moves by at most L in L2 are released with rho = L**2
+    / (2 variance) zero-concentrated differential privacy (Canonne, Kamath and Steinke 2020, theorem
+    14), and with Gaussian differential privacy of mu = L times `accounting._gaussian.shift_mu`
+    (docs/guarantees/discrete-gaussian.md).
     """
 
     name: ClassVar[str] = "gaussian"
@@ -202,27 +210,36 @@ class Gaussian(Noise):
         return self.scale
 
     def quantile(self, level: float, terms: int = 1) -> int:
-        """A t with P[|X| <= t] >= level, for the sum X of some such variables; the least if sigma is small."""
+        """A t with P[|X| <= t] >= level, for the sum X of some such variables; the least if sigma
+        is small."""
         sigma = math.sqrt(self.variance)
         if sigma > COARSE:  # the tail is below the continuous one's, shifted by one step
             return math.ceil(normal_quantile(level) * sigma * math.sqrt(terms) + 0.5)
         return _summed_quantile(sigma, level, terms)
 
-    def simulate(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Made-up noise, for p-values: normal (Box and Muller 1958) and rounded, which is a little wider than this law."""
-        return np.asarray(np.rint(self.scale * np.sqrt(-2 * np.log(first)) * np.cos(2 * np.pi * second)))
+    def simulate(
+        self, first: NDArray[np.float64], second: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Made-up noise, for p-values: normal (Box and Muller 1958) and rounded, which is a little
+        wider than this law."""
+        return np.asarray(
+            np.rint(self.scale * np.sqrt(-2 * np.log(first)) * np.cos(2 * np.pi * second))
+        )
 
     def cumulant(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A bound on log E exp(t X): that of the normal law, since exp(-x**2 / (2 sigma**2)) sums to most over whole x."""
+        """A bound on log E exp(t X): that of the normal law, since exp(-x**2 / (2 sigma**2)) sums
+        to most over whole x."""
         return np.asarray(t * t * (float(self.variance) / 2))
 
     @staticmethod
     def spread(level: float) -> float:
-        """Deviations within which any weighted sum of continuous such noise stays with probability ``level``."""
+        """Deviations within which any weighted sum of continuous such noise stays with probability
+        ``level``."""
         return normal_quantile(level)
 
     def reach(self, level: float, terms: int) -> float:
-        """Deviations within which any weighted sum of so many whole numbers of such noise stays with that probability."""
+        """Deviations within which any weighted sum of so many whole numbers of such noise stays
+        with that probability."""
         if not self.deviation:
             return self.spread(level)
         smooth = math.sqrt(self.variance + Fraction(1, 5))
@@ -231,7 +248,8 @@ class Gaussian(Noise):
 
 @lru_cache(maxsize=1024)
 def _summed_quantile(sigma: float, level: float, terms: int) -> int:
-    """`Gaussian.quantile` where the law is short enough to be summed. Questions of one price have one law."""
+    """`Gaussian.quantile` where the law is short enough to be summed. Questions of one price have
+    one law."""
     steps = np.arange(math.ceil(40 * sigma) + 2)
     with np.errstate(under="ignore"):
         return sum_quantile(np.exp(-(steps**2) / (2 * sigma * sigma)), level, terms)
@@ -239,18 +257,19 @@ def _summed_quantile(sigma: float, level: float, terms: int) -> int:
 
 @lru_cache(maxsize=1024)
 def _variance_for(step_squared: Fraction) -> Fraction:
-    """The least variance, nearly, at which a move by one has at most this mu squared: by bisection, to a part in 10**9.
+    """The least variance, nearly, at which a move by one has at most this mu squared: by bisection,
+    to a part in 10**9.
 
-    Each middle is the double nearest to the mean of the ends, and each decision the one that exact fractions make. Doubles
-    decide what they are sure of, so that few fractions are needed:
+    Each middle is the double nearest to the mean of the ends, and each decision the one that exact
+    fractions make. Doubles decide what they are sure of, so that few fractions are needed:
 
     - Whether a variance is enough, outside the ends that `_doubtful` finds.
-    - Whether the ends are close, unless a millionth may tell: they are more than 10**-9 apart before, so that the difference of
-      their doubles is within 2**-51 / 10**-9 < 10**-6 of theirs.
-    - The middle, once the upper end y is a double. The lower one is x + r, where x is the nearest double and |r| at most half a
-      unit u of its last place. Both doubles are multiples of u and x + y is in a higher binade than x, so the double nearest to
-      their sum changes at multiples of u only: of r no more counts than its sign. `fsum` rounds once, and halving is exact.
-    """
+    - Whether the ends are close, unless a millionth may tell: they are more than 10**-9 apart
+      before, so that the difference of their doubles is within 2**-51 / 10**-9 < 10**-6 of theirs.
+    - The middle, once the upper end y is a double. The lower one is x + r, where x is the nearest
+      double and |r| at most half a unit u of its last place. Both doubles are multiples of u and x
+      + y is in a higher binade than x, so the double nearest to their sum changes at multiples of u
+      only: of r no more counts than its sign. `fsum` rounds once, and halving is exact."""
     fails, holds = _doubtful(step_squared)
     low: Fraction | float = 1 / step_squared
     high: Fraction | float = low + Fraction(1, 8)
@@ -275,11 +294,13 @@ def _variance_for(step_squared: Fraction) -> Fraction:
 
 
 def _doubtful(step_squared: Fraction) -> tuple[float, float]:
-    """Two variances: up to the first none is enough for this mu squared, and from the second on all are.
+    """Two variances: up to the first none is enough for this mu squared, and from the second on all
+    are.
 
-    The least mu falls as the variance grows, and `shift_mu` is within a factor of 1 + 10**-13 of a multiple of it. So if its
-    square at one variance is off by more than a factor of 1 + 10**-12, it is on that side at all variances beyond. What is
-    tried is a part in 10**11 to both sides of a guess: any guess is right, and a good one leaves little between.
+    The least mu falls as the variance grows, and `shift_mu` is within a factor of 1 + 10**-13 of a
+    multiple of it. So if its square at one variance is off by more than a factor of 1 + 10**-12, it
+    is on that side at all variances beyond. What is tried is a part in 10**11 to both sides of a
+    guess: any guess is right, and a good one leaves little between.
     """
     square = float(step_squared)
     if not 1e-200 < square < 1e200:
@@ -299,7 +320,8 @@ def _doubtful(step_squared: Fraction) -> tuple[float, float]:
 
 @lru_cache(maxsize=256)
 def normal_quantile(level: float) -> float:
-    """The two-sided quantile of the standard normal, by bisection on erf: released intervals keep their last digits by it."""
+    """The two-sided quantile of the standard normal, by bisection on erf: released intervals keep
+    their last digits by it."""
     return _search.first_where(lambda x: math.erf(x / math.sqrt(2)) >= level, 0.0, 40.0, rounds=80)
 
 
@@ -310,10 +332,12 @@ def discrete_reach(
     level: float,
     terms: int,
 ) -> float:
-    """A t of which a sum of so many weighted whole-number noises exceeds t times the norm of its weights with probability 1 -
-    level at most. Their law, rounded no more, is nearer to zero than a continuous one with ``spread`` and ``deviation``.
+    """A t of which a sum of so many weighted whole-number noises exceeds t times the norm of its
+    weights with probability 1 - level at most. Their law, rounded no more, is nearer to zero than a
+    continuous one with ``spread`` and ``deviation``.
 
-    Each of four bounds holds, and the least is taken (docs/guarantees/intervals.md#sums-of-several-noisy-integers).
+    Each of four bounds holds, and the least is taken
+    (docs/guarantees/intervals.md#sums-of-several-noisy-integers).
     """
     risk = 1 - level
     root = math.sqrt(terms)
@@ -326,7 +350,8 @@ def discrete_reach(
 
 
 def sum_quantile(weights: NDArray[np.float64], level: float, terms: int) -> int:
-    """The least t with P[|X1 + ... + Xterms| <= t] >= level, each with P[x] proportional to weights[|x|]."""
+    """The least t with P[|X1 + ... + Xterms| <= t] >= level, each with P[x] proportional to
+    weights[|x|]."""
     single_law = np.concatenate([weights[:0:-1], weights])
     single_law /= single_law.sum()
     law = single_law

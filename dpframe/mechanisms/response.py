@@ -1,4 +1,5 @@
-"""Randomized response: each row reports its value truly or not, by exact coins (docs/guarantees/randomized-response.md)."""
+"""Randomized response: each row reports its value truly or not, by exact coins
+(docs/guarantees/randomized-response.md)."""
 
 from __future__ import annotations
 
@@ -28,12 +29,14 @@ REPORTS = replace(L1, exact="people whose reports differ")
 @register
 @dataclass(frozen=True, slots=True)
 class Response(Pure):
-    """One of k public values in, one of them out: the true one, or with probability ``k / (e**epsilon + k - 1)`` a uniform
-    one of all k. So the truth is told with probability ``e**epsilon / (e**epsilon + k - 1)``.
+    """One of k public values in, one of them out: the true one, or with probability ``k /
+    (e**epsilon + k - 1)`` a uniform one of all k. So the truth is told with probability
+    ``e**epsilon / (e**epsilon + k - 1)``.
 
-    Formal guarantee: each report is epsilon-private in the value it is made from, and no other row has to do with it
-    (Warner 1965; the notes' randomized response for k = 2). A row without a listed value reports a uniform one, which is
-    epsilon-private next to every other, too. Coins have exactly their probabilities.
+    Formal guarantee: each report is epsilon-private in the value it is made from, and no other row
+    has to do with it (Warner 1965; the notes' randomized response for k = 2). A row without a
+    listed value reports a uniform one, which is epsilon-private next to every other, too. Coins
+    have exactly their probabilities.
 
     >>> Response(Fraction(50), 3).respond(np.array([1, 3, 2])).tolist()  # 0 would be no listed value
     [0, 2, 1]
@@ -77,7 +80,8 @@ class Response(Pure):
         )
 
     def respond(self, places: Codes) -> Codes:
-        """A report for each row, from 0 to k - 1. The place of a row is 1 + its value, or 0 if it has no listed value."""
+        """A report for each row, from 0 to k - 1. The place of a row is 1 + its value, or 0 if it
+        has no listed value."""
         n = len(places)
         reports: Any = np.empty(n, dtype=np.uint8 if self.k <= 2**8 else np.uint16)
         np.subtract(places, 1, out=reports, casting="unsafe")
@@ -92,7 +96,8 @@ class Response(Pure):
         return codes
 
     def release(self, entries: NDArray[Any], width: int | None = None) -> Codes:
-        """Reports of places, as `respond` makes them; of steps of a grid of this width, rounded to the points before."""
+        """Reports of places, as `respond` makes them; of steps of a grid of this width, rounded to
+        the points before."""
         return self.respond(entries if width is None else rounded(entries, width, self.k))
 
     def epsilon_for(self, distance: int) -> Fraction:
@@ -103,10 +108,11 @@ class Response(Pure):
 
 
 def rounded(steps: NDArray[np.int64], width: int, points: int) -> Codes:
-    """Whole numbers 0 <= s <= width as places 1 to ``points`` of a coarser grid: up or down at random, without bias.
+    """Whole numbers 0 <= s <= width as places 1 to ``points`` of a coarser grid: up or down at
+    random, without bias.
 
-    ``E[place - 1] = s (points - 1) / width`` exactly. For ``points`` at most 256 and a width below 2**32. A negative s
-    is no number, and gets place 0.
+    ``E[place - 1] = s (points - 1) / width`` exactly. For ``points`` at most 256 and a width below
+    2**32. A negative s is no number, and gets place 0.
     """
     codes = np.empty(len(steps), dtype=np.uint16)
     for start in range(0, len(steps), SIZES.reports):
@@ -121,17 +127,21 @@ def rounded(steps: NDArray[np.int64], width: int, points: int) -> Codes:
 
 
 def spread(response: Response, t: float) -> float:
-    """The variance of the unbiased estimate of t in [0, 1] from one report: rounded to k points, then randomized."""
+    """The variance of the unbiased estimate of t in [0, 1] from one report: rounded to k points,
+    then randomized."""
     m = response.k - 1
     part = t * m - math.floor(t * m)
     within = part * (1 - part) / m**2
     blank = (2 * m + 1) / (6 * m) - 0.25  # of a uniform point
-    return (within + (response.lies * blank) / response.kept + response.lies * (t - 0.5) ** 2) / response.kept
+    return (
+        within + (response.lies * blank) / response.kept + response.lies * (t - 0.5) ** 2
+    ) / response.kept
 
 
 @lru_cache(maxsize=256)
 def points_for(epsilon: Fraction) -> int:
-    """The number of points that a value is rounded to: the one with the least worst variance. It follows from epsilon alone."""
+    """The number of points that a value is rounded to: the one with the least worst variance. It
+    follows from epsilon alone."""
     best, least = 2, math.inf
     for points in range(2, POINTS + 1):
         response = Response(epsilon, points)
@@ -145,7 +155,8 @@ def points_for(epsilon: Fraction) -> int:
 
 
 def worst_spread(response: Response) -> float:
-    """The largest variance over all t. Between two points it is a parabola that bends down; the ends are alike."""
+    """The largest variance over all t. Between two points it is a parabola that bends down; the
+    ends are alike."""
     m, lies, truthful = response.k - 1, response.lies, response.kept
     tops = ((2 * i + 1) / m - lies for i in range(m // 2 + 1))
     inside = (min(max(top / (2 * truthful), i / m), (i + 1) / m) for i, top in enumerate(tops))

@@ -1,5 +1,6 @@
-"""Private selection: report noisy max with one-sided geometric noise (docs/guarantees/noisy-max.md), and the exponential
-mechanism on integer scores, sampled exactly (docs/guarantees/exponential.md)."""
+"""Private selection: report noisy max with one-sided geometric noise
+(docs/guarantees/noisy-max.md), and the exponential mechanism on integer scores, sampled exactly
+(docs/guarantees/exponential.md)."""
 
 from __future__ import annotations
 
@@ -23,12 +24,13 @@ from dpframe.mechanisms._base import Choice, Form, Offer, Shape, pure, register
 @register
 @dataclass(frozen=True, slots=True)
 class NoisyMax(Choice):
-    """Adds one-sided geometric noise to each integer score and releases the place of the largest, and nothing else.
+    """Adds one-sided geometric noise to each integer score and releases the place of the largest,
+    and nothing else.
 
     Formal guarantee: with noise P[G >= t] = exp(-rate * t), the choice is epsilon-private for
-    epsilon = rate * shift, where ``shift`` bounds by how much one person can move a score relative to any
-    other: the sensitivity where all scores move one way (counts under add-remove), twice that otherwise.
-    Ties go by an order drawn afresh, whatever the scores.
+    epsilon = rate * shift, where ``shift`` bounds by how much one person can move a score relative
+    to any other: the sensitivity where all scores move one way (counts under add-remove), twice
+    that otherwise. Ties go by an order drawn afresh, whatever the scores.
     """
 
     name: ClassVar[str] = "noisy-max"
@@ -39,10 +41,11 @@ class NoisyMax(Choice):
         return NoisyMax(epsilon / shift)
 
     def release(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """The place of the chosen score, in an array of one. Of three axes the second has the candidates, and there is
-        a choice for each place on the two others.
+        """The place of the chosen score, in an array of one. Of three axes the second has the
+        candidates, and there is a choice for each place on the two others.
 
-        The choices are independent. What one person can do to them adds up, and ``shift`` bounds that sum.
+        The choices are independent. What one person can do to them adds up, and ``shift`` bounds
+        that sum.
         """
         if scores.ndim < 3:
             scores = scores.reshape(1, -1, 1)
@@ -63,11 +66,13 @@ class NoisyMax(Choice):
 @register
 @dataclass(frozen=True, slots=True)
 class NoisyTop(Choice):
-    """Peels: the noisy maximum, then that of what is left, ``rounds`` times; tells the places in this order.
+    """Peels: the noisy maximum, then that of what is left, ``rounds`` times; tells the places in
+    this order.
 
-    Formal guarantee: each round is a noisy maximum of ``rate * shift`` by itself, over candidates that earlier answers
-    have fixed, so all of them together are epsilon-private for epsilon = rounds * rate * shift (basic composition,
-    which holds for questions that depend on earlier answers).
+    Formal guarantee: each round is a noisy maximum of ``rate * shift`` by itself, over candidates
+    that earlier answers have fixed, so all of them together are epsilon-private for epsilon =
+    rounds * rate * shift (basic composition, which holds for questions that depend on earlier
+    answers).
 
     >>> NoisyTop(Fraction(50), 2).release(np.array([[3, 9, 4]]))[0].tolist()
     [1, 2]
@@ -82,14 +87,18 @@ class NoisyTop(Choice):
         return NoisyTop(epsilon / (shift * rounds), rounds)
 
     def release(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """The places of the chosen scores, in an array of one row. Of three axes the second has the candidates, and for each
-        place on the third there is a column of choices; the first has one entry.
+        """The places of the chosen scores, in an array of one row. Of three axes the second has the
+        candidates, and for each place on the third there is a column of choices; the first has one
+        entry.
 
-        The choices of groups are independent, and in each round ``shift`` bounds what one person can do to all of them.
+        The choices of groups are independent, and in each round ``shift`` bounds what one person
+        can do to all of them.
         """
         noisy_max = NoisyMax(self.rate)
         remaining_scores = scores.reshape(-1, 1) if scores.ndim < 3 else scores[0]
-        remaining = np.broadcast_to(np.arange(len(remaining_scores))[:, None], remaining_scores.shape)
+        remaining = np.broadcast_to(
+            np.arange(len(remaining_scores))[:, None], remaining_scores.shape
+        )
         chosen = []
         for _ in range(self.rounds):
             place = noisy_max.release(remaining_scores[None])
@@ -115,13 +124,15 @@ class NoisyTop(Choice):
 @register
 @dataclass(frozen=True, slots=True)
 class Exponential(Choice):
-    """Chooses place i with probability proportional to exp(rate * score[i]), and tells nothing else.
+    """Chooses place i with probability proportional to exp(rate * score[i]), and tells nothing
+    else.
 
-    Formal guarantee: let ``reach`` bound how much more one person can move one score than another, over all pairs of
-    scores. For rate = epsilon / reach all privacy losses of the choice lie in an interval of length epsilon that
-    holds 0 (McSherry and Talwar 2007; Durfee and Rogers 2019): it is of epsilon-bounded range, hence epsilon-private.
-    The notes' weights exp(epsilon u / S), where S bounds the move of each score, are rate = epsilon / S: 2 epsilon-private,
-    since the reach is at most 2 S. Every choice has exactly its probability: no weight is ever computed.
+    Formal guarantee: let ``reach`` bound how much more one person can move one score than another,
+    over all pairs of scores. For rate = epsilon / reach all privacy losses of the choice lie in an
+    interval of length epsilon that holds 0 (McSherry and Talwar 2007; Durfee and Rogers 2019): it
+    is of epsilon-bounded range, hence epsilon-private. The notes' weights exp(epsilon u / S), where
+    S bounds the move of each score, are rate = epsilon / S: 2 epsilon-private, since the reach is
+    at most 2 S. Every choice has exactly its probability: no weight is ever computed.
 
     >>> int(Exponential(Fraction(50)).release(np.array([[3, 9, 4]]))[0, 0])
     1
@@ -139,9 +150,9 @@ class Exponential(Choice):
     def release(self, scores: NDArray[Any]) -> NDArray[Any]:
         """The place of the chosen score, in an array of one.
 
-        A uniform place is kept if a geometric number with P[G >= t] = exp(-rate t) reaches the distance of its score
-        from the largest; otherwise the next place is tried. The first that is kept has the law above, and of k tries
-        one is kept on average, or more.
+        A uniform place is kept if a geometric number with P[G >= t] = exp(-rate t) reaches the
+        distance of its score from the largest; otherwise the next place is tried. The first that is
+        kept has the law above, and of k tries one is kept on average, or more.
         """
         flat = scores.reshape(-1)
         low, top = int(flat.min()), int(flat.max())
@@ -159,14 +170,16 @@ class Exponential(Choice):
 
     @classmethod
     def offer(cls, reach: int, price: Price) -> Offer:
-        """The largest rate whose range costs no more than the price: a range of epsilon is epsilon**2 / 8 zCDP."""
+        """The largest rate whose range costs no more than the price: a range of epsilon is
+        epsilon**2 / 8 zCDP."""
         epsilon, why = _ranged(price)
         return Offer([cls.for_price(reach, epsilon)], losses.Exponential(epsilon), why=why)
 
 
 def _uniform(below: int, size: int) -> NDArray[np.int64]:
-    """`size` independent numbers or fewer, exactly uniform on 0 to `below` - 1: remainders of 64-bit words, without the
-    last words, of which some remainders have one more than others. A word is left out with probability below / 2**64."""
+    """`size` independent numbers or fewer, exactly uniform on 0 to `below` - 1: remainders of
+    64-bit words, without the last words, of which some remainders have one more than others. A word
+    is left out with probability below / 2**64."""
     words = np.frombuffer(_sampling.random_bytes(8 * size), dtype="<u8")
     last = np.uint64(2**64 - 2**64 % below - 1)
     return (words[words <= last] % np.uint64(below)).astype(np.int64)
@@ -183,7 +196,10 @@ def _ranged(price: Price) -> tuple[Fraction, str]:
     """The epsilon that a price buys of an exponential mechanism, and the reason in words."""
     if price.rho is not None:
         epsilon = root_below(8 * price.rho)
-        return epsilon, f"a range of epsilon {float(epsilon):.4g} costs what this price does in zCDP"
+        return (
+            epsilon,
+            f"a range of epsilon {float(epsilon):.4g} costs what this price does in zCDP",
+        )
     epsilon, stake = pure(price), price.stake
     if stake is not None and stake.left is not None and stake.cost is not None:
         # The residue alone pays, and takes less for a range than for any release of this epsilon.

@@ -1,7 +1,9 @@
-"""Thresholds on noisy counts: which keys many people share, and the counts themselves (docs/guarantees/keys.md).
+"""Thresholds on noisy counts: which keys many people share, and the counts themselves
+(docs/guarantees/keys.md).
 
-Each kind adds its noise to integers, a row a component and a column a key, and `shows` tells which columns may leave. What
-leaves of these are the noisy integers: a threshold costs no more with its counts than without.
+Each kind adds its noise to integers, a row a component and a column a key, and `shows` tells which
+columns may leave. What leaves of these are the noisy integers: a threshold costs no more with its
+counts than without.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ class Bar(NamedTuple):
 
 
 def each_of(failure: Fraction, keys: int) -> float:
-    """The probability, rounded down, of which any of so many independent ones has at most ``failure``."""
+    """The probability, rounded down, of which any of so many independent ones has at most
+    ``failure``."""
     return -math.expm1(math.log1p(-float(failure) * (1 - 1e-12)) / keys) / _UP
 
 
@@ -58,7 +61,8 @@ class Threshold(Noise):
             """A key is shown if it passes any of these."""
 
         def above(self, components: int, t: Floats) -> Floats:
-            """P[X >= t] of the sum X of the noises of so many components; doubles, for intervals."""
+            """P[X >= t] of the sum X of the noises of so many components; doubles, for
+            intervals."""
 
     @property
     def half(self) -> float:
@@ -73,10 +77,12 @@ class Threshold(Noise):
         return passed
 
     def shown_at_least(self, noisy: NDArray[Any], risk: float) -> Floats:
-        """A lower bound on the probability with which each shown key was shown; it is wrong with probability ``risk``.
+        """A lower bound on the probability with which each shown key was shown; it is wrong with
+        probability ``risk``.
 
-        A count n that shows y has passed T <= y, so of all n with P[X >= y - n] < r P[X >= T - n] the chance of the true one to
-        be among them is r, given that it shows; and of the others the least one is shown least often.
+        A count n that shows y has passed T <= y, so of all n with P[X >= y - n] < r P[X >= T - n]
+        the chance of the true one to be among them is r, given that it shows; and of the others the
+        least one is shown least often.
         """
         chances = np.zeros(noisy.shape[1:])
         for components, least in self.bars:
@@ -94,13 +100,16 @@ class Threshold(Noise):
         return chances
 
     def surely_shown(self, noisy: NDArray[Any], risk: float) -> NDArray[np.bool_]:
-        """A mask of keys of which `shown_at_least` says `_SURELY` or more, without a search: those that are far above a bar.
+        """A mask of keys of which `shown_at_least` says `_SURELY` or more, without a search: those
+        that are far above a bar.
 
         With P[X >= a] below r `_SURELY` and P[X >= -b] at least `_SURELY`, a key that shows y >= T + a + b has more than y - a,
         since P[X >= a] is below r P[X >= T - (y - a)]; and whoever has that much is shown that often.
         """
         sure = np.zeros(noisy.shape[1:], dtype=bool)
-        far: Floats = np.ldexp(1.0, np.arange(60))  # near enough: which keys are searched for changes nothing
+        far: Floats = np.ldexp(
+            1.0, np.arange(60)
+        )  # near enough: which keys are searched for changes nothing
         for components, least in self.bars:
             above = self.above(components, far) < risk / len(self.bars) * _SURELY
             below = self.above(components, -far) >= _SURELY
@@ -110,10 +119,11 @@ class Threshold(Noise):
         return sure
 
     def levels(self, released: NDArray[Any], level: float) -> Floats:
-        """The level at which an interval of the bare noise covers with probability ``level`` for each key that is shown.
+        """The level at which an interval of the bare noise covers with probability ``level`` for
+        each key that is shown.
 
-        A miss is as likely as it is without a threshold, divided by the chance to be shown (docs/guarantees/keys.md). Rounded to
-        a few different levels, towards wider intervals.
+        A miss is as likely as it is without a threshold, divided by the chance to be shown
+        (docs/guarantees/keys.md). Rounded to a few different levels, towards wider intervals.
         """
         risk = 1 - level
         chances = np.ones(released.shape[1:])
@@ -122,7 +132,9 @@ class Threshold(Noise):
             chances[near] = self.shown_at_least(released[:, near], risk / 40)
         with np.errstate(divide="ignore"):
             steps = np.where(
-                chances >= _SURELY, _SURELY, 2.0 ** (np.floor(4 * np.log2(np.maximum(chances, 1e-300))) / 4)
+                chances >= _SURELY,
+                _SURELY,
+                2.0 ** (np.floor(4 * np.log2(np.maximum(chances, 1e-300))) / 4),
             )
         levels: Floats = np.minimum(1 - 0.95 * risk * steps, 1 - 2.0**-53)
         return levels
@@ -141,13 +153,17 @@ def _least(above: Callable[[int], float], each: float) -> int:
     high = 1
     while above(high) > each:
         high *= 2
-    return _search.last_where(lambda t: above(t) > each, high // 2, high, middle=_search.whole_halfway) + 1
+    return (
+        _search.last_where(lambda t: above(t) > each, high // 2, high, middle=_search.whole_halfway)
+        + 1
+    )
 
 
 def _bars(
     per_key: int, components: Sequence[int], each: float, above: Callable[[int, int], float]
 ) -> tuple[Bar, ...]:
-    """Bars that a key of one person alone, whose integers add up to ``per_key`` at most, passes with probability ``each``."""
+    """Bars that a key of one person alone, whose integers add up to ``per_key`` at most, passes
+    with probability ``each``."""
     rest = each / _REST
     shares = [each - rest * (len(components) - 1), *(rest for _ in components[1:])]
     return tuple(
@@ -160,7 +176,8 @@ def _bars(
 
 
 class Truncated(Threshold, Pure):
-    """Discrete Laplace noise within ``cut``: who has a count moves what is shown by no more than its rate, but at the cut."""
+    """Discrete Laplace noise within ``cut``: who has a count moves what is shown by no more than
+    its rate, but at the cut."""
 
     __slots__ = ()
 
@@ -184,11 +201,13 @@ class Truncated(Threshold, Pure):
         return Laplace(self.scale).deviation
 
     def quantile(self, level: float, terms: int = 1) -> int:
-        """A t with P[|X| <= t] >= level, for the sum of some such variables: never beyond the cut."""
+        """A t with P[|X| <= t] >= level, for the sum of some such variables: never beyond the
+        cut."""
         return min(Laplace(self.scale).quantile(level, terms), terms * self.cut)
 
     def reach(self, level: float, terms: int) -> float:
-        """Deviations of the uncut noise within which any weighted sum of such noise stays with probability ``level``."""
+        """Deviations of the uncut noise within which any weighted sum of such noise stays with
+        probability ``level``."""
         return Laplace(self.scale).reach(level, terms)
 
     def to_json(self) -> dict[str, Any]:
@@ -202,12 +221,14 @@ class Truncated(Threshold, Pure):
 @register
 @dataclass(frozen=True, slots=True)
 class TruncatedThreshold(Truncated):
-    """Shows a count and noise X on {-cut, ..., cut}, P[x] proportional to exp(-rate |x|), if they exceed ``cut`` together; for
-    a share ``lower`` of the keys, drawn by coins, the same with a cut that is lower by 1.
+    """Shows a count and noise X on {-cut, ..., cut}, P[x] proportional to exp(-rate |x|), if they
+    exceed ``cut`` together; for a share ``lower`` of the keys, drawn by coins, the same with a cut
+    that is lower by 1.
 
-    Formal guarantee: a count moved by 1 changes this by (rate, p) in either direction, and a key that one person alone has is
-    shown with probability p, where p is the mean of P[X = cut] over the coin. Where the coin is sure, no (epsilon,
-    delta)-private rule for one key a person shows any key more often (Desfontaines, Voss, Gipson and Mandayam 2022).
+    Formal guarantee: a count moved by 1 changes this by (rate, p) in either direction, and a key
+    that one person alone has is shown with probability p, where p is the mean of P[X = cut] over
+    the coin. Where the coin is sure, no (epsilon, delta)-private rule for one key a person shows
+    any key more often (Desfontaines, Voss, Gipson and Mandayam 2022).
     """
 
     name: ClassVar[str] = "truncated threshold"
@@ -217,12 +238,18 @@ class TruncatedThreshold(Truncated):
 
     @staticmethod
     def for_price(moved: int, epsilon: Fraction, failure: Fraction) -> TruncatedThreshold:
-        """The least cut for a person who moves so many counts by 1, and of what that leaves of the failure a coin's part."""
+        """The least cut for a person who moves so many counts by 1, and of what that leaves of the
+        failure a coin's part."""
         rate = epsilon / moved
         each, a = each_of(failure, moved), float(rate)
         # exp(-a k) tanh(a / 2) bounds P[X = k] from below, so no smaller cut will do.
-        cut = max(1, math.floor(math.log(math.tanh(a / 2) / each) / a)) if math.tanh(a / 2) > each else 1
-        # It is this or the next where the price is not small; where it is, many further: hence no step by step.
+        cut = (
+            max(1, math.floor(math.log(math.tanh(a / 2) / each) / a))
+            if math.tanh(a / 2) > each
+            else 1
+        )
+        # It is this or the next where the price is not small; where it is, many further: hence no
+        # step by step.
         cut += _least(lambda t: _at_cut(a, cut - 1 + t) * _UP, each) - 1
         if cut == 1:
             return TruncatedThreshold(rate, cut)
@@ -240,13 +267,16 @@ class TruncatedThreshold(Truncated):
         return self.cut + 0.5 - float(self.lower)
 
     def release(self, counts: NDArray[Any]) -> NDArray[Any]:
-        """The counts with noise, where they pass; what does not is replaced by a number far below any count."""
+        """The counts with noise, where they pass; what does not is replaced by a number far below
+        any count."""
         lower = np.zeros(counts.size, dtype=bool)
         if self.lower:
             words = np.frombuffer(_sampling.random_bytes(4 * counts.size), dtype="<u4")
             lower = words < int(self.lower * _COIN)
         noise = self.draw(counts.size)
-        while (beyond := lower & (np.abs(noise) == self.cut)).any():  # the counts have no part in how often
+        while (
+            beyond := lower & (np.abs(noise) == self.cut)
+        ).any():  # the counts have no part in how often
             noise[beyond] = self.draw(int(beyond.sum()))
         noisy: NDArray[Any] = counts + noise.reshape(counts.shape)
         shown = (noisy > self.cut) | (lower.reshape(counts.shape) & (noisy == self.cut))
@@ -272,7 +302,11 @@ class TruncatedThreshold(Truncated):
 
     def to_json(self) -> dict[str, Any]:
         record = Truncated.to_json(self)
-        return record if self.lower else {name: value for name, value in record.items() if name != "lower"}
+        return (
+            record
+            if self.lower
+            else {name: value for name, value in record.items() if name != "lower"}
+        )
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> TruncatedThreshold:
@@ -298,11 +332,13 @@ def _truncated_tail(a: float, k: int, t: Floats) -> Floats:
 @register
 @dataclass(frozen=True, slots=True)
 class TruncatedVector(Truncated):
-    """Shows counts of several kinds with such noise on each, if a bar is passed: the first is on the first of them alone.
+    """Shows counts of several kinds with such noise on each, if a bar is passed: the first is on
+    the first of them alone.
 
-    Formal guarantee: non-negative numbers that add up to ``per_key`` at most, added to a key, change this by (rate * per_key,
-    P[X > cut - per_key]) in either direction; and a key that one person alone has, whose numbers add up to so much, is shown
-    with the probability that `at` was given, at most (docs/guarantees/keys.md).
+    Formal guarantee: non-negative numbers that add up to ``per_key`` at most, added to a key,
+    change this by (rate * per_key, P[X > cut - per_key]) in either direction; and a key that one
+    person alone has, whose numbers add up to so much, is shown with the probability that `at` was
+    given, at most (docs/guarantees/keys.md).
     """
 
     name: ClassVar[str] = "truncated thresholds"
@@ -320,13 +356,21 @@ class TruncatedVector(Truncated):
 
         def beyond(cut: int) -> float:
             return (
-                float(_truncated_tail(a, cut, np.array(cut - per_key + 1.0))) * _UP if cut > per_key else 1.0
+                float(_truncated_tail(a, cut, np.array(cut - per_key + 1.0))) * _UP
+                if cut > per_key
+                else 1.0
             )
 
         cut = _least(beyond, first)
-        inside = 1 - 2 * laplace_tail(a, 1, cut + 1)  # truncated noise is as likely, divided by that for each
+        inside = 1 - 2 * laplace_tail(
+            a, 1, cut + 1
+        )  # truncated noise is as likely, divided by that for each
         rest = (
-            Bar(c, per_key + _least(lambda t, c=c: laplace_tail(a, c, t) / inside**c * _UP, each / _REST))  # type: ignore[misc]  # a default of c
+            Bar(
+                c,
+                per_key
+                + _least(lambda t, c=c: laplace_tail(a, c, t) / inside**c * _UP, each / _REST),
+            )  # type: ignore[misc]  # a default of c
             for c in components[1:]
         )
         return TruncatedVector(1 / scale, cut, (Bar(components[0], cut + 1), *rest))
@@ -347,8 +391,9 @@ class TruncatedVector(Truncated):
 class LaplaceThreshold(Threshold, Laplace):
     """Shows what discrete Laplace noise leaves of a key that passes a bar.
 
-    Formal guarantee: that of the noise on the integers of keys which others have too; and a key that one person alone has is
-    shown with the probability that `at` was given, at most, in any of so many keys.
+    Formal guarantee: that of the noise on the integers of keys which others have too; and a key
+    that one person alone has is shown with the probability that `at` was given, at most, in any of
+    so many keys.
     """
 
     name: ClassVar[str] = "laplace threshold"
@@ -358,20 +403,25 @@ class LaplaceThreshold(Threshold, Laplace):
     def at(
         scale: Fraction, per_key: int, components: Sequence[int], keys: int, failure: Fraction
     ) -> LaplaceThreshold:
-        """The least thresholds for a person with so many keys, whose own integers add up to ``per_key`` at most in each."""
+        """The least thresholds for a person with so many keys, whose own integers add up to
+        ``per_key`` at most in each."""
         a = float(1 / scale)
         each = each_of(failure, keys)
-        return LaplaceThreshold(scale, _bars(per_key, components, each, lambda c, t: laplace_tail(a, c, t)))
+        return LaplaceThreshold(
+            scale, _bars(per_key, components, each, lambda c, t: laplace_tail(a, c, t))
+        )
 
     def above(self, components: int, t: Floats) -> Floats:
         return _laplace_above(float(1 / self.scale), components, t)
 
 
 def laplace_tail(a: float, components: int, t: Any) -> Any:
-    """P[X >= t], t >= 1, of a sum of such noises: the difference of two negative binomial variables, in closed form.
+    """P[X >= t], t >= 1, of a sum of such noises: the difference of two negative binomial
+    variables, in closed form.
 
-    Given the smaller one, b, the other is b + t or more with probability sum_i C(b + t + c - 1, i) (1 - q)**i q**(b + t + c -
-    1 - i), i < c; and the mean of that over b follows from the factorial moments of b. All terms are positive.
+    Given the smaller one, b, the other is b + t or more with probability sum_i C(b + t + c - 1, i)
+    (1 - q)**i q**(b + t + c - 1 - i), i < c; and the mean of that over b follows from the factorial
+    moments of b. All terms are positive.
     """
     c, q = components, math.exp(-a)
     p = -math.expm1(-a)
@@ -405,8 +455,9 @@ def _choose(n: Any, k: int) -> Any:
 class GaussianThreshold(Threshold, Gaussian):
     """Shows what discrete Gaussian noise leaves of a key that passes a bar.
 
-    Formal guarantee: that of the noise on the integers of keys which others have too; and a key that one person alone has is
-    shown with the probability that `at` was given, at most, in any of so many keys.
+    Formal guarantee: that of the noise on the integers of keys which others have too; and a key
+    that one person alone has is shown with the probability that `at` was given, at most, in any of
+    so many keys.
     """
 
     name: ClassVar[str] = "gaussian threshold"
@@ -416,7 +467,8 @@ class GaussianThreshold(Threshold, Gaussian):
     def at(
         variance: Fraction, per_key: int, components: Sequence[int], keys: int, failure: Fraction
     ) -> GaussianThreshold:
-        """The least thresholds for a person with so many keys, whose own integers add up to ``per_key`` at most in each."""
+        """The least thresholds for a person with so many keys, whose own integers add up to
+        ``per_key`` at most in each."""
         each, v = each_of(failure, keys), float(variance)
         return GaussianThreshold(
             variance, _bars(per_key, components, each, lambda c, t: gaussian_tail(v, c, t))
@@ -431,16 +483,20 @@ class GaussianThreshold(Threshold, Gaussian):
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Any:
-        """The mechanism of a record, also of a ledger from before counts were shown, which has one threshold."""
-        return super().from_json(data if "bars" in data else {**data, "bars": [(1, int(data["least"]))]})
+        """The mechanism of a record, also of a ledger from before counts were shown, which has one
+        threshold."""
+        return super().from_json(
+            data if "bars" in data else {**data, "bars": [(1, int(data["least"]))]}
+        )
 
 
 def gaussian_tail(variance: float, components: int, t: float) -> float:
     """A bound of P[X >= t] of a sum of such noises; 1 where the integral says nothing.
 
-    P[X = s] is at most the density of N(0, c v) at s, times theta(v / 2)**(c - 1), where theta(w) = 1 + 2 sum exp(-2 pi**2 w
-    k**2) bounds a sum of that density over any shift of the integers, by Poisson's formula. Beyond one deviation the density
-    is convex, so each term is below its integral over half a step to either side.
+    P[X = s] is at most the density of N(0, c v) at s, times theta(v / 2)**(c - 1), where theta(w) =
+    1 + 2 sum exp(-2 pi**2 w k**2) bounds a sum of that density over any shift of the integers, by
+    Poisson's formula. Beyond one deviation the density is convex, so each term is below its
+    integral over half a step to either side.
     """
     deviation = math.sqrt(variance * components)
     if t - 0.5 < deviation:
@@ -470,9 +526,12 @@ def _beside_gaussian(
     return GaussianThreshold.at(noise.variance, per_key, components, keys, failure)
 
 
-# Each takes the noise, the L1 distance by which a person moves all integers, the largest sum of one person's integers in a key
-# (``per_key``), the numbers of components whose sums may show a key, the keys of a person, and how often such a key may show.
-THRESHOLDS: dict[type[Noise], Callable[[Any, int, int, Sequence[int], int, Fraction], Threshold]] = {
+# Each takes the noise, the L1 distance by which a person moves all integers, the largest sum of one
+# person's integers in a key (``per_key``), the numbers of components whose sums may show a key, the
+# keys of a person, and how often such a key may show.
+THRESHOLDS: dict[
+    type[Noise], Callable[[Any, int, int, Sequence[int], int, Fraction], Threshold]
+] = {
     Laplace: _beside_laplace,
     Gaussian: _beside_gaussian,
 }

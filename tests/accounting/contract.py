@@ -13,7 +13,9 @@ from dpframe.accounting import ACCOUNTANTS, PureDP
 from tests.accounting.rules import LOSSES, SPLIT, F, charges, ledgers, one
 from tests.internals import Charge, Filter
 
-some = settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.differing_executors])
+some = settings(
+    deadline=None, max_examples=15, suppress_health_check=[HealthCheck.differing_executors]
+)
 
 
 class FilterContract:

@@ -86,11 +86,17 @@ def choice(epsilon: Fraction, share: float = 0.5) -> Play:
 def gaussian(mu_squared: Fraction, cells: int, reach: float = 3.0) -> Play:
     """A Gaussian release, likewise; cells of equal width over ``reach`` deviations either way, and the tails."""
     mu, law = math.sqrt(mu_squared), NormalDist()
-    edges = [-math.inf, *(mu / 2 + 2 * reach * (i / (cells - 2) - 0.5) for i in range(cells - 1)), math.inf]
+    edges = [
+        -math.inf,
+        *(mu / 2 + 2 * reach * (i / (cells - 2) - 0.5) for i in range(cells - 1)),
+        math.inf,
+    ]
     return binned(edges, lambda x: law.cdf(x - mu), law.cdf, gaussian_loss(mu_squared))
 
 
-def binned(edges: list[float], p: Callable[[float], float], q: Callable[[float], float], loss: Loss) -> Play:
+def binned(
+    edges: list[float], p: Callable[[float], float], q: Callable[[float], float], loss: Loss
+) -> Play:
     masses = [(p(b) - p(a), q(b) - q(a)) for a, b in pairwise(edges)]
     return Play(loss, tuple((x, math.log(x / y)) for x, y in masses))
 
@@ -141,7 +147,11 @@ def gaussian_worth(mu: float, t: float) -> float:
 
 # Kind of loss, worth of its parameter at t, and where the largest lies: in so many times the largest of the first kind.
 LAST: list[
-    tuple[Callable[[Fraction], Loss], Callable[[float, float], float], tuple[Fraction, Fraction] | None]
+    tuple[
+        Callable[[Fraction], Loss],
+        Callable[[float, float], float],
+        tuple[Fraction, Fraction] | None,
+    ]
 ] = [
     (PureDP, response_worth, None),
     (lambda x: Gaussian(sigma=1 / x), gaussian_worth, None),
@@ -182,7 +192,8 @@ class Game:
                     found = max(
                         found,
                         math.fsum(
-                            p * self.best(then, menu, rounds - 1, so_far + x) for p, x in play.outcomes
+                            p * self.best(then, menu, rounds - 1, so_far + x)
+                            for p, x in play.outcomes
                         ),
                     )
             self._values[key] = found
@@ -205,11 +216,17 @@ class Game:
         if state not in self._largest:
             found, first = [], F(0)
             for loss, worth, around in self.last_kinds:
-                low, high = (F(0), 2 * self.limits.epsilon) if around is None else (first * x for x in around)
+                low, high = (
+                    (F(0), 2 * self.limits.epsilon)
+                    if around is None
+                    else (first * x for x in around)
+                )
                 admitted = None
                 for _ in range(24 if around is None else 7):
                     middle = (low + high) / 2
-                    then = self.rule.after(state, Charge(((loss(middle), 1),), self.stated_at(state)))
+                    then = self.rule.after(
+                        state, Charge(((loss(middle), 1),), self.stated_at(state))
+                    )
                     if then is None:
                         high = middle
                     else:
@@ -244,7 +261,10 @@ def menu_for(rule: Any, limits: Limits, queries: int) -> tuple[Play, ...]:
     mu_squared = price.mu_squared or (2 * price.rho if price.rho else None)
     if mu_squared:
         found.append(
-            replace(gaussian(mu_squared * F(99, 100), 4), delta=price.delta if rule.name == "pure" else F(0))
+            replace(
+                gaussian(mu_squared * F(99, 100), 4),
+                delta=price.delta if rule.name == "pure" else F(0),
+            )
         )
     if rule.delta_limit:
         found.append(leak(rule.delta_limit / 2))
@@ -265,7 +285,8 @@ def leaves(rule: Any, strategy: Strategy) -> Iterator[tuple[float, float]]:
         play = strategy(history)
         charge = None if play is None else Charge(((play.declared, 1),), play.delta)
         then = None if charge is None else rule.after(state, charge)
-        if play is None or then is None:  # refusals are public: the strategy might go on, ours give up
+        # Refusals are public: the strategy might go on, ours give up.
+        if play is None or then is None:
             yield p, q
             continue
         for mass, x in play.outcomes:
@@ -299,7 +320,9 @@ def greedy(played: Game, rounds: int) -> Strategy:
                 if kind == 0:
                     yield response(x)
                 elif kind == 1:
-                    yield replace(gaussian(x**2 * F(999, 1000), 30, 5.5), delta=played.stated_at(state))
+                    yield replace(
+                        gaussian(x**2 * F(999, 1000), 30, 5.5), delta=played.stated_at(state)
+                    )
                 else:
                     yield choice(x, 0.75)
         lost = F(played.failure_left(state)).limit_denominator(10**12)
@@ -318,7 +341,11 @@ def greedy(played: Game, rounds: int) -> Strategy:
 
             def worth(x: float, then: Any = then) -> float:
                 stopped = -math.expm1(min(t - x, 0.0))
-                return stopped if x == GIVEN_AWAY or len(history) == rounds - 1 else played.last(then, t - x)
+                return (
+                    stopped
+                    if x == GIVEN_AWAY or len(history) == rounds - 1
+                    else played.last(then, t - x)
+                )
 
             found = math.fsum(p * worth(x) for p, x in play.outcomes)
             if found > most:

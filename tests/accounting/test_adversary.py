@@ -52,7 +52,9 @@ def test_many_small_responses_and_a_last_gamble_at_the_best_moment(name: str, bu
     limits = BUDGETS[budget]
     played = game(name, limits, kinds=2)
     price = played.rule.share(40, played.rule.start())
-    found = played.best(played.rule.start(), (response(F(round(price.epsilon * 2**20) - 1, 2**20)),), 40)
+    found = played.best(
+        played.rule.start(), (response(F(round(price.epsilon * 2**20) - 1, 2**20)),), 40
+    )
     assert float(limits.reserve) <= found <= float(limits.delta) * ROUNDING
 
 
@@ -71,7 +73,8 @@ def test_both_ways_to_evaluate_agree() -> None:
     menu = (response(F(1, 2)), leak(F(1, 10**6)))
     by_hand = delta_of(
         leaves(
-            played.rule, lambda h: response(F(1, 2)) if not h else leak(F(1, 10**6)) if len(h) == 1 else None
+            played.rule,
+            lambda h: response(F(1, 2)) if not h else leak(F(1, 10**6)) if len(h) == 1 else None,
         )
     )
     assert by_hand == pytest.approx(1e-6, rel=1e-9)

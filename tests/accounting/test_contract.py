@@ -11,14 +11,18 @@ from tests.accounting.contract import FilterContract
 from tests.internals import Charge
 
 for _kind in ACCOUNTANTS.values():
-    globals()[f"Test{_kind.__name__}"] = type(f"Test{_kind.__name__}", (FilterContract,), {"kind": _kind})
+    globals()[f"Test{_kind.__name__}"] = type(
+        f"Test{_kind.__name__}", (FilterContract,), {"kind": _kind}
+    )
 
 
 class _Cheap(ACCOUNTANTS["pure"]):  # type: ignore[misc]
     """A plain sum that takes half of what a release costs."""
 
     def after(self, state: Any, charge: Charge) -> Any:
-        return super().after(state, Charge(tuple((loss, (n + 1) // 2) for loss, n in charge.losses)))
+        return super().after(
+            state, Charge(tuple((loss, (n + 1) // 2) for loss, n in charge.losses))
+        )
 
 
 class _Forgetful(ACCOUNTANTS["pure"]):  # type: ignore[misc]

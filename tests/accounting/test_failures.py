@@ -79,7 +79,12 @@ def test_a_first_release_that_ends_the_residue_may_fail_with_all_of_delta() -> N
     rule = make_filter("tight", ALL)
     state = rule.after(rule.start(), one(ApproxDP(F(1), MILLIONTH)))
     assert state is not None
-    assert (state.epsilon, state.mu_squared, state.failures, state.room) == (1, None, MILLIONTH, MILLIONTH)
+    assert (state.epsilon, state.mu_squared, state.failures, state.room) == (
+        1,
+        None,
+        MILLIONTH,
+        MILLIONTH,
+    )
     assert rule.after(rule.start(), one(ApproxDP(F(1), MILLIONTH + TINY))) is None
     # also one whose epsilon the residue could have taken
     assert rule.after(rule.start(), leak(MILLIONTH)) is not None
@@ -175,7 +180,9 @@ def test_failure_for_is_the_part_of_what_failures_may_come_to() -> None:
     assert rule.failure_for(F(1), start, pure=True) == MILLIONTH
     assert rule.failure_for(F(1), start) == MILLIONTH / 2
     assert rule.failure_for(F(1, 20), start) == rule.failure_share(20) == MILLIONTH / 40
-    assert rule.failure_for(F(1, 20), start, pure=True) == MILLIONTH / 40  # the residue goes on after it
+    assert (
+        rule.failure_for(F(1, 20), start, pure=True) == MILLIONTH / 40
+    )  # the residue goes on after it
     assert rule.failure_for(F(1, 2), start, pure=True) == MILLIONTH / 2
     ended = rule.after(start, one(ApproxDP(F(1, 2), MILLIONTH / 2)))
     assert rule.failure_for(F(1, 2), ended) == MILLIONTH / 2  # of all of delta

@@ -14,7 +14,9 @@ DELTA, FAILURE = F(1, 10**6), F(9, 10**7)
 
 
 @pytest.mark.parametrize("uses", [1, 3])
-@pytest.mark.parametrize("name", ["gdp", "rdp", "tight", "zcdp"])  # the others divide delta otherwise
+@pytest.mark.parametrize(
+    "name", ["gdp", "rdp", "tight", "zcdp"]
+)  # the others divide delta otherwise
 def test_a_report_has_what_failures_leave_of_delta(name, uses):
     report = ACCOUNTANTS[name].report
     failing = FailingGaussian(PARTS, FAILURE / uses)

@@ -67,7 +67,9 @@ def test_a_side_that_was_exceeded_is_never_revived() -> None:
     state = rule.after(rule.start(), one(PureDP(F(1, 2))))  # more than the residue can take
     assert state is not None
     assert state.mu_squared is None
-    assert rule.after(state, one(Gaussian(10**6))) is None  # however small: only the pure sum is alive
+    assert (
+        rule.after(state, one(Gaussian(10**6))) is None
+    )  # however small: only the pure sum is alive
     state = rule.after(state, one(PureDP(F(1, 100))))
     assert state is not None
     assert state.mu_squared is None
@@ -104,7 +106,9 @@ def test_the_owner_is_warned_before_the_tighter_side_dies() -> None:
 @pytest.mark.parametrize("name", SUMS)
 @given(ledger=ledgers, seed=st.randoms(use_true_random=False))
 @settings(deadline=None, max_examples=15)
-def test_the_order_of_debits_does_not_matter(name: str, ledger: list[Charge], seed: random.Random) -> None:
+def test_the_order_of_debits_does_not_matter(
+    name: str, ledger: list[Charge], seed: random.Random
+) -> None:
     rule = make_filter(name, Limits(F(50), F(1, 100), F(1, 200)))
     shuffled = seed.sample(ledger, len(ledger))
     one_way, other_way = fold(rule, ledger), fold(rule, shuffled)
@@ -157,7 +161,9 @@ def test_the_residue_of_a_count_is_never_more_than_of_as_many_charges(count: int
 @pytest.mark.parametrize("name", [n for n in ADAPTIVE if n != "rdp"])
 @given(ledger=ledgers)
 @settings(deadline=None, max_examples=15)
-def test_a_larger_budget_admits_whatever_a_smaller_one_does(name: str, ledger: list[Charge]) -> None:
+def test_a_larger_budget_admits_whatever_a_smaller_one_does(
+    name: str, ledger: list[Charge]
+) -> None:
     larger = [
         SPLIT._replace(epsilon=F(2)),
         SPLIT._replace(delta=2 * MILLIONTH),

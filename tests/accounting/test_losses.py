@@ -249,7 +249,9 @@ def test_renyi_against_sums_and_quadrature(loss: Loss) -> None:
     for order, found in zip(ORDERS, claimed, strict=True):
         truth = max(divergence(law, order) for law in exact_pairs()[loss])
         assert found >= truth * (1 - 1e-9) - 1e-13
-        if isinstance(loss, RENYI_IS_EXACT) or (isinstance(loss, PoissonGaussian) and order == int(order)):
+        if isinstance(loss, RENYI_IS_EXACT) or (
+            isinstance(loss, PoissonGaussian) and order == int(order)
+        ):
             assert found == pytest.approx(truth, rel=1e-7)
 
 
@@ -287,7 +289,9 @@ def test_zero_concentrated_and_gaussian_claims_lie_above_the_pair(loss: Loss) ->
             assert hockey_stick(law, t) <= found * (1 + 1e-6) + 1e-13  # a kink, again
 
 
-@pytest.mark.parametrize("loss", [*exact_pairs(), ApproxDP(F(1, 2), F(1, 10**13)), *EXAMPLES], ids=str)
+@pytest.mark.parametrize(
+    "loss", [*exact_pairs(), ApproxDP(F(1, 2), F(1, 10**13)), *EXAMPLES], ids=str
+)
 @pytest.mark.parametrize("delta", ["1e-12", "1e-9", "1e-6", "0.001", "0.3"])
 def test_epsilon_at_is_the_least_that_the_curve_allows(loss: Loss, delta: str) -> None:
     d = F(delta)
@@ -317,4 +321,6 @@ def test_what_remains_is_never_more_and_grows(loss: Loss) -> None:
     alive = [x for x in left if x is not None]
     assert alive == sorted(alive)
     assert alive == left[len(left) - len(alive) :]
-    assert all(0 <= x <= mu for x, mu in zip(left, (0.2, 0.5, 1.0, 2.0, 5.0), strict=True) if x is not None)
+    assert all(
+        0 <= x <= mu for x, mu in zip(left, (0.2, 0.5, 1.0, 2.0, 5.0), strict=True) if x is not None
+    )

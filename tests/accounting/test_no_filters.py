@@ -67,7 +67,9 @@ def test_composing_what_was_realised_is_no_filter() -> None:
     rule = Composed()
     for path in ((response(F(1, 2)), response(SECOND)), (response(F(1, 2)), leak(F(1, 10**6)))):
         fixed = delta_of(leaves(rule, lambda h, path=path: path[len(h)] if len(h) < 2 else None))
-        assert fixed == pytest.approx(DELTA, rel=2e-4)  # either list, fixed in advance, does keep the budget
+        assert fixed == pytest.approx(
+            DELTA, rel=2e-4
+        )  # either list, fixed in advance, does keep the budget
     assert delta_of(leaves(rule, lucky)) == pytest.approx(1.3775e-6, rel=1e-4)
 
 
@@ -106,7 +108,9 @@ class Pair(Loss):
 
     def divergence(self, order: float) -> float:
         def one(outcomes: tuple[tuple[float, float], ...]) -> float:
-            return math.log1p(math.fsum(p * math.expm1((order - 1) * x) for p, x in outcomes)) / (order - 1)
+            return math.log1p(math.fsum(p * math.expm1((order - 1) * x) for p, x in outcomes)) / (
+                order - 1
+            )
 
         return max(one(self.play.outcomes), one(self.play.reversed.outcomes)) * (1 + 1e-12)
 
@@ -176,7 +180,23 @@ def test_the_best_order_anew_at_every_step_is_no_filter() -> None:
         assert delta_of(leaves(rule, by_order(rule, up, up))) <= DELTA
 
 
-UPS = (0.96, 0.98, 0.985, 0.99, 0.995, 0.99501, 1.0, 1.005, 1.01, 1.02, 1.04, 1.07454, 1.1, 1.15, 1.25)
+UPS = (
+    0.96,
+    0.98,
+    0.985,
+    0.99,
+    0.995,
+    0.99501,
+    1.0,
+    1.005,
+    1.01,
+    1.02,
+    1.04,
+    1.07454,
+    1.1,
+    1.15,
+    1.25,
+)
 
 
 def most(rule: Any, ups: tuple[float, ...] = UPS, steps: int = 45) -> float:

@@ -11,7 +11,13 @@ from fractions import Fraction
 
 import pytest
 
-from dpframe.accounting.loss import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, PoissonGaussian
+from dpframe.accounting.loss import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    PoissonGaussian,
+)
 from tests.internals import accounting_pld_module as pld
 
 pytest.importorskip("dp_accounting")
@@ -35,9 +41,13 @@ def theirs(loss, *, pessimistic):
         "value_discretization_interval": 2e-4,
     }
     if isinstance(loss, Gaussian):
-        return plds.from_gaussian_mechanism(float(loss.sigma), use_connect_dots=pessimistic, **common)
+        return plds.from_gaussian_mechanism(
+            float(loss.sigma), use_connect_dots=pessimistic, **common
+        )
     if isinstance(loss, Laplace):
-        return plds.from_laplace_mechanism(1 / float(loss.epsilon), use_connect_dots=pessimistic, **common)
+        return plds.from_laplace_mechanism(
+            1 / float(loss.epsilon), use_connect_dots=pessimistic, **common
+        )
     if isinstance(loss, DiscreteLaplace):
         return plds.from_discrete_laplace_mechanism(
             float(loss.a), sensitivity=loss.sensitivity, use_connect_dots=pessimistic, **common
@@ -79,6 +89,11 @@ def test_profiles_agree(name):
     upper = compose(events, pessimistic=True)
     for t, delta in zip(points, found, strict=True):
         assert (
-            delta <= upper.get_delta_for_epsilon(t) * (1.02 if name == "discrete gaussian" else 1.001) + 1e-13
+            delta
+            <= upper.get_delta_for_epsilon(t) * (1.02 if name == "discrete gaussian" else 1.001)
+            + 1e-13
         )
-        assert delta >= compose(events, pessimistic=False).get_delta_for_epsilon(t) * (1 - 1e-8) - 1e-13
+        assert (
+            delta
+            >= compose(events, pessimistic=False).get_delta_for_epsilon(t) * (1 - 1e-8) - 1e-13
+        )

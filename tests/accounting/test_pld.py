@@ -73,7 +73,9 @@ def responses(groups):
     losses, masses = np.zeros(1), np.ones(1)
     for e, k in groups:
         i = np.arange(k + 1)
-        logs = np.array([math.lgamma(k + 1) - math.lgamma(j + 1) - math.lgamma(k - j + 1) for j in i])
+        logs = np.array(
+            [math.lgamma(k + 1) - math.lgamma(j + 1) - math.lgamma(k - j + 1) for j in i]
+        )
         logs += -i * math.log1p(math.exp(-e)) - (k - i) * math.log1p(math.exp(e))
         losses = np.add.outer(losses, (2 * i - k) * e).ravel()
         masses = np.multiply.outer(masses, np.exp(logs)).ravel()
@@ -99,7 +101,9 @@ def exact_epsilon(atoms, delta):
 def test_reference(case):
     found = pld.epsilon(from_json(case["events"]), case["delta"])
     assert found >= float(case["epsilon_lower"]) * (1 - 1e-9)
-    near = 2e-4 if {"exponential", "discrete_gaussian"} & {e["type"] for e in case["events"]} else 2e-5
+    near = (
+        2e-4 if {"exponential", "discrete_gaussian"} & {e["type"] for e in case["events"]} else 2e-5
+    )
     assert found <= float(case["epsilon_tight"]) * (1 + near)
 
 
@@ -133,7 +137,10 @@ def test_a_coarse_grid_is_only_looser(groups, delta, cells):
 def test_random_mixtures_of_responses_are_never_below():
     rng = random.Random(3)
     for _ in range(20):
-        groups = [(10 ** rng.uniform(-5, 1), rng.choice([1, 2, 9, 60])) for _ in range(rng.choice([1, 2, 3]))]
+        groups = [
+            (10 ** rng.uniform(-5, 1), rng.choice([1, 2, 9, 60]))
+            for _ in range(rng.choice([1, 2, 3]))
+        ]
         delta, cells = 10 ** rng.uniform(-12, -0.5), rng.choice([32, 1024, 1 << 18])
         exact = exact_epsilon(responses(groups), delta)
         found = pld.epsilon([(PureDP(F(e)), k) for e, k in groups], delta, cells=cells)
@@ -288,11 +295,16 @@ def below(sequence, m, delta, others=None, span=1.2):
     for reach, k in sequence:
         size = round(reach / h)
         for _ in range(k):
-            wide = np.concatenate((-np.expm1(s[0] - h * np.arange(size, 0, -1)), value, np.zeros(size)))
+            wide = np.concatenate(
+                (-np.expm1(s[0] - h * np.arange(size, 0, -1)), value, np.zeros(size))
+            )
             best = value
             for c in range(1, size):
                 p = math.expm1(c * h - reach) / math.expm1(-reach)
-                down, up = wide[size - c : size - c + len(s)], wide[2 * size - c : 2 * size - c + len(s)]
+                down, up = (
+                    wide[size - c : size - c + len(s)],
+                    wide[2 * size - c : 2 * size - c + len(s)],
+                )
                 best = np.maximum(best, p * down + (1 - p) * up)
             value = best
     return float(s[np.flatnonzero(value > delta)[-1]])
@@ -346,7 +358,9 @@ def test_exponential_mechanisms_after_other_events():
         at = value(np.array([t - e, t + e])) @ [truth, 1 - truth]
         low, high = (t, high) if at > delta else (low, t)
     assert found == pytest.approx(high, rel=5e-4)
-    assert below([(reach, k)], 100, delta, span=0.7) + e > found  # the pure events' sum is not the answer
+    assert (
+        below([(reach, k)], 100, delta, span=0.7) + e > found
+    )  # the pure events' sum is not the answer
 
 
 @pytest.mark.parametrize("k", [2, 30])
@@ -357,7 +371,11 @@ def test_ranges_cost_no_more_than_zero_concentration_and_responses(k):
     orders = 1 + np.geomspace(1e-2, 1e4, 4000)
     renyi = orders * rho + np.log1p(-1 / orders) - (math.log(1e-6) + np.log(orders)) / (orders - 1)
     assert found <= renyi.min() * (1 + 1e-6)
-    assert pld.epsilon([(PureDP(e / 2), k)], 1e-6) * 0.999 <= found <= pld.epsilon([(PureDP(e), k)], 1e-6)
+    assert (
+        pld.epsilon([(PureDP(e / 2), k)], 1e-6) * 0.999
+        <= found
+        <= pld.epsilon([(PureDP(e), k)], 1e-6)
+    )
 
 
 def test_many_kinds_of_ranges_fall_back_to_what_holds():
@@ -366,13 +384,19 @@ def test_many_kinds_of_ranges_fall_back_to_what_holds():
     found = pld.epsilon(events, 1e-6)
     assert time.process_time() - started < 20
     rho = sum(count * float(loss.epsilon) ** 2 / 8 for loss, count in events)
-    assert pld.epsilon([(Exponential(F(1, 10)), 20)], 1e-6) < found < rho + 2 * math.sqrt(rho * math.log(1e6))
+    assert (
+        pld.epsilon([(Exponential(F(1, 10)), 20)], 1e-6)
+        < found
+        < rho + 2 * math.sqrt(rho * math.log(1e6))
+    )
 
 
 # The parts ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", [k for k in KINDS if k.bounded_range is None], ids=lambda k: k.kind)
+@pytest.mark.parametrize(
+    "loss", [k for k in KINDS if k.bounded_range is None], ids=lambda k: k.kind
+)
 def test_atoms_lie_above_their_curve_everywhere(loss):
     for side in range(len(loss.curves)):
         curve = loss.curves[side]

@@ -123,8 +123,12 @@ EVERY = [*KINDS, "keys", "many keys", "share"]
 sizes = st.lists(st.tuples(st.integers(1, 1000), st.sampled_from(EVERY)), min_size=1, max_size=14)
 
 
-def limits(name: str, epsilon: Fraction, delta: Fraction, reserve: Fraction | None = None) -> Limits:
-    return Limits(epsilon, delta, ACCOUNTANTS[name].reserve_share * delta if reserve is None else reserve)
+def limits(
+    name: str, epsilon: Fraction, delta: Fraction, reserve: Fraction | None = None
+) -> Limits:
+    return Limits(
+        epsilon, delta, ACCOUNTANTS[name].reserve_share * delta if reserve is None else reserve
+    )
 
 
 @pytest.mark.parametrize("name", ADAPTIVE)
@@ -140,21 +144,29 @@ def test_questions_that_add_up_to_the_budget_fit(
     """Exactly to it: the parts are fractions with sum 1."""
     total = sum(weight for weight, _ in weights)
     play(
-        make_filter(name, limits(name, epsilon, delta)), [(epsilon * w / total, kind) for w, kind in weights]
+        make_filter(name, limits(name, epsilon, delta)),
+        [(epsilon * w / total, kind) for w, kind in weights],
     )
 
 
-@given(weights=st.lists(st.tuples(st.integers(1, 50), st.sampled_from(EVERY)), min_size=1, max_size=6))
+@given(
+    weights=st.lists(st.tuples(st.integers(1, 50), st.sampled_from(EVERY)), min_size=1, max_size=6)
+)
 @settings(deadline=None, max_examples=8)
 def test_a_batch_that_adds_up_to_the_budget_fits(weights: list[tuple[int, str]]) -> None:
     total = sum(weight for weight, _ in weights)
-    play(make_filter("pld", limits("pld", F(1), F(1, 10**6))), [(F(w, total), kind) for w, kind in weights])
+    play(
+        make_filter("pld", limits("pld", F(1), F(1, 10**6))),
+        [(F(w, total), kind) for w, kind in weights],
+    )
 
 
 @pytest.mark.parametrize("kind", EVERY)
 @pytest.mark.parametrize("name", ADAPTIVE)
 @pytest.mark.parametrize("each", [1, 2, 3, 7, 20, 60])
-def test_equal_questions_are_never_fewer_than_of_the_plain_sum(name: str, kind: str, each: int) -> None:
+def test_equal_questions_are_never_fewer_than_of_the_plain_sum(
+    name: str, kind: str, each: int
+) -> None:
     play(make_filter(name, limits(name, F(3), F(1, 10**6))), [(F(3, each), kind)] * each)
 
 
@@ -184,8 +196,12 @@ def test_a_question_takes_at_most_its_part(name: str) -> None:
 @pytest.mark.parametrize("name", [*ADAPTIVE, "pld"])
 def test_more_than_the_whole_budget_is_refused_and_not_made_smaller(name: str) -> None:
     rule = make_filter(name, limits(name, F(1), F(1, 10**6)))
-    more = F("1.2") if name == "pld" else F("1.01")  # whose curve is tighter than the parts of its prices
-    for kind in set(KINDS) - ({"choose"} if name == "rdp" else set()):  # which its one order counts for less
+    more = (
+        F("1.2") if name == "pld" else F("1.01")
+    )  # whose curve is tighter than the parts of its prices
+    for kind in set(KINDS) - (
+        {"choose"} if name == "rdp" else set()
+    ):  # which its one order counts for less
         assert rule.after(rule.start(), KINDS[kind](rule.worth(more, rule.start()))) is None
 
 
@@ -210,7 +226,10 @@ def test_small_questions_fit_as_often_as_before() -> None:
     whole = Limits(F(1), F(1, 10**6), F(0))
     assert fitting(make_filter("tight", whole), F("0.02"), "laplace") == 138
     assert admitted(make_filter("tight", whole), one(Gaussian(sigma=30))) == 50
-    assert fitting(make_filter("tight", Limits(F(3), F(1, 10**6), F(1, 2 * 10**6))), F("0.1"), "count") == 39
+    assert (
+        fitting(make_filter("tight", Limits(F(3), F(1, 10**6), F(1, 2 * 10**6))), F("0.1"), "count")
+        == 39
+    )
 
 
 @pytest.mark.slow
@@ -240,7 +259,9 @@ def test_gaussian_noise_waits_while_the_plain_sum_alone_is_on_promise() -> None:
     assert rule.gaussian(F(1, 10**6), 20, state) is None
     state = play(rule, [(F("0.3"), "laplace"), *[(F("0.1"), "count")] * 20])
     after = rule.worth(F("0.1"), state)
-    assert after.mu_squared is not None  # much of the plain sum was spent, and little of the residue
+    assert (
+        after.mu_squared is not None
+    )  # much of the plain sum was spent, and little of the residue
 
 
 def test_a_choice_gets_the_largest_epsilon_whose_residue_is_its_part() -> None:
@@ -264,14 +285,18 @@ def test_a_choice_gets_the_largest_epsilon_whose_residue_is_its_part() -> None:
     most=st.one_of(st.none(), st.floats(1e-3, 5).map(F)),
 )
 @settings(deadline=None, max_examples=60)
-def test_largest_epsilon_keeps_to_its_cost(left: Fraction, share: float, most: Fraction | None) -> None:
+def test_largest_epsilon_keeps_to_its_cost(
+    left: Fraction, share: float, most: Fraction | None
+) -> None:
     rule = make_filter("tight", Limits(F(1), F(1, 10**6)))
     cost = left * F(share)
     found = largest("pure", left, cost, most)
     assert found is not None
 
     def taken(epsilon: Fraction) -> Fraction:
-        after = rule.after(rule.start()._replace(epsilon=None, mu_squared=left), one(PureDP(epsilon)))
+        after = rule.after(
+            rule.start()._replace(epsilon=None, mu_squared=left), one(PureDP(epsilon))
+        )
         return left + 1 if after is None or after.mu_squared is None else left - after.mu_squared
 
     assert taken(found) <= cost
@@ -281,7 +306,9 @@ def test_largest_epsilon_keeps_to_its_cost(left: Fraction, share: float, most: F
 
 @pytest.mark.parametrize("ratio", [0.01, 0.3, 0.7])
 @pytest.mark.parametrize("epsilon", [0.003, 0.2, 1.0, 2.0])
-def test_what_costs_a_little_too_much_is_not_taken_at_first_sight(epsilon: float, ratio: float) -> None:
+def test_what_costs_a_little_too_much_is_not_taken_at_first_sight(
+    epsilon: float, ratio: float
+) -> None:
     left, most = F(epsilon / ratio) ** 2, F(epsilon)
     after = PureDP(most).leaves(left)
     assert after is not None

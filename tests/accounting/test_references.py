@@ -38,7 +38,8 @@ def test_nor_does_tight(full: bool) -> None:
     tried = 0
     for case in CASES:
         if full or (
-            not slow_kinds & {e["type"] for e in case["events"]} and case["events"][0]["count"] < 1000
+            not slow_kinds & {e["type"] for e in case["events"]}
+            and case["events"][0]["count"] < 1000
         ):
             found = epsilon(from_json(case["events"]), case["delta"], "tight")
             assert found >= float(case["epsilon_lower"]) * (1 - 1e-9), case["id"]

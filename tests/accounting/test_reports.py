@@ -119,7 +119,8 @@ TABLE: list[tuple[Limits, Loss, tuple[int | None, int | None, int, int, int]]] =
 )
 def test_how_many_queries_each_admits(limits: Limits, loss: Loss, wanted: tuple[int, ...]) -> None:
     found = {
-        name: admitted(make_filter(name, limits), one(loss)) for name in ("advanced", "zcdp", "rdp", "tight")
+        name: admitted(make_filter(name, limits), one(loss))
+        for name in ("advanced", "zcdp", "rdp", "tight")
     }
     for name, number in zip(("advanced", "zcdp", "rdp"), wanted[1:4], strict=True):
         assert abs(found[name] - (number or 0)) <= 1, name
@@ -144,7 +145,9 @@ def test_reports_do_not_depend_on_the_order_but_for_tight(delta: float) -> None:
     for events in (EVENTS, EVENTS[:2], [*EVENTS[:2], (ApproxDP(F(1, 10), F(1, 10**10)), 1)]):
         forth, back = compare(events, delta), compare(events[::-1], delta)
         for name in ACCOUNTANTS:  # a large debit costs the residue least where it comes first
-            assert forth[name] == pytest.approx(back[name], rel=0.1 if name == "tight" else 1e-9), name
+            assert forth[name] == pytest.approx(back[name], rel=0.1 if name == "tight" else 1e-9), (
+                name
+            )
 
 
 def test_more_events_report_more_and_more_delta_less() -> None:

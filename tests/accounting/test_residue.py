@@ -62,7 +62,11 @@ def laplace_atoms(epsilon, cells):
 
 def gap(losses, masses, left, mu, t, slack=0.0):
     """H_mu + slack less the curve of the event and what is left, by direct summation."""
-    return delta(mu, t) + slack - sum(p * delta(left, t - x) for x, p in zip(losses, masses, strict=True))
+    return (
+        delta(mu, t)
+        + slack
+        - sum(p * delta(left, t - x) for x, p in zip(losses, masses, strict=True))
+    )
 
 
 def thresholds(mu, reach):
@@ -98,7 +102,8 @@ def test_pure_is_sound_at_every_threshold_and_no_larger_remainder_is(epsilon, ra
 
 
 @pytest.mark.parametrize(
-    ("ratio", "units"), [(0.05, 1.0004), (0.1, 1.0017), (0.2, 1.007), (0.3, 1.016), (0.5, 1.05), (0.7, 1.15)]
+    ("ratio", "units"),
+    [(0.05, 1.0004), (0.1, 1.0017), (0.2, 1.007), (0.3, 1.016), (0.5, 1.05), (0.7, 1.15)],
 )
 def test_pure_costs_little_more_than_epsilon_squared(ratio, units):
     left = after_pure(0.01, 0.01 / ratio)
@@ -134,7 +139,9 @@ def test_an_endless_budget_stays_endless():
     assert after_pure(1.0, math.inf) == math.inf
 
 
-@pytest.mark.parametrize("bad", [(-1.0, 1.0), (math.nan, 1.0), (1.0, math.nan), (math.inf, 1.0), (1.0, -1.0)])
+@pytest.mark.parametrize(
+    "bad", [(-1.0, 1.0), (math.nan, 1.0), (1.0, math.nan), (math.inf, 1.0), (1.0, -1.0)]
+)
 def test_nonsense_is_refused(bad):
     with pytest.raises(ValueError, match="epsilon must be finite"):
         after_pure(*bad)
@@ -189,7 +196,9 @@ def test_two_close_points_are_found_where_budgets_are(mu, ratio):
 def test_a_cost_lies_between_what_doubles_say_at_first(epsilon, ratio):
     """Not below what affinities prove, nor above mu squared, of which a tangent and a chord say how large it is."""
     mu = epsilon / ratio
-    assert cost(mu, after_pure(epsilon, mu)) >= 8 * math.log(math.cosh(epsilon / 2)) - 1e-13 * mu * mu
+    assert (
+        cost(mu, after_pure(epsilon, mu)) >= 8 * math.log(math.cosh(epsilon / 2)) - 1e-13 * mu * mu
+    )
     assert pure_mu(epsilon) ** 2 >= 2 * math.pi * math.tanh(epsilon / 2) ** 2
     assert epsilon > 1 or pure_mu(epsilon) ** 2 < 1.8 * epsilon**2
 
@@ -411,7 +420,9 @@ def test_a_session_admits_as_many_events_as_measured(budget, kind, epsilon, leas
     assert how_many(kind, epsilon, mu_for(*budget)) >= least
 
 
-@pytest.mark.parametrize(("budget", "epsilon"), [((1.0, 1e-6), 0.02), ((3.0, 1e-6), 0.1), ((8.0, 1e-5), 0.5)])
+@pytest.mark.parametrize(
+    ("budget", "epsilon"), [((1.0, 1e-6), 0.02), ((3.0, 1e-6), 0.1), ((8.0, 1e-5), 0.5)]
+)
 def test_repeats_of_one_event_never_beat_the_exact_composition(budget, epsilon):
     k = how_many("pure", epsilon, mu_for(*budget))
     up = np.arange(k + 1)

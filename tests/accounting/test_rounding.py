@@ -77,7 +77,8 @@ def test_curves_keep_their_digits(size: Fraction) -> None:
             d = decimal(float(t))
             truth = 1 / (1 + (-x).exp())
             assert float(
-                decimal(pure) / (truth * (1 - (d - x).exp()) + (1 - truth) * max(0, 1 - (d + x).exp()))
+                decimal(pure)
+                / (truth * (1 - (d - x).exp()) + (1 - truth) * max(0, 1 - (d + x).exp()))
             ) == (pytest.approx(1, rel=1e-12))
             assert float(decimal(lap) / (1 - ((d - x) / 2).exp())) == pytest.approx(1, rel=1e-12)
             assert float(decimal(choice) / ((1 - ((d - x) / 2).exp()) ** 2 / (1 - (-x).exp()))) == (
@@ -150,7 +151,9 @@ def test_several_parts_add_up() -> None:
     assert whole.mu_squared == one.mu_squared + other.mu_squared
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(700), Fraction(700) - Fraction(1, 10**12), Fraction(1000)])
+@pytest.mark.parametrize(
+    "epsilon", [Fraction(700), Fraction(700) - Fraction(1, 10**12), Fraction(1000)]
+)
 def test_a_pure_release_without_a_finite_mu_has_none(epsilon):
     """Rounded up, the last epsilon of which a double can tell the mu is beyond it."""
     assert PureDP(epsilon).mu_squared is None

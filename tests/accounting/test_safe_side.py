@@ -81,7 +81,9 @@ def test_what_zcdp_converts_to_is_rounded_up_by_more_than_its_own_error(rho, del
         x = math.exp(log_excess)
         return x * ((1 + x) * rho - epsilon) - (1 + x) * math.log1p(1 / x) - math.log(x)
 
-    found = optimize.minimize_scalar(exponent, bounds=(-30, 40), method="bounded", options={"xatol": 1e-10})
+    found = optimize.minimize_scalar(
+        exponent, bounds=(-30, 40), method="bounded", options={"xatol": 1e-10}
+    )
     least = min(found.fun, *(exponent(found.x + shift) for shift in (-1e-6, 1e-6)))
     assert math.exp(least) * (1 + 5e-10) <= zcdp_delta(rho, epsilon) <= math.exp(least) * (1 + 1e-6)
 
@@ -127,7 +129,8 @@ def exact_sum(epsilon: float, uses: int) -> dict[int, Decimal]:
         context.prec = 50
         likely = 1 / (1 + (-Decimal(epsilon)).exp())
         return {
-            2 * k - uses: math.comb(uses, k) * likely**k * (1 - likely) ** (uses - k) for k in range(uses + 1)
+            2 * k - uses: math.comb(uses, k) * likely**k * (1 - likely) ** (uses - k)
+            for k in range(uses + 1)
         }
 
 
@@ -142,7 +145,8 @@ def test_no_mass_of_a_composed_sum_is_rounded_down(epsilon, uses):
         context.prec = 50
         for steps, mass in exact_sum(epsilon, uses).items():
             at = int(np.abs(total.x - steps * epsilon).argmin())
-            if abs(total.x[at] - steps * epsilon) < 1e-12:  # what lies beyond the window is counted apart
+            # What lies beyond the window is counted apart.
+            if abs(total.x[at] - steps * epsilon) < 1e-12:
                 assert Decimal(float(total.mass[at])) >= mass
                 seen += mass
     assert 1 - seen < Decimal("1e-9")

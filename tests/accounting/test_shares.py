@@ -114,7 +114,9 @@ def test_shares_of_a_plan_fit_as_one_batch(budget: str, queries: int) -> None:
 
 @pytest.mark.parametrize("epsilon", [F(1, 20), F(1, 7), F(1, 2)])
 @pytest.mark.parametrize("name", ADAPTIVE)
-def test_a_gaussian_worth_a_pure_mechanism_costs_no_more_than_it(name: str, epsilon: Fraction) -> None:
+def test_a_gaussian_worth_a_pure_mechanism_costs_no_more_than_it(
+    name: str, epsilon: Fraction
+) -> None:
     rule = make_filter(name, limits_for(name, "(8, 1e-5)"))
     price = rule.worth(epsilon, rule.start())
     assert 0 < price.epsilon <= epsilon
@@ -126,7 +128,9 @@ def test_a_gaussian_worth_a_pure_mechanism_costs_no_more_than_it(name: str, epsi
     if name == "tight":  # whose pure side shows the lesser part
         assert all(state.mu_squared >= states[0].mu_squared for state in states)
     else:
-        assert all(rule.spent(state) <= rule.spent(states[0]) * (1 + F(1, 10**8)) for state in states)
+        assert all(
+            rule.spent(state) <= rule.spent(states[0]) * (1 + F(1, 10**8)) for state in states
+        )
     for charge in purchases(price)[: 1 if name == "pure" else 3]:
         assert fold(rule, [charge] * int(1 / rule.part(epsilon))) is not None
 
@@ -169,7 +173,9 @@ def test_the_split_is_a_split(name: str) -> None:
     query = one(Gaussian(40), 1, 0) if name in ("zcdp", "rdp", "gdp") else one(PureDP(F(1, 60)))
     half = make_filter(name, SPLIT)
     rest = make_filter(name, Limits(F(1), MILLIONTH / 2, F(0)))
-    assert admitted(half, query) == admitted(rest, query) < admitted(make_filter(name, WHOLE), query)
+    assert (
+        admitted(half, query) == admitted(rest, query) < admitted(make_filter(name, WHOLE), query)
+    )
 
 
 def test_pure_adds_stated_deltas() -> None:

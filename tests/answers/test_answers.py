@@ -160,7 +160,8 @@ def test_several_columns_give_a_series_by_column(df, p):
 def test_counts_answers_overlapping_questions_by_name(df, p):
     limit = 60
     answer = p.counts(
-        {"smokers": "smoker", "old": "age > @limit", "both": p["smoker"] & (p["age"] > limit)}, epsilon=300
+        {"smokers": "smoker", "old": "age > @limit", "both": p["smoker"] & (p["age"] > limit)},
+        epsilon=300,
     )
     assert answer.to_dict() == {"smokers": 3, "old": 3, "both": 1}
     assert (answer.name, answer.dtype) == ("count", np.dtype("int64"))
@@ -227,7 +228,9 @@ OTHERS = {
     "empty": lambda d: d.iloc[:0],
     "one row": lambda d: d.iloc[:1],
     "many rows": lambda d: pd.concat([d] * 50, ignore_index=True),
-    "nulls": lambda d: d.assign(cost=np.nan, state=pd.Series([None] * len(d), dtype=d["state"].dtype)),
+    "nulls": lambda d: d.assign(
+        cost=np.nan, state=pd.Series([None] * len(d), dtype=d["state"].dtype)
+    ),
     "out of bounds": lambda d: d.assign(age=-(2**62), cost=np.inf),
     "other groups": lambda d: d.assign(state="Atlantis"),
 }
@@ -359,7 +362,9 @@ def test_replace_one_makes_the_number_of_rows_public_and_nothing_else(df):
     p = df.fillna({"cost": 0.0}).dp.open(1, neighbors="replace-one", bounds=BOUNDS)
     assert "public number of rows" in repr(p.fillna({"cost": 1.0}).explain.mean("cost"))
     assert "public number of rows" not in repr(p.query("age > 3").explain.mean("cost"))
-    assert "public number of rows" not in repr(p.explain.mean("cost"))  # nulls are possible by dtype
+    assert "public number of rows" not in repr(
+        p.explain.mean("cost")
+    )  # nulls are possible by dtype
 
 
 # Explain ------------------------------------------------------------------------------------------------------
@@ -391,10 +396,16 @@ def test_explain_does_not_refuse_what_the_budget_cannot_pay(df):
 
 def test_plan_states_sensitivity_scale_price_and_expected_error(p):
     plan = p.explain.sum("cost", epsilon=0.5)
-    assert (plan.sensitivity, plan.scale, plan.epsilon, plan.mechanism) == (1000, 2000, 0.5, "laplace")
+    assert (plan.sensitivity, plan.scale, plan.epsilon, plan.mechanism) == (
+        1000,
+        2000,
+        0.5,
+        "laplace",
+    )
     assert plan.error(0.95) == pytest.approx(2000 * np.log(20), rel=1e-3)
     with pytest.raises(
-        BadValue, match=r"the error of cost depends on how many values there are: plan.error\(n=1000\)"
+        BadValue,
+        match=r"the error of cost depends on how many values there are: plan.error\(n=1000\)",
     ):
         p.explain.mean("cost").error()
     assert p.explain.mean("cost").error(n=1000) < p.explain.mean("cost").error(n=100)

@@ -54,7 +54,9 @@ def test_a_shift_and_a_scale_move_the_interval_with_the_number(p):
     assert (n / n).std_error is (n * n).std_error is (1 / n).std_error is round(n).std_error is None
 
 
-@pytest.mark.parametrize("rounded", [lambda x: x, round, lambda x: round(x, 1), lambda x: round(x, -1)])
+@pytest.mark.parametrize(
+    "rounded", [lambda x: x, round, lambda x: round(x, 1), lambda x: round(x, -1)]
+)
 def test_what_was_rounded_is_written_and_shown_as_any_other(p, rounded):
     for x in (p.count(epsilon=0.5), p.mean("age", epsilon=0.5), p.count(epsilon=0.5) / 3):
         made = rounded(x)
@@ -164,7 +166,9 @@ def test_what_is_made_is_written_as_a_plain_number(p):
         assert sorted([made, plain - 1]) == [plain - 1, plain]
 
 
-@pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+@pytest.mark.parametrize(
+    "twin", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
 def test_what_is_made_survives_pickle_and_copy(p, twin):
     for made in (p.count() * 2, p.mean("age") / p.count(), round(p.mean("age"), 2)):
         assert (twin(made), type(twin(made))) == (made, type(made))
@@ -221,7 +225,11 @@ def test_a_loop_ends_in_a_plain_number(p):
 
 def test_a_number_that_was_made_can_stand_in_the_next_question(p):
     half = p.mean("age", epsilon=100) / 2
-    for q in (p.query("age > @half"), p[p["age"] > half], p.assign(x=p["age"] - half).query("x > 0")):
+    for q in (
+        p.query("age > @half"),
+        p[p["age"] > half],
+        p.assign(x=p["age"] - half).query("x > 0"),
+    ):
         assert 600 < q.count(epsilon=100) < 800
     assert 0 < p.mean("age", bounds=(0, half), epsilon=50) < half
 
@@ -250,7 +258,8 @@ class Within:
 @given(
     *(st.tuples(NUMBERS, NUMBERS),) * 3,
     st.lists(
-        st.tuples(st.sampled_from([*STEPS, "round"]), st.integers(0, 2), NUMBERS | st.none()), max_size=6
+        st.tuples(st.sampled_from([*STEPS, "round"]), st.integers(0, 2), NUMBERS | st.none()),
+        max_size=6,
     ),
 )
 def test_intervals_enclose_whatever_is_computed(a, b, c, steps):

@@ -47,7 +47,9 @@ def test_choices_alone_have_no_interval(p):
     [
         lambda p: p.groupby("state").agg(n=("cost", "size"), m=("cost", "mean"), epsilon=2),
         lambda p: p.groupby("state")[["cost"]].agg(["mean", "count"], epsilon=2),
-        lambda p: p.groupby("state", as_index=False).agg(n=("cost", "size"), m=("cost", "mean"), epsilon=2),
+        lambda p: p.groupby("state", as_index=False).agg(
+            n=("cost", "size"), m=("cost", "mean"), epsilon=2
+        ),
     ],
 )
 def test_a_column_keeps_its_interval(p, ask):

@@ -28,7 +28,9 @@ def p():
         }
     )
     return frame.dp.open(
-        1000, bounds={"age": (0, 110), "cost": (0, 1000)}, keys={"town": ["a", "b", "c"], "year": [1, 2]}
+        1000,
+        bounds={"age": (0, 110), "cost": (0, 1000)},
+        keys={"town": ["a", "b", "c"], "year": [1, 2]},
     )
 
 
@@ -38,19 +40,25 @@ ANSWERS = {
     "two keys": lambda p: p.groupby(["town", "year"]).size(epsilon=2),
     "crosstab": lambda p: p.crosstab("town", "year", margins=True, epsilon=2),
     "shares": lambda p: p.crosstab("town", "year", normalize="index", epsilon=2),
-    "pivot": lambda p: p.pivot_table(index="town", columns="year", values="cost", aggfunc="mean", epsilon=2),
+    "pivot": lambda p: p.pivot_table(
+        index="town", columns="year", values="cost", aggfunc="mean", epsilon=2
+    ),
     "pairs": lambda p: p.groupby("town")[["age", "cost"]].agg(["mean", "count"], epsilon=4),
     "describe": lambda p: p[["age", "cost"]].describe(epsilon=20),
     "corr": lambda p: p[["age", "cost"]].corr(epsilon=5),
     "means": lambda p: p[["age", "cost"]].mean(epsilon=2),
     "value_counts": lambda p: p["town"].value_counts(epsilon=2),
     "histogram": lambda p: p.histogram("age", bins=[0, 30, 60, 90], epsilon=2),
-    "flat": lambda p: p.groupby("town", as_index=False).agg(n=("age", "size"), m=("cost", "mean"), epsilon=2),
+    "flat": lambda p: p.groupby("town", as_index=False).agg(
+        n=("age", "size"), m=("cost", "mean"), epsilon=2
+    ),
     "tree": lambda p: p.groupby("town")["age"].quantile([0.25, 0.75], method="tree", epsilon=4),
 }
 STEPS = {
     "sort_index": lambda a: a.sort_index(ascending=False),
-    "sort_values": lambda a: a.sort_values(a.columns[-1]) if isinstance(a, pd.DataFrame) else a.sort_values(),
+    "sort_values": lambda a: (
+        a.sort_values(a.columns[-1]) if isinstance(a, pd.DataFrame) else a.sort_values()
+    ),
     "head": lambda a: a.head(2),
     "tail": lambda a: a.tail(2),
     "iloc": lambda a: a.iloc[[1, 0]],
@@ -64,7 +72,9 @@ STEPS = {
     ),
     "nullable": lambda a: a.convert_dtypes(),
     "pickle": lambda a: pickle.loads(pickle.dumps(a.iloc[::-1])),
-    "twice": lambda a: a.sort_index(ascending=False).head(2).rename_axis(index=["z"] * a.index.nlevels),
+    "twice": lambda a: (
+        a.sort_index(ascending=False).head(2).rename_axis(index=["z"] * a.index.nlevels)
+    ),
 }
 REFUSED = {("flat", "T"), ("flat", "reset_index"), ("flat", "columns")}
 
@@ -158,14 +168,24 @@ def edited(answer, row, column, value):
 
 @pytest.mark.parametrize("ask", ANSWERS)
 @pytest.mark.parametrize(
-    "after", [lambda a: a, lambda a: a.iloc[::-1], lambda a: a.rename_axis(index=[None] * a.index.nlevels)]
+    "after",
+    [lambda a: a, lambda a: a.iloc[::-1], lambda a: a.rename_axis(index=[None] * a.index.nlevels)],
 )
 def test_one_edited_cell_is_refused_whatever_was_written(p, ask, after):
     answer = ANSWERS[ask](p)
     column = 1 if ask == "flat" else 0
     cells = answer.iloc[:, column] if isinstance(answer, pd.DataFrame) else answer
     was = float(cells.iloc[1])
-    values = {was + 1, was * 1000, -was, np.nextafter(was, 1e9), 0.0, np.nan, np.inf, float(cells.iloc[0])}
+    values = {
+        was + 1,
+        was * 1000,
+        -was,
+        np.nextafter(was, 1e9),
+        0.0,
+        np.nan,
+        np.inf,
+        float(cells.iloc[0]),
+    }
     values |= {float(np.round(was, d)) for d in range(-3, 4)}
     for value in values - {was}:
         changed = after(edited(answer, 1, column, value))
@@ -212,7 +232,9 @@ def test_labels_that_read_alike_are_not_told_apart():
 # Rounding -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ask", sorted(set(ANSWERS) - {"corr", "value_counts", "two keys", "histogram"}))
+@pytest.mark.parametrize(
+    "ask", sorted(set(ANSWERS) - {"corr", "value_counts", "two keys", "histogram"})
+)
 @pytest.mark.parametrize("decimals", [0, 1, 2])
 def test_rounding_keeps_intervals_that_are_rounded_outward(p, ask, decimals):
     answer = ANSWERS[ask](p)
@@ -227,7 +249,8 @@ def test_rounding_keeps_intervals_that_are_rounded_outward(p, ask, decimals):
         some = full["lower"].notna()
         assert ((table["lower"] <= full["lower"]) & (full["upper"] <= table["upper"]))[some].all()
         assert (
-            (table["upper"] - table["lower"]) <= (full["upper"] - full["lower"] + 2.01 * 10.0**-decimals)
+            (table["upper"] - table["lower"])
+            <= (full["upper"] - full["lower"] + 2.01 * 10.0**-decimals)
         )[some].all()
         assert np.allclose(table["lower"], np.round(table["lower"], decimals), equal_nan=True)
         assert (table["lower"].isna() == full["lower"].isna()).all()
@@ -235,11 +258,17 @@ def test_rounding_keeps_intervals_that_are_rounded_outward(p, ask, decimals):
 
 def test_columns_are_rounded_one_by_one(p):
     table = ANSWERS["table"](p)
-    for rounded in (table.round({"m": 1}), table.assign(m=table["m"].round(1)), table["m"].round(1)):
+    for rounded in (
+        table.round({"m": 1}),
+        table.assign(m=table["m"].round(1)),
+        table["m"].round(1),
+    ):
         assert len(rounded.dp.interval()) == 3
     assert triples(ANSWERS["corr"](p).round(2).iloc[::-1])
     with pytest.raises(BadValue):
-        table["m"].round(1).iloc[[0]].dp.interval()  # of a single cell nobody can say that it was rounded
+        table["m"].round(1).iloc[
+            [0]
+        ].dp.interval()  # of a single cell nobody can say that it was rounded
     assert (table["m"].iloc[[0]].dp.round(1)).dp.interval().notna().all(axis=None)
 
 
@@ -340,7 +369,11 @@ def test_choices_have_no_intervals_and_neither_has_what_is_made_of_them(p):
     assert set(doubled.dp.table().query("measure == 'middle'")["flags"]) == {
         "chosen, not measured: no interval"
     }
-    for made in (table["middle"].dp * 2, table["middle"].sort_values(), table[["middle"]].round(-1)):
+    for made in (
+        table["middle"].dp * 2,
+        table["middle"].sort_values(),
+        table[["middle"]].round(-1),
+    ):
         with pytest.raises(NotOffered, match="chosen, not measured"):
             made.dp.interval()
         assert made.dp.table()["lower"].isna().all()
@@ -384,7 +417,9 @@ def test_answers_that_do_not_belong_together_are_refused(p):
 def test_rows_meet_by_their_labels_and_those_of_one_alone_have_no_number(p):
     table = ANSWERS["table"](p)
     made = table["n"].dp / table["n"].iloc[:2]
-    assert made.isna().tolist() == made.dp.interval()["lower"].isna().tolist() == [False, False, True]
+    assert (
+        made.isna().tolist() == made.dp.interval()["lower"].isna().tolist() == [False, False, True]
+    )
 
 
 def test_whole_numbers_do_not_wrap_around(p):
@@ -426,7 +461,12 @@ def test_a_selection_without_rows_is_an_answer_without_rows(p):
         ANSWERS["two keys"](p).iloc[:0],
         ANSWERS["table"](p).query("n < -1e9"),
     ):
-        assert len(answer.dp.interval()) == len(answer.dp.table()) == len(answer.dp.table(wide=True)) == 0
+        assert (
+            len(answer.dp.interval())
+            == len(answer.dp.table())
+            == len(answer.dp.table(wide=True))
+            == 0
+        )
         assert answer.dp.plan.groups > 1
 
 

@@ -19,7 +19,11 @@ EXACT = 900  # noise of a count is zero but once in 10**390
 def df():
     rng = np.random.default_rng(11)
     return pd.DataFrame(
-        {"age": rng.integers(0, 110, 600), "state": rng.choice(STATES, 600), "zone": rng.choice(ZONES, 600)}
+        {
+            "age": rng.integers(0, 110, 600),
+            "state": rng.choice(STATES, 600),
+            "zone": rng.choice(ZONES, 600),
+        }
     )
 
 
@@ -35,7 +39,9 @@ def test_noisy_margins_add_up(df, delta, share):
         total = {"all": body.sum().sum(), "index": body.sum(axis=1), "columns": body.sum()}[share]
         whole = counts.loc[STATES, ZONES].sum(axis={"all": None, "index": 1, "columns": 0}[share])
         np.testing.assert_allclose(np.asarray(total)[np.asarray(whole) > 0], 1)
-        assert (np.isnan(np.asarray(total)) | (np.asarray(whole) > 0) | (np.asarray(total) == 0)).all()
+        assert (
+            np.isnan(np.asarray(total)) | (np.asarray(whole) > 0) | (np.asarray(total) == 0)
+        ).all()
         assert len(p.ledger) == 1  # counts, margins and proportions are one question
     sums = p.pivot_table("age", "state", "zone", aggfunc="sum", margins=True, epsilon=0.05)
     assert sums["All"].equals(sums[ZONES].sum(axis=1).rename("All"))
@@ -47,7 +53,9 @@ def test_proportions_of_a_total_that_is_not_positive_are_nan():
     assert found.isna().all()
     assert found.name == "proportion"
     assert found.dp.interval().to_numpy().tolist() == [[0, 1], [0, 1]]
-    assert p.crosstab("k", "k", keys={"k": ["a"]}, normalize="index", epsilon=50).isna().all(axis=None)
+    assert (
+        p.crosstab("k", "k", keys={"k": ["a"]}, normalize="index", epsilon=50).isna().all(axis=None)
+    )
 
 
 COVERED = {
@@ -69,7 +77,9 @@ DRAWS, ENOUGH = 200, 173
 @pytest.mark.parametrize("delta", [0, 1e-6])
 @pytest.mark.parametrize("ask", COVERED)
 def test_intervals_of_margins_and_proportions_cover(df, ask, delta):
-    known = df.dp.open(1000, bounds=BOUNDS, keys={"state": STATES, "zone": ZONES}, because="the truth")
+    known = df.dp.open(
+        1000, bounds=BOUNDS, keys={"state": STATES, "zone": ZONES}, because="the truth"
+    )
     p = df.copy().dp.open(
         1000, delta, bounds=BOUNDS, keys={"state": STATES, "zone": ZONES}, because="many draws"
     )
@@ -118,7 +128,9 @@ def test_half_width_of_a_margin_covers_the_exact_law(terms, kind):
         scale = F(float(spread)).limit_denominator(10**6)
         noise = Laplace(scale) if kind == "laplace" else Gaussian(scale**2)
         law = np.exp(
-            -np.abs(steps) / float(scale) if kind == "laplace" else -(steps**2) / (2 * float(scale**2))
+            -np.abs(steps) / float(scale)
+            if kind == "laplace"
+            else -(steps**2) / (2 * float(scale**2))
         )
         one = np.roll(np.pad(law / law.sum(), (0, size - len(law))), -half)
         of_all = np.fft.irfft(np.fft.rfft(one) ** terms, size)

@@ -106,7 +106,9 @@ def test_the_last_of_two_keys_is_the_colour_and_keeps_its_order(p: PrivateFrame)
 
 @pytest.mark.parametrize("flat", [False, True])
 def test_a_table_has_a_colour_for_each_column(p: PrivateFrame, flat: bool) -> None:
-    answer = p.groupby("state", as_index=not flat).agg(n=("age", "size"), days=("days", "sum"), epsilon=1)
+    answer = p.groupby("state", as_index=not flat).agg(
+        n=("age", "size"), days=("days", "sum"), epsilon=1
+    )
     ax = answer.dp.plot(subplots=False)
     assert heights(ax) == [*answer["n"], *answer["days"]]
     assert [t.get_text() for t in ax.get_xticklabels()] == KEYS["state"]
@@ -129,9 +131,18 @@ def test_bars_may_lie(p: PrivateFrame) -> None:
 @pytest.mark.parametrize("index", ["dates", "periods"])
 def test_times_are_a_line_whose_band_lies_on_it(index: str) -> None:
     dates = pd.date_range("2025-01-31", periods=6, freq="ME", name="month")
-    series = pd.Series(range(6), index=dates if index == "dates" else dates.to_period("M"), name="n")
+    series = pd.Series(
+        range(6), index=dates if index == "dates" else dates.to_period("M"), name="n"
+    )
     ends = pd.DataFrame({"lower": series - 1.0, "upper": series + 2.0})
-    options: Any = {"kind": None, "ax": None, "levels": False, "keys": 0, "title": "n", "options": {}}
+    options: Any = {
+        "kind": None,
+        "ax": None,
+        "levels": False,
+        "keys": 0,
+        "title": "n",
+        "options": {},
+    }
     ax = _drawing.picture(series, ends, **options)
     vertices = ax.collections[0].get_paths()[0].vertices
     (line,) = ax.get_lines()
@@ -147,13 +158,23 @@ def test_times_stand_on_the_axis_wherever_they_are_among_the_keys(first: str) ->
     answer = q.groupby(keys if first == "time" else keys[::-1]).size(epsilon=1)
     ax = answer.dp.plot()
     assert [line.get_label() for line in ax.get_lines()] == KEYS["state"]
-    assert ax.get_lines()[2].get_ydata().tolist() == answer.xs(KEYS["state"][2], level="state").tolist()
+    assert (
+        ax.get_lines()[2].get_ydata().tolist()
+        == answer.xs(KEYS["state"][2], level="state").tolist()
+    )
 
 
 def test_an_end_that_is_not_there_has_no_bar() -> None:
     series = pd.Series([1.0, 2.0], index=["a", "b"], name="x")
     ends = pd.DataFrame({"lower": [0.5, -np.inf], "upper": [1.5, np.inf]}, index=series.index)
-    options: Any = {"kind": None, "ax": None, "levels": False, "keys": 0, "title": "x", "options": {}}
+    options: Any = {
+        "kind": None,
+        "ax": None,
+        "levels": False,
+        "keys": 0,
+        "title": "x",
+        "options": {},
+    }
     ax = _drawing.picture(series, ends, **options)
     assert error_ends(ax) == [(0.5, 1.5)]
 
@@ -179,7 +200,9 @@ def test_a_number_is_its_own_dp(p: PrivateFrame) -> None:
     assert answer.dp.interval() == answer.interval()
 
 
-def test_without_matplotlib_it_says_what_to_install(p: PrivateFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib_it_says_what_to_install(
+    p: PrivateFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answer = p.groupby("state").size(epsilon=1)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     pictures = (plot.region, plot.densities, lambda: plot.envelope({0: 1}), lambda: plot.laplace(1))
@@ -208,7 +231,8 @@ def test_the_region_is_what_the_definition_says(epsilon: float, delta: float) ->
     for p, bottom, top in zip(grid, low, high, strict=True):
         for q in grid:
             holds = all(
-                a <= grow * b + delta + 1e-12 for a, b in ((p, q), (q, p), (1 - p, 1 - q), (1 - q, 1 - p))
+                a <= grow * b + delta + 1e-12
+                for a, b in ((p, q), (q, p), (1 - p, 1 - q), (1 - q, 1 - p))
             )
             assert holds == (bottom - 1e-12 <= q <= top + 1e-12), (p, q)
 
@@ -235,7 +259,9 @@ def test_densities_of_any_scale_are_whole_and_share_one_legend() -> None:
         assert y.max() == pytest.approx(1 / (2 * b))
         assert x[y.argmax()] == m
         assert axes.get_ylim()[0] == 0 < y.max() < axes.get_ylim()[1]
-    again = plot.densities([(0, 0.1)], ax=axes)  # drawn over: the higher curve is not cut, nor the others
+    again = plot.densities(
+        [(0, 0.1)], ax=axes
+    )  # drawn over: the higher curve is not cut, nor the others
     assert again.get_ylim()[1] > 5
     labels = [text.get_text() for text in again.get_legend().get_texts()]
     assert len(set(labels)) == len(labels) == 4

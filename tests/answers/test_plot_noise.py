@@ -51,7 +51,9 @@ def hollow(ax: Any) -> list[list[bool]]:
 
 
 def legend(ax: Any) -> list[str]:
-    return [] if ax.get_legend() is None else [text.get_text() for text in ax.get_legend().get_texts()]
+    return (
+        [] if ax.get_legend() is None else [text.get_text() for text in ax.get_legend().get_texts()]
+    )
 
 
 def flagged(answer: Any) -> list[Any]:
@@ -78,7 +80,12 @@ def test_a_picture_of_good_numbers_is_as_it_was() -> None:
 
 def test_rows_that_were_sorted_keep_their_bars() -> None:
     answer = opened().groupby("hour")["delay"].mean(epsilon=5)
-    for changed in (answer.sort_values(), answer.iloc[::-1], answer[answer.dp.reliable], answer.round(0)):
+    for changed in (
+        answer.sort_values(),
+        answer.iloc[::-1],
+        answer[answer.dp.reliable],
+        answer.round(0),
+    ):
         assert hollow(changed.dp.plot()) == [flagged(changed)]
 
 
@@ -90,11 +97,19 @@ def test_two_keys_have_hollow_bars_where_they_stand_in_the_table_of_colours() ->
     assert legend(ax) == ["EWR", "JFK", "only noise"]
     assert ax.get_legend().get_title().get_text() == "origin"
     colours = [handle.get_facecolor()[3] for handle in ax.get_legend().legend_handles]
-    assert colours == [1, 1, 0]  # a column is known by its colour, also where its first bar is hollow
+    assert colours == [
+        1,
+        1,
+        0,
+    ]  # a column is known by its colour, also where its first bar is hollow
 
 
 def test_keys_that_are_columns_are_no_numbers() -> None:
-    answer = opened().groupby("hour", as_index=False).agg(n=("delay", "size"), m=("delay", "mean"), epsilon=5)
+    answer = (
+        opened()
+        .groupby("hour", as_index=False)
+        .agg(n=("delay", "size"), m=("delay", "mean"), epsilon=5)
+    )
     panels = answer.dp.plot()
     flags = (~answer.dp.reliable).iloc[:, 1:].T.to_numpy().tolist()
     assert [hollow(ax)[0] for ax in panels] == flags
@@ -116,7 +131,11 @@ def test_bins_are_hollow() -> None:
 @pytest.mark.parametrize("several", [False, True])
 def test_points_of_lines_are_rings(several: bool) -> None:
     days = opened().resample("ME", on="day")
-    answer = days["delay"].mean(epsilon=5) if not several else days["delay"].agg(["mean", "max"], epsilon=9)
+    answer = (
+        days["delay"].mean(epsilon=5)
+        if not several
+        else days["delay"].agg(["mean", "max"], epsilon=9)
+    )
     answer = answer if not several else answer[["mean"]]
     ax = answer.dp.plot()
     (rings,) = [
@@ -127,7 +146,9 @@ def test_points_of_lines_are_rings(several: bool) -> None:
     noise = np.ravel((~answer.dp.reliable).to_numpy())
     line = ax.get_lines()[0]
     assert rings.get_offsets()[:, 1].tolist() == np.ravel(answer.to_numpy())[noise].tolist()
-    assert rings.get_offsets()[:, 0].tolist() == np.asarray(line.get_xdata(orig=False))[noise].tolist()
+    assert (
+        rings.get_offsets()[:, 0].tolist() == np.asarray(line.get_xdata(orig=False))[noise].tolist()
+    )
     assert legend(ax)[-1] == "only noise"
 
 

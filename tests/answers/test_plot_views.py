@@ -53,7 +53,10 @@ def test_a_bar_that_has_no_bound_is_cut_and_marked() -> None:
     ax = _drawing.rules(costs, "pure", 1.0, None)
     assert [bar.get_width() for bar in ax.containers[0]] == [0.5, 3.0, 3.0]
     assert ax.get_xlim()[1] < 4
-    assert [(t.get_text().split()[0], t.get_position()[1]) for t in ax.texts] == [("no", 1), ("6e+08", 2)]
+    assert [(t.get_text().split()[0], t.get_position()[1]) for t in ax.texts] == [
+        ("no", 1),
+        ("6e+08", 2),
+    ]
 
 
 def test_the_meter_is_no_overdraft(p: PrivateFrame) -> None:

@@ -35,7 +35,9 @@ def p():
 
 @pytest.fixture
 def people():
-    return frame().dp.open(1000, bounds={"x": (0, 1)}, keys=KEYS, unit="id", max_rows=3, max_groups=2)
+    return frame().dp.open(
+        1000, bounds={"x": (0, 1)}, keys=KEYS, unit="id", max_rows=3, max_groups=2
+    )
 
 
 def test_the_default_is_the_noise(p):
@@ -68,7 +70,9 @@ def test_the_default_is_the_noise(p):
 )
 def test_intervals_of_the_population_hold_the_answer_and_are_wider(p, ask):
     answer = ask(p)
-    numbers = [np.asarray(answer.dp.interval(of=of), dtype=float).ravel() for of in ("noise", "population")]
+    numbers = [
+        np.asarray(answer.dp.interval(of=of), dtype=float).ravel() for of in ("noise", "population")
+    ]
     low, high = (np.asarray([side[0::2], side[1::2]]) for side in numbers)
     assert (high[0] <= low[0] + 1e-9).all()
     assert (low[1] <= high[1] + 1e-9).all()
@@ -83,7 +87,9 @@ def test_columns_without_a_population_are_nan_beside_others(p):
 
 def test_all_at_once_is_wider(p):
     answer = p.groupby("h")["x"].mean(epsilon=5)
-    alone, joint = (answer.dp.interval(of="population", at_once=at_once) for at_once in (False, True))
+    alone, joint = (
+        answer.dp.interval(of="population", at_once=at_once) for at_once in (False, True)
+    )
     assert (joint["upper"] > alone["upper"]).all()
 
 
@@ -167,7 +173,9 @@ def test_groups_that_nobody_found_are_samples():
     assert p.groupby("g").size(epsilon=2).dp.interval(of="population").notna().all(axis=None)
     more = p.groupby("g", keys=["a", "b", "z"]).size(epsilon=2)
     assert more.dp.interval(of="population").notna().all(axis=None)
-    assert p.groupby(p["x"] > 0.3).size(epsilon=2).dp.interval(of="population").notna().all(axis=None)
+    assert (
+        p.groupby(p["x"] > 0.3).size(epsilon=2).dp.interval(of="population").notna().all(axis=None)
+    )
 
 
 # Chosen quantiles ------------------------------------------------------------------------------------------------------
@@ -249,7 +257,11 @@ def test_refusals_of_tests_come_before_the_debit(p):
         (lambda: p.test.means("x", by="g", level=2, epsilon=1), BadValue, "level"),
         (lambda: p.test.shares("x", by="g", epsilon=1), BadType, "condition"),
         (lambda: p.test.independence("g", "id", epsilon=1), MissingKeys, "keys="),
-        (lambda: p.test.independence("g", "h", keys={"h": range(2000)}, epsilon=1), BadValue, "fewer"),
+        (
+            lambda: p.test.independence("g", "h", keys={"h": range(2000)}, epsilon=1),
+            BadValue,
+            "fewer",
+        ),
         (lambda: p.test.correlation("x", "x", epsilon=1), BadValue, "two columns"),
         (lambda: p.test.anova, NotOffered, "independence"),
         (lambda: p.test.means("x", by="g", epsilon=1010), BudgetError, "1000"),
@@ -279,7 +291,10 @@ def test_a_test_is_the_release_that_it_says(p):
 
 
 def test_a_test_counts_each_person_once(people):
-    for tested in (people.test.means("x", by="g", epsilon=1), people.test.independence("g", "h", epsilon=1)):
+    for tested in (
+        people.test.means("x", by="g", epsilon=1),
+        people.test.independence("g", "h", epsilon=1),
+    ):
         assert tested.plan.limits == "a person counts for at most 1 row in each of at most 1 group"
     with pytest.raises(BadValue, match="max_rows="):
         people.test.means("x", by="g", max_rows=2, epsilon=1)

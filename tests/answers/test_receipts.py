@@ -239,7 +239,9 @@ def test_what_is_done_to_attrs_that_nobody_has_looked_at_is_done(p):
 def test_a_receipt_says_the_same_whenever_it_is_written(p, ask):
     """Whatever is done to an answer, and to what its plan is made of, before somebody looks at the receipt."""
     if ask not in ANSWERS:
-        frame = pd.DataFrame({"state": ["a", "b", "a"] * 300, "age": 1.0, "cost": [1.0, 2.0, 3.0] * 300})
+        frame = pd.DataFrame(
+            {"state": ["a", "b", "a"] * 300, "age": 1.0, "cost": [1.0, 2.0, 3.0] * 300}
+        )
         p = frame.dp.open(100, 1e-6, bounds={"cost": (0, 9)})
     ask = ANSWERS.get(ask, ANSWERS["table"])
     answer = ask(p)
@@ -258,7 +260,8 @@ def test_a_receipt_says_the_same_whenever_it_is_written(p, ask):
         cell.constants["n"] = 3.0
     late = json.loads(answer.attrs["dpframe_receipt"])
     assert [(row[7], row[8]) for row in late["plan"]["cells"]] == [
-        ({name: list(weights) for name, weights in maps.items()}, constants) for maps, constants in before
+        ({name: list(weights) for name, weights in maps.items()}, constants)
+        for maps, constants in before
     ]
     for cell, (maps, constants) in zip(release.plan.cells, before, strict=True):
         cell.functionals.update(maps)
@@ -309,7 +312,9 @@ CHANGES = {
     "more": lambda a: pd.concat([a, a]).pipe(lambda b: (b.attrs.update(a.attrs), b)[1]),
     "index": lambda a: a.set_axis(range(len(a))),
     "comparison": lambda a: a > 3,
-    "another column": lambda a: a.to_frame("x").assign(y=7) if isinstance(a, pd.Series) else a.assign(y=7),
+    "another column": lambda a: (
+        a.to_frame("x").assign(y=7) if isinstance(a, pd.Series) else a.assign(y=7)
+    ),
 }
 
 

@@ -27,12 +27,19 @@ KEYS = {"c": list("abc"), "n": [0, 1]}
 MEANS = {"x": ["mean", "sum"]}
 QUESTIONS = {
     "datetime": lambda p: p.resample("ME", on="t").agg({"x": "mean"}, **PRICE),
-    "datetime of two": lambda p: p.resample("QE", on="t").agg(m=("x", "mean"), n=("x", "count"), **PRICE),
+    "datetime of two": lambda p: p.resample("QE", on="t").agg(
+        m=("x", "mean"), n=("x", "count"), **PRICE
+    ),
     "datetime column": lambda p: p.resample("ME", on="t")["x"].mean(**PRICE),
     "period": lambda p: p.groupby(p["t"].dt.to_period("M")).agg(MEANS, **PRICE),
     "period column": lambda p: p.groupby(p["t"].dt.to_period("M"))["x"].mean(**PRICE),
     "pivot of times": lambda p: p.pivot_table(
-        "x", index=pd.Grouper(key="t", freq="QE"), columns="c", aggfunc="mean", keys={"c": KEYS["c"]}, **PRICE
+        "x",
+        index=pd.Grouper(key="t", freq="QE"),
+        columns="c",
+        aggfunc="mean",
+        keys={"c": KEYS["c"]},
+        **PRICE,
     ),
     "multi": lambda p: p.groupby(["c", "n"], keys=KEYS).agg(MEANS, **PRICE),
     "multi column": lambda p: p.groupby(["c", "n"], keys=KEYS)["x"].mean(**PRICE),
@@ -46,8 +53,12 @@ WAYS = {
     "head": lambda a: repr(a.head(2)),
     "to_string": lambda a: a.to_string(),
     "T": lambda a: repr(a.T),
-    "T html": lambda a: a.to_frame("v").T._repr_html_() if isinstance(a, pd.Series) else a.T._repr_html_(),
-    "unstack": lambda a: repr(a.unstack()) if a.index.nlevels > 1 or isinstance(a, pd.DataFrame) else repr(a),
+    "T html": lambda a: (
+        a.to_frame("v").T._repr_html_() if isinstance(a, pd.Series) else a.T._repr_html_()
+    ),
+    "unstack": lambda a: (
+        repr(a.unstack()) if a.index.nlevels > 1 or isinstance(a, pd.DataFrame) else repr(a)
+    ),
     "backwards": lambda a: repr(a.iloc[::-1]),
     "frame": lambda a: repr(a.to_frame("v")) if isinstance(a, pd.Series) else repr(a),
     "rounded": lambda a: repr(a.round(1)),
@@ -57,7 +68,9 @@ WAYS = {
 
 @pytest.fixture(params=QUESTIONS)
 def answer(table, request):
-    p = table.dp.open(1, because="a test", bounds={"x": (0, 100), "t": ("2024-01-01", "2025-12-31")})
+    p = table.dp.open(
+        1, because="a test", bounds={"x": (0, 100), "t": ("2024-01-01", "2025-12-31")}
+    )
     return QUESTIONS[request.param](p)
 
 

@@ -27,7 +27,9 @@ def p():
         }
     )
     return frame.dp.open(
-        1000, bounds={"age": (0, 110), "cost": (0, 1000)}, keys={"state": ["CA", "NY"], "value": [1, 2]}
+        1000,
+        bounds={"age": (0, 110), "cost": (0, 1000)},
+        keys={"state": ["CA", "NY"], "value": [1, 2]},
     )
 
 
@@ -45,14 +47,26 @@ LONG = {
         4,
     ),
     "key named value": (lambda p: p.groupby("value").size(epsilon=1), ["value_"], ["rows"], 2),
-    "two keys": (lambda p: p.groupby(["state", "value"]).size(epsilon=1), ["state", "value_"], ["rows"], 4),
+    "two keys": (
+        lambda p: p.groupby(["state", "value"]).size(epsilon=1),
+        ["state", "value_"],
+        ["rows"],
+        4,
+    ),
     "pivot": (
-        lambda p: p.pivot_table(index="state", columns="value", values="age", aggfunc="mean", epsilon=1),
+        lambda p: p.pivot_table(
+            index="state", columns="value", values="age", aggfunc="mean", epsilon=1
+        ),
         ["state", "value_"],
         ["mean"],
         4,
     ),
-    "crosstab": (lambda p: p.crosstab("state", "value", margins=True), ["state", "value_"], ["count"], 9),
+    "crosstab": (
+        lambda p: p.crosstab("state", "value", margins=True),
+        ["state", "value_"],
+        ["count"],
+        9,
+    ),
     "pairs": (
         lambda p: p.groupby("state")[["age"]].agg(["mean", "count"]),
         ["state"],
@@ -67,7 +81,12 @@ LONG = {
         ["n", "m"],
         4,
     ),
-    "histogram": (lambda p: p.histogram("age", bins=[0, 50, 110], epsilon=1), ["age"], ["count"], 2),
+    "histogram": (
+        lambda p: p.histogram("age", bins=[0, 50, 110], epsilon=1),
+        ["age"],
+        ["count"],
+        2,
+    ),
 }
 
 
@@ -82,7 +101,11 @@ def test_a_long_table_has_a_row_for_each_number(p, name):
     assert all(type(column) is str for column in table.columns)
     assert not table.attrs
     if name not in ("pivot", "crosstab"):
-        shown = answer[list(answer.columns[-len(measures) :])] if isinstance(answer, pd.DataFrame) else answer
+        shown = (
+            answer[list(answer.columns[-len(measures) :])]
+            if isinstance(answer, pd.DataFrame)
+            else answer
+        )
         values = np.atleast_1d(np.asarray(shown, dtype=float))
         assert np.allclose(table["value"], values.T.ravel(), equal_nan=True)
     low_high = table[["lower", "upper"]]
@@ -120,7 +143,9 @@ def test_a_wide_table_has_the_rows_of_its_answer(p, name):
 
 def test_standard_errors_stand_where_they_can_be_stated(p):
     table = (
-        p.groupby("state").agg(n=("age", "size"), s=("age", "sum"), m=("cost", "mean"), epsilon=1).dp.table()
+        p.groupby("state")
+        .agg(n=("age", "size"), s=("age", "sum"), m=("cost", "mean"), epsilon=1)
+        .dp.table()
     )
     errors = table.set_index("measure")["std_error"]
     assert errors[["n", "s"]].notna().all()
@@ -182,7 +207,9 @@ def test_html_has_a_caption_and_headers_that_can_be_read_out(p):
     assert kinds[:2] == ["table", "caption"]
     scopes = [attrs.get("scope") for tag, attrs in tags.seen if tag == "th"]
     assert scopes == ["col"] * 7 + ["row", "row"] * 4
-    assert all(not attrs or set(attrs) == {"scope"} for _, attrs in tags.seen)  # colours are the reader's
+    assert all(
+        not attrs or set(attrs) == {"scope"} for _, attrs in tags.seen
+    )  # colours are the reader's
     assert "<caption>Table 1: visits</caption>" in table.to_html(caption="Table 1: visits")
     assert table._repr_html_() == table.to_html()
 
@@ -199,7 +226,9 @@ def test_labels_are_escaped_in_html_and_markdown():
 
 
 def test_csv_has_plain_numbers_whatever_the_locale(p):
-    table = (p.groupby("state").agg(n=("age", "size"), m=("cost", "mean"), epsilon=1).dp / 1000).dp.table()
+    table = (
+        p.groupby("state").agg(n=("age", "size"), m=("cost", "mean"), epsilon=1).dp / 1000
+    ).dp.table()
     before = locale.setlocale(locale.LC_NUMERIC)
     for name in ("de_DE.UTF-8", "C"):
         try:
@@ -272,7 +301,9 @@ POPULATION = {
     "sorted by count": lambda p: p.value_counts("value", epsilon=5),
     "table": lambda p: p.groupby("state").agg(n=("age", "size"), m=("cost", "mean"), epsilon=5),
     "keys as columns": lambda p: p.groupby("state", as_index=False)["age"].mean(epsilon=5),
-    "pivot": lambda p: p.pivot_table(index="state", columns="value", values="age", aggfunc="mean", epsilon=5),
+    "pivot": lambda p: p.pivot_table(
+        index="state", columns="value", values="age", aggfunc="mean", epsilon=5
+    ),
     "shares": lambda p: p.value_counts("state", normalize=True, epsilon=5),
 }
 
@@ -285,8 +316,13 @@ def test_the_ends_of_a_table_of_a_population_are_those_of_its_intervals(p, shape
     noise = answer.dp.table(0.9)
     assert list(long.columns) == list(noise.columns)
     assert list(wide.columns) == list(answer.dp.table(0.9, wide=True).columns)
-    assert long["lower"].tolist() == ends.reshape(-1, ends.shape[-1])[:, ::2].ravel(order="F").tolist()
-    assert long["upper"].tolist() == ends.reshape(-1, ends.shape[-1])[:, 1::2].ravel(order="F").tolist()
+    assert (
+        long["lower"].tolist() == ends.reshape(-1, ends.shape[-1])[:, ::2].ravel(order="F").tolist()
+    )
+    assert (
+        long["upper"].tolist()
+        == ends.reshape(-1, ends.shape[-1])[:, 1::2].ravel(order="F").tolist()
+    )
     assert (long["lower"] < noise["lower"]).all()
     assert (noise["upper"] < long["upper"]).all()
     assert long["std_error"].isna().all()  # it would be that of the noise alone
@@ -298,7 +334,12 @@ def test_a_table_of_a_population_says_so_wherever_it_is_written(p):
     answer = p.groupby("state")["age"].mean(epsilon=5)
     table = answer.dp.table(of="population")
     assert "95 % intervals of the population, which cover the noise and the sample" in table.caption
-    for written in (table.to_markdown(), table.to_html(), table.head(1).to_markdown(), table._repr_html_()):
+    for written in (
+        table.to_markdown(),
+        table.to_html(),
+        table.head(1).to_markdown(),
+        table._repr_html_(),
+    ):
         assert "lower (population)" in written
         assert "upper (population)" in written
     assert "m_lower (population)" in p.groupby("state").agg(m=("age", "mean"), epsilon=5).dp.table(
@@ -322,9 +363,13 @@ def test_where_no_interval_of_a_population_exists_a_table_is_refused_and_says_wh
     mean = p.mean("age", epsilon=5)
     means = p.groupby("state")["age"].mean(epsilon=5)
     refused = {
-        "method='tree'": lambda: p.groupby("state")["age"].median(epsilon=5).dp.table(of="population"),
+        "method='tree'": lambda: (
+            p.groupby("state")["age"].median(epsilon=5).dp.table(of="population")
+        ),
         "ask the answers themselves": lambda: (mean / 2).table(of="population"),
-        "Ask the answer that was released": lambda: means.sort_values().iloc[:1].dp.table(of="population"),
+        "Ask the answer that was released": lambda: (
+            means.sort_values().iloc[:1].dp.table(of="population")
+        ),
         "'noise', 'population'": lambda: means.dp.table(of="sample"),
     }
     for words, ask in refused.items():
@@ -354,7 +399,8 @@ def timed():
     frame = pd.DataFrame(
         {
             "t": pd.to_timedelta(rng.integers(0, 7200, 5000), "s"),
-            "w": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 86400 * 30, 5000), "s"),
+            "w": pd.Timestamp("2024-01-01")
+            + pd.to_timedelta(rng.integers(0, 86400 * 30, 5000), "s"),
             "g": rng.choice(["a", "b"], 5000),
         }
     )

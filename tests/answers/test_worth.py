@@ -63,7 +63,9 @@ GOOD = {
     "groups": lambda p: p.groupby("kind").agg(n=("age", "size"), m=("delay", "mean"), epsilon=1),
     "moments of groups": lambda p: p.groupby("kind")["age"].agg(["mean", "std", "sum"], epsilon=5),
     "describe": lambda p: p.describe(epsilon=20),
-    "crosstab": lambda p: p.crosstab("kind", "state", keys={"state": ["CA", "NY"]}, margins=True, epsilon=1),
+    "crosstab": lambda p: p.crosstab(
+        "kind", "state", keys={"state": ["CA", "NY"]}, margins=True, epsilon=1
+    ),
     "shares": lambda p: p.value_counts("kind", normalize=True, epsilon=1),
     "pivot": lambda p: p.pivot_table(values="delay", index="kind", aggfunc="mean", epsilon=1),
     "found keys": lambda p: p.groupby("word").size(epsilon=1),
@@ -135,7 +137,9 @@ def test_an_empty_group_that_shows_the_middle_does_not_look_like_data(p):
 
 
 def test_noise_has_its_mark_in_each_cell_of_a_table_and_a_line_below(p):
-    wide = quietly(lambda: p.groupby("state").agg(n=("age", "size"), m=("delay", "mean"), epsilon=1))
+    wide = quietly(
+        lambda: p.groupby("state").agg(n=("age", "size"), m=("delay", "mean"), epsilon=1)
+    )
     text, html = repr(wide), wide._repr_html_()
     assert [line.count("?") for line in text.splitlines()] == [0, 0, 0, 0, 2, 1]
     assert html.count(" ?<") == 2
@@ -207,7 +211,9 @@ def test_plans_say_in_advance_of_how_many_values_they_say_nothing(p):
     fewest = float(repr(plan).split("of fewer than ")[1].split()[0])
     assert "this will say nothing: of" in repr(p.explain.mean("age", epsilon=0.1, n=fewest * 0.99))
     assert "say nothing" not in repr(p.explain.mean("age", epsilon=0.1, n=fewest * 1.01))
-    assert plan.error(n=fewest) == pytest.approx(50, rel=1e-3)  # either side of the middle of the bounds
+    assert plan.error(n=fewest) == pytest.approx(
+        50, rel=1e-3
+    )  # either side of the middle of the bounds
     assert "say nothing" not in repr(p.explain.count(epsilon=1))
     assert "say nothing" in repr(p.explain.count(epsilon=0.001, n=20))
 
@@ -256,7 +262,9 @@ def test_answers_of_a_ledger_are_judged_alike_and_silently(tmp_path):
 def test_noise_is_left_out_where_the_session_says_so_and_nothing_else_changes():
     frame = table()
     p = frame.dp.open(10, bounds=BOUNDS, keys=KEYS)
-    shown = quietly(lambda: p.groupby("state").agg(n=("age", "size"), m=("delay", "mean"), epsilon=1))
+    shown = quietly(
+        lambda: p.groupby("state").agg(n=("age", "size"), m=("delay", "mean"), epsilon=1)
+    )
     nobody = quietly(lambda: p.query("age > 99").count(epsilon=1))
     debits, declared = len(p.ledger), p.declarations
     q = frame.dp.open(show="nan")
@@ -371,7 +379,12 @@ def people():
         {"id": i % 1000, "state": np.where(i % 2, "CA", "NY"), "cost": i * 1299709 % 2000 + 100.0}
     )
     return frame.dp.open(
-        1000, unit="id", max_rows=4, max_groups=2, bounds={"cost": (0, 5000)}, keys={"state": ["CA", "NY"]}
+        1000,
+        unit="id",
+        max_rows=4,
+        max_groups=2,
+        bounds={"cost": (0, 5000)},
+        keys={"state": ["CA", "NY"]},
     )
 
 
@@ -383,7 +396,10 @@ def test_an_answer_over_capped_rows_says_so_wherever_it_is_shown(people):
     assert float(str(n)) == n
     sums = people.groupby("state")["cost"].sum(epsilon=50)
     assert repr(sums).endswith("\nof at most 4 rows a person, in at most 2 groups")
-    assert "of at most 4 rows a person" in people.groupby("state").agg(n=("cost", "size"))._repr_html_()
+    assert (
+        "of at most 4 rows a person"
+        in people.groupby("state").agg(n=("cost", "size"))._repr_html_()
+    )
     assert "at most 4 rows" in repr(people.explain.count())
     assert repr(people.count(epsilon=50, max_rows=64)).endswith("of at most 64 rows a person")
     assert repr(sums / 1000).endswith("of at most 4 rows a person, in at most 2 groups")
@@ -393,7 +409,9 @@ def test_a_number_of_people_is_not_capped_by_rows(people):
     assert "a person" not in repr(people.nunique("id", epsilon=50))
     each = people.groupby("state")["id"].nunique(epsilon=50, max_groups=1)
     assert repr(each).endswith("of at most 1 group a person")
-    assert repr(people.nunique("cost", epsilon=900, max_groups=9)).endswith("of at most 9 values a person")
+    assert repr(people.nunique("cost", epsilon=900, max_groups=9)).endswith(
+        "of at most 9 values a person"
+    )
 
 
 def test_a_session_of_rows_says_nothing_of_limits(p):
@@ -421,7 +439,9 @@ def test_people_over_the_limits_are_counted_for_the_price_of_a_count():
         names = [by] if isinstance(by, str) else by
         known = frame.dropna(subset=names).groupby(["id", *names]).size()
         many, wide = known.groupby("id").max() > rows, known.groupby("id").size() > groups
-        assert found.to_numpy().tolist() == pd.crosstab(many, wide, margins=True).to_numpy().tolist()
+        assert (
+            found.to_numpy().tolist() == pd.crosstab(many, wide, margins=True).to_numpy().tolist()
+        )
     for plan in (p.explain.over_limits(epsilon=1), p.explain.over_limits("state", epsilon=1)):
         assert plan.sensitivity == 1  # whatever the limits of the session
     assert len(p.ledger) == 4
@@ -429,7 +449,9 @@ def test_people_over_the_limits_are_counted_for_the_price_of_a_count():
     first = p.drop_duplicates("id")
     assert "a person" not in repr(first.count(epsilon=1))
     assert "of at most 1 row a person" in repr(p.count(epsilon=1, max_rows=1))
-    assert "of at most 1 row" in repr(p.drop_duplicates(["id", "state"]).count(epsilon=1, max_rows=1))
+    assert "of at most 1 row" in repr(
+        p.drop_duplicates(["id", "state"]).count(epsilon=1, max_rows=1)
+    )
 
 
 def test_over_limits_needs_people_and_limits(p):
@@ -455,7 +477,9 @@ def test_durations_are_judged_as_their_seconds():
         "keys": {"k": ["x", "y", "z"]},
     }
     for show in ("mark", "nan"):
-        p = frame.copy().dp.open(500, because="an example", show=None if show == "mark" else show, **words)
+        p = frame.copy().dp.open(
+            500, because="an example", show=None if show == "mark" else show, **words
+        )
         q = p.assign(stay=p["left"] - p["came"])
         assert q["stay"].mean(epsilon=50).reliable
         with pytest.warns(PrivacyWarning, match="this number is noise"):
@@ -480,7 +504,9 @@ def test_what_was_only_scaled_is_worth_what_it_is_made_of():
     scaled = means.dp / 1000
     assert scaled.dp.reliable.tolist() == means.dp.reliable.tolist() == [True, True, False]
     assert repr(scaled).count(" ?") == 1
-    strict = frame.copy().dp.open(1000, keys={"k": ["a", "b", "c"]}, because="an example", reliable=1e-9)
+    strict = frame.copy().dp.open(
+        1000, keys={"k": ["a", "b", "c"]}, because="an example", reliable=1e-9
+    )
     counts = quietly(lambda: strict.groupby("k").size(epsilon=1))
     assert not (counts.dp * 2).dp.reliable.any()
 

@@ -52,7 +52,9 @@ def filters() -> None:
     print("\none debit of the tight filter, ms             first of a kind    the same again")
     for name, make in TINY.items():
         losses = [make(i) for i in range(9)]
-        first = median([lambda loss=loss: rule.after(state, Charge(((loss, 1),))) for loss in losses])
+        first = median(
+            [lambda loss=loss: rule.after(state, Charge(((loss, 1),))) for loss in losses]
+        )
         again = median([lambda loss=losses[0]: rule.after(state, Charge(((loss, 1),)))] * 50)
         print(f"  {name:<40} {first:12.3f} {again:18.3f}")
 
@@ -62,7 +64,9 @@ def growth() -> None:
     for place in (None, "file"):
         with tempfile.TemporaryDirectory() as folder:
             words = (
-                {} if place is None else {"ledger": os.path.join(folder, "budget.db"), "population": "bench"}
+                {}
+                if place is None
+                else {"ledger": os.path.join(folder, "budget.db"), "population": "bench"}
             )
             frame = pd.DataFrame({"x": [1.0] * 40, "y": np.arange(40.0)})
             p = frame.dp.open(100, 1e-6, queries=10**5, **words)
@@ -92,7 +96,9 @@ def store() -> None:
                     file.append("people", "debit", "x" * 300)
 
             one = median([append] * 50)
-            opened = median([lambda folder=folder: FileStore(os.path.join(folder, "budget.db"))] * 3)
+            opened = median(
+                [lambda folder=folder: FileStore(os.path.join(folder, "budget.db"))] * 3
+            )
             print(f"  {entries:<40} {one:12.3f} {opened:18.3f}")
 
 
@@ -105,7 +111,10 @@ def reports() -> None:
     kinds = [PureDP(Fraction(i, 1000)) for i in range(1, 9)] + [
         Laplace(Fraction(i, 1000)) for i in range(1, 7)
     ]
-    kinds += [Gaussian(100 + i) for i in range(4)] + [PoissonGaussian(0.01, 2), PoissonGaussian(0.02, 3)]
+    kinds += [Gaussian(100 + i) for i in range(4)] + [
+        PoissonGaussian(0.01, 2),
+        PoissonGaussian(0.02, 3),
+    ]
     entries = list(itertools.islice(itertools.cycle(kinds), 10_000))
     began = time.perf_counter()
     found = epsilon(entries, delta=1e-6)

@@ -72,7 +72,9 @@ def main() -> None:
     base = seconds(bare)
     print(f"the bare question       {base * 1e6:8.0f} us")
     for make in (steps, in_place):
-        print(f"{make.__name__:<24}{seconds(make) * 1e6:8.0f} us   {(seconds(make) - base) * 1e6:+8.0f} us")
+        print(
+            f"{make.__name__:<24}{seconds(make) * 1e6:8.0f} us   {(seconds(make) - base) * 1e6:+8.0f} us"
+        )
 
 
 if __name__ == "__main__":

@@ -43,7 +43,13 @@ COPY (
     FROM range({first}, {end}) AS t(i)
 ) TO '{path}' (FORMAT parquet)
 """
-QUESTIONS = ("count", "mean", "mean of 50 groups", "variance of 50 groups", "people: mean of 50 groups")
+QUESTIONS = (
+    "count",
+    "mean",
+    "mean of 50 groups",
+    "variance of 50 groups",
+    "people: mean of 50 groups",
+)
 PEOPLE = QUESTIONS[-1]
 FILE = 10**7  # rows of a file
 LIMIT = 2_500_000_000  # bytes
@@ -64,7 +70,10 @@ class Dpframe:
     def opened(self, question: str) -> Any:
         import dpframe
 
-        words: dict[str, Any] = {"bounds": {"cost": (0, 5000), "age": (0, 100)}, "keys": {"state": STATES}}
+        words: dict[str, Any] = {
+            "bounds": {"cost": (0, 5000), "age": (0, 100)},
+            "keys": {"state": STATES},
+        }
         if question == PEOPLE:
             words |= {"unit": "user", "max_rows": 5, "max_groups": 50}
         with suppress(AttributeError):
@@ -115,8 +124,12 @@ class Pandas:
             "count": lambda: len(df.query("age >= 30")),
             "mean": lambda: df["cost"].clip(0, 5000).mean(),
             "mean of 50 groups": lambda: df.groupby("state")["cost"].mean().mean(),
-            "variance of 50 groups": lambda: df.query("age >= 30").groupby("state")["cost"].var().mean(),
-            PEOPLE: lambda: df.groupby(["user", "state"]).head(5).groupby("state")["cost"].mean().mean(),
+            "variance of 50 groups": lambda: (
+                df.query("age >= 30").groupby("state")["cost"].var().mean()
+            ),
+            PEOPLE: lambda: (
+                df.groupby(["user", "state"]).head(5).groupby("state")["cost"].mean().mean()
+            ),
         }
         return float(asked[question]())
 
@@ -279,7 +292,9 @@ def peak() -> float:
         return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1e6
 
 
-def one_engine(name: str, files: str, questions: list[str], repeats: int, limit: int, clock: str) -> None:
+def one_engine(
+    name: str, files: str, questions: list[str], repeats: int, limit: int, clock: str
+) -> None:
     """What a process prints: a line of JSON for each question."""
     import pandas  # noqa: F401  # not a cost of whoever is asked first
     import pyarrow.parquet  # noqa: F401
@@ -333,15 +348,29 @@ def told(
             run.wait()
         said.seek(0), wrong.seek(0)
         if run.returncode > 0:
-            print(f"{name}: {(wrong.read().strip().splitlines() or ['failed'])[-1][:200]}", file=sys.stderr)
-        yield from (json.loads(line) for line in said.read().splitlines() if line[:1] + line[-1:] == "[]")
+            print(
+                f"{name}: {(wrong.read().strip().splitlines() or ['failed'])[-1][:200]}",
+                file=sys.stderr,
+            )
+        yield from (
+            json.loads(line) for line in said.read().splitlines() if line[:1] + line[-1:] == "[]"
+        )
 
 
 def in_a_process(
     name: str, files: str, questions: tuple[str, ...], terms: Terms, patience: float, limit: int = 0
 ) -> dict[str, tuple[list[float], float, float]]:
     """What one engine takes for the questions, in a process of its own. What it does not answer is not there."""
-    words = ["--engine", name, "--files", files, "--repeats", str(terms.repeats), "--clock", terms.clock]
+    words = [
+        "--engine",
+        name,
+        "--files",
+        files,
+        "--repeats",
+        str(terms.repeats),
+        "--clock",
+        terms.clock,
+    ]
     words += ["--limit", str(limit), "--questions", json.dumps(questions)]
     pool = {"ARROW_DEFAULT_MEMORY_POOL": "system"} if limit else {}
     return {q: (s, a, m) for q, s, a, m in told(name, words, patience, pool)}
@@ -372,7 +401,9 @@ def written(folder: Path, rows: int) -> str:
 
 
 def shown(seconds: list[float] | None) -> str:
-    return "-" if seconds is None else " / ".join(f"{s:.3f}" if s < 1 else f"{s:.1f}" for s in seconds)
+    return (
+        "-" if seconds is None else " / ".join(f"{s:.3f}" if s < 1 else f"{s:.1f}" for s in seconds)
+    )
 
 
 def of_engines(
@@ -387,12 +418,16 @@ def of_engines(
     yield f"|---|{'---|' * len(engines)}"
     found = {}
     for i, name in enumerate(engines):
-        found[name] = in_a_process(name, files, questions, terms, terms.left(len(engines) - i), limit)
+        found[name] = in_a_process(
+            name, files, questions, terms, terms.left(len(engines) - i), limit
+        )
     for question in questions:
         answers = [found[name][question][1] for name in engines if question in found[name]]
         if not agreed(answers):
             raise SystemExit(f"{question}: the engines do not agree: {answers}")
-        cells = [shown(found[name][question][0] if question in found[name] else None) for name in engines]
+        cells = [
+            shown(found[name][question][0] if question in found[name] else None) for name in engines
+        ]
         yield f"| {question} | {' | '.join(cells)} |"
     peaks = [max((m for _, _, m in found[name].values()), default=float("nan")) for name in engines]
     yield f"| *most memory of its process, GB* | {' | '.join('-' if p != p else f'{p:.2f}' for p in peaks)} |"
@@ -422,13 +457,25 @@ def on_spark(folder: Path, rows: int, large: int, terms: Terms) -> Iterator[str]
     yield ""
     sizes = [n for n in (10**6, 10**7, 10**8) if n <= large]
     names = [written(folder, n) for n in sizes]
-    columns = ["rows", "start", "open", *(f"{q}: first / again" for q in SPARK), "plain Spark, variance"]
+    columns = [
+        "rows",
+        "start",
+        "open",
+        *(f"{q}: first / again" for q in SPARK),
+        "plain Spark, variance",
+    ]
     yield f"| {' | '.join(columns)} |"
     yield f"|{'---|' * len(columns)}"
     for n, (start, opening, asked, plain) in zip(
         sizes, told("Spark", ["--spark", *names], terms.left()), strict=False
     ):
-        cells = [str(n), shown([start]), shown([opening]), *(shown(asked[q]) for q in SPARK), shown([plain])]
+        cells = [
+            str(n),
+            shown([start]),
+            shown([opening]),
+            *(shown(asked[q]) for q in SPARK),
+            shown([plain]),
+        ]
         yield f"| {' | '.join(cells)} |"
 
 
@@ -453,7 +500,9 @@ def one_spark(sizes: list[str]) -> None:
             p = engine.opened(question)
             asked[question] = [timed(partial(engine.ask, question, p))[0] for _ in range(2)]
         session.read.parquet(files).createOrReplaceTempView("visits")
-        plain, _ = timed(lambda: session.sql(SQL["variance of 50 groups"].format("visits")).collect())
+        plain, _ = timed(
+            lambda: session.sql(SQL["variance of 50 groups"].format("visits")).collect()
+        )
         print(json.dumps([start, opening, asked, plain]), flush=True)
 
 
@@ -467,7 +516,9 @@ PARTS: dict[str, Callable[[Path, int, int, Terms], Iterator[str]]] = {
 
 def main() -> None:
     words = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    words.add_argument("parts", nargs="*", choices=[*PARTS, []], help="what to print; all, if none is named")
+    words.add_argument(
+        "parts", nargs="*", choices=[*PARTS, []], help="what to print; all, if none is named"
+    )
     words.add_argument("--rows", type=int, default=10**7)
     words.add_argument("--large", type=int, default=10**8)
     for inner in ("--engine", "--files", "--questions"):

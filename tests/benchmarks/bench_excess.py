@@ -42,7 +42,10 @@ def main(fits: int) -> None:
                 length = float(np.linalg.norm(losses.best))
                 bound = calibrate.sgd_alpha(n, 1, 1e-6, dimension=d + 1, length=length)
                 shown = [losses.none, *means.values(), max(found["gradient"]), bound]
-                print(f"| {kind} | {d} | {n} | " + " | ".join(f"{v:.4f}" for v in shown) + " |", flush=True)
+                print(
+                    f"| {kind} | {d} | {n} | " + " | ".join(f"{v:.4f}" for v in shown) + " |",
+                    flush=True,
+                )
     print("best of all: " + ", ".join(f"{m} {k} times" for m, k in best.items()))
 
 

@@ -46,7 +46,9 @@ def main(rows: int) -> None:
         insecure = best(numpy_way(values == 1 if k == 2 else values, k))
         places, response = values + 1, Response(Fraction(1), k)
         own = best(partial(response.respond, places))
-        print(f"coins of {k} values: numpy {insecure:.3f}, dpframe {own:.3f}, ratio {own / insecure:.2f}")
+        print(
+            f"coins of {k} values: numpy {insecure:.3f}, dpframe {own:.3f}, ratio {own / insecure:.2f}"
+        )
 
     smokes = RNG.random(rows) < 0.3
     df = pd.DataFrame({"smoker": smokes, "age": RNG.integers(0, 100, rows)})

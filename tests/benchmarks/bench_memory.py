@@ -164,7 +164,9 @@ def ratios(rows: int) -> None:
     frame = table(rows)
     own = pl.from_pandas(frame)
     turns = 5 if rows < 5_000_000 else 3
-    print(f"{rows} rows: over plain pandas{'':16} time of a first question          of all processors")
+    print(
+        f"{rows} rows: over plain pandas{'':16} time of a first question          of all processors"
+    )
     print(f"  {'':40} polars  dpframe    fast     polars  dpframe    fast")
     for name, (terms, ask, by_pandas, by_polars) in QUESTIONS.items():
         lines: list[Callable[[], Taken]] = [
@@ -176,7 +178,9 @@ def ratios(rows: int) -> None:
         times = [[line() for line in lines] for _ in range(turns)]
         shown = []
         for way in range(2):
-            usual, *others = (min(one[way] for one in column) for column in zip(*times, strict=True))
+            usual, *others = (
+                min(one[way] for one in column) for column in zip(*times, strict=True)
+            )
             shown.append("  ".join(f"{one / usual:6.2f}" for one in others))
         pandas = min(turn[0].clock for turn in times)
         print(f"  {name:40} {'     '.join(shown)}   (pandas {pandas * 1e3:.1f} ms)", flush=True)
@@ -221,7 +225,10 @@ def memory(rows: int) -> None:
 
     usual, *others = (of(way) for way in ("pandas", "polars", "dpframe", "fast"))
     shown = "  ".join(f"{one / usual:6.2f}" for one in others)
-    print(f"  {'memory of group means of people':40} {shown}   (pandas {usual / 2**20:.0f} MB)", flush=True)
+    print(
+        f"  {'memory of group means of people':40} {shown}   (pandas {usual / 2**20:.0f} MB)",
+        flush=True,
+    )
 
 
 def loading() -> None:

@@ -40,7 +40,9 @@ AIMS = {
 def table(rows: int) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     text = pd.Series(np.array(KEYS, dtype=object)[rng.integers(0, 50, rows)], dtype="str")
-    frame = pd.DataFrame({"text": text, "x": rng.normal(50, 20, rows), "age": rng.integers(0, 101, rows)})
+    frame = pd.DataFrame(
+        {"text": text, "x": rng.normal(50, 20, rows), "age": rng.integers(0, 101, rows)}
+    )
     return frame.assign(category=frame["text"].astype("category"))
 
 
@@ -61,7 +63,9 @@ def best(action: Callable[[], object], repeats: int = 5) -> float:
     return min(times)
 
 
-def first(frame: pd.DataFrame, ask: Callable[[dpframe.PrivateFrame], object], repeats: int = 3) -> float:
+def first(
+    frame: pd.DataFrame, ask: Callable[[dpframe.PrivateFrame], object], repeats: int = 3
+) -> float:
     sessions = [opened(frame) for _ in range(repeats)]
     return min(best(partial(ask, p), 1) for p in sessions)
 
@@ -104,7 +108,14 @@ def ratios(rows: int) -> None:
             print(f"  {label:32} {ratio:5.2f}  (pandas {plain * 1e3:.1f} ms){note}")
 
 
-SMALL = {"open": 600, "count": 60, "mean": 130, "filtered count": 120, "histogram": 160, "group mean": 250}
+SMALL = {
+    "open": 600,
+    "count": 60,
+    "mean": 130,
+    "filtered count": 120,
+    "histogram": 160,
+    "group mean": 250,
+}
 SMALL["group count, sum, mean"] = 350
 
 
@@ -142,7 +153,9 @@ def latencies(repeats: int = 300) -> None:
         action()
         times = sorted(best(action, 1) * 1e6 for _ in range(repeats))
         pandas = best(usual, repeats) * 1e6
-        print(f"  {name:32} {times[0]:5.0f} {times[len(times) // 2]:5.0f} {pandas:6.0f}  aim {SMALL[name]}")
+        print(
+            f"  {name:32} {times[0]:5.0f} {times[len(times) // 2]:5.0f} {pandas:6.0f}  aim {SMALL[name]}"
+        )
 
 
 if __name__ == "__main__":

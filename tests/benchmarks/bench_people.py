@@ -80,7 +80,11 @@ def run(rows: int) -> None:
             p = opened(frame, **limits)
             first, again = seconds(lambda p=p: ask(p)), seconds(lambda p=p: ask(p), 3)
             ratios(
-                f"group means, 5 rows of each of {people} people, {kind}", usual, first, again, "0.7, 0.25"
+                f"group means, 5 rows of each of {people} people, {kind}",
+                usual,
+                first,
+                again,
+                "0.7, 0.25",
             )
             p.close()
             p = opened(frame, **limits)
@@ -89,7 +93,9 @@ def run(rows: int) -> None:
     for kind in ("str", "category", "int64"):
         numbers = np.random.default_rng(5).integers(0, 10_000, rows)
         keys = (
-            pd.Series(numbers) if kind == "int64" else pd.Series([f"key {i}" for i in range(10_000)])[numbers]
+            pd.Series(numbers)
+            if kind == "int64"
+            else pd.Series([f"key {i}" for i in range(10_000)])[numbers]
         )
         frame = pd.DataFrame(
             {"k": keys.astype(kind).array, "v": np.random.default_rng(6).gamma(2.0, 20.0, rows)}

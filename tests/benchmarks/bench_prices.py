@@ -47,14 +47,18 @@ def bought(price: Price, kind: Kind, threshold: float) -> tuple[float, Loss]:
     if kind.choice:
         stake = price.stake
         if kind.ranged and stake is not None and stake.cost is not None and stake.left is not None:
-            epsilon = max(epsilon, largest("ranged", stake.left, stake.cost, stake.epsilon) or epsilon)
+            epsilon = max(
+                epsilon, largest("ranged", stake.left, stake.cost, stake.epsilon) or epsilon
+            )
         return 1 / float(epsilon), Exponential(epsilon) if kind.ranged else PureDP(epsilon)
     wide = LAPLACE * kind.l1 / float(epsilon)
     if price.mu_squared is not None:
         narrow = GAUSSIAN * math.sqrt(kind.l2_squared / price.mu_squared)
         if narrow < threshold * wide:
             variance = kind.l2_squared / price.mu_squared
-            return narrow, DiscreteGaussian(parts=[(variance + Fraction(1, 12) * 2, kind.l2_squared)])
+            return narrow, DiscreteGaussian(
+                parts=[(variance + Fraction(1, 12) * 2, kind.l2_squared)]
+            )
     return wide, PureDP(epsilon)
 
 
@@ -69,7 +73,9 @@ def session(rule: Filter, questions: list[tuple[Kind, Fraction]], threshold: flo
     return lost / len(questions)
 
 
-def drawn(draw: random.Random, kinds: list[Kind], number: int, budget: int) -> list[tuple[Kind, Fraction]]:
+def drawn(
+    draw: random.Random, kinds: list[Kind], number: int, budget: int
+) -> list[tuple[Kind, Fraction]]:
     even = draw.random() < 0.5
     weights = [1 if even else draw.randint(1, 100) for _ in range(number)]
     return [(draw.choice(kinds), Fraction(budget * w, sum(weights))) for w in weights]
@@ -82,12 +88,16 @@ def main(sessions: int = 12) -> None:
         for number in (5, 10, 20, 40):
             found = [0.0] * len(THRESHOLDS)
             for budget in (1, 3):
-                rule = make_filter("tight", Limits(Fraction(budget), Fraction("1e-6"), Fraction("5e-7")))
+                rule = make_filter(
+                    "tight", Limits(Fraction(budget), Fraction("1e-6"), Fraction("5e-7"))
+                )
                 draw = random.Random(f"{name} {number} {budget}")
                 for questions in [drawn(draw, kinds, number, budget) for _ in range(sessions)]:
                     for i, threshold in enumerate(THRESHOLDS):
                         found[i] += session(rule, questions, threshold) / (2 * sessions)
-            print(f"{name:31} {number:3}", *(f"{100 * math.expm1(x):6.1f}" for x in found), flush=True)
+            print(
+                f"{name:31} {number:3}", *(f"{100 * math.expm1(x):6.1f}" for x in found), flush=True
+            )
             whole = [a + b / (4 * len(MIXTURES)) for a, b in zip(whole, found, strict=True)]
     print(f"{'mean':31}    ", *(f"{100 * math.expm1(x):6.1f}" for x in whole))
 

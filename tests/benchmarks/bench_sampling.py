@@ -76,7 +76,10 @@ def main() -> None:
     print("\nmicroseconds a call, at a scale in use")
     row("", *(f"n={n}{kind}" for n in COUNTS for kind in ("", " np")))
     for name in LAWS:
-        row(name, *(repeated(source[name], Fraction(20), n) for n in COUNTS for source in (LAWS, NUMPY)))
+        row(
+            name,
+            *(repeated(source[name], Fraction(20), n) for n in COUNTS for source in (LAWS, NUMPY)),
+        )
 
     print("\nmicroseconds a call, the first at its scale")
     row("", *(f"n={n}" for n in COUNTS))

@@ -71,8 +71,12 @@ def run(rows: int) -> None:
         path = Path(folder) / "visits.parquet"
         connection.execute(WRITTEN.format(rows=rows, people=max(rows // 10, 1), path=path))
         relation = f"read_parquet('{path}')"
-        engine = SqlEngine(DuckDatabase(connection), relation, SCHEMA, b"12345678", PandasEngine(SCHEMA))
-        user, state, _, cost = (Column.of(i, c, SCHEMA.dtypes.iloc[i]) for i, c in enumerate(SCHEMA))
+        engine = SqlEngine(
+            DuckDatabase(connection), relation, SCHEMA, b"12345678", PandasEngine(SCHEMA)
+        )
+        user, state, _, cost = (
+            Column.of(i, c, SCHEMA.dtypes.iloc[i]) for i, c in enumerate(SCHEMA)
+        )
         columns = {c: Column.of(i, c, SCHEMA.dtypes.iloc[i]) for i, c in enumerate(SCHEMA)}
         where = parse("age >= 30", columns, {}.__getitem__).expr
         query = Query((), where, (KeyBy(state, keys_for(KEYS, state, "state")),))

@@ -41,7 +41,9 @@ def means(rng: Any, n: int, epsilon: float, runs: int) -> tuple[float, float]:
     plain = stats.ttest_ind(*sides, axis=1, equal_var=False).pvalue <= ALPHA
     draws = []
     for x in sides:
-        plan, raw = released(x.ravel(), runs, lambda g: g["x"].agg(["mean", "std"], epsilon=epsilon))
+        plan, raw = released(
+            x.ravel(), runs, lambda g: g["x"].agg(["mean", "std"], epsilon=epsilon)
+        )
         draws.append(draws_of(measured(plan, raw, plan.cells[0]), ALPHA / 2))
     low, high = apart(*draws, ALPHA * REST)
     return float(((low > 0) | (high < 0)).mean()), float(plain.mean())
@@ -67,9 +69,13 @@ def correlations(rng: Any, n: int, epsilon: float, runs: int) -> tuple[float, fl
     y = SLOPE * x + np.sqrt(1 - SLOPE**2) * rng.normal(0, SPREAD, (runs, 2 * n))
     x, y = (np.clip(each + 0.5, 0, 1) for each in (x, y))
     plain = np.mean([stats.pearsonr(a, b).pvalue <= ALPHA for a, b in zip(x, y, strict=True)])
-    plan, raw = released(x.ravel(), runs, lambda g: g[["x", "y"]].corr(epsilon=epsilon), y=y.ravel())
+    plan, raw = released(
+        x.ravel(), runs, lambda g: g[["x", "y"]].corr(epsilon=epsilon), y=y.ravel()
+    )
     cells = [next(c for c in plan.cells if c.name == name) for name in ("x, x", "x, y", "y, y")]
-    return float(are_excluded(*(measured(plan, raw, cell) for cell in cells), ALPHA).mean()), float(plain)
+    return float(are_excluded(*(measured(plan, raw, cell) for cell in cells), ALPHA).mean()), float(
+        plain
+    )
 
 
 def main(runs: int) -> None:
@@ -79,7 +85,11 @@ def main(runs: int) -> None:
         f"shares {SHARES[0]:g} and {SHARES[1]:g}, `independence`": tables,
         f"correlation {SLOPE:g}": correlations,
     }
-    print("| test | n in each group |", " | ".join(f"epsilon {e:g}" for e in PRICES), "| without privacy |")
+    print(
+        "| test | n in each group |",
+        " | ".join(f"epsilon {e:g}" for e in PRICES),
+        "| without privacy |",
+    )
     print("|---|---|" + "---|" * (len(PRICES) + 1))
     for name, kind in kinds.items():
         for n in SIZES:

@@ -44,7 +44,9 @@ def noise(scale: float, size: int | None = None) -> Any:
 
 def error(ask: Callable[[], Any], truth: Any, releases: int = 1000) -> float:
     """Over releases and, of several numbers, over these."""
-    misses = [np.asarray(ask(), dtype=float) - np.asarray(truth, dtype=float) for _ in range(releases)]
+    misses = [
+        np.asarray(ask(), dtype=float) - np.asarray(truth, dtype=float) for _ in range(releases)
+    ]
     return float(np.sqrt(np.mean(np.square(misses))))
 
 
@@ -61,11 +63,15 @@ def opened(frame: pd.DataFrame, delta: float, **words: Any) -> Any:
     frame.attrs.clear()
     bounds = {"age": (0, 100), "cost": (0, 200)}
     # A budget of which every release has the price named above, and no more.
-    return frame.dp.open(1024, delta, bounds=bounds, keys={"g": GROUPS}, because="a benchmark", **words)
+    return frame.dp.open(
+        1024, delta, bounds=bounds, keys={"g": GROUPS}, because="a benchmark", **words
+    )
 
 
 def rows_are_people(frame: pd.DataFrame, delta: float) -> None:
-    words: dict[str, Any] = {"epsilon": EPSILON, "fresh": True} | ({"delta": DELTA} if delta else {})
+    words: dict[str, Any] = {"epsilon": EPSILON, "fresh": True} | (
+        {"delta": DELTA} if delta else {}
+    )
     e = EPSILON
 
     def ask(verb: Callable[[Any], Any]) -> Callable[[], Any]:
@@ -91,18 +97,25 @@ def rows_are_people(frame: pd.DataFrame, delta: float) -> None:
         error(lambda: counts + noise(1 / e, len(counts)), counts),
     )
     questions = {f"q{i}": f"age > {i} and cost < {2 * i + 20}" for i in range(0, 80, 2)}
-    exact = [int(((frame["age"] > i) & (frame["cost"] < 2 * i + 20)).sum()) for i in range(0, 80, 2)]
+    exact = [
+        int(((frame["age"] > i) & (frame["cost"] < 2 * i + 20)).sum()) for i in range(0, 80, 2)
+    ]
     line(
         f"{len(exact)} overlapping counts",
         error(ask(lambda p: p.counts(questions, **words)), exact),
         error(lambda: exact + noise(len(exact) / e, len(exact)), exact),
     )
     means = frame.groupby("g")["cost"].mean().loc[GROUPS]
-    sums, sizes = frame.groupby("g")["cost"].sum().loc[GROUPS], frame.groupby("g").size().loc[GROUPS]
+    sums, sizes = (
+        frame.groupby("g")["cost"].sum().loc[GROUPS],
+        frame.groupby("g").size().loc[GROUPS],
+    )
     line(
         "group means",
         error(ask(lambda p: p.groupby("g")["cost"].mean(**words)), means),
-        error(lambda: (sums + noise(200 * 2 / e, 12)) / np.maximum(sizes + noise(2 / e, 12), 1), means),
+        error(
+            lambda: (sums + noise(200 * 2 / e, 12)) / np.maximum(sizes + noise(2 / e, 12), 1), means
+        ),
     )
     values = np.sort(age.to_numpy())
     points = np.arange(0, 100 + 1 / 64, 1 / 32)  # ours, as the plan has them
@@ -121,7 +134,9 @@ def rows_are_people(frame: pd.DataFrame, delta: float) -> None:
 
 
 def people_have_rows(frame: pd.DataFrame, delta: float) -> None:
-    words: dict[str, Any] = {"epsilon": EPSILON, "fresh": True} | ({"delta": DELTA} if delta else {})
+    words: dict[str, Any] = {"epsilon": EPSILON, "fresh": True} | (
+        {"delta": DELTA} if delta else {}
+    )
     p = opened(frame, delta, accountant="pure", unit="id", max_rows=5, max_groups=5)
     means = frame.groupby("g")["cost"].mean().loc[GROUPS]
 
@@ -155,10 +170,14 @@ def keys_found() -> None:
         keys = RNG.zipf(1.25, 400_000) % 10_000
         frame = pd.DataFrame({"id": np.arange(400_000) // most, "k": keys})
         people = frame.drop_duplicates().groupby("k").size().to_numpy()
-        p = frame.dp.open(1024, 0.01, unit="id", max_groups=most, accountant="pure", because="a benchmark")
+        p = frame.dp.open(
+            1024, 0.01, unit="id", max_groups=most, accountant="pure", because="a benchmark"
+        )
         ours = [len(p.unique("k", epsilon=EPSILON, delta=DELTA, fresh=True)) for _ in range(20)]
         threshold = 1 + most / EPSILON * math.log(most / (2 * DELTA))
-        textbook = [(people + noise(most / EPSILON, len(people)) > threshold).sum() for _ in range(20)]
+        textbook = [
+            (people + noise(most / EPSILON, len(people)) > threshold).sum() for _ in range(20)
+        ]
         print(
             f"{f'{most} a person':<52}{np.mean(ours):>10.1f}{np.mean(textbook):>12.1f}{np.mean(ours) / np.mean(textbook):>9.2f}"
         )
@@ -178,7 +197,9 @@ def cities(most: int, rows: int) -> pd.DataFrame:
     return frame.assign(x=RNG.integers(0, 5, len(frame)))
 
 
-def thresholds(e: float, d: float, most: int, rows: int) -> dict[str, Callable[[Any, Any, Any], Any]]:
+def thresholds(
+    e: float, d: float, most: int, rows: int
+) -> dict[str, Callable[[Any, Any, Any], Any]]:
     """From people, rows and sums of each key to which are shown, with counts and sums, at (e, d): the published rules.
 
     The textbook (Korolova and others 2009): Laplace noise on the rows, and a threshold that a person's own rows pass with
@@ -195,7 +216,11 @@ def thresholds(e: float, d: float, most: int, rows: int) -> dict[str, Callable[[
         share = 1.0 if sums is None else 0.5
         noisy = n + noise(most * rows / (e * share), len(n))
         shown = noisy >= laplace_threshold(share)
-        return shown, noisy, None if sums is None else sums + noise(4 * most * rows / (e / 2), len(n))
+        return (
+            shown,
+            noisy,
+            None if sums is None else sums + noise(4 * most * rows / (e / 2), len(n)),
+        )
 
     def opendp(people: Any, n: Any, sums: Any) -> Any:
         share = 1.0 if sums is None else 0.5
@@ -236,7 +261,8 @@ def found_counts(releases: int = 150) -> None:
     e, d = 1.0, 1e-6
     title = "keys found of 10,000, and the error of their counts"
     print(
-        f"\n{title:<52}" + "".join(f"{name:>14}" for name in ("dpframe", "textbook", "OpenDP", "PipelineDP"))
+        f"\n{title:<52}"
+        + "".join(f"{name:>14}" for name in ("dpframe", "textbook", "OpenDP", "PipelineDP"))
     )
     for most, rows, declared in ((0, 1, 1), (1, 1, 1), (5, 1, 1), (20, 1, 1), (5, 5, 5), (5, 2, 5)):
         frame = cities(max(most, 1), rows)
@@ -265,7 +291,11 @@ def found_counts(releases: int = 150) -> None:
                     told.append((int(kept.sum()), *miss))
                 shown.append(told)
             means = [
-                (np.mean([k for k, _, _ in one]), rms([c for _, c, _ in one]), rms([s for _, _, s in one]))
+                (
+                    np.mean([k for k, _, _ in one]),
+                    rms([c for _, c, _ in one]),
+                    rms([s for _, _, s in one]),
+                )
                 for one in shown
             ]
             print(
@@ -273,7 +303,9 @@ def found_counts(releases: int = 150) -> None:
                 + "".join(f"{k:>7.1f}{c:>7.2f}" for k, c, _ in means)
             )
             if with_sums:
-                print(f"{'    error of the sums':<52}" + "".join(f"{s:>14.1f}" for _, _, s in means))
+                print(
+                    f"{'    error of the sums':<52}" + "".join(f"{s:>14.1f}" for _, _, s in means)
+                )
 
 
 def asked(p: Any, e: float, d: float, with_sums: bool, n: Any, sums: Any) -> tuple[int, Any, Any]:
@@ -305,7 +337,9 @@ def releases_next_to_the_textbook() -> None:
         )
         rows_are_people(data, budget)
         people_have_rows(data, budget)
-    print(f"\n{'keys found of 10,000, delta 1e-06':<52}{'dpframe':>10}{'textbook':>12}{'better':>9}")
+    print(
+        f"\n{'keys found of 10,000, delta 1e-06':<52}{'dpframe':>10}{'textbook':>12}{'better':>9}"
+    )
     keys_found()
 
 

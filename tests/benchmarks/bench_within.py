@@ -87,7 +87,9 @@ def main() -> None:
             (frame.copy, lambda d, verb=verb: verb(d).mean()),
             (opened, lambda p, verb=verb: verb(p).mean(epsilon=1)),
         )
-        print(f"{name:<16} {1000 * plain:>6.0f} ms {1000 * ours:>6.0f} ms   {ours / plain:.1f} times")
+        print(
+            f"{name:<16} {1000 * plain:>6.0f} ms {1000 * ours:>6.0f} ms   {ours / plain:.1f} times"
+        )
 
 
 if __name__ == "__main__":

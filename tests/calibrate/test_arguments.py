@@ -48,7 +48,10 @@ BAD = (
         "accountant": ["best"],
         "reserve": [-0.1, 1, math.nan],
     }
-    | {name: [0, -1, 2**53 + 1] for name in ("answers", "candidates", "queries", "dimension", "steps", "n")}
+    | {
+        name: [0, -1, 2**53 + 1]
+        for name in ("answers", "candidates", "queries", "dimension", "steps", "n")
+    }
     | {"length": [0, -1, math.inf, math.nan]}
 )
 
@@ -69,8 +72,14 @@ def test_bad_arguments_are_refused(name, parameter):
         with pytest.raises(BadValue):
             tried(name, parameter, value)
     many = 3 if parameter == "effects" else [1]
-    bad = [None, many, 3 if parameter in ("method", "mechanism", "accountant", "weights") else "one"]
-    for value in bad[parameter in ("accountant", "reserve") :]:  # without one, the session's own is meant
+    bad = [
+        None,
+        many,
+        3 if parameter in ("method", "mechanism", "accountant", "weights") else "one",
+    ]
+    for value in bad[
+        parameter in ("accountant", "reserve") :
+    ]:  # without one, the session's own is meant
         with pytest.raises(BadType):
             tried(name, parameter, value)
 
@@ -83,8 +92,14 @@ def test_messages_say_what_is_wrong():
         (lambda: c.laplace_epsilon(1e-3), "epsilon above 1024"),
         (lambda: c.mean_n(1e-12, 1e-9), "more than 2\\*\\*53 people"),
         (lambda: c.randomized_response_n(1e-300, 2.0**-50), "more than 2\\*\\*53 people"),
-        (lambda: c.sgd_n(1e-300, 1, 1e-6, dimension=2, method="notes"), "more than 2\\*\\*53 people"),
-        (lambda: c.sgd_n(1e-9, 1e-9, 1e-12, dimension=2, steps=2**40), "more than 2\\*\\*53 people"),
+        (
+            lambda: c.sgd_n(1e-300, 1, 1e-6, dimension=2, method="notes"),
+            "more than 2\\*\\*53 people",
+        ),
+        (
+            lambda: c.sgd_n(1e-9, 1e-9, 1e-12, dimension=2, steps=2**40),
+            "more than 2\\*\\*53 people",
+        ),
         (lambda: c.sgd_n(1e-6, 1, 1e-6, dimension=2), "more steps"),
     ]:
         with pytest.raises(BadValue, match=words):
@@ -110,11 +125,15 @@ def test_the_ends_of_the_ranges_are_answered(epsilon, level):
 )
 def test_the_sample_size_of_the_notes_is_the_least_whole_number_that_is_enough(alpha, delta, level):
     n = local.sample_size(alpha, delta=delta, method="notes", level=level)
-    enough = 1 / (Fraction(str(delta)) * Fraction(str(alpha))) ** 2 / (4 * (1 - Fraction(str(level))))
+    enough = (
+        1 / (Fraction(str(delta)) * Fraction(str(alpha))) ** 2 / (4 * (1 - Fraction(str(level))))
+    )
     assert n - 1 < enough <= n
 
 
-@pytest.mark.parametrize("accountant", [name for name, kind in ACCOUNTANTS.items() if not kind.batches])
+@pytest.mark.parametrize(
+    "accountant", [name for name, kind in ACCOUNTANTS.items() if not kind.batches]
+)
 @pytest.mark.parametrize("each", [PureDP(0.05), Laplace(0.1), Gaussian(20)], ids=str)
 def test_so_many_queries_fit_one_after_the_other(accountant, each):
     delta, reserve = Fraction(1, 10**6), Fraction(1, 10**7)
@@ -124,7 +143,9 @@ def test_so_many_queries_fit_one_after_the_other(accountant, each):
     for _ in range(found):
         state = rule.after(state, Charge(((each, 1),), rule.delta_limit / found))
         assert state is not None
-    assert rule.after(state, Charge(((each, max(2, found // 100)),), rule.delta_limit / found)) is None
+    assert (
+        rule.after(state, Charge(((each, max(2, found // 100)),), rule.delta_limit / found)) is None
+    )
 
 
 def test_a_plain_sum_counts_exactly():
@@ -136,6 +157,7 @@ def test_a_plain_sum_counts_exactly():
 
 def test_a_batch_declared_in_advance_has_the_most():
     counts = {
-        name: c.queries(1, PureDP(0.02), delta=1e-6, accountant=name, reserve=0) for name in ACCOUNTANTS
+        name: c.queries(1, PureDP(0.02), delta=1e-6, accountant=name, reserve=0)
+        for name in ACCOUNTANTS
     }
     assert counts["pld"] == max(counts.values()) == 142

@@ -32,7 +32,8 @@ def by_quadrature(mu, t):
     m = mu * np.exp(-_V)
     with np.errstate(over="ignore", under="ignore"):
         return float(
-            (_HALF * _WEIGHTS * m * np.exp(-((t / m - m / 2) ** 2) / 2)).sum() / math.sqrt(2 * math.pi)
+            (_HALF * _WEIGHTS * m * np.exp(-((t / m - m / 2) ** 2) / 2)).sum()
+            / math.sqrt(2 * math.pi)
         )
 
 
@@ -57,7 +58,8 @@ def test_the_two_routes_agree_with_each_other_and_with_erfc():
 def test_sigma_is_enough_and_a_millionth_less_is_not(epsilon, delta):
     sigma = c.gaussian_sigma(epsilon, delta)
     assert by_quadrature(1 / sigma, epsilon) <= delta
-    if epsilon <= 700 or delta <= 0.1:  # beyond, e**epsilon overflows and the curve is an upper bound only
+    # Beyond, e**epsilon overflows and the curve is an upper bound only.
+    if epsilon <= 700 or delta <= 0.1:
         assert by_quadrature(1 / (sigma * (1 - 1e-6)), epsilon) > delta
 
 
@@ -147,10 +149,14 @@ def test_laplace_reaches_have_exactly_their_level(epsilon, answers, level):
     # the notes' union bound is no less, and on whole numbers the noise of counts keeps the level
     assert w <= 2 / epsilon * math.log(answers / (1 - level)) * (1 + 1e-9)
     assert discrete_inside(epsilon / 2, math.ceil(w)) ** answers >= level
-    assert c.laplace_epsilon(w, answers=answers, level=level, sensitivity=2) == pytest.approx(epsilon)
+    assert c.laplace_epsilon(w, answers=answers, level=level, sensitivity=2) == pytest.approx(
+        epsilon
+    )
 
 
-@pytest.mark.parametrize(("epsilon", "answers", "level"), [(0.5, 1, 0.95), (0.5, 20, 0.95), (2, 200, 0.8)])
+@pytest.mark.parametrize(
+    ("epsilon", "answers", "level"), [(0.5, 1, 0.95), (0.5, 20, 0.95), (2, 200, 0.8)]
+)
 def test_all_answers_are_within_reach_as_often_as_promised(epsilon, answers, level):
     rng = np.random.default_rng(20)
     draws = 4_000_000 // answers
@@ -166,7 +172,9 @@ def test_all_answers_are_within_reach_as_often_as_promised(epsilon, answers, lev
 def test_the_notes_examples():
     # "(10 + log k)/epsilon with 1 - e**-10": lecture notes on privacy, histogram queries
     level = 1 - math.exp(-10)
-    assert c.laplace_within(1, answers=50, level=level) == pytest.approx(10 + math.log(50), abs=1e-3)
+    assert c.laplace_within(1, answers=50, level=level) == pytest.approx(
+        10 + math.log(50), abs=1e-3
+    )
     # 2 log(k/beta)/epsilon: the union bound of a histogram, as in the lecture notes
     assert c.laplace_within(0.5, answers=50, sensitivity=2) == pytest.approx(
         4 * math.log(50 / 0.05), rel=0.004
@@ -184,7 +192,9 @@ def test_the_notes_examples():
     assert notes == math.floor(20 * math.sqrt(math.log(1e5)) / 0.02) + 1
 
 
-@pytest.mark.parametrize(("epsilon", "k", "gap"), [(0.5, 10, 5), (1, 100, 1), (1, 100, 14), (3, 2, 1)])
+@pytest.mark.parametrize(
+    ("epsilon", "k", "gap"), [(0.5, 10, 5), (1, 100, 1), (1, 100, 14), (3, 2, 1)]
+)
 def test_a_choice_is_rarely_further_off_than_stated(epsilon, k, gap):
     # one best candidate and the others equally far behind: exact probabilities of the exponential mechanism
     for level in (0.6, 0.95, 0.999):
@@ -214,7 +224,9 @@ def test_means_are_within_alpha_as_often_as_promised_and_no_oftener(queries, mec
         sigma = c.gaussian_sigma(epsilon, delta, sensitivity=math.sqrt(queries))
         noise = rng.normal(scale=sigma / n, size=(draws, queries))
     elif mechanism == "laplace":
-        noise = rng.laplace(scale=c.laplace_scale(epsilon, sensitivity=queries) / n, size=(draws, queries))
+        noise = rng.laplace(
+            scale=c.laplace_scale(epsilon, sensitivity=queries) / n, size=(draws, queries)
+        )
     else:
         each = brute_share(epsilon, delta, queries)
         noise = rng.laplace(scale=1 / each / n, size=(draws, queries))
@@ -224,7 +236,9 @@ def test_means_are_within_alpha_as_often_as_promised_and_no_oftener(queries, mec
 def brute_share(epsilon, delta, k):
     """The largest e0 on a grid with e0 sqrt(2 k ln(1/delta)) + k e0 (exp(e0) - 1) <= epsilon."""
     grid = np.linspace(0, epsilon, 400_001)[1:]
-    return grid[grid * math.sqrt(2 * k * math.log(1 / delta)) + k * grid * np.expm1(grid) <= epsilon].max()
+    return grid[
+        grid * math.sqrt(2 * k * math.log(1 / delta)) + k * grid * np.expm1(grid) <= epsilon
+    ].max()
 
 
 def test_advanced_composition_is_theorem_6_for_large_epsilon_too():
@@ -240,7 +254,8 @@ def test_auto_takes_the_fewest_people():
         sizes = [c.mean_n(0.01, e, delta=d, queries=k, mechanism=m) for m in names]
         assert c.mean_n(0.01, e, delta=d, queries=k) == min(sizes)
     many = [
-        c.mean_n(0.01, 1, delta=1e-6, queries=5000, mechanism=m) for m in ("laplace", "advanced", "gaussian")
+        c.mean_n(0.01, 1, delta=1e-6, queries=5000, mechanism=m)
+        for m in ("laplace", "advanced", "gaussian")
     ]
     assert many == sorted(many, reverse=True)  # what composition theorems are for
 
@@ -269,7 +284,8 @@ def responses(rng, n, share, epsilon, draws, population):
 @pytest.mark.parametrize("population", [False, True])
 @pytest.mark.parametrize("share", [0.0, 0.03, 0.5])
 @pytest.mark.parametrize(
-    ("alpha", "epsilon", "level"), [(0.05, 0.2, 0.95), (0.1, 1, 0.9), (0.1, 4, 0.95), (0.02, 6, 0.6)]
+    ("alpha", "epsilon", "level"),
+    [(0.05, 0.2, 0.95), (0.1, 1, 0.9), (0.1, 4, 0.95), (0.02, 6, 0.6)],
 )
 def test_randomized_response_keeps_its_level(alpha, epsilon, level, share, population):
     n = c.randomized_response_n(alpha, epsilon, level=level, population=population)
@@ -331,7 +347,9 @@ def test_more_budget_is_less_gaussian_noise(epsilon, delta, more):
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(PRICES, LEVELS, MORE, st.integers(1, 10**6), st.integers(0, 10**6))
-def test_reaches_grow_with_answers_and_level_and_shrink_with_epsilon(epsilon, level, more, k, extra):
+def test_reaches_grow_with_answers_and_level_and_shrink_with_epsilon(
+    epsilon, level, more, k, extra
+):
     for within in (
         lambda e, k, p: c.laplace_within(e, answers=k, level=p),
         lambda e, k, p: c.exponential_within(e, k, level=p),
@@ -343,8 +361,18 @@ def test_reaches_grow_with_answers_and_level_and_shrink_with_epsilon(epsilon, le
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(SHARES, st.floats(0.001, 50), SMALL, LEVELS, st.floats(1, 1.1), st.integers(1, 300), st.booleans())
-def test_sizes_shrink_with_alpha_and_epsilon_and_grow_with_the_rest(a, e, delta, level, more, k, population):
+@given(
+    SHARES,
+    st.floats(0.001, 50),
+    SMALL,
+    LEVELS,
+    st.floats(1, 1.1),
+    st.integers(1, 300),
+    st.booleans(),
+)
+def test_sizes_shrink_with_alpha_and_epsilon_and_grow_with_the_rest(
+    a, e, delta, level, more, k, population
+):
     def mean(a=a, e=e, k=k, level=level):
         return c.mean_n(a, e, delta=delta, queries=k, level=level, population=population)
 

@@ -47,7 +47,10 @@ QUESTIONS = (
     ),
 )
 CODE = {f"__{name}__": ran for name in QUESTIONS}
-CODE |= {name: property(ran) for name in ("__array_interface__", "__array_struct__", "__dataclass_fields__")}
+CODE |= {
+    name: property(ran)
+    for name in ("__array_interface__", "__array_struct__", "__dataclass_fields__")
+}
 Hostile = type("Hostile", (), CODE)
 HostileText = type("HostileText", (str,), CODE)
 HostileNumber = type("HostileNumber", (float,), CODE)
@@ -85,7 +88,9 @@ CELLS = {
 def frame_of(cell):
     """With one hostile cell, among texts, and once in a list."""
     o = np.fromiter([cell(), *["a", "b"] * (N // 2), None], dtype=object, count=N + 2)
-    lists = np.fromiter([[cell(), "a"], *[["a"], ["b", "a"]] * (N // 2), None], dtype=object, count=N + 2)
+    lists = np.fromiter(
+        [[cell(), "a"], *[["a"], ["b", "a"]] * (N // 2), None], dtype=object, count=N + 2
+    )
     return pd.DataFrame(
         {"id": range(N + 2), "o": pd.Series(o, dtype=object), "l": pd.Series(lists, dtype=object)}
     )
@@ -127,7 +132,11 @@ def slow(names, *those):
 
 @pytest.mark.parametrize("ask", slow(ASKED, "pipe"))
 def test_no_question_runs_them(ask):
-    ASKED[ask](pd.concat([frame_of(c) for c in CELLS.values()], ignore_index=True).dp.open(1000, delta=1e-6))
+    ASKED[ask](
+        pd.concat([frame_of(c) for c in CELLS.values()], ignore_index=True).dp.open(
+            1000, delta=1e-6
+        )
+    )
 
 
 @pytest.mark.parametrize("cell", slow(CELLS, "in itself"))
@@ -155,7 +164,9 @@ def test_no_question_about_people_that_such_cells_name_runs_it(cell):
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_ledger_is_opened(cell, people, tmp_path):
     frame = frame_of(CELLS[cell])
-    p = frame.dp.open(1, ledger=str(tmp_path / "l.db"), population="p", unit=people, max_rows=people and 1)
+    p = frame.dp.open(
+        1, ledger=str(tmp_path / "l.db"), population="p", unit=people, max_rows=people and 1
+    )
     assert p.budget.spent == 0
 
 
@@ -170,8 +181,12 @@ COLUMNS = {
     "decimals": lambda: pa.array([Decimal(10) ** 37, None] * N),
     "wide decimals": lambda: pa.array([Decimal(10) ** 75, None] * N, type=pa.decimal256(76, 0)),
     "lists": lambda: pa.array([[b"\xff"], [None], None, []] * (N // 2)),
-    "structs": lambda: pa.array([{"a": 2**62}, None] * N, type=pa.struct([("a", pa.timestamp("s"))])),
-    "views": lambda: pa.array(["a", "a text that is longer than twelve"] * N, type=pa.string_view()),
+    "structs": lambda: pa.array(
+        [{"a": 2**62}, None] * N, type=pa.struct([("a", pa.timestamp("s"))])
+    ),
+    "views": lambda: pa.array(
+        ["a", "a text that is longer than twelve"] * N, type=pa.string_view()
+    ),
     "nulls": lambda: pa.nulls(2 * N),
 }
 

@@ -73,7 +73,10 @@ def test_slots_of_texts_are_a_power_of_two_whatever_the_room_at_first(room, monk
     monkeypatch.setattr(kernels_module, "kernel", listening)
     monkeypatch.setattr(SIZES, "kernel_texts", room)
     texts = pa.array([str(i % 50) for i in range(100)])
-    assert encoded(texts) == (texts.dictionary_encode().indices.to_pylist(), [str(i) for i in range(50)])
+    assert encoded(texts) == (
+        texts.dictionary_encode().indices.to_pylist(),
+        [str(i) for i in range(50)],
+    )
     assert seen[0] >= 4 * room
 
 
@@ -124,7 +127,10 @@ def test_a_kernel_that_loses_patience_leaves_texts_to_arrow(monkeypatch):
     strings = pa.array([f"text {i}" for i in range(50)] * 2, pa.large_string())
     ends = np.frombuffer(strings.buffers()[1], np.int64)
     data = np.frombuffer(strings.buffers()[2], np.uint8)
-    assert kernels_module.numbered(ends, data, np.zeros(0, np.uint8), 0, np.empty(100, np.int32)) is None
+    assert (
+        kernels_module.numbered(ends, data, np.zeros(0, np.uint8), 0, np.empty(100, np.int32))
+        is None
+    )
     expected = strings.dictionary_encode()
     assert encoded(strings) == (expected.indices.to_pylist(), expected.dictionary.to_pylist())
 
@@ -140,7 +146,9 @@ BROKEN = {
 def test_a_broken_numbering_is_seen(name, monkeypatch):
     right = kernels_module.number_texts
     broken = lambda *words: right(*BROKEN[name](words))  # noqa: E731
-    monkeypatch.setattr(kernels_module, "kernel", lambda source: broken if source is right else source)
+    monkeypatch.setattr(
+        kernels_module, "kernel", lambda source: broken if source is right else source
+    )
     strings = pa.array([None, *NASTY, *NASTY, "aaaaaaaac" * 3, "aaaaaaaad" * 3, None] * 2).slice(2)
     expected = strings.dictionary_encode()
     assert encoded(strings) != (expected.indices.to_pylist(), expected.dictionary.to_pylist())
@@ -173,7 +181,14 @@ def test_sums_are_those_of_numpy(dtype, degree):
     with np.errstate(all="ignore"):
         values = cells if dtype == np.float64 else np.nan_to_num(cells).astype(dtype)
     buckets = (np.arange(300) % 4).astype(np.uint8)
-    for bounds in ((0.0, 5.0), (-3.0, 5.0), (2.0, 2.0), (-1e300, 1e300), (0.0, 5e-324), (1e15, 1e15 + 3)):
+    for bounds in (
+        (0.0, 5.0),
+        (-3.0, 5.0),
+        (2.0, 2.0),
+        (-1e300, 1e300),
+        (0.0, 5e-324),
+        (1e15, 1e15 + 3),
+    ):
         grid = Grid.for_width(Bounds(*bounds), 31, degree)
         expected, found = np.zeros((degree + 1, 3), np.int64), np.zeros((degree + 1, 3), np.int64)
         with np.errstate(all="ignore"):
@@ -188,7 +203,9 @@ def test_sums_are_those_of_numpy(dtype, degree):
 
 @pytest.mark.usefixtures("way")
 @given(
-    st.integers(-(2**63), 2**63 - 300), st.lists(st.integers(0, 200), min_size=1, max_size=40), st.booleans()
+    st.integers(-(2**63), 2**63 - 300),
+    st.lists(st.integers(0, 200), min_size=1, max_size=40),
+    st.booleans(),
 )
 @settings(max_examples=100, deadline=None)
 def test_whole_numbers_of_a_range_are_placed_as_numpy_places_them(low, above, at_hand):

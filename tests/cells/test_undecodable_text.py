@@ -10,7 +10,9 @@ BYTES = [b"a", b"\xff", None, b"a", b"b\xc3", b"b"]
 
 
 def texts(kind, cells=BYTES):
-    wide = {pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}.get(kind, pa.binary())
+    wide = {pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}.get(
+        kind, pa.binary()
+    )
     raw = pa.array(cells, type=wide)
     return pa.Array.from_buffers(kind, len(cells), raw.buffers())
 
@@ -33,10 +35,13 @@ COLUMNS = {
     "dictionary": lambda: in_arrow(texts(pa.string()).dictionary_encode()),
     "dictionary of large strings": lambda: in_arrow(texts(pa.large_string()).dictionary_encode()),
     "dictionaries in chunks": lambda: in_arrow(
-        texts(pa.string(), BYTES[:2]).dictionary_encode(), texts(pa.string(), BYTES[2:]).dictionary_encode()
+        texts(pa.string(), BYTES[:2]).dictionary_encode(),
+        texts(pa.string(), BYTES[2:]).dictionary_encode(),
     ),
     "dictionary of views": lambda: in_arrow(
-        pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0, 2, 3]), texts(pa.string_view(), FOUR))
+        pa.DictionaryArray.from_arrays(
+            pa.array([0, 1, None, 0, 2, 3]), texts(pa.string_view(), FOUR)
+        )
     ),
     "dictionary of a dictionary": lambda: in_arrow(nested(pa.string())),
     "dictionary of a dictionary of large strings": lambda: in_arrow(nested(pa.large_string())),
@@ -47,10 +52,16 @@ ANSWERS = {
     "other": lambda p: (p.groupby("s", keys=["a"], other="rest").size(epsilon=90).tolist(), [2, 3]),
     "isin": lambda p: (p[p["s"].isin(["a", "b"])].count(epsilon=90), 3),
     "not equal": lambda p: (p[p["s"] != "a"].count(epsilon=90), 4),
-    "map": lambda p: (round(p.assign(m=p["s"].map({"a": 1})).sum("m", bounds=(0, 1), epsilon=90)), 2),
+    "map": lambda p: (
+        round(p.assign(m=p["s"].map({"a": 1})).sum("m", bounds=(0, 1), epsilon=90)),
+        2,
+    ),
     "length": lambda p: (p[p["s"].str.len() == 1].count(epsilon=90), 4),
     "nunique": lambda p: (p.nunique("s", epsilon=90), 4),
-    "merge": lambda p: (p.merge(pd.DataFrame({"s": ["a", "b"], "z": [1, 2]}), on="s").count(epsilon=90), 3),
+    "merge": lambda p: (
+        p.merge(pd.DataFrame({"s": ["a", "b"], "z": [1, 2]}), on="s").count(epsilon=90),
+        3,
+    ),
     "explode": lambda p: (p.assign(n=1).count("s", epsilon=90), 5),
 }
 
@@ -74,7 +85,10 @@ def test_people_may_be_named_so(column):
 @pytest.mark.parametrize("column", COLUMNS)
 def test_keys_are_found_beside_them(column):
     cells = pd.concat([COLUMNS[column]()] * 200, ignore_index=True)
-    assert list(pd.DataFrame({"s": cells}).dp.open(1000, delta=1e-6).unique("s", epsilon=100)) == ["a", "b"]
+    assert list(pd.DataFrame({"s": cells}).dp.open(1000, delta=1e-6).unique("s", epsilon=100)) == [
+        "a",
+        "b",
+    ]
 
 
 @pytest.mark.parametrize("column", COLUMNS)

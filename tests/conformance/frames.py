@@ -52,8 +52,12 @@ class Storage(NamedTuple):
 
 
 def whole(low: int, high: int) -> st.SearchStrategy[Any]:
-    extremes = [n for n in (low, low + 1, -1, 0, 1, 2**31, 2**53 + 1, high - 1, high) if low <= n <= high]
-    return st.sampled_from(extremes) | st.integers(low, high) | st.integers(max(low, -6), min(high, 6))
+    extremes = [
+        n for n in (low, low + 1, -1, 0, 1, 2**31, 2**53 + 1, high - 1, high) if low <= n <= high
+    ]
+    return (
+        st.sampled_from(extremes) | st.integers(low, high) | st.integers(max(low, -6), min(high, 6))
+    )
 
 
 def real(width: int) -> st.SearchStrategy[Any]:
@@ -62,7 +66,9 @@ def real(width: int) -> st.SearchStrategy[Any]:
 
 
 def numpy_column(dtype: str) -> Any:
-    return lambda cells: pd.Series(np.array([math.nan if c is None else c for c in cells], dtype=dtype))
+    return lambda cells: pd.Series(
+        np.array([math.nan if c is None else c for c in cells], dtype=dtype)
+    )
 
 
 def masked_column(dtype: str) -> Any:
@@ -88,8 +94,22 @@ def sparse_column(fill: float) -> Any:
 
 SMALL = [(-3.0, 5.0), (2.0, 5.0), (-5.0, 5.0), (-5.0, -2.0)]
 UNSIGNED = [(0.0, 5.0), (2.0, 5.0)]
-HUGE = [(0.0, 2.0**63), (-(2.0**63), 0.0), (0.0, 2.0**64), (0.0, 2.0**70), (-(2.0**63), 2.0**64), (4.0, 4.0)]
-FRACTIONS = [(0.1, 0.7), (0.0, 1e308), (-1e308, 1e308), (0.0, 1e-200), (1.0, 1.0 + 2**-52), (-1e-150, 1e-200)]
+HUGE = [
+    (0.0, 2.0**63),
+    (-(2.0**63), 0.0),
+    (0.0, 2.0**64),
+    (0.0, 2.0**70),
+    (-(2.0**63), 2.0**64),
+    (4.0, 4.0),
+]
+FRACTIONS = [
+    (0.1, 0.7),
+    (0.0, 1e308),
+    (-1e308, 1e308),
+    (0.0, 1e-200),
+    (1.0, 1.0 + 2**-52),
+    (-1e-150, 1e-200),
+]
 MAYBE = st.none()
 
 STORAGES = {
@@ -107,7 +127,9 @@ STORAGES = {
     "UInt8": Storage(MAYBE | whole(0, 255), masked_column("UInt8"), UNSIGNED, True),
     "Float64": Storage(MAYBE | real(64), masked_column("Float64"), SMALL, True),
     "boolean": Storage(MAYBE | st.booleans(), masked_column("boolean"), [(0.0, 1.0)], True),
-    "int64[pyarrow]": Storage(MAYBE | whole(-(2**63), 2**63 - 1), arrow_column("int64"), SMALL, True),
+    "int64[pyarrow]": Storage(
+        MAYBE | whole(-(2**63), 2**63 - 1), arrow_column("int64"), SMALL, True
+    ),
     "double[pyarrow]": Storage(MAYBE | real(64), arrow_column("float64"), SMALL, True),
     "bool[pyarrow]": Storage(MAYBE | st.booleans(), arrow_column("bool_"), [(0.0, 1.0)], True),
     "Sparse[nan]": Storage(real(64), sparse_column(math.nan), SMALL, True),
@@ -134,17 +156,23 @@ def categories(cells: Any) -> pd.Series[Any]:
 DAY = pd.Timestamp("2024-02-29")
 GROUPINGS = {
     "category": Grouping(["a", "b", "c", None], categories, ["b", "a"]),
-    "str": Grouping(["a", "b", "c", None], lambda c: pd.Series(list(c), dtype="str"), ["a", "b", None]),
+    "str": Grouping(
+        ["a", "b", "c", None], lambda c: pd.Series(list(c), dtype="str"), ["a", "b", None]
+    ),
     "object": Grouping(
         ["a", 1, 1.0, True, None, math.nan, (1, 2), "c"],
-        lambda c: pd.Series([*c, None], dtype=object).iloc[:-1],  # a lone tuple would be taken for the data
+        lambda c: pd.Series([*c, None], dtype=object).iloc[
+            :-1
+        ],  # a lone tuple would be taken for the data
         ["a", 1, None],
     ),
     "time": Grouping([DAY, DAY + pd.Timedelta(1, "us"), None], times, [DAY, None]),
     "int64": Grouping(
         [-(2**63), 0, 1, 2**53 + 1], lambda c: pd.Series(list(c), dtype="int64"), [1, -(2**63)]
     ),
-    "float": Grouping([0.5, -0.0, 2.0, math.nan], lambda c: pd.Series(list(c), dtype=float), [0.0, 0.5, 2.0]),
+    "float": Grouping(
+        [0.5, -0.0, 2.0, math.nan], lambda c: pd.Series(list(c), dtype=float), [0.0, 0.5, 2.0]
+    ),
     "bool": Grouping(
         [True, False, None], lambda c: pd.Series(pd.array(list(c), dtype="boolean")), [True, False]
     ),
@@ -191,7 +219,9 @@ def bernstein(degree: int, nulls: bool) -> Case:
         terms = [math.comb(degree, k) * a**k * (w - a) ** (degree - k) for k in range(degree + 1)]
         return (*([0] * len(terms) if null else terms), *[w**degree * null] * nulls)
 
-    return Case(lambda x, b, w: Simplex(x, Grid.for_width(b, VALUE_BITS, degree), degree, nulls), row)
+    return Case(
+        lambda x, b, w: Simplex(x, Grid.for_width(b, VALUE_BITS, degree), degree, nulls), row
+    )
 
 
 CASES = {
@@ -212,7 +242,8 @@ CASES = {
         always=True,
     ),
     "simplex 1": Case(
-        lambda x, b, w: Simplex(x, VALUE(b), 1, False), lambda null, a, v, w: (0, 0) if null else (w - a, a)
+        lambda x, b, w: Simplex(x, VALUE(b), 1, False),
+        lambda null, a, v, w: (0, 0) if null else (w - a, a),
     ),
     "simplex 1, nulls": Case(
         lambda x, b, w: Simplex(x, VALUE(b), 1, True),
@@ -224,7 +255,9 @@ CASES = {
     ),
     "simplex 2, nulls": Case(
         lambda x, b, w: Simplex(x, SQUARE(b), 2, True),
-        lambda null, a, v, w: (0, 0, 0, w * w) if null else ((w - a) ** 2, 2 * a * (w - a), a**2, 0),
+        lambda null, a, v, w: (
+            (0, 0, 0, w * w) if null else ((w - a) ** 2, 2 * a * (w - a), a**2, 0)
+        ),
     ),
     "simplex 3": bernstein(3, False),
     "simplex 3, nulls": bernstein(3, True),
@@ -347,7 +380,9 @@ def contribution(name: str, row: tuple[Any, ...], grid: Any, bounds: Bounds) -> 
 
 
 def distance(a: list[Any], b: list[Any]) -> tuple[int, int]:
-    steps = [p - q for one, other in zip(a, b, strict=True) for p, q in zip(one, other, strict=True)]
+    steps = [
+        p - q for one, other in zip(a, b, strict=True) for p, q in zip(one, other, strict=True)
+    ]
     return sum(map(abs, steps)), sum(s * s for s in steps)
 
 
@@ -356,11 +391,15 @@ def within(claim: Sensitivity, a: list[Any], b: list[Any]) -> bool:
     return l1 <= claim.l1 and l2_squared <= claim.l2_squared
 
 
-def statistics_for(layout: Layout, bounds: Bounds, unit: Unit | None = None) -> dict[str, Statistic]:
+def statistics_for(
+    layout: Layout, bounds: Bounds, unit: Unit | None = None
+) -> dict[str, Statistic]:
     """Every statistic that may be asked like this; for a relation, those that are for it."""
     x = layout.leaves[0]
     return {
-        name: case.make(x, bounds, x.integral and bounds.lower.is_integer() and bounds.upper.is_integer())
+        name: case.make(
+            x, bounds, x.integral and bounds.lower.is_integer() and bounds.upper.is_integer()
+        )
         for name, case in CASES.items()
         if not (case.alone and (layout.levels or unit is ADD))
         and not (case.public and layout.filtered)

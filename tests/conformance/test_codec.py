@@ -152,7 +152,11 @@ DAYS = [
     pd.Timestamp(d)
     for d in ("1970-01-01", "2024-02-29", "2024-02-29 00:00:00.000001", "1677-09-22", "2262-04-11")
 ]
-NANO = [*DAYS, pd.Timestamp("2024-02-29 00:00:00.000000001"), pd.Timestamp("2024-02-29").as_unit("s")]
+NANO = [
+    *DAYS,
+    pd.Timestamp("2024-02-29 00:00:00.000000001"),
+    pd.Timestamp("2024-02-29").as_unit("s"),
+]
 SPANS = [pd.Interval(0, 1), pd.Interval(0, 1, "left"), pd.Interval(0.0, 1.0), pd.Interval(0.5, 1)]
 MIXED = [
     *NUMBERS,
@@ -176,7 +180,9 @@ def whole(dtype: str) -> list[int]:
 
 def doubles(dtype: str) -> list[float]:
     cells = [
-        float(np.array(x, dtype="f8").astype(dtype)) for x in NUMBERS if abs(x) < float(np.finfo(dtype).max)
+        float(np.array(x, dtype="f8").astype(dtype))
+        for x in NUMBERS
+        if abs(x) < float(np.finfo(dtype).max)
     ]
     return [*cells, math.inf, -math.inf, *NAN]
 
@@ -186,7 +192,8 @@ def zoned(name: str) -> list[pd.Timestamp]:
 
 
 KEPT: dict[str, Kept] = {
-    d: Kept(whole(d), numpy(d), NUMBERS) for d in ("int8", "int16", "int32", "int64", "uint8", "uint64")
+    d: Kept(whole(d), numpy(d), NUMBERS)
+    for d in ("int8", "int16", "int32", "int64", "uint8", "uint64")
 }
 KEPT |= {
     d: Kept([*whole(d.lower()), None], masked(d.lower()), NUMBERS)
@@ -231,7 +238,9 @@ KEPT |= {
     ),
     "times of Arrow": Kept([*DAYS, None], arrow(pa.timestamp("us")), NANO),
     "date32": Kept(
-        [dt.date(2024, 2, 29), dt.date(1, 1, 1), dt.date(9999, 12, 31), None], arrow(pa.date32()), NANO
+        [dt.date(2024, 2, 29), dt.date(1, 1, 1), dt.date(9999, 12, 31), None],
+        arrow(pa.date32()),
+        NANO,
     ),
 }
 
@@ -239,7 +248,10 @@ KEPT |= {
 def expected(cells: list[Any], listed: list[Any], kind: str) -> list[int]:
     """For each cell 1 + the place of the value that it equals, or 0."""
     places = {value_of(k): i for i, k in reversed(list(enumerate(listed, start=1)))}
-    return [0 if value_of(c) is None and None not in places else places.get(value_of(c), 0) for c in cells]
+    return [
+        0 if value_of(c) is None and None not in places else places.get(value_of(c), 0)
+        for c in cells
+    ]
 
 
 def unequal(values: list[Any]) -> list[Any]:
@@ -308,7 +320,8 @@ def test_combinations_are_counted_as_python_counts(name, data):
     tuples = Tuples.of(rows, leaves, ["x", "y"])
     places = expected(cells, listed, name)
     truth = [
-        sum(p == listed.index(k) + 1 and o == i for p, o in zip(places, other, strict=True)) for k, i in rows
+        sum(p == listed.index(k) + 1 and o == i for p, o in zip(places, other, strict=True))
+        for k, i in rows
     ]
     assert counts(frame, TupleBy.of(leaves, tuples)) == truth
 
@@ -346,9 +359,9 @@ def test_isin_map_and_equality_find_what_python_finds(name, data):
         assert p[p["x"].isin(listed)].count(epsilon=90) == sum(i > 0 for i in places)
         numbered = {k: i for i, k in enumerate(listed, start=1)}
         truth = sum(numbered[listed[i - 1]] for i in places if i)
-        assert p.assign(m=p["x"].map(numbered)).sum("m", bounds=(0, 16), epsilon=700) == pytest.approx(
-            truth, abs=0.5
-        )
+        assert p.assign(m=p["x"].map(numbered)).sum(
+            "m", bounds=(0, 16), epsilon=700
+        ) == pytest.approx(truth, abs=0.5)
     for k in [k for k in listed if k is not None][:2]:
         truth = sum(value_of(c) == value_of(k) for c in cells)
         assert p[p["x"] == k].count(epsilon=40) == truth
@@ -360,14 +373,18 @@ def test_isin_map_and_equality_find_what_python_finds(name, data):
 @given(data=st.data())
 def test_a_merge_finds_what_python_finds(name, data):
     cells, public = (data.draw(case(name, null=False)) for _ in range(2))
-    kept = [c for c in {repr(value_of(c)): c for c in public[0]}.values() if value_of(c) is not None]
+    kept = [
+        c for c in {repr(value_of(c)): c for c in public[0]}.values() if value_of(c) is not None
+    ]
     if not kept:
         return
     table = frame_of(name, kept)[["x"]].assign(k=np.arange(1.0, len(kept) + 1))
     p = opened(frame_of(name, cells[0]))
     equal = {value_of(k): i for i, k in enumerate(kept, start=1) if not nothing(k)}
     truth = sum(equal.get(value_of(c), 0) for c in cells[0] if value_of(c) is not None)
-    assert p.merge(table, on="x").sum("k", bounds=(0, 16), epsilon=900) == pytest.approx(truth, abs=0.5)
+    assert p.merge(table, on="x").sum("k", bounds=(0, 16), epsilon=900) == pytest.approx(
+        truth, abs=0.5
+    )
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -402,8 +419,12 @@ def keyless(cell: Any, name: str) -> bool:
         return math.isinf(cell)
     if isinstance(cell, pd.Timestamp | dt.date):
         moment = pd.Timestamp(cell)
-        days = (moment.to_pydatetime(warn=False).replace(tzinfo=None) - dt.datetime(1970, 1, 1)).days
-        last = 2**63 / 86_400e9 if name.endswith("ns") else math.inf  # where the ticks of such a column end
+        days = (
+            moment.to_pydatetime(warn=False).replace(tzinfo=None) - dt.datetime(1970, 1, 1)
+        ).days
+        last = (
+            2**63 / 86_400e9 if name.endswith("ns") else math.inf
+        )  # where the ticks of such a column end
         return not -719_161 <= days < 2_932_895 or abs(days) > last - 3
     return nothing(cell)
 

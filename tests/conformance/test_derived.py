@@ -40,7 +40,11 @@ STEPS: dict[str, tuple[Any, str, str]] = {
     "melt": (lambda p: p.melt("k", ["x", "y"], **LIMITS), "variable", "value"),
     "merge": (lambda p: p.merge(TABLE, on="k", how="left", **LIMITS), "g2", "x"),
     "a filter before": (lambda p: p.query("k < 3").explode("codes", **LIMITS), "codes", "x"),
-    "explode, then merge": (lambda p: p.explode("codes").merge(TABLE, on="k", **LIMITS), "codes", "y"),
+    "explode, then merge": (
+        lambda p: p.explode("codes").merge(TABLE, on="k", **LIMITS),
+        "codes",
+        "y",
+    ),
     "melt, then merge": (lambda p: p.melt("k", ["x", "y"]).merge(TABLE, on="k"), "g2", "value"),
     "pipe": (
         lambda p: p.pipe(lambda d: d.explode("codes").astype({"codes": object}), **LIMITS),
@@ -69,12 +73,17 @@ def derived(
     return STEPS[step][0](p)
 
 
-def claims_and_integers(name: str, step: str, q: Any, unit: Unit, by: bool) -> list[tuple[Any, Any]]:
+def claims_and_integers(
+    name: str, step: str, q: Any, unit: Unit, by: bool
+) -> list[tuple[Any, Any]]:
     _, group, value = STEPS[step]
     leaves = q._session.leaves
     outputs = tuple(
         Output(
-            part, part, leaves[value] if part != "size" else None, BOUNDS if part in ("sum", "mean") else None
+            part,
+            part,
+            leaves[value] if part != "size" else None,
+            BOUNDS if part in ("sum", "mean") else None,
         )
         for part in name.split("+")
     )
@@ -85,7 +94,9 @@ def claims_and_integers(name: str, step: str, q: Any, unit: Unit, by: bool) -> l
     found = PandasEngine(q._session.snapshot, KEY).reduce(
         query, {p for s in statistics for p in s.primitives}, unit
     )
-    return [(s.of_person(unit, query.groups if by else None), s.integers(found)) for s in statistics]
+    return [
+        (s.of_person(unit, query.groups if by else None), s.integers(found)) for s in statistics
+    ]
 
 
 def moved(a: Any, b: Any) -> tuple[int, int]:
@@ -156,5 +167,8 @@ def test_a_left_merge_with_different_keys_keeps_the_public_number_of_rows():
     )
     for other in (p.merge(unique, on="k"), p.query("k > 0").merge(unique, on="k", how="left")):
         assert other._session._public_rows(Query((Output("n", "size"),))) is None
-    assert p.merge(unique, on="k", how="left")._session._public_rows(Query((Output("n", "size"),))) == 4
+    assert (
+        p.merge(unique, on="k", how="left")._session._public_rows(Query((Output("n", "size"),)))
+        == 4
+    )
     assert dpframe.private(frame).budget.spent == 0

@@ -14,7 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conformance.frames import STORAGES, UNITS, Layout, integers, is_null, layouts, rows_of, within
+from tests.conformance.frames import (
+    STORAGES,
+    UNITS,
+    Layout,
+    integers,
+    is_null,
+    layouts,
+    rows_of,
+    within,
+)
 from tests.internals import (
     Column,
     DistinctCount,
@@ -104,7 +113,9 @@ def unit_of(relation: str, most: int) -> Unit:
 
 
 def claim(unit: Unit, by: bool) -> Sensitivity:
-    return DistinctCount(Column.of(1, "v", pd.StringDtype())).of_person(unit, len(GROUPS) if by else None)
+    return DistinctCount(Column.of(1, "v", pd.StringDtype())).of_person(
+        unit, len(GROUPS) if by else None
+    )
 
 
 own_rows = st.lists(
@@ -122,10 +133,14 @@ own_rows = st.lists(
     by=st.booleans(),
     most=st.integers(1, 5),
 )
-def test_a_person_moves_them_no_further_than_claimed(relation, dtype, others, first, second, by, most):
+def test_a_person_moves_them_no_further_than_claimed(
+    relation, dtype, others, first, second, by, most
+):
     unit, people = unit_of(relation, most), list(enumerate(others))
     one = counted(frame_of([(99, first), *people], 1, dtype), by, unit)
-    two = counted(frame_of([*people, *([(77, second)] if unit.replaces else [])], 2, dtype), by, unit)
+    two = counted(
+        frame_of([*people, *([(77, second)] if unit.replaces else [])], 2, dtype), by, unit
+    )
     assert within(claim(unit, by), [one], [two])
 
 
@@ -140,7 +155,9 @@ def test_claims_are_reached_in_both_norms():
             unit = unit_of(relation, most)
             d = np.subtract(counted(frame_of(one), True, unit), counted(frame_of(two), True, unit))
             assert (abs(d).sum(), (d**2).sum()) == claim(unit, True)
-        for relation in RELATIONS:  # without groups a person who says nothing against one who names all
+        for (
+            relation
+        ) in RELATIONS:  # without groups a person who says nothing against one who names all
             unit = unit_of(relation, most)
             crowd = [(5, own("p", "a"))]
             silent = [(2, [(None, "a")])]
@@ -166,7 +183,9 @@ def test_what_a_person_names_depends_on_nobody_else():
     named = set()
     for order in range(5):
         others = [(7, [("z", "b"), ("t", "c")]), (8, [("y", "b")])] if order % 2 else []
-        for value in "pqrst":  # a value that somebody else has in the group is named if the count stays
+        for (
+            value
+        ) in "pqrst":  # a value that somebody else has in the group is named if the count stays
             more = [(i + 20, [(value, "a")]) for i in range(1)]
             alone = counted(frame_of([(1, own), *others], order, "category"), True, unit)[0]
             joined = counted(frame_of([(1, own), *others, *more], order, "category"), True, unit)[0]
@@ -193,7 +212,9 @@ HEAVY = [(1, [(v, g) for v in "pqrst" for g in GROUPS])]
 def test_a_forgotten_limit_is_seen(monkeypatch):
     unit = unit_of("add-remove", 3)
     assert sum(counted(frame_of(HEAVY), True, unit)) == 3
-    monkeypatch.setattr(_distinct, "smallest", lambda person, rank, limit: np.ones(len(person), dtype=bool))
+    monkeypatch.setattr(
+        _distinct, "smallest", lambda person, rank, limit: np.ones(len(person), dtype=bool)
+    )
     assert not within(claim(unit, True), [counted(frame_of(HEAVY), True, unit)], [[0, 0, 0]])
 
 
@@ -238,6 +259,7 @@ def test_a_choice_by_codes_of_the_frame_is_seen(monkeypatch):
 
     monkeypatch.setattr(_distinct, "coded", by_place)
     named = {
-        tuple(counted(frame_of([(1, own), (2, [("p", "a")])], order), True, unit)) for order in range(20)
+        tuple(counted(frame_of([(1, own), (2, [("p", "a")])], order), True, unit))
+        for order in range(20)
     }
     assert len(named) > 1  # the order of the frame has decided

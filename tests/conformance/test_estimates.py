@@ -164,7 +164,9 @@ ORACLES: dict[str, Oracle] = {
         lambda df: float(len(df)),
     ),
     "count": Oracle(
-        lambda ps: number(ps, "x"), lambda leaves: {"expr": leaves["x"]}, lambda df: float(df["x"].count())
+        lambda ps: number(ps, "x"),
+        lambda leaves: {"expr": leaves["x"]},
+        lambda df: float(df["x"].count()),
     ),
     "true": Oracle(
         lambda ps: float(sum(min(int(p.rows["flag"].sum()), p.limit) for p in ps)),
@@ -172,7 +174,9 @@ ORACLES: dict[str, Oracle] = {
         lambda df: float(df["flag"].sum()),
     ),
     "people": Oracle(
-        lambda ps: float(len(ps)), lambda leaves: {"expr": leaves["id"]}, lambda df: float(df["id"].nunique())
+        lambda ps: float(len(ps)),
+        lambda leaves: {"expr": leaves["id"]},
+        lambda df: float(df["id"].nunique()),
     ),
     "nunique": Oracle(  # a person may name more values here than there are
         lambda ps: float(pd.concat([p.rows["x"] for p in ps]).nunique()) if ps else 0.0,
@@ -180,7 +184,10 @@ ORACLES: dict[str, Oracle] = {
         lambda df: float(df["x"].nunique()),
     ),
     "sum": Oracle(
-        lambda ps: sum(x * w for p in ps for x, w in p.of("x")), of_x(), lambda df: float(df["x"].sum()), 1e-5
+        lambda ps: sum(x * w for p in ps for x, w in p.of("x")),
+        of_x(),
+        lambda df: float(df["x"].sum()),
+        1e-5,
     ),
     "mean": Oracle(mean, of_x(), lambda df: df["x"].mean(), 1e-6, between=True),
     "var": Oracle(var, of_x(), lambda df: df["x"].var(), 2e-2),
@@ -190,7 +197,10 @@ ORACLES: dict[str, Oracle] = {
     "cov": Oracle(cov, of_pairs, lambda df: df["x"].cov(df["y"]), 2e-2),
 }
 # Values that stand for all of a person: not weighted, so only what they are where no limit binds, and between which values.
-REPRESENTED = {"tree": of_x(level=F(1, 2), resolution=1.0), "quantile": of_x(level=F(1, 2), resolution=1.0)}
+REPRESENTED = {
+    "tree": of_x(level=F(1, 2), resolution=1.0),
+    "quantile": of_x(level=F(1, 2), resolution=1.0),
+}
 # Choices, whose integers are scores, and people in bins: without a limit that binds, as if each row were a person.
 SCORES: dict[str, Callable[[dict[str, Column]], dict[str, Any]]] = {
     "most": lambda leaves: {"expr": ex.Clip(leaves["x"], None, constant(8)), "bounds": BOUNDS},
@@ -253,7 +263,9 @@ def check(name: str, people: list[list[Any]], limit: int, engine: str) -> None:
         if oracle.between:
             assert values.min() <= value <= values.max()
         if limit == MANY and oracle.pandas is not None:
-            assert abs(oracle.pandas(df[df["g"] == group]) - expected) <= 1e-9 * max(1.0, abs(expected))
+            assert abs(oracle.pandas(df[df["g"] == group]) - expected) <= 1e-9 * max(
+                1.0, abs(expected)
+            )
 
 
 def test_every_aggregate_has_an_oracle():
@@ -264,7 +276,9 @@ def test_every_aggregate_has_an_oracle():
 @pytest.mark.parametrize("name", ORACLES)
 @settings(max_examples=15, deadline=None)
 @given(people=crowd, limit=st.sampled_from([1, 1, 2, 3, 5, MANY]))
-def test_estimates_are_the_means_in_which_nobody_weighs_more_than_the_limit(name, engine, people, limit):
+def test_estimates_are_the_means_in_which_nobody_weighs_more_than_the_limit(
+    name, engine, people, limit
+):
     check(name, people, limit, engine)
 
 
@@ -307,7 +321,10 @@ def test_quantiles_lie_between_the_values_of_the_people(people, limit):
 
 @pytest.mark.parametrize("name", ["mean", "sum", "count", "var"])
 def test_a_number_of_values_that_is_rounded_apart_is_seen(name, monkeypatch):
-    people = [[(4, 4, "a", True), (None, None, "a", True)], [(8, 8, "a", True), (None, 1, "a", False)]] * 2
+    people = [
+        [(4, 4, "a", True), (None, None, "a", True)],
+        [(8, 8, "a", True), (None, 1, "a", False)],
+    ] * 2
     check(name, people, 1, "pandas")
     monkeypatch.setattr(engines_pandas_module, "Bound", CountedApart)
     people = [[*own, (None, None, "a", True)] if i % 2 else own for i, own in enumerate(people)]

@@ -75,7 +75,9 @@ TERMS: dict[str, Any] = {
 def frame(names: list[str]) -> pd.DataFrame:
     rows = [PEOPLE[name] for name in names]
     dtypes = {"x": "float64", "i": "int64", "s": "str", "g": "str", "t": "M8[ns]", "u": "M8[ns]"}
-    return pd.DataFrame({c: pd.Series([row[c] for row in rows], dtype=dtype) for c, dtype in dtypes.items()})
+    return pd.DataFrame(
+        {c: pd.Series([row[c] for row in rows], dtype=dtype) for c, dtype in dtypes.items()}
+    )
 
 
 def band(v: Any) -> Any:
@@ -95,7 +97,9 @@ NUMBERS: dict[str, Callable[[Any], Any]] = {
     "hypot": lambda p: np.hypot(p["x"], p["i"]),
     "days": lambda p: (p["t"] - p["u"]).dt.days,
     "hours": lambda p: (p["t"] - p["u"]).abs() / pd.Timedelta("1h"),
-    "since": lambda p: (p["t"].dt.floor("D") + pd.Timedelta(days=3) - p["u"].dt.ceil("h")).dt.total_seconds(),
+    "since": lambda p: (
+        p["t"].dt.floor("D") + pd.Timedelta(days=3) - p["u"].dt.ceil("h")
+    ).dt.total_seconds(),
     "year": lambda p: p["t"].dt.year,
     "week": lambda p: p["t"].dt.isocalendar().week,
     "zone": lambda p: p["t"].dt.tz_localize("Europe/Berlin").dt.hour,
@@ -136,14 +140,18 @@ def found(ask: Callable[[Any], Any], person: str) -> Any:
 @pytest.mark.parametrize("name", NUMBERS)
 def test_sums_of_expressions_move_by_no_more_than_their_bounds(name: str, person: str) -> None:
     make = NUMBERS[name]
-    one = found(lambda p: (make(p).sum(epsilon=1), p.assign(new=make(p))["new"].mean(epsilon=1)), person)
+    one = found(
+        lambda p: (make(p).sum(epsilon=1), p.assign(new=make(p))["new"].mean(epsilon=1)), person
+    )
     assert one.problems == ()
     assert one.steps
 
 
 @pytest.mark.parametrize("person", PEOPLE)
 @pytest.mark.parametrize("name", LIMITED)
-def test_sums_of_texts_move_by_no_more_than_the_bounds_that_are_given(name: str, person: str) -> None:
+def test_sums_of_texts_move_by_no_more_than_the_bounds_that_are_given(
+    name: str, person: str
+) -> None:
     one = found(lambda p: LIMITED[name](p).sum(bounds=(0, 2025), epsilon=1), person)
     assert one.problems == ()
     assert one.steps

@@ -31,17 +31,25 @@ ASKED = {
 def frame_of(people: list[tuple[int, list[Any]]], order: int) -> pd.DataFrame:
     rows = [(i, *row) for i, own in people for row in own]
     rows = [rows[i] for i in np.random.default_rng(order).permutation(len(rows))]
-    return pd.DataFrame(rows, columns=["id", "g", "x"]).astype({"id": "int64", "g": "str", "x": "Float64"})
+    return pd.DataFrame(rows, columns=["id", "g", "x"]).astype(
+        {"id": "int64", "g": "str", "x": "Float64"}
+    )
 
 
-LEAVES = {c: Column.of(i, c, d) for i, (c, d) in enumerate(frame_of([(0, [("a", 1.0)])], 0).dtypes.items())}
+LEAVES = {
+    c: Column.of(i, c, d)
+    for i, (c, d) in enumerate(frame_of([(0, [("a", 1.0)])], 0).dtypes.items())
+}
 
 
 def finding(kind: str) -> Finding:
     def output(aggregate: str) -> Output:
         x = None if aggregate in ("size", "people") else LEAVES["x"]
         return Output(
-            aggregate, aggregate, x, Bounds(0.0, 4.0) if x is not None and aggregate != "count" else None
+            aggregate,
+            aggregate,
+            x,
+            Bounds(0.0, 4.0) if x is not None and aggregate != "count" else None,
         )
 
     return Finding((LEAVES["g"],), tuple(map(output, ASKED[kind])), F(1, 1000), True)
@@ -51,7 +59,9 @@ def unit_of(relation: str, rows: int, groups: int, people: bool = True) -> Unit:
     return Unit(relation, (LEAVES["id"],), rows, groups) if people else Unit(relation)
 
 
-def vectors(frame: pd.DataFrame, task: Finding, unit: Unit) -> list[dict[tuple[str, ...], list[int]]]:
+def vectors(
+    frame: pd.DataFrame, task: Finding, unit: Unit
+) -> list[dict[tuple[str, ...], list[int]]]:
     """By statistic, the integers of each group."""
     arranged, _ = task._arranged(unit)
     primitives = {p for s, _ in arranged for p in s.primitives}
@@ -82,7 +92,9 @@ def test_one_person_moves_no_vector_further_than_declared(
     one = frame_of([*people, (99, first)], orders[0])
     other = frame_of(people if relation == "add-remove" else [*people, (77, second)], orders[1])
     plan = make_plan(task, unit, Price(F(1))).plan
-    for part, x, y in zip(plan.parts, vectors(one, task, unit), vectors(other, task, unit), strict=True):
+    for part, x, y in zip(
+        plan.parts, vectors(one, task, unit), vectors(other, task, unit), strict=True
+    ):
         l1, l2 = moved(x, y)
         assert l1 <= part.l1
         assert l2 <= part.l2_squared
@@ -115,14 +127,18 @@ def test_a_person_alone_in_a_group_is_within_what_the_bars_allow(kind, own, rows
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 @pytest.mark.parametrize("kind", ["size", "values", "sum", "moments", "both"])
 @pytest.mark.parametrize(("rows", "groups"), [(1, 1), (3, 1), (3, 4)])
-def test_bars_are_the_least_for_one_person_with_all_their_rows_and_groups(kind, mechanism, rows, groups):
+def test_bars_are_the_least_for_one_person_with_all_their_rows_and_groups(
+    kind, mechanism, rows, groups
+):
     """What such a person adds up to is measured; the bars are then those of the mechanism itself."""
     task, unit = finding(kind), unit_of("add-remove", rows, groups)
     _, place = task._arranged(unit)
     own = [(name, 4.0) for name in "abcd"[:groups] for _ in range(rows)]
     found = vectors(frame_of([(1, own)], 0), task, unit)[place]
     most = max(sum(column) for column in found.values())
-    noise: Any = make_plan(task, unit, Price(F(1), F(1, 9), mechanism=mechanism)).plan.parts[place].noise
+    noise: Any = (
+        make_plan(task, unit, Price(F(1), F(1, 9), mechanism=mechanism)).plan.parts[place].noise
+    )
     components = sorted({len(next(iter(found.values()))), *(bar.components for bar in noise.bars)})
     if hasattr(noise, "lower"):
         assert (components, noise) == (
@@ -155,7 +171,12 @@ def test_vectors_beyond_63_bits_are_exact():
 
 
 def worst_over_frames() -> int:
-    rng, worst, task, unit = np.random.default_rng(4), 0, finding("size"), unit_of("add-remove", 1, 1)
+    rng, worst, task, unit = (
+        np.random.default_rng(4),
+        0,
+        finding("size"),
+        unit_of("add-remove", 1, 1),
+    )
     for _ in range(150):
         people = [(i, [(str(rng.choice(list("abcdef"))), 1.0) for _ in range(6)]) for i in range(4)]
         one = frame_of([*people, (99, [(str(rng.choice(list("ABC"))), 1.0)])], 0)
@@ -178,10 +199,15 @@ def test_a_room_that_forgets_a_limit_is_caught(monkeypatch):
     plan = make_plan(task, unit, Price(F(1))).plan
 
     def largest() -> int:
-        pair = (vectors(frame_of(some, 0), task, unit)[0] for some in ([*people, (9, [("a", 1.0)])], people))
+        pair = (
+            vectors(frame_of(some, 0), task, unit)[0]
+            for some in ([*people, (9, [("a", 1.0)])], people)
+        )
         return moved(*pair)[0]
 
     assert largest() <= plan.parts[0].l1
     real = Roomy.integers
-    monkeypatch.setattr(Roomy, "integers", lambda self, r: real(replace(self, most=2 * self.most), r))
+    monkeypatch.setattr(
+        Roomy, "integers", lambda self, r: real(replace(self, most=2 * self.most), r)
+    )
     assert largest() > plan.parts[0].l1

@@ -38,7 +38,10 @@ ASKS: dict[str, Any] = {
 
 def run(ask: Any, one: pd.DataFrame = ONE, two: pd.DataFrame = TWO, **words: Any) -> Any:
     return replay(
-        ask, one, two, **{"epsilon": 10, "delta": 1e-6, "bounds": BOUNDS, "accountant": "zcdp", **words}
+        ask,
+        one,
+        two,
+        **{"epsilon": 10, "delta": 1e-6, "bounds": BOUNDS, "accountant": "zcdp", **words},
     )
 
 
@@ -49,7 +52,10 @@ def run(ask: Any, one: pd.DataFrame = ONE, two: pd.DataFrame = TWO, **words: Any
 def test_questions_that_find_keys_are_replayed(ask, relation, rows, groups, mechanism):
     words = {"unit": "id", "max_rows": rows, "max_groups": groups, "neighbors": relation}
     found = run(
-        lambda p: ASKS[ask](p, mechanism=mechanism), ONE, TWO if relation == "add-remove" else THREE, **words
+        lambda p: ASKS[ask](p, mechanism=mechanism),
+        ONE,
+        TWO if relation == "add-remove" else THREE,
+        **words,
     )
     assert found.ok, found
     assert found.steps[0].distance > 0
@@ -68,7 +74,9 @@ def caught(ask: str, one: pd.DataFrame = ONE, two: pd.DataFrame = TWO, **words: 
 
 
 def test_rows_beyond_the_limit_are_caught(monkeypatch):
-    many = pd.concat([TWO, pd.DataFrame({"id": 9, "g": ["z"] * 9, "h": "u", "x": 5.0})], ignore_index=True)
+    many = pd.concat(
+        [TWO, pd.DataFrame({"id": 9, "g": ["z"] * 9, "h": "u", "x": 5.0})], ignore_index=True
+    )
     words = {"max_rows": 1, "max_groups": 1}
     assert not caught("size", many, TWO, **words)
     monkeypatch.setattr(people.Bound, "rows", lambda self: self._added(lambda at, rows: [rows])[0])
@@ -86,7 +94,9 @@ def test_more_keys_than_promised_are_caught(monkeypatch):
 def test_too_much_room_is_caught(monkeypatch):
     words = {"max_rows": 3, "max_groups": 1}
     real = Roomy.integers
-    monkeypatch.setattr(Roomy, "integers", lambda self, r: real(replace(self, most=4 * self.most), r))
+    monkeypatch.setattr(
+        Roomy, "integers", lambda self, r: real(replace(self, most=4 * self.most), r)
+    )
     assert caught("size", **words)
 
 

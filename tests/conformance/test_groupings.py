@@ -44,7 +44,10 @@ GROUPINGS = ["tuples", "rest", "periods", "periods and rest"]
 
 rows_of_one = st.lists(
     st.tuples(
-        st.sampled_from(STATES), st.sampled_from(SEXES), st.none() | st.integers(0, 150), st.integers(-5, 7)
+        st.sampled_from(STATES),
+        st.sampled_from(SEXES),
+        st.none() | st.integers(0, 150),
+        st.integers(-5, 7),
     ),
     min_size=1,
     max_size=12,
@@ -56,7 +59,9 @@ def frame_of(people: list[tuple[int, list[Any]]], order: int = 0) -> pd.DataFram
     rows = [rows[i] for i in np.random.default_rng(order).permutation(len(rows))]
     frame = pd.DataFrame(rows, columns=["id", "state", "sex", "t", "x"])
     frame["t"] = FIRST + pd.to_timedelta(frame["t"].astype(float), "D")
-    return frame.astype({"id": "int64", "state": "str", "sex": "category", "t": "datetime64[us]", "x": float})
+    return frame.astype(
+        {"id": "int64", "state": "str", "sex": "category", "t": "datetime64[us]", "x": float}
+    )
 
 
 def leaves_of(frame: pd.DataFrame) -> dict[str, Column]:
@@ -69,9 +74,12 @@ def by_of(name: str, leaves: dict[str, Column]) -> tuple[Any, ...]:
     rule = _times.rule_of(pd.Grouper(key="t", freq="ME"))
     periods = TimeBy(t, "ME", SPAN, _times.periods_of(rule, SPAN, None, "us", "t"))
     both = TupleBy.of([state, sex], Tuples.of(PAIRS, [state, sex], ["state", "sex"]))
-    return {"tuples": (both,), "rest": (rest,), "periods": (periods,), "periods and rest": (periods, rest)}[
-        name
-    ]
+    return {
+        "tuples": (both,),
+        "rest": (rest,),
+        "periods": (periods,),
+        "periods and rest": (periods, rest),
+    }[name]
 
 
 def group_of(name: str, row: tuple[Any, ...]) -> int | None:
@@ -83,7 +91,9 @@ def group_of(name: str, row: tuple[Any, ...]) -> int | None:
     if name == "tuples":
         return PAIRS.index((state, sex)) if (state, sex) in PAIRS else None
     moment = None if day is None else FIRST + pd.Timedelta(days=day)
-    inside = moment is not None and pd.Timestamp("2024-01-15") <= moment < pd.Timestamp("2024-05-01")
+    inside = moment is not None and pd.Timestamp("2024-01-15") <= moment < pd.Timestamp(
+        "2024-05-01"
+    )
     month = moment.month - 1 if inside and moment is not None else None
     if name == "periods" or month is None:
         return month
@@ -96,7 +106,9 @@ def asked(aggregate: str, name: str, leaves: dict[str, Column]) -> Query:
     return Query((Output("n", aggregate, expr, pair),), None, by_of(name, leaves))
 
 
-def integers(aggregate: str, name: str, frame: pd.DataFrame, unit: Unit) -> tuple[Any, list[list[int]]]:
+def integers(
+    aggregate: str, name: str, frame: pd.DataFrame, unit: Unit
+) -> tuple[Any, list[list[int]]]:
     query = asked(aggregate, name, leaves_of(frame))
     ((statistic, _),) = arrange(query, unit, None)
     found = PandasEngine(frame, KEY).reduce(query, set(statistic.primitives), unit)
@@ -133,7 +145,9 @@ def test_one_person_moves_them_no_further_than_claimed(
         unit = Unit(relation, (Column.of(0, "id", np.dtype("int64")),), *limits)
     crowd = list(enumerate(others))
     claim, one = integers(aggregate, name, frame_of([(99, first), *crowd], 1), unit)
-    _, two = integers(aggregate, name, frame_of([*crowd, (77, second)] if unit.replaces else crowd, 2), unit)
+    _, two = integers(
+        aggregate, name, frame_of([*crowd, (77, second)] if unit.replaces else crowd, 2), unit
+    )
     assert within(claim, one, two)
 
 
@@ -163,7 +177,10 @@ def tuples_by_first_column(levels: Any, tuples: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("name", "function", "broken"),
-    [("rest", "rest_buckets", rest_with_nulls), ("tuples", "tuple_buckets", tuples_by_first_column)],
+    [
+        ("rest", "rest_buckets", rest_with_nulls),
+        ("tuples", "tuple_buckets", tuples_by_first_column),
+    ],
 )
 def test_broken_groups_are_not_the_definition(name, function, broken, monkeypatch):
     rows = [(state, sex, 20, 1) for state in STATES for sex in SEXES]

@@ -20,8 +20,20 @@ GROUPS = ["a", "b", "c"]
 ROW = st.tuples(st.sampled_from([-2.0, 0.5, 5.0, np.nan]), st.sampled_from([*GROUPS, None]))
 OTHERS = st.lists(st.tuples(st.integers(0, 3), ROW), max_size=8)
 OWN = st.lists(st.tuples(st.integers(0, 8), ROW), max_size=5)
-LEFT = {"unit": "who", "max_rows": 2, "max_groups": 2, "bounds": {"x": (-3, 5)}, "keys": {"g": GROUPS}}
-RIGHT = {"unit": "who", "max_rows": 3, "max_groups": 1, "bounds": {"y": (-3, 5)}, "keys": {"h": GROUPS}}
+LEFT = {
+    "unit": "who",
+    "max_rows": 2,
+    "max_groups": 2,
+    "bounds": {"x": (-3, 5)},
+    "keys": {"g": GROUPS},
+}
+RIGHT = {
+    "unit": "who",
+    "max_rows": 3,
+    "max_groups": 1,
+    "bounds": {"y": (-3, 5)},
+    "keys": {"h": GROUPS},
+}
 
 ASKED: dict[str, Any] = {
     "rows": lambda j: j.count(epsilon=1),
@@ -126,7 +138,9 @@ def test_rows_are_those_of_pandas_of_the_first_rows_of_each_person(left, right, 
     wanted = one.merge(other, how=how, **words)
     wanted = wanted.replace({"g": {"-": None}, "h": {"+": None}})
     joined = p.merge(q, how=how, **words)
-    found = joined._session.snapshot.iloc[:, : len(joined.columns)].set_axis(list(joined.columns), axis=1)
+    found = joined._session.snapshot.iloc[:, : len(joined.columns)].set_axis(
+        list(joined.columns), axis=1
+    )
     assert list(found.columns) == list(wanted.columns)
 
     def rows_of(frame: pd.DataFrame) -> list[Any]:
@@ -150,7 +164,9 @@ def test_rows_of_pipe_that_differ_in_the_sign_of_a_zero_alone_are_taken_in_an_or
         return frame[::-1] if (frame["x"] > 10).any() else frame
 
     def inverses(more: list[Any]) -> float:
-        left, right = (pd.DataFrame(cells, columns=["who", "x"]) for cells in ([*rows, *more], rows[::2]))
+        left, right = (
+            pd.DataFrame(cells, columns=["who", "x"]) for cells in ([*rows, *more], rows[::2])
+        )
         p = left.dp.open(1000, unit="who", max_rows=1, max_groups=1)
         q = right.rename(columns={"x": "y"}).dp.open(
             accountant=p.accountant, unit="who", max_rows=1, max_groups=1

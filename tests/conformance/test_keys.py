@@ -63,9 +63,12 @@ def test_one_person_moves_few_counts_and_each_by_one(
 ):
     unit = unit_of(relation, limit)
     one, other = (
-        counted(f, unit, columns, where) for f in neighbours(others, first, second, relation, orders)
+        counted(f, unit, columns, where)
+        for f in neighbours(others, first, second, relation, orders)
     )
-    plan = make_plan(KeySearch((Column.of(1, "g", one_dtype()),), F(1, 100), True), unit, Price(F(1))).plan
+    plan = make_plan(
+        KeySearch((Column.of(1, "g", one_dtype()),), F(1, 100), True), unit, Price(F(1))
+    ).plan
     l1, largest = moved(one, other)
     assert largest <= 1
     assert l1 <= plan.parts[0].l1
@@ -90,7 +93,10 @@ def test_the_truth_is_counted():
     people = [(i, [("a", "x", True), ("a", "x", True), ("b", "y", False)]) for i in range(7)]
     frame = frame_of([*people, (None, [("a", "x", True)]), (50, [("a", None, True)])], 3)
     assert counted(frame, unit_of("add-remove", 4), "g", False) == {("sa",): 8, ("sb",): 7}
-    assert counted(frame, unit_of("add-remove", 4), "gh", False) == {("sa", "sx"): 7, ("sb", "sy"): 7}
+    assert counted(frame, unit_of("add-remove", 4), "gh", False) == {
+        ("sa", "sx"): 7,
+        ("sb", "sy"): 7,
+    }
     assert counted(frame, unit_of("add-remove", 4), "g", True) == {("sa",): 8}
     assert sum(counted(frame, unit_of("add-remove", 1), "g", False).values()) == 8
 
@@ -99,11 +105,14 @@ def worst_over_frames() -> int:
     """The largest move that some hundred pairs of frames show."""
     rng, worst = np.random.default_rng(4), 0
     for _ in range(200):
-        people = [(i, [(rng.choice(list("abcdef")), "x", True) for _ in range(6)]) for i in range(4)]
+        people = [
+            (i, [(rng.choice(list("abcdef")), "x", True) for _ in range(6)]) for i in range(4)
+        ]
         one = frame_of([*people, (99, [(str(rng.choice(list("ABC"))), "x", True)])], 0)
         other = frame_of(people, 0)
         worst = max(
-            worst, moved(*(counted(f, unit_of("add-remove", 1), "g", False) for f in (one, other)))[0]
+            worst,
+            moved(*(counted(f, unit_of("add-remove", 1), "g", False) for f in (one, other)))[0],
         )
     return worst
 

@@ -33,7 +33,9 @@ LIMITS: dict[str, Any] = {"max_rows": 3, "max_groups": 1}
 def adopted(p: Any) -> Any:
     made = p._session.base.data.root().rename(columns={"x": "z"})[["z"]].copy()
     made.attrs.clear()
-    return p.adopt(pd.concat([made, made]), because="each row twice", bounds={"z": (0, 5)}, **LIMITS)
+    return p.adopt(
+        pd.concat([made, made]), because="each row twice", bounds={"z": (0, 5)}, **LIMITS
+    )
 
 
 # Every way to make rows of people who are rows.
@@ -50,7 +52,9 @@ KINDS: dict[str, Any] = {
         p[p["x"] > 0.5].merge(STRAIGHT, on="k").melt([], ["x"], value_name="z")
     ),
     "pipe": lambda p: p.pipe(
-        lambda d: pd.concat([d, d])[["x"]].rename(columns={"x": "z"}), bounds={"z": (0, 5)}, **LIMITS
+        lambda d: pd.concat([d, d])[["x"]].rename(columns={"x": "z"}),
+        bounds={"z": (0, 5)},
+        **LIMITS,
     ),
     "adopt": adopted,
 }
@@ -128,7 +132,9 @@ def test_a_merge_without_unit_matches_each_person_alone(one, other, how):
     frame = OTHERS.copy()
     p = frame.dp.open(1000, bounds={"x": (0, 5)}, because="a test")
     merged = with_suffix(KINDS[one](p), "_l").merge(with_suffix(KINDS[other](p), "_r"), how=how)
-    rows = merged._session.snapshot.iloc[:, : len(merged.columns)].set_axis(list(merged.columns), axis=1)
+    rows = merged._session.snapshot.iloc[:, : len(merged.columns)].set_axis(
+        list(merged.columns), axis=1
+    )
     people = {0.25, 2.0, 3.0}
     both = rows[rows["z_l"].isin(people) & rows["z_r"].isin(people)]
     assert (both["z_l"] == both["z_r"]).all()
@@ -142,9 +148,13 @@ def test_a_merge_without_unit_has_the_rows_of_pandas():
     p = OTHERS.copy().dp.open(1000, bounds={"x": (0, 5)})
     merged = KINDS["melt"](p).merge(KINDS["merge of several"](p), how="inner", on="z")
     left = OTHERS.reset_index().melt(["index"], ["x"], var_name="which", value_name="z")
-    right = OTHERS.reset_index().rename(columns={"x": "z"})[["index", "z", "k"]].merge(TABLE, on="k")
+    right = (
+        OTHERS.reset_index().rename(columns={"x": "z"})[["index", "z", "k"]].merge(TABLE, on="k")
+    )
     wanted = left.merge(right, on=["index", "z"]).drop(columns="index")
-    found = merged._session.snapshot.iloc[:, : wanted.shape[1]].set_axis(list(merged.columns), axis=1)
+    found = merged._session.snapshot.iloc[:, : wanted.shape[1]].set_axis(
+        list(merged.columns), axis=1
+    )
     pd.testing.assert_frame_equal(found, wanted, check_dtype=False)
 
 

@@ -52,7 +52,8 @@ def test_many_rows_are_counted_as_few_are(rows):
 # No wrap-around ------------------------------------------------------------------------------------------------
 
 GRIDS = [
-    Bounds(*b) for b in SMALL + UNSIGNED + HUGE + FRACTIONS + [(0.0, 0.0), (0.0, 1.0), (-1e-300, 5e-300)]
+    Bounds(*b)
+    for b in SMALL + UNSIGNED + HUGE + FRACTIONS + [(0.0, 0.0), (0.0, 1.0), (-1e-300, 5e-300)]
 ]
 
 
@@ -68,16 +69,25 @@ def test_sums_over_the_most_rows_fit_63_bits_with_noise(bounds):
                 for p in statistic.primitives:
                     powers = [valued * a**i for i in range(getattr(p, "degree", 0) + 1)]
                     sums[p] = [[s] for s in powers] if hasattr(p, "degree") else [ROW_CEILING]
-                python = statistic.integers({p: np.array(s, dtype=object) for p, s in sums.items()}).tolist()
-                machine = statistic.integers({p: np.array(s, dtype=np.int64) for p, s in sums.items()})
+                python = statistic.integers(
+                    {p: np.array(s, dtype=object) for p, s in sums.items()}
+                ).tolist()
+                machine = statistic.integers(
+                    {p: np.array(s, dtype=np.int64) for p, s in sums.items()}
+                )
                 assert machine.tolist() == python, name
                 assert all(abs(s) <= 2**62 for row in python for s in row), name
                 assert all(
-                    abs(s) <= 2**62 for row in sums.values() for one in row for s in np.atleast_1d(one)
+                    abs(s) <= 2**62
+                    for row in sums.values()
+                    for one in row
+                    for s in np.atleast_1d(one)
                 ), name
 
 
-@pytest.mark.parametrize("bits", [VALUE_BITS, MAGNITUDE_BITS, SQUARE_BITS, VALUE_BITS // 3, VALUE_BITS // 5])
+@pytest.mark.parametrize(
+    "bits", [VALUE_BITS, MAGNITUDE_BITS, SQUARE_BITS, VALUE_BITS // 3, VALUE_BITS // 5]
+)
 @pytest.mark.parametrize("bounds", GRIDS, ids=str)
 def test_a_grid_is_as_fine_as_its_bits_allow(bounds, bits):
     lower, upper = map(F, bounds)

@@ -28,7 +28,13 @@ from tests.conformance.frames import (
 from tests.internals import SIZES, Bounds, Grid, Ranks, Statistic, Tree, level_sizes
 from tests.internals import engines_pandas_module as engine_module
 
-LEVELS = [(F(1, 2),), (F(0),), (F(1, 100), F(99, 100)), (F(1, 3), F(1, 2), F(1)), (F(1, 4), F(3, 4))]
+LEVELS = [
+    (F(1, 2),),
+    (F(0),),
+    (F(1, 100), F(99, 100)),
+    (F(1, 3), F(1, 2), F(1)),
+    (F(1, 4), F(3, 4)),
+]
 SOME = ["int8", "float64", "Int64", "boolean", "double[pyarrow]", "Sparse[0]"]
 
 
@@ -42,7 +48,9 @@ def examples(full):
     )
 
 
-def statistics_of(layout: Layout, bounds: Bounds, levels: tuple[F, ...], exponent: int) -> dict[str, Any]:
+def statistics_of(
+    layout: Layout, bounds: Bounds, levels: tuple[F, ...], exponent: int
+) -> dict[str, Any]:
     x, grid = layout.leaves[0], Grid(bounds, exponent)
     return {"ranks": Ranks(x, grid, levels), "tree": Tree(x, grid)}
 
@@ -60,7 +68,9 @@ def moved(name: str, one: list[Any], two: list[Any]) -> tuple[int, int]:
     return int(abs(steps).sum()), int((steps * steps).sum())
 
 
-def claim_of(statistic: Statistic, unit: Any, layout: Layout, share: int = 1) -> tuple[float, float]:
+def claim_of(
+    statistic: Statistic, unit: Any, layout: Layout, share: int = 1
+) -> tuple[float, float]:
     l1, l2_squared = statistic.sensitivity(unit, bool(layout.levels))
     return l1 / share, l2_squared / share
 
@@ -94,7 +104,9 @@ def worst(relation: str, grouped: bool, levels: tuple[F, ...], shape: list[Any])
     """The furthest that two neighbours among simple frames move, and the claims."""
     unit, layout = UNITS[relation], Layout("Int64", "category", int(grouped), False)
     statistics = statistics_of(layout, Bounds(-5.0, 5.0), levels, 0)
-    people = [(x, True, g, 1) for x in (-5, 0, 5, None) for g in (("a", "b") if grouped else ("a",))]
+    people = [
+        (x, True, g, 1) for x in (-5, 0, 5, None) for g in (("a", "b") if grouped else ("a",))
+    ]
     rows = [(x, True, g, 1) for x in shape for g in ("a", "b")]
     frames = [integers(layout, [*rows, person], statistics) for person in people]
     alone = integers(layout, rows, statistics)
@@ -153,7 +165,8 @@ def tree_of(counts: list[list[int]]) -> list[list[int]]:
     level = counts
     while len(level) > 16:
         level = [
-            [sum(column) for column in zip(*level[i : i + 16], strict=True)] for i in range(0, len(level), 16)
+            [sum(column) for column in zip(*level[i : i + 16], strict=True)]
+            for i in range(0, len(level), 16)
         ]
         found += level
     return found
@@ -166,7 +179,10 @@ def scores_of(counts: list[list[int]], q: F, over: int) -> list[list[int]]:
         below = [sum(column[:v]) for v in range(len(column))]
         above = [sum(column[v + 1 :]) for v in range(len(column))]
         columns.append(
-            [-int(over * max(0, b - q * n, a - (1 - q) * n)) for b, a in zip(below, above, strict=True)]
+            [
+                -int(over * max(0, b - q * n, a - (1 - q) * n))
+                for b, a in zip(below, above, strict=True)
+            ]
         )
     return [list(row) for row in zip(*columns, strict=True)]
 

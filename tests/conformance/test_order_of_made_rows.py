@@ -41,8 +41,14 @@ MADE: dict[str, tuple[Any, bool]] = {
     "melt of one": (lambda p: p.melt(id_vars=["u", "t"], value_vars=["x"]), True),
     "melt of two": (lambda p: p.melt(id_vars=["u", "t"], value_vars=["x", "y"]), False),
     "merge": (lambda p: p.merge(TABLE, on="t").rename(columns={"x": "value"}), True),
-    "sort, merge": (lambda p: p.sort_values("t").merge(TABLE, on="t").rename(columns={"x": "value"}), False),
-    "merge of several": (lambda p: p.merge(SEVERAL, on="t", how="left").rename(columns={"w": "value"}), True),
+    "sort, merge": (
+        lambda p: p.sort_values("t").merge(TABLE, on="t").rename(columns={"x": "value"}),
+        False,
+    ),
+    "merge of several": (
+        lambda p: p.merge(SEVERAL, on="t", how="left").rename(columns={"w": "value"}),
+        True,
+    ),
     "sort, merge of several": (
         lambda p: p.sort_values("t").merge(SEVERAL, on="t").rename(columns={"w": "value"}),
         False,
@@ -105,11 +111,21 @@ def moved(kind: str, folder: Any, ask: Any) -> tuple[int, int]:
     )
 
 
-BATCHES = {"pandas": 2, "parquet": 1, "polars": 3, "duckdb": 2, "arrow": 5, "dask": 2}  # rows in a batch
+BATCHES = {
+    "pandas": 2,
+    "parquet": 1,
+    "polars": 3,
+    "duckdb": 2,
+    "arrow": 5,
+    "dask": 2,
+}  # rows in a batch
 FIXED = ["parquet", "polars", "arrow", "dask"]  # sources that have their rows in one order
 RARE = [("arrow", "sort, merge", "first"), ("dask", "sort, melt", "head"), ("dask", "merge", "nth")]
 COMMON = [
-    (kind, step, verb) for kind in list(BATCHES)[:4] for step in MADE for verb in [*BY_ORDER, *WITHOUT_ORDER]
+    (kind, step, verb)
+    for kind in list(BATCHES)[:4]
+    for step in MADE
+    for verb in [*BY_ORDER, *WITHOUT_ORDER]
 ]
 
 
@@ -145,4 +161,7 @@ def test_reports_of_rows_that_are_made_piece_by_piece_have_no_order(tmp_path):
     with pytest.raises(dpframe.NotOffered, match="no fixed one"):
         made.randomize("variable", keys=["x", "y"], epsilon=1)
     assert p.budget.spent == 0
-    assert len(p.merge(TABLE, on="t", how="left").randomize("t", keys=[1, 5], epsilon=900)) == 2 * PEOPLE
+    assert (
+        len(p.merge(TABLE, on="t", how="left").randomize("t", keys=[1, 5], epsilon=900))
+        == 2 * PEOPLE
+    )

@@ -48,7 +48,9 @@ def both_ways(exponent: int, moves: float) -> Scores:
 
 @pytest.mark.parametrize("exponent", [0, 1, 4])
 @pytest.mark.parametrize("moves", [0.25, 0.75, 1.0, 2.0])
-def test_a_row_that_is_added_moves_scores_by_no_more_than_the_claim_and_by_nearly_as_much(exponent, moves):
+def test_a_row_that_is_added_moves_scores_by_no_more_than_the_claim_and_by_nearly_as_much(
+    exponent, moves
+):
     statistic = both_ways(exponent, moves)
     empty = scores([], statistic, Unit())
     found = [moved(scores([x], statistic, Unit()), empty) for x in (-moves, moves, moves / 2, 0.0)]
@@ -84,7 +86,9 @@ def test_a_person_with_many_rows_moves_scores_by_no_more_than_the_claim(rows, li
     within = [values for values in cells if max(values) - min(values) <= 1.0]
     assert within
     claim = statistic.reach_of_person(unit, None)
-    for (values, one), (other, two) in itertools.product(zip(cells, found, strict=True), enumerate(others)):
+    for (values, one), (other, two) in itertools.product(
+        zip(cells, found, strict=True), enumerate(others)
+    ):
         reached = [*values, *(cells[other] if relation == "replace-one" else [0.0])]
         if max(reached) - min(reached) <= 1.0:
             assert moved(one, two) <= claim

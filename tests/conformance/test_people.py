@@ -76,12 +76,20 @@ IDS: dict[str, Any] = {
     "arrow": lambda i: None if i is None else f"p{i}",
     "object": lambda i: None if i is None else (i if i % 2 else float(i)),
 }
-DTYPES = {"category": "category", "text": "str", "arrow": "string[pyarrow]", "object": object, "float": float}
+DTYPES = {
+    "category": "category",
+    "text": "str",
+    "arrow": "string[pyarrow]",
+    "object": object,
+    "float": float,
+}
 
 Row = tuple[int | None, float | None, str | None, bool]
 rows_of_one = st.lists(
     st.tuples(
-        st.one_of(st.none(), st.floats(-6, 8)), st.sampled_from([*GROUPS, "other", None]), st.booleans()
+        st.one_of(st.none(), st.floats(-6, 8)),
+        st.sampled_from([*GROUPS, "other", None]),
+        st.booleans(),
     ),
     min_size=1,
     max_size=12,
@@ -110,9 +118,13 @@ def question(name: str, frame: pd.DataFrame, by: bool, where: bool) -> tuple[Que
     return Query(tuple(outputs), leaves["flag"] if where else None, groups), leaves["id"]
 
 
-def integers(query: Query, frame: pd.DataFrame, unit: Unit) -> list[tuple[Statistic, np.ndarray[Any, Any]]]:
+def integers(
+    query: Query, frame: pd.DataFrame, unit: Unit
+) -> list[tuple[Statistic, np.ndarray[Any, Any]]]:
     statistics = [s for s, _ in arrange(query, unit, None)]
-    found = PandasEngine(frame, KEY).reduce(query, {p for s in statistics for p in s.primitives}, unit)
+    found = PandasEngine(frame, KEY).reduce(
+        query, {p for s in statistics for p in s.primitives}, unit
+    )
     return [(s, s.integers(found)) for s in statistics]
 
 
@@ -122,10 +134,14 @@ def moved(a: Any, b: Any) -> tuple[int, int]:
 
 
 def claims(query: Query, unit: Unit) -> list[Sensitivity]:
-    return [s.of_person(unit, query.groups if query.by else None) for s, _ in arrange(query, unit, None)]
+    return [
+        s.of_person(unit, query.groups if query.by else None) for s, _ in arrange(query, unit, None)
+    ]
 
 
-def distances(query: Query, unit: Unit, one: pd.DataFrame, other: pd.DataFrame) -> list[tuple[int, int]]:
+def distances(
+    query: Query, unit: Unit, one: pd.DataFrame, other: pd.DataFrame
+) -> list[tuple[int, int]]:
     pairs = zip(integers(query, one, unit), integers(query, other, unit), strict=True)
     return [moved(a, b) for (_, a), (_, b) in pairs]
 
@@ -142,10 +158,14 @@ def test_one_person_moves_no_statistic_further_than_claimed(
 ):
     people = list(enumerate(others)) + ([(None, others[0])] if others and ids != "object" else [])
     one = frame_of([*people, (99, first)], ids, orders[0])
-    other = frame_of(people if relation == "add-remove" else [*people, (77, second)], ids, orders[1])
+    other = frame_of(
+        people if relation == "add-remove" else [*people, (77, second)], ids, orders[1]
+    )
     query, leaf = question(name, one, by, where)
     unit = Unit(relation, (leaf,), *limits)
-    for (l1, l2), claim in zip(distances(query, unit, one, other), claims(query, unit), strict=True):
+    for (l1, l2), claim in zip(
+        distances(query, unit, one, other), claims(query, unit), strict=True
+    ):
         assert l1 <= claim.l1
         assert l2 <= claim.l2_squared
 
@@ -164,7 +184,9 @@ def test_claims_are_reached(name):
 @pytest.mark.parametrize("name", ["size", "sum"])
 def test_person_who_leaves_a_group_for_another_moves_it_by_the_whole_claim(name):
     """Twice R times what a row adds: once in the group that is left, and once in the other."""
-    one, other = (frame_of([(i, [(5.0, g, True)] * 4), (2, [])], "int") for i, g in ((1, "a"), (3, "b")))
+    one, other = (
+        frame_of([(i, [(5.0, g, True)] * 4), (2, [])], "int") for i, g in ((1, "a"), (3, "b"))
+    )
     query, leaf = question(name, one, True, False)
     unit = Unit("replace-one", (leaf,), 4, 1)
     ((l1, l2),), (claim,) = distances(query, unit, one, other), claims(query, unit)
@@ -177,7 +199,9 @@ def by_hand(people: list[tuple[int, list[Any]]], limit: int) -> dict[str, tuple[
     found: dict[str, list[F]] = defaultdict(lambda: [F(0), F(0)])
     for _, own in people:
         for g in GROUPS:
-            values = [F(min(max(x, BOUNDS.lower), BOUNDS.upper)) for x, group, _ in own if group == g]
+            values = [
+                F(min(max(x, BOUNDS.lower), BOUNDS.upper)) for x, group, _ in own if group == g
+            ]
             weight = F(min(len(values), limit), max(len(values), 1))
             found[g][0] += len(values) * weight
             found[g][1] += sum(values, F(0)) * weight
@@ -188,7 +212,9 @@ def by_hand(people: list[tuple[int, list[Any]]], limit: int) -> dict[str, tuple[
 @given(
     st.lists(
         st.lists(
-            st.tuples(st.integers(-6, 8), st.sampled_from(GROUPS), st.booleans()), min_size=1, max_size=12
+            st.tuples(st.integers(-6, 8), st.sampled_from(GROUPS), st.booleans()),
+            min_size=1,
+            max_size=12,
         ),
         min_size=1,
         max_size=5,
@@ -220,14 +246,21 @@ def test_order_of_the_frame_and_other_people_change_nothing_of_ones_own():
     alone = [integers(query, f, unit)[0][1] for f in frames[:3]]
     assert all((a == alone[0]).all() for a in alone)
     assert alone[0].sum() == 4
-    rest = [integers(query, frame_of([(1, own[:2]), (2, own)], "text", i), unit)[0][1] for i in range(3)]
+    rest = [
+        integers(query, frame_of([(1, own[:2]), (2, own)], "text", i), unit)[0][1] for i in range(3)
+    ]
     for f, r in zip(frames[3:], rest, strict=True):
         assert (integers(query, f, unit)[0][1] - r == alone[0]).all()
 
 
 def test_equal_numbers_of_two_types_are_one_person_and_nulls_are_nobody():
     frame = pd.DataFrame(
-        {"id": pd.Series([1, 1.0, True, None, np.nan], dtype=object), "x": 1.0, "g": "a", "flag": True}
+        {
+            "id": pd.Series([1, 1.0, True, None, np.nan], dtype=object),
+            "x": 1.0,
+            "g": "a",
+            "flag": True,
+        }
     )
     query, leaf = question("people", frame, False, False)
     ((_, found),) = integers(query, frame, Unit("add-remove", (leaf,), 1, 1))
@@ -246,7 +279,9 @@ def test_many_rows_of_one_person_add_up_exactly(monkeypatch):
         ):  # a person at a time; and in halves, the way for sums that doubles cannot hold
             with monkeypatch.context() as patch:
                 patch.setattr(SIZES, "people_pairs", part)
-                assert (ours == integers(query, frame, Unit("add-remove", (leaf,), limit, 2))[0][1]).all()
+                assert (
+                    ours == integers(query, frame, Unit("add-remove", (leaf,), limit, 2))[0][1]
+                ).all()
 
 
 # Broken copies ------------------------------------------------------------------------------------------------------
@@ -257,8 +292,13 @@ def worst(query: Query, unit: Unit) -> float:
     own = [(5.0, g, True) for g in GROUPS for _ in range(3)]
     shares = []
     for order in range(6):
-        one, other = frame_of([(1, own), (2, own)], "int", order), frame_of([(2, own)], "int", order + 1)
-        for (l1, _), claim in zip(distances(query, unit, one, other), claims(query, unit), strict=True):
+        one, other = (
+            frame_of([(1, own), (2, own)], "int", order),
+            frame_of([(2, own)], "int", order + 1),
+        )
+        for (l1, _), claim in zip(
+            distances(query, unit, one, other), claims(query, unit), strict=True
+        ):
             shares.append(l1 / claim.l1)
     return max(shares)
 
@@ -287,7 +327,9 @@ def test_rows_beyond_the_limit_are_seen(asked, monkeypatch):
 def test_the_sensitivity_of_one_row_is_seen(asked, monkeypatch):
     query, leaf = asked
     unit = Unit("add-remove", (leaf,), 2, 3)
-    monkeypatch.setattr(Statistic, "of_person", lambda self, unit, groups: self.sensitivity(unit, True))
+    monkeypatch.setattr(
+        Statistic, "of_person", lambda self, unit, groups: self.sensitivity(unit, True)
+    )
     assert worst(query, unit) > 1
 
 
@@ -301,13 +343,18 @@ def test_the_sensitivity_of_one_row_is_seen(asked, monkeypatch):
 def test_what_is_asked_together_is_what_is_asked_alone(names, people, by, where):
     """Sums of different kinds are never taken for one another."""
     frame = frame_of(list(enumerate(people)), "int")
-    for unit_of in (lambda leaf: Unit("add-remove", (leaf,), 2, 2), lambda leaf: Unit("add-remove")):
+    for unit_of in (
+        lambda leaf: Unit("add-remove", (leaf,), 2, 2),
+        lambda leaf: Unit("add-remove"),
+    ):
         query, leaf = question("+".join(names), frame, by, where)
         if "people" in names and unit_of(leaf).people == ():
             continue
         both = integers(query, frame, unit_of(leaf))
         for name in names:
-            for statistic, alone in integers(question(name, frame, by, where)[0], frame, unit_of(leaf)):
+            for statistic, alone in integers(
+                question(name, frame, by, where)[0], frame, unit_of(leaf)
+            ):
                 # A count may be a part of another's vector, and then there is nothing to compare.
                 assert all(np.array_equal(alone, m) for s, m in both if s == statistic)
 

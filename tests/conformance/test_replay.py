@@ -67,7 +67,13 @@ NOT_REACHED = (
     *("groupby quantile", "groupby min", "groupby max"),
 )  # by any of the few pairs here
 SAME = {"aggregate", "corr", "hist", "boxplot"}  # another one by another name, or its picture
-ELSEWHERE = {"unique", "suggest_limits", "over_limits", "randomize", "fit"}  # replayed by tests of their own
+ELSEWHERE = {
+    "unique",
+    "suggest_limits",
+    "over_limits",
+    "randomize",
+    "fit",
+}  # replayed by tests of their own
 
 
 def verbs(*classes: type) -> set[str]:
@@ -89,13 +95,22 @@ def test_every_release_is_replayed():
 def rows(name: str, pair: str, ask: Any = None, **terms: Any) -> Replay:
     """On frames where a row is a person."""
     one, two = PAIRS[pair].frames()
-    words = {"epsilon": 1000, "neighbors": PAIRS[pair].neighbors, "bounds": BOUNDS, "keys": KEYS, **terms}
+    words = {
+        "epsilon": 1000,
+        "neighbors": PAIRS[pair].neighbors,
+        "bounds": BOUNDS,
+        "keys": KEYS,
+        **terms,
+    }
     return replay(ask or (lambda p: RELEASES[name](p, epsilon=1)), one, two, **words)
 
 
 def people(name: str, pair: str, ask: Any = None, **terms: Any) -> Replay:
     """On frames where a person has many rows."""
-    one, two = (d.assign(k=(d["x"] > 0) * 4, b=(d["x"] > 0).astype("boolean")) for d in PEOPLE[pair].frames())
+    one, two = (
+        d.assign(k=(d["x"] > 0) * 4, b=(d["x"] > 0).astype("boolean"))
+        for d in PEOPLE[pair].frames()
+    )
     limits = {"unit": "id", "max_rows": 4, "max_groups": 2}
     words = {"epsilon": 1000, "neighbors": PEOPLE[pair].neighbors, "bounds": BOUNDS, "keys": KEYS}
     asked = RELEASES[name]
@@ -136,7 +151,9 @@ def adaptive(p: Any) -> list[Any]:
     found = [p.count(epsilon=1)]
     for _ in range(4):
         found.append(
-            p.query(f"x > {min(max(int(found[-1]), -2), 5)}").count(epsilon=1 if found[-1] > 0 else 2)
+            p.query(f"x > {min(max(int(found[-1]), -2), 5)}").count(
+                epsilon=1 if found[-1] > 0 else 2
+            )
         )
     if found[-1] % 2:
         found.append(p.mean("x", epsilon=1))
@@ -156,7 +173,9 @@ def test_the_same_groups_of_everybody_else_are_kept_in_both_runs():
     """Which groups of a person count is drawn by a keyed hash; other keys would move the counts of others."""
     everybody = pd.DataFrame([(i, g) for i in range(40) for g in "abcd"], columns=["id", "g"])
     words = {"epsilon": 1, "unit": "id", "max_rows": 1, "max_groups": 1}
-    found = replay(lambda p: p.groupby("g", keys=list("abcd")).size(), everybody, everybody.iloc[4:], **words)
+    found = replay(
+        lambda p: p.groupby("g", keys=list("abcd")).size(), everybody, everybody.iloc[4:], **words
+    )
     assert found.ok
     assert [s.distance for s in found.steps] == [1]
 
@@ -182,7 +201,9 @@ def test_frames_that_are_no_neighbours_are_refused():
     with pytest.raises(BadValue, match="same columns"):
         replay(lambda p: p.count(), one, one.assign(k=1.0), epsilon=1)
     twice = pd.DataFrame({"id": [1, 1, 2], "x": [0, 1, 2]})
-    with pytest.raises(BadValue, match="differ in one person"):  # one row less of a person who stays
+    with pytest.raises(
+        BadValue, match="differ in one person"
+    ):  # one row less of a person who stays
         replay(lambda p: p.count(), twice, twice.iloc[1:], epsilon=1, unit="id", max_rows=2)
     assert replay(lambda p: p.count(), twice, twice.iloc[2:], epsilon=1, unit="id", max_rows=2).ok
 
@@ -191,7 +212,9 @@ def test_sessions_and_ledgers_are_left_alone(tmp_path):
     one, two = PAIRS["joins a"].frames()
     before = dict(sessions)
     with pytest.raises(BadValue, match="ledger"):
-        replay(lambda p: p.count(), one, two, epsilon=1, ledger=tmp_path / "ledger", population="all")
+        replay(
+            lambda p: p.count(), one, two, epsilon=1, ledger=tmp_path / "ledger", population="all"
+        )
     shared = frame().dp.open(1).accountant
     with pytest.raises(BadValue, match="accountant"):
         replay(lambda p: p.count(), one, two, accountant=shared)
@@ -255,7 +278,9 @@ def test_bounds_that_are_not_applied_are_found(monkeypatch):
 def test_noise_short_of_its_price_is_found(name, monkeypatch):
     for law in (Laplace, NoisyMax):
         price = law.for_price
-        monkeypatch.setattr(law, "for_price", staticmethod(lambda s, e, price=price: price(s, e * F(5, 4))))
+        monkeypatch.setattr(
+            law, "for_price", staticmethod(lambda s, e, price=price: price(s, e * F(5, 4)))
+        )
     if name == "top":
         monkeypatch.setattr(
             internals.choices_module.NoisyTop, "for_price", lambda s, e, k: _top(e * F(5, 4), s, k)
@@ -327,7 +352,9 @@ class Listed(Question):
 
     def plan(self, unit: Any, price: Any, public_rows: int | None, declared: Any) -> Plan:
         part = Part("rows", Laplace.for_price(1, price.epsilon), 1, 1, 1.0)
-        return Plan(str(self), unit.neighbors, PureDP(price.epsilon), F(0), (part,), (), 1, "told", told="1")
+        return Plan(
+            str(self), unit.neighbors, PureDP(price.epsilon), F(0), (part,), (), 1, "told", told="1"
+        )
 
     def forms(self, plan: Plan, unit: Any, size: int | None) -> tuple[Form, ...]:
         return (Form((None,), "i"),)
@@ -336,7 +363,9 @@ class Listed(Question):
         counted = data.reduce(Query(()), {Rows()}, unit)[Rows()]
         if self.kind == "deaf":
             return (plan.parts[0].noise.release(counted),)
-        return (noise(0, np.zeros(counted[0], dtype=np.int64) if self.kind == "shape" else counted),)
+        return (
+            noise(0, np.zeros(counted[0], dtype=np.int64) if self.kind == "shape" else counted),
+        )
 
 
 def listed(kind: str) -> Callable[[Any], Any]:

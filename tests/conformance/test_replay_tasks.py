@@ -34,7 +34,9 @@ TASKS: dict[str, Callable[..., Any]] = {
     "found sums": lambda p, **w: p.groupby("g")["x"].agg(["size", "sum"], **w),
     "statistics": lambda p, **w: p.fit(LinearRegression("statistics", l2=1), X=["x"], y="k", **w),
     "output": lambda p, **w: p.fit(LogisticRegression("output", l2=1), X=["x"], y="y", **w),
-    "gradient": lambda p, **w: p.fit(LogisticRegression("gradient", l2=1, max_iter=2), X=["x"], y="y", **w),
+    "gradient": lambda p, **w: p.fit(
+        LogisticRegression("gradient", l2=1, max_iter=2), X=["x"], y="y", **w
+    ),
     "suggest_bounds": lambda p, **w: p.suggest_bounds("x", **w),
     "suggest_limits": lambda p, **w: p.suggest_limits(**w),
     "over_limits": lambda p, **w: p.over_limits(max_rows=1, **w),
@@ -44,7 +46,9 @@ TASKS: dict[str, Callable[..., Any]] = {
     "explode, grouped": lambda p, **w: (
         p.explode("g", max_rows=1, max_groups=2).groupby("g", keys=["a", "b"]).size(**w)
     ),
-    "melt": lambda p, **w: p.melt(value_vars=["x", "k"], max_rows=2, max_groups=1).mean("value", **w),
+    "melt": lambda p, **w: p.melt(value_vars=["x", "k"], max_rows=2, max_groups=1).mean(
+        "value", **w
+    ),
     "melt, grouped": lambda p, **w: (
         p.melt(value_vars=["x", "k"], max_rows=1, max_groups=1).groupby("variable").size(**w)
     ),
@@ -95,11 +99,15 @@ def rows_of(people: list[tuple[int, list[int]]], ids: Kind, cells: Kind) -> pd.D
     )
 
 
-def pairs(ids: Kind, cells: Kind, replaces: bool, most: int = 3) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
+def pairs(
+    ids: Kind, cells: Kind, replaces: bool, most: int = 3
+) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
     """Tame people, and the same with a wild one more, or in the place of one."""
     tame, known = [(0, [0]), (1, [1, 2])], len(ids.tame)
     new = [
-        i for i in range(known, len(ids.cells)) if not is_null(ids.cells[i]) and ids.cells[i] not in ids.tame
+        i
+        for i in range(known, len(ids.cells))
+        if not is_null(ids.cells[i]) and ids.cells[i] not in ids.tame
     ]
     others = new[:: max(1, len(new) // most)]
     wild = list(range(len(cells.tame), len(cells.cells)))
@@ -151,7 +159,9 @@ def test_whatever_a_row_holds(cells, relation):
         if place % 2 != (relation == "replace-one"):  # each cell has one relation and one task
             continue
         other = rows_of([(3, [place])], KINDS["int64"], cells)
-        two = pd.concat([other, tame.iloc[1:] if relation == "replace-one" else tame], ignore_index=True)
+        two = pd.concat(
+            [other, tame.iloc[1:] if relation == "replace-one" else tame], ignore_index=True
+        )
         listed = [n for n in tasks(relation == "replace-one") if n not in ROWS_ONLY]
         for name in listed[place % len(listed) :][:1]:
             found = asked(name, tame, two, neighbors=relation, delta=1e-6, accountant="gdp")
@@ -169,7 +179,14 @@ WITH_DELTA = ("unique", "found groups", "found sums", "gradient")
 def test_every_task_with_either_noise(name, delta):
     for one, two in pairs(KINDS["Int64"], KINDS["objects"], True):
         found = asked(
-            name, one, two, unit="id", max_rows=2, max_groups=1, neighbors="replace-one", delta=delta
+            name,
+            one,
+            two,
+            unit="id",
+            max_rows=2,
+            max_groups=1,
+            neighbors="replace-one",
+            delta=delta,
         )
         assert found.ok, found
         assert found.steps
@@ -183,7 +200,9 @@ PEOPLE = {"unit": "id", "max_rows": 2, "max_groups": 1, "neighbors": "replace-on
 
 def problems(name: str, pairs_: Any = GAPS, **words: Any) -> str:
     return "\n".join(
-        text for one, two in pairs_ for text in asked(name, one, two, **{**PEOPLE, **words}).problems
+        text
+        for one, two in pairs_
+        for text in asked(name, one, two, **{**PEOPLE, **words}).problems
     )
 
 
@@ -200,7 +219,9 @@ def test_half_of_a_sensitivity_is_found(name, monkeypatch):
                 own = one.of_person
                 monkeypatch.setattr(one, "of_person", lambda *a, own=own: half(own(*a)))
     monkeypatch.setattr(
-        internals.Statistic, "of_person", lambda *a, own=internals.Statistic.of_person: half(own(*a))
+        internals.Statistic,
+        "of_person",
+        lambda *a, own=internals.Statistic.of_person: half(own(*a)),
     )
     internals.forget_drafts()
     assert "is declared" in problems(name, **joins)
@@ -249,7 +270,9 @@ class Odd(Question):
 
     def plan(self, unit: Any, price: Any, public_rows: int | None, declared: Any) -> Plan:
         part = Part("rows", Laplace.for_price(9, price.epsilon), 9, 81, 1.0)
-        return Plan(str(self), unit.neighbors, PureDP(price.epsilon), F(0), (part,), (), 1, "told", told="1")
+        return Plan(
+            str(self), unit.neighbors, PureDP(price.epsilon), F(0), (part,), (), 1, "told", told="1"
+        )
 
     def forms(self, plan: Plan, unit: Any, size: int | None) -> tuple[Form, ...]:
         return (Form((None,), "i"),)
@@ -264,7 +287,9 @@ class Odd(Question):
 
 def odd(kind: str, pair: Any) -> Replay:
     ask = lambda p: p._ask(Odd(kind), lambda release: release.raw[0].tolist(), {"epsilon": 1})  # noqa: E731
-    return replay(ask, *pair, epsilon=10, unit="id", max_rows=2, max_groups=1, neighbors="replace-one")
+    return replay(
+        ask, *pair, epsilon=10, unit="id", max_rows=2, max_groups=1, neighbors="replace-one"
+    )
 
 
 def test_a_shape_and_an_error_that_depend_on_a_cell_are_found():
@@ -277,7 +302,11 @@ def test_a_shape_and_an_error_that_depend_on_a_cell_are_found():
 def test_another_door_of_derived_frames_is_found(monkeypatch):
     """One that draws a hash of its own keeps other groups of everybody else."""
     everybody = pd.DataFrame({"g": [["a", "b", "c"]] * 40})
-    ask = lambda p: p.explode("g", max_rows=1, max_groups=1).groupby("g", keys=list("abc")).size(epsilon=1)  # noqa: E731
+
+    def ask(p):
+        q = p.explode("g", max_rows=1, max_groups=1)
+        return q.groupby("g", keys=list("abc")).size(epsilon=1)
+
     assert replay(ask, everybody, everybody.iloc[1:], epsilon=10).ok
     monkeypatch.setattr(internals.Recorder, "_key", Session._key)
     monkeypatch.setattr(internals.Recorder, "_draw_row_names", Session._draw_row_names)

@@ -70,7 +70,9 @@ KINDS: dict[str, Any] = {
     "covariance": lambda x, flag: Pair(x, FINE, twice(x), Grid(Bounds(-1.0, 7.0), 1)),
     "scores": lambda x, flag: Scores((_expr.fill(x, 0), _expr.fill(_expr.negate(x), 0)), FINE),
     "own word": lambda x, flag: Scores(
-        (near(x, 0.75), _expr.negate(near(x, 0.75)), near(twice(x), 0.75)), Grid(Bounds(-9.0, 9.0), 0), 0.75
+        (near(x, 0.75), _expr.negate(near(x, 0.75)), near(twice(x), 0.75)),
+        Grid(Bounds(-9.0, 9.0), 0),
+        0.75,
     ),
     "conditions": lambda x, flag: Questions((flag, _expr.logical_not(flag), _expr.not_null(x))),
     "revenue": lambda x, flag: Revenue(x, (2, 5, 8), Grid(Bounds(0.0, 4.0), 1)),
@@ -94,7 +96,9 @@ def asked(name: str, frame: Any, by: bool, where: bool) -> tuple[Query, Statisti
 
 
 def integers(query: Query, statistic: Statistic, frame: Any, unit: Unit) -> Any:
-    return statistic.integers(PandasEngine(frame, KEY).reduce(query, set(statistic.primitives), unit))
+    return statistic.integers(
+        PandasEngine(frame, KEY).reduce(query, set(statistic.primitives), unit)
+    )
 
 
 def moved(name: str, one: Any, two: Any) -> tuple[int, int]:
@@ -126,7 +130,9 @@ def test_one_person_moves_nothing_further_than_claimed(
 ):
     people: list[Any] = [*enumerate(others), *([(None, others[0])] if others else [])]
     one = frame_of([*people, (99, first)], "int", orders[0])
-    two = frame_of(people if relation == "add-remove" else [*people, (77, second)], "int", orders[1])
+    two = frame_of(
+        people if relation == "add-remove" else [*people, (77, second)], "int", orders[1]
+    )
     query, statistic, leaf = asked(name, one, by, where)
     unit = Unit(relation, (leaf,), *limits)
     found = moved(name, *(integers(query, statistic, f, unit) for f in (one, two)))
@@ -138,7 +144,9 @@ def test_one_person_moves_nothing_further_than_claimed(
 
 def worst(name: str, relation: str) -> float:
     """How far people with a dozen rows in each of four groups move it, as a share of the claim."""
-    crowd = [(i, [(x, g, i % 2 == 0) for g in GROUPS for x in (-3.0, -1.0, 1.0, 5.0)]) for i in range(6)]
+    crowd = [
+        (i, [(x, g, i % 2 == 0) for g in GROUPS for x in (-3.0, -1.0, 1.0, 5.0)]) for i in range(6)
+    ]
     heavy = [[(x, g, x > 0) for g in GROUPS[:3] for _ in range(12)] for x in (5.0, -3.0)]
     spread = [
         [(x, g, x > 0) for g in groups for _ in range(12)]
@@ -210,11 +218,16 @@ def test_the_value_whose_magnitude_counts_is_drawn_evenly_from_ones_own():
     found = integers(query, statistic, frame, Unit("add-remove", (leaf,)))[:, 0]
     middle = MAGNITUDES // 2
     assert np.flatnonzero(found).tolist() == [middle + 20, middle + 21, middle + 40]
-    assert abs(found[[middle + 20, middle + 21, middle + 40]] - [200, 400, 200]).max() < 6 * math.sqrt(200)
+    assert abs(
+        found[[middle + 20, middle + 21, middle + 40]] - [200, 400, 200]
+    ).max() < 6 * math.sqrt(200)
 
 
 def test_order_of_the_frame_changes_nothing():
-    people = [(i, [(float(x % 9), GROUPS[x % 3], x % 2 == 0) for x in range(i, 4 * i + 7)]) for i in range(5)]
+    people = [
+        (i, [(float(x % 9), GROUPS[x % 3], x % 2 == 0) for x in range(i, 4 * i + 7)])
+        for i in range(5)
+    ]
     for name in KINDS:
         answers = []
         for order in range(3):
@@ -263,7 +276,9 @@ def test_magnitudes_of_single_values(value, place):
         frame = frame_of([(1, [(value, "a", True), (None, "a", True)])], "int")
         query, statistic, leaf = asked("magnitudes", frame, False, False)
         unit = Unit("add-remove", (leaf,)) if people else Unit()
-        assert np.flatnonzero(integers(query, statistic, frame, unit)).tolist() == [MAGNITUDES // 2 + place]
+        assert np.flatnonzero(integers(query, statistic, frame, unit)).tolist() == [
+            MAGNITUDES // 2 + place
+        ]
 
 
 # Broken copies ------------------------------------------------------------------------------------------------------
@@ -287,7 +302,9 @@ def test_all_groups_of_a_person_are_seen(monkeypatch):
 def test_the_sensitivity_of_one_row_is_seen(name, monkeypatch):
     for kind in (Statistic, Scores, Revenue):
         monkeypatch.setattr(kind, "reach_of_person", lambda self, unit, groups: self.reach(unit))
-    monkeypatch.setattr(Statistic, "of_person", lambda self, unit, groups: self.sensitivity(unit, True))
+    monkeypatch.setattr(
+        Statistic, "of_person", lambda self, unit, groups: self.sensitivity(unit, True)
+    )
     assert worst(name, "add-remove") > 1
 
 
@@ -297,7 +314,9 @@ def least_part(limit: int) -> int:
     for k in range(limit + 1, 40):
         frame = frame_of([(1, [(5.0, "a", True)] * (k - 1) + [(4.75, "a", True)])], "int")
         query, statistic, leaf = asked("covariance", frame, False, False)
-        parts.append(int(integers(query, statistic, frame, Unit("add-remove", (leaf,), limit, 1)).min()))
+        parts.append(
+            int(integers(query, statistic, frame, Unit("add-remove", (leaf,), limit, 1)).min())
+        )
     return min(parts)
 
 
@@ -305,5 +324,7 @@ def test_products_that_are_not_moved_back_are_seen(monkeypatch):
     """Rounded totals may lie outside of what any rows have, and there the parts of a pair are negative."""
     assert least_part(3) == 0
     clip = np.clip
-    monkeypatch.setattr(np, "clip", lambda x, low, high, **out: clip(x, low, high, **out) if out else x)
+    monkeypatch.setattr(
+        np, "clip", lambda x, low, high, **out: clip(x, low, high, **out) if out else x
+    )
     assert least_part(3) < 0

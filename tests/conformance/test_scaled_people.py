@@ -27,7 +27,10 @@ def test_count_of_values_is_that_of_rows_that_have_one(rows, limit):
     """Public: so many rows of a hundred equal people have a value. Nulls take no room under the limit."""
     for valued in range(rows + 1):
         frame = pd.DataFrame(
-            {"id": np.repeat(np.arange(100), rows), "x": ([1.0] * valued + [None] * (rows - valued)) * 100}
+            {
+                "id": np.repeat(np.arange(100), rows),
+                "x": ([1.0] * valued + [None] * (rows - valued)) * 100,
+            }
         )
         p = frame.dp.open(1000, unit="id", max_rows=limit)
         assert p.count("x", epsilon=EXACT) == 100 * min(valued, limit)
@@ -89,7 +92,10 @@ def test_mean_of_a_person_lies_between_their_values_whatever_is_null(rows, limit
             assert (total, squares) == (n * there[0], n * there[0] ** 2)
         both = bound(rows, limit).products([own], [width - own], width, width)[:, 0].tolist()
         assert both[:2] == [n, total]
-        assert both[1] + both[2] - n * width in (0, 1)  # each is rounded to the nearest, halves upwards
+        assert both[1] + both[2] - n * width in (
+            0,
+            1,
+        )  # each is rounded to the nearest, halves upwards
 
 
 @pytest.mark.parametrize(("rows", "limit"), [(3, 1), (4, 1), (4, 3)])
@@ -110,7 +116,9 @@ def test_sums_of_very_many_rows_of_one_person_are_exact():
     """Beyond 2**53, where a double that is added 1 stays what it was."""
     largest, wide, ones = 2**31 - 1, 2**22 + 2**10, 2**20
     values = np.r_[np.full(wide, float(largest)), np.ones(ones)]
-    found = bound(wide + ones, wide + ones).powers(np.array_split(values, 7), 1, largest)[:, 0].tolist()
+    found = (
+        bound(wide + ones, wide + ones).powers(np.array_split(values, 7), 1, largest)[:, 0].tolist()
+    )
     assert wide * largest > 2**53
     assert found == [wide + ones, wide * largest + ones]
 
@@ -122,7 +130,8 @@ def test_sums_over_people_are_the_same_however_many_are_added_up_at_once(size, m
     rows, people = 200, 41
     person, group = rng.integers(0, people - 1, rows), rng.integers(0, 3, rows)
     values = [
-        np.where(rng.random(rows) < 0.2, np.nan, rng.integers(0, 8, rows).astype(float)) for _ in range(2)
+        np.where(rng.random(rows) < 0.2, np.nan, rng.integers(0, 8, rows).astype(float))
+        for _ in range(2)
     ]
     table, listed = (pairs_of(person, group, people, groups) for groups in (3, 2**20))
     assert (table.table, listed.table) == (True, False)
@@ -131,8 +140,15 @@ def test_sums_over_people_are_the_same_however_many_are_added_up_at_once(size, m
 
     def sums(pairs: Any) -> list[list[list[int]]]:
         of_pairs = _people.Bound(pairs, kept, 2, 3)
-        found = [of_pairs.rows()[None], of_pairs.people()[None], of_pairs.count(values[0] > 3)[None]]
-        found += [of_pairs.powers(values[:1], 3, 7), of_pairs.products(values[:1], values[1:], 7, 7)]
+        found = [
+            of_pairs.rows()[None],
+            of_pairs.people()[None],
+            of_pairs.count(values[0] > 3)[None],
+        ]
+        found += [
+            of_pairs.powers(values[:1], 3, 7),
+            of_pairs.products(values[:1], values[1:], 7, 7),
+        ]
         return [one.tolist() for one in found]
 
     whole = sums(listed)
@@ -163,7 +179,9 @@ def test_no_pairs_have_sums_of_nothing():
 def test_one_group_of_very_many_is_kept_where_pairs_stand_in_a_list():
     """A thousand groups and two thousand people, more than a table holds: exactly so many groups of each count."""
     people, groups = 2000, 1000
-    frame = pd.DataFrame({"id": np.repeat(np.arange(people), 3), "g": (np.arange(3 * people) * 337) % groups})
+    frame = pd.DataFrame(
+        {"id": np.repeat(np.arange(people), 3), "g": (np.arange(3 * people) * 337) % groups}
+    )
     p = frame.dp.open(1000, unit="id", max_rows=1, keys={"g": range(groups)})
     for limit in (1, 2, 3):
         found = p.groupby("g").size(epsilon=EXACT / 4, max_groups=limit)

@@ -127,7 +127,9 @@ def extremes(layout: Layout, bounds: Bounds) -> list[tuple[Any, ...]]:
     return list(itertools.product(cells, flags, GROUPINGS[layout.grouping].cells[:2], [1]))
 
 
-def frames_of_one(layout: Layout, bounds: Bounds, statistics: dict[str, Statistic]) -> list[dict[str, Any]]:
+def frames_of_one(
+    layout: Layout, bounds: Bounds, statistics: dict[str, Statistic]
+) -> list[dict[str, Any]]:
     """The integers of the empty frame, then of each frame of one extreme row."""
     frames = [[]] + [[row] for row in extremes(layout, bounds)]
     return [integers(layout, rows, statistics) for rows in frames]
@@ -135,7 +137,9 @@ def frames_of_one(layout: Layout, bounds: Bounds, statistics: dict[str, Statisti
 
 def neighbours(frames: list[Any], unit: Unit) -> list[tuple[Any, Any]]:
     empty, *alone = frames
-    return list(itertools.combinations(alone, 2)) if unit.replaces else [(empty, one) for one in alone]
+    return (
+        list(itertools.combinations(alone, 2)) if unit.replaces else [(empty, one) for one in alone]
+    )
 
 
 @pytest.mark.slow(but=24)
@@ -159,7 +163,10 @@ def test_some_person_moves_the_integers_by_the_whole_claim(storage, relation, le
                 claim = statistic.sensitivity(unit, bool(levels))
                 pairs = neighbours([f[name] for f in frames], unit)
                 distances = [distance(a, b) for a, b in pairs]
-                assert (max(d[0] for d in distances), max(d[1] for d in distances)) == claim, (name, bounds)
+                assert (max(d[0] for d in distances), max(d[1] for d in distances)) == claim, (
+                    name,
+                    bounds,
+                )
                 assert all(within(claim, a, b) for a, b in pairs)
                 assert not all(within(half(claim), a, b) for a, b in pairs)
 
@@ -176,10 +183,14 @@ def test_half_a_claim_is_caught_by_random_neighbours(examples):
     @settings(examples, max_examples=80)
     @given(st.data())
     def search(data):
-        layout = data.draw(layouts("Float64"))._replace(grouping="category", levels=0, filtered=False)
+        layout = data.draw(layouts("Float64"))._replace(
+            grouping="category", levels=0, filtered=False
+        )
         bounds = Bounds(-5.0, 5.0)
         rows = data.draw(st.lists(rows_of(layout), max_size=12))
-        cells = st.tuples(st.sampled_from([-5.0, 5.0, None]), st.booleans(), st.just("a"), st.just(1))
+        cells = st.tuples(
+            st.sampled_from([-5.0, 5.0, None]), st.booleans(), st.just("a"), st.just(1)
+        )
         person, other = data.draw(cells), data.draw(cells)
         for unit in (ADD, REPLACE):
             statistics = statistics_for(layout, bounds, unit)

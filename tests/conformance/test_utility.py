@@ -108,7 +108,9 @@ def questions(k: int, mechanism: str, epsilon: F) -> Any:
     price = stated_gaussian(epsilon, F(1, 10**6))._replace(mechanism=mechanism)
     plan, (statistic,) = make_plan(Query(outputs), UNITS["add-remove"], price)
     frame = pd.DataFrame({"x": frame["x"] > 0})
-    exact = statistic.integers(PandasEngine(frame).reduce(Query(outputs), set(statistic.primitives)))
+    exact = statistic.integers(
+        PandasEngine(frame).reduce(Query(outputs), set(statistic.primitives))
+    )
     raw = plan.parts[0].noise.release(np.repeat(exact, 2_000, axis=1))
     return plan, root_mean_square(raw - exact)
 

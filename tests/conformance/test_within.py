@@ -156,7 +156,8 @@ def values(frame: pd.DataFrame, how: str, sort: bool, filtered: bool, by: bool) 
     bits = np.where(np.isnan(v.values), -1, bits) if v.values.dtype == np.float64 else bits
     null = np.zeros(len(v), dtype=bool) if v.null is None else v.null
     return pd.Series(
-        [None if missing else bit for bit, missing in zip(bits.tolist(), null, strict=True)], dtype=object
+        [None if missing else bit for bit, missing in zip(bits.tolist(), null, strict=True)],
+        dtype=object,
     )
 
 

@@ -17,7 +17,15 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from dpframe import DPError, PrivacyWarning
-from tests.conformance.test_people import AGGREGATES, claims, crowd, frame_of, moved, question, rows_of_one
+from tests.conformance.test_people import (
+    AGGREGATES,
+    claims,
+    crowd,
+    frame_of,
+    moved,
+    question,
+    rows_of_one,
+)
 from tests.engines.lists import ListEngine, magnitude, person
 from tests.internals import (
     ENGINES,
@@ -69,7 +77,9 @@ CONDITIONS = [
 ]
 
 numbers = (
-    st.none() | st.sampled_from([0.0, -0.0, 2.0, 0.5, np.inf, -np.inf, 1e300, 5e-324]) | st.floats(-6, 8)
+    st.none()
+    | st.sampled_from([0.0, -0.0, 2.0, 0.5, np.inf, -np.inf, 1e300, 5e-324])
+    | st.floats(-6, 8)
 )
 row = st.tuples(
     numbers,
@@ -88,7 +98,9 @@ def frame(owned: list[list[Any]], nobody: list[Any] = (), order: int = 0) -> pd.
     return found.astype({"id": "Int64", "x": float, "y": "Int64", "g": "str", "flag": "boolean"})
 
 
-LEAVES = {name: Column.of(i, name, dtype) for i, (name, dtype) in enumerate(frame([]).dtypes.items())}
+LEAVES = {
+    name: Column.of(i, name, dtype) for i, (name, dtype) in enumerate(frame([]).dtypes.items())
+}
 ID, X, Y, G, FLAG = LEAVES.values()
 BY = {
     "nothing": (),
@@ -161,7 +173,9 @@ class EngineConformance:
         df = frame(owned, nobody, order)
         query = Query((), None if where is None else condition(where), BY[by])
         asked = {*primitives(*bounds), *([Bids(X)] if by == "bins" else [])}
-        found, expected = (e.reduce(query, asked, Unit()) for e in (self.engine(df), ListEngine(df)))
+        found, expected = (
+            e.reduce(query, asked, Unit()) for e in (self.engine(df), ListEngine(df))
+        )
         assert shaken(found) == shaken(expected)
 
     @SOME
@@ -174,7 +188,9 @@ class EngineConformance:
         limit=st.integers(1, 7),
         order=st.integers(0, 5),
     )
-    def test_sums_over_people_are_their_definitions(self, owned, nobody, by, where, bounds, limit, order):
+    def test_sums_over_people_are_their_definitions(
+        self, owned, nobody, by, where, bounds, limit, order
+    ):
         """Each person's rows are scaled to the limit; of groups there are fewer than anybody may be in."""
         df, unit = frame(owned, nobody, order), Unit("add-remove", (ID,), limit, 12)
         query = Query((), None if where is None else condition(where), BY[by])
@@ -194,7 +210,9 @@ class EngineConformance:
         df, grid = frame([own]), Grid(Bounds(0.0, 2.0), 0)
         asked = {Powers(X, grid, 2), Products(X, grid, Y, grid)}
         unit = Unit("add-remove", (ID,), 1, 1)
-        found, expected = (e.reduce(Query(()), asked, unit) for e in (self.engine(df), ListEngine(df)))
+        found, expected = (
+            e.reduce(Query(()), asked, unit) for e in (self.engine(df), ListEngine(df))
+        )
         assert shaken(found) == shaken(expected)
         assert sorted(sum(a.ravel().tolist()[1:]) for a in found.values()) == [0, 0]
 
@@ -202,7 +220,9 @@ class EngineConformance:
         df = frame([[(1.0, 2, "a", True), (None, None, None, None)], [(7.0, 1, "b", False)]])
         for size, unit in itertools.product((0, 3), (Unit(), Unit("add-remove", (ID,), 2, 2))):
             asked = dict.fromkeys(primitives(Bounds(-3.0, 5.0), Bounds(0.0, 1.0)))
-            found = self.engine(df.iloc[:size]).reduce(Query((), None, BY["keys"]), set(asked), unit)
+            found = self.engine(df.iloc[:size]).reduce(
+                Query((), None, BY["keys"]), set(asked), unit
+            )
             shapes = {
                 Powers: lambda p: (p.degree + 1, 4),
                 Products: lambda p: (4, 4),
@@ -221,7 +241,8 @@ class EngineConformance:
         )
         df = frame([list(cells)])
         found, expected = (
-            e.reduce(Query(()), {Trues(condition(text))}, Unit()) for e in (self.engine(df), ListEngine(df))
+            e.reduce(Query(()), {Trues(condition(text))}, Unit())
+            for e in (self.engine(df), ListEngine(df))
         )
         assert shaken(found) == shaken(expected)
 
@@ -230,7 +251,9 @@ class EngineConformance:
         leaf = Column.of(0, "n", df["n"].dtype)
         for number, rows in ((2**53 + 1, 1), (2**53, 1), (2**63 - 1, 1), (2**63, 0)):
             holds = ex.compare("==", leaf, ex.constant(number))
-            assert self.engine(df).reduce(Query(()), {Trues(holds)}, Unit())[Trues(holds)].tolist() == [rows]
+            assert self.engine(df).reduce(Query(()), {Trues(holds)}, Unit())[
+                Trues(holds)
+            ].tolist() == [rows]
 
     # Neighbours, order, parts -------------------------------------------------------------------------------
 
@@ -251,7 +274,9 @@ class EngineConformance:
     ):
         owned = list(enumerate(others))
         one = frame_of([(99, first), *owned], "text", orders[0])
-        two = frame_of([*owned, *([(77, second)] if relation == "replace-one" else [])], "text", orders[1])
+        two = frame_of(
+            [*owned, *([(77, second)] if relation == "replace-one" else [])], "text", orders[1]
+        )
         query, leaf = question(name, one, by, where)
         unit = Unit(relation, (leaf,), *limits)  # type: ignore[arg-type]
         statistics = [s for s, _ in arrange(query, unit, None)]
@@ -269,14 +294,19 @@ class EngineConformance:
         limits=st.tuples(st.integers(1, 3), st.integers(1, 3)),
         order=st.integers(1, 9),
     )
-    def test_the_order_of_rows_and_what_was_asked_before_change_nothing(self, owned, by, limits, order):
+    def test_the_order_of_rows_and_what_was_asked_before_change_nothing(
+        self, owned, by, limits, order
+    ):
         asked = {*primitives(*BOUNDS[:2]), Spread("rows", 4)}
         query, unit = Query((), FLAG, BY[by]), Unit("add-remove", (ID,), *limits)
         first = self.engine(frame(owned))
         found = [
-            shaken(e.reduce(query, asked, unit)) for e in (first, self.engine(frame(owned, order=order)))
+            shaken(e.reduce(query, asked, unit))
+            for e in (first, self.engine(frame(owned, order=order)))
         ]
-        first.reduce(Query((), None, BY["keys"]), {Rows(), Persons()}, Unit("add-remove", (ID,), 1, 1))
+        first.reduce(
+            Query((), None, BY["keys"]), {Rows(), Persons()}, Unit("add-remove", (ID,), 1, 1)
+        )
         assert found == [shaken(first.reduce(query, asked, unit))] * 2
 
     @SOME
@@ -314,7 +344,11 @@ class EngineConformance:
         df, exprs = frame(owned, nobody, order), (G, Y) if two else (G,)
         for unit in (Unit(), Unit("add-remove", (ID,), 3, 30)):
             asked = frozenset(
-                {Persons(), Rows(), *([Powers(X, Grid.for_width(BOUNDS[0], 15), 2)] if unit.people else [])}
+                {
+                    Persons(),
+                    Rows(),
+                    *([Powers(X, Grid.for_width(BOUNDS[0], 15), 2)] if unit.people else []),
+                }
             )
             texts, sums = self.engine(df).occurring(exprs, FLAG if where else None, unit, asked)
             listed, expected = ListEngine(df).occurring(exprs, FLAG if where else None, unit, asked)
@@ -359,19 +393,29 @@ class EngineConformance:
         assert len({c for c, _ in known}) == len({i for _, i in known}) == len(known)
 
     def test_people_are_counted_and_a_null_is_nobody(self):
-        df = frame([[(1.0, i, "a", True)] * n for i, n in enumerate((1, 4, 2))], [(1.0, 1, "a", True)])
+        df = frame(
+            [[(1.0, i, "a", True)] * n for i, n in enumerate((1, 4, 2))], [(1.0, 1, "a", True)]
+        )
         engine = self.engine(df)
         assert len(engine) == 8
         assert engine.people(Unit(people=(ID,))) == 3
         assert engine.people(Unit(people=(ID, Y))) == 3
         rows = ListEngine(df)._rows
-        assert len({person(r, Unit(people=(G,))) for r in rows}) == engine.people(Unit(people=(G,))) == 1
+        assert (
+            len({person(r, Unit(people=(G,))) for r in rows})
+            == engine.people(Unit(people=(G,)))
+            == 1
+        )
 
     def test_a_ledger_knows_people_and_tables_again(self):
         """By sketches that tell of no order, and of nothing without the secret."""
-        owned = [[(float(i), i % 7, GROUPS[i % 4], True), (i / 3, 1, "a", False)] for i in range(60)]
+        owned = [
+            [(float(i), i % 7, GROUPS[i % 4], True), (i / 3, 1, "a", False)] for i in range(60)
+        ]
         one, again = (self.engine(frame(owned, order=i)) for i in range(2))
-        other = self.engine(frame(owned).assign(id=lambda d: d["id"] + 1000, x=lambda d: d["x"] + 99))
+        other = self.engine(
+            frame(owned).assign(id=lambda d: d["id"] + 1000, x=lambda d: d["x"] + 99)
+        )
         for unit in (Unit(), Unit(people=(ID,))):
             mine = one.sketches(unit, SECRET)
             assert mine == again.sketches(unit, SECRET)
@@ -405,7 +449,9 @@ class EngineConformance:
             engine, texts = self.engine(some), []
             for ask in (
                 lambda e: e.reduce(
-                    Query((), None, (KeyBy(odd, keys_for(["a", 1, None], odd, "odd")),)), {Rows()}, Unit()
+                    Query((), None, (KeyBy(odd, keys_for(["a", 1, None], odd, "odd")),)),
+                    {Rows()},
+                    Unit(),
                 ),
                 lambda e: e.reduce(Query(()), {Powers(odd, None, 0), Distincts(odd)}, Unit()),
                 lambda e: e.reduce(

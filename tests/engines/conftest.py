@@ -16,7 +16,9 @@ class Frame:
 
     def __init__(self, frame: pd.DataFrame):
         self.frame = frame
-        self.columns = {k: Column.of(i, k, frame.dtypes.iloc[i]) for i, k in enumerate(frame.columns)}
+        self.columns = {
+            k: Column.of(i, k, frame.dtypes.iloc[i]) for i, k in enumerate(frame.columns)
+        }
         self.vectors = {c.position: prepare(frame[k], c.kind) for k, c in self.columns.items()}
 
     def __getitem__(self, name: str) -> Column:
@@ -27,7 +29,11 @@ class Frame:
 
     def leaf(self, e: Any) -> Vector:
         """A column, or what an engine makes of the rows of one person."""
-        return self.vectors[e.position] if isinstance(e, Column) else PandasEngine(self.frame).column(e)
+        return (
+            self.vectors[e.position]
+            if isinstance(e, Column)
+            else PandasEngine(self.frame).column(e)
+        )
 
     def vector(self, e: Expr, rows: slice | None = None) -> Vector:
         return evaluate(e, self.leaf, rows or slice(0, len(self.frame)))
@@ -45,7 +51,9 @@ class Frame:
 
 def unpack(v: Vector) -> list[Any]:
     values = (
-        v.values.tolist() if v.categories is None else [v.categories[c] if c >= 0 else None for c in v.values]
+        v.values.tolist()
+        if v.categories is None
+        else [v.categories[c] if c >= 0 else None for c in v.values]
     )
     if v.values.dtype.kind in "mM":
         values = list(v.values)

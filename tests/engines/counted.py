@@ -19,13 +19,18 @@ def divided(source: Any, key: bytes) -> Any:
     """The engine of a source, asking its database whatever that writes of a question."""
     made = engine_for(source.schema, key)
     assert type(made) is SqlEngine
-    return Divided(made._database, made._relation, made._schema, key, made._fallback, passes=made._passes)
+    return Divided(
+        made._database, made._relation, made._schema, key, made._fallback, passes=made._passes
+    )
 
 
 def plain(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with texts in place of anything: what is none is null."""
     odd = [name for name in frame.columns if str(frame[name].dtype) == "object"]
-    cells = {name: [c if type(c) is str and c.isprintable() else None for c in frame[name]] for name in odd}
+    cells = {
+        name: [c if type(c) is str and c.isprintable() else None for c in frame[name]]
+        for name in odd
+    }
     return frame.assign(**{name: pd.array(some, dtype="str") for name, some in cells.items()})
 
 
@@ -44,7 +49,9 @@ def in_files(frame: pd.DataFrame, folder: Path) -> Any:
 
 
 def in_relation(frame: pd.DataFrame, folder: Path) -> Any:
-    return recognised(in_duckdb(plain(frame))._connection.table("visits").project("* EXCLUDE (row_number)"))
+    return recognised(
+        in_duckdb(plain(frame))._connection.table("visits").project("* EXCLUDE (row_number)")
+    )
 
 
 def in_table(frame: pd.DataFrame, folder: Path) -> Any:

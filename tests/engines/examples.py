@@ -148,7 +148,9 @@ def nasty_frame() -> pd.DataFrame:
         "cat": pd.Categorical(_cycled(["a", "b", None, "c-d"], n)),
         "t": pd.Series(ticks.view("M8[s]")),
         "ns": pd.Series(np.array(_cycled(TICKS[::-1], n)).view("M8[ns]")),
-        "us": pd.Series(np.array(_cycled([*TICKS, 10**15, 1_711_846_800_000_000], n)).view("M8[us]")),
+        "us": pd.Series(
+            np.array(_cycled([*TICKS, 10**15, 1_711_846_800_000_000], n)).view("M8[us]")
+        ),
         "z": pd.Series(np.array(_cycled([*TICKS, 10**15, 1_711_846_800_000_000], n)).view("M8[us]"))
         .dt.tz_localize("UTC")
         .dt.tz_convert("Europe/Berlin"),
@@ -198,7 +200,10 @@ _METHOD_ARGS: dict[str, list[Callable[[Expr], Expr]]] = {
     ],
     "startswith": [lambda x: ex.text_part(x, "startswith", ("a", "b"), na=True)],
     "endswith": [lambda x: ex.text_part(x, "endswith", "b")],
-    **{op: [lambda x, op=op: ex.text_part(x, op, "[ab]+")] for op in ("match", "fullmatch", "count")},
+    **{
+        op: [lambda x, op=op: ex.text_part(x, op, "[ab]+")]
+        for op in ("match", "fullmatch", "count")
+    },
     "replace": [
         lambda x: ex.text_part(x, "replace", r"(a)\b", r"\1z", regex=True),
         lambda x: ex.text_part(x, "replace", r"\B", "z", regex=True, n=2),
@@ -231,7 +236,10 @@ _METHODS: dict[str, list[Example]] = {
         lambda c: ex.between(c["us"], "0001-01-01", "9999-12-31"),
     ],
     **{
-        name: [lambda c, name=name, k=k: ex.METHODS[name](c[k]) for k in ("x", "s", "o", "t", "d", "flag")]
+        name: [
+            lambda c, name=name, k=k: ex.METHODS[name](c[k])
+            for k in ("x", "s", "o", "t", "d", "flag")
+        ]
         for name in ("isna", "isnull", "notna", "notnull")
     },
     "fillna": [
@@ -254,7 +262,9 @@ _METHODS: dict[str, list[Example]] = {
     "round": [lambda c, d=d: ex.round_to(c["x"], d) for d in (0, 1, -1, 16, 300, -300)]
     + [lambda c: ex.round_to(c["f16"], 1)],
     "astype": [
-        one for to in ("float", "int", "bool") for one in _each("number", lambda x, to=to: ex.cast(x, to))
+        one
+        for to in ("float", "int", "bool")
+        for one in _each("number", lambda x, to=to: ex.cast(x, to))
     ]
     + [lambda c: ex.cast(c["x"], "int")],
     "where": [
@@ -273,7 +283,10 @@ _METHODS: dict[str, list[Example]] = {
     ],
 }
 _DATE_METHODS: dict[str, list[Example]] = {
-    **{name: _each("time", ex.DATE_METHODS[name]) for name in ("day_name", "month_name", "normalize")},
+    **{
+        name: _each("time", ex.DATE_METHODS[name])
+        for name in ("day_name", "month_name", "normalize")
+    },
     **{
         op: [
             one
@@ -284,7 +297,9 @@ _DATE_METHODS: dict[str, list[Example]] = {
         for op in ("floor", "ceil", "round")
     },
     "to_period": [
-        one for freq in ex.PERIODS for one in _each("time", lambda x, freq=freq: ex.period_of(x, freq))
+        one
+        for freq in ex.PERIODS
+        for one in _each("time", lambda x, freq=freq: ex.period_of(x, freq))
     ],
     "strftime": [
         one
@@ -322,11 +337,17 @@ def _paired(make: Callable[[Expr, Expr], Expr]) -> list[Example]:
 
 def _of_numbers(make: Callable[[Expr], Expr]) -> list[Example]:
     """Return examples of one number, of every dtype, and one in which the sign of a zero shows."""
-    return [*_each("number", make), lambda c: ex.arithmetic("/", ex.constant(1.0), make(ex.negate(c["x"])))]
+    return [
+        *_each("number", make),
+        lambda c: ex.arithmetic("/", ex.constant(1.0), make(ex.negate(c["x"]))),
+    ]
 
 
 def _of_two_conditions(make: Callable[..., Expr]) -> list[Example]:
-    return [lambda c: make(c["flag"], c["b"]), lambda c: make(ex.compare(">", c["x"], c["y"]), c["flag"])]
+    return [
+        lambda c: make(c["flag"], c["b"]),
+        lambda c: make(ex.compare(">", c["x"], c["y"]), c["flag"]),
+    ]
 
 
 _OPERATORS = {
@@ -347,13 +368,23 @@ _COMPARISONS = {
     "greater": ">",
     "greater_equal": ">=",
 }
-_CONDITIONS = ("logical_and", "bitwise_and", "logical_or", "bitwise_or", "logical_xor", "bitwise_xor")
+_CONDITIONS = (
+    "logical_and",
+    "bitwise_and",
+    "logical_or",
+    "bitwise_or",
+    "logical_xor",
+    "bitwise_xor",
+)
 _OF_CELLS = ("isnan", "isnat", "positive")
 _UFUNCS: dict[str, list[Example]] = {
     **{name: _paired(UFUNCS[name]) for name in (*ex.PAIRS, *_OPERATORS, *_COMPARISONS)},
     **{name: _of_two_conditions(UFUNCS[name]) for name in _CONDITIONS},
     **{name: [lambda c, name=name: UFUNCS[name](c["flag"])] for name in ("logical_not", "invert")},
-    **{name: [lambda c, name=name, k=k: UFUNCS[name](c[k]) for k in ("x", "t", "d")] for name in _OF_CELLS},
+    **{
+        name: [lambda c, name=name, k=k: UFUNCS[name](c[k]) for k in ("x", "t", "d")]
+        for name in _OF_CELLS
+    },
     **{name: _each("number", UFUNCS[name]) for name in ("isfinite", "isinf")},
     **{
         name: _of_numbers(UFUNCS[name])
@@ -394,7 +425,9 @@ _NUMPY: dict[str, list[Example]] = {
     "round": _METHODS["round"],
     "around": _METHODS["round"],
     "isclose": [
-        lambda c: ex.compare("<=", ex.absolute(ex.arithmetic("-", c["x"], c["y"])), ex.constant(1e-8))
+        lambda c: ex.compare(
+            "<=", ex.absolute(ex.arithmetic("-", c["x"], c["y"])), ex.constant(1e-8)
+        )
     ],
     "fix": [lambda c: ex.function("trunc", c["x"])],
 }
@@ -480,7 +513,9 @@ _NODES: dict[str, list[Example]] = {
     "DatePart": [
         one for part in ex.DATES for one in _each("time", lambda x, part=part: ex.DatePart(x, part))
     ],
-    "Elapsed": [lambda c, a=a, b=b, op=op: ex.elapsed(op, c[a], c[b]) for a, b in _TIMES for op in "+-"]
+    "Elapsed": [
+        lambda c, a=a, b=b, op=op: ex.elapsed(op, c[a], c[b]) for a, b in _TIMES for op in "+-"
+    ]
     + [
         lambda c: ex.elapsed("-", c["t"], c["ns"]),
         lambda c: ex.elapsed("-", c["d"], c["ds"]),
@@ -501,15 +536,21 @@ _NODES: dict[str, list[Example]] = {
     "Zoned": _DATE_METHODS["tz_localize"],
     "PeriodOf": _DATE_METHODS["to_period"],
     "Formatted": _DATE_METHODS["strftime"],
-    "Moment": _texts(ex.moment, lambda x: ex.moment(x, "%Y-%m-%d"), lambda x: ex.moment(x, "%j %y")),
+    "Moment": _texts(
+        ex.moment, lambda x: ex.moment(x, "%Y-%m-%d"), lambda x: ex.moment(x, "%j %y")
+    ),
     "If": _METHODS["where"],
-    "Function": [one for op in ex.FUNCTIONS for one in _of_numbers(lambda x, op=op: ex.function(op, x))],
+    "Function": [
+        one for op in ex.FUNCTIONS for one in _of_numbers(lambda x, op=op: ex.function(op, x))
+    ],
     "Pairwise": [
         one
         for op in ex.PAIRS
         for one in [
             *_paired(lambda x, y, op=op: ex.pairwise(op, x, y)),
-            lambda c, op=op: ex.arithmetic("/", ex.constant(1.0), ex.pairwise(op, c["x"], ex.negate(c["x"]))),
+            lambda c, op=op: ex.arithmetic(
+                "/", ex.constant(1.0), ex.pairwise(op, c["x"], ex.negate(c["x"]))
+            ),
         ]
     ],
 }
@@ -530,7 +571,10 @@ _OF_PYTHON: dict[str, list[Example]] = {
         )
     },
     "str": [lambda c: ex.cast(c["i64"], "str")],
-    **{name: _each("number", lambda x, name=name: ex.cast(x, name)) for name in ("int", "float", "bool")},
+    **{
+        name: _each("number", lambda x, name=name: ex.cast(x, name))
+        for name in ("int", "float", "bool")
+    },
     "abs": _METHODS["abs"],
     "round": _METHODS["round"],
 }
@@ -549,7 +593,10 @@ REGISTRIES: dict[str, tuple[set[str], dict[str, list[Example]]]] = {
         set(ex.FUNCTIONS),
         {op: _of_numbers(lambda x, op=op: ex.function(op, x)) for op in ex.FUNCTIONS},
     ),
-    "pairs": (set(ex.PAIRS), {op: _paired(lambda x, y, op=op: ex.pairwise(op, x, y)) for op in ex.PAIRS}),
+    "pairs": (
+        set(ex.PAIRS),
+        {op: _paired(lambda x, y, op=op: ex.pairwise(op, x, y)) for op in ex.PAIRS},
+    ),
     "arithmetic": (
         set(ex.ARITHMETIC),
         {op: _paired(lambda x, y, op=op: ex.arithmetic(op, x, y)) for op in _OPERATORS.values()},
@@ -567,7 +614,10 @@ REGISTRIES: dict[str, tuple[set[str], dict[str, list[Example]]]] = {
             for name in ex.TEXT
         },
     ),
-    "text methods": (set(ex.TEXT_METHODS), {name: _texts(*made) for name, made in _METHOD_ARGS.items()}),
+    "text methods": (
+        set(ex.TEXT_METHODS),
+        {name: _texts(*made) for name, made in _METHOD_ARGS.items()},
+    ),
     "patterns": (
         set(ex.PATTERNS),
         dict.fromkeys(("match", "fullmatch", "count", "extract", "replace"), _NODES["Regex"]),
@@ -579,7 +629,10 @@ REGISTRIES: dict[str, tuple[set[str], dict[str, list[Example]]]] = {
     "date methods": (set(ex.DATE_METHODS), _DATE_METHODS),
     "durations": (
         set(ex.DURATIONS),
-        {part: _each("duration", lambda x, part=part: ex.duration_part(x, part)) for part in ex.DURATIONS},
+        {
+            part: _each("duration", lambda x, part=part: ex.duration_part(x, part))
+            for part in ex.DURATIONS
+        },
     ),
     "methods": (set(ex.METHODS), _METHODS),
     "calls": (set(ex.CALLS), _CALLS),
@@ -604,7 +657,9 @@ def missing() -> list[tuple[str, str]]:
 
 def examples(registry: str, columns: Columns) -> dict[Expr, str]:
     """Return the different expressions of the examples of a registry, by a text for each."""
-    made = {name: [make(columns) for make in makes] for name, makes in REGISTRIES[registry][1].items()}
+    made = {
+        name: [make(columns) for make in makes] for name, makes in REGISTRIES[registry][1].items()
+    }
     return {e: f"{name}: {e}"[:200] for name, found in made.items() for e in found}
 
 

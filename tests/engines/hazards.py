@@ -105,7 +105,9 @@ _POLARS = {
     ("chance", "refused"): {
         "rank": lambda pl, t: t.with_columns(r=pl.col("g").rank("random")),
         "rank with a seed": lambda pl, t: t.with_columns(r=pl.col("g").rank("random", seed=1)),
-        "rank of rows in memory": lambda pl, t: t.collect().lazy().with_columns(r=pl.col("g").rank("random")),
+        "rank of rows in memory": lambda pl, t: (
+            t.collect().lazy().with_columns(r=pl.col("g").rank("random"))
+        ),
         "shuffle": lambda pl, t: t.with_columns(pl.col("x").shuffle()),
         "sample": lambda pl, t: t.select(pl.col("x").sample(3)),
         "sample inside a list": lambda pl, t: t.select(
@@ -130,8 +132,12 @@ _POLARS = {
         "mean": lambda pl, t: t.group_by("id").agg(pl.col("g").mean()),
         "std": lambda pl, t: t.with_columns(pl.col("x").std().over("id")),
         "corr": lambda pl, t: t.group_by("id").agg(pl.corr("x", "g")),
-        "cast before": lambda pl, t: t.group_by("id").agg((pl.col("g").cast(pl.Int64) * pl.col("x")).sum()),
-        "sql": lambda pl, t: pl.SQLContext(t=t).execute("select id, sum(x) as s from t group by id"),
+        "cast before": lambda pl, t: t.group_by("id").agg(
+            (pl.col("g").cast(pl.Int64) * pl.col("x")).sum()
+        ),
+        "sql": lambda pl, t: pl.SQLContext(t=t).execute(
+            "select id, sum(x) as s from t group by id"
+        ),
     },
     ("elsewhere", "refused"): {
         "s3": lambda pl, t: pl.scan_parquet("s3://bucket/t.parquet", schema={"x": pl.Float64})
@@ -141,7 +147,9 @@ _POLARS = {
         "elements": lambda pl, t: t.with_columns(
             pl.col("x").map_elements(lambda x: x, return_dtype=pl.Float64)
         ),
-        "rolling": lambda pl, t: t.select(pl.col("x").rolling_map(lambda s: s.max(), window_size=1)),
+        "rolling": lambda pl, t: t.select(
+            pl.col("x").rolling_map(lambda s: s.max(), window_size=1)
+        ),
         "fold": lambda pl, t: t.select(pl.fold(pl.lit(0.0), lambda a, b: a + b, [pl.col("x")])),
         "groups": lambda pl, t: t.group_by("s").map_groups(lambda d: d, schema=t.collect_schema()),
         "io": io_source,
@@ -176,7 +184,9 @@ STEADY = {
         h=pl.col("x").cast(pl.Float32),
     ),
     "names": lambda pl, t: t.rename({"x": "Join"}).drop("s").select(pl.all().exclude("g")),
-    "names of steps": lambda pl, t: t.select(pl.col("x").alias("Random"), pl.col("id").alias("limit 3")),
+    "names of steps": lambda pl, t: t.select(
+        pl.col("x").alias("Random"), pl.col("id").alias("limit 3")
+    ),
     "rows in memory": lambda pl, t: t.collect().lazy().filter(pl.col("x") > 0.5),
     "sort": lambda pl, t: t.sort("x"),
     "no nulls": lambda pl, t: t.drop_nulls(),
@@ -258,7 +268,10 @@ _DUCKDB = {
             "select id, stddev(g) as s from t group by id",
             "select *, sum(x) over (partition by id) as s from t",
         ),
-        *("select id, corr(x, g) as c from t group by id", "select id, fsum(x) as s from t group by id"),
+        *(
+            "select id, corr(x, g) as c from t group by id",
+            "select id, fsum(x) as s from t group by id",
+        ),
     ],
     ("across", "declared"): [
         *(
@@ -266,8 +279,14 @@ _DUCKDB = {
             "select id, count(*) as n, sum(g) as s from t group by id",
         ),
         *("select *, max(x) over (partition by id) as m from t", "select distinct id, g from t"),
-        *("select * from t where x > (select median(x) from t)", "select * from t union all select * from t"),
-        *("select a.* from t a, t b", "select id, sum(cast(x as decimal(18, 4))) as s from t group by id"),
+        *(
+            "select * from t where x > (select median(x) from t)",
+            "select * from t union all select * from t",
+        ),
+        *(
+            "select a.* from t a, t b",
+            "select id, sum(cast(x as decimal(18, 4))) as s from t group by id",
+        ),
         *(
             "select *, (select 1 from t b where b.id = 0) as one from t",
             "select id, avg(g) as m from t group by id",
@@ -291,7 +310,9 @@ def sqlite(text: str, **functions: Any) -> Make:
 def sqlite_base(folder: Path) -> Any:
     connection = sqlite3.connect(folder / "t.db")
     connection.execute("CREATE TABLE t (id INTEGER, g INTEGER, x REAL, s TEXT)")
-    connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows().to_pandas().to_numpy().tolist())
+    connection.executemany(
+        "INSERT INTO t VALUES (?, ?, ?, ?)", rows().to_pandas().to_numpy().tolist()
+    )
     connection.commit()
     return connection
 
@@ -337,7 +358,10 @@ _SQLITE = {
         "SELECT x FROM t WHERE random() > 0",
         "SELECT x FROM t WHERE last_insert_rowid() > 0",
     ],
-    ("clock", "refused"): ["SELECT x FROM t WHERE datetime('now') > s", "SELECT x FROM t WHERE date() > s"],
+    ("clock", "refused"): [
+        "SELECT x FROM t WHERE datetime('now') > s",
+        "SELECT x FROM t WHERE date() > s",
+    ],
     ("first", "refused"): [
         "SELECT x FROM t LIMIT 3",
         "SELECT x FROM (SELECT x, row_number() OVER () AS n FROM t)",
@@ -371,7 +395,10 @@ POSTGRES = {
         "SELECT *, row_number() OVER () AS r FROM t",
     ],
     ("sums", "refused"): [
-        *("SELECT id, sum(x) AS s FROM t GROUP BY id", "SELECT id, stddev(x) AS s FROM t GROUP BY id"),
+        *(
+            "SELECT id, sum(x) AS s FROM t GROUP BY id",
+            "SELECT id, stddev(x) AS s FROM t GROUP BY id",
+        ),
         *("SELECT id, sum(x) OVER (PARTITION BY id) AS s FROM t", "SELECT s FROM summed"),
     ],
     ("code", "declared"): ["SELECT *, stable_one(id) AS f FROM t"],
@@ -414,7 +441,9 @@ _SPARK = {
     ("first", "refused"): {
         "limit": lambda t: t.limit(3),
         "first": lambda t: t.groupBy("g").agg({"x": "first"}),
-        "max_by": lambda t: t.groupBy("id").agg(import_module("pyspark.sql.functions").max_by("x", "g")),
+        "max_by": lambda t: t.groupBy("id").agg(
+            import_module("pyspark.sql.functions").max_by("x", "g")
+        ),
     },
     ("sums", "refused"): {
         "sum": lambda t: t.groupBy("id").agg({"x": "sum"}),
@@ -423,7 +452,9 @@ _SPARK = {
     ("code", "declared"): {"udf": _twice},
     ("across", "declared"): {
         "join": lambda t: t.join(t.select("id").distinct(), "id"),
-        "sum": lambda t: t.selectExpr("id", "cast(g as bigint) as g").groupBy("id").agg({"g": "max"}),
+        "sum": lambda t: (
+            t.selectExpr("id", "cast(g as bigint) as g").groupBy("id").agg({"g": "max"})
+        ),
         "exact sum": lambda t: t.groupBy("id").agg(
             import_module("pyspark.sql.functions").expr("sum(cast(x as decimal(18, 4)))")
         ),
@@ -466,14 +497,19 @@ def _some() -> list[Example]:
         *of_files("DatasetSource", lambda path: ds.dataset(path)),
         *of_files("LazySource", lambda path: import_module("polars").scan_parquet(path)),
         *of_files(
-            "DuckSource", lambda path: import_module("duckdb").connect().sql(f"select * from '{path}'")
+            "DuckSource",
+            lambda path: import_module("duckdb").connect().sql(f"select * from '{path}'"),
         ),
         *of_files("SparkSource", lambda path: spark.session().read.parquet(f"file://{path}")),
         Example("ParquetSource", "elsewhere", "refused", lambda folder: "s3://bucket/t.parquet"),
         Example("DatasetSource", "elsewhere", "watched", dataset_elsewhere),
         Example("DuckSource", "code", "declared", duck_function),
         Example(
-            "DuckSource", "sums", "refused", duck_view("select id, sum(x) as s from t group by id"), "a view"
+            "DuckSource",
+            "sums",
+            "refused",
+            duck_view("select id, sum(x) as s from t group by id"),
+            "a view",
         ),
         Example(
             "DuckSource",
@@ -489,7 +525,12 @@ def _some() -> list[Example]:
             duck_registered("select id, sum(g::bigint) as s from t group by id"),
             "registered",
         ),
-        Example("DuckSource", "transaction", "watched", duck_watched("select * from t", "begin transaction")),
+        Example(
+            "DuckSource",
+            "transaction",
+            "watched",
+            duck_watched("select * from t", "begin transaction"),
+        ),
         Example(
             "DuckSource",
             "meaning",
@@ -505,7 +546,11 @@ def _some() -> list[Example]:
             "zone",
         ),
         Example(
-            "DuckSource", "writes", "watched", duck_watched("select * from t", "insert into t from t"), "rows"
+            "DuckSource",
+            "writes",
+            "watched",
+            duck_watched("select * from t", "insert into t from t"),
+            "rows",
         ),
         Example("SqliteSource", "code", "declared", sqlite_generated, "generated column"),
         Example("SqliteSource", "transaction", "refused", sqlite_in_transaction),
@@ -535,7 +580,9 @@ def _some() -> list[Example]:
         for hazard in ("chance", "clock", "first", "sums", "code", "across", "meaning")
     ]
     for (hazard, answer), made in _POLARS.items():
-        found += [Example("LazySource", hazard, answer, lazy(steps), name) for name, steps in made.items()]
+        found += [
+            Example("LazySource", hazard, answer, lazy(steps), name) for name, steps in made.items()
+        ]
     for (hazard, answer), texts in _DUCKDB.items():
         found += [Example("DuckSource", hazard, answer, duck(text), text) for text in texts]
     for (hazard, answer), texts in _SQLITE.items():
@@ -544,7 +591,10 @@ def _some() -> list[Example]:
             for text in texts
         ]
     for (hazard, answer), made in _SPARK.items():
-        found += [Example("SparkSource", hazard, answer, sparks(steps), name) for name, steps in made.items()]
+        found += [
+            Example("SparkSource", hazard, answer, sparks(steps), name)
+            for name, steps in made.items()
+        ]
     return found
 
 
@@ -559,4 +609,8 @@ NEEDS = {
 }
 # What no test on one machine can show: lakes in object stores, whose files `version` asks for their sizes, and files that duckdb
 # reads by a network (`find_far`).
-ELSEWHERE = {("DeltaSource", "elsewhere"), ("IcebergSource", "elsewhere"), ("DuckSource", "elsewhere")}
+ELSEWHERE = {
+    ("DeltaSource", "elsewhere"),
+    ("IcebergSource", "elsewhere"),
+    ("DuckSource", "elsewhere"),
+}

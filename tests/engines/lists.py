@@ -67,21 +67,31 @@ class ListEngine:
         return len(self._rows)
 
     def reduce(self, scope: Any, primitives: Any, unit: Unit) -> dict[Any, Any]:
-        return {p: self._sums(p, scope.where, self._places(scope), scope.groups, unit) for p in primitives}
+        return {
+            p: self._sums(p, scope.where, self._places(scope), scope.groups, unit)
+            for p in primitives
+        }
 
-    def occurring(self, by: Any, where: Any, unit: Unit, primitives: Any = frozenset()) -> tuple[Any, Any]:
+    def occurring(
+        self, by: Any, where: Any, unit: Unit, primitives: Any = frozenset()
+    ) -> tuple[Any, Any]:
         written = [tuple(text_of(value(e, row)) for e in by) for row in self._rows]
         known = {t for t in written if None not in t}
         texts = sorted(known, key=lambda t: [order_of(one) for one in t])
         at = {text: i for i, text in enumerate(texts)}
         places = [at.get(text) for text in written]
-        sums = {p: self._sums(p, where, places, len(texts), unit, texts) for p in {*primitives, Persons()}}
+        sums = {
+            p: self._sums(p, where, places, len(texts), unit, texts)
+            for p in {*primitives, Persons()}
+        }
         some = np.flatnonzero(sums[Persons()])
         return [texts[i] for i in some], {p: found[..., some] for p, found in sums.items()}
 
     def slices(self, exprs: Sequence[Any], where: Any, unit: Unit) -> Iterator[RowSlice]:
         mask = (
-            None if where is None else np.array([value(where, row) is True for row in self._rows], dtype=bool)
+            None
+            if where is None
+            else np.array([value(where, row) is True for row in self._rows], dtype=bool)
         )
         people = None
         if unit.people:
@@ -105,7 +115,10 @@ class ListEngine:
     def sketches(self, unit: Unit, secret: bytes) -> Sketches:
         def keyed(things: Any) -> list[str]:
             return sorted(
-                {hashlib.blake2b(repr(t).encode(), key=secret, digest_size=8).hexdigest() for t in things}
+                {
+                    hashlib.blake2b(repr(t).encode(), key=secret, digest_size=8).hexdigest()
+                    for t in things
+                }
             )[:256]
 
         table = keyed(self._rows)
@@ -128,10 +141,18 @@ class ListEngine:
         return found
 
     def _sums(
-        self, p: Any, where: Any, places: list[int | None], groups: int, unit: Unit, labels: Any = None
+        self,
+        p: Any,
+        where: Any,
+        places: list[int | None],
+        groups: int,
+        unit: Unit,
+        labels: Any = None,
     ) -> Any:
         """One primitive of rows in these groups."""
-        asked = [i for i, row in enumerate(self._rows) if where is None or value(where, row) is True]
+        asked = [
+            i for i, row in enumerate(self._rows) if where is None or value(where, row) is True
+        ]
         if isinstance(p, Bids | Magnitudes):
             return self._one_group(p, asked, places, groups, unit)
         asked = [i for i in asked if places[i] is not None]
@@ -139,7 +160,9 @@ class ListEngine:
             return self._distinct(p, asked, places, groups, unit)
         if not unit.people:
             pairs = {(i, places[i]): [self._rows[i]] for i in asked}
-            return total(((g, rows, None) for (_, g), rows in pairs.items()), p, groups, 1, self._coin)
+            return total(
+                ((g, rows, None) for (_, g), rows in pairs.items()), p, groups, 1, self._coin
+            )
         limit, most = unit.limited(unit.rows or 1, unit.groups or 1).reach(groups)
         own: dict[Any, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
         for i in asked:
@@ -154,11 +177,15 @@ class ListEngine:
             return found
         kept = []
         for who, mine in own.items():
-            ranked = sorted(mine, key=lambda g, who=who: self._coin(who, g if labels is None else labels[g]))
+            ranked = sorted(
+                mine, key=lambda g, who=who: self._coin(who, g if labels is None else labels[g])
+            )
             kept += [(g, mine[g], who) for g in ranked[:most]]
         return total(kept, p, groups, limit, self._coin)
 
-    def _one_group(self, p: Any, asked: list[int], places: list[int | None], groups: int, unit: Unit) -> Any:
+    def _one_group(
+        self, p: Any, asked: list[int], places: list[int | None], groups: int, unit: Unit
+    ) -> Any:
         """Bids and magnitudes: bins that are no groups."""
         bins = MAGNITUDES if isinstance(p, Magnitudes) else groups
         own: dict[Any, list[int]] = defaultdict(list)
@@ -168,7 +195,8 @@ class ListEngine:
                 continue
             if isinstance(p, Magnitudes):
                 own[who].append(magnitude(x))
-            elif unit.people or places[i] is not None:  # a bid that reaches no price is one all the same
+            elif unit.people or places[i] is not None:
+                # A bid that reaches no price is one all the same.
                 own[who].append(-1 if places[i] is None else places[i])  # type: ignore[arg-type]
         found = np.zeros(bins, dtype=np.int64)
         for who, values in own.items():
@@ -183,7 +211,9 @@ class ListEngine:
                     found[at] += 1
         return found[:, None] if isinstance(p, Magnitudes) else found
 
-    def _distinct(self, p: Any, asked: list[int], places: list[int | None], groups: int, unit: Unit) -> Any:
+    def _distinct(
+        self, p: Any, asked: list[int], places: list[int | None], groups: int, unit: Unit
+    ) -> Any:
         named: dict[Any, set[Any]] = defaultdict(set)
         for i in asked:
             x, who = value(p.expr, self._rows[i]), person(self._rows[i], unit) if unit.people else i
@@ -225,7 +255,9 @@ def value(e: Any, row: Row) -> Any:
         return value(e.x, row) is None
     if isinstance(e, ex.Arithmetic) and e.op in ARITHMETIC:
         left, right = value(e.left, row), value(e.right, row)
-        found = None if left is None or right is None else ARITHMETIC[e.op](float(left), float(right))
+        found = (
+            None if left is None or right is None else ARITHMETIC[e.op](float(left), float(right))
+        )
         return None if found is None or math.isnan(found) else found
     raise NotOffered(f"{type(e).__name__} is not read from lists.")
 

@@ -27,7 +27,11 @@ def missing() -> str | None:
     """Why there is no Spark; None where there is one."""
     if find_spec("pyspark") is None:
         return "pyspark is not installed: pip install -e '.[spark]'"
-    return None if shutil.which("java") else "no Java is installed: apt-get install default-jre-headless"
+    return (
+        None
+        if shutil.which("java")
+        else "no Java is installed: apt-get install default-jre-headless"
+    )
 
 
 @lru_cache(maxsize=1)

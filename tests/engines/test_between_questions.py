@@ -27,7 +27,13 @@ def crowd() -> pd.DataFrame:
 
 
 def opened(max_groups: int = 5, **words):
-    terms = {"unit": "id", "max_rows": 5, "max_groups": max_groups, "bounds": {"v": (0, 8)}, **words}
+    terms = {
+        "unit": "id",
+        "max_rows": 5,
+        "max_groups": max_groups,
+        "bounds": {"v": (0, 8)},
+        **words,
+    }
     return crowd().dp.open(1000, keys={"g": GROUPS, "h": ["x", "y"]}, **terms)
 
 

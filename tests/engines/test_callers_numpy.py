@@ -15,4 +15,6 @@ def test_numbers_of_a_plan_do_not_depend_on_the_callers_numpy():
     with np.errstate(all="raise"):
         assert "95 %" in repr(p.sum("x", epsilon=20, mechanism="gaussian").plan)
         assert p.explain.histogram("x", bins=[0, 1, 5], epsilon=50, mechanism="gaussian").parts
-        assert p.fit(LinearRegression("gradient", l2=1, max_iter=2, sample=0.5), X=["x"], y="y", epsilon=0.3)
+        assert p.fit(
+            LinearRegression("gradient", l2=1, max_iter=2, sample=0.5), X=["x"], y="y", epsilon=0.3
+        )

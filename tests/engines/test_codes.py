@@ -19,7 +19,11 @@ from tests.internals import (
     within,
 )
 
-PEOPLE, ROWS, CELLS = 70_000, 140_000, 140_000  # the product of people and cells takes more than 32 bits
+PEOPLE, ROWS, CELLS = (
+    70_000,
+    140_000,
+    140_000,
+)  # the product of people and cells takes more than 32 bits
 SEED = 5  # with which two pairs would be one
 
 
@@ -28,14 +32,18 @@ def frame() -> pd.DataFrame:
     rng = np.random.default_rng(SEED)
     who = 2 * (rng.permutation(ROWS) % PEOPLE)
     who[who < 9] = 12  # so that some numbers are nobody's, and one person has many rows
-    return pd.DataFrame({"who": who, "g": rng.permutation(ROWS) % CELLS, "x": rng.normal(0, 1, ROWS)})
+    return pd.DataFrame(
+        {"who": who, "g": rng.permutation(ROWS) % CELLS, "x": rng.normal(0, 1, ROWS)}
+    )
 
 
 def leaf(frame: pd.DataFrame, name: str) -> Column:
     return Column.of(list(frame.columns).index(name), name, frame.dtypes[name])
 
 
-def values(frame: pd.DataFrame, how: str, x: str | None, names: list[str], **words: Any) -> list[float]:
+def values(
+    frame: pd.DataFrame, how: str, x: str | None, names: list[str], **words: Any
+) -> list[float]:
     e = within(how, None if x is None else leaf(frame, x), [leaf(frame, n) for n in names], **words)
     found: list[float] = PandasEngine(frame).column(e, slice(0, len(frame))).values.tolist()
     return found

@@ -52,9 +52,9 @@ class Hostile:
     def _fail(self, *_: Any) -> Any:
         raise RuntimeError("a cell's own code ran")
 
-    __eq__ = __ne__ = __lt__ = __hash__ = __str__ = __repr__ = __bool__ = __len__ = __float__ = __iter__ = (
-        _fail
-    )
+    __eq__ = __ne__ = __lt__ = __hash__ = __str__ = __repr__ = __bool__ = __len__ = __float__ = (
+        __iter__
+    ) = _fail
 
 
 class HostileText(str):
@@ -94,7 +94,9 @@ NULLS = [
 ]
 
 
-@pytest.mark.parametrize("dtype", ["Int8", "UInt64", "Float32", "int16[pyarrow]", "double[pyarrow]"])
+@pytest.mark.parametrize(
+    "dtype", ["Int8", "UInt64", "Float32", "int16[pyarrow]", "double[pyarrow]"]
+)
 def test_masked_and_arrow_numbers_have_one_kind_of_null(dtype: str) -> None:
     assert cells(vector([1, None, 3], dtype)) == [1, None, 3]
 
@@ -145,7 +147,15 @@ def test_nullable_bools_keep_their_mask(dtype: str) -> None:
 
 @pytest.mark.parametrize(
     "dtype",
-    ["str", "string", "string[python]", "string[pyarrow]", "category", "large_string[pyarrow]", object],
+    [
+        "str",
+        "string",
+        "string[python]",
+        "string[pyarrow]",
+        "category",
+        "large_string[pyarrow]",
+        object,
+    ],
 )
 def test_texts_are_codes_into_a_dictionary(dtype: Any) -> None:
     if dtype == "large_string[pyarrow]":
@@ -170,7 +180,11 @@ def test_many_categories_get_wider_codes() -> None:
 
 
 def test_times_of_every_unit_and_zone_are_utc_instants() -> None:
-    berlin = pd.Series(["2024-07-01 12:00", None]).astype("datetime64[s]").dt.tz_localize("Europe/Berlin")
+    berlin = (
+        pd.Series(["2024-07-01 12:00", None])
+        .astype("datetime64[s]")
+        .dt.tz_localize("Europe/Berlin")
+    )
     v = prepare(berlin, "time")
     assert v.values.dtype == "M8[s]"
     assert str(v.values[0]) == "2024-07-01T10:00:00"
@@ -185,7 +199,9 @@ def test_arrow_dates_beyond_nanoseconds_are_read() -> None:
     v = arrow(pa.array([dt.date(9999, 12, 31), None]))
     assert str(v.values[0]) == "9999-12-31T00:00:00"
     assert np.isnat(v.values[1])
-    assert str(arrow(pa.array([dt.date(1, 1, 1)], pa.date64())).values[0]) == "0001-01-01T00:00:00.000"
+    assert (
+        str(arrow(pa.array([dt.date(1, 1, 1)], pa.date64())).values[0]) == "0001-01-01T00:00:00.000"
+    )
 
 
 def test_other_columns_have_nulls_only() -> None:
@@ -248,7 +264,14 @@ def test_negative_zero_is_zero() -> None:
 
 
 def test_numpy_scalars_become_pythons() -> None:
-    given = [np.int8(1), np.uint64(2), np.float32(0.5), np.longdouble(2), np.bool_(True), np.str_("a")]
+    given = [
+        np.int8(1),
+        np.uint64(2),
+        np.float32(0.5),
+        np.longdouble(2),
+        np.bool_(True),
+        np.str_("a"),
+    ]
     found = [plain(g) for g in given]
     assert found == [1, 2, 0.5, 2.0, True, "a"]
     assert [type(f) for f in found] == [int, int, float, float, bool, str]
@@ -272,9 +295,20 @@ def test_a_vector_with_a_mask_and_nan_is_added_up_without_either(by):
 @pytest.mark.parametrize(
     "made",
     [
-        {"x": pd.arrays.FloatingArray(np.array([1.0, np.nan, 3.0, 5.0]), np.array([0, 0, 1, 0], dtype=bool))},
-        {"x": pd.array(pa.array([1.0, float("nan"), None, 5.0]), dtype=pd.ArrowDtype(pa.float64()))},
-        {"i": pd.array([1, 0, None, 10], dtype="Int64"), "j": pd.array([1, 0, 1, 2], dtype="Int64")},
+        {
+            "x": pd.arrays.FloatingArray(
+                np.array([1.0, np.nan, 3.0, 5.0]), np.array([0, 0, 1, 0], dtype=bool)
+            )
+        },
+        {
+            "x": pd.array(
+                pa.array([1.0, float("nan"), None, 5.0]), dtype=pd.ArrowDtype(pa.float64())
+            )
+        },
+        {
+            "i": pd.array([1, 0, None, 10], dtype="Int64"),
+            "j": pd.array([1, 0, 1, 2], dtype="Int64"),
+        },
     ],
     ids=["nullable", "arrow", "a quotient"],
 )
@@ -301,6 +335,8 @@ def test_categoricals_of_other_things_keep_their_values() -> None:
     assert cells(vector(pd.Categorical([(1, 2)]))) == [UNMATCHED]
 
 
-@pytest.mark.parametrize("dtype", [object, "str", "category", "float64", "Int64", "M8[ns]", "boolean"])
+@pytest.mark.parametrize(
+    "dtype", [object, "str", "category", "float64", "Int64", "M8[ns]", "boolean"]
+)
 def test_empty_columns_are_fine(dtype: Any) -> None:
     assert len(vector([], dtype)) == 0

@@ -43,7 +43,13 @@ def of_all_sizes(patch: pytest.MonkeyPatch, way: str) -> None:
         patch.setattr(kernels_module, "kernel", lambda source: source)
         patch.setattr(compiled_module, "_working", lambda: True)
     patch.setattr(kernels_module, "at_hand", lambda rows: rows > 0)
-    sizes = {"kernel_rows": 0, "thread_texts": 0, "people_rows": 4, "block": 7, "people_thread_rows": 100}
+    sizes = {
+        "kernel_rows": 0,
+        "thread_texts": 0,
+        "people_rows": 4,
+        "block": 7,
+        "people_thread_rows": 100,
+    }
     for name, size in sizes.items():
         patch.setattr(SIZES, name, size)
 
@@ -90,19 +96,25 @@ IDS = {
     "text": lambda ids: pd.array([None if i % 11 == 5 else f"p{i}" for i in ids], dtype="str"),
     "category": lambda ids: pd.Categorical([f"p{i}" for i in ids]),
 }
-CELLS = np.array([0.0, -0.0, 2.0, 0.5, np.inf, -np.inf, 1e300, 5e-324, np.nan, 4.999999999999999, -3.0])
+CELLS = np.array(
+    [0.0, -0.0, 2.0, 0.5, np.inf, -np.inf, 1e300, 5e-324, np.nan, 4.999999999999999, -3.0]
+)
 GROUPS = [f"group {i}" for i in range(60)]
 
 
 def crowd(ids: str, rows: int, people: int, groups: int, seed: int) -> pd.DataFrame:
     """Half of the rows are those of three people."""
     rng = np.random.default_rng(seed)
-    whose = np.where(rng.random(rows) < 0.5, rng.integers(0, 3, rows), rng.integers(0, people, rows))
+    whose = np.where(
+        rng.random(rows) < 0.5, rng.integers(0, 3, rows), rng.integers(0, people, rows)
+    )
     values = np.where(rng.random(rows) < 0.2, rng.choice(CELLS, rows), rng.normal(1, 4, rows))
     text = pd.array(
         [GROUPS[i] if i < groups else None for i in rng.integers(0, groups + 1, rows)], dtype="str"
     )
-    return pd.DataFrame({"id": IDS[ids](whose), "g": text, "x": values, "y": rng.integers(-9, 9, rows)})
+    return pd.DataFrame(
+        {"id": IDS[ids](whose), "g": text, "x": values, "y": rng.integers(-9, 9, rows)}
+    )
 
 
 def leaves(df: pd.DataFrame) -> dict[Any, Column]:
@@ -157,7 +169,9 @@ def test_groups_that_nobody_listed_are_chosen_as_without_kernels(sizes, ids):
     known = leaves(df)
     unit = Unit("add-remove", (known["id"],), 2, 3)
     primitives = {p for p in asked(df) if not isinstance(p, Trues)}
-    (texts, fast), (listed, plain) = both(df, lambda e: e.occurring((known["g"],), None, unit, primitives))
+    (texts, fast), (listed, plain) = both(
+        df, lambda e: e.occurring((known["g"],), None, unit, primitives)
+    )
     assert texts == listed
     assert same(fast, plain)
 
@@ -263,6 +277,8 @@ def test_a_broken_kernel_is_seen(name, monkeypatch):
     of_all_sizes(monkeypatch, "python")
     add = compiled_module.add_people
     broken = lambda *words: add(*BROKEN[name](words))  # noqa: E731
-    monkeypatch.setattr(kernels_module, "kernel", lambda source: broken if source is add else source)
+    monkeypatch.setattr(
+        kernels_module, "kernel", lambda source: broken if source is add else source
+    )
     with pytest.raises(AssertionError):
         test_people_count_as_they_do_without_kernels(None, "whole", None, (5, 3))

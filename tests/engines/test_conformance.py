@@ -92,7 +92,9 @@ class Named(PandasEngine):
 
     def occurring(self, by, where, unit, primitives=PEOPLE):
         texts, sums = super().occurring(by, where, unit, primitives)
-        return [*texts, ("szzz",) * len(by)], {p: np.append(a, 0) for p, a in sums.items() if a.ndim == 1}
+        return [*texts, ("szzz",) * len(by)], {
+            p: np.append(a, 0) for p, a in sums.items() if a.ndim == 1
+        }
 
 
 SUMS = "test_sums_over_rows_are_their_definitions"
@@ -113,7 +115,9 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_engine_is_seen(name, recwarn):
     kind, test = BROKEN[name]
-    broken = type("Broken", (EngineConformance,), {"engine": lambda self, frame, key=KEY: kind(frame, key)})()
+    broken = type(
+        "Broken", (EngineConformance,), {"engine": lambda self, frame, key=KEY: kind(frame, key)}
+    )()
     with pytest.raises((AssertionError, ExceptionGroup)):
         getattr(broken, test)(*([recwarn] if "error_holds" in test else []))
 
@@ -121,7 +125,9 @@ def test_a_broken_engine_is_seen(name, recwarn):
 @pytest.mark.parametrize("kind", [Forgetful, PandasEngine])
 def test_a_forgotten_limit_of_groups_is_seen(kind):
     """Somebody has a row in each group and counts in one: too rare a case to be left to chance."""
-    tried = type("Tried", (EngineConformance,), {"engine": lambda self, frame, key=KEY: kind(frame, key)})()
+    tried = type(
+        "Tried", (EngineConformance,), {"engine": lambda self, frame, key=KEY: kind(frame, key)}
+    )()
     everywhere = [(1.0, group, True) for group in GROUPS]
     claim: Any = EngineConformance.test_a_person_moves_no_statistic_further_than_claimed
     case = "size", "add-remove", [], everywhere, everywhere, True, False, (2, 1), (0, 0)

@@ -35,14 +35,20 @@ def of_rows(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "text_factory", [str, bytes, lambda text: text[::-1]], ids=["str", "bytes", "another"]
 )
-@pytest.mark.parametrize("row_factory", [None, sqlite3.Row, of_rows], ids=["tuples", "rows", "dicts"])
+@pytest.mark.parametrize(
+    "row_factory", [None, sqlite3.Row, of_rows], ids=["tuples", "rows", "dicts"]
+)
 @pytest.mark.parametrize("name", ["visits", "women"])
-def test_what_a_connection_makes_of_texts_and_rows_has_no_say(name, row_factory, text_factory, tmp_path):
+def test_what_a_connection_makes_of_texts_and_rows_has_no_say(
+    name, row_factory, text_factory, tmp_path
+):
     base = filled(tmp_path / "t.db")
     base.text_factory, base.row_factory = text_factory, row_factory
     p = dpframe.open(dpframe.sql(base, name), 1000, **WORDS)
     rows = [row for row in ROWS if name == "visits" or row[2] == "a"]
-    assert abs(p.sum("x", epsilon=450) - sum(x for _, x, _ in rows)) < 20  # noise of a scale below 1/3
+    assert (
+        abs(p.sum("x", epsilon=450) - sum(x for _, x, _ in rows)) < 20
+    )  # noise of a scale below 1/3
     assert p.groupby("g").size(epsilon=450).tolist() == [25, 25 * (name == "visits")]
     assert base.text_factory is text_factory
     assert base.row_factory is row_factory

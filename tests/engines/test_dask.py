@@ -19,7 +19,9 @@ from tests.internals import DaskSource
 
 dask = pytest.importorskip("dask", reason="frames of dask need dask")
 dd = pytest.importorskip("dask.dataframe", reason="frames of dask need dask")
-pytestmark = pytest.mark.filterwarnings("ignore::dpframe.PrivacyWarning")  # of questions that are this large
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::dpframe.PrivacyWarning"
+)  # of questions that are this large
 ROWS, PEOPLE = 3000, 200
 
 
@@ -118,7 +120,9 @@ def test_workers_that_cannot_run_dpframe_are_seen_before_anything_is_paid_for():
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed", reason="a cluster of dask is run by distributed")
+    distributed = pytest.importorskip(
+        "distributed", reason="a cluster of dask is run by distributed"
+    )
     words = {"dashboard_address": None, "silence_logs": 60, "host": "127.0.0.1"}
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, **words) as made,

@@ -37,7 +37,9 @@ GROUPS = [f"group {i}" for i in range(10)]
 
 def numbered(cells: Any, dtype: Any = None) -> dict[int, int]:
     """The number of the person in each row, by the row."""
-    frames = [pd.Series(one, dtype=dtype) for one in (cells if isinstance(cells, tuple) else (cells,))]
+    frames = [
+        pd.Series(one, dtype=dtype) for one in (cells if isinstance(cells, tuple) else (cells,))
+    ]
     people = people_of([prepare(s, Column.of(0, "id", s.dtype).kind) for s in frames], KEY)
     found = people.numbers(np.arange(people.size))
     return {i: int(found[c]) for i, c in enumerate(people.codes) if c >= 0}
@@ -123,9 +125,15 @@ def test_infinities_moments_and_what_else_may_name_somebody():
     assert numbered([True, False, None], "boolean") == {0: 1, 1: 0}
 
 
-@pytest.mark.parametrize("cells", [[1, None, 2], [1.5, np.nan, -0.0], ["a", None, "b"], [(1, 2), 3, b"x"]])
+@pytest.mark.parametrize(
+    "cells", [[1, None, 2], [1.5, np.nan, -0.0], ["a", None, "b"], [(1, 2), 3, b"x"]]
+)
 def test_a_null_and_what_is_no_scalar_is_nobody(cells):
-    proper = {i: by_definition(c) for i, c in enumerate(cells) if isinstance(c, int | float | str) and c == c}
+    proper = {
+        i: by_definition(c)
+        for i, c in enumerate(cells)
+        if isinstance(c, int | float | str) and c == c
+    }
     assert numbered(cells, object) == proper
 
 
@@ -156,7 +164,11 @@ def test_it_is_its_definition_in_whole_numbers(x, y, key):
 def shares(ids: np.ndarray[Any, Any], key: bytes, groups: int, most: int) -> tuple[Any, Any]:
     """How often each group is among the smallest, and each pair of groups."""
     x = ids % P
-    ranks = Draw(key).ranks(np.repeat(x, groups), np.tile(np.arange(groups), len(x))).reshape(-1, groups)
+    ranks = (
+        Draw(key)
+        .ranks(np.repeat(x, groups), np.tile(np.arange(groups), len(x)))
+        .reshape(-1, groups)
+    )
     chosen = np.zeros(ranks.shape)
     np.put_along_axis(chosen, np.argsort(ranks, axis=1)[:, :most], 1.0, axis=1)
     return chosen.mean(axis=0), chosen.T @ chosen / len(x)
@@ -197,7 +209,9 @@ IDS: dict[str, Any] = {
     "objects": lambda s: s.astype(object),
     "category": lambda s: s.astype("category"),
     "decimals": lambda s: pd.Series([Decimal(int(i)) for i in s], dtype=object),
-    "offset categories": lambda s: pd.Series(pd.Categorical(s, categories=[99, *reversed(range(40))])),
+    "offset categories": lambda s: pd.Series(
+        pd.Categorical(s, categories=[99, *reversed(range(40))])
+    ),
 }
 
 

@@ -28,7 +28,9 @@ NULLABLE = [
 
 
 @pytest.mark.parametrize(("values", "dtype"), NULLABLE)
-def test_a_comparison_with_null_is_false_except_unequal(column: Any, values: Any, dtype: Any) -> None:
+def test_a_comparison_with_null_is_false_except_unequal(
+    column: Any, values: Any, dtype: Any
+) -> None:
     f = column(values, dtype)
     assert f.mask("x == 1") == [True, False]
     assert f.mask("x != 1") == [False, True]
@@ -47,7 +49,10 @@ def test_a_comparison_with_null_is_false_except_unequal(column: Any, values: Any
 
 
 def test_texts_and_times_follow_the_same_rule(column: Any) -> None:
-    for f, one in ((column(["a", None]), "'a'"), (column(["2024-01-01", None], "M8[us]"), "'2024-01-01'")):
+    for f, one in (
+        (column(["a", None]), "'a'"),
+        (column(["2024-01-01", None], "M8[us]"), "'2024-01-01'"),
+    ):
         assert f.mask(f"x == {one}") == [True, False]
         assert f.mask(f"x != {one}") == [False, True]
         assert f.mask(f"x <= {one}") == [True, False]
@@ -87,7 +92,9 @@ def test_cells_that_are_no_scalars_equal_nothing_not_even_themselves(column: Any
 def test_zones_compare_as_instants(column: Any) -> None:
     f = column(pd.DatetimeIndex(["2024-07-01 12:00"], tz="Europe/Berlin"))
     assert f.mask("x == '2024-07-01 12:00'") == [True]
-    assert f.mask(ex.compare("==", f["x"], ex.constant(pd.Timestamp("2024-07-01 10:00", tz="UTC")))) == [True]
+    assert f.mask(
+        ex.compare("==", f["x"], ex.constant(pd.Timestamp("2024-07-01 10:00", tz="UTC")))
+    ) == [True]
 
 
 # ---- exactness --------------------------------------------------------------------------------------------
@@ -131,7 +138,11 @@ def test_integers_compare_exactly_with_any_constant(column: Any, dtype: str, op:
 
 def test_isin_and_map_are_exact_for_wide_integers(column: Any) -> None:
     f = column([2**53, 2**53 + 1, -1])
-    assert f.mask(f"x in [{2**53 + 1}, {2**70}, 0.5, inf]".replace("inf", "1e999")) == [False, True, False]
+    assert f.mask(f"x in [{2**53 + 1}, {2**70}, 0.5, inf]".replace("inf", "1e999")) == [
+        False,
+        True,
+        False,
+    ]
     assert f.cells(ex.map_dict(f["x"], {2**53 + 1: "a", -1.0: "b", 2**80: "c"})) == [None, "a", "b"]
 
 
@@ -212,7 +223,9 @@ def test_what_has_no_integer_counterpart_is_null(column: Any) -> None:
 
 def test_texts_of_two_columns_compare_by_their_letters(framed: Any) -> None:
     f = framed(
-        pd.DataFrame({"a": ["x", "y", None, "z"], "b": pd.Series(["x", "b", "c", "zz"], dtype="category")})
+        pd.DataFrame(
+            {"a": ["x", "y", None, "z"], "b": pd.Series(["x", "b", "c", "zz"], dtype="category")}
+        )
     )
     assert f.mask("a == b") == [True, False, False, False]
     assert f.mask("a < b") == [False, False, False, True]
@@ -222,14 +235,18 @@ def test_texts_of_two_columns_compare_by_their_letters(framed: Any) -> None:
 def test_constants_become_columns(column: Any) -> None:
     f = column([1, 2])
     for value in (5, 2.5, True, "a", 2**80, pd.Timestamp("2024-01-01")):
-        assert len(f.cells(ex.constant(value))) == 2  # no column tells how many rows, so the slice does
+        assert (
+            len(f.cells(ex.constant(value))) == 2
+        )  # no column tells how many rows, so the slice does
     assert f.mask("x > 0 and 1 < 2") == [True, True]
 
 
 # ---- work -------------------------------------------------------------------------------------------------
 
 
-def test_categories_are_looked_at_once_when_the_caller_keeps_a_memo(column: Any, unpack: Any) -> None:
+def test_categories_are_looked_at_once_when_the_caller_keeps_a_memo(
+    column: Any, unpack: Any
+) -> None:
     f = column(["a", "b"])
     e = f.expr("x.str.upper().str.startswith('A')")
     memo: Any = {}

@@ -138,7 +138,10 @@ VALUES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "s.str.contains('B', case=False)": lambda d: d.s.str.contains("B", case=False),
     "s.str.contains('.', regex=False)": lambda d: d.s.str.contains(".", regex=False),
     "s.str.endswith('c')": lambda d: d.s.str.endswith("c"),
-    **{f"t.dt.{p}": operator.attrgetter(f"t.dt.{p}") for p in ("year", "quarter", "month", "day", "hour")},
+    **{
+        f"t.dt.{p}": operator.attrgetter(f"t.dt.{p}")
+        for p in ("year", "quarter", "month", "day", "hour")
+    },
     **{f"t.dt.{p}": operator.attrgetter(f"t.dt.{p}") for p in ("minute", "second")},
     "t.dt.weekday": lambda d: d.t.dt.day_of_week,
     "t.dt.day_of_year": lambda d: d.t.dt.day_of_year,
@@ -157,7 +160,10 @@ VALUES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "x.mask(x < 0, -x)": lambda d: d.x.mask(d.x < 0, -d.x),
     "where(b, x, 0)": lambda d: pd.Series(np.where(d.b, d.x, 0)),
     **{f"{f}(x)": lambda d, f=f: getattr(np, f)(d.x) for f in ex.FUNCTIONS},
-    **{f"{f}(i)": lambda d, f=f: getattr(np, f)(d.i) for f in ("sqrt", "log", "sign", "floor", "exp")},
+    **{
+        f"{f}(i)": lambda d, f=f: getattr(np, f)(d.i)
+        for f in ("sqrt", "log", "sign", "floor", "exp")
+    },
     **{f"{f}(x, i)": lambda d, f=f: getattr(np, f)(d.x, d.i) for f in ex.PAIRS},
 }
 
@@ -193,7 +199,11 @@ def test_casts_cuts_and_maps_are_those_of_pandas(framed: Any, rows: list[Any], r
         for name in ("x", "i"):
             cut = ex.cut(f[name], edges, labels, right=right)
             assert f.cells(cut) == expected(pd.cut(frame[name], edges, labels=labels, right=right))
-    for name, mapping in (("s", {"a": 1, "": 2}), ("i", {1: "one", 2: "two"}), ("s", {"a": None, "b": True})):
+    for name, mapping in (
+        ("s", {"a": 1, "": 2}),
+        ("i", {1: "one", 2: "two"}),
+        ("s", {"a": None, "b": True}),
+    ):
         found = f.cells(ex.map_dict(f[name], mapping))
         assert found == expected(frame[name].map(mapping))
 
@@ -226,7 +236,21 @@ POOLS: dict[str, tuple[Any, list[Any]]] = {
     "category of numbers": (pd.CategoricalDtype([3, 4]), [3, 4, None]),
     "object": (
         object,
-        [1, 1.0, True, "a", None, -0.0, 0.0, np.int8(3), LOUD, [1], (1,), 10**400, dt.date(2024, 1, 1)],
+        [
+            1,
+            1.0,
+            True,
+            "a",
+            None,
+            -0.0,
+            0.0,
+            np.int8(3),
+            LOUD,
+            [1],
+            (1,),
+            10**400,
+            dt.date(2024, 1, 1),
+        ],
     ),
     "object str": (object, ["a", None, float("nan")]),
     "datetime": ("M8[ns]", [np.datetime64(0, "ns"), None, np.datetime64(2**63 - 1, "ns")]),
@@ -243,17 +267,26 @@ def expressions(x: Column) -> list[Expr]:
         for op in ("==", "!=", "<", "<=", ">", ">=")
         if x.kind != "label" or op in ("==", "!=")
     ]
-    found += [ex.compare("==", x, x), ex.is_in(x, [three, None]), ex.map_dict(x, {three: "q", None: "n"})]
+    found += [
+        ex.compare("==", x, x),
+        ex.is_in(x, [three, None]),
+        ex.map_dict(x, {three: "q", None: "n"}),
+    ]
     found += [ex.map_dict(x, {three: 1})]
     if x.kind in ("number", "bool"):
-        found += [ex.arithmetic(op, x, ex.constant(k)) for op in ex.ARITHMETIC for k in (3, 0, -0.5)]
+        found += [
+            ex.arithmetic(op, x, ex.constant(k)) for op in ex.ARITHMETIC for k in (3, 0, -0.5)
+        ]
         found += [ex.arithmetic(op, x, x) for op in ex.ARITHMETIC]
         found += [ex.negate(x), ex.absolute(x), ex.round_to(x, 1), ex.cut(x, [0, 1, 3.5])]
         found += [ex.cast(x, to) for to in (int, float, bool)]
         found += [ex.cast(ex.cast(x, int), str)]
         found += [ex.function(f, x) for f in ex.FUNCTIONS]
         found += [ex.pairwise(f, x, ex.constant(k)) for f in ex.PAIRS for k in (2, -0.5)]
-        found += [ex.choose(ex.compare(">", x, ex.constant(1)), x, k) for k in (None, 2, -0.5, 2**70, True)]
+        found += [
+            ex.choose(ex.compare(">", x, ex.constant(1)), x, k)
+            for k in (None, 2, -0.5, 2**70, True)
+        ]
     if x.kind == "number":
         found += [ex.clip(x, 0, 2), ex.clip(x, -0.5), ex.clip(x, 300)]
     if x.kind in ("text", "label"):
@@ -270,12 +303,15 @@ def expressions(x: Column) -> list[Expr]:
 @pytest.mark.parametrize("name", POOLS)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
-def test_the_value_of_a_row_depends_on_that_row_alone(column: Any, name: str, data: st.DataObject) -> None:
+def test_the_value_of_a_row_depends_on_that_row_alone(
+    column: Any, name: str, data: st.DataObject
+) -> None:
     dtype, pool = POOLS[name]
     places = data.draw(st.lists(st.integers(0, len(pool) - 1), min_size=1, max_size=8))
     chosen = data.draw(st.lists(st.integers(0, len(places) - 1), max_size=8))
     whole, part = (
-        column(_series([pool[p] for p in ps], dtype)) for ps in (places, [places[c] for c in chosen])
+        column(_series([pool[p] for p in ps], dtype))
+        for ps in (places, [places[c] for c in chosen])
     )
     middle = slice(1, len(places) - 1)
     for e in expressions(whole["x"]):
@@ -305,7 +341,9 @@ def _shown(cell: Any) -> Any:
 
 
 def numeric() -> st.SearchStrategy[str]:
-    leaf = st.one_of(st.just("x"), st.just("i"), st.just("b"), st.integers(-20, 20).map(str), finite.map(str))
+    leaf = st.one_of(
+        st.just("x"), st.just("i"), st.just("b"), st.integers(-20, 20).map(str), finite.map(str)
+    )
     return st.recursive(
         leaf,
         lambda s: st.one_of(
@@ -335,7 +373,11 @@ def test_bounds_hold_every_value_of_clipped_inputs(
     low, high = ends
     x = [low, high, *(min(max(low + u * (high - low), low), high) for u, _, _ in rows)]
     frame = pd.DataFrame(
-        {"x": x, "i": [-9, 9, *(i for _, i, _ in rows)], "b": [True, False, *(b for _, _, b in rows)]}
+        {
+            "x": x,
+            "i": [-9, 9, *(i for _, i, _ in rows)],
+            "b": [True, False, *(b for _, _, b in rows)],
+        }
     )
     f = framed(frame)
     e = f.expr(text)
@@ -343,7 +385,9 @@ def test_bounds_hold_every_value_of_clipped_inputs(
     if bounds is not None:
         assert np.isfinite(bounds).all()
         values = [
-            c for c in f.cells(ex.arithmetic("+", f["b"], e) if e.kind == "bool" else e) if c is not None
+            c
+            for c in f.cells(ex.arithmetic("+", f["b"], e) if e.kind == "bool" else e)
+            if c is not None
         ]
         assert all(bounds[0] <= v <= bounds[1] for v in values) or e.kind == "bool"
     if not e.nullable:

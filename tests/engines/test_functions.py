@@ -49,7 +49,11 @@ def test_bounds_hold_all_values_between_ends(framed: Any, name: str) -> None:
     for low, high in itertools.combinations_with_replacement(ENDS, 2):
         with np.errstate(all="ignore"):
             between = np.clip(np.linspace(low / 2, high / 2, 9) * 2, low, high)
-            near = [np.nextafter(low, high), np.nextafter(high, low), *(e for e in ENDS if low <= e <= high)]
+            near = [
+                np.nextafter(low, high),
+                np.nextafter(high, low),
+                *(e for e in ENDS if low <= e <= high),
+            ]
             f = framed(pd.DataFrame({"x": [low, high, *between, *near]}))
         e = made(name, f["x"])
         ends = e.bounds({0: (low, high)})
@@ -102,8 +106,16 @@ def test_what_a_choice_tells_holds_of_both_sides(framed: Any) -> None:
 @pytest.mark.parametrize("op", ["floor", "ceil", "round"])
 def test_a_step_beyond_the_years_of_a_zone_is_null_and_nothing_raises(unit, zone, op):
     """A date that stands for none, the last one of the year 9999, is no other course than any."""
-    cells = ["2025-03-30T02:30", "9999-12-31T23:59:59", "0001-01-01T00:00:00", "9999-12-20", "0001-01-09"]
-    moments = pd.Series(np.array(cells, dtype=f"M8[{unit}]")).dt.tz_localize("UTC").dt.tz_convert(zone)
+    cells = [
+        "2025-03-30T02:30",
+        "9999-12-31T23:59:59",
+        "0001-01-01T00:00:00",
+        "9999-12-20",
+        "0001-01-09",
+    ]
+    moments = (
+        pd.Series(np.array(cells, dtype=f"M8[{unit}]")).dt.tz_localize("UTC").dt.tz_convert(zone)
+    )
     p = pd.DataFrame({"t": moments}).dp.open(1000)
     for step in ("30D", "7D", "1D", "6h", "1000D"):
         whole = p.assign(u=getattr(p["t"].dt, op)(step))
@@ -113,7 +125,12 @@ def test_a_step_beyond_the_years_of_a_zone_is_null_and_nothing_raises(unit, zone
 def test_of_two_zeros_the_smaller_is_the_negative_one(framed: Any) -> None:
     """numpy may take either, by the place of the row."""
     f = framed(pd.DataFrame({"x": [0.0, -0.0, 0.0, -0.0], "y": [0.0, 0.0, -0.0, -0.0]}))
-    for name, negative in [("minimum", [1, 2, 3]), ("fmin", [1, 2, 3]), ("maximum", [3]), ("fmax", [3])]:
+    for name, negative in [
+        ("minimum", [1, 2, 3]),
+        ("fmin", [1, 2, 3]),
+        ("maximum", [3]),
+        ("fmax", [3]),
+    ]:
         found = f.vector(ex.pairwise(name, f["x"], f["y"])).values
         assert np.flatnonzero(np.signbit(found)).tolist() == negative, name
 
@@ -136,7 +153,9 @@ def test_every_call_has_one_length_and_one_layout(rows: int) -> None:
     x, calls = np.arange(rows, dtype=np.float64), []
 
     def f(*operands: Any, out: Any) -> None:
-        calls.append([(a.shape, a.strides, a.ctypes.data % 64) for a in (*operands, out) if np.ndim(a)])
+        calls.append(
+            [(a.shape, a.strides, a.ctypes.data % 64) for a in (*operands, out) if np.ndim(a)]
+        )
         np.add(*operands, out=out)
 
     found = numbers_module.compute_alike(f, x, 2.0 * x)

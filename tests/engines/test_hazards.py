@@ -76,7 +76,9 @@ def test_a_plan_of_polars_that_makes_each_row_of_one_row_needs_no_word(name, tmp
 )
 def test_a_query_of_duckdb_that_makes_each_row_of_one_row_needs_no_word(text, tmp_path):
     pytest.importorskip("duckdb")
-    opened(hazards.duck(text)(tmp_path), ledger=tmp_path / "budget.db", population="p").count(epsilon=1)
+    opened(hazards.duck(text)(tmp_path), ledger=tmp_path / "budget.db", population="p").count(
+        epsilon=1
+    )
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +107,14 @@ OF_A_SERVER = [(*key, text) for key, texts in hazards.POSTGRES.items() for text 
 def test_a_hazard_of_a_server_is_refused_or_declared(server, hazard, answer, text, tmp_path):
     postgres, base = server
     base.execute(f"DROP VIEW IF EXISTS v; CREATE VIEW v AS {text}")
-    table = dpframe.sql(f"postgresql://{postgres.user}@127.0.0.1:{postgres.port}/postgres", "hazards.v")
-    words = {"because": REASON} if answer == "refused" else {"ledger": tmp_path / "b.db", "population": "p"}
+    table = dpframe.sql(
+        f"postgresql://{postgres.user}@127.0.0.1:{postgres.port}/postgres", "hazards.v"
+    )
+    words = (
+        {"because": REASON}
+        if answer == "refused"
+        else {"ledger": tmp_path / "b.db", "population": "p"}
+    )
     with pytest.raises(BadValue, match="." if answer == "refused" else "because='each row"):
         opened(table, **words)
     if answer == "declared":
@@ -116,7 +124,9 @@ def test_a_hazard_of_a_server_is_refused_or_declared(server, hazard, answer, tex
 def test_a_message_names_the_part_of_the_query_the_problem_and_the_line_to_write(tmp_path):
     pl = import_module("polars")
     lazy = pl.scan_parquet(hazards.file(tmp_path))
-    with pytest.raises(BadValue, match=r"^RANDOM RANK gives other rows each time.*Keep the rows first"):
+    with pytest.raises(
+        BadValue, match=r"^RANDOM RANK gives other rows each time.*Keep the rows first"
+    ):
         opened(lazy.with_columns(pl.col("g").rank("random")), because=REASON)
     with pytest.raises(BadValue, match=r"^SUM adds doubles in whatever order threads come.*CAST"):
         opened(lazy.group_by("id").agg(pl.col("x").sum()), because=REASON)
@@ -179,7 +189,9 @@ def kinds() -> list[Any]:
     todo, found = [sources.Source], []
     for kind in todo:
         todo += kind.__subclasses__()
-        found += [kind] if kind.__module__.startswith("dpframe.") and kind is not sources.Source else []
+        found += (
+            [kind] if kind.__module__.startswith("dpframe.") and kind is not sources.Source else []
+        )
     return found
 
 

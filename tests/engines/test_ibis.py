@@ -59,7 +59,9 @@ def in_spark(table: Any, folder: Any) -> Any:
     if spark.missing() is not None:
         pytest.skip(str(spark.missing()))
     files(table, folder)
-    return ibis.pyspark.connect(spark.session()).read_parquet(str(folder), table_name=f"t{folder.name}")
+    return ibis.pyspark.connect(spark.session()).read_parquet(
+        str(folder), table_name=f"t{folder.name}"
+    )
 
 
 MADE: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
@@ -96,7 +98,9 @@ def twins() -> Any:
 def test_the_cells_behind_an_expression_are_those_that_were_put_in(kind, people, tmp_path):
     table = made(kind, tmp_path)
     source = recognised(table)
-    if kind.endswith("duckdb"):  # ibis keeps its connections from variables, until their owner says otherwise
+    if kind.endswith(
+        "duckdb"
+    ):  # ibis keeps its connections from variables, until their owner says otherwise
         assert source.counting() is None
         table.get_backend().con.execute("SET python_enable_replacements = true")
     frame = framed(nasty())
@@ -117,7 +121,9 @@ def test_an_expression_is_read_as_it_stands(kind, tmp_path):
     assert p.columns.tolist() == ["id", "m", "s"]
     assert p.count(epsilon=90) == int((frame["n"] > 0).sum())
     assert p.query(f"m == {2**53}").count(epsilon=90) == 1
-    assert p.query("s == 'a'").count(epsilon=90) == int(((frame["n"] > 0) & (frame["s"] == "a")).sum())
+    assert p.query("s == 'a'").count(epsilon=90) == int(
+        ((frame["n"] > 0) & (frame["s"] == "a")).sum()
+    )
 
 
 def people_of(table: Any) -> int:
@@ -242,7 +248,9 @@ def told(expression: Any, kind: type[DPError], match: str, folder: Path) -> None
 
 def test_queries_of_sqlite_are_refused_with_the_table_to_make(tmp_path):
     table = made("sqlite", tmp_path)
-    refused = partial(told, kind=NotOffered, match=r"of SQLite a table or a view is read", folder=tmp_path)
+    refused = partial(
+        told, kind=NotOffered, match=r"of SQLite a table or a view is read", folder=tmp_path
+    )
     refused(table.filter(table.n > 0))
     base = table.get_backend()
     base.con.execute(f"ATTACH '{tmp_path}/other.db' AS other")
@@ -253,7 +261,12 @@ def test_queries_of_sqlite_are_refused_with_the_table_to_make(tmp_path):
 def test_a_backend_that_is_not_read_is_refused_before_a_budget_is_opened(tmp_path, monkeypatch):
     table = made("sqlite", tmp_path)
     monkeypatch.setattr(type(table.get_backend()), "name", "postgres")
-    told(table, NotOffered, r"ibis tables of postgres are not read here.*dpframe\.sql\(url, name\)", tmp_path)
+    told(
+        table,
+        NotOffered,
+        r"ibis tables of postgres are not read here.*dpframe\.sql\(url, name\)",
+        tmp_path,
+    )
 
 
 def test_a_table_of_no_backend_or_of_several_is_refused(tmp_path):

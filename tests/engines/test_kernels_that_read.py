@@ -60,7 +60,19 @@ ARGUMENTS: list[Any] = [
         "1ns",
     ),
     *("Europe/Berlin", "UTC", "../etc", "left", "both", "M", "Y", "100000D", "-1h", "1e400D"),
-    *(0.5, -0.0, np.nan, np.inf, -np.inf, 1e308, 5e-324, np.float32(1.5), np.int8(3), 10**400, 2**64),
+    *(
+        0.5,
+        -0.0,
+        np.nan,
+        np.inf,
+        -np.inf,
+        1e308,
+        5e-324,
+        np.float32(1.5),
+        np.int8(3),
+        10**400,
+        2**64,
+    ),
     *(
         pd.NA,
         pd.NaT,
@@ -106,11 +118,18 @@ FUNCTIONS: dict[str, tuple[str, Any, int]] = {
         for m in (*ex.TEXT, *ex.TEXT_METHODS)
     },
     **{
-        f"str.{m}[]": ("text", lambda x, i, *a, m=m: ex.text_part(ex.text_part(x, m, *a), "get", i), 3)
+        f"str.{m}[]": (
+            "text",
+            lambda x, i, *a, m=m: ex.text_part(ex.text_part(x, m, *a), "get", i),
+            3,
+        )
         for m in ("split", "rsplit", "partition", "rpartition")
     },
     "str.extract": ("text", lambda x, pat: next(iter(ex.extracted(x, pat).values())), 1),
-    **{f"dt.{m}": ("time", lambda x, *a, m=m: ex.DATE_METHODS[m](x, *a), 2) for m in ex.DATE_METHODS},
+    **{
+        f"dt.{m}": ("time", lambda x, *a, m=m: ex.DATE_METHODS[m](x, *a), 2)
+        for m in ex.DATE_METHODS
+    },
     **{f"dt.part.{m}": ("time", lambda x, m=m: ex.time_part(x, m), 0) for m in ex.DATES},
     **{
         f"d.{m}": ("duration", lambda x, *a, m=m: ex.DATE_METHODS[m](x, *a), 1)
@@ -143,7 +162,8 @@ FUNCTIONS: dict[str, tuple[str, Any, int]] = {
 
 
 BY_KIND: dict[str, list[str]] = {
-    kind: sorted(name for name, (of, *_) in FUNCTIONS.items() if of == kind) for kind in examples.SOME
+    kind: sorted(name for name, (of, *_) in FUNCTIONS.items() if of == kind)
+    for kind in examples.SOME
 }
 
 
@@ -209,7 +229,9 @@ def test_a_question_is_refused_before_a_cell_is_read_or_answered(few: Any) -> No
     assert min(found.values()) > QUESTIONS / 20
 
 
-def test_a_function_that_raises_by_a_cell_is_seen(few: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_that_raises_by_a_cell_is_seen(
+    few: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The twin: a kernel that raises at one text, in the middle of a column."""
     broken = lambda text: text.encode() and text.lower()  # noqa: E731
     monkeypatch.setitem(texts_module._STRINGS, "lower", broken)

@@ -32,13 +32,17 @@ COLUMNS = {
     "str": pd.Series(["b", "a", None, "b", ""]),
     "arrow": pd.Series(["b", "a", None, "b", ""], dtype="string[pyarrow]"),
     "python": pd.Series(["b", "a", None, "b", ""], dtype="string[python]"),
-    "category": pd.Series(["b", "a", None, "b", "é"], dtype=pd.CategoricalDtype(["z", "b", "é", "a"])),
+    "category": pd.Series(
+        ["b", "a", None, "b", "é"], dtype=pd.CategoricalDtype(["z", "b", "é", "a"])
+    ),
     "int": pd.Series([3, -1, 3, 2**62]),
     "uint": pd.Series([3, 0, 2**64 - 1], dtype="uint64"),
     "Int64": pd.Series([3, None, 3, -7], dtype="Int64"),
     "float": pd.Series([0.5, -0.0, 0.0, np.nan, 1e300]),
     "float32": pd.Series([0.5, 0.1, np.nan], dtype="float32"),
-    "time": pd.Series(pd.to_datetime(["2024-01-01", None, "1990-05-05 12:00:00.000001"], format="ISO8601")),
+    "time": pd.Series(
+        pd.to_datetime(["2024-01-01", None, "1990-05-05 12:00:00.000001"], format="ISO8601")
+    ),
     "zoned": pd.Series(
         pd.to_datetime(["2024-01-01", None, "1990-05-05 12:00"], format="ISO8601")
     ).dt.tz_localize("Asia/Tokyo"),
@@ -77,7 +81,8 @@ def test_equal_values_of_mixed_columns_are_one_key_and_booleans_are_their_own():
 
 def test_what_cannot_be_a_key_is_none():
     odd = pd.Series(
-        [object(), (1, 2), "\ud800", float("inf"), 10**400, np.timedelta64(1), 1j, "fine"], dtype=object
+        [object(), (1, 2), "\ud800", float("inf"), 10**400, np.timedelta64(1), 1j, "fine"],
+        dtype=object,
     )
     cells, keys = read(odd)
     assert keys == ["fine"]
@@ -114,9 +119,12 @@ def test_combinations_of_two_columns():
     assert [tuple(map(key_of, t)) for t in texts] == [("x", 1), ("x", 2), ("y", 1)]
     assert codes.tolist() == [1, 2, 1, -1, 0]
     exprs = tuple(Column.of(i, c, frame[c].dtype) for i, c in enumerate(frame))
-    alone = together([coded(prepare(frame.loc[[2], c], Column.of(0, c, frame[c].dtype).kind)) for c in frame])
+    alone = together(
+        [coded(prepare(frame.loc[[2], c], Column.of(0, c, frame[c].dtype).kind)) for c in frame]
+    )
     numbers = [
-        Occurring(exprs, codes, len(texts), texts).numbers() for codes, texts in (alone, (codes, texts))
+        Occurring(exprs, codes, len(texts), texts).numbers()
+        for codes, texts in (alone, (codes, texts))
     ]
     assert numbers[0][0] == numbers[1][1]  # a number is the combination's own
 

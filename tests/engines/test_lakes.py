@@ -96,7 +96,11 @@ def test_a_lazy_frame_of_a_lake_is_refused_with_the_table_to_open(tmp_path):
 def test_tables_of_iceberg_that_have_no_snapshot_or_dots_in_names_are_refused(tmp_path):
     catalogs = pytest.importorskip("pyiceberg.catalog", reason="tables of Iceberg need pyiceberg")
     pytest.importorskip("pyiceberg.catalog.sql", reason="a catalog in a file needs sqlalchemy")
-    words = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}"}
+    words = {
+        "type": "sql",
+        "uri": f"sqlite:///{tmp_path}/catalog.db",
+        "warehouse": f"file://{tmp_path}",
+    }
     catalog = catalogs.load_catalog("tests", **words)
     catalog.create_namespace("n")
     empty = catalog.create_table("n.empty", schema=nasty().schema)

@@ -21,7 +21,10 @@ VISITS = pd.DataFrame(
 TERMS: dict[str, Any] = {"unit": "u", "max_rows": 3, "max_groups": 1, "bounds": {"x": (0, 64)}}
 # Pairs of what is asked here and in pandas, whose layouts differ in one part of their key.
 ASKED: dict[str, tuple[Any, Any]] = {
-    "all": (lambda p: p.groupby("u")["x"].transform("sum"), lambda d: d.groupby("u")["x"].transform("sum")),
+    "all": (
+        lambda p: p.groupby("u")["x"].transform("sum"),
+        lambda d: d.groupby("u")["x"].transform("sum"),
+    ),
     "where": (
         lambda p: p[p["x"] > 3].groupby("u")["x"].transform("sum"),
         lambda d: d[d["x"] > 3].groupby("u")["x"].transform("sum"),
@@ -56,7 +59,10 @@ def test_one_verb_does_not_get_the_rows_of_another(one, other):
     p = VISITS.copy().dp.open(1000, **TERMS)
     for name in (one, other, one):
         ours, pandas = ASKED[name]
-        assert abs(float(ours(p).sum(bounds=(0, 64), epsilon=1, fresh=True)) - pandas(VISITS).sum()) < 0.01
+        assert (
+            abs(float(ours(p).sum(bounds=(0, 64), epsilon=1, fresh=True)) - pandas(VISITS).sum())
+            < 0.01
+        )
 
 
 def test_conditions_of_one_question_keep_their_own_rows():

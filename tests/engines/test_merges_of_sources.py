@@ -36,12 +36,19 @@ def folder(tmp_path: Path) -> Path:
 
 
 def opened(folder: Path, name: str, terms: dict[str, Any], **words: Any) -> Any:
-    own = {"ledger": folder / "budget.db", "population": str(folder), "version": name, "epsilon": 500}
+    own = {
+        "ledger": folder / "budget.db",
+        "population": str(folder),
+        "version": name,
+        "epsilon": 500,
+    }
     return dpframe.open(dpframe.sql(f"sqlite:///{folder}/t.db", name), **{**own, **terms, **words})
 
 
 @pytest.mark.parametrize("budget", ["one", "two"])
-def test_a_merge_of_two_sources_says_that_they_are_joined_where_they_are(folder: Path, budget: str) -> None:
+def test_a_merge_of_two_sources_says_that_they_are_joined_where_they_are(
+    folder: Path, budget: str
+) -> None:
     p = opened(folder, "visits", VISITS)
     more = {} if budget == "one" else {"population": f"{folder} too", "because": "two"}
     q = opened(folder, "people", PEOPLE, **more)
@@ -55,7 +62,9 @@ def test_a_merge_of_two_sources_says_that_they_are_joined_where_they_are(folder:
     connection.close()
     bounds = {"cost": (0, 9), "age": (0, 90)}
     joined = opened(
-        folder, "joined", {**VISITS, "bounds": bounds, "because": "a visit is joined to its own person"}
+        folder,
+        "joined",
+        {**VISITS, "bounds": bounds, "because": "a visit is joined to its own person"},
     )
     visits, people = tables()
     wanted = visits.merge(people, on="person")["age"].mean()
@@ -66,7 +75,11 @@ def test_a_merge_of_two_sources_says_that_they_are_joined_where_they_are(folder:
 def test_the_line_for_frames_of_polars_works(tmp_path: Path) -> None:
     polars = pytest.importorskip("polars", reason="frames of polars are joined by themselves")
     visits, people = (polars.from_pandas(table) for table in tables())
-    own: dict[str, Any] = {"ledger": tmp_path / "budget.db", "population": str(tmp_path), "epsilon": 500}
+    own: dict[str, Any] = {
+        "ledger": tmp_path / "budget.db",
+        "population": str(tmp_path),
+        "epsilon": 500,
+    }
     p = dpframe.open(visits, **own, **VISITS, version="1")
     q = dpframe.open(people, **own, **PEOPLE, version="1")
     with pytest.raises(NotOffered) as refused:
@@ -102,7 +115,10 @@ def test_frames_with_budgets_of_their_own_are_told_to_share_one_and_then_merge()
     with pytest.raises(Refused, match=r"accountant=p\.accountant, unit='who'"):
         p.merge(q, left_on="person", right_on="who")
     q = people.copy().dp.open(accountant=p.accountant, **PEOPLE, because="one budget")
-    assert abs(p.merge(q, on="person").mean("age", epsilon=100) - visits.merge(people)["age"].mean()) < 9
+    assert (
+        abs(p.merge(q, on="person").mean("age", epsilon=100) - visits.merge(people)["age"].mean())
+        < 9
+    )
 
 
 def test_rows_that_are_people_beside_others_name_the_person_there_is() -> None:

@@ -16,7 +16,11 @@ from tests.internals import parse
 
 moments = st.one_of(st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1)), st.none())
 rows = st.lists(
-    st.tuples(moments, moments, st.one_of(st.timedeltas(dt.timedelta(-4000), dt.timedelta(4000)), st.none())),
+    st.tuples(
+        moments,
+        moments,
+        st.one_of(st.timedeltas(dt.timedelta(-4000), dt.timedelta(4000)), st.none()),
+    ),
     min_size=1,
     max_size=9,
 )
@@ -76,8 +80,8 @@ VALUES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "z.dt.tz_localize(None)": lambda f: f.z.dt.tz_localize(None),
     "z.dt.tz_convert(None)": lambda f: f.z.dt.tz_convert(None),
     "t.dt.tz_localize('UTC')": lambda f: f.t.dt.tz_localize("UTC"),
-    "t.dt.tz_localize('America/New_York', ambiguous='NaT', nonexistent='NaT')": lambda f: f.t.dt.tz_localize(
-        "America/New_York", ambiguous="NaT", nonexistent="NaT"
+    "t.dt.tz_localize('America/New_York', ambiguous='NaT', nonexistent='NaT')": lambda f: (
+        f.t.dt.tz_localize("America/New_York", ambiguous="NaT", nonexistent="NaT")
     ),
     **{
         f"{x}.dt.to_period('{freq}')": lambda f, x=x, freq=freq: f[x].dt.to_period(freq)
@@ -94,7 +98,11 @@ VALUES: dict[str, Callable[[pd.DataFrame], Any]] = {
         for x in "tsnz"
         for p in (
             *PARTS,
-            *(f"is_{part}_{end}" for part in ("month", "quarter", "year") for end in ("start", "end")),
+            *(
+                f"is_{part}_{end}"
+                for part in ("month", "quarter", "year")
+                for end in ("start", "end")
+            ),
         )
     },
     **{
@@ -230,21 +238,34 @@ LISTED = [
         "t.dt.strftime('%Y-%m')",
         "t.dt.strftime('%A %d')",
     ),
-    *("t.dt.day_name()", "t.dt.month", "t.dt.days_in_month", "'late' if t > '2025-01-03' else 'early'"),
+    *(
+        "t.dt.day_name()",
+        "t.dt.month",
+        "t.dt.days_in_month",
+        "'late' if t > '2025-01-03' else 'early'",
+    ),
 ]
 
 
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin", "America/New_York", "Pacific/Auckland"])
 @pytest.mark.parametrize("span", SPANS, ids=lambda s: s[0])
-def test_bounds_and_keys_follow_from_the_range(framed: Any, span: tuple[str, str], zone: str | None) -> None:
+def test_bounds_and_keys_follow_from_the_range(
+    framed: Any, span: tuple[str, str], zone: str | None
+) -> None:
     low, high = (pd.Timestamp(end, tz=zone).as_unit("us") for end in span)
     steps = np.linspace(low.value, high.value, 800).astype("int64") // 1000 * 1000
-    times = pd.Series(pd.to_datetime(np.clip(steps, low.as_unit("ns").value, high.as_unit("ns").value)))
-    times = times.astype("M8[us]") if zone is None else times.dt.tz_localize("UTC").dt.tz_convert(zone)
+    times = pd.Series(
+        pd.to_datetime(np.clip(steps, low.as_unit("ns").value, high.as_unit("ns").value))
+    )
+    times = (
+        times.astype("M8[us]") if zone is None else times.dt.tz_localize("UTC").dt.tz_convert(zone)
+    )
     if zone is None:
         low, high = low.tz_localize(None), high.tz_localize(None)
         times = times.clip(low, high)
-    frame = pd.DataFrame({"t": times, "u": times[::-1].to_numpy() if zone is None else times[::-1].array})
+    frame = pd.DataFrame(
+        {"t": times, "u": times[::-1].to_numpy() if zone is None else times[::-1].array}
+    )
     f = framed(frame)
     ends = tuple(int(v.as_unit("ns").value) for v in (frame.t.min(), frame.t.max()))
 

@@ -70,7 +70,9 @@ class Cut(TableSource):
 def cut(frame: pd.DataFrame, memory: int, seed: int = 0) -> Any:
     """The source of a frame; with little memory its people are read in many passes."""
     texts = {
-        name: pd.array([c if type(c) is str and c.isprintable() else None for c in frame[name]], dtype="str")
+        name: pd.array(
+            [c if type(c) is str and c.isprintable() else None for c in frame[name]], dtype="str"
+        )
         for name in frame.columns
         if str(frame[name].dtype) == "object"
     }
@@ -136,7 +138,9 @@ UNDECODABLE = pa.array([b"\xff", b"a", b"\xff"]).view(pa.string())
 
 def sources() -> dict[str, Any]:
     """Chunks of one column that a reader could take for different things, and the number of distinct values that they have."""
-    when = pd.to_datetime(["2024-01-01 00:00:00.0", "1969-12-31 23:59:59.999999", None], format="ISO8601")
+    when = pd.to_datetime(
+        ["2024-01-01 00:00:00.0", "1969-12-31 23:59:59.999999", None], format="ISO8601"
+    )
     return {
         "dictionaries of their own": [pa.array(list("ab")).dictionary_encode(), pa.array(list("ba")).dictionary_encode()],
         "texts of two widths": [pa.array(["a", "é"]), pa.array(["é", "b"], pa.large_string())],
@@ -185,7 +189,9 @@ def test_a_cell_is_the_same_in_whichever_batch_it_is(name):
                 .reduce(Query(()), {Distincts(known)}, limits)[Distincts(known)]
                 .tolist()
             }
-            (texts, sums), (listed, expected) = (e.occurring((leaf,), None, limits) for e in engines)
+            (texts, sums), (listed, expected) = (
+                e.occurring((leaf,), None, limits) for e in engines
+            )
             assert texts == listed
             assert shaken(sums)[Persons()] == shaken(expected)[Persons()]
         assert engines[0].people(Unit(people=(leaf,))) == engines[1].people(Unit(people=(known,)))
@@ -204,7 +210,9 @@ def test_a_scan_that_ends_early_is_an_error():
     leaf = Column.of(0, "x", pd.ArrowDtype(pa.int64()))
     for unit in (Unit(), Unit("add-remove", (leaf,), 1, 1)):
         with pytest.raises(ValueError, match="not the same rows"):
-            PartsEngine(source, KEY).reduce(Query(()), {Trues(ex.compare(">", leaf, ex.constant(0)))}, unit)
+            PartsEngine(source, KEY).reduce(
+                Query(()), {Trues(ex.compare(">", leaf, ex.constant(0)))}, unit
+            )
 
 
 def test_a_person_is_in_one_part_by_whatever_zero():
@@ -214,7 +222,8 @@ def test_a_person_is_in_one_part_by_whatever_zero():
     for of in (2, 3, 16):
         parts = [
             pd.concat(
-                [f["x"] for f in source.batches([0], SourcePart(i, of, (leaf,)))] or [pd.Series(dtype=float)]
+                [f["x"] for f in source.batches([0], SourcePart(i, of, (leaf,)))]
+                or [pd.Series(dtype=float)]
             )
             for i in range(of)
         ]

@@ -13,7 +13,9 @@ import dpframe
 from dpframe import BadType, BadValue
 from tests.internals import expr_module as ex
 
-pytest.importorskip("pyarrow", reason="patterns that repeat are matched by RE2, which pyarrow brings")
+pytest.importorskip(
+    "pyarrow", reason="patterns that repeat are matched by RE2, which pyarrow brings"
+)
 
 # No pattern here matches both nothing and something: after a match RE2 skips an empty one, which Python does not.
 PATTERNS = [
@@ -49,7 +51,9 @@ def test_the_first_matches_are_those_of_python(texts, pattern, new, count, case)
     known = re.compile(pattern.replace("$", r"\Z"), re.NOFLAG if case else re.IGNORECASE)
     if pattern in (r"\b", r"\Bs", r"\bs", r"\w+"):  # letters of RE2 are those of ASCII
         texts = [t.replace("é", "") or "-" for t in texts]
-    wanted = [None if pattern == r"\B" and not t.isascii() else known.sub(new, t, count) for t in texts]
+    wanted = [
+        None if pattern == r"\B" and not t.isascii() else known.sub(new, t, count) for t in texts
+    ]
     assert ex.find(texts, asked) == wanted
 
 
@@ -83,7 +87,9 @@ def test_no_cell_makes_a_pattern_raise(pattern, count):
     changed = p["s"].str.replace(pattern, "z", regex=True, n=count)
     found = p[changed.isin(wanted)].count(epsilon=900)
     assert found == len(cells[:6])
-    assert ex.find(cells[:6], ex.Pattern("replace", pattern, True, 0, "z", min(count, 99))) == wanted
+    assert (
+        ex.find(cells[:6], ex.Pattern("replace", pattern, True, 0, "z", min(count, 99))) == wanted
+    )
 
 
 ASKED = {
@@ -99,7 +105,8 @@ ASKED = {
 
 @pytest.mark.parametrize("op", ASKED)
 @pytest.mark.parametrize(
-    "pattern", ["\ud800.", "(", r"(?=a)", r"(.)\1", "(a{1000}){1000}", "x." * 1000, "*", r"\p{Nonsense}"]
+    "pattern",
+    ["\ud800.", "(", r"(?=a)", r"(.)\1", "(a{1000}){1000}", "x." * 1000, "*", r"\p{Nonsense}"],
 )
 def test_a_pattern_that_cannot_be_asked_is_refused_before_it_is_paid(op, pattern):
     p = pd.DataFrame({"s": pd.Series(["a", None], dtype="str")}).dp.open(1000)
@@ -108,7 +115,9 @@ def test_a_pattern_that_cannot_be_asked_is_refused_before_it_is_paid(op, pattern
     assert p.budget.spent == 0
 
 
-@pytest.mark.parametrize("new", ["\\", "\\q", "\\n", "\\0", "\\2", "\\12", "\\g<1>", "\ud800", "a\\"])
+@pytest.mark.parametrize(
+    "new", ["\\", "\\q", "\\n", "\\0", "\\2", "\\12", "\\g<1>", "\ud800", "a\\"]
+)
 @pytest.mark.parametrize("n", [-1, 1])
 def test_a_replacement_that_names_no_group_is_refused_before_it_is_paid(new, n):
     p = pd.DataFrame({"s": pd.Series(["a", None], dtype="str")}).dp.open(1000)

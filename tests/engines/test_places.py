@@ -105,7 +105,10 @@ def test_a_value_is_equal_in_every_other_table(framed: Any, nasty: Any, registry
 def test_a_neighbour_changes_no_value(framed: Any) -> None:
     """One number among others that are all alike: what computes eight at once sees one odd lane among each of them."""
     cells = np.array(examples.FLOATS)
-    for e_of in (*examples.REGISTRIES["functions"][1].values(), *examples.REGISTRIES["pairs"][1].values()):
+    for e_of in (
+        *examples.REGISTRIES["functions"][1].values(),
+        *examples.REGISTRIES["pairs"][1].values(),
+    ):
         alone = None
         for other in (1.0, 1e22, np.nan, -0.0):
             spread = np.full(len(cells) * 8, other)
@@ -134,7 +137,9 @@ def asked(e: Expr) -> Any:
 
 def totals(frame: pd.DataFrame, known: list[Any], way: str = "rows") -> list[list[int]]:
     """The sums of rows, of rows by group, or of people by group, of whom some have more rows than count."""
-    columns = {name: Column.of(i, name, frame.dtypes.iloc[i]) for i, name in enumerate(frame.columns)}
+    columns = {
+        name: Column.of(i, name, frame.dtypes.iloc[i]) for i, name in enumerate(frame.columns)
+    }
     by = (KeyBy(columns["i8"], keys_for([0, 1, -1, 7], columns["i8"], "i8")),)
     scope = Scope() if way == "rows" else Scope(None, by)
     unit = Unit("add-remove", (columns["i64"],), 3, 2) if way == "people" else Unit()
@@ -153,9 +158,13 @@ def summed(nasty: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
-@pytest.mark.parametrize("kernels", ["numpy", "python", pytest.param("numba", marks=pytest.mark.extras)])
+@pytest.mark.parametrize(
+    "kernels", ["numpy", "python", pytest.param("numba", marks=pytest.mark.extras)]
+)
 @pytest.mark.parametrize("way", ["rows", "groups", "people"])
-def test_sums_do_not_depend_on_blocks_threads_and_kernels(nasty, size, kernels, way, monkeypatch) -> None:
+def test_sums_do_not_depend_on_blocks_threads_and_kernels(
+    nasty, size, kernels, way, monkeypatch
+) -> None:
     known = summed(nasty)
     known = known if way == "rows" and size != (1, 1) else known[SIZES.index(size) :: 4]
     frame = nasty.frame.iloc[::3].reset_index(drop=True)
@@ -179,7 +188,9 @@ def check_sums(nasty) -> None:
     """Assert that a row moves sums by what it has alone, at the first place, in the middle and at the last one."""
     known, rng = summed(nasty), np.random.default_rng(11)
     for n in (9, 64, 130):
-        frame = nasty.frame.iloc[rng.choice(len(nasty.frame), n, replace=False)].reset_index(drop=True)
+        frame = nasty.frame.iloc[rng.choice(len(nasty.frame), n, replace=False)].reset_index(
+            drop=True
+        )
         whole = totals(frame, known)
         for place in (0, n // 2, n - 1):
             rest = totals(frame.drop(index=place).reset_index(drop=True), known)

@@ -49,11 +49,19 @@ def fuse(tmp_path: Path) -> Iterator[Path]:
 
 
 def opened(fuse: Path, once: bool, people: bool, **delta: float) -> Any:
-    rows = spark.session().range(ROWS).selectExpr(f"id % {PEOPLE} AS id", "id % 7 AS x", "id % 3 AS g")
+    rows = (
+        spark.session().range(ROWS).selectExpr(f"id % {PEOPLE} AS id", "id % 7 AS x", "id % 3 AS g")
+    )
     words = {"unit": "id", "max_rows": 15, "max_groups": 3} if people else {}
     frame = rows.mapInArrow(dying(fuse, once), rows.schema)
     return dpframe.open(
-        frame, 1000, because="made up", bounds={"x": (0, 6)}, keys={"g": [0, 1, 2]}, **words, **delta
+        frame,
+        1000,
+        because="made up",
+        bounds={"x": (0, 6)},
+        keys={"g": [0, 1, 2]},
+        **words,
+        **delta,
     )
 
 
@@ -83,7 +91,8 @@ def test_code_in_a_plan_is_its_authors_word_and_a_plan_without_any_is_not():
     for frame, expected in [*((f, True) for f in with_code), *((f, False) for f in plain)]:
         p = dpframe.open(frame, 1, because="made up")
         assert (
-            p.declarations.astype(str).apply(lambda c: c.str.contains("an RDD")).to_numpy().any() == expected
+            p.declarations.astype(str).apply(lambda c: c.str.contains("an RDD")).to_numpy().any()
+            == expected
         )
 
 

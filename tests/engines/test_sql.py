@@ -23,10 +23,16 @@ class Divided(SqlEngine):
         )
 
 
-def engine_in(make: Any, frame: pd.DataFrame, key: bytes = KEY, kind: type[SqlEngine] = SqlEngine) -> Any:
+def engine_in(
+    make: Any, frame: pd.DataFrame, key: bytes = KEY, kind: type[SqlEngine] = SqlEngine
+) -> Any:
     database = make(frame)
     return kind(
-        database, getattr(database, "relation", "visits"), frame.iloc[:0], key, PandasEngine(frame, key)
+        database,
+        getattr(database, "relation", "visits"),
+        frame.iloc[:0],
+        key,
+        PandasEngine(frame, key),
     )
 
 

@@ -92,19 +92,24 @@ def table(n: int, seed: int, nul: bool = True) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
 
     def some(cells: list[Any], dtype: Any, missing: float = 0.15) -> Any:
-        drawn = [cells[i] if rng.random() > missing else None for i in rng.integers(0, len(cells), n)]
+        drawn = [
+            cells[i] if rng.random() > missing else None for i in rng.integers(0, len(cells), n)
+        ]
         return pd.Series(drawn, dtype=object).astype(dtype)
 
     return pd.DataFrame(
         {
             "x": some(
-                [*DOUBLES, *rng.normal(0, 3, 20).tolist(), *(np.arange(-20, 20) / 8).tolist()], "float64"
+                [*DOUBLES, *rng.normal(0, 3, 20).tolist(), *(np.arange(-20, 20) / 8).tolist()],
+                "float64",
             ),
             "y": some(WHOLE, "Int64"),
             "small": some(list(range(-3, 9)), "Int64"),
             "g": some([t for t in TEXTS if nul or "\0" not in t], "str"),
             "flag": some(FLAGS, "boolean"),
-            "id": some([2**40 * i for i in range(12)] + [-(2**62) + i for i in range(4)], "Int64", 0.05),
+            "id": some(
+                [2**40 * i for i in range(12)] + [-(2**62) + i for i in range(4)], "Int64", 0.05
+            ),
             "who": some([*"abcdefgh", *(t for t in TEXTS if "\0" not in t)], "str", 0.05),
             "f": rng.choice([0.1, 2.5, -1.0], n).astype("float32"),
         }
@@ -204,9 +209,20 @@ FAR = [
 
 def grids() -> list[Grid]:
     """Coarse ones, on which many values lie between two points, and fine ones."""
-    bounds = [(-3.0, 5.0), (0.0, 1e6), (-1e300, 1e300), (-0.5, -0.25), (2.0, 2.0), (-5e-324, 5e-324)]
-    found = [Grid.for_width(Bounds(*ends), bits) for ends in [*bounds, *FAR] for bits in (2, 3, 15, 31)]
-    return [grid for grid in found if max(abs(grid.low), abs(grid.high)) < 2**62]  # others are not written
+    bounds = [
+        (-3.0, 5.0),
+        (0.0, 1e6),
+        (-1e300, 1e300),
+        (-0.5, -0.25),
+        (2.0, 2.0),
+        (-5e-324, 5e-324),
+    ]
+    found = [
+        Grid.for_width(Bounds(*ends), bits) for ends in [*bounds, *FAR] for bits in (2, 3, 15, 31)
+    ]
+    return [
+        grid for grid in found if max(abs(grid.low), abs(grid.high)) < 2**62
+    ]  # others are not written
 
 
 @pytest.fixture(scope="module", params=MAKE)
@@ -218,15 +234,21 @@ def opened(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.mark.parametrize(
-    "place", range(len(CONDITIONS)), ids=lambda i: str(CONDITIONS[i])[:40].encode("ascii", "replace").decode()
+    "place",
+    range(len(CONDITIONS)),
+    ids=lambda i: str(CONDITIONS[i])[:40].encode("ascii", "replace").decode(),
 )
 def test_conditions_hold_where_they_do_on_numpy(opened, place):
     _, engine, numpy = opened
     asked: set[Primitive] = {Trues(CONDITIONS[place])}
     assert engine.writes(Query(()), asked, Unit())
-    assert shaken(engine.reduce(Query(()), asked, Unit())) == shaken(numpy.reduce(Query(()), asked, Unit()))
+    assert shaken(engine.reduce(Query(()), asked, Unit())) == shaken(
+        numpy.reduce(Query(()), asked, Unit())
+    )
     where = Query((), CONDITIONS[place])
-    assert shaken(engine.reduce(where, {Rows()}, Unit())) == shaken(numpy.reduce(where, {Rows()}, Unit()))
+    assert shaken(engine.reduce(where, {Rows()}, Unit())) == shaken(
+        numpy.reduce(where, {Rows()}, Unit())
+    )
 
 
 @pytest.mark.parametrize("place", range(len(VALUES)), ids=lambda i: str(VALUES[i]))
@@ -242,11 +264,14 @@ def test_values_lie_where_they_do_on_numpy(opened, place):
         assert not engine.writes(Query(()), asked, Unit())  # which has no TRUNC
         return
     assert engine.writes(Query(()), asked, Unit())
-    assert shaken(engine.reduce(Query(()), asked, Unit())) == shaken(numpy.reduce(Query(()), asked, Unit()))
+    assert shaken(engine.reduce(Query(()), asked, Unit())) == shaken(
+        numpy.reduce(Query(()), asked, Unit())
+    )
 
 
 @pytest.mark.parametrize(
-    "low", [*(a for a, _ in FAR), 2.0**51 - 4, 2.0**52 - 4, -(2.0**52) - 4, 2.0**51 / 4 - 1, 2.0**50]
+    "low",
+    [*(a for a, _ in FAR), 2.0**51 - 4, 2.0**52 - 4, -(2.0**52) - 4, 2.0**51 / 4 - 1, 2.0**50],
 )
 def test_places_far_from_zero_are_rounded_as_on_numpy(make, low):
     """Halves among them, on coarse grids and on fine ones."""
@@ -258,7 +283,9 @@ def test_places_far_from_zero_are_rounded_as_on_numpy(make, low):
     }
     engine, numpy = engine_in(make, df), PandasEngine(df, KEY)
     assert engine.writes(Query(()), asked, Unit())
-    assert shaken(engine.reduce(Query(()), asked, Unit())) == shaken(numpy.reduce(Query(()), asked, Unit()))
+    assert shaken(engine.reduce(Query(()), asked, Unit())) == shaken(
+        numpy.reduce(Query(()), asked, Unit())
+    )
     beyond = {Powers(x, Grid(Bounds(low, low + 8), 40), 1)}
     assert engine.writes(Query(()), beyond, Unit()) is (abs(low) * 2.0**40 < 2**62)
 
@@ -279,7 +306,9 @@ def test_long_conditions_are_written_in_their_length(make):
         folded = ex.Clip(folded, constant(-3), constant(3))
     asked: set[Primitive] = {Powers(folded, COARSE, 1)}
     assert not engine.writes(Query(()), asked, Unit())
-    assert shaken(engine.reduce(Query(()), asked, Unit())) == shaken(numpy.reduce(Query(()), asked, Unit()))
+    assert shaken(engine.reduce(Query(()), asked, Unit())) == shaken(
+        numpy.reduce(Query(()), asked, Unit())
+    )
 
 
 NOT_WRITTEN = [
@@ -296,9 +325,14 @@ NOT_WRITTEN = [
 @pytest.mark.parametrize("place", range(len(NOT_WRITTEN)))
 def test_what_is_not_written_goes_to_the_other_engine_and_is_answered(opened, place):
     _, engine, numpy = opened
-    asked: set[Primitive] = {Powers(NOT_WRITTEN[place], Grid.for_width(Bounds(-3.0, 5.0), 15), 2), Rows()}
+    asked: set[Primitive] = {
+        Powers(NOT_WRITTEN[place], Grid.for_width(Bounds(-3.0, 5.0), 15), 2),
+        Rows(),
+    }
     assert not engine.writes(Query(()), asked, Unit())
-    assert shaken(engine.reduce(Query(()), asked, Unit())) == shaken(numpy.reduce(Query(()), asked, Unit()))
+    assert shaken(engine.reduce(Query(()), asked, Unit())) == shaken(
+        numpy.reduce(Query(()), asked, Unit())
+    )
 
 
 # Groups and people ------------------------------------------------------------------------------------------
@@ -311,7 +345,10 @@ BY: dict[str, Any] = {
     "whole": (KeyBy(Y, keys_for([1, 2**53 + 1, 2**53, 2**63 - 1, 0.5], Y, "y")),),
     "flags": (KeyBy(FLAG, keys_for([True, None, False], FLAG, "flag")),),
     "rest": (RestBy(KeyBy(G, keys_for(["a", None, "A"], G, "g")), "other"),),
-    "two": (KeyBy(G, keys_for(TEXTS[:7], G, "g")), KeyBy(SMALL, keys_for(range(-3, 3), SMALL, "small"))),
+    "two": (
+        KeyBy(G, keys_for(TEXTS[:7], G, "g")),
+        KeyBy(SMALL, keys_for(range(-3, 3), SMALL, "small")),
+    ),
     "bins": (BinBy(X, (-2.5, -1.0, 0.0, 0.5, 2.5, 5.0), "x"),),
     "bins of whole": (BinBy(Y, (-1.0, 0.0, 1.5, 2.0**53), "y"),),
 }
@@ -350,7 +387,9 @@ def test_groups_and_people_are_those_of_numpy_bit_for_bit(make, by, unit):
     engine, numpy = engine_in(make, df), PandasEngine(df, KEY)
     for limits in LIMITS if UNITS[unit] else LIMITS[:1]:
         asks = Unit("add-remove", UNITS[unit], *limits) if UNITS[unit] else Unit()
-        where = parse("x > 0 or y == 1", LEAVES, {}.__getitem__).expr if limits == LIMITS[1] else None
+        where = (
+            parse("x > 0 or y == 1", LEAVES, {}.__getitem__).expr if limits == LIMITS[1] else None
+        )
         query, asked = Query((), where, BY[by]), set(PRIMITIVES)
         counted: set[Primitive] = {Distincts(G), Distincts(X), Distincts(Y)}
         asked |= {Spread("rows", 4), Spread("groups", 3)} if UNITS[unit] else counted

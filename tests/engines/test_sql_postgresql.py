@@ -59,7 +59,9 @@ def test_groups_and_people_are_those_of_numpy_bit_for_bit(by):
             unit = Unit("add-remove", people, *limits) if people else Unit()
             query, asked = Query((), cells.FLAG, cells.BY[by]), set(cells.PRIMITIVES)
             assert engine.writes(query, asked, unit)
-            assert shaken(engine.reduce(query, asked, unit)) == shaken(numpy.reduce(query, asked, unit))
+            assert shaken(engine.reduce(query, asked, unit)) == shaken(
+                numpy.reduce(query, asked, unit)
+            )
 
 
 def test_keys_that_nobody_listed_are_those_of_numpy():

@@ -15,7 +15,19 @@ import pytest
 from dpframe import DataError
 from tests.engines.conformance import KEY, shaken
 from tests.engines.test_sql import engine_in
-from tests.engines.test_sql_cells import FLAG, MAKE, SMALL, TEXTS, WHO, G, X, Y, constant, make, table
+from tests.engines.test_sql_cells import (
+    FLAG,
+    MAKE,
+    SMALL,
+    TEXTS,
+    WHO,
+    G,
+    X,
+    Y,
+    constant,
+    make,
+    table,
+)
 from tests.engines.written import in_duckdb, in_sqlite
 from tests.internals import (
     Bounds,
@@ -42,15 +54,23 @@ from tests.internals import stats_Rows as Rows
 
 __all__ = ["make"]  # a fixture
 DRAW = Draw(KEY)
-Duck, Sqlite, Postgres = (getattr(sql_dialects_module, name) for name in ("Dialect", "Sqlite", "Postgres"))
-COARSE = [Grid.for_width(Bounds(*b), bits) for b in ((-3.0, 5.0), (0.0, 1e6)) for bits in (2, 3, 15, 31)]
+Duck, Sqlite, Postgres = (
+    getattr(sql_dialects_module, name) for name in ("Dialect", "Sqlite", "Postgres")
+)
+COARSE = [
+    Grid.for_width(Bounds(*b), bits) for b in ((-3.0, 5.0), (0.0, 1e6)) for bits in (2, 3, 15, 31)
+]
 VALUES: set[Primitive] = {
     Powers(e, grid, 1)
     for grid in COARSE
     for e in (X, Y, ex.Fill(X, constant(0.25)), ex.Clip(X, None, constant(4)))
 }
 CONDITIONS: set[Primitive] = {
-    *(Trues(ex.Compare(op, X, constant(c))) for op in ("==", "!=", "<", ">") for c in (0, 0.1, 2.5)),
+    *(
+        Trues(ex.Compare(op, X, constant(c)))
+        for op in ("==", "!=", "<", ">")
+        for c in (0, 0.1, 2.5)
+    ),
     *(Trues(ex.Not(ex.Compare(op, SMALL, constant(1)))) for op in ("==", "!=", "<", ">")),
     *(Trues(ex.Compare("<", X, constant(c))) for c in (3.9999999999999996, 0.49999999999999994, 4)),
     Trues(ex.IsIn(X, (constant(0.5), constant(1e300)))),
@@ -229,7 +249,9 @@ def folded(kind: str) -> tuple[Any, pd.DataFrame]:
     else:
         connection = sqlite3.connect(":memory:", isolation_level=None)
         database = SqliteDatabase(connection)
-    connection.execute("CREATE TABLE visits (who TEXT COLLATE NOCASE, g TEXT COLLATE NOCASE, x DOUBLE)")
+    connection.execute(
+        "CREATE TABLE visits (who TEXT COLLATE NOCASE, g TEXT COLLATE NOCASE, x DOUBLE)"
+    )
     connection.executemany("INSERT INTO visits VALUES (?, ?, ?)", df.values.tolist())
     return database, df
 
@@ -248,7 +270,10 @@ def test_texts_are_told_apart_by_their_bytes_whatever_the_collation(kind):
         unit = Unit("add-remove", (who,), 2, 3)
         sums = [e.reduce(Query((), None, by), {Rows(), Persons()}, one) for one in (Unit(), unit)]
         where = ex.Compare("==", g, constant("A"))
-        sums += [e.reduce(Query((), one), {Rows()}, Unit()) for one in (where, ex.IsIn(g, (constant("B"),)))]
+        sums += [
+            e.reduce(Query((), one), {Rows()}, Unit())
+            for one in (where, ex.IsIn(g, (constant("B"),)))
+        ]
         texts, counts = e.occurring((g,), None, unit)
         return [*map(shaken, sums), texts, shaken(counts), e.people(unit)]
 
@@ -273,7 +298,9 @@ def test_texts_are_told_apart_by_their_bytes_whatever_the_collation(kind):
 def test_what_rounds_near_zero_does_not_round_far_from_it(low):
     """1.5 * 2**52 rounds halves between 2**51 and 2**52 to multiples of two."""
     df = pd.DataFrame({"x": low + np.arange(-16, 80) / 8})
-    asked_for: set[Primitive] = {Leaves(Column.of(0, "x", df["x"].dtype), Grid(Bounds(low, low + 8), 0))}
+    asked_for: set[Primitive] = {
+        Leaves(Column.of(0, "x", df["x"].dtype), Grid(Bounds(low, low + 8), 0))
+    }
     engine = engine_in(in_sqlite, df)
     expected = shaken(PandasEngine(df, KEY).reduce(Query(()), asked_for, Unit()))
     assert shaken(engine.reduce(Query(()), asked_for, Unit())) == expected
@@ -323,7 +350,9 @@ def test_groups_of_one_hash_go_by_their_place(make, monkeypatch):
     )
     for limits in ((1, 1), (2, 3)):
         unit = Unit("add-remove", (WHO,), *limits)
-        found, expected = (e.reduce(Query((), None, BY), {Rows(), Persons()}, unit) for e in (engine, numpy))
+        found, expected = (
+            e.reduce(Query((), None, BY), {Rows(), Persons()}, unit) for e in (engine, numpy)
+        )
         assert shaken(found) == shaken(expected)
         assert found[Persons()].any()
 
@@ -346,7 +375,9 @@ def test_a_question_reads_one_state_of_the_data(kind, tmp_path, monkeypatch):
         one = duckdb.connect(str(tmp_path / "visits.duckdb"))
         other, database = one.cursor(), DuckDatabase(one)
     else:
-        one, other = (sqlite3.connect(tmp_path / "visits.sqlite", isolation_level=None) for _ in range(2))
+        one, other = (
+            sqlite3.connect(tmp_path / "visits.sqlite", isolation_level=None) for _ in range(2)
+        )
         one.execute("PRAGMA journal_mode=WAL")
         database = SqliteDatabase(one)
     other.execute("CREATE TABLE visits (x DOUBLE)")
@@ -380,7 +411,9 @@ def test_where_a_statement_is_a_state_a_question_is_one_statement_or_goes_elsewh
     assert engine.writes(Query(()), {Rows(), Persons(), Powers(X, COARSE[0], 1)}, Unit())
     assert engine.writes(Query(()), {points}, Unit())
     assert not engine.writes(Query(()), {points, Rows()}, Unit())
-    found, expected = (e.reduce(Query(()), {points, Rows()}, Unit()) for e in (engine, PandasEngine(df, KEY)))
+    found, expected = (
+        e.reduce(Query(()), {points, Rows()}, Unit()) for e in (engine, PandasEngine(df, KEY))
+    )
     assert shaken(found) == shaken(expected)
 
 
@@ -468,7 +501,9 @@ def test_lists_are_let_go_of(make, monkeypatch):
     held: set[str] = set()
     register, forget = engine._database.register, engine._database.forget
     monkeypatch.setattr(
-        engine._database, "register", lambda name, listing: (held.add(name), register(name, listing))
+        engine._database,
+        "register",
+        lambda name, listing: (held.add(name), register(name, listing)),
     )
     monkeypatch.setattr(engine._database, "forget", lambda name: (held.remove(name), forget(name)))
     for _ in range(2):
@@ -536,9 +571,14 @@ def test_texts_of_sqlite_that_are_no_utf8_count_as_in_a_frame():
     connection.execute("CREATE TABLE visits (row_number INTEGER, id TEXT, g TEXT)")
     insert = "INSERT INTO visits VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))"
     connection.executemany(insert, [(n, *row) for n, row in enumerate(rows)])
-    cells = [pa.array([row[i] for row in rows], pa.large_binary()).view(pa.large_string()) for i in (0, 1)]
+    cells = [
+        pa.array([row[i] for row in rows], pa.large_binary()).view(pa.large_string())
+        for i in (0, 1)
+    ]
     texts = pd.StringDtype("pyarrow", na_value=np.nan)
-    df = pd.DataFrame({n: pd.array(c, dtype=texts) for n, c in zip(("id", "g"), cells, strict=True)})
+    df = pd.DataFrame(
+        {n: pd.array(c, dtype=texts) for n, c in zip(("id", "g"), cells, strict=True)}
+    )
     one, two = (Column.of(i, c, df.dtypes.iloc[i]) for i, c in enumerate(df))
     numpy = PandasEngine(df, KEY)
     engine = SqlEngine(SqliteDatabase(connection), "visits", df.iloc[:0], KEY, numpy)
@@ -570,9 +610,9 @@ def test_columns_that_a_database_does_not_know_are_read_elsewhere():
     written = [engine.writes(Query(()), {Powers(leaf, None, 0)}, Unit()) for leaf in leaves]
     assert written == [True, True, False]
     for leaf in leaves:
-        assert engine.reduce(Query(()), {Powers(leaf, None, 0)}, Unit())[Powers(leaf, None, 0)].tolist() == [
-            [1]
-        ]
+        assert engine.reduce(Query(()), {Powers(leaf, None, 0)}, Unit())[
+            Powers(leaf, None, 0)
+        ].tolist() == [[1]]
 
 
 def test_postgresql_writes_no_arithmetic_that_may_raise():

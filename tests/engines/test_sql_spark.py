@@ -47,7 +47,9 @@ def both() -> Both:
         schema = ", ".join(f"{name} {TYPES[kind]}" for name, kind in columns)
         session.createDataFrame(rows, schema).createOrReplaceTempView("visits")
         numpy = PandasEngine(df, KEY)
-        return SqlEngine(SparkDatabase(session), "visits", df.iloc[:0], KEY, numpy), PandasEngine(df, KEY)
+        return SqlEngine(SparkDatabase(session), "visits", df.iloc[:0], KEY, numpy), PandasEngine(
+            df, KEY
+        )
 
     return made
 
@@ -55,7 +57,8 @@ def both() -> Both:
 def test_conditions_and_values_are_those_of_numpy(both):
     engine, numpy = both(7)
     pieces: list[set[Primitive]] = [
-        {Trues(e) for e in cells.CONDITIONS[i : i + 40]} for i in range(0, len(cells.CONDITIONS), 40)
+        {Trues(e) for e in cells.CONDITIONS[i : i + 40]}
+        for i in range(0, len(cells.CONDITIONS), 40)
     ]
     pieces += [{Powers(e, grid, 1) for grid in cells.grids()} for e in cells.VALUES]
     cut = {Powers(ex.Cast(cells.X, "int"), grid, 1) for grid in cells.grids()}
@@ -79,7 +82,9 @@ def test_groups_people_and_keys_are_those_of_numpy(both):
             )  # two statements might read two states of the data
             for asked in (sums, points):
                 assert engine.writes(query, asked, unit)
-                assert shaken(engine.reduce(query, asked, unit)) == shaken(numpy.reduce(query, asked, unit))
+                assert shaken(engine.reduce(query, asked, unit)) == shaken(
+                    numpy.reduce(query, asked, unit)
+                )
         for keys in ((cells.G,), (cells.Y, cells.G)):
             asked_for = frozenset({Persons(), Rows()})
             found, expected = (e.occurring(keys, None, unit, asked_for) for e in (engine, numpy))
@@ -98,7 +103,10 @@ def test_rows_move_once_to_those_of_their_person_and_a_list_is_sent_to_them(both
         return frame
 
     def moves(people: str, rows: int, groups: int) -> list[str]:
-        unit, query = Unit("add-remove", cells.UNITS[people], rows, groups), Query((), None, cells.BY["two"])
+        unit, query = (
+            Unit("add-remove", cells.UNITS[people], rows, groups),
+            Query((), None, cells.BY["two"]),
+        )
         plans.clear()
         found = engine.reduce(query, {Rows(), Persons()}, unit)
         assert shaken(found) == shaken(numpy.reduce(query, {Rows(), Persons()}, unit))
@@ -108,7 +116,12 @@ def test_rows_move_once_to_those_of_their_person_and_a_list_is_sent_to_them(both
     monkeypatch.setattr(session, "sql", heard)
     # The rows by their people, and what is summed by groups.
     expected = ["ENSURE_REQUIREMENTS", "REPARTITION_BY_COL"]
-    cases = [("whole", 2, 100), ("whole", 2, 3), ("texts", 2, 3), ("two", 2, 3)]  # all groups, or some
+    cases = [
+        ("whole", 2, 100),
+        ("whole", 2, 3),
+        ("texts", 2, 3),
+        ("two", 2, 3),
+    ]  # all groups, or some
     for case in cases:
         assert moves(*case) == expected
     session.conf.set(off, "true")  # without the advice

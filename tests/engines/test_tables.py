@@ -41,10 +41,44 @@ from tests.internals import stats_Rows as Rows
 pa = pytest.importorskip("pyarrow")
 
 FLOATS = [
-    *(np.nan, None, np.inf, -np.inf, -0.0, 0.0, 1e300, 5e-324, 0.49999999999999994, 0.5, 1.5, 2.5, 3.5, None),
+    *(
+        np.nan,
+        None,
+        np.inf,
+        -np.inf,
+        -0.0,
+        0.0,
+        1e300,
+        5e-324,
+        0.49999999999999994,
+        0.5,
+        1.5,
+        2.5,
+        3.5,
+        None,
+    ),
     *(0.1, -3.75, 2.0**53 + 2, 1e-308),
 ]
-WHOLE = [2**53 + 1, 2**53, -(2**62), 2**63 - 1, 0, None, 7, 7, -7, 1, 2, 3, None, 5, -(2**53) - 1, 9, 9, -1]
+WHOLE = [
+    2**53 + 1,
+    2**53,
+    -(2**62),
+    2**63 - 1,
+    0,
+    None,
+    7,
+    7,
+    -7,
+    1,
+    2,
+    3,
+    None,
+    5,
+    -(2**53) - 1,
+    9,
+    9,
+    -1,
+]
 TEXTS = [
     *("a", "A", "a ", "\u00e9", "e\u0301", "", "it's", None, '"q"', "b\\n"),
     *("ß", "ss", "\U0001f600", "a", "%", "_", None, "NULL"),
@@ -104,7 +138,11 @@ def in_delta(table: Any, folder: Any) -> Any:
 
 
 def in_iceberg(table: Any, folder: Any) -> Any:
-    words = {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}"}
+    words = {
+        "type": "sql",
+        "uri": f"sqlite:///{folder}/catalog.db",
+        "warehouse": f"file://{folder}",
+    }
     catalog = import_module("pyiceberg.catalog").load_catalog("tests", **words)
     catalog.create_namespace("n")
     made = catalog.create_table("n.t", schema=table.schema)
@@ -214,7 +252,9 @@ def test_no_cell_of_a_server_makes_a_cast_fail(server, base):
         " (2, 'NaN', 'infinity', 'infinity', 'infinity', NULL), (3, 1e400, NULL, '1600-01-01', NULL, '[]'),"
         " (4, -1e-400, '4713-01-01 BC', NULL, '-infinity', NULL), (5, '-Infinity', NULL, NULL, NULL, NULL)"
     )
-    p = dpframe.open(dpframe.sql(address(server), "t"), 1000, because="made up", bounds={"x": (-10, 10)})
+    p = dpframe.open(
+        dpframe.sql(address(server), "t"), 1000, because="made up", bounds={"x": (-10, 10)}
+    )
     counts = {name: p[name].count(epsilon=50) for name in ("id", "x", "d", "w", "z")}
     assert counts == {"id": 5, "x": 4, "d": 2, "w": 2, "z": 1}
     assert p["j"].isna().sum(epsilon=50) == 3
@@ -276,7 +316,9 @@ def test_a_frame_of_spark_is_counted_where_it_is_and_each_row_once(tmp_path):
     assert p.count(epsilon=100) == sum(i is not None for i in IDS)
     assert p.count(epsilon=50, max_rows=1, max_groups=1) == len({*IDS} - {None})
     assert p.query("s == 'a'").count(epsilon=100) == TEXTS.count("a")
-    assert dpframe.open(frame, 1000, because="made up").budget.spent == p.budget.spent  # the line once more
+    assert (
+        dpframe.open(frame, 1000, because="made up").budget.spent == p.budget.spent
+    )  # the line once more
     q = dpframe.open(frame, 1000, because="rows as people", bounds={"n": (0, 10)})
     assert q.count(epsilon=100) == 18
     (tmp_path / "0.parquet").unlink()
@@ -287,7 +329,12 @@ def test_a_frame_of_spark_is_counted_where_it_is_and_each_row_once(tmp_path):
 
 def test_names_with_dots_and_nested_columns_are_columns_like_any_other(tmp_path):
     odd = pa.table(
-        {"a": [1, 2, 3], "a.b": [1.0, 2.0, None], "x y": ["q", "r", None], "s": [{"u": 1}, None, {"u": 2}]}
+        {
+            "a": [1, 2, 3],
+            "a.b": [1.0, 2.0, None],
+            "x y": ["q", "r", None],
+            "s": [{"u": 1}, None, {"u": 2}],
+        }
     )
     import_module("pyarrow.parquet").write_table(odd, tmp_path / "odd.parquet")
     p = dpframe.open(tmp_path / "odd.parquet", 1000, because="made up")
@@ -297,6 +344,6 @@ def test_names_with_dots_and_nested_columns_are_columns_like_any_other(tmp_path)
     import_module("pyarrow.parquet").write_table(nasty(), many, row_group_size=18)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SIZES, "batch", 2)  # a group that is too large to be read at once
-        assert dpframe.open(many, 1000, because="made up").query("s == 'a'").count(epsilon=90) == TEXTS.count(
-            "a"
-        )
+        assert dpframe.open(many, 1000, because="made up").query("s == 'a'").count(
+            epsilon=90
+        ) == TEXTS.count("a")

@@ -16,7 +16,9 @@ from dpframe import BadType, BadValue, DPError
 from tests.internals import expr_module as ex
 from tests.internals import parse
 
-pytest.importorskip("pyarrow", reason="patterns that repeat are matched by RE2, which pyarrow brings")
+pytest.importorskip(
+    "pyarrow", reason="patterns that repeat are matched by RE2, which pyarrow brings"
+)
 
 WORDS = [
     "",
@@ -55,7 +57,10 @@ CLASSES = (
     "istitle",
 )
 VALUES: dict[str, Callable[[pd.DataFrame], Any]] = {
-    **{f"s.str.{m}()": lambda f, m=m: getattr(f.s.str, m)() for m in (*CLASSES, "casefold", "isascii")},
+    **{
+        f"s.str.{m}()": lambda f, m=m: getattr(f.s.str, m)()
+        for m in (*CLASSES, "casefold", "isascii")
+    },
     **{
         f"s.str.{m}('{p}')": lambda f, m=m, p=p: getattr(f.s.str, m)(p)
         for m in ("contains", "match", "fullmatch", "count")
@@ -73,18 +78,24 @@ VALUES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "s.str.removeprefix('a')": lambda f: f.s.str.removeprefix("a"),
     "s.str.removesuffix('c')": lambda f: f.s.str.removesuffix("c"),
     "s.str.pad(5)": lambda f: f.s.str.pad(5),
-    "s.str.pad(5, side='right', fillchar='*')": lambda f: f.s.str.pad(5, side="right", fillchar="*"),
+    "s.str.pad(5, side='right', fillchar='*')": lambda f: f.s.str.pad(
+        5, side="right", fillchar="*"
+    ),
     "s.str.ljust(4)": lambda f: f.s.str.ljust(4),
     "s.str.rjust(4, '0')": lambda f: f.s.str.rjust(4, "0"),
     "s.str.repeat(3)": lambda f: f.s.str.repeat(3),
     "s.str.slice_replace(0, 1, 'Z')": lambda f: f.s.str.slice_replace(0, 1, "Z"),
     "s.str.slice_replace(1)": lambda f: f.s.str.slice_replace(1),
-    "s.str.replace('[a-b]+', 'X', regex=True)": lambda f: f.s.str.replace("[a-b]+", "X", regex=True),
+    "s.str.replace('[a-b]+', 'X', regex=True)": lambda f: f.s.str.replace(
+        "[a-b]+", "X", regex=True
+    ),
     "s.str.replace('a', 'X', n=1)": lambda f: f.s.str.replace("a", "X", n=1),
     "s.str.replace('(a)(.)', '\\\\2\\\\1', regex=True)": lambda f: f.s.str.replace(
         "(a)(.)", "\\2\\1", regex=True
     ),
-    "s.str.replace('A', 'q', case=False)": lambda f: f.s.str.replace("A", "q", case=False, regex=True),
+    "s.str.replace('A', 'q', case=False)": lambda f: f.s.str.replace(
+        "A", "q", case=False, regex=True
+    ),
     "s + r": lambda f: f.s + f.r,
     "s + '-' + r": lambda f: f.s + "-" + f.r,
     "'x' + s": lambda f: "x" + f.s,
@@ -121,7 +132,13 @@ def test_a_text_is_the_one_that_pandas_makes(framed: Any, cells: list[Any]) -> N
 def test_groups_and_pieces_are_those_of_pandas(framed: Any, cells: list[Any]) -> None:
     frame = build(cells)
     f = framed(frame)
-    for pattern in (r"(\d+)", r"([a-z])-([a-z])", r", ([A-Za-z]+)\.", r"(?P<first>a)(b*)", r"((a)a)"):
+    for pattern in (
+        r"(\d+)",
+        r"([a-z])-([a-z])",
+        r", ([A-Za-z]+)\.",
+        r"(?P<first>a)(b*)",
+        r"((a)a)",
+    ):
         wanted = frame.s.str.extract(pattern)
         found = ex.extracted(f["s"], pattern)
         assert list(found) == wanted.columns.tolist()

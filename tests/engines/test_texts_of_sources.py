@@ -51,7 +51,9 @@ def in_dataset(folder: Path, made: Any) -> Any:
 
 
 def in_feather(folder: Path, made: Any) -> Any:
-    import_module("pyarrow.feather").write_feather(made, folder / "t.feather", compression="uncompressed")
+    import_module("pyarrow.feather").write_feather(
+        made, folder / "t.feather", compression="uncompressed"
+    )
     return import_module("pyarrow.dataset").dataset(folder / "t.feather", format="feather")
 
 
@@ -116,13 +118,16 @@ def dask_frame(cell: str, dtype: str, convert: bool) -> Any:
     dd = pytest.importorskip("dask.dataframe")
     with import_module("dask").config.set({"dataframe.convert-string": convert}):
         return dd.from_pandas(
-            pd.DataFrame({"x": range(18), "s": pd.Series(["a", cell] * 9, dtype=dtype)}), npartitions=2
+            pd.DataFrame({"x": range(18), "s": pd.Series(["a", cell] * 9, dtype=dtype)}),
+            npartitions=2,
         )
 
 
 def test_half_a_character_in_a_dask_frame_is_a_value_or_its_dtype_is_refused():
     for cell in ("c", "\ud800"):
-        p = dpframe.open(dask_frame(cell, "string[python]", convert=False), 1000, because="an example")
+        p = dpframe.open(
+            dask_frame(cell, "string[python]", convert=False), 1000, because="an example"
+        )
         assert p[p["s"] == "a"].count(epsilon=90) == 9
         assert p["s"].notna().sum(epsilon=90) == 18
         for dtype in ("string[python]", "object"):

@@ -13,7 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engines.conformance import BOUNDS, BY, KEY, EngineConformance, X, condition, frame, primitives
+from tests.engines.conformance import (
+    BOUNDS,
+    BY,
+    KEY,
+    EngineConformance,
+    X,
+    condition,
+    frame,
+    primitives,
+)
 from tests.internals import (
     SIZES,
     Bids,
@@ -53,7 +62,8 @@ class TestInThreads(EngineConformance):
 def test_sums_of_shares_are_those_of_all_rows(where, by, monkeypatch):
     rng = np.random.default_rng(8)
     rows = [
-        (rng.choice([None, 0.5, 2.0, 9.0]), int(rng.integers(-9, 9)), "ab"[i % 2], True) for i in range(101)
+        (rng.choice([None, 0.5, 2.0, 9.0]), int(rng.integers(-9, 9)), "ab"[i % 2], True)
+        for i in range(101)
     ]
     df = frame([[row] for row in rows])
     query = Query((), None if where is None else condition(where), BY[by])
@@ -63,7 +73,9 @@ def test_sums_of_shares_are_those_of_all_rows(where, by, monkeypatch):
     for few in (0, 2**18):
         monkeypatch.setattr(SIZES, "thread_sums", few)
         found = PandasEngine(df, KEY).reduce(query, asked, Unit())
-        assert {p: a.tolist() for p, a in found.items()} == {p: a.tolist() for p, a in usual.items()}
+        assert {p: a.tolist() for p, a in found.items()} == {
+            p: a.tolist() for p, a in usual.items()
+        }
         assert {a.dtype for a in found.values()} == {np.dtype(np.int64)}
 
 
@@ -73,7 +85,9 @@ def test_groups_that_there_is_no_room_for_are_made_by_one_thread(monkeypatch):
     in_threads(monkeypatch, 5)
     engine, made = PandasEngine(df, KEY), list[int]()
     usual = engine._level
-    monkeypatch.setattr(engine, "_level", lambda by: made.append(threading.get_ident()) or usual(by))
+    monkeypatch.setattr(
+        engine, "_level", lambda by: made.append(threading.get_ident()) or usual(by)
+    )
     engine.__dict__["_room"] = 0
     engine.reduce(Query((), condition("x > 0"), BY["keys"]), set(primitives(*BOUNDS[:2])), Unit())
     assert {*made} == {threading.get_ident()}
@@ -133,7 +147,9 @@ def test_pieces_are_all_rows_once_and_results_stand_in_their_order(threads, monk
         pieces = threads_module.shares(rows, 10)
         assert [i for piece in pieces for i in range(piece.start, piece.stop)] == list(range(rows))
         assert len(pieces) == max(1, min(threads, rows // 10))
-        assert threads_module.side_by_side(lambda one: one.stop, pieces) == [one.stop for one in pieces]
+        assert threads_module.side_by_side(lambda one: one.stop, pieces) == [
+            one.stop for one in pieces
+        ]
 
 
 def test_what_the_caller_has_set_holds_in_every_thread():
@@ -141,7 +157,9 @@ def test_what_the_caller_has_set_holds_in_every_thread():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with np.errstate(all="ignore"):
-            found = threads_module.side_by_side(lambda x: np.float64(x) / np.float64(0), [1.0, -1.0, 0.0])
+            found = threads_module.side_by_side(
+                lambda x: np.float64(x) / np.float64(0), [1.0, -1.0, 0.0]
+            )
     assert [str(x) for x in found] == ["inf", "-inf", "nan"]
 
 
@@ -172,7 +190,9 @@ def by_bisection(values: Any, edges: Any) -> list[int]:
     others=st.lists(st.floats(allow_subnormal=True), max_size=8),
     seed=st.integers(0, 99),
 )
-def test_values_next_to_any_edges_are_in_the_bin_of_comparison(low, width, bins, shaken, others, seed):
+def test_values_next_to_any_edges_are_in_the_bin_of_comparison(
+    low, width, bins, shaken, others, seed
+):
     steps = np.arange(bins + 1) + np.random.default_rng(seed).uniform(-shaken, shaken, bins + 1)
     edges = np.unique(low + width * steps)
     if len(edges) < 2:
@@ -210,7 +230,9 @@ def test_numbers_below_nothing_are_in_no_bin_that_their_bits_without_a_sign_are_
     assert find(Vector("number", values)).tolist() == [0, 0, 0, 1, 2, 128]
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+@pytest.mark.parametrize(
+    "dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+)
 @pytest.mark.parametrize(
     "edges", [range(11), [0, 1, 2], [-3, -2, -1, 0], [0, 5, 6], [0.5, 1.5, 2.5], [0, 10**7]]
 )

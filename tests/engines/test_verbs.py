@@ -62,7 +62,9 @@ def heard(monkeypatch):
 
     def hear(kind: Any, name: str, way: str) -> None:
         real = getattr(kind, name)
-        monkeypatch.setattr(kind, name, lambda *words, **more: (ways.add(way), real(*words, **more))[1])
+        monkeypatch.setattr(
+            kind, name, lambda *words, **more: (ways.add(way), real(*words, **more))[1]
+        )
 
     hear(SqlEngine, "_rows", "SQL")
     for name in ("reduce", "occurring", "slices", "people"):

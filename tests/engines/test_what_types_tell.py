@@ -38,12 +38,15 @@ def columns(draw: st.DrawFn) -> tuple[pd.DataFrame, dict[str, tuple[float, float
         {
             "x": pd.Series(cells(st.one_of(within, st.just(float("nan")))), dtype="float64"),
             "i": pd.Series(cells(st.integers(-9, 9)), dtype="int64"),
-            "m": pd.Series(cells(st.one_of(st.integers(-(2**60), 2**60), st.none())), dtype="Int64"),
+            "m": pd.Series(
+                cells(st.one_of(st.integers(-(2**60), 2**60), st.none())), dtype="Int64"
+            ),
             "u": pd.Series(cells(st.integers(2**63, 2**64 - 1)), dtype="uint64"),
             "b": cells(st.booleans()),
             "s": pd.Series(cells(TEXTS), dtype="str"),
             "t": pd.Series(
-                cells(st.sampled_from(["2023-02-28", "2024-12-31 23:59:59.999", None])), dtype="M8[ms]"
+                cells(st.sampled_from(["2023-02-28", "2024-12-31 23:59:59.999", None])),
+                dtype="M8[ms]",
             ),
         }
     )
@@ -72,7 +75,16 @@ class Maker:
         if self._depth == 3 or self.pick(True, False):
             return self.pick(self.column(), self.column(), constant(self.constant()))
         self._depth += 1
-        no_numbers = {ex.Cut, ex.IsIn, ex.Elapsed, ex.Snap, ex.Zoned, ex.PeriodOf, ex.Formatted, ex.Moment}
+        no_numbers = {
+            ex.Cut,
+            ex.IsIn,
+            ex.Elapsed,
+            ex.Snap,
+            ex.Zoned,
+            ex.PeriodOf,
+            ex.Formatted,
+            ex.Moment,
+        }
         kinds = [kind for kind in MADE if kind not in no_numbers | {ex.Join, ex.Split, ex.Piece}]
         made = MADE[self.pick(*kinds)](self)
         self._depth -= 1
@@ -83,7 +95,9 @@ class Maker:
         return self.number() if self.pick(True, False) else constant(self.pick(-7, 0.5, 2, 3))
 
     def truth(self) -> Expr:
-        return self.pick(self._column["b"], ex.compare("<", self.column("xim"), constant(self.constant())))
+        return self.pick(
+            self._column["b"], ex.compare("<", self.column("xim"), constant(self.constant()))
+        )
 
     def clip(self) -> Expr:
         ends = sorted((self.constant(), self.constant()))
@@ -93,7 +107,9 @@ class Maker:
         return ex.operate("-", self._column["t"], constant(pd.Timestamp("2024-02-29")))
 
     def chosen(self) -> Expr:
-        side = self.pick(constant(self.constant()), constant(None, null=True), self.number(), constant(True))
+        side = self.pick(
+            constant(self.constant()), constant(None, null=True), self.number(), constant(True)
+        )
         return ex.choose(self.truth(), *self.pick((self.number(), side), (side, self.number())))
 
     def within(self) -> Expr:
@@ -124,17 +140,23 @@ class Maker:
         values = self._draw(st.lists(value, min_size=2, max_size=2))
         table = ex.map_dict(self._column["s"], dict(zip("ab", values, strict=True)))
         return (
-            table if table.kind in ("number", "bool") else ex.map_dict(self._column["s"], {"a": 3, "b": None})
+            table
+            if table.kind in ("number", "bool")
+            else ex.map_dict(self._column["s"], {"a": 3, "b": None})
         )
 
 
 MADE: dict[type[Expr], Callable[[Maker], Expr]] = {
     Column: lambda make: make.column(),
     Constant: lambda make: constant(make.constant()),
-    ex.Arithmetic: lambda make: ex.arithmetic(make.pick(*ex.ARITHMETIC), make.number(), make.operand()),
+    ex.Arithmetic: lambda make: ex.arithmetic(
+        make.pick(*ex.ARITHMETIC), make.number(), make.operand()
+    ),
     ex.Unary: lambda make: make.pick(ex.negate, ex.absolute)(make.number()),
     ex.Round: lambda make: ex.round_to(make.number(), make.pick(-300, -3, -1, 0, 1, 2, 20, 300)),
-    ex.Compare: lambda make: ex.compare(make.pick("==", "!=", "<", ">="), make.number(), make.number()),
+    ex.Compare: lambda make: ex.compare(
+        make.pick("==", "!=", "<", ">="), make.number(), make.number()
+    ),
     ex.And: lambda make: ex.logical_and(make.truth(), make.truth()),
     ex.Or: lambda make: ex.logical_or(make.truth(), make.truth()),
     ex.Not: lambda make: ex.logical_not(make.truth()),
@@ -146,7 +168,9 @@ MADE: dict[type[Expr], Callable[[Maker], Expr]] = {
     ex.Cut: lambda make: ex.cut(make.number(), [0, 1, 2]),
     ex.MapDict: lambda make: make.mapped(),
     ex.Elapsed: lambda make: make.elapsed(),
-    ex.Ratio: lambda make: ex.operate(make.pick("/", "//"), make.elapsed(), constant(pd.Timedelta("7h"))),
+    ex.Ratio: lambda make: ex.operate(
+        make.pick("/", "//"), make.elapsed(), constant(pd.Timedelta("7h"))
+    ),
     ex.DurationPart: lambda make: ex.duration_part(make.elapsed(), make.pick(*ex.DURATIONS)),
     ex.Snap: lambda make: ex.snap(
         make.column("t"), make.pick("floor", "ceil", "round"), make.pick("D", "7s")
@@ -155,9 +179,13 @@ MADE: dict[type[Expr], Callable[[Maker], Expr]] = {
     ex.PeriodOf: lambda make: ex.period_of(make.column("t"), make.pick("Y", "M", "W", "h")),
     ex.Formatted: lambda make: ex.formatted(make.column("t"), make.pick("%Y-%m", "%H:%M")),
     ex.Moment: lambda make: ex.moment(make.column("s"), make.pick(None, "%Y")),
-    ex.Regex: lambda make: ex.regex(make.column("s"), make.pick("match", "fullmatch", "count"), "[ab]+"),
+    ex.Regex: lambda make: ex.regex(
+        make.column("s"), make.pick("match", "fullmatch", "count"), "[ab]+"
+    ),
     ex.Numeral: lambda make: ex.numeral(make.column("s")),
-    ex.Join: lambda make: ex.operate("+", make.column("s"), make.pick(make.column("s"), constant("-"))),
+    ex.Join: lambda make: ex.operate(
+        "+", make.column("s"), make.pick(make.column("s"), constant("-"))
+    ),
     ex.Split: lambda make: ex.split(make.column("s"), "B"),
     ex.Piece: lambda make: ex.piece(ex.split(make.column("s"), "B"), make.pick(-2, -1, 0, 1)),
     ex.Pieces: lambda make: ex.Pieces(ex.split(make.column("s"), make.pick("B", None))),
@@ -169,14 +197,20 @@ MADE: dict[type[Expr], Callable[[Maker], Expr]] = {
     ex.DatePart: lambda make: ex.date_part(
         make.column("t"),
         make.pick(
-            *(part for part, (kind, _) in ex.DATES.items() if kind == "number" and part not in ex.HIDDEN)
+            *(
+                part
+                for part, (kind, _) in ex.DATES.items()
+                if kind == "number" and part not in ex.HIDDEN
+            )
         ),
     ),
 }
 
 
 def test_every_kind_of_expression_is_made_here() -> None:
-    kinds = {kind for kind in vars(ex).values() if isinstance(kind, type) and issubclass(kind, Expr)}
+    kinds = {
+        kind for kind in vars(ex).values() if isinstance(kind, type) and issubclass(kind, Expr)
+    }
     assert set(MADE) == kinds - {Expr}
 
 
@@ -184,7 +218,9 @@ def test_every_kind_of_expression_is_made_here() -> None:
 @pytest.mark.parametrize("kind", MADE, ids=lambda kind: kind.__name__)
 @settings(max_examples=100, deadline=None)
 @given(columns(), st.data())
-def test_what_is_known_holds_of_every_value(framed: Any, kind: type[Expr], drawn: Any, data: Any) -> None:
+def test_what_is_known_holds_of_every_value(
+    framed: Any, kind: type[Expr], drawn: Any, data: Any
+) -> None:
     frame, declared = drawn
     f = framed(frame)
     e = MADE[kind](Maker(data.draw, f.columns))

@@ -42,7 +42,14 @@ NUMBERS, SORTED, CELLS = ("x", "k", "b"), ("x", "k", "t"), ("x", "k", "s", "t", 
 
 def frame_of(rows: list[Any]) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=["who", "x", "k", "s", "t", "b"])
-    dtypes = {"who": "int64", "x": float, "k": "int64", "s": "str", "t": "datetime64[us]", "b": bool}
+    dtypes = {
+        "who": "int64",
+        "x": float,
+        "k": "int64",
+        "s": "str",
+        "t": "datetime64[us]",
+        "b": bool,
+    }
     return frame.astype(dtypes)
 
 
@@ -53,7 +60,9 @@ def leaf(frame: pd.DataFrame, name: str) -> Column:
     return Column.of(list(frame.columns).index(name), name, frame.dtypes[name])
 
 
-def cells(frame: pd.DataFrame, how: str, name: str | None, people: Any = ("who",), **words: Any) -> list[Any]:
+def cells(
+    frame: pd.DataFrame, how: str, name: str | None, people: Any = ("who",), **words: Any
+) -> list[Any]:
     """The values as Python's own, null as None."""
     x = None if name is None else leaf(frame, name)
     e = within(how, x, [leaf(frame, p) for p in people], **words)
@@ -150,10 +159,15 @@ def test_rank_is_that_of_pandas(frame, method, ascending, pct, name):
 def test_quantiles_sizes_and_places_are_those_of_pandas(frame, level):
     frame = frame.replace({"x": {np.inf: 3.0}})
     groups = frame.groupby("who")
-    alike(cells(frame, "quantile", "x", args=(level,)), groups["x"].quantile(level).reindex(frame["who"]))
+    alike(
+        cells(frame, "quantile", "x", args=(level,)),
+        groups["x"].quantile(level).reindex(frame["who"]),
+    )
     alike(cells(frame, "size", None), groups["x"].transform("size"))
     for ascending in (True, False):
-        alike(cells(frame, "cumcount", None, args=(ascending,)), groups.cumcount(ascending=ascending))
+        alike(
+            cells(frame, "cumcount", None, args=(ascending,)), groups.cumcount(ascending=ascending)
+        )
 
 
 @settings(max_examples=60, deadline=None)
@@ -210,7 +224,8 @@ def test_rows_of_one_person_are_those_that_limits_take_for_one_persons(ids):
     names, whose = IDS[ids]
     frame = pd.DataFrame({"who": pd.Series(names), "x": [1.0, 2.0, 4.0, 8.0, 16.0]})
     sums = [
-        None if w is None else sum(x for x, v in zip(frame["x"], whose, strict=True) if v == w) for w in whose
+        None if w is None else sum(x for x, v in zip(frame["x"], whose, strict=True) if v == w)
+        for w in whose
     ]
     assert cells(frame, "sum", "x") == sums
     assert cells(frame, "duplicated", None, args=("first",)) == [
@@ -219,16 +234,20 @@ def test_rows_of_one_person_are_those_that_limits_take_for_one_persons(ids):
 
 
 def test_several_columns_name_one_person():
-    frame = pd.DataFrame({"a": [1, 1, 2, 1], "b": ["x", "y", "x", "x"], "x": [1.0, 2.0, 4.0, 8.0]}).astype(
-        {"b": "str"}
-    )
+    frame = pd.DataFrame(
+        {"a": [1, 1, 2, 1], "b": ["x", "y", "x", "x"], "x": [1.0, 2.0, 4.0, 8.0]}
+    ).astype({"b": "str"})
     assert cells(frame, "sum", "x", ("a", "b")) == [9.0, 2.0, 4.0, 9.0]
 
 
 def test_a_person_without_rows_that_count_has_no_value_and_others_see_theirs_everywhere():
     frame = pd.DataFrame({"who": [0, 0, 1], "x": [1.0, 2.0, 4.0], "k": [5, 0, 0]})
     where = compare(">", leaf(frame, "k"), constant(1))
-    for how, wanted in (("sum", [1.0, 1.0, None]), ("size", [1.0, 1.0, None]), ("first", [1.0, 1.0, None])):
+    for how, wanted in (
+        ("sum", [1.0, 1.0, None]),
+        ("size", [1.0, 1.0, None]),
+        ("first", [1.0, 1.0, None]),
+    ):
         assert cells(frame, how, None if how == "size" else "x", where=where) == wanted
 
 
@@ -251,12 +270,18 @@ def test_some_of_the_rows_have_some_of_the_values(frame, start, size):
 def test_between_questions_no_more_is_kept_than_the_frame_has_room_for():
     frame = pd.DataFrame({"who": np.arange(50_000) // 5, "x": np.arange(50_000.0)})
     engine = PandasEngine(frame)
-    asked = [within("quantile", leaf(frame, "x"), [leaf(frame, "who")], args=(q / 8,)) for q in range(8)]
+    asked = [
+        within("quantile", leaf(frame, "x"), [leaf(frame, "who")], args=(q / 8,)) for q in range(8)
+    ]
     for e in asked:
         engine.column(e)
-    assert all(engine.column(e) is engine.column(e) for e in asked)  # of one question nothing is made twice
+    assert all(
+        engine.column(e) is engine.column(e) for e in asked
+    )  # of one question nothing is made twice
     engine.reduce(
-        Query((query_Output("n", "size"),)), {stats_Rows()}, Unit(people=(leaf(frame, "who"),), rows=1)
+        Query((query_Output("n", "size"),)),
+        {stats_Rows()},
+        Unit(people=(leaf(frame, "who"),), rows=1),
     )
     assert 1 <= len(engine._within._vectors) <= 3
     engine.close()
@@ -279,11 +304,19 @@ def test_without_rows_there_are_no_values():
 
 def test_rows_of_nobody_are_nobodys_in_groups_too():
     frame = pd.DataFrame(
-        {"who": [np.nan, np.nan, 1.0], "x": [1.0, 2.0, 4.0], "g": pd.array(["a", "a", "a"], dtype="str")}
+        {
+            "who": [np.nan, np.nan, 1.0],
+            "x": [1.0, 2.0, 4.0],
+            "g": pd.array(["a", "a", "a"], dtype="str"),
+        }
     )
     found = cells(frame, "size", None, by=[leaf(frame, "g")])
     assert found == [None, None, 1.0]
-    assert cells(frame, "duplicated", None, args=("first",), by=[leaf(frame, "g")]) == [True, True, False]
+    assert cells(frame, "duplicated", None, args=("first",), by=[leaf(frame, "g")]) == [
+        True,
+        True,
+        False,
+    ]
 
 
 ENDS: dict[str, Any] = {
@@ -292,7 +325,9 @@ ENDS: dict[str, Any] = {
     "float32": np.array([np.inf, -np.inf, 0.5, np.nan, 7, 3], dtype=np.float32),
     "nullable": pd.array([None, -(2**63), 5, None, 7, 3], dtype="Int64"),
     "bool": np.array([True, False, True, False, True, True]),
-    "times": pd.to_datetime(["2262-04-11", "1677-09-22", "2024-01-01", None, "2024-01-02", "2024-01-03"]),
+    "times": pd.to_datetime(
+        ["2262-04-11", "1677-09-22", "2024-01-01", None, "2024-01-02", "2024-01-03"]
+    ),
     "durations": pd.to_timedelta([2**63 - 1, -(2**63) + 1, 5, None, 7, 3]),
 }
 
@@ -321,7 +356,10 @@ def test_a_value_of_a_person_is_kept_once_for_the_person():
     engine = PandasEngine(frame)
     total = within("sum", leaf(frame, "x"), [leaf(frame, "who")])
     assert len(engine.column(total).table) == 4  # and one that is nobody's
-    assert engine.column(total, slice(3, 6)).values.tolist() == frame.groupby("who")["x"].sum().tolist()
+    assert (
+        engine.column(total, slice(3, 6)).values.tolist()
+        == frame.groupby("who")["x"].sum().tolist()
+    )
 
 
 def test_many_people_of_whom_some_have_very_many_rows_are_each_taken_alone():
@@ -329,7 +367,12 @@ def test_many_people_of_whom_some_have_very_many_rows_are_each_taken_alone():
     rng = np.random.default_rng(3)
     many = 2**15 + 2**9
     who = np.concatenate(
-        [np.arange(many).repeat(2), rng.integers(0, 400, 16_000), np.full(2**16 + 9, 7), np.full(80, 8)]
+        [
+            np.arange(many).repeat(2),
+            rng.integers(0, 400, 16_000),
+            np.full(2**16 + 9, 7),
+            np.full(80, 8),
+        ]
     )
     frame = pd.DataFrame({"who": rng.permutation(who)})
     frame["x"] = rng.normal(0, 1, len(who)) * 10.0 ** rng.integers(-8, 9, len(who))
@@ -355,7 +398,9 @@ def test_many_people_of_whom_some_have_very_many_rows_are_each_taken_alone():
             ours = found[how][rows[whose]]
             assert np.array_equal(ours, theirs, equal_nan=True), (how, whose)
         middle = found["median"][rows[whose]]
-        assert np.allclose(middle, np.median(own[seen]) if seen.any() else np.nan, 1e-12, 0, equal_nan=True)
+        assert np.allclose(
+            middle, np.median(own[seen]) if seen.any() else np.nan, 1e-12, 0, equal_nan=True
+        )
 
 
 @pytest.mark.parametrize("sort", [True, False])
@@ -420,8 +465,12 @@ def test_in_any_order_of_the_rows_a_sorted_source_says_the_same(source):
 
     for how in ("first", "last", "cumsum"):
         assert bits(frame, how, keys) == bits(mixed, how, keys)
-    assert bits(frame, "sum", [WithinKey(leaves["x"])]) == bits(mixed, "sum", [WithinKey(leaves["x"])])
-    assert bits(frame, "sum", []) != bits(mixed, "sum", [])  # doubles in another order have another sum
+    assert bits(frame, "sum", [WithinKey(leaves["x"])]) == bits(
+        mixed, "sum", [WithinKey(leaves["x"])]
+    )
+    assert bits(frame, "sum", []) != bits(
+        mixed, "sum", []
+    )  # doubles in another order have another sum
 
 
 @pytest.mark.parametrize("how", ["min", "max", "median", "sum", "mean", "prod", "cummin", "cummax"])
@@ -450,7 +499,9 @@ def test_passes_over_some_of_the_people_come_to_what_one_pass_does(source, monke
             )  # fmt: skip
             monkeypatch.setattr(q._session.data.source, "passes", lambda columns, n=passes: n)
             monkeypatch.setattr(
-                type(q._session), "_noise", lambda self, plan, part, integers, **words: np.array(integers)
+                type(q._session),
+                "_noise",
+                lambda self, plan, part, integers, **words: np.array(integers),
             )
             found.append(float(ask(q)))
         assert found[0] == found[1]

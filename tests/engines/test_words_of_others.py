@@ -105,7 +105,9 @@ VALUES = {
 @pytest.mark.parametrize("library", EXPRESSIONS)
 @pytest.mark.parametrize("way", [*ASKED, *VALUES])
 def test_an_expression_of_another_library_is_refused_and_costs_nothing(p, way, library):
-    expression = EXPRESSIONS[library](pytest.importorskip(library, reason=f"an expression of {library}"))
+    expression = EXPRESSIONS[library](
+        pytest.importorskip(library, reason=f"an expression of {library}")
+    )
     with pytest.raises(dpframe.BadType) as caught:
         (ASKED | VALUES)[way](p, expression)
     assert (way in VALUES) or str(caught.value).startswith(
@@ -130,4 +132,7 @@ def test_a_file_of_duckdb_that_is_open_to_write_is_asked_by_its_connection(tmp_p
         base.execute("CREATE TABLE seen AS SELECT range AS x FROM range(20)").fetchall()
         with pytest.raises(dpframe.BadValue, match=r"dpframe\.sql\(connection, 'table'\)"):
             dpframe.open(dpframe.sql(f"duckdb:///{path}", "seen"), 1, because="made up")
-        assert dpframe.open(dpframe.sql(base, "seen"), 1000, because="made up").count(epsilon=900) == 20
+        assert (
+            dpframe.open(dpframe.sql(base, "seen"), 1000, because="made up").count(epsilon=900)
+            == 20
+        )

@@ -43,11 +43,14 @@ def rows() -> pd.DataFrame:
     return pd.DataFrame(
         {
             "id": person,
-            "state": pd.array(np.array(STATES)[(person + rng.integers(0, 2, 240)) % 3], dtype="str"),
+            "state": pd.array(
+                np.array(STATES)[(person + rng.integers(0, 2, 240)) % 3], dtype="str"
+            ),
             "age": age,
             "visits": rng.integers(0, 20, 240),
             "flag": rng.random(240) < 0.4,
-            "when": pd.to_datetime("2024-01-01") + pd.to_timedelta(rng.integers(0, 360, 240), unit="D"),
+            "when": pd.to_datetime("2024-01-01")
+            + pd.to_timedelta(rng.integers(0, 360, 240), unit="D"),
         }
     ).astype({"when": "datetime64[us]"})
 
@@ -60,9 +63,12 @@ def _sqlite(frame: pd.DataFrame, folder: str) -> str:
     base.execute(
         'CREATE TABLE visits (id INTEGER, state TEXT, age REAL, visits INTEGER, flag BOOLEAN, "when" TIMESTAMP)'
     )
-    cells = frame.assign(when=frame["when"].astype(str), flag=frame["flag"].astype(int)).astype(object)
+    cells = frame.assign(when=frame["when"].astype(str), flag=frame["flag"].astype(int)).astype(
+        object
+    )
     base.executemany(
-        "INSERT INTO visits VALUES (?, ?, ?, ?, ?, ?)", cells.where(frame.notna(), None).to_numpy().tolist()
+        "INSERT INTO visits VALUES (?, ?, ?, ?, ?, ?)",
+        cells.where(frame.notna(), None).to_numpy().tolist(),
     )
     base.commit()
     base.close()
@@ -77,7 +83,9 @@ def _parquet(frame: pd.DataFrame, folder: str) -> str:
 
 def _duckdb(frame: pd.DataFrame, folder: str) -> Any:
     base = import_module("duckdb").connect(f"{folder}/visits.duckdb")
-    base.execute(f"create table visits as select * from read_parquet('{_parquet(frame, folder)}')").fetchall()
+    base.execute(
+        f"create table visits as select * from read_parquet('{_parquet(frame, folder)}')"
+    ).fetchall()
     return base.table("visits")
 
 
@@ -188,9 +196,23 @@ OPERATORS: dict[str, tuple[float, dict[str, Any]]] = {
     "rdiv": (5000, {"bounds": (50, 250)}),
 }
 # In units of which the quantiles of a small group are alike, where each has an eighth of the budget
-COARSE = pd.Series({"count": 1, "mean": 1, "std": 1, "min": 40, "25%": 10, "50%": 10, "75%": 10, "max": 40})
+COARSE = pd.Series(
+    {"count": 1, "mean": 1, "std": 1, "min": 40, "25%": 10, "50%": 10, "75%": 10, "max": 40}
+)
 COMPARED = ("eq", "ne", "gt", "ge", "lt", "le")
-NUMBERS = ("mean", "median", "min", "max", "sum", "std", "var", "sem", "skew", "quantile", "describe")
+NUMBERS = (
+    "mean",
+    "median",
+    "min",
+    "max",
+    "sum",
+    "std",
+    "var",
+    "sem",
+    "skew",
+    "quantile",
+    "describe",
+)
 COUNTS = ("count", "nunique")
 FRAME: dict[str, Callable[[Any], Any]] = {
     **{name: _numbers(name) for name in NUMBERS},
@@ -422,9 +444,15 @@ NEED_UNIT = {
 
 def names() -> set[str]:
     """All public names, as they stand in `VERBS`."""
-    kinds = {"p": dpframe.PrivateFrame, "p[column]": PrivateColumn, "p.groupby(...)": PrivateGroupBy}
+    kinds = {
+        "p": dpframe.PrivateFrame,
+        "p[column]": PrivateColumn,
+        "p.groupby(...)": PrivateGroupBy,
+    }
     kinds["p.groupby(unit)"] = PersonGroupBy
-    return {f"{p}.{name}" for p, kind in kinds.items() for name in dir(kind) if not name.startswith("_")}
+    return {
+        f"{p}.{name}" for p, kind in kinds.items() for name in dir(kind) if not name.startswith("_")
+    }
 
 
 # What a table cannot do, by number, with what to do instead -------------------------------------------------------------------
@@ -452,10 +480,12 @@ _TIMELESS = {"p.resample": 4, "p[column].resample": 4, "p[column].dt": 4}
 CANNOT: dict[str, dict[str, int]] = {
     "pandas": {},
     **dict.fromkeys(
-        ("Parquet files", "pyarrow table", "pyarrow dataset", "polars DataFrame", "dask DataFrame"), _ROWS
+        ("Parquet files", "pyarrow table", "pyarrow dataset", "polars DataFrame", "dask DataFrame"),
+        _ROWS,
     ),
     **dict.fromkeys(
-        ("polars LazyFrame", "duckdb relation", "Spark DataFrame", "duckdb table"), _ROWS | _UNORDERED
+        ("polars LazyFrame", "duckdb relation", "Spark DataFrame", "duckdb table"),
+        _ROWS | _UNORDERED,
     ),
     "PostgreSQL table": _ROWS | _UNORDERED | {"p.explode": 10},
     "SQLite table": _ROWS | _UNORDERED | _TIMELESS | {"p.explode": 10},
@@ -475,7 +505,11 @@ PARTS = {
     **dict.fromkeys(("p.cut", "p.resample", "p[column].resample"), 5),
     **dict.fromkeys(("p.groupby(...).argmax", "p.groupby(...).top"), 5),
     **{f"p[column].{name}": 5 for name in ("cut", "dt", "map", "str")},
-    **{f"{p}.{name}": 5 for p in ("p", "p[column]") for name in ("pow", "floordiv", "mod", "rdiv", "round")},
+    **{
+        f"{p}.{name}": 5
+        for p in ("p", "p[column]")
+        for name in ("pow", "floordiv", "mod", "rdiv", "round")
+    },
     **{f"{p}.{name}": 13 for p in ("p", "p[column]") for name in ("where", "mask", "replace")},
     **dict.fromkeys(("p[column].case_when", "p[column].cat"), 13),
     **dict.fromkeys(("p.fit", "p.randomize", "p[column].randomize"), 6),
@@ -492,14 +526,28 @@ ARITHMETIC = {
 }
 SEVERAL = {f"{p}.describe": 14 for p in ("p", "p[column]", "p.groupby(...)")}
 MORE = {"PostgreSQL table": ARITHMETIC, "Spark DataFrame": SEVERAL}
-LIMITED = {f"{p}.{name}": 8 for p in ("p", "p[column]", "p.groupby(...)") for name in ("nunique", "skew")}
+LIMITED = {
+    f"{p}.{name}": 8 for p in ("p", "p[column]", "p.groupby(...)") for name in ("nunique", "skew")
+}
 NOTHING = {  # is read
     *(
         f"p.{name}"
-        for name in ("accountant", "budget", "close", "columns", "declarations", "explain", "ledger", "open")
+        for name in (
+            "accountant",
+            "budget",
+            "close",
+            "columns",
+            "declarations",
+            "explain",
+            "ledger",
+            "open",
+        )
     ),
     *("p.card", "p.groupby(...).explain"),
-    *(f"p.{name}" for name in ("dtypes", "head", "info", "keys", "ndim", "sample", "shape", "tail")),
+    *(
+        f"p.{name}"
+        for name in ("dtypes", "head", "info", "keys", "ndim", "sample", "shape", "tail")
+    ),
     *(f"p[column].{name}" for name in ("dtype", "head", "name", "sample", "tail")),
 }
 
@@ -507,7 +555,9 @@ NOTHING = {  # is read
 def unwritten(table: str, unit: bool) -> dict[str, int]:
     """The verbs that a table's database does not count, with their reasons."""
     more = MORE.get(table, {})
-    return PARTS | more | (LIMITED if unit else {}) if table in COUNTING else dict.fromkeys(VERBS, 0)
+    return (
+        PARTS | more | (LIMITED if unit else {}) if table in COUNTING else dict.fromkeys(VERBS, 0)
+    )
 
 
 def read(table: str, verb: str, unit: bool) -> str:

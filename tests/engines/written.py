@@ -97,7 +97,12 @@ def in_postgresql(frame: pd.DataFrame) -> Any:
 def connected(server: Any) -> Iterator[None]:
     import psycopg
 
-    words = {"host": str(server.folder), "port": server.port, "user": server.user, "dbname": "postgres"}
+    words = {
+        "host": str(server.folder),
+        "port": server.port,
+        "user": server.user,
+        "dbname": "postgres",
+    }
     with psycopg.connect(**words, autocommit=True) as Places.connection:
         yield
     Places.connection = None

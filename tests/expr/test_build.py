@@ -58,7 +58,17 @@ def test_nulls_are_one_thing_and_only_where_they_mean_something(value: Any) -> N
 
 @pytest.mark.parametrize(
     "value",
-    [pd.Series([1]), pd.DataFrame(), np.array([1]), [1], 1j, len, b"a", object(), pd.DateOffset(months=1)],
+    [
+        pd.Series([1]),
+        pd.DataFrame(),
+        np.array([1]),
+        [1],
+        1j,
+        len,
+        b"a",
+        object(),
+        pd.DateOffset(months=1),
+    ],
 )
 def test_only_plain_scalars_are_constants(value: Any) -> None:
     with pytest.raises(BadType):
@@ -74,8 +84,16 @@ def test_integers_without_end_are_refused() -> None:
 
 NAIVE = pd.Timestamp("2024-01-01")
 REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
-    "text with a number": (lambda: ex.compare("==", STATE, constant(1)), BadType, r"state \(text\).*quotes"),
-    "number with a text": (lambda: ex.compare("==", AGE, constant("1")), BadType, r"age \(number\).*number"),
+    "text with a number": (
+        lambda: ex.compare("==", STATE, constant(1)),
+        BadType,
+        r"state \(text\).*quotes",
+    ),
+    "number with a text": (
+        lambda: ex.compare("==", AGE, constant("1")),
+        BadType,
+        r"age \(number\).*number",
+    ),
     "columns of two kinds": (lambda: ex.compare("==", AGE, STATE), BadType, "one kind"),
     "naive with zoned": (lambda: ex.compare("<", ZONED, constant(NAIVE)), BadType, "zone"),
     "zoned with naive column": (lambda: ex.compare("<", ZONED, WHEN), BadType, "zone"),
@@ -121,7 +139,11 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "contains a number": (lambda: ex.str_part(STATE, "contains", 1), BadType, "pat"),
     "contains nothing": (lambda: ex.str_part(STATE, "contains"), BadType, "pat"),
     "contains na=": (lambda: ex.str_part(STATE, "contains", "a", na=True), BadValue, "takes"),
-    "replace by regex": (lambda: ex.str_part(STATE, "replace", "a", "b", regex=True), BadValue, "takes"),
+    "replace by regex": (
+        lambda: ex.str_part(STATE, "replace", "a", "b", regex=True),
+        BadValue,
+        "takes",
+    ),
     "step 0": (lambda: ex.str_part(STATE, "slice", 0, 1, 0), BadValue, "step"),
     "zfill without end": (lambda: ex.str_part(STATE, "zfill", 10**9), BadValue, "10000"),
     "dt of numbers": (lambda: ex.date_part(AGE, "year"), BadType, "dt"),

@@ -11,7 +11,9 @@ from dpframe import MissingKeys
 
 @pytest.fixture
 def df():
-    return pd.DataFrame({"age": list(range(100)) * 10, "m": [1, 2, 3, 4] * 250, "x": np.arange(1000) / 10})
+    return pd.DataFrame(
+        {"age": list(range(100)) * 10, "m": [1, 2, 3, 4] * 250, "x": np.arange(1000) / 10}
+    )
 
 
 @pytest.fixture

@@ -111,7 +111,11 @@ def test_literals_of_different_types_make_different_expressions() -> None:
 
 
 def test_the_order_of_a_list_does_not_matter() -> None:
-    assert ex.is_in(STATE, ["a", "b", "a"]) == ex.is_in(STATE, ("b", "a")) == ex.is_in(STATE, {"a", "b"})
+    assert (
+        ex.is_in(STATE, ["a", "b", "a"])
+        == ex.is_in(STATE, ("b", "a"))
+        == ex.is_in(STATE, {"a", "b"})
+    )
 
 
 def test_a_column_is_its_position_and_not_its_name() -> None:
@@ -207,12 +211,26 @@ def test_nullable_is_false_only_where_it_is_proved() -> None:
 
 
 def test_integral_is_true_only_where_it_is_proved() -> None:
-    whole = [calc(op, AGE, MAYBE) for op in "+-*"] + [plus(OLD, 1), ex.cast(COST, int), ex.round_to(COST)]
-    whole += [ex.date_part(WHEN, "year"), ex.str_part(STATE, "len"), ex.fill(MAYBE, 0), ex.clip(AGE, 0, 5)]
+    whole = [calc(op, AGE, MAYBE) for op in "+-*"] + [
+        plus(OLD, 1),
+        ex.cast(COST, int),
+        ex.round_to(COST),
+    ]
+    whole += [
+        ex.date_part(WHEN, "year"),
+        ex.str_part(STATE, "len"),
+        ex.fill(MAYBE, 0),
+        ex.clip(AGE, 0, 5),
+    ]
     whole += [ex.map_dict(STATE, {"a": 1}), ex.negate(AGE), ex.absolute(AGE), OLD]
     assert all(e.integral for e in whole)
     broken = [calc("/", AGE, 2), calc("**", AGE, -1), plus(AGE, 0.5), COST, ex.round_to(COST, 1)]
-    broken += [ex.fill(MAYBE, 0.5), ex.clip(AGE, 0.5), ex.map_dict(STATE, {"a": 0.5}), plus(COST, 1)]
+    broken += [
+        ex.fill(MAYBE, 0.5),
+        ex.clip(AGE, 0.5),
+        ex.map_dict(STATE, {"a": 0.5}),
+        plus(COST, 1),
+    ]
     assert not any(e.integral for e in broken)
 
 
@@ -273,9 +291,13 @@ def test_bounds_that_are_exact_stay_exact_and_others_move_outwards() -> None:
     assert third[1] * 3 >= 110
 
 
-@given(st.floats(), st.floats(), st.sampled_from(["+", "-", "*", "/", "//", "%", "**"]), st.floats())
+@given(
+    st.floats(), st.floats(), st.sampled_from(["+", "-", "*", "/", "//", "%", "**"]), st.floats()
+)
 def test_bounds_are_finite_or_none(a: float, b: float, op: str, k: float) -> None:
     if math.isnan(a) or math.isnan(b) or math.isnan(k) or math.isinf(a) or math.isinf(b):
         return
     found = calc(op, COST, k).bounds({1: (min(a, b), max(a, b))})
-    assert found is None or (math.isfinite(found[0]) and found[0] <= found[1] and math.isfinite(found[1]))
+    assert found is None or (
+        math.isfinite(found[0]) and found[0] <= found[1] and math.isfinite(found[1])
+    )

@@ -69,7 +69,9 @@ READS: dict[str, Expr] = {
     "state != ['CA', 'NY']": ex.logical_not(ex.is_in(STATE, ["CA", "NY"])),
     "cost in [1, -2.5, None]": ex.is_in(COST, [1, -2.5, None]),
     "`blood pressure` > 1": over(">", COLUMNS["blood pressure"], 1),
-    "`and` > 1 and `a&b` > 1": ex.logical_and(over(">", COLUMNS["and"], 1), over(">", COLUMNS["a&b"], 1)),
+    "`and` > 1 and `a&b` > 1": ex.logical_and(
+        over(">", COLUMNS["and"], 1), over(">", COLUMNS["a&b"], 1)
+    ),
     "`2020` > 1": over(">", COLUMNS[2020], 1),
     "größe > 1": over(">", COLUMNS["größe"], 1),
     "state.isin(['CA'])": ex.is_in(STATE, ["CA"]),
@@ -86,8 +88,12 @@ READS: dict[str, Expr] = {
     "cost.abs().round(1)": ex.round_to(ex.absolute(COST), 1),
     "(cost + 1).round(decimals=1)": ex.round_to(ex.arithmetic("+", COST, constant(1)), 1),
     "state.str.len()": ex.str_part(STATE, "len"),
-    "state.str.lower().str.startswith('n')": ex.str_part(ex.str_part(STATE, "lower"), "startswith", "n"),
-    "state.str.contains('a.b', case=False, regex=True)": ex.str_part(STATE, "contains", "a.b", False, True),
+    "state.str.lower().str.startswith('n')": ex.str_part(
+        ex.str_part(STATE, "lower"), "startswith", "n"
+    ),
+    "state.str.contains('a.b', case=False, regex=True)": ex.str_part(
+        STATE, "contains", "a.b", False, True
+    ),
     "state.str[0:2]": ex.str_part(STATE, "slice", 0, 2),
     "state.str[-1]": ex.str_part(STATE, "get", -1),
     "state.str.replace('a', 'b')": ex.str_part(STATE, "replace", "a", "b"),
@@ -108,7 +114,9 @@ def test_a_string_means_what_pandas_means(text: str) -> None:
 
 def test_names_are_found_and_handed_back() -> None:
     coast = ["CA", "NY"]
-    parsed = read("state in @coast and age > @limit and cost < @limit", coast=coast, limit=18, unused=3)
+    parsed = read(
+        "state in @coast and age > @limit and cost < @limit", coast=coast, limit=18, unused=3
+    )
     assert parsed.names == {"coast": coast, "limit": 18}
     assert str(parsed.expr) == "state.isin(['CA', 'NY']) & ((age > 18) & (cost < 18))"
 
@@ -245,7 +253,10 @@ def test_powers_of_constants_are_not_computed() -> None:
 
 
 def test_stand_ins_never_meet_the_callers_names() -> None:
-    columns = {"_0_": Column.of(0, "_0_", np.dtype("int64")), "a b": Column.of(1, "a b", np.dtype("int64"))}
+    columns = {
+        "_0_": Column.of(0, "_0_", np.dtype("int64")),
+        "a b": Column.of(1, "a b", np.dtype("int64")),
+    }
     parsed = parse("`a b` > 1 and _0_ > 2", columns, {}.__getitem__)
     assert str(parsed.expr) == "(`a b` > 1) & (_0_ > 2)"
 

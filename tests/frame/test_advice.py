@@ -140,7 +140,11 @@ def test_the_line_that_a_refusal_makes_is_answered(df, tmp_path, typed):
     eval(line, scope)
     assert p.budget.spent > spent
     if own:  # nothing but .dp has moved
-        assert not set(re.findall(r"[a-z_]\w+", line)) - set(re.findall(r"[a-z_]\w+", typed)) - {"lambda"}
+        assert (
+            not set(re.findall(r"[a-z_]\w+", line))
+            - set(re.findall(r"[a-z_]\w+", typed))
+            - {"lambda"}
+        )
 
 
 def test_the_example_has_the_names_that_there_are(tmp_path):
@@ -150,7 +154,9 @@ def test_the_example_has_the_names_that_there_are(tmp_path):
     assert 'visits.dp.query("days > 0").count()' in refused("old.dp.count()", scope, tmp_path)
     texts = pd.DataFrame({"town": ["a", "b"]})
     texts.dp.open(1000)
-    assert "texts.dp.dropna().count()" in refused("texts[:1].dp.count()", {"texts": texts}, tmp_path)
+    assert "texts.dp.dropna().count()" in refused(
+        "texts[:1].dp.count()", {"texts": texts}, tmp_path
+    )
 
 
 # Lines on frames in which pandas leaves no trace of the session, and the private line.
@@ -169,7 +175,11 @@ TRACELESS = {
 @pytest.mark.parametrize("typed", TRACELESS)
 def test_a_frame_without_a_trace_is_told_the_private_line_and_no_second_budget(df, tmp_path, typed):
     df.dp.open(
-        1000, delta=1e-6, queries=1000, bounds={"age": (0, 110), "cost": (0, 10)}, keys={"sex": ["F", "M"]}
+        1000,
+        delta=1e-6,
+        queries=1000,
+        bounds={"age": (0, 110), "cost": (0, 10)},
+        keys={"sex": ["F", "M"]},
     )
     regions = pd.DataFrame({"sex": ["F", "M"], "tax": [1.5, 2.5]})
     scope = {"df": df, "pd": pd, "regions": regions, "__name__": "typed"}
@@ -198,7 +208,9 @@ def test_a_step_that_is_not_offered_is_named_with_its_reason(df, tmp_path):
     opened(df)
     told = refused("df.head(2).dp.mean('age')", {"df": df}, tmp_path)
     assert "There is no .head before a question: " in told
-    assert "df.dp.query(\"age > 0\").mean('age')" in told  # what was asked, of rows that a condition chooses
+    assert (
+        "df.dp.query(\"age > 0\").mean('age')" in told
+    )  # what was asked, of rows that a condition chooses
     assert "compares people" in refused("df.drop_duplicates().dp.count()", {"df": df}, tmp_path)
 
 
@@ -266,7 +278,9 @@ def texts(module):
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
-    parts = {id(v) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for v in node.values}
+    parts = {
+        id(v) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for v in node.values
+    }
     for node in ast.walk(tree):
         written = isinstance(node, ast.Constant) and isinstance(node.value, str)
         if written and id(node) not in docs | parts and ">>> " not in node.value:
@@ -295,7 +309,12 @@ def test_the_code_in_a_text_is_answered(piece):
         piece = piece.replace(shown, meant)
     ones = [1, 2, 2] * 20
     columns = dict.fromkeys(["x", "y", "a", "b", "k", "key", "age", "cost", "name", "column"], ones)
-    cells = {**columns, "flag": [True, False, True] * 20, "t": pd.Timestamp("2024-02-03"), "word": ["a"] * 60}
+    cells = {
+        **columns,
+        "flag": [True, False, True] * 20,
+        "t": pd.Timestamp("2024-02-03"),
+        "word": ["a"] * 60,
+    }
     df = pd.DataFrame(cells)
     bounds = {**dict.fromkeys(columns, (0, 9)), "t": ("2024-01-01", "2024-12-31")}
     keys = {**{name: [1, 2] for name in columns}, ("a", "b"): [(1, 1), (2, 2)]}
@@ -305,7 +324,9 @@ def test_the_code_in_a_text_is_answered(piece):
             {"patient_id": [1, 2, 3] * 20, **cells},
             {"unit": "patient_id", "max_rows": 20, "max_groups": 2},
         )
-    p = pd.DataFrame(cells).dp.open(1000, queries=1000, bounds=bounds, keys=keys, n=60, delta=1e-6, **unit)
+    p = pd.DataFrame(cells).dp.open(
+        1000, queries=1000, bounds=bounds, keys=keys, n=60, delta=1e-6, **unit
+    )
     scope = {
         "p": p,
         "df": df,

@@ -42,8 +42,14 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
 @pytest.fixture
 def p() -> Any:
     moments = pd.Series(pd.date_range("2024-01-01", periods=3))
-    columns = {"t": moments, "z": moments.dt.tz_localize("Europe/Berlin"), "d": moments - moments[0]}
-    frame = pd.DataFrame({**columns, "s": pd.Series(["a", "b", None], dtype="str"), "x": [1.0, 2.0, np.nan]})
+    columns = {
+        "t": moments,
+        "z": moments.dt.tz_localize("Europe/Berlin"),
+        "d": moments - moments[0],
+    }
+    frame = pd.DataFrame(
+        {**columns, "s": pd.Series(["a", "b", None], dtype="str"), "x": [1.0, 2.0, np.nan]}
+    )
     return frame.dp.open(1000, because="an example")
 
 
@@ -54,6 +60,8 @@ def test_an_argument_is_refused_where_it_is_given(p: Any, name: str) -> None:
     assert p.budget.spent == 0
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", UTC, timezone(timedelta(hours=2))], ids=str)
+@pytest.mark.parametrize(
+    "zone", ["UTC", "Europe/Berlin", UTC, timezone(timedelta(hours=2))], ids=str
+)
 def test_a_zone_by_its_name_or_as_an_object_of_python_is_taken(p: Any, zone: Any) -> None:
     assert p[p["t"].dt.tz_localize(zone).dt.year == 2024].count(epsilon=900) == 3

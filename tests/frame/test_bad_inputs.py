@@ -53,8 +53,11 @@ class DP:
 
     def __getattr__(self, verb):
         def call(*args, **options):
-            options = {{"categories": "keys", "range": "bounds"}.get(k, k): v for k, v in options.items()}
-            if verb == "histogram" and "keys" in options:  # of labels: value_counts, in the order of the keys
+            options = {
+                {"categories": "keys", "range": "bounds"}.get(k, k): v for k, v in options.items()
+            }
+            # Of labels: value_counts, in the order of the keys.
+            if verb == "histogram" and "keys" in options:
                 return self._p.value_counts(*args, sort=False, **options)
             return getattr(self._p, verb)(*args, **options, **self._fresh)
 
@@ -211,7 +214,9 @@ def forked_children_are_refused(df):
     p = DP(df)
     for _ in range(3):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # about threads that other tests left
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # about threads that other tests left
             child = os.fork()
         if child == 0:
             try:
@@ -246,7 +251,9 @@ def groups_show_no_cell(df):
 def an_estimate_holds_its_plan_and_noisy_integers_only(df):
     answer = DP(df, delta=0).count(epsilon=2**-10)
     assert set(vars(answer)) == {"_plan", "_raw"}
-    assert vars(answer)["_raw"][0].tolist() == [[int(answer)]]  # what was released, and nothing beside it
+    assert vars(answer)["_raw"][0].tolist() == [
+        [int(answer)]
+    ]  # what was released, and nothing beside it
 
 
 def a_pickle_holds_no_raw_data(df):
@@ -313,7 +320,11 @@ def test_eleventh_tenth_is_refused():
 
 def test_keys_come_back_in_the_order_of_the_argument():
     df = frame_of(CASES["groupby02"]["setup"])
-    assert list(DP(df).groupby("k", keys=["z", "b", "a"]).count(epsilon=0.5).index) == ["z", "b", "a"]
+    assert list(DP(df).groupby("k", keys=["z", "b", "a"]).count(epsilon=0.5).index) == [
+        "z",
+        "b",
+        "a",
+    ]
 
 
 def test_zero_width_bounds_are_noisy_all_the_same():

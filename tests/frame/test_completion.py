@@ -15,7 +15,9 @@ from tests.internals import let_complete
 
 @pytest.fixture
 def shell():
-    interactive = pytest.importorskip("IPython.core.interactiveshell", reason="IPython comes with ipykernel")
+    interactive = pytest.importorskip(
+        "IPython.core.interactiveshell", reason="IPython comes with ipykernel"
+    )
     shell = interactive.InteractiveShell()
     df = visits(50).assign(stay=pd.Timedelta("1D"))
     p = df.dp.open(epsilon=1, bounds=BOUNDS, keys=KEYS)
@@ -136,4 +138,7 @@ def test_a_misspelling_is_told_what_is_near(shell, line, meant):
 
 def test_nothing_of_a_notebook_is_loaded_outside_of_one():
     code = "import dpframe, sys, pandas as pd; pd.DataFrame({'x': [1]}).dp; print('IPython' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+        == "False\n"
+    )

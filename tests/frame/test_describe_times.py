@@ -25,7 +25,9 @@ def df():
 
 def test_declared_times_and_durations_are_named(df):
     p = df.dp.open(1000, bounds=BOUNDS, because="a test")
-    with pytest.warns(PrivacyWarning, match=r"p\['date'\]\.describe\(\), p\['stay'\]\.describe\(\)"):
+    with pytest.warns(
+        PrivacyWarning, match=r"p\['date'\]\.describe\(\), p\['stay'\]\.describe\(\)"
+    ):
         answer = p.describe(epsilon=100)
     assert list(answer.columns) == ["age"]
     with pytest.warns(PrivacyWarning, match=r"apart: p\['date'\]\.describe\(\)\."):

@@ -56,7 +56,9 @@ def seconds(answer: Any) -> Any:
     if isinstance(answer, pd.DataFrame):
         return answer.apply(seconds)
     if isinstance(answer, pd.Series) and answer.dtype == object:
-        return answer.map(lambda v: v.total_seconds() if isinstance(v, pd.Timedelta) else v).astype(float)
+        return answer.map(lambda v: v.total_seconds() if isinstance(v, pd.Timedelta) else v).astype(
+            float
+        )
     if isinstance(answer, pd.Series):
         return answer.dt.total_seconds() if answer.dtype.kind == "m" else answer.astype(float)
     return answer.total_seconds()
@@ -108,7 +110,9 @@ def test_the_same_line_gives_durations_as_pandas_does(df: pd.DataFrame, p: Any, 
     assert type(found) == type(wanted)  # noqa: E721  (of a class of its own, which equals pandas', where there is more to say)
     assert found.index.equals(wanted.index)
     if isinstance(wanted, pd.DataFrame):
-        assert [d.kind for d in found.dtypes] == [d.kind for d in wanted.dtypes] or "describe" in line
+        assert [d.kind for d in found.dtypes] == [
+            d.kind for d in wanted.dtypes
+        ] or "describe" in line
         keyed = [c for c in wanted if c in KEYS]
         wanted, found = wanted.drop(columns=keyed), found.drop(columns=keyed)
     else:
@@ -149,7 +153,9 @@ def test_the_same_line_gives_moments_as_pandas_does(df: pd.DataFrame, p: Any, li
     assert found.index.equals(wanted.index)
     days = [
         (a - b) / pd.Timedelta("1D") if isinstance(b, pd.Timestamp) else (a - b) / 100
-        for a, b in zip(np.ravel(found.astype(object)), np.ravel(wanted.astype(object)), strict=True)
+        for a, b in zip(
+            np.ravel(found.astype(object)), np.ravel(wanted.astype(object)), strict=True
+        )
     ]
     assert max(map(abs, days)) < 12
 
@@ -179,7 +185,9 @@ def test_a_moment_has_an_interval_of_moments(p: Any) -> None:
 
 
 def test_moments_beyond_the_range_count_as_its_ends() -> None:
-    frame = pd.DataFrame({"t": pd.to_datetime(["1900-01-01", "2100-01-01", "2024-06-01", None] * 50)})
+    frame = pd.DataFrame(
+        {"t": pd.to_datetime(["1900-01-01", "2100-01-01", "2024-06-01", None] * 50)}
+    )
     q = frame.dp.open(1000, queries=4)
     bounds = ("2024-01-01", "2024-12-31")
     mean = q["t"].mean(bounds=bounds, epsilon=250)
@@ -208,7 +216,9 @@ def test_an_answer_is_a_timedelta_with_an_interval(p: Any) -> None:
         assert type(again) is type(mean)
     assert mean == p["stay"].mean(DAYS, epsilon=100)  # recalled
     assert "95 % interval" in mean._repr_html_()
-    assert repr(p["stay"].median(DAYS, epsilon=100)).count("days") == 1  # chosen, without an interval
+    assert (
+        repr(p["stay"].median(DAYS, epsilon=100)).count("days") == 1
+    )  # chosen, without an interval
 
 
 def test_ends_of_intervals_are_durations_around_the_answer(p: Any) -> None:
@@ -391,7 +401,8 @@ def test_a_person_with_many_rows_is_bounded() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["p['wait'].mean()", "p.groupby('ward')['wait'].median()", "(p['left'] - p['came']).mean()"]
+    "line",
+    ["p['wait'].mean()", "p.groupby('ward')['wait'].median()", "(p['left'] - p['came']).mean()"],
 )
 def test_sources_in_parts_answer_alike(df: pd.DataFrame, line: str) -> None:
     polars = pytest.importorskip("polars", reason="frames of polars are read in batches")
@@ -425,7 +436,9 @@ def test_refusals_are_dpframes_own(p: Any) -> None:
 
 
 def test_bounds_of_very_long_durations_are_what_they_say():
-    frame = pd.DataFrame({"stay": [pd.Timedelta("2D")] * 1000, "came": [pd.Timestamp("2000-01-01")] * 1000})
+    frame = pd.DataFrame(
+        {"stay": [pd.Timedelta("2D")] * 1000, "came": [pd.Timestamp("2000-01-01")] * 1000}
+    )
     p = frame.dp.open(1000)
     for days in (99_999, 100_000, 106_751):
         plan = p.explain.sum("stay", bounds=("0D", f"{days}D"), epsilon=1)

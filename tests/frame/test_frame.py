@@ -15,9 +15,7 @@ from tests.internals import PandasEngine
 
 N = 400
 BOUNDS = {"age": (0, 110), "cost": (0, 1000), "score": (-5, 5), "stay": (0, 60)}
-EXACT = (
-    40  # at this price noise of a count is zero but once in 10**17, and sums of N rows are as good as exact
-)
+EXACT = 40  # at this price noise of a count is zero but once in 10**17, and sums of N rows are as good as exact
 
 
 def visits():
@@ -30,7 +28,8 @@ def visits():
             "stay": rng.integers(0, 60, N).astype("float32"),
             "state": rng.choice(["CA", "NY", "WA", "ny"], N),
             "smoker": rng.random(N) < 0.3,
-            "when": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 700 * 24, N), unit="h"),
+            "when": pd.Timestamp("2024-01-01")
+            + pd.to_timedelta(rng.integers(0, 700 * 24, N), unit="h"),
             "kind": pd.Categorical(rng.choice(["x", "y"], N)),
         }
     )
@@ -76,11 +75,17 @@ CONDITIONS = {
     "starts with": ("state.str.startswith('N')", lambda d: d["state"].str.startswith("N")),
     "dates": ("when >= '2024-07-01'", lambda d: d["when"] >= "2024-07-01"),
     "parts of dates": ("when.dt.month == 3", lambda d: d["when"].dt.month == 3),
-    "between columns": ("stay.between(score, age)", lambda d: d["stay"].between(d["score"], d["age"])),
+    "between columns": (
+        "stay.between(score, age)",
+        lambda d: d["stay"].between(d["score"], d["age"]),
+    ),
     "a letter": ("state.str[0] == 'N'", lambda d: d["state"].str[0] == "N"),
     "a bool from the left": ("smoker and age > 3", lambda d: True & d["smoker"] & (d["age"] > 3)),
     "nulls": ("cost.isna()", lambda d: d["cost"].isna()),
-    "not null": ("score.notna() & state.notna()", lambda d: d["score"].notna() & d["state"].notna()),
+    "not null": (
+        "score.notna() & state.notna()",
+        lambda d: d["score"].notna() & d["state"].notna(),
+    ),
     "unequal keeps nulls": ("score != 5", lambda d: (d["score"] != 5).fillna(True)),
     "a bool": ("smoker", lambda d: d["smoker"]),
     "categories": ("kind == 'x'", lambda d: d["kind"] == "x"),
@@ -154,7 +159,9 @@ def test_filters_add_up(df, p):
     assert q.count(epsilon=EXACT) == len(kept)
 
 
-@pytest.mark.parametrize("subset", [None, "cost", ["cost", "score"], pd.Index(["when", "age"])], ids=str)
+@pytest.mark.parametrize(
+    "subset", [None, "cost", ["cost", "score"], pd.Index(["when", "age"])], ids=str
+)
 def test_dropna_keeps_the_rows_that_pandas_keeps(df, p, subset):
     assert p.dropna(subset=subset).count(epsilon=EXACT) == len(df.dropna(subset=subset))
 
@@ -168,7 +175,14 @@ def test_sort_values_changes_nothing_and_says_so(p):
 
 # Columns ------------------------------------------------------------------------------------------------------
 
-BINARY = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod]
+BINARY = [
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.floordiv,
+    operator.mod,
+]
 COLUMNS = {
     "a string": ("cost / 10 + age", lambda d: d["cost"] / 10 + d["age"], (0, 210)),
     "a power": ("score ** 2", lambda d: d["score"] ** 2, (0, 25)),
@@ -177,10 +191,18 @@ COLUMNS = {
     "minus": (lambda d: -d["age"], lambda d: -d["age"], (-110, 0)),
     "round": (lambda d: d["cost"].round(-1), lambda d: d["cost"].round(-1), (0, 1000)),
     "clip": (lambda d: d["cost"].clip(100, 500), lambda d: d["cost"].clip(100, 500), (100, 500)),
-    "clip above": (lambda d: d["cost"].clip(upper=500), lambda d: d["cost"].clip(upper=500), (0, 500)),
+    "clip above": (
+        lambda d: d["cost"].clip(upper=500),
+        lambda d: d["cost"].clip(upper=500),
+        (0, 500),
+    ),
     "fillna": (lambda d: d["cost"].fillna(10), lambda d: d["cost"].fillna(10), (0, 1000)),
     "astype float": (lambda d: d["age"].astype(float), lambda d: d["age"].astype(float), (0, 110)),
-    "astype int": (lambda d: d["stay"].astype("int64"), lambda d: d["stay"].astype("int64"), (0, 60)),
+    "astype int": (
+        lambda d: d["stay"].astype("int64"),
+        lambda d: d["stay"].astype("int64"),
+        (0, 60),
+    ),
     "a condition": (lambda d: d["age"] > 50, lambda d: d["age"] > 50, (0, 1)),
     "isin": (lambda d: d["state"].isin(["CA"]), lambda d: d["state"].isin(["CA"]), (0, 1)),
     "map": (
@@ -190,7 +212,11 @@ COLUMNS = {
     ),
     "str.len": (lambda d: d["state"].str.len(), lambda d: d["state"].str.len(), None),
     "dt.day": (lambda d: d["when"].dt.day, lambda d: d["when"].dt.day, (1, 31)),
-    "a numpy scalar on the left": (lambda d: np.float64(2) * d["age"], lambda d: 2.0 * d["age"], (0, 220)),
+    "a numpy scalar on the left": (
+        lambda d: np.float64(2) * d["age"],
+        lambda d: 2.0 * d["age"],
+        (0, 220),
+    ),
     "a power of two": (lambda d: 2 ** (d["age"] / 50), lambda d: 2 ** (d["age"] / 50), None),
     "plus": (lambda d: +d["age"], lambda d: +d["age"], (0, 110)),
     "minus from the left": (lambda d: 100 - d["age"], lambda d: 100 - d["age"], (-10, 100)),
@@ -297,7 +323,9 @@ def test_whole_frame_verbs_agree_with_pandas(df, p):
         np.testing.assert_allclose(found, exact.astype(float), atol=1)
 
 
-@pytest.mark.parametrize("values", [[1, 30, 2.0], {"age": [30], "stay": [1]}, {"cost": [5]}], ids=str)
+@pytest.mark.parametrize(
+    "values", [[1, 30, 2.0], {"age": [30], "stay": [1]}, {"cost": [5]}], ids=str
+)
 def test_isin_of_a_frame_agrees_with_pandas(df, p, values):
     numbers = ["age", "cost", "stay"]
     found = p[numbers].isin(values).sum(epsilon=EXACT)
@@ -308,7 +336,11 @@ def test_isin_of_a_frame_agrees_with_pandas(df, p, values):
 @pytest.mark.parametrize("labels", [None, ["young", "mid", "old"]], ids=["intervals", "labels"])
 def test_cut_groups_as_pandas_cuts(df, p, right, labels):
     edges = [0, 18, 65, 110]
-    found = p.assign(band=p.cut("age", edges, labels=labels, right=right)).groupby("band").size(epsilon=EXACT)
+    found = (
+        p.assign(band=p.cut("age", edges, labels=labels, right=right))
+        .groupby("band")
+        .size(epsilon=EXACT)
+    )
     exact = df.groupby(pd.cut(df["age"], edges, labels=labels, right=right), observed=False).size()
     assert found.tolist() == exact.tolist()
     assert list(found.index) == list(exact.index)

@@ -62,7 +62,10 @@ def test_texts_become_numbers_and_times(p: Any) -> None:
 def test_dummies_are_columns_of_the_keys(p: Any) -> None:
     made = pd.get_dummies(p["sex"], prefix="sex")
     assert list(made.columns) == ["sex_F", "sex_M"]
-    assert made.sum(numeric_only=True, epsilon=800).round().to_dict() == {"sex_F": 3.0, "sex_M": 2.0}
+    assert made.sum(numeric_only=True, epsilon=800).round().to_dict() == {
+        "sex_F": 3.0,
+        "sex_M": 2.0,
+    }
     assert list(pd.get_dummies(p["sex"], drop_first=True).columns) == ["M"]
 
 

@@ -25,7 +25,9 @@ UTILITIES = [
 
 @pytest.mark.parametrize("utility", UTILITIES)
 def test_a_utility_that_asks_a_release_is_refused_and_free(p, utility):
-    with pytest.raises(Refused, match="return an expression for one row; its sum over rows is the utility"):
+    with pytest.raises(
+        Refused, match="return an expression for one row; its sum over rows is the utility"
+    ):
         p.choose([10, 20], utility, epsilon=1)
     with pytest.raises(Refused, match="return an expression for one row"):
         p.explain.choose([10, 20], utility, epsilon=1)
@@ -35,7 +37,9 @@ def test_a_utility_that_asks_a_release_is_refused_and_free(p, utility):
 
 @pytest.mark.parametrize("result", [None, 3, [1], {"a": 1}])
 def test_a_utility_that_returns_no_column_is_refused(p, result):
-    with pytest.raises(BadType, match="return an expression for one row; its sum over rows is the utility"):
+    with pytest.raises(
+        BadType, match="return an expression for one row; its sum over rows is the utility"
+    ):
         p.choose([10, 20], lambda d, r: result, epsilon=1)
     assert p.budget.spent == 0
 
@@ -63,4 +67,7 @@ def test_questions_of_many_candidates_are_short(p):
         "choose 1 of 16 by cost > 0, ..., bounds=(0, 1)": lambda d, r: d["cost"] > r,
     }
     for text, utility in texts.items():
-        assert p.query("age > 40").explain.choose(range(16), utility).question == f"{text} where age > 40"
+        assert (
+            p.query("age > 40").explain.choose(range(16), utility).question
+            == f"{text} where age > 40"
+        )

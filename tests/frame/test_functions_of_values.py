@@ -77,7 +77,9 @@ FUNCTIONS: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_is_the_expression_that_it_writes_down(df: pd.DataFrame, p: Any, name: str) -> None:
+def test_a_function_is_the_expression_that_it_writes_down(
+    df: pd.DataFrame, p: Any, name: str
+) -> None:
     column, function = FUNCTIONS[name]
     for method in ("map", "apply"):
         wanted = getattr(df[column], method)(function)
@@ -89,7 +91,9 @@ def test_a_function_is_the_expression_that_it_writes_down(df: pd.DataFrame, p: A
 
 def test_arguments_of_apply_reach_the_function(df: pd.DataFrame, p: Any) -> None:
     found = p["y"].apply(clipped, args=(-5,), high=5)
-    assert abs(found.sum((-5, 5), epsilon=900) - df["y"].apply(clipped, args=(-5,), high=5).sum()) < 1
+    assert (
+        abs(found.sum((-5, 5), epsilon=900) - df["y"].apply(clipped, args=(-5,), high=5).sum()) < 1
+    )
 
 
 def counting() -> Any:
@@ -186,7 +190,10 @@ def test_a_series_or_a_dict_with_a_default_is_looked_up(df: pd.DataFrame, p: Any
     wanted = df["s"].map(table).value_counts().to_dict()
     assert p["s"].map(table).value_counts(keys=["X", "other"], epsilon=200).to_dict() == wanted
     assert (
-        p["s"].map({"x": "X"}, default="other").value_counts(keys=["X", "other"], epsilon=200).to_dict()
+        p["s"]
+        .map({"x": "X"}, default="other")
+        .value_counts(keys=["X", "other"], epsilon=200)
+        .to_dict()
         == wanted
     )
 

@@ -60,7 +60,10 @@ LINES: dict[str, tuple[str, str]] = {
         "p.groupby('g').agg(x=pd.NamedAgg('d', 'argmax'))",
         "df.groupby('g').agg(x=('d', most))",
     ),
-    "several": ("p.groupby('g')[['d', 'flag']].argmax()", "df.groupby('g')[['d', 'flag']].agg(most)"),
+    "several": (
+        "p.groupby('g')[['d', 'flag']].argmax()",
+        "df.groupby('g')[['d', 'flag']].agg(most)",
+    ),
     "whole numbers": (
         "p.groupby('g')['n'].argmax(keys=[1, 2, 3])",
         "df.groupby('g')['n'].agg(most)",
@@ -122,7 +125,9 @@ def test_top_tells_the_order_in_each_group(df: pd.DataFrame, p: Any) -> None:
 
 
 def test_beside_other_aggregates_they_are_one_release(df: pd.DataFrame, p: Any) -> None:
-    table = p.groupby("g").agg(most=("d", "argmax"), n=("d", "size"), m=("age", "mean"), epsilon=300)
+    table = p.groupby("g").agg(
+        most=("d", "argmax"), n=("d", "size"), m=("age", "mean"), epsilon=300
+    )
     assert table["most"].tolist() == ["x", "z"]
     assert (table["n"] - df.groupby("g").size()).abs().max() < 3
     assert len(p.ledger) == 1
@@ -196,7 +201,10 @@ REFUSED = {
     "p.agg(x=('d', 'argmax'))": (BadValue, r"p.argmax\('x'\)"),
     "p['d'].agg('argmax')": (BadValue, r"p.argmax\('x'\)"),
     "p.pivot_table(values='d', index='g', aggfunc='argmax')": (BadValue, r"p.argmax\('x'\)"),
-    "p.groupby('g')['price'].argmax(keys=[Decimal('1.5'), Decimal('2.5')])": (NotOffered, "value_counts"),
+    "p.groupby('g')['price'].argmax(keys=[Decimal('1.5'), Decimal('2.5')])": (
+        NotOffered,
+        "value_counts",
+    ),
     "p.groupby('g', as_index=False)['d'].top(1)": (NotOffered, "reset_index"),
 }
 
@@ -211,7 +219,9 @@ def test_what_does_not_fit_is_said_before_anything_is_paid(p: Any, line: str) ->
 
 # The claim ----------------------------------------------------------------------------------------------------------
 
-ROWS = st.tuples(st.sampled_from(["a", "b", "c", None]), st.sampled_from(["x", "y", "z", "w", None]))
+ROWS = st.tuples(
+    st.sampled_from(["a", "b", "c", None]), st.sampled_from(["x", "y", "z", "w", None])
+)
 
 
 def counts(rows: list[Any]) -> np.ndarray[Any, Any]:
@@ -274,7 +284,9 @@ def test_the_engine_counts_so_and_replays_hold(rows: list[Any], person: Any, rel
 
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(("rows", "groups"), [(2, 1), (3, 2), (1, 2)])
-def test_a_person_moves_the_rows_of_each_group_that_counts(relation: str, rows: int, groups: int) -> None:
+def test_a_person_moves_the_rows_of_each_group_that_counts(
+    relation: str, rows: int, groups: int
+) -> None:
     crowd, crowd_ids = [("a", "x"), ("b", "y")] * 3, [1, 1, 2, 2, 3, 3]
     heavy = [("a", "y")] * 5 + [("b", "x")] * 5
     light = [("a", "x")] * 5 + [("b", "z")] * 5
@@ -329,7 +341,15 @@ def test_top_peels_each_group_by_itself() -> None:
 
 
 def test_periods_are_chosen_in_order_and_come_back_as_periods() -> None:
-    days = ["2024-01-31", "2024-02-29", "2024-02-01", "2024-03-31", "2024-03-01", "2024-03-05", None]
+    days = [
+        "2024-01-31",
+        "2024-02-29",
+        "2024-02-01",
+        "2024-03-31",
+        "2024-03-01",
+        "2024-03-05",
+        None,
+    ]
     zoned = pd.Series(pd.to_datetime(days * 60)).dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")
     df = pd.DataFrame({"g": ["a"] * 420, "t": pd.to_datetime(days * 60), "z": zoned})
     bounds = dict.fromkeys("tz", ("2024-01-01", "2024-04-30"))
@@ -356,7 +376,9 @@ def test_periods_are_chosen_in_order_and_come_back_as_periods() -> None:
 def test_months_move_as_other_keys_do() -> None:
     one = pd.DataFrame({"g": ["a", "b"] * 5, "t": pd.to_datetime(["2024-01-05", "2024-02-05"] * 5)})
     for day in ("2024-02-29 23:59:59.999999", None, "2031-01-01"):
-        more = pd.concat([one, pd.DataFrame({"g": ["a"], "t": pd.to_datetime([day])})], ignore_index=True)
+        more = pd.concat(
+            [one, pd.DataFrame({"g": ["a"], "t": pd.to_datetime([day])})], ignore_index=True
+        )
         report = audit.replay(
             lambda q: q.groupby("g").argmax(q["t"].dt.to_period("M")),
             one,

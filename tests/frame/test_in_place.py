@@ -20,7 +20,9 @@ def df():
 
 @pytest.fixture
 def p(df):
-    return df.dp.open(1000, queries=100, bounds={"age": (0, 110), "cost": (0, 10)}, keys={"sex": ["F", "M"]})
+    return df.dp.open(
+        1000, queries=100, bounds={"age": (0, 110), "cost": (0, 10)}, keys={"sex": ["F", "M"]}
+    )
 
 
 def asked(column):
@@ -51,7 +53,12 @@ CHANGES = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_was_taken_before_a_change_stays_as_it_was(df, p, name):
-    column, frame, filtered, groups = p["age"], p[["age"]], p[p["age"] > 40], p.groupby("sex")["age"]
+    column, frame, filtered, groups = (
+        p["age"],
+        p[["age"]],
+        p[p["age"] > 40],
+        p.groupby("sex")["age"],
+    )
     explained, twin, located = p.explain, p.copy(), p.loc[:, "age"]
     before = [asked(column), asked(frame["age"]), asked(filtered["age"])]
     was = str(p._selection)
@@ -289,7 +296,10 @@ def test_functions_of_pandas_are_answered_or_told_what_to_write(p):
         with pytest.raises(Refused) as caught:
             ask()
         assert line in str(caught.value)
-    assert list(pd.melt(p[["age", "cost"]], max_rows=2, max_groups=2).columns) == ["variable", "value"]
+    assert list(pd.melt(p[["age", "cost"]], max_rows=2, max_groups=2).columns) == [
+        "variable",
+        "value",
+    ]
     assert list(pd.isna(p[["age", "cost"]]).columns) == ["age", "cost"]
     assert str(pd.isna(p["cost"])._expr) == str(p["cost"].isna()._expr)
     assert str(pd.notna(p["cost"])._expr) == str(p["cost"].notna()._expr)

@@ -68,7 +68,9 @@ def run(code: str, **names: Any) -> Any:
 
 
 @pytest.mark.parametrize("line", GROUPED)
-def test_groups_that_pandas_made_say_which_line_groups_the_tracked_frame(df: pd.DataFrame, line: str) -> None:
+def test_groups_that_pandas_made_say_which_line_groups_the_tracked_frame(
+    df: pd.DataFrame, line: str
+) -> None:
     df = df.copy()
     df.dp.open(1000, bounds=BOUNDS, keys={"k": ["a", "b"]}, because="groups")
     with pytest.raises(NotOffered) as refused:
@@ -91,7 +93,9 @@ def test_the_accessor_of_groups_is_there_and_has_no_verbs(df: pd.DataFrame) -> N
         iter(grouped.dp)
     assert "df.dp.groupby('k').size()" in repr(df.groupby("k").dp)
     assert grouped["x"].mean().index.tolist() == ["a", "b"]  # pandas' own verbs are what they were
-    assert df.assign(dp=1).groupby("k").dp.sum().name == "dp"  # a column of that name is that column
+    assert (
+        df.assign(dp=1).groupby("k").dp.sum().name == "dp"
+    )  # a column of that name is that column
     filed = df.groupby(df["k"].str.upper())
     assert ".dp.groupby('column').size()" in repr(filed.dp)
     assert df.dp.budget.spent == 0
@@ -121,7 +125,9 @@ def test_missing_bounds_name_the_function_that_lost_them(p: Any, code: str) -> N
     culprit, line = LOST[code]
     with pytest.raises(MissingBounds) as refused:
         run(f"({code}).mean()", p=p)
-    assert f"What {culprit} is made of has bounds, and {culprit} itself has none" in str(refused.value)
+    assert f"What {culprit} is made of has bounds, and {culprit} itself has none" in str(
+        refused.value
+    )
     assert ".clip(a, b) after it" in str(refused.value)
     assert isinstance(run(f"{line}.mean()", p=p), float)
     assert isinstance(run(f"({code}).mean(bounds=(-5, 10))", p=p), float)
@@ -162,7 +168,10 @@ TOLD: dict[str, tuple[type[DPError], list[str]]] = {
         BadType,
         ["(p['t'] - pd.Timestamp('2024-01-01')).std()", "p.resample('ME', on='t').size()"],
     ),
-    "p['x'].rolling(7).mean()": (NotOffered, ["p.resample('D', on='t')['x'].mean().rolling(7).mean()"]),
+    "p['x'].rolling(7).mean()": (
+        NotOffered,
+        ["p.resample('D', on='t')['x'].mean().rolling(7).mean()"],
+    ),
 }
 
 
@@ -227,7 +236,9 @@ def test_numbers_that_are_no_keys_stay_within_the_bounds_of_both() -> None:
 
 
 @pytest.mark.parametrize("edges", [[0, 1, 2, 3], [0.0, 1.5, 3.0]])
-def test_bands_that_are_found_are_those_of_pandas(df: pd.DataFrame, p: Any, edges: list[float]) -> None:
+def test_bands_that_are_found_are_those_of_pandas(
+    df: pd.DataFrame, p: Any, edges: list[float]
+) -> None:
     found = p["x"].cut(edges).unique(epsilon=100)
     wanted = pd.cut(df["x"], edges).cat.categories
     assert found.equals(wanted.rename("x"))
@@ -264,7 +275,9 @@ WINDOWS = [
 
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("column", ["x", "n"])
-def test_windows_within_a_person_are_those_of_pandas(df: pd.DataFrame, window: str, column: str) -> None:
+def test_windows_within_a_person_are_those_of_pandas(
+    df: pd.DataFrame, window: str, column: str
+) -> None:
     """Cell by cell, on frames small enough that each answer is a count of one of them."""
     frame = df.head(120).assign(x=df["x"].where(df["x"] > 0.6))
     frame["pid"] %= 20
@@ -293,19 +306,28 @@ def test_skewness_within_a_person_is_that_of_pandas(df: pd.DataFrame) -> None:
         np.testing.assert_allclose(got.to_numpy(), wanted.to_numpy(), rtol=1e-9, atol=1e-9)
     with pytest.raises(MissingBounds):
         p.groupby("pid")["x"].skew().mean()
-    assert abs(p.groupby("pid")["x"].skew().clip(-2, 2).mean(epsilon=900) - wanted.clip(-2, 2).mean()) < 0.1
+    assert (
+        abs(p.groupby("pid")["x"].skew().clip(-2, 2).mean(epsilon=900) - wanted.clip(-2, 2).mean())
+        < 0.1
+    )
 
 
 def test_windows_stand_wherever_a_column_does(df: pd.DataFrame, q: Any) -> None:
     wanted = df.groupby("pid")["x"].rolling(2).mean().mean()
     assert abs(q.groupby("pid").rolling(2)["x"].mean().mean(epsilon=200) - wanted) < 0.2
     assert (
-        abs(q.groupby("pid")["x"].transform(lambda s: s.rolling(2).mean()).mean(epsilon=200) - wanted) < 0.2
+        abs(
+            q.groupby("pid")["x"].transform(lambda s: s.rolling(2).mean()).mean(epsilon=200)
+            - wanted
+        )
+        < 0.2
     )
     table = q.groupby("pid")[["x", "y"]].rolling(2).mean()
     assert list(table.columns) == ["x", "y"]
     q["smooth"] = q.groupby("pid")["x"].expanding().mean()
-    assert abs(q["smooth"].mean(epsilon=200) - df.groupby("pid")["x"].expanding().mean().mean()) < 0.2
+    assert (
+        abs(q["smooth"].mean(epsilon=200) - df.groupby("pid")["x"].expanding().mean().mean()) < 0.2
+    )
 
 
 REFUSED = {
@@ -363,9 +385,12 @@ def test_deviations_of_windows_lose_no_digits_and_stay_within_their_bounds(rows:
         for person in range(5):
             own = df["x"][df["pid"] == person].to_numpy()
             true = [
-                np.std(own[i - rows + 1 : i + 1], ddof=ddof) if i >= rows - 1 else np.nan for i in range(100)
+                np.std(own[i - rows + 1 : i + 1], ddof=ddof) if i >= rows - 1 else np.nan
+                for i in range(100)
             ]
-            np.testing.assert_allclose(got[person * 100 : person * 100 + 100], true, rtol=1e-7, atol=1e-9)
+            np.testing.assert_allclose(
+                got[person * 100 : person * 100 + 100], true, rtol=1e-7, atol=1e-9
+            )
 
 
 def test_a_window_is_the_persons_own(df: pd.DataFrame) -> None:

@@ -56,7 +56,9 @@ LOOKS = {
     "info": lambda p: printed(p),
     "dummy": lambda p: dpframe.dummy(p, 50).to_csv(),
     "filtered": lambda p: p[(p["n"] > 5) & (p["s"] == "a")].head(4).to_csv(),
-    "new columns": lambda p: p.assign(y=p["x"] * 2 + p["n"], u=p["free"].str.upper()).head(4).to_csv(),
+    "new columns": lambda p: (
+        p.assign(y=p["x"] * 2 + p["n"], u=p["free"].str.upper()).head(4).to_csv()
+    ),
     "choice by dtypes": lambda p: repr(list(p.select_dtypes("number").columns)),
 }
 
@@ -155,7 +157,11 @@ def test_few_rows_are_shown_and_no_share_of_them():
     for n in ("x", 2.5, True, [1]):
         with pytest.raises(BadType):
             p.head(n)
-    for ask in (lambda: p.sample(frac=0.5), lambda: p.sample(3, weights="age"), lambda: p.sample(3, axis=1)):
+    for ask in (
+        lambda: p.sample(frac=0.5),
+        lambda: p.sample(3, weights="age"),
+        lambda: p.sample(3, axis=1),
+    ):
         with pytest.raises(Refused):
             ask()
 

@@ -10,7 +10,9 @@ from dpframe import BadType, NotOffered, UnknownColumn
 
 @pytest.fixture
 def df():
-    return pd.DataFrame({"x": [1.0, 2.0], "t": pd.to_datetime(["2024-01-01", "2024-02-01"]), "s": ["a", "b"]})
+    return pd.DataFrame(
+        {"x": [1.0, 2.0], "t": pd.to_datetime(["2024-01-01", "2024-02-01"]), "s": ["a", "b"]}
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,9 @@ def test_what_pandas_takes_by_position_is_told_from_a_column(verb):
 
 @pytest.fixture
 def shell():
-    interactive = pytest.importorskip("IPython.core.interactiveshell", reason="IPython is not installed")
+    interactive = pytest.importorskip(
+        "IPython.core.interactiveshell", reason="IPython is not installed"
+    )
     shell = interactive.InteractiveShell.instance()
     yield shell
     shell.reset()
@@ -119,4 +123,6 @@ def test_an_error_shows_the_line_of_the_user_without_a_notebook_too(df):
     assert place.endswith('p["nope"]')
     assert place.startswith("File ")
     assert (empty, message) == ("", "UnknownColumn: no column 'nope'. Columns: 'x', 't', 's'.")
-    assert UnknownColumn("x")._render_traceback_() == ["UnknownColumn: x"]  # one that nobody has raised
+    assert UnknownColumn("x")._render_traceback_() == [
+        "UnknownColumn: x"
+    ]  # one that nobody has raised

@@ -46,7 +46,14 @@ OWN_ROWS = [  # what looks at several rows of a group
         "all",
     ),
 ]
-SENSES = ["the frame", "a column", "groups", "groups of one column", "a person's groups", "a person's column"]
+SENSES = [
+    "the frame",
+    "a column",
+    "groups",
+    "groups of one column",
+    "a person's groups",
+    "a person's column",
+]
 
 
 def opened(unit: Any, **terms: Any) -> Any:
@@ -205,7 +212,9 @@ def test_a_person_that_was_renamed_has_its_new_name() -> None:
 
 def test_windows_of_a_time_are_told_with_the_window_and_the_column_that_were_asked() -> None:
     p = opened("person")
-    with pytest.raises(DPError, match=r"rolling\('36h', on='came'\)\['visits left'\]\.mean\(\)") as refused:
+    with pytest.raises(
+        DPError, match=r"rolling\('36h', on='came'\)\['visits left'\]\.mean\(\)"
+    ) as refused:
         p.groupby("person")["visits left"].rolling("36h")
     line = [*pieces(str(refused.value))][-1]
     assert line.startswith("p.dropna(subset='came').pipe(")
@@ -215,14 +224,20 @@ def test_windows_of_a_time_are_told_with_the_window_and_the_column_that_were_ask
 
 def test_rows_that_no_column_gives_to_a_person_name_no_column() -> None:
     long = opened(None).melt(value_vars=["amount", "visits left"])
-    with pytest.raises(DPError, match=r"with unit=: p\.groupby\('patient_id'\)\['value'\]\.shift\(\)"):
+    with pytest.raises(
+        DPError, match=r"with unit=: p\.groupby\('patient_id'\)\['value'\]\.shift\(\)"
+    ):
         long["value"].shift()
 
 
 def test_a_frame_that_has_the_invented_names_keeps_them() -> None:
-    df = pd.DataFrame({"person": [1, 2], "w": [1.0, 2.0], "x": [1.0, 2.0], "t": pd.Timestamp("2024-01-01")})
+    df = pd.DataFrame(
+        {"person": [1, 2], "w": [1.0, 2.0], "x": [1.0, 2.0], "t": pd.Timestamp("2024-01-01")}
+    )
     p = df.dp.open(1, unit="person", bounds={"w": (0, 3)})
-    with pytest.raises(DPError, match=r"p\.resample\('ME', on='t'\)\['x'\].*p\.groupby\('person'\)\['x'\]"):
+    with pytest.raises(
+        DPError, match=r"p\.resample\('ME', on='t'\)\['x'\].*p\.groupby\('person'\)\['x'\]"
+    ):
         p.cumsum()
     with pytest.raises(DPError, match=r"p\.groupby\('person'\)\['w'\]\.cumsum\(\)"):
         p["w"].cumsum()
@@ -230,7 +245,9 @@ def test_a_frame_that_has_the_invented_names_keeps_them() -> None:
 
 def test_where_a_row_is_a_person_the_lines_have_its_columns_and_say_what_unit_is_for() -> None:
     p = opened(None)
-    with pytest.raises(DPError, match=r"Within a person, with unit=: p\.groupby\('patient_id'\)\['amount'\]"):
+    with pytest.raises(
+        DPError, match=r"Within a person, with unit=: p\.groupby\('patient_id'\)\['amount'\]"
+    ):
         p["amount"].shift()
     with pytest.raises(DPError, match=r"p\[p\['town'\] == 'a'\]"):
         p.groupby("town").get_group("a")

@@ -121,7 +121,10 @@ def test_groups_have_the_shapes_of_pandas(p):
         (groups.median("age", epsilon=MUCH), wanted["age"].median()),
         (groups["age"].quantile(0.9, epsilon=MUCH), wanted["age"].quantile(0.9)),
         (groups["age"].quantile([0.1, 0.9], epsilon=MUCH), wanted["age"].quantile([0.1, 0.9])),
-        (groups.quantile("age", [0.1, 0.9], epsilon=MUCH, method="tree"), wanted["age"].quantile([0.1, 0.9])),
+        (
+            groups.quantile("age", [0.1, 0.9], epsilon=MUCH, method="tree"),
+            wanted["age"].quantile([0.1, 0.9]),
+        ),
         (groups[["age", "cost"]].median(epsilon=MUCH), wanted[["age", "cost"]].median()),
         (groups["cost"].min(epsilon=MUCH), wanted["cost"].quantile(0.01)),
         (groups["cost"].max(epsilon=MUCH), wanted["cost"].quantile(0.99)),
@@ -185,7 +188,9 @@ def test_sensitivities_are_those_of_the_page(neighbors):
     assert p.groupby("state")["age"].median().sensitivity == (2 if swap else 1)
     assert p.groupby("state")["age"].max().sensitivity == pytest.approx(3.96 if swap else 1.98)
     assert p.quantile("age", [0.25, 0.5, 0.75]).sensitivity == (6 if swap else 4)
-    assert p.quantile("age", 0.5, method="tree").sensitivity == (4 if swap else 2)  # 111 and 7 nodes
+    assert p.quantile("age", 0.5, method="tree").sensitivity == (
+        4 if swap else 2
+    )  # 111 and 7 nodes
 
 
 def test_many_levels_are_read_off_a_tree_which_takes_gaussian_noise_too():
@@ -277,11 +282,19 @@ def test_a_batch_and_a_resolution(p):
         (lambda p: p.median("age", resolution=0), BadValue, "positive"),
         (lambda p: p.median("age", resolution="fine"), BadType, "number"),
         (lambda p: p.median("cost", resolution=2**-20), BadValue, "coarser resolution"),
-        (lambda p: p.quantile("cost", 0.5, resolution=2**-20, method="tree"), BadValue, "coarser resolution"),
+        (
+            lambda p: p.quantile("cost", 0.5, resolution=2**-20, method="tree"),
+            BadValue,
+            "coarser resolution",
+        ),
         (lambda p: p.median("age", episilon=1), BadType, "epsilon"),
         (lambda p: p.assign(z="cost * 2").median("z", bounds=(1, 0)), BadValue, "reversed"),
         (lambda p: p.groupby("state").agg(m=("age", "first")), BadValue, "no private aggregate"),
-        (lambda p: p.quantile("age", 0.5, method="tree", mechanism="gaussian"), BudgetError, "delta"),
+        (
+            lambda p: p.quantile("age", 0.5, method="tree", mechanism="gaussian"),
+            BudgetError,
+            "delta",
+        ),
     ],
 )
 def test_arguments_that_cannot_be_are_refused_and_charge_nothing(p, ask, error, match):

@@ -61,14 +61,23 @@ WHO = {
     "dt": (lambda p: p["t"].dt, type(pd.Series(pd.to_datetime(["2024-01-01"])).dt)),
     "str of numbers": (lambda p: p["x"].str, type(pd.Series(["a"]).str)),
     "groups": (lambda p: p.groupby("s"), type(pd.DataFrame({"s": [1]}).groupby("s"))),
-    "column of groups": (lambda p: p.groupby("s")["x"], type(pd.DataFrame({"s": [1]}).groupby("s")["s"])),
+    "column of groups": (
+        lambda p: p.groupby("s")["x"],
+        type(pd.DataFrame({"s": [1]}).groupby("s")["s"]),
+    ),
     "columns of groups": (
         lambda p: p.groupby("s")[["x", "n"]],
         type(pd.DataFrame({"s": [1]}).groupby("s")),
     ),
     "people": (lambda p: of_people(), type(pd.DataFrame({"s": [1]}).groupby("s"))),
-    "column of people": (lambda p: of_people()["x"], type(pd.DataFrame({"s": [1]}).groupby("s")["s"])),
-    "columns of people": (lambda p: of_people()[["x", "n"]], type(pd.DataFrame({"s": [1]}).groupby("s"))),
+    "column of people": (
+        lambda p: of_people()["x"],
+        type(pd.DataFrame({"s": [1]}).groupby("s")["s"]),
+    ),
+    "columns of people": (
+        lambda p: of_people()[["x", "n"]],
+        type(pd.DataFrame({"s": [1]}).groupby("s")),
+    ),
     "periods": (
         lambda p: p.resample("ME", on="t"),
         type(pd.Series([1], pd.to_datetime(["2024-01-01"])).resample("D")),
@@ -133,7 +142,10 @@ def calls(verb):
     yield (), {}
     yield (), base
     for name, parameter in inspect.signature(verb).parameters.items():
-        if name in ("self", "cls") or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        if name in ("self", "cls") or parameter.kind in (
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+        ):
             continue
         own = [] if parameter.default is parameter.empty else [parameter.default]
         for value in [*own, *NAMED.get(name, []), *EVERYDAY]:
@@ -381,7 +393,10 @@ def test_words_of_answers_and_of_opening_are_checked_too(p):
             lambda: p.count().interval(0.9, 3),
             "interval is given 2 arguments by position, and takes at most 1",
         ),
-        (lambda: pd.DataFrame({"x": [1]}).dp.open(1, 0, "x"), "open is given 3 arguments by position"),
+        (
+            lambda: pd.DataFrame({"x": [1]}).dp.open(1, 0, "x"),
+            "open is given 3 arguments by position",
+        ),
         (lambda: p.open(1, 0, "x"), "open is given 3 arguments by position"),
         (lambda: df[:1].dp.open(1, 0, "x"), "open is given 3 arguments by position"),
     ):

@@ -46,14 +46,21 @@ def test_a_step_is_free_and_says_so_to_whoever_pays(p):
 
 def test_a_row_a_person_is_paid_as_one_row(p):
     assert p.explain.count(epsilon=1).sensitivity == 12
-    for one in (p.groupby("id").agg(s=("cost", "sum")), p.drop_duplicates("id"), p.groupby("id").head(1)):
+    for one in (
+        p.groupby("id").agg(s=("cost", "sum")),
+        p.drop_duplicates("id"),
+        p.groupby("id").head(1),
+    ):
         assert one.explain.count(epsilon=1).sensitivity == 1
     assert p.groupby("id").head(3).explain.count(epsilon=1).sensitivity == 3
     assert p.groupby("id").head(30).explain.count(epsilon=1).sensitivity == 12
     assert p.groupby("id").head(3).groupby("id").head(5).explain.count(epsilon=1).sensitivity == 3
     assert p.groupby("id").head(1).explain.count(epsilon=1, max_rows=5).sensitivity == 5
     assert p.drop_duplicates(["id", "state"]).explain.count(epsilon=1).sensitivity == 12
-    assert p.explain.groupby("id").agg(g=("state", "first")).groupby("g").size(epsilon=1).sensitivity == 1
+    assert (
+        p.explain.groupby("id").agg(g=("state", "first")).groupby("g").size(epsilon=1).sensitivity
+        == 1
+    )
 
 
 def test_bounds_follow_from_those_of_the_column_and_the_limit_of_rows(p):
@@ -77,7 +84,10 @@ def test_bounds_follow_from_those_of_the_column_and_the_limit_of_rows(p):
     assert each.std()._expr.bounds(p._session.bounds)[1] == pytest.approx(100 / 2**0.5)
     assert each.rank(pct=True)._expr.bounds(p._session.bounds) == (0, 1)
     assert p.groupby("id").size()._expr.bounds({}) == (0, 12)
-    assert p.groupby("id").head(1).groupby("id")["cost"].sum()._expr.bounds(p._session.bounds) == (0, 100)
+    assert p.groupby("id").head(1).groupby("id")["cost"].sum()._expr.bounds(p._session.bounds) == (
+        0,
+        100,
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,7 +97,9 @@ def test_bounds_follow_from_those_of_the_column_and_the_limit_of_rows(p):
 @pytest.mark.parametrize("ddof", [0, 1])
 def test_spreads_lie_within_their_bounds(cells, how, ddof):
     frame = pd.DataFrame({"id": 0, "x": cells})
-    p = frame.dp.open(1000, unit="id", max_rows=9, max_groups=1, bounds={"x": (min(cells), max(cells))})
+    p = frame.dp.open(
+        1000, unit="id", max_rows=9, max_groups=1, bounds={"x": (min(cells), max(cells))}
+    )
     column = getattr(p.groupby("id")["x"], how)(ddof=ddof)
     low, high = column._expr.bounds(p._session.bounds)
     assert low <= getattr(frame["x"], how)(ddof=ddof) <= high
@@ -134,8 +146,12 @@ def test_two_columns_of_people_stand_beside_each_other(p, visits):
     "rows",
     [
         lambda p: p.pipe(lambda d: d, max_rows=4),
-        lambda p: p.adopt(pd.DataFrame({"id": [1, 1], "cost": [1.0, 2.0]}), because="made up", max_rows=4),
-        lambda p: p.pipe(lambda d: d, max_rows=4).merge(pd.DataFrame({"cost": [1.0], "z": [2.0]}), on="cost"),
+        lambda p: p.adopt(
+            pd.DataFrame({"id": [1, 1], "cost": [1.0, 2.0]}), because="made up", max_rows=4
+        ),
+        lambda p: p.pipe(lambda d: d, max_rows=4).merge(
+            pd.DataFrame({"cost": [1.0], "z": [2.0]}), on="cost"
+        ),
     ],
 )
 def test_what_goes_by_order_is_refused_where_the_order_may_be_others_business(p, rows):
@@ -245,14 +261,19 @@ def test_a_join_has_the_product_of_the_limits_and_one_budget(p, patients, visits
     joined = p.merge(patients, on="id")
     assert joined.explain.count(epsilon=1).sensitivity == 12
     assert (
-        p.merge(p.groupby("id").head(2), on="id", suffixes=("", "_2")).explain.count(epsilon=1).sensitivity
+        p.merge(p.groupby("id").head(2), on="id", suffixes=("", "_2"))
+        .explain.count(epsilon=1)
+        .sensitivity
         == 24
     )
     old = joined[joined["age"] > 50]
     wanted = visits["cost"][(visits["id"] % 60 + 20) > 50].mean()
     assert old.mean("cost", epsilon=E) == pytest.approx(wanted, abs=3)
     assert patients.budget.spent == p.budget.spent == E
-    assert p.merge(patients, on="id")[joined.columns.tolist()].columns.tolist() == joined.columns.tolist()
+    assert (
+        p.merge(patients, on="id")[joined.columns.tolist()].columns.tolist()
+        == joined.columns.tolist()
+    )
 
 
 def test_the_same_join_again_is_the_same_frame_and_another_table_is_another(p, patients, visits):
@@ -260,7 +281,9 @@ def test_the_same_join_again_is_the_same_frame_and_another_table_is_another(p, p
     assert p.merge(patients, on="id").count(epsilon=E) == first
     assert p.budget.spent == E
     others = pd.DataFrame({"id": np.arange(10), "age": np.arange(10.0)})
-    q = others.dp.open(accountant=p.accountant, unit="id", max_rows=1, max_groups=1, because="another table")
+    q = others.dp.open(
+        accountant=p.accountant, unit="id", max_rows=1, max_groups=1, because="another table"
+    )
     assert p.merge(q, on="id").count(epsilon=E) != first
     assert p.budget.spent == 2 * E
 
@@ -273,7 +296,9 @@ def test_totals_of_people_are_joined_to_their_rows(p, visits):
         p.merge(each, left_on="id", right_on="id", how="left"),
     ):
         assert joined.columns.tolist() == ["id", "t", "cost", "state", "total", "visits"]
-    wanted = visits.merge(visits.groupby("id")["cost"].sum().rename("total"), on="id")["total"].mean()
+    wanted = visits.merge(visits.groupby("id")["cost"].sum().rename("total"), on="id")[
+        "total"
+    ].mean()
     assert p.join(each, on="id").mean("total", epsilon=E) == pytest.approx(wanted, abs=20)
 
 
@@ -307,15 +332,23 @@ def test_a_join_that_is_no_persons_own_is_refused(p, name):
 
 
 def test_a_join_needs_the_limits_of_both_sides(p, visits):
-    q = visits[["id", "cost"]].copy().dp.open(accountant=p.accountant, unit="id", because="the same people")
+    q = (
+        visits[["id", "cost"]]
+        .copy()
+        .dp.open(accountant=p.accountant, unit="id", because="the same people")
+    )
     with pytest.raises(BadValue, match="max_rows= of both tables"):
         p.merge(q, on="id")
     assert p.merge(q.groupby("id").head(2), on="id").explain.count(epsilon=1).sensitivity == 24
 
 
 def test_rows_of_pipe_are_joined_by_what_they_hold(p, visits):
-    totals = p.pipe(lambda d: d.groupby("id", as_index=False).agg(total=("cost", "sum")), max_rows=1)
+    totals = p.pipe(
+        lambda d: d.groupby("id", as_index=False).agg(total=("cost", "sum")), max_rows=1
+    )
     assert p.merge(totals, on="id").explain.count(epsilon=1).sensitivity == 12
-    lists = p.pipe(lambda d: d.assign(o=pd.Series([[1]] * len(d), index=d.index, dtype=object)), max_rows=1)
+    lists = p.pipe(
+        lambda d: d.assign(o=pd.Series([[1]] * len(d), index=d.index, dtype=object)), max_rows=1
+    )
     with pytest.raises(Refused, match="give it a dtype"):
         p.merge(lists, on="id")

@@ -25,14 +25,18 @@ LINES = [
 @pytest.fixture
 def df():
     rng = np.random.default_rng(1)
-    frame = pd.DataFrame({"pid": rng.integers(0, 20, 80), "t": rng.permutation(80), "cost": rng.random(80)})
+    frame = pd.DataFrame(
+        {"pid": rng.integers(0, 20, 80), "t": rng.permutation(80), "cost": rng.random(80)}
+    )
     frame["pid"] = frame["pid"].astype("int64")
     return frame
 
 
 @pytest.mark.parametrize("typed", LINES)
 def test_the_line_that_is_shown_is_answered(df, typed, tmp_path):
-    p = df.dp.open(1000, unit="pid", max_rows=9, max_groups=1, bounds={"cost": (0, 1), "t": (0, 80)})
+    p = df.dp.open(
+        1000, unit="pid", max_rows=9, max_groups=1, bounds={"cost": (0, 1), "t": (0, 80)}
+    )
     file = tmp_path / "typed.py"
     file.write_text(typed)
     scope = {"df": df, "pd": pd, "np": np, "__name__": "typed"}
@@ -41,7 +45,9 @@ def test_the_line_that_is_shown_is_answered(df, typed, tmp_path):
     line = re.search(r"Write the steps after \.dp: (.*)$", str(caught.value))
     assert line is not None, str(caught.value)
     written = line[1]
-    assert re.sub(r"\.dp\b", "", written).replace("df", "") == re.sub(r"\.dp\b", "", typed).replace("df", "")
+    assert re.sub(r"\.dp\b", "", written).replace("df", "") == re.sub(r"\.dp\b", "", typed).replace(
+        "df", ""
+    )
     assert eval(written, scope) is not None
     assert p.budget.spent > 0
 

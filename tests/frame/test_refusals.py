@@ -50,7 +50,10 @@ ROWS = {
     "np.logaddexp": (lambda p: np.logaddexp(p["age"], 1), "release"),
     "np.sort": (lambda p: np.sort(p["age"]), "release"),
     "np.log into an array": (lambda p: np.log(p["age"], out=np.zeros(N)), "release"),
-    "np.where of a condition alone": (lambda p: np.where(p["age"] > 30), "np.where(p['x'] > 1, 'a', 'b')"),
+    "np.where of a condition alone": (
+        lambda p: np.where(p["age"] > 30),
+        "np.where(p['x'] > 1, 'a', 'b')",
+    ),
     "np.where with an array": (lambda p: np.where(p["age"] > 30, np.arange(N), 0), "release"),
     "np.where of raw conditions": (lambda p: np.where(np.arange(N) > 3, p["age"], 0), "release"),
     "np.select with an array": (lambda p: np.select([p["age"] > 30], [np.arange(N)], 0), "release"),
@@ -72,7 +75,10 @@ ROWS = {
             "iterrows",
         ]
     },
-    **{name: (lambda p, name=name: getattr(p, name), "release") for name in ["values", "T", "index"]},
+    **{
+        name: (lambda p, name=name: getattr(p, name), "release")
+        for name in ["values", "T", "index"]
+    },
     "rows by place": (lambda p: p.iloc[0], "release"),
     "some rows by place": (lambda p: p.iloc[:3, 0], "release"),
     "rows by label": (lambda p: p.loc[0], "release"),
@@ -103,7 +109,10 @@ ACROSS = {
     "prod": (lambda p: p["age"].prod(), "no price rule"),
     "plot": (lambda p: p.plot.bar(), "plot.hist"),
     "corr of a column": (lambda p: p["age"].corr(p["cost"], method="spearman"), "ranks"),
-    "a function in agg": (lambda p: p.groupby("smoker").agg(m=("age", lambda x: x.max())), "function"),
+    "a function in agg": (
+        lambda p: p.groupby("smoker").agg(m=("age", lambda x: x.max())),
+        "function",
+    ),
     "kurtosis": (lambda p: p["age"].kurtosis(), "no price rule"),
     "any": (lambda p: p["age"].isna().any(), "(p['age'] > 1).sum()"),
     "rolling": (lambda p: p["age"].rolling(7).mean(), ".rolling(7).mean()"),
@@ -113,7 +122,10 @@ ACROSS = {
     "a function of groups": (lambda p: p.groupby("smoker").apply(len), "p.groupby('k').agg("),
     "groups one by one": (lambda p: list(p.groupby("smoker")), "release"),
     "a mean in pd.col": (lambda p: p[pd.col("age") > pd.col("age").mean()], "Ask it first"),
-    "a mean in a new column": (lambda p: p.assign(z=pd.col("age") - pd.col("age").mean()), "Ask it first"),
+    "a mean in a new column": (
+        lambda p: p.assign(z=pd.col("age") - pd.col("age").mean()),
+        "Ask it first",
+    ),
     "a mean in a query": (lambda p: p.query("age > age.mean()"), "across people"),
     "a function in map": (lambda p: p["age"].map(np.mean), "p['x'].map({...})"),
     "a function as a column": (lambda p: p.mean(lambda q: q["age"]), "function"),
@@ -207,7 +219,9 @@ def test_mistyped_column_gets_a_suggestion_everywhere(p, typo):
             act()
 
 
-@pytest.mark.parametrize("word", ["seed", "random_state", "sensitivity", "scale", "noise", "inplace"])
+@pytest.mark.parametrize(
+    "word", ["seed", "random_state", "sensitivity", "scale", "noise", "inplace"]
+)
 @pytest.mark.parametrize("verb", ["count", "mean", "histogram", "value_counts", "argmax"])
 def test_words_that_would_undo_the_noise_or_mean_nothing_are_refused(p, verb, word):
     with pytest.raises(TypeError, match=word):

@@ -21,7 +21,9 @@ DF = pd.DataFrame(
 @pytest.fixture
 def p():
     frame = pd.DataFrame({name: DF[name].to_list() for name in DF})
-    return frame.dp.open(1000, queries=200, bounds={"cost": (-1, 9), "x": (-1, 9)}, keys={"sex": ["F", "M"]})
+    return frame.dp.open(
+        1000, queries=200, bounds={"cost": (-1, 9), "x": (-1, 9)}, keys={"sex": ["F", "M"]}
+    )
 
 
 REPLACED = {
@@ -50,13 +52,20 @@ def test_it_is_that_of_pandas(p, name):
             counts = made["sex"].value_counts(keys=values, epsilon=100)
             assert counts.to_dict() == exact["sex"].value_counts().to_dict()
         else:
-            assert abs(made[column].sum((-1, 9), epsilon=100) - exact[column].astype(float).sum()) < 0.5
+            assert (
+                abs(made[column].sum((-1, 9), epsilon=100) - exact[column].astype(float).sum())
+                < 0.5
+            )
 
 
 def test_where_all_declared_keys_are_listed_groups_have_new_keys_and_the_others_stay(p):
     made = p["sex"].replace({"F": "female", "M": "male"})
     assert made.value_counts(epsilon=300).to_dict() == {"female": 1, "male": 1}
-    assert made.isna().sum(epsilon=300) == DF["sex"].replace({"F": "female", "M": "male"}).isna().sum() == 1
+    assert (
+        made.isna().sum(epsilon=300)
+        == DF["sex"].replace({"F": "female", "M": "male"}).isna().sum()
+        == 1
+    )
 
 
 def test_a_function_of_one_value_is_that_of_every_cell(p):

@@ -67,7 +67,9 @@ ASKS: dict[str, Any] = {
     "expression": lambda p, **w: p.choose([-1, 0, 2], "n * @candidate", **w),
     "expression, clipped": lambda p, **w: p.choose([1, 2], "bid * @candidate", bounds=(1, 3), **w),
     "expression, bool": lambda p, **w: p.choose([1, 2, 3], "bid > @candidate", **w),
-    "by candidate": lambda p, **w: p.choose(["n", "no"], {"n": "n", "no": p["asthma"].astype(int) * 2}, **w),
+    "by candidate": lambda p, **w: p.choose(
+        ["n", "no"], {"n": "n", "no": p["asthma"].astype(int) * 2}, **w
+    ),
     "function": lambda p, **w: p.choose([1, 2], lambda q, c: (q["n"] - c).abs(), **w),
 }
 # The sums that the expressions stand for, by plain pandas (of rows where all bounds hold and nothing is null).
@@ -117,7 +119,9 @@ ROWS = st.tuples(
 @pytest.mark.parametrize("neighbors", RELATIONS)
 @pytest.mark.parametrize("name", ASKS)
 def test_one_row_costs_no_more_than_the_price(name, neighbors):
-    @settings(max_examples=6, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(
+        max_examples=6, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+    )
     @given(st.lists(ROWS, max_size=4), ROWS, ROWS)
     def check(rows, person, other):
         rest = [*rows, other] if neighbors == "replace-one" else rows
@@ -142,7 +146,9 @@ PARTLY = ("expression", "expression, clipped", "expression, bool", "by candidate
 @pytest.mark.parametrize("name", [n for n in ASKS if n not in ("function",)])
 def test_some_row_costs_the_whole_price(name, neighbors):
     """The noise is no larger than it must be."""
-    pairs = permutations(EXTREMES, 2) if neighbors == "replace-one" else [(e, None) for e in EXTREMES]
+    pairs = (
+        permutations(EXTREMES, 2) if neighbors == "replace-one" else [(e, None) for e in EXTREMES]
+    )
     least = F(999, 1000) if name not in PARTLY else F(1, 4)
     seen = F(0)
     for one, two in pairs:
@@ -165,9 +171,12 @@ def test_some_row_costs_the_whole_price(name, neighbors):
 def test_half_the_reach_is_caught(statistic, name, neighbors, monkeypatch):
     true = statistic.reach
     monkeypatch.setattr(statistic, "reach", lambda self, unit: max(1, true(self, unit) // 2))
-    pairs = permutations(EXTREMES, 2) if neighbors == "replace-one" else [(e, None) for e in EXTREMES]
+    pairs = (
+        permutations(EXTREMES, 2) if neighbors == "replace-one" else [(e, None) for e in EXTREMES]
+    )
     assert any(
-        lost(ASKS[name], [one], [] if two is None else [two], neighbors) > EPSILON for one, two in pairs
+        lost(ASKS[name], [one], [] if two is None else [two], neighbors) > EPSILON
+        for one, two in pairs
     )
 
 
@@ -228,7 +237,9 @@ def test_the_best_candidate_comes_back_as_it_was_typed():
     assert type(p.choose(np.array([1, 3]), revenue("bid"), epsilon=CERTAIN)) is int
     assert p.choose([("a", 1)], {("a", 1): "n"}, epsilon=1e-3) == ("a", 1)
     assert p.choose([0, 7], lambda q, c: (q["n"] - c).abs(), epsilon=CERTAIN) == 7
-    assert p.choose(["few", "many"], {"few": "bid > 2", "many": "bid <= 2"}, epsilon=CERTAIN) == "many"
+    assert (
+        p.choose(["few", "many"], {"few": "bid > 2", "many": "bid <= 2"}, epsilon=CERTAIN) == "many"
+    )
 
 
 def test_the_auction_of_the_notes_earns_nearly_the_most():
@@ -261,7 +272,8 @@ def test_overlapping_conditions_need_no_more_noise_than_one_column():
 
 def test_revenue_has_the_same_reach_under_both_relations():
     scales = {
-        opened(frame(BASE), n).explain.choose([1, 4], revenue("bid"), epsilon=1).scale for n in RELATIONS
+        opened(frame(BASE), n).explain.choose([1, 4], revenue("bid"), epsilon=1).scale
+        for n in RELATIONS
     }
     assert scales == {4.0}
 

@@ -80,7 +80,9 @@ SHAPES = {
     "agg of a mixed dict": lambda d, **o: d.agg({"age": "mean", "cost": ["sum", "mean"]}, **o),
     "agg of counts": lambda d, **o: d.agg({"age": ["count"], "cost": ["count"]}, **o),
     "agg of another order": lambda d, **o: d.agg({"cost": ["std"], "age": ["mean", "std"]}, **o),
-    "agg by name": lambda d, **o: d.agg(k=("age", "count"), m=("cost", "mean"), a=("age", "mean"), **o),
+    "agg by name": lambda d, **o: d.agg(
+        k=("age", "count"), m=("cost", "mean"), a=("age", "mean"), **o
+    ),
     "agg of sizes by name": lambda d, **o: d.agg(n=("age", "size"), **o),
     "agg of a word": lambda d, **o: d[NUMBERS].agg("mean", **o),
     "aggregate": lambda d, **o: d[NUMBERS].aggregate(["mean"], **o),
@@ -90,26 +92,36 @@ SHAPES = {
     "grouped dict of lists": lambda d, **o: d.groupby("state").agg(
         {"age": ["mean", "std"], "cost": "sum"}, **o
     ),
-    "grouped dict of counts": lambda d, **o: d.groupby("state").agg({"age": ["count", "size"]}, **o),
+    "grouped dict of counts": lambda d, **o: d.groupby("state").agg(
+        {"age": ["count", "size"]}, **o
+    ),
     "grouped list": lambda d, **o: d.groupby("state")["age"].agg(["mean", "std"], **o),
     "grouped list of two": lambda d, **o: d.groupby("state")[NUMBERS].agg(["mean", "sum"], **o),
     "grouped by name": lambda d, **o: d.groupby("state")["age"].agg(a="mean", b="size", **o),
     "grouped word": lambda d, **o: d.groupby("state")["age"].agg("mean", **o),
     "grouped word of two": lambda d, **o: d.groupby("state")[NUMBERS].agg("count", **o),
     "grouped NamedAgg": lambda d, **o: d.groupby("state").agg(m=pd.NamedAgg("age", "mean"), **o),
-    "grouped by two": lambda d, **o: d.groupby(["state", "zone"]).agg({"age": ["mean", "count"]}, **o),
+    "grouped by two": lambda d, **o: d.groupby(["state", "zone"]).agg(
+        {"age": ["mean", "count"]}, **o
+    ),
     "numeric only": lambda d, **o: d.groupby("state")[NUMBERS].mean(numeric_only=True, **o),
     "axis and skipna": lambda d, **o: d[NUMBERS].mean(axis=0, skipna=True, numeric_only=True, **o),
     "min_count": lambda d, **o: d[NUMBERS].sum(min_count=0, **o),
     "flat sizes": lambda d, **o: d.groupby("state", as_index=False).size(**o),
     "flat mean": lambda d, **o: d.groupby("state", as_index=False)["age"].mean(**o),
     "flat means": lambda d, **o: d.groupby(["state", "smoker"], as_index=False)[NUMBERS].mean(**o),
-    "flat lists": lambda d, **o: d.groupby("state", as_index=False).agg({"age": ["mean", "std"]}, **o),
+    "flat lists": lambda d, **o: d.groupby("state", as_index=False).agg(
+        {"age": ["mean", "std"]}, **o
+    ),
     "flat by name": lambda d, **o: d.groupby("zone", as_index=False).agg(n=("age", "size"), **o),
     "flat list": lambda d, **o: d.groupby("zone", as_index=False)["age"].agg(["mean", "std"], **o),
-    "sorted": lambda d, **o: d.groupby("state", sort=True, observed=False, group_keys=False)["age"].sum(**o),
+    "sorted": lambda d, **o: d.groupby("state", sort=True, observed=False, group_keys=False)[
+        "age"
+    ].sum(**o),
     "pivot": lambda d, **o: d.pivot_table("cost", "state", "smoker", **o),
-    "pivot of sums": lambda d, **o: d.pivot_table("age", "state", "smoker", aggfunc="sum", margins=True, **o),
+    "pivot of sums": lambda d, **o: d.pivot_table(
+        "age", "state", "smoker", aggfunc="sum", margins=True, **o
+    ),
     "pivot of means": lambda d, **o: d.pivot_table("cost", "zone", "smoker", margins=True, **o),
     "pivot of a list": lambda d, **o: d.pivot_table(
         ["cost"], "zone", "smoker", aggfunc="sum", margins=True, **o
@@ -117,17 +129,27 @@ SHAPES = {
     "pivot of deviations": lambda d, **o: d.pivot_table(
         "age", "zone", "smoker", aggfunc="std", margins=True, **o
     ),
-    "pivot without columns": lambda d, **o: d.pivot_table("cost", "zone", aggfunc="sum", margins=True, **o),
-    "pivot of two": lambda d, **o: d.pivot_table(NUMBERS[::-1], "state", "smoker", aggfunc="sum", **o),
-    "pivot of two unsorted": lambda d, **o: d.pivot_table(NUMBERS[::-1], "zone", aggfunc="mean", **o),
+    "pivot without columns": lambda d, **o: d.pivot_table(
+        "cost", "zone", aggfunc="sum", margins=True, **o
+    ),
+    "pivot of two": lambda d, **o: d.pivot_table(
+        NUMBERS[::-1], "state", "smoker", aggfunc="sum", **o
+    ),
+    "pivot of two unsorted": lambda d, **o: d.pivot_table(
+        NUMBERS[::-1], "zone", aggfunc="mean", **o
+    ),
     "pivot of two rows": lambda d, **o: d.pivot_table(
         "age", ["state", "zone"], "smoker", aggfunc="count", margins=True, margins_name="total", **o
     ),
     "pivot of two columns": lambda d, **o: d.pivot_table(
         "age", "state", ["smoker", "zone"], aggfunc="sum", margins=True, **o
     ),
-    "pivot of several": lambda d, **o: d.pivot_table("cost", "state", "zone", aggfunc=["sum", "mean"], **o),
-    "pivot of several without": lambda d, **o: d.pivot_table("cost", "state", aggfunc=["sum", "mean"], **o),
+    "pivot of several": lambda d, **o: d.pivot_table(
+        "cost", "state", "zone", aggfunc=["sum", "mean"], **o
+    ),
+    "pivot of several without": lambda d, **o: d.pivot_table(
+        "cost", "state", aggfunc=["sum", "mean"], **o
+    ),
     "pivot of all": lambda d, **o: d.pivot_table(NUMBERS, "state", aggfunc=["sum", "mean"], **o),
     "pivot by dict": lambda d, **o: d.pivot_table(
         index="state", columns="smoker", aggfunc={"cost": "sum", "age": "count"}, **o
@@ -175,9 +197,8 @@ def test_crosstab_is_that_of_pandas(nulls, options):
     p = df.dp.open(1000, keys={"state": STATES})
     answer = p.crosstab("state", "smoker", epsilon=EXACT, **options)
     exact = pd.crosstab(df["state"], df["smoker"], **options)
-    if (
-        options.get("normalize") == "index"
-    ):  # of pandas' margins, which it takes away again, an object index is left
+    # Of pandas' margins, which it takes away again, an object index is left.
+    if options.get("normalize") == "index":
         exact.columns = exact.columns.astype(bool)
     same(answer, exact)
     covers(answer, exact)
@@ -190,8 +211,13 @@ def test_crosstab_of_several_columns_and_of_values(df, p, margins):
     above = p.crosstab("zone", ["state", "smoker"], margins=margins, epsilon=EXACT)
     same(above, pd.crosstab(df["zone"], [df["state"], df["smoker"]], margins=margins))
     known = df.dropna()
-    answer = p.crosstab("zone", "smoker", values="age", aggfunc="mean", margins=margins, epsilon=EXACT)
-    same(answer, pd.crosstab(df["zone"], df["smoker"], values=df["age"], aggfunc="mean", margins=margins))
+    answer = p.crosstab(
+        "zone", "smoker", values="age", aggfunc="mean", margins=margins, epsilon=EXACT
+    )
+    same(
+        answer,
+        pd.crosstab(df["zone"], df["smoker"], values=df["age"], aggfunc="mean", margins=margins),
+    )
     assert len(known) < len(df)
 
 
@@ -257,13 +283,17 @@ def test_quantiles_and_functions_that_name_aggregates_are_taken_by_agg(df, p):
         assert np.abs(table[name] - exact).max() <= 2, name
     assert np.allclose(table["mean"], groups.mean(), rtol=1e-2)
     assert p.agg({"age": "max"}, epsilon=EXACT)["age"] == p.max("age", epsilon=EXACT)
-    assert p["age"].agg("q99", epsilon=EXACT) == p.agg(top=("age", "q99"), epsilon=EXACT).loc["top", "age"]
+    assert (
+        p["age"].agg("q99", epsilon=EXACT)
+        == p.agg(top=("age", "q99"), epsilon=EXACT).loc["top", "age"]
+    )
     wide = p.pivot_table("age", "state", aggfunc=["min", "max"], epsilon=EXACT)
     assert list(wide.columns) == [("min", "age"), ("max", "age")]
 
 
 @pytest.mark.parametrize(
-    "name", ["q", "q101", "q-5", "q٩٠", "q5%", "Q90", "first", "last", "mode", "all", "tree", "unique"]
+    "name",
+    ["q", "q101", "q-5", "q٩٠", "q5%", "Q90", "first", "last", "mode", "all", "tree", "unique"],
 )
 def test_a_name_that_is_no_aggregate_is_refused_with_advice(p, name):
     with pytest.raises(BadValue, match=f"no private aggregate '{name}'.*'q90'"):
@@ -331,8 +361,13 @@ def test_sort_and_dropna_change_keys_as_pandas_does(df):
     counts = p["state"].value_counts(dropna=False, epsilon=EXACT)
     same(counts.sort_index(), df["state"].value_counts(dropna=False).sort_index())
     q = frame().dp.open(1000, keys={"state": STATES}, because="other keys")
-    same(q.groupby("state", dropna=False).size(epsilon=EXACT), df.groupby("state", dropna=False).size())
-    assert len(q.groupby("smoker", dropna=False)) == 2  # a column without nulls has no group of them
+    same(
+        q.groupby("state", dropna=False).size(epsilon=EXACT),
+        df.groupby("state", dropna=False).size(),
+    )
+    assert (
+        len(q.groupby("smoker", dropna=False)) == 2
+    )  # a column without nulls has no group of them
 
 
 def test_sort_of_what_has_an_order_of_its_own(df, p):
@@ -351,7 +386,11 @@ REFUSED = {
     "min_count": (lambda p: p.groupby("state")["cost"].sum(min_count=3), BadType, "count beside"),
     "engine": (lambda p: p.groupby("state")["cost"].sum(engine="numba"), BadType, "own engine"),
     "observed": (lambda p: p.groupby("state", observed="yes"), BadType, "True or False"),
-    "observed in a pivot": (lambda p: p.pivot_table("age", "state", observed=1), BadType, "True or False"),
+    "observed in a pivot": (
+        lambda p: p.pivot_table("age", "state", observed=1),
+        BadType,
+        "True or False",
+    ),
     "level": (lambda p: p.groupby("state", level=0), NotOffered, "columns"),
     "as_index": (lambda p: p.groupby("state", as_index="no"), BadType, "True or False"),
     "bins of several": (lambda p: p.value_counts(["age", "zone"], bins=3), BadType, "one column"),
@@ -368,7 +407,11 @@ REFUSED = {
         NotOffered,
         "column by column",
     ),
-    "values of no column": (lambda p: p.groupby("state").value_counts(), BadType, "name the column"),
+    "values of no column": (
+        lambda p: p.groupby("state").value_counts(),
+        BadType,
+        "name the column",
+    ),
     "include": (lambda p: p.describe(include="all"), BadType, "name the columns"),
     "function": (lambda p: p.agg({"age": lambda x: x.max()}), BadType, "function"),
     "function in a list": (lambda p: p.agg(["mean", np.std]), BadType, "function"),
@@ -377,7 +420,11 @@ REFUSED = {
     "nothing": (lambda p: p.agg([]), BadValue, "at least one"),
     "no columns": (lambda p: p.groupby("state").agg(["mean"]), BadType, "name the columns"),
     "dict of a column": (lambda p: p["age"].agg({"age": "mean"}), BadType, "of one column"),
-    "dict and names": (lambda p: p.agg({"age": ["mean"]}, n=("age", "size")), BadType, "different tables"),
+    "dict and names": (
+        lambda p: p.agg({"age": ["mean"]}, n=("age", "size")),
+        BadType,
+        "different tables",
+    ),
     "arguments": (
         lambda p: p.agg(n=pd.NamedAgg("age", "std", ddof=0)),
         BadType,
@@ -392,7 +439,11 @@ REFUSED = {
         BadValue,
         "divides counts",
     ),
-    "a wrong share": (lambda p: p.crosstab("state", "zone", normalize="rows"), BadValue, "normalize="),
+    "a wrong share": (
+        lambda p: p.crosstab("state", "zone", normalize="rows"),
+        BadValue,
+        "normalize=",
+    ),
     "margin as a key": (
         lambda p: p.crosstab("state", "zone", margins=True, margins_name="CA"),
         BadValue,
@@ -418,7 +469,12 @@ def test_refusal_says_why_and_costs_nothing(p, ask):
 def test_pivot_over_keys_given_to_the_verb(df):
     p = df.dp.open(1000, bounds=BOUNDS)
     answer = p.pivot_table(
-        "age", "state", "zone", aggfunc="sum", keys={"state": ["NY", "CA"], "zone": [2]}, epsilon=EXACT
+        "age",
+        "state",
+        "zone",
+        aggfunc="sum",
+        keys={"state": ["NY", "CA"], "zone": [2]},
+        epsilon=EXACT,
     )
     exact = df.pivot_table("age", "state", "zone", aggfunc="sum").loc[["NY", "CA"], [2]]
     same(answer, exact)
@@ -439,7 +495,9 @@ COUNTED = {
     "shares in groups": lambda d, **w: d.groupby("state")["zone"].value_counts(normalize=True, **w),
     "least first": lambda d, **w: d.groupby("state")["zone"].value_counts(ascending=True, **w),
     "bins": lambda d, **w: d["age"].value_counts(bins=[0, 20, 60, 110], **w),
-    "bins in their order": lambda d, **w: d["age"].value_counts(bins=[0, 20, 60, 110], sort=False, **w),
+    "bins in their order": lambda d, **w: d["age"].value_counts(
+        bins=[0, 20, 60, 110], sort=False, **w
+    ),
 }
 
 
@@ -448,7 +506,9 @@ def test_values_are_counted_as_pandas_counts_them(df, p, ask):
     answer, exact = ask(p, epsilon=EXACT), ask(df)
     assert type(answer.index) is type(exact.index)
     assert answer.index.names == exact.index.names
-    pd.testing.assert_series_equal(answer.sort_index(), exact.sort_index(), rtol=1e-2, check_flags=False)
+    pd.testing.assert_series_equal(
+        answer.sort_index(), exact.sort_index(), rtol=1e-2, check_flags=False
+    )
     if isinstance(exact.index, pd.MultiIndex) and "groups" in ask.__code__.co_names:
         assert list(answer.index.get_level_values(0)) == list(exact.index.get_level_values(0))
     ends = answer.dp.interval(1 - 1e-9)
@@ -482,7 +542,11 @@ def test_all_columns_of_groups_are_measured_where_none_is_named(df, p):
     groups = p[["state", "age", "cost"]].groupby("state")
     same(groups.mean(epsilon=EXACT), numbers.groupby("state").mean())
     same(groups.sum(epsilon=EXACT), numbers.groupby("state").sum())
-    flat = p[["state", "age", "cost"]].groupby("state", as_index=False, observed=True).mean(epsilon=EXACT)
+    flat = (
+        p[["state", "age", "cost"]]
+        .groupby("state", as_index=False, observed=True)
+        .mean(epsilon=EXACT)
+    )
     same(flat, numbers.groupby("state", as_index=False).mean())
     with pytest.raises(BadType, match=r"p\.groupby\(\.\.\.\)\[\['x', 'y'\]\]"):
         p.assign(name=p["state"]).groupby("zone").mean()

@@ -25,7 +25,11 @@ def df():
     ids = np.repeat(np.arange(2000), sizes)
     place = np.where(ids % 2 == 0, ids % 3, rng.integers(0, 3, len(ids)))
     return pd.DataFrame(
-        {"id": ids.astype(float), "x": rng.uniform(20, 60, len(ids)), "state": np.array(STATES)[place]}
+        {
+            "id": ids.astype(float),
+            "x": rng.uniform(20, 60, len(ids)),
+            "state": np.array(STATES)[place],
+        }
     )
 
 
@@ -66,7 +70,9 @@ def test_a_filter_is_part_of_the_question(df):
 def test_limits_are_words_of_a_question_and_of_open(df):
     p = opened(df)
     limits = p.suggest_limits(epsilon=20)
-    assert p.count(epsilon=20, **limits) == pytest.approx(df.groupby("id").size().clip(upper=8).sum(), abs=9)
+    assert p.count(epsilon=20, **limits) == pytest.approx(
+        df.groupby("id").size().clip(upper=8).sum(), abs=9
+    )
     again = opened(df, **limits)
     assert again.budget.spent == p.budget.spent
     assert again.explain.count(epsilon=1).scale == 8

@@ -42,7 +42,10 @@ def test_verbs_of_columns_and_groups_are_those_of_the_frame_with_the_words_that_
         for name in ("nunique", "sum", "mean", "var", "std", "median", "min", "max"):
             of_frame = list(inspect.signature(getattr(PrivateFrame, name)).parameters.values())
             own = list(inspect.signature(getattr(kind, name)).parameters.values())
-            assert [p.name for p in own] == [of_frame[0].name, *(p.name for p in of_frame[1 + skipped :])]
+            assert [p.name for p in own] == [
+                of_frame[0].name,
+                *(p.name for p in of_frame[1 + skipped :]),
+            ]
             assert [(p.kind, p.default) for p in own[2:]] == [
                 (p.kind, p.default) for p in of_frame[2 + skipped :]
             ]
@@ -53,7 +56,12 @@ def test_signatures_show_no_variable_of_types(surface):
     for name in dir(surface):
         verb = getattr(surface, name)
         if not name.startswith("_") and inspect.isfunction(verb):
-            assert inspect.signature(verb).return_annotation not in ("Frame", "Column", "Self", "Whole"), name
+            assert inspect.signature(verb).return_annotation not in (
+                "Frame",
+                "Column",
+                "Self",
+                "Whole",
+            ), name
 
 
 def test_a_verb_of_frames_is_one_of_groups_without_a_line_of_its_own():
@@ -70,7 +78,12 @@ def test_lists_of_verbs_in_lower_rooms_name_the_aggregates_there_are():
     assert ours <= set(ACROSS)
     shown = re.search(r"Those that have one: (.*), and groupby", ADVICE["prod"])
     told = shown.group(1).split(", ")
-    assert {*told, "size"} == {*ours, "histogram", "value_counts", "argmax"}  # a size is a count here
+    assert {*told, "size"} == {
+        *ours,
+        "histogram",
+        "value_counts",
+        "argmax",
+    }  # a size is a count here
     assert all(hasattr(PrivateFrame, name) for name in told)
 
 
@@ -93,7 +106,11 @@ def test_examples_of_shared_verbs_are_what_they_show(verb):
 def test_groups_that_explain_give_plans_and_cost_nothing():
     df = pd.DataFrame({"k": ["a", "b"], "x": [1, 2]})
     p = df.dp.open(1, bounds={"x": (0, 5)}, keys={"k": ["a", "b"]})
-    for groups in (p.groupby("k").explain, p.groupby("k", as_index=False).explain, p.explain.groupby("k")):
+    for groups in (
+        p.groupby("k").explain,
+        p.groupby("k", as_index=False).explain,
+        p.explain.groupby("k"),
+    ):
         plans = groups.size(), groups["x"].mean(), groups.mean("x"), groups[["x"]].agg(["mean"])
         assert {type(plan) for plan in plans} == {Plan}
     assert p.groupby("k")["x"].explain.mean() == p.explain.groupby("k")["x"].mean()

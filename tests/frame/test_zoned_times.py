@@ -23,7 +23,9 @@ ZONES = ["UTC", "Europe/Berlin", "Asia/Kathmandu", "Pacific/Apia", "UTC+01:00"]
 def frame(zone: str | None = "Europe/Berlin", unit: str = "us") -> pd.DataFrame:
     rng = np.random.default_rng(11)
     seconds = rng.integers(0, 340 * 86_400, N)
-    utc = pd.Series(pd.Timestamp("2024-01-10") + pd.to_timedelta(seconds, "s")).astype(f"datetime64[{unit}]")
+    utc = pd.Series(pd.Timestamp("2024-01-10") + pd.to_timedelta(seconds, "s")).astype(
+        f"datetime64[{unit}]"
+    )
     utc[rng.random(N) < 0.1] = pd.NaT
     came = utc if zone is None else utc.dt.tz_localize("UTC").dt.tz_convert(zone)
     return pd.DataFrame(
@@ -87,9 +89,15 @@ def test_the_same_line_gives_moments_in_the_zone_as_pandas_does(zone: str, line:
             else found[found.index.get_level_values(0) != "C"]
         )
     assert found.index.equals(wanted.index)
-    columns = [(found, wanted)] if isinstance(found, pd.Series) else [(found[c], wanted[c]) for c in wanted]
+    columns = (
+        [(found, wanted)]
+        if isinstance(found, pd.Series)
+        else [(found[c], wanted[c]) for c in wanted]
+    )
     for got, true in columns:
-        assert isinstance(got.dtype, pd.DatetimeTZDtype) == isinstance(true.dtype, pd.DatetimeTZDtype)
+        assert isinstance(got.dtype, pd.DatetimeTZDtype) == isinstance(
+            true.dtype, pd.DatetimeTZDtype
+        )
         if isinstance(true.dtype, pd.DatetimeTZDtype):
             assert str(got.dtype.tz) == str(true.dtype.tz)
         if true.dtype.kind == "M":
@@ -144,7 +152,9 @@ def test_receipts_of_tables_in_a_zone_are_read_again() -> None:
         p.groupby("ward", as_index=False)["came"].mean(epsilon=20),
         p.agg({"came": ["mean", "median"]}, epsilon=20),
         p[["came", "plain"]].mean(epsilon=20),
-        p.pivot_table(values="came", index="ward", columns="sex", aggfunc="mean", margins=True, epsilon=20),
+        p.pivot_table(
+            values="came", index="ward", columns="sex", aggfunc="mean", margins=True, epsilon=20
+        ),
         p.groupby("ward")["came"].quantile([0.2, 0.4], method="tree", epsilon=20),
     ]
     for answer in answers:
@@ -198,7 +208,9 @@ def test_noise_is_marked_and_left_out_as_of_other_times() -> None:
 
 def test_whoever_has_a_moment_in_the_hour_that_is_twice_is_told_apart() -> None:
     """A rounded answer is written by the clock of its zone, where that hour is two: it is rounded as a moment."""
-    utc = pd.to_datetime(["2024-10-27 00:30:00.4", "2024-10-27 01:30:00.4"] * 500).tz_localize("UTC")
+    utc = pd.to_datetime(["2024-10-27 00:30:00.4", "2024-10-27 01:30:00.4"] * 500).tz_localize(
+        "UTC"
+    )
     for moment in utc[:2]:
         df = pd.DataFrame({"t": [moment.tz_convert("Europe/Berlin")] * 400})
         q = df.dp.open(1000, bounds={"t": ("2024-10-26", "2024-10-28")}, because="an hour")
@@ -232,10 +244,22 @@ def test_bounds_have_the_zone_or_are_text() -> None:
     for line, kind, text in (
         ("p['came'].mean()", MissingBounds, "first and last moment"),
         ("p['came'].std()", BadType, r"tz='Europe/Berlin'\)\)\.std\(\)"),
-        ("p['came'].mean(bounds=('2024-03-31 02:30', '2024-12-31'))", BadValue, "is no moment, or two"),
-        ("p['came'].mean(bounds=('2024-01-01', '2024-10-27 02:30'))", BadValue, "is no moment, or two"),
+        (
+            "p['came'].mean(bounds=('2024-03-31 02:30', '2024-12-31'))",
+            BadValue,
+            "is no moment, or two",
+        ),
+        (
+            "p['came'].mean(bounds=('2024-01-01', '2024-10-27 02:30'))",
+            BadValue,
+            "is no moment, or two",
+        ),
         ("p['came'].mean(bounds=('2024-12-31', '2024-01-01'))", BadValue, "reversed"),
-        ("p['came'].mean(bounds=('2024-01-01', '2024-12-31T00:00+01:00'))", BadType, "both with a time zone"),
+        (
+            "p['came'].mean(bounds=('2024-01-01', '2024-12-31T00:00+01:00'))",
+            BadType,
+            "both with a time zone",
+        ),
         (
             "p['plain'].mean(bounds=('2024-01-01T00:00Z', '2024-12-31T00:00Z'))",
             BadType,
@@ -249,7 +273,9 @@ def test_bounds_have_the_zone_or_are_text() -> None:
     assert p.budget.spent == 0
 
 
-@pytest.mark.parametrize("kind", [pd.Timestamp, np.datetime64, lambda day: pd.Timestamp(day).to_pydatetime()])
+@pytest.mark.parametrize(
+    "kind", [pd.Timestamp, np.datetime64, lambda day: pd.Timestamp(day).to_pydatetime()]
+)
 def test_bounds_without_a_zone_are_refused_with_the_line_to_write(kind: Any) -> None:
     p = opened(frame(), bounds={})
     with pytest.raises(BadType, match="has the time zone Europe/Berlin") as refused:
@@ -292,7 +318,8 @@ def test_one_moment_more_moves_no_sum_further_than_the_plan_says() -> None:
 
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
 @pytest.mark.parametrize(
-    "ends", [("1600-01-01", "2100-01-01"), ("1600-01-01", "1700-01-01"), ("1700-01-01", "2262-01-01")]
+    "ends",
+    [("1600-01-01", "2100-01-01"), ("1600-01-01", "1700-01-01"), ("1700-01-01", "2262-01-01")],
 )
 def test_nanoseconds_between_bounds_that_they_do_not_span_are_refused_and_no_nulls(
     zone: str | None, ends: tuple[str, str]
@@ -303,11 +330,15 @@ def test_nanoseconds_between_bounds_that_they_do_not_span_are_refused_and_no_nul
         with pytest.raises(BadValue, match=r"in nanoseconds, which reach .*datetime64\[us"):
             getattr(p["came"], verb)(epsilon=1)
     assert len(p.ledger) == 0
-    near = p["came"].mean(epsilon=40, bounds=("1980-01-01", "2400-01-01"))  # 2262 is their last year
+    near = p["came"].mean(
+        epsilon=40, bounds=("1980-01-01", "2400-01-01")
+    )  # 2262 is their last year
     low, high = near.interval(0.9999)
     assert low <= fine["came"].mean() <= high
     if ends[1] > "2024":
-        low, high = coarse.dp.open(100, bounds={"came": ends})["came"].mean(epsilon=90).interval(0.9999)
+        low, high = (
+            coarse.dp.open(100, bounds={"came": ends})["came"].mean(epsilon=90).interval(0.9999)
+        )
         assert low <= coarse["came"].mean() <= high
 
 
@@ -321,7 +352,9 @@ def test_groups_of_nobody_and_frames_without_rows_are_answered() -> None:
 
 def test_a_zone_without_a_name_has_no_answers() -> None:
     dateutil = pytest.importorskip("dateutil.tz", reason="zones that are files")
-    df = pd.DataFrame({"t": pd.to_datetime(["2024-01-05"]).tz_localize(dateutil.gettz("Europe/Berlin"))})
+    df = pd.DataFrame(
+        {"t": pd.to_datetime(["2024-01-05"]).tz_localize(dateutil.gettz("Europe/Berlin"))}
+    )
     p = df.dp.open(1)
     with pytest.raises(DPError):
         p["t"].mean(bounds=YEAR)

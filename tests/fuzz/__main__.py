@@ -30,13 +30,19 @@ MEMORY = 4 * 2**30  # a question that asks for more fails here, and not the mach
 def main() -> int:
     words = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     words.add_argument("questions", nargs="?", type=int, default=1000, help="how many to ask")
-    words.add_argument("--seed", type=int, default=None, help="the first seed; random where it is left out")
-    words.add_argument("--replay", action="store_true", help="the case of this seed alone, made smaller")
+    words.add_argument(
+        "--seed", type=int, default=None, help="the first seed; random where it is left out"
+    )
+    words.add_argument(
+        "--replay", action="store_true", help="the case of this seed alone, made smaller"
+    )
     words.add_argument(
         "--whole", action="store_true", help="with --replay: as it is, without making it smaller"
     )
     words.add_argument("--engines", default="", help=f"some of {', '.join(ENGINES)}")
-    words.add_argument("--kernels", default=",".join(worlds.KERNELS), help="some of none, python, numba")
+    words.add_argument(
+        "--kernels", default=",".join(worlds.KERNELS), help="some of none, python, numba"
+    )
     words.add_argument("--seconds", type=float, default=math.inf, help="stop after so long")
     words.add_argument("--of", choices=("seams", "programs"), default="seams")
     given = words.parse_args()
@@ -143,7 +149,9 @@ def campaign(questions: int, seed: int) -> int:
         for finding in compare.check(program):
             kinds[finding.signature] += 1
             if finding.signature not in first:
-                first[finding.signature] = f"seed {seed}, line {finding.line}: {finding.what[:300]!r}"
+                first[finding.signature] = (
+                    f"seed {seed}, line {finding.line}: {finding.what[:300]!r}"
+                )
                 print(
                     f"FOUND {finding.signature}: {first[finding.signature]}\n"
                     f"  python -m tests.fuzz --of programs --replay --seed {seed}",

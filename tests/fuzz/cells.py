@@ -138,7 +138,12 @@ def _bits(word: int) -> float:
     return struct.unpack("<d", struct.pack("<Q", word))[0]
 
 
-NANS = (float("nan"), _bits(0xFFF8000000000001), _bits(0x7FF8DEADBEEF0001), _bits(0x7FF0000000000001))
+NANS = (
+    float("nan"),
+    _bits(0xFFF8000000000001),
+    _bits(0x7FF8DEADBEEF0001),
+    _bits(0x7FF0000000000001),
+)
 LONG = "x" * 70_000
 HALF, NUL = "\ud800", "a\0"
 
@@ -152,7 +157,9 @@ def numpy_of(dtype: str) -> Callable[[Sequence[Any]], Any]:
 def floats_of(dtype: str) -> Callable[[Sequence[Any]], Any]:
     def build(cells: Sequence[Any]) -> Any:
         with np.errstate(all="ignore"):
-            return pd.Series(np.array([np.nan if c is None else c for c in cells], dtype="f8").astype(dtype))
+            return pd.Series(
+                np.array([np.nan if c is None else c for c in cells], dtype="f8").astype(dtype)
+            )
 
     return build
 
@@ -177,7 +184,9 @@ def raw_text(dictionary: bool, kind: Any = None) -> Callable[[Sequence[Any]], An
     kind = pa.string() if kind is None else kind
 
     def build(cells: Sequence[Any]) -> Any:
-        binary = pa.array(list(cells), type=pa.large_binary() if kind == pa.large_string() else pa.binary())
+        binary = pa.array(
+            list(cells), type=pa.large_binary() if kind == pa.large_string() else pa.binary()
+        )
         text = pa.Array.from_buffers(kind, len(cells), binary.buffers())
         return _arrow(text.dictionary_encode() if dictionary else text)
 
@@ -200,7 +209,9 @@ def objects_of(cells: Sequence[Any]) -> Any:
     return pd.Series(flat(cells), dtype=object)
 
 
-def categories_of(categories: Sequence[Any], ordered: bool = False) -> Callable[[Sequence[Any]], Any]:
+def categories_of(
+    categories: Sequence[Any], ordered: bool = False
+) -> Callable[[Sequence[Any]], Any]:
     known = {id(c): i for i, c in enumerate(categories)}
     listed = (
         pd.Index(flat(categories))
@@ -236,7 +247,9 @@ def intervals_of(cells: Sequence[Any]) -> Any:
 
 
 def sparse_of(fill: float) -> Callable[[Sequence[Any]], Any]:
-    return lambda cells: pd.Series(pd.arrays.SparseArray(np.array(list(cells), dtype="f8"), fill_value=fill))
+    return lambda cells: pd.Series(
+        pd.arrays.SparseArray(np.array(list(cells), dtype="f8"), fill_value=fill)
+    )
 
 
 # The kinds ------------------------------------------------------------------------------------------------------------------
@@ -266,7 +279,14 @@ def _ints(low: int, high: int, people: bool = True) -> dict[str, Any]:
         )
     )
     marked = (NUMBER,) if high >= NUMBER else ()
-    return {"family": "number", "tame": tame, "wild": wild, "marked": marked, "people": people, "whole": True}
+    return {
+        "family": "number",
+        "tame": tame,
+        "wild": wild,
+        "marked": marked,
+        "people": people,
+        "whole": True,
+    }
 
 
 def _nullable(words: dict[str, Any]) -> dict[str, Any]:

@@ -71,7 +71,11 @@ def table(name: Any, keys: Any, values: Any, dtype: Any) -> pd.DataFrame:
     """A public table with these keys."""
     listed = list(keys)
     try:
-        column = pd.Series(flat(listed), dtype=object) if dtype is object else pd.Series(listed, dtype=dtype)
+        column = (
+            pd.Series(flat(listed), dtype=object)
+            if dtype is object
+            else pd.Series(listed, dtype=dtype)
+        )
         return pd.DataFrame({name: column, "looked": list(values)[: len(listed)]})
     except Exception:
         raise Impossible from None
@@ -108,7 +112,10 @@ def batch(p: Any, ask: Any) -> list[Any]:
 
 
 NAMES: dict[str, Any] = {
-    **{f.__name__: f for f in (table, same, copied, first_column, numbered, filtered, doubled, batch)},
+    **{
+        f.__name__: f
+        for f in (table, same, copied, first_column, numbered, filtered, doubled, batch)
+    },
     "pd": pd,
     "np": np,
     "nan": np.nan,
@@ -224,7 +231,9 @@ def _invented(program: Program, side: int, steps: list[str], value: Any, seen: S
     asked = re.fullmatch(r"p\.unique\('(\w+)'.*\)", steps[-1])
     if asked is None or len(steps) > 1 or not isinstance(value, pd.Index):
         return
-    column = next((c for c in program.columns if c.name == asked[1] and c.kind.family == "text"), None)
+    column = next(
+        (c for c in program.columns if c.name == asked[1] and c.kind.family == "text"), None
+    )
     if column is not None:
         listed = [column.kind.cells[i] for i in column.cells[side]]
         cells = [c.decode(errors="replace") if isinstance(c, bytes) else c for c in listed]
@@ -394,7 +403,9 @@ def _wrong(done: Run) -> list[Finding]:
         if seen.error is not None and not isinstance(seen.error, DPError):
             found.append(
                 Finding(
-                    "raw", i, f"{type(seen.error).__name__} {_place(seen.error)}: {_text(seen.error)[:300]}"
+                    "raw",
+                    i,
+                    f"{type(seen.error).__name__} {_place(seen.error)}: {_text(seen.error)[:300]}",
                 )
             )
         for text in seen.texts:
@@ -438,7 +449,9 @@ def _stale(program: Program, one: Run, noise: Noise, folder: Path) -> list[Findi
         for done, i in ((one, 3), (fresh, 2))
     ]
     return (
-        [] if plans[0] == plans[1] else [Finding("stale", 3, f"plan: {plans[0]!r:.300} | {plans[1]!r:.300}")]
+        []
+        if plans[0] == plans[1]
+        else [Finding("stale", 3, f"plan: {plans[0]!r:.300} | {plans[1]!r:.300}")]
     )
 
 
@@ -450,11 +463,17 @@ def _differences(program: Program, one: Run, two: Run) -> list[Finding]:
             x, y = (_undrawn(repr(r.facts.get(fact))) for r in (a, b))
             if x != y:
                 step = min(a.facts.get("step", 0), b.facts.get("step", 0))
-                raised = " against ".join(type(r.error).__name__ for r in (a, b) if r.error is not None)
+                raised = " against ".join(
+                    type(r.error).__name__ for r in (a, b) if r.error is not None
+                )
                 where = _verb(program, i, step) + (raised and f", {raised}")
                 told = "; ".join(f"{_text(r.error):.200}" for r in (a, b) if r.error is not None)
                 return [
-                    Finding("differs", i, f"{fact} ({where}): {x:.400} | {y:.400}" + (told and f"; {told}"))
+                    Finding(
+                        "differs",
+                        i,
+                        f"{fact} ({where}): {x:.400} | {y:.400}" + (told and f"; {told}"),
+                    )
                 ]
     if len(one.lines) != len(two.lines):
         return [Finding("differs", 0, "length: of the runs")]

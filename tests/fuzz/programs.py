@@ -70,7 +70,9 @@ class Program:
         more = {}
         for word, listed in (("bounds", self.bounds), ("keys", self.keys)):
             inside = [
-                f"{n!r}: {v}" for n, v in listed.items() if set(n if isinstance(n, tuple) else [n]) <= known
+                f"{n!r}: {v}"
+                for n, v in listed.items()
+                if set(n if isinstance(n, tuple) else [n]) <= known
             ]
             if inside:
                 more[word] = "{" + ", ".join(inside) + "}"
@@ -81,7 +83,10 @@ class Program:
         return ", ".join(f"{w}={v}" for w, v in {**self.terms, **more}.items())
 
     def __str__(self) -> str:
-        shown = [f"  {c.name}: {c.kind.name}\n    {_shown(c, 0)}\n    {_shown(c, 1)}" for c in self.columns]
+        shown = [
+            f"  {c.name}: {c.kind.name}\n    {_shown(c, 0)}\n    {_shown(c, 1)}"
+            for c in self.columns
+        ]
         modes = [w for w in ("labels", "strict", "filed") if getattr(self, w)]
         lines = "\n".join(f"  {line}" for line in self.lines)
         return (
@@ -106,7 +111,9 @@ def literal(value: Any) -> str:
     """Source text of an argument."""
     if value is None or value is pd.NA or value is pd.NaT:
         return (
-            {None: "None"}.get(value, "pd.NA") if value is None else ("pd.NA" if value is pd.NA else "pd.NaT")
+            {None: "None"}.get(value, "pd.NA")
+            if value is None
+            else ("pd.NA" if value is pd.NA else "pd.NaT")
         )
     if isinstance(value, float) and value != value:
         return "nan"
@@ -114,7 +121,11 @@ def literal(value: Any) -> str:
         return "LONG"
     if isinstance(value, list | tuple):
         inside = ", ".join(map(literal, value))
-        return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' if len(value) == 1 else ''})"
+        return (
+            f"[{inside}]"
+            if isinstance(value, list)
+            else f"({inside}{',' if len(value) == 1 else ''})"
+        )
     if isinstance(value, dict):
         return "{" + ", ".join(f"{literal(k)}: {literal(v)}" for k, v in value.items()) + "}"
     return repr(value)
@@ -197,10 +208,15 @@ class Generator:
         families = [self.weighted(SHARE) for _ in range(self.pick((1, 2, 3, 4)))]
         for i, family in enumerate(families):
             kinds = [
-                k for k in KINDS.values() if k.family == family for _ in range(4 if k.name in OFTEN else 1)
+                k
+                for k in KINDS.values()
+                if k.family == family
+                for _ in range(4 if k.name in OFTEN else 1)
             ]
             name: Any = (
-                f"c{i}" if self.chance(0.93) else self.pick(("a b", "µ", "size", "count", 7, ("x", "y")))
+                f"c{i}"
+                if self.chance(0.93)
+                else self.pick(("a b", "µ", "size", "count", 7, ("x", "y")))
             )
             if name in [c.name for c in found]:
                 name = f"c{i}"
@@ -209,7 +225,9 @@ class Generator:
         return found
 
     def _id_kind(self) -> Kind:
-        return KINDS[self.pick(("int64", "str", "Int64"))] if self.chance(0.35) else self.pick(PEOPLE)
+        return (
+            KINDS[self.pick(("int64", "str", "Int64"))] if self.chance(0.35) else self.pick(PEOPLE)
+        )
 
     def _open(self, program: Program) -> None:
         terms = program.terms
@@ -281,7 +299,9 @@ class Generator:
         if kind.keys is not None and self.chance(0.8):
             return self.pick(kind.keys)
         if kind.family == "time":
-            return self.pick(("2024-01-01", "2024-02-29", "1677-09-21", "9999-12-31", "2024-03-31 02:30"))
+            return self.pick(
+                ("2024-01-01", "2024-02-29", "1677-09-21", "9999-12-31", "2024-03-31 02:30")
+            )
         tame, wild = (list(filter(_is_plain, cells)) for cells in (kind.tame, kind.wild))
         return self.pick(tame if tame and self.chance(0.6) else [*tame, *wild] or ["a"])
 
@@ -321,7 +341,9 @@ class Generator:
 
         def place(kind: Kind, wild: float) -> int:
             tame = len(kind.tame)
-            return self.r.randrange(len(kind.cells)) if self.chance(wild) else self.r.randrange(tame)
+            return (
+                self.r.randrange(len(kind.cells)) if self.chance(wild) else self.r.randrange(tame)
+            )
 
         def draw(wild: float) -> dict[Any, int]:
             return {c.name: place(c.kind, wild) for c in program.columns}
@@ -330,7 +352,9 @@ class Generator:
             """Without a marked cell: marks belong to the one who differs."""
             for c in program.columns:
                 unmarked = len(c.kind.tame) + len(c.kind.wild)
-                row[c.name] = row[c.name] if row[c.name] < unmarked else self.r.randrange(len(c.kind.tame))
+                row[c.name] = (
+                    row[c.name] if row[c.name] < unmarked else self.r.randrange(len(c.kind.tame))
+                )
             return row
 
         def wilder() -> dict[Any, int]:
@@ -373,7 +397,9 @@ class Generator:
                 for _ in range(40):
                     first = wilder() if wild else safe(draw(wildness))
                     who = person(first)
-                    if who not in there and (who is not None or (wild and self.relation == "add-remove")):
+                    if who not in there and (
+                        who is not None or (wild and self.relation == "add-remove")
+                    ):
                         group.append(first)
                         for _ in range(self.pick((0, 0, 1, 3, 6))):
                             again = wilder() if wild else safe(draw(wildness))

@@ -44,7 +44,9 @@ def _drawn(g: Generator, table: dict[Callable[[Generator], str], float]) -> str:
 def price(g: Generator, **words: Any) -> str:
     """The words of a price, after a comma."""
     found = []
-    kind = g.weighted({"none": 3, "epsilon": 7, "large": 9 if g.many else 3, "within": 0.7, "wrong": 0.2})
+    kind = g.weighted(
+        {"none": 3, "epsilon": 7, "large": 9 if g.many else 3, "within": 0.7, "wrong": 0.2}
+    )
     if kind == "epsilon":
         found.append(f"epsilon={g.pick((0.01, 0.1, 0.3, 1))}")
     elif kind == "large":
@@ -78,7 +80,9 @@ def price(g: Generator, **words: Any) -> str:
     if g.chance(0.05):
         found.append(f"name={g.pick(('one', 'two'))!r}")
     if (g.people and g.chance(0.15)) or g.chance(0.01):
-        found.append(g.pick(("max_rows=1", "max_rows=4", "max_groups=1", "max_rows=2, max_groups=3")))
+        found.append(
+            g.pick(("max_rows=1", "max_rows=4", "max_groups=1", "max_rows=2, max_groups=3"))
+        )
     if g.chance(0.04 if g.delta else 0.004):
         found.append("delta=1e-7")
     return "".join(f", {w}" for w in {w.split("=")[0]: w for w in found}.values())
@@ -126,7 +130,9 @@ def q_order(g: Generator) -> str:
 
 def q_histogram(g: Generator) -> str:
     n = g.column("number")
-    bins = g.pick(("[0, 1, 2, 3, 4, 5]", "5", "[0, 0.5, 1e308]", "range(0, 6)", "[-inf, 0, inf]", "[3, 1]"))
+    bins = g.pick(
+        ("[0, 1, 2, 3, 4, 5]", "5", "[0, 0.5, 1e308]", "range(0, 6)", "[-inf, 0, inf]", "[3, 1]")
+    )
     return f"{asked(g)}.histogram({n!r}, {bins}{maybe_bounds(g, n)}{price(g)})"
 
 
@@ -153,7 +159,9 @@ def q_unique(g: Generator) -> str:
         raise Unfit
     names: Any = g.column(*GROUPED)
     if g.chance(0.15):
-        names = g.some([n for n, k in g.columns.items() if k.family in GROUPED] or [g.column(*GROUPED)], 2)
+        names = g.some(
+            [n for n, k in g.columns.items() if k.family in GROUPED] or [g.column(*GROUPED)], 2
+        )
     return f"{asked(g)}.unique({names!r}{price(g)})"
 
 
@@ -180,13 +188,13 @@ def q_choose(g: Generator) -> str:
     if g.chance(0.5):
         return f"{asked(g)}.choose([0, 1, 2], distance({n!r}{maybe_bounds(g, n)}){price(g)})"
     word = g.pick(("", ", sensitivity=1, because='so'", ", sensitivity=5"))
-    return (
-        f"{asked(g)}.choose([1, 2, 3], lambda q, c: -abs(q[{m!r}] - c){maybe_bounds(g, m)}{word}{price(g)})"
-    )
+    return f"{asked(g)}.choose([1, 2, 3], lambda q, c: -abs(q[{m!r}] - c){maybe_bounds(g, m)}{word}{price(g)})"
 
 
 def groups(g: Generator) -> str:
-    names = g.some([n for n, k in g.columns.items() if k.family in GROUPED] or [g.column(*GROUPED)], 2)
+    names = g.some(
+        [n for n, k in g.columns.items() if k.family in GROUPED] or [g.column(*GROUPED)], 2
+    )
     if len(names) > 1 and g.chance(0.5):
         names = names[:1]
     if len(names) == 1:
@@ -252,7 +260,11 @@ def q_resample(g: Generator) -> str:
 
 def q_table(g: Generator) -> str:
     a, b, n = g.column(*GROUPED), g.column(*GROUPED), g.column(*NUMERIC)
-    keys = f", keys={{{a!r}: {g.keys(g.kind(a))}, {b!r}: {g.keys(g.kind(b))}}}" if g.chance(0.93) else ""
+    keys = (
+        f", keys={{{a!r}: {g.keys(g.kind(a))}, {b!r}: {g.keys(g.kind(b))}}}"
+        if g.chance(0.93)
+        else ""
+    )
     margins = g.pick(("", ", margins=True"))
     if g.chance(0.5):
         return f"{asked(g)}.crosstab({a!r}, {b!r}{keys}{margins}{g.pick(('', ', normalize=True', ', normalize=0'))}{price(g)})".replace(
@@ -262,7 +274,9 @@ def q_table(g: Generator) -> str:
 
 
 def q_cov(g: Generator) -> str:
-    names = g.some([n for n, k in g.columns.items() if k.family in NUMERIC] or [g.column(*NUMERIC)], 3)
+    names = g.some(
+        [n for n, k in g.columns.items() if k.family in NUMERIC] or [g.column(*NUMERIC)], 3
+    )
     return f"p[{names!r}].{g.pick(('cov', 'corr'))}({price(g).removeprefix(', ')})"
 
 
@@ -289,7 +303,9 @@ def q_randomize(g: Generator) -> str:
     else:
         n = g.column(*GROUPED)
         more = f"{maybe_keys(g, n)}{g.pick(('', '', ', other=' + repr('rest')))}"
-    return f"{asked(g)}.randomize({n!r}{more}{g.pick(('', '', '', ', public_index=True'))}{price(g)})"
+    return (
+        f"{asked(g)}.randomize({n!r}{more}{g.pick(('', '', '', ', public_index=True'))}{price(g)})"
+    )
 
 
 def q_fit(g: Generator) -> str:

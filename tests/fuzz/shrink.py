@@ -50,7 +50,9 @@ def _each(
 
 def _lines(program: Program, i: int) -> Program | None:
     at = len(program.lines) - 1 - i
-    return None if at < 0 else replace(program, lines=[*program.lines[:at], *program.lines[at + 1 :]])
+    return (
+        None if at < 0 else replace(program, lines=[*program.lines[:at], *program.lines[at + 1 :]])
+    )
 
 
 def _steps(program: Program, i: int) -> Program | None:
@@ -79,7 +81,9 @@ def _rows(program: Program, i: int) -> Program | None:
     a, b = shared[i]
     columns = [
         Column(
-            c.name, c.kind, ([*c.cells[0][:a], *c.cells[0][a + 1 :]], [*c.cells[1][:b], *c.cells[1][b + 1 :]])
+            c.name,
+            c.kind,
+            ([*c.cells[0][:a], *c.cells[0][a + 1 :]], [*c.cells[1][:b], *c.cells[1][b + 1 :]]),
         )
         for c in program.columns
     ]

@@ -19,7 +19,9 @@ def scalar(g: Generator, name: Any) -> str:
     kind = g.kind(name)
     family = g.columns[name].family if name in g.columns else "number"
     if g.chance(0.06):
-        return g.pick(("1", "'a'", "None", "0.5", "True", "2**63", "nan", "inf", "10**400", "[1]", "pd.NA"))
+        return g.pick(
+            ("1", "'a'", "None", "0.5", "True", "2**63", "nan", "inf", "10**400", "[1]", "pd.NA")
+        )
     if kind is not None and family != "lists":
         return literal(g.cell(kind))
     return {"number": "1.5", "bool": "True", "time": "'2024-01-02'"}.get(family, "'a'")
@@ -29,7 +31,9 @@ def condition(g: Generator) -> str:
     """A mask made of tracked columns."""
     name = g.column(*GROUPED)
     n = literal(name)
-    op = g.weighted({"compare": 5, "isin": 3, "isna": 2, "between": 1, "str": 2, "dt": 1, "both": 1})
+    op = g.weighted(
+        {"compare": 5, "isin": 3, "isna": 2, "between": 1, "str": 2, "dt": 1, "both": 1}
+    )
     if op == "compare":
         return f"p[{n}] {g.pick(('==', '!=', '<', '<=', '>', '>='))} {scalar(g, name)}"
     if op == "isin":
@@ -56,13 +60,24 @@ def condition(g: Generator) -> str:
     if op == "dt":
         return f"p[{literal(g.column('time'))}].dt.{g.pick(('year == 2024', 'dayofweek < 3', 'hour >= 0', 'month.isin([1, 2])'))}"
     other = g.column("bool", "number")
-    return f"(p[{n}] == {scalar(g, name)}) {g.pick('&|')} ~(p[{literal(other)}] > {scalar(g, other)})"
+    return (
+        f"(p[{n}] == {scalar(g, name)}) {g.pick('&|')} ~(p[{literal(other)}] > {scalar(g, other)})"
+    )
 
 
 def value(g: Generator) -> tuple[str, Known]:
     """A new column."""
     op = g.weighted(
-        {"arithmetic": 5, "str": 3, "dt": 2, "map": 3, "cut": 2, "cast": 3, "condition": 2, "other": 3}
+        {
+            "arithmetic": 5,
+            "str": 3,
+            "dt": 2,
+            "map": 3,
+            "cut": 2,
+            "cast": 3,
+            "condition": 2,
+            "other": 3,
+        }
     )
     if op == "arithmetic":
         n = literal(g.column(*NUMERIC))
@@ -119,7 +134,13 @@ def value(g: Generator) -> tuple[str, Known]:
         kind = g.kind(name)
         keys = g.keys(kind)
         target = g.pick(
-            ("range(9)", "'xyzxyzxyz'", "[0.5] * 9", "[None, 1, 2, 3, 4, 5, 6]", "[True, False] * 4")
+            (
+                "range(9)",
+                "'xyzxyzxyz'",
+                "[0.5] * 9",
+                "[None, 1, 2, 3, 4, 5, 6]",
+                "[True, False] * 4",
+            )
         )
         family = "text" if "x" in target else "bool" if "True" in target else "number"
         return f"p[{literal(name)}].map(dict(zip({keys}, {target})))", Known(family, None)
@@ -182,7 +203,10 @@ def text_of_query(g: Generator) -> str:
     )
     return (
         f"{n} in {listed}"
-        if g.chance(0.15) and "Timestamp" not in listed and "Decimal" not in listed and "range" not in listed
+        if g.chance(0.15)
+        and "Timestamp" not in listed
+        and "Decimal" not in listed
+        and "range" not in listed
         else plain
     )
 
@@ -201,7 +225,10 @@ def s_mask(g: Generator) -> str:
 def s_assign(g: Generator) -> str:
     text, known = value(g)
     name = g.pick(
-        (f"v{len(g.columns)}", *[n for n in g.columns if isinstance(n, str) and n.isidentifier()][:2])
+        (
+            f"v{len(g.columns)}",
+            *[n for n in g.columns if isinstance(n, str) and n.isidentifier()][:2],
+        )
     )
     g.columns[name] = known
     if name in g.people:
@@ -247,13 +274,21 @@ def s_astype(g: Generator) -> str:
     n = g.column(*NUMERIC, "text")
     kind = g.pick(("float", "int", "bool", "str"))
     if n in g.columns:
-        g.columns[n] = Known({"float": "number", "int": "number", "bool": "bool"}.get(kind, "text"), None)
+        g.columns[n] = Known(
+            {"float": "number", "int": "number", "bool": "bool"}.get(kind, "text"), None
+        )
     return f"p.astype({{{n!r}: {kind}}})"
 
 
 def limits(g: Generator, needed: float) -> str:
     return (
-        g.pick((", max_rows=2, max_groups=1", ", max_rows=1, max_groups=1", ", max_rows=5, max_groups=2"))
+        g.pick(
+            (
+                ", max_rows=2, max_groups=1",
+                ", max_rows=1, max_groups=1",
+                ", max_rows=5, max_groups=2",
+            )
+        )
         if g.chance(needed)
         else ""
     )
@@ -300,7 +335,9 @@ def s_merge(g: Generator) -> str:
         "bool": ("None",),
         "time": ("'datetime64[ns]'", "'datetime64[us, UTC]'"),
     }
-    dtype = g.pick(fitting.get(g.columns[name].family if name in g.columns else "", ("None", "object")))
+    dtype = g.pick(
+        fitting.get(g.columns[name].family if name in g.columns else "", ("None", "object"))
+    )
     return f"p.merge(table({name!r}, {keys}, {values}, {dtype}), on={name!r}, how={how}{limits(g, 0.2 if g.people else 0.02)}{why})"
 
 

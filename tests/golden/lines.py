@@ -31,7 +31,11 @@ def frame(rows: int = 4000) -> pd.DataFrame:
 
 
 REGIONS = pd.DataFrame(
-    {"state": [*STATES, "WA"], "coast": ["west", "east", "east", "gulf", "west"], "size": [3, 2, 2, 3, 1]}
+    {
+        "state": [*STATES, "WA"],
+        "coast": ["west", "east", "east", "gulf", "west"],
+        "size": [3, 2, 2, 3, 1],
+    }
 )
 
 SESSIONS: dict[str, dict[str, Any]] = {

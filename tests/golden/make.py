@@ -45,7 +45,11 @@ def shown(answer: Any) -> Any:
         return {"type": "Plan", "text": answer.question}
     if isinstance(answer, dpframe.Estimate):
         number = int(answer) if isinstance(answer, int) else float(answer)
-        return {"type": type(answer).__name__, "cells": [repr(number)], "interval": _interval(answer)}
+        return {
+            "type": type(answer).__name__,
+            "cells": [repr(number)],
+            "interval": _interval(answer),
+        }
     return {"type": type(answer).__name__, "cells": [repr(answer)]}
 
 
@@ -68,7 +72,10 @@ def asked(p: Any, line: str) -> Any:
 
 def opened(session: str, ledger: Path) -> Any:
     return frame().dp.open(
-        **SESSIONS[session], ledger=ledger, population=session, because="the table of the tests is nobody's"
+        **SESSIONS[session],
+        ledger=ledger,
+        population=session,
+        because="the table of the tests is nobody's",
     )
 
 

@@ -18,7 +18,9 @@ import pytest
 
 import dpframe
 
-pytest.importorskip("pyarrow", reason="patterns that repeat are matched by RE2, which pyarrow brings")
+pytest.importorskip(
+    "pyarrow", reason="patterns that repeat are matched by RE2, which pyarrow brings"
+)
 
 CASES = json.loads(Path(__file__).with_name("expressions.json").read_text())
 N = 3000
@@ -32,7 +34,11 @@ TERMS: dict[str, Any] = {
         "admitted": ("2025-01-01", "2025-12-31"),
         "discharged": ("2025-01-01", "2026-01-31"),
     },
-    "keys": {"sex": ["F", "M"], "diagnosis": ["asthma", "burn", "covid", "flu"], "ward": ["A", "B"]},
+    "keys": {
+        "sex": ["F", "M"],
+        "diagnosis": ["asthma", "burn", "covid", "flu"],
+        "ward": ["A", "B"],
+    },
 }
 
 
@@ -54,9 +60,9 @@ def visits() -> pd.DataFrame:
             "weight": np.round(rng.uniform(45, 130, N), 1),
             "sex": rng.choice(["F", "M"], N, p=[0.55, 0.45]),
             "diagnosis": rng.choice(["asthma", "burn", "covid", "flu"], N, p=[0.1, 0.2, 0.3, 0.4]),
-            "ward": pd.Series(rng.choice(["A", "B", "-"], N, p=[0.5, 0.3, 0.2]), dtype="str").replace(
-                "-", None
-            ),
+            "ward": pd.Series(
+                rng.choice(["A", "B", "-"], N, p=[0.5, 0.3, 0.2]), dtype="str"
+            ).replace("-", None),
             "smoker": rng.random(N) < 0.3,
             "admitted": admitted,
             "discharged": admitted + pd.to_timedelta(rng.integers(0, 14 * 24, N), "h"),
@@ -104,7 +110,9 @@ def test_cases_are_many_and_of_every_area() -> None:
 
 @pytest.mark.parametrize("case", CASES[::4], ids=[c["id"] for c in CASES[::4]])
 @pytest.mark.filterwarnings("ignore")
-def test_a_source_in_parts_gives_the_same_answer(visits: pd.DataFrame, case: dict[str, Any]) -> None:
+def test_a_source_in_parts_gives_the_same_answer(
+    visits: pd.DataFrame, case: dict[str, Any]
+) -> None:
     """Batches are evaluated one by one: the answers differ by their noise alone."""
     polars = pytest.importorskip("polars", reason="frames of polars are read in batches")
     text = case.get("dp") or re.sub(r"\bdf\b", "p", case["code"])

@@ -54,7 +54,12 @@ SETUPS = {
     "rows": (
         rows,
         {
-            "bounds": {"age": (0, 110), "cost": (0, 10_000), "height": (100, 220), "weight": (30, 200)},
+            "bounds": {
+                "age": (0, 110),
+                "cost": (0, 10_000),
+                "height": (100, 220),
+                "weight": (30, 200),
+            },
             "keys": {"state": STATES, "sex": ["F", "M"], "ward": ["A", "B"]},
         },
     ),
@@ -100,7 +105,9 @@ def check_alike(ours, theirs, case):
         assert ours.name == theirs.name
         check_labels(ours.index, theirs.index)
         np.testing.assert_allclose(
-            ours.to_numpy(float), theirs.to_numpy(float), atol=tol * float(theirs.abs().max()) + 1e-9
+            ours.to_numpy(float),
+            theirs.to_numpy(float),
+            atol=tol * float(theirs.abs().max()) + 1e-9,
         )
     elif isinstance(theirs, pd.DataFrame):
         assert isinstance(ours, pd.DataFrame)
@@ -121,7 +128,9 @@ def check_labels(ours, theirs):
     assert list(ours.names) == list(theirs.names)
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["code"].replace("\n", "; ")[:70] for case in CASES])
+@pytest.mark.parametrize(
+    "case", CASES, ids=[case["code"].replace("\n", "; ")[:70] for case in CASES]
+)
 def test_the_text_of_pandas_gives_what_pandas_gives(case):
     make, terms = SETUPS[case["setup"]]
     theirs = run(case.get("pandas", case["code"]), df=make())

@@ -47,7 +47,11 @@ def patients():
     """A row for most of them."""
     rng = np.random.default_rng(5)
     return pd.DataFrame(
-        {"pid": np.arange(20, 420), "age": rng.integers(20, 80, 400), "sex": rng.choice(["F", "M"], 400)}
+        {
+            "pid": np.arange(20, 420),
+            "age": rng.integers(20, 80, 400),
+            "sex": rng.choice(["F", "M"], 400),
+        }
     )
 
 
@@ -88,7 +92,9 @@ def check_alike(ours, theirs, tol):
         assert float(ours) == pytest.approx(float(theirs), rel=tol)
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["code"].replace("\n", "; ")[:80] for case in CASES])
+@pytest.mark.parametrize(
+    "case", CASES, ids=[case["code"].replace("\n", "; ")[:80] for case in CASES]
+)
 def test_the_text_of_pandas_gives_what_pandas_gives(case):
     theirs = run(case["code"], df=visits(), patients=patients())
     p = visits().dp.open(1000, queries=4, unit="pid", max_rows=10, max_groups=3, **WORDS)

@@ -56,7 +56,9 @@ def test_names_stand_in_the_order_of_the_calendar(df):
 
 
 def test_a_key_between_two_ticks_of_a_column_equals_nothing():
-    times = pd.Series(pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-02"]).astype("datetime64[s]"))
+    times = pd.Series(
+        pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-02"]).astype("datetime64[s]")
+    )
     p = pd.DataFrame({"t": times}).dp.open(1000)
     keys = [
         pd.Timestamp("2024-01-01 00:00:00.5"),

@@ -29,7 +29,9 @@ def make_grouping(p, draw):
     if kind == "cut":
         return p.explain.groupby(p[column].cut(edges, right=draw.random() < 0.5)).size()
     if kind == "keys":
-        return p.explain.groupby("s", keys=draw.sample(["a", "b", None], draw.choice([2, 3]))).size()
+        return p.explain.groupby(
+            "s", keys=draw.sample(["a", "b", None], draw.choice([2, 3]))
+        ).size()
     if kind == "rest":
         return p.explain.groupby("s", keys=draw.sample(["a", "b"], 2), other="others").size()
     if kind == "pairs":

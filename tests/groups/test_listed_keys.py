@@ -19,7 +19,9 @@ PAIRS = [("NY", "M"), ("CA", "F"), ("TX", "M")]
 def frame():
     states = ["CA", "NY", "TX", None, "CA", "NY", "WA", "CA"]
     sexes = ["F", "M", "F", "M", "F", "F", "M", None]
-    return pd.DataFrame({"state": states, "sex": sexes, "x": range(8), "n": [1, 2, 3, 1, 2, 3, 1, 2]})
+    return pd.DataFrame(
+        {"state": states, "sex": sexes, "x": range(8), "n": [1, 2, 3, 1, 2, 3, 1, 2]}
+    )
 
 
 @pytest.fixture
@@ -41,7 +43,9 @@ def exact(frame, by, keys):
 def test_listed_combinations_come_back_and_no_others(p, frame, keys):
     found = p.groupby(["state", "sex"], keys=keys).size(epsilon=SURE)
     index = pd.MultiIndex.from_tuples(PAIRS, names=["state", "sex"])
-    pd.testing.assert_series_equal(found, frame.groupby(["state", "sex"]).size().reindex(index, fill_value=0))
+    pd.testing.assert_series_equal(
+        found, frame.groupby(["state", "sex"]).size().reindex(index, fill_value=0)
+    )
     sums = p.groupby(["state", "sex"], keys=keys)["x"].sum(epsilon=SURE)
     assert sums.round().tolist() == [1, 4, 0]
 
@@ -75,7 +79,8 @@ def test_nulls_are_keys_where_they_are_listed(p, frame):
 
 def test_columns_of_every_kind(frame):
     frame = frame.assign(
-        day=pd.Timestamp("2024-01-01") + pd.to_timedelta(frame["n"], "D"), smoker=frame["x"] % 2 == 0
+        day=pd.Timestamp("2024-01-01") + pd.to_timedelta(frame["n"], "D"),
+        smoker=frame["x"] % 2 == 0,
     )
     frame["sex"] = frame["sex"].astype("category")
     frame["score"] = frame["n"] / 2
@@ -84,7 +89,10 @@ def test_columns_of_every_kind(frame):
         rows = frame[list(columns)].dropna().drop_duplicates()
         keys = list(rows.itertuples(index=False, name=None))[::-1]
         found = p.groupby(list(columns), keys=keys).size(epsilon=15)
-        assert found.tolist() == frame.groupby(list(columns), observed=True).size().reindex(keys).tolist()
+        assert (
+            found.tolist()
+            == frame.groupby(list(columns), observed=True).size().reindex(keys).tolist()
+        )
     bands = p["x"].cut([-1, 3, 10], labels=["low", "high"])
     found = (
         p.assign(band=bands)
@@ -96,7 +104,9 @@ def test_columns_of_every_kind(frame):
 
 def test_columns_with_a_dict_or_lists_are_products_still(p, frame):
     lists = p.groupby(["state", "sex"], keys=[["CA", "NY"], ["F", "M"]]).size(epsilon=SURE)
-    named = p.groupby(["state", "sex"], keys={"state": ("CA", "NY"), "sex": ("F", "M")}).size(epsilon=SURE)
+    named = p.groupby(["state", "sex"], keys={"state": ("CA", "NY"), "sex": ("F", "M")}).size(
+        epsilon=SURE
+    )
     mixed = p.groupby(["state", "sex"], keys=[("CA", "NY"), ["F", "M"]]).size(epsilon=SURE)
     assert lists.tolist() == named.tolist() == mixed.tolist() == [2, 0, 1, 1]
 
@@ -111,8 +121,16 @@ def test_combinations_are_declared_once(frame):
     assert renamed.index.names == ["state", "gender"]
     assert p.groupby("state").size(epsilon=SURE).tolist() == [3]
     assert p.groupby(["state", "sex"], keys={"sex": ["M"]}).size(epsilon=SURE).tolist() == [0]
-    assert "('state', 'sex'): [['NY', 'M'], ['CA', 'F'], ['TX', 'M']]" in p.declarations["value"].tolist()
-    assert frame.dp.open(1000, keys={("state", "sex"): PAIRS, "state": ["CA"], "sex": ["F"]}).budget.spent > 0
+    assert (
+        "('state', 'sex'): [['NY', 'M'], ['CA', 'F'], ['TX', 'M']]"
+        in p.declarations["value"].tolist()
+    )
+    assert (
+        frame.dp.open(
+            1000, keys={("state", "sex"): PAIRS, "state": ["CA"], "sex": ["F"]}
+        ).budget.spent
+        > 0
+    )
 
 
 def test_people_are_bounded_by_combination(frame):
@@ -137,7 +155,9 @@ def test_random_lists_count_as_pandas_does(table, monkeypatch):
         buckets = PandasEngine(frame)._grouping((by,))
         assert buckets is not None
         place = {key: i + 1 for i, key in enumerate(keys)}
-        assert buckets.tolist() == [place.get(row, 0) for row in frame.itertuples(index=False, name=None)]
+        assert buckets.tolist() == [
+            place.get(row, 0) for row in frame.itertuples(index=False, name=None)
+        ]
 
 
 def test_many_combinations_are_found_each_in_its_rows():
@@ -173,7 +193,10 @@ def test_wrong_combinations_are_refused_and_cost_nothing(p, name):
 
 
 def test_what_combinations_do_not_go_with(frame):
-    for keys, error in ((("state", "gender"), dpframe.UnknownColumn), (("state", "sex"), dpframe.BadValue)):
+    for keys, error in (
+        (("state", "gender"), dpframe.UnknownColumn),
+        (("state", "sex"), dpframe.BadValue),
+    ):
         with pytest.raises(error):
             frame.dp.open(1, keys={keys: PAIRS if error is dpframe.UnknownColumn else ["CA", "NY"]})
     p = frame.dp.open(1)
@@ -184,7 +207,9 @@ def test_what_combinations_do_not_go_with(frame):
     with pytest.raises(dpframe.NotOffered, match="unstack"):
         p.pivot_table("x", "state", "sex", keys=PAIRS)
     with pytest.raises(dpframe.NotOffered, match="periods"):
-        p.assign(t=pd.Timestamp("2024-01-01")).groupby([pd.Grouper(key="t", freq="D"), "sex"], keys=PAIRS)
+        p.assign(t=pd.Timestamp("2024-01-01")).groupby(
+            [pd.Grouper(key="t", freq="D"), "sex"], keys=PAIRS
+        )
     with pytest.raises(dpframe.BadType, match="is a tuple"):
         p.groupby("state", keys=[("CA",)])
 
@@ -194,7 +219,11 @@ def test_what_combinations_do_not_go_with(frame):
 
 def test_the_rest_is_one_last_group(p, frame):
     found = p.groupby("state", keys=["NY", "CA"], other="elsewhere").size(epsilon=SURE)
-    assert found.to_dict() == {"NY": 2, "CA": 3, "elsewhere": 2}  # TX and WA; the null is in no group
+    assert found.to_dict() == {
+        "NY": 2,
+        "CA": 3,
+        "elsewhere": 2,
+    }  # TX and WA; the null is in no group
     assert found.index.name == "state"
     sums = p.groupby("state", keys=["CA", "NY"], other="elsewhere")["x"].sum(epsilon=SURE)
     assert sums.round().tolist() == [11, 6, 8]
@@ -204,13 +233,16 @@ def test_the_rest_is_one_last_group(p, frame):
     assert list(ordered.index) == ["CA", "NY", "elsewhere"]
     counts = p.value_counts("state", keys=["CA", "NY"], other="elsewhere", epsilon=SURE)
     assert counts.to_dict() == {"CA": 3, "NY": 2, "elsewhere": 2}
-    shares = p.value_counts("state", keys=["CA", "NY"], other="elsewhere", normalize=True, epsilon=SURE)
+    shares = p.value_counts(
+        "state", keys=["CA", "NY"], other="elsewhere", normalize=True, epsilon=SURE
+    )
     assert shares.sum() == pytest.approx(1)
 
 
 def test_the_rest_of_columns_of_every_kind(frame):
     frame = frame.assign(
-        day=pd.Timestamp("2024-01-01") + pd.to_timedelta(frame["n"], "D"), smoker=frame["x"] % 2 == 0
+        day=pd.Timestamp("2024-01-01") + pd.to_timedelta(frame["n"], "D"),
+        smoker=frame["x"] % 2 == 0,
     )
     frame["kind"] = pd.Series([1, "a", 2.5, ["list"], None, "b", True, "a"], dtype=object)
     frame["arrow"] = frame["state"].astype("string[pyarrow]")
@@ -272,10 +304,15 @@ def test_a_listed_null_finds_the_nulls_of_any_dtype(dtype):
 
 def test_people_are_bounded_again_after_keys_have_become_one():
     """In five states that are not listed, one person is in one group: the limit does not choose among those states."""
-    rows = pd.DataFrame({"id": [1] * 6 + [2], "state": ["CA", "a", "b", "c", "d", "e", "CA"], "x": 1.0})
+    rows = pd.DataFrame(
+        {"id": [1] * 6 + [2], "state": ["CA", "a", "b", "c", "d", "e", "CA"], "x": 1.0}
+    )
     p = rows.dp.open(1000, unit="id", max_rows=1, max_groups=2, bounds={"x": (0, 1)})
     assert p.groupby("state", keys=["CA"], other="else").size(epsilon=300).tolist() == [2, 1]
-    assert p.groupby("state", keys=["CA"], other="else").nunique("id", epsilon=300).tolist() == [2, 1]
+    assert p.groupby("state", keys=["CA"], other="else").nunique("id", epsilon=300).tolist() == [
+        2,
+        1,
+    ]
     rows = rows.copy()
     rows.attrs.clear()
     q = rows.dp.open(1000, unit="id", max_rows=4, max_groups=1, because="the same rows in a test")
@@ -328,6 +365,8 @@ def test_of_equal_values_the_first_counts():
 @pytest.mark.parametrize("other", [True, 1.0])
 def test_listed_combination_with_an_equal_key_of_another_type_is_refused(other):
     """1, 1.0 and True are one key to pandas. Neither is taken for the other in silence."""
-    p = pd.DataFrame({"a": pd.Series([1, True, 1.0], dtype=object), "b": ["x", "y", "y"]}).dp.open(1)
+    p = pd.DataFrame({"a": pd.Series([1, True, 1.0], dtype=object), "b": ["x", "y", "y"]}).dp.open(
+        1
+    )
     with pytest.raises(dpframe.BadValue, match="not distinct"):
         p.groupby(["a", "b"], keys=[(1, "x"), (other, "y")])

@@ -17,7 +17,9 @@ BEYOND = range(10**30)  # of which Python cannot even tell the length
 
 @pytest.fixture
 def df():
-    return pd.DataFrame({"n": [1, 2, 3], "x": [0.5, 1.5, None], "t": pd.to_datetime(["2024-01-05"] * 3)})
+    return pd.DataFrame(
+        {"n": [1, 2, 3], "x": [0.5, 1.5, None], "t": pd.to_datetime(["2024-01-05"] * 3)}
+    )
 
 
 @pytest.fixture
@@ -28,7 +30,9 @@ def p(df):
 ASKS = {
     "groupby": lambda p, given: p.groupby("n", keys=given).size(),
     "groupby two columns": lambda p, given: p.groupby(["n", "x"], keys=given).size(),
-    "groupby of a dict": lambda p, given: p.groupby(["n", "x"], keys={"n": given, "x": [0.5]}).size(),
+    "groupby of a dict": lambda p, given: p.groupby(
+        ["n", "x"], keys={"n": given, "x": [0.5]}
+    ).size(),
     "value_counts": lambda p, given: p["n"].value_counts(keys=given),
     "argmax": lambda p, given: p.argmax("n", keys=given),
     "top": lambda p, given: p.top("n", 2, keys=given),
@@ -53,7 +57,9 @@ ASKS = {
 }
 
 
-@pytest.mark.parametrize("given", [HUGE, BEYOND, np.broadcast_to(np.int64(1), 10**10), pd.RangeIndex(10**10)])
+@pytest.mark.parametrize(
+    "given", [HUGE, BEYOND, np.broadcast_to(np.int64(1), 10**10), pd.RangeIndex(10**10)]
+)
 @pytest.mark.parametrize("verb", ASKS)
 def test_a_list_that_does_not_fit_is_refused_before_it_is_made(p, verb, given):
     tracemalloc.start()
@@ -86,7 +92,15 @@ class Long(list):
 
 
 def test_the_length_comes_first_for_every_kind_of_list(p):
-    for verb in ("groupby", "groupby of a dict", "value_counts", "cut", "isin", "choose", "quantile"):
+    for verb in (
+        "groupby",
+        "groupby of a dict",
+        "value_counts",
+        "cut",
+        "isin",
+        "choose",
+        "quantile",
+    ):
         with pytest.raises(BadValue, match="16777217 values"):
             ASKS[verb](p, Long())
     for verb in ("groupby two columns", "open of two columns"):

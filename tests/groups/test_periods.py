@@ -44,13 +44,20 @@ RANGES = [
 
 def spread(first, last, n, zone=None, unit="us", seed=0):
     """Times within a range: every midnight, its very end, and some between."""
-    begin, end = pd.Timestamp(first), pd.Timestamp(last) + pd.Timedelta(days=1) - pd.Timedelta("1us")
+    begin, end = (
+        pd.Timestamp(first),
+        pd.Timestamp(last) + pd.Timedelta(days=1) - pd.Timedelta("1us"),
+    )
     ticks = np.random.default_rng(seed).integers(0, (end - begin) // pd.Timedelta("1us"), n)
     times = pd.DatetimeIndex(
         [*pd.date_range(begin, end, freq="D"), *(begin + pd.to_timedelta(ticks, "us")), end]
     )
     times = times.as_unit(unit)
-    return times if zone is None else times.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
+    return (
+        times
+        if zone is None
+        else times.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
+    )
 
 
 def asked(times, first, last, **words):
@@ -173,7 +180,8 @@ def test_other_verbs_answer_by_period():
 
 def test_rows_outside_the_range_and_nulls_are_in_no_period():
     times = pd.to_datetime(
-        ["2023-12-31 23:59:59", "2024-01-01", "2024-01-31 23:59:59", "2024-02-01", None], format="mixed"
+        ["2023-12-31 23:59:59", "2024-01-01", "2024-01-31 23:59:59", "2024-02-01", None],
+        format="mixed",
     )
     p = pd.DataFrame({"t": times}).dp.open(1000, bounds={"t": ("2024-01-01", "2024-01-31")})
     assert p.resample("ME", on="t").size(epsilon=SURE).tolist() == [2]
@@ -193,15 +201,22 @@ def test_years_that_have_no_nanoseconds():
 
 
 def test_computed_times_take_bounds_with_the_question():
-    frame = pd.DataFrame({"t": pd.to_datetime(["2024-01-05 10:00", "2024-02-06 11:00"]).as_unit("ns")})
+    frame = pd.DataFrame(
+        {"t": pd.to_datetime(["2024-01-05 10:00", "2024-02-06 11:00"]).as_unit("ns")}
+    )
     p = frame.dp.open(1000, bounds={"t": ("2024-01-01", "2024-02-29")}).assign(
         day=lambda q: q["t"].dt.normalize()
     )
     with pytest.raises(dpframe.MissingBounds, match="'day' needs a public first and last moment"):
         p.resample("ME", on="day")
-    found = p.resample("ME", on="day", bounds=("2024-01-01", "2024-02-29"), closed="right").size(epsilon=SURE)
+    found = p.resample("ME", on="day", bounds=("2024-01-01", "2024-02-29"), closed="right").size(
+        epsilon=SURE
+    )
     assert found.tolist() == [1, 1]
-    assert p.rename(columns={"t": "when"}).resample("MS", on="when").size(epsilon=SURE).index.name == "when"
+    assert (
+        p.rename(columns={"t": "when"}).resample("MS", on="when").size(epsilon=SURE).index.name
+        == "when"
+    )
 
 
 def test_zoned_columns_of_arrow():
@@ -215,7 +230,9 @@ def test_zoned_columns_of_arrow():
 
 def test_people_are_bounded_by_period():
     rows = pd.DataFrame({"id": [1] * 12, "t": pd.date_range("2024-01-15", periods=12, freq="MS")})
-    p = rows.dp.open(1000, unit="id", max_rows=1, max_groups=3, bounds={"t": ("2024-01-01", "2025-01-31")})
+    p = rows.dp.open(
+        1000, unit="id", max_rows=1, max_groups=3, bounds={"t": ("2024-01-01", "2025-01-31")}
+    )
     assert p.resample("ME", on="t").size(epsilon=300).sum() == 3
 
 
@@ -314,7 +331,9 @@ def test_a_time_in_another_zone_has_the_range_of_its_column(ends, rule):
     p = df.copy().dp.open(1000, bounds={"t": ends})
     for zone in ("Asia/Tokyo", "America/New_York"):
         exact = df.assign(local=df["t"].dt.tz_convert(zone)).resample(rule, on="local").size()
-        answer = p.assign(local=p["t"].dt.tz_convert(zone)).resample(rule, on="local").size(epsilon=SURE)
+        answer = (
+            p.assign(local=p["t"].dt.tz_convert(zone)).resample(rule, on="local").size(epsilon=SURE)
+        )
         assert answer.index.equals(exact.index)
         assert answer.tolist() == exact.tolist()
 

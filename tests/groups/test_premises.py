@@ -24,7 +24,10 @@ STEPS: dict[str, tuple[Premises, Premises]] = {
     "rows of people": (ROWS, Premises(Names("rows"), 1, "own", (), True, True)),
     "rows that columns name": (PEOPLE, Premises(Names("columns"), None, "own", (), True, True)),
     "some rows": (ROWS.of_some_rows(), Premises(Names("rows"), 1, "own", (), False, False)),
-    "three rows": (SORTED.of_some_rows(3), Premises(Names("columns"), 3, "own", (KEY,), False, False)),
+    "three rows": (
+        SORTED.of_some_rows(3),
+        Premises(Names("columns"), 3, "own", (KEY,), False, False),
+    ),
     "three rows of two": (SORTED.of_some_rows(2).of_some_rows(3), SORTED.of_some_rows(2)),
     "one row": (SORTED.of_one_row(), Premises(Names("columns"), 1, "own", (), False, False)),
     "two of each": (
@@ -35,7 +38,10 @@ STEPS: dict[str, tuple[Premises, Premises]] = {
         ROWS.of_made_rows(2, **MADE).of_made_rows(3, **MADE),
         Premises(Names("rows"), 6, "own", (), True, False),
     ),
-    "any number": (ROWS.of_made_rows(None, **MADE), Premises(Names("rows"), None, "own", (), True, False)),
+    "any number": (
+        ROWS.of_made_rows(None, **MADE),
+        Premises(Names("rows"), None, "own", (), True, False),
+    ),
     "sorted in memory": (SORTED.of_made_rows(2, **MADE), replace(PEOPLE, whole=False)),
     "sorted piecewise": (
         SORTED.of_made_rows(2, **{**MADE, "piecewise": True}),
@@ -76,7 +82,9 @@ def test_nothing_is_proven_unless_it_is_said():
 def test_a_join_has_the_worse_order_of_its_sides():
     for order in ("unfixed", "others"):
         worse = replace(PEOPLE, order=order)
-        assert PEOPLE.join(worse, 6) == worse.join(PEOPLE, 6) == Premises(Names("columns"), 6, order)
+        assert (
+            PEOPLE.join(worse, 6) == worse.join(PEOPLE, 6) == Premises(Names("columns"), 6, order)
+        )
     assert PEOPLE.join(PEOPLE, 6).order == "own"
 
 
@@ -114,7 +122,9 @@ def test_no_premise_is_kept_beside_this_class():
             for owner in ast.walk(ast.parse(path.read_text())):
                 if isinstance(owner, ast.ClassDef):
                     found |= {
-                        (str(path.relative_to(package)), name) for name in _members(owner) if name in kept
+                        (str(path.relative_to(package)), name)
+                        for name in _members(owner)
+                        if name in kept
                     }
     assert found == allowed - {("_groups/premises.py", "ordered")}
 
@@ -122,7 +132,9 @@ def test_no_premise_is_kept_beside_this_class():
 def _members(owner: ast.ClassDef) -> set[str]:
     """The fields, properties and attributes of a class."""
     names = {
-        n.target.id for n in owner.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
+        n.target.id
+        for n in owner.body
+        if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
     }
     names |= {n.name for n in owner.body if isinstance(n, ast.FunctionDef)}
     for node in ast.walk(owner):
@@ -137,15 +149,26 @@ def test_every_derived_session_is_given_premises_that_its_parent_proves():
     makers = set()
     for path in sorted(package.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Premises":
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "Premises"
+            ):
                 makers.add(str(path.relative_to(package)))
     assert makers == {"_groups/premises.py"}
 
 
 # What verbs do with them ----------------------------------------------------------------------------------------------------
 
-FRAME = pd.DataFrame({"u": [1, 1, 2], "x": [1.0, 2.0, 3.0], "y": [4.0, 5.0, 6.0], "k": ["a", "b", "a"]})
-TERMS: dict[str, Any] = {"unit": "u", "max_rows": 3, "max_groups": 1, "bounds": {"x": (0, 9), "y": (0, 9)}}
+FRAME = pd.DataFrame(
+    {"u": [1, 1, 2], "x": [1.0, 2.0, 3.0], "y": [4.0, 5.0, 6.0], "k": ["a", "b", "a"]}
+)
+TERMS: dict[str, Any] = {
+    "unit": "u",
+    "max_rows": 3,
+    "max_groups": 1,
+    "bounds": {"x": (0, 9), "y": (0, 9)},
+}
 TABLE = pd.DataFrame({"k": ["a", "a", "b"], "w": [1, 2, 3]})
 
 

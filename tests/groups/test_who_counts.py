@@ -50,7 +50,14 @@ def test_equal_numbers_are_one_person_of_whatever_type() -> None:
     assert len(set(codes([Decimal("0.5"), 0.5, Decimal("0.50")]))) == 1
     assert len(set(codes([10**40, Decimal(10**40), Decimal("1E+40")]))) == 1
     assert (
-        len(set(codes([Decimal("0.1"), 0.1, Decimal("1E+999999999999"), Decimal("1E-999999999999"), 0]))) == 5
+        len(
+            set(
+                codes(
+                    [Decimal("0.1"), 0.1, Decimal("1E+999999999999"), Decimal("1E-999999999999"), 0]
+                )
+            )
+        )
+        == 5
     )
 
 
@@ -104,7 +111,9 @@ def test_no_bytes_make_a_question_raise(dtype: str) -> None:
     )
     frame = pd.DataFrame({"v": pd.Series(array)})
     assert list(frame.dp.open(10, delta=1e-4, accountant="pure").unique("v", epsilon=5)) == ["a"]
-    p = pd.DataFrame({"v": pd.Series(array)}).dp.open(500, because="the same cells, asked in another session")
+    p = pd.DataFrame({"v": pd.Series(array)}).dp.open(
+        500, because="the same cells, asked in another session"
+    )
     assert p["v"].count(epsilon=90) == 501
     assert p[p["v"] == "a"].count(epsilon=90) == 500
     assert p.value_counts("v", keys=["a"], other="z", epsilon=90).tolist() == [500, 1]

@@ -52,7 +52,9 @@ def heard(df, model, outputs, unit, neighbors, number, monkeypatch):
 @pytest.mark.parametrize("unit", [False, True])
 @pytest.mark.parametrize("sample", [1, 0.5])
 @pytest.mark.parametrize("clip", [None, 0.3])
-def test_a_person_moves_each_sum_by_no_more_than_its_price_says(neighbors, unit, sample, clip, monkeypatch):
+def test_a_person_moves_each_sum_by_no_more_than_its_price_says(
+    neighbors, unit, sample, clip, monkeypatch
+):
     """Wherever the person's rows stand, also where they shift others into the next block of rows."""
     rng = np.random.default_rng([unit, sample == 1, clip is None, len(neighbors)])
     largest = 0.0
@@ -71,13 +73,16 @@ def test_a_person_moves_each_sum_by_no_more_than_its_price_says(neighbors, unit,
         else:
             rest = base
         at = np.argsort(
-            np.r_[np.arange(len(rest)), rng.integers(0, len(rest) + 1, len(mine)) - 0.5], kind="stable"
+            np.r_[np.arange(len(rest)), rng.integers(0, len(rest) + 1, len(mine)) - 0.5],
+            kind="stable",
         )
         other = pd.concat([rest, mine], ignore_index=True).iloc[at]
         kind = LinearRegression if number else LogisticRegression
         model = kind("gradient", max_iter=3, clip=clip, sample=sample, **PRICE)
         outputs: list = []
-        one, two = (heard(df, model, outputs, unit, neighbors, number, monkeypatch) for df in (base, other))
+        one, two = (
+            heard(df, model, outputs, unit, neighbors, number, monkeypatch) for df in (base, other)
+        )
         assert len(one) == len(two) == 4
         moved = [float(np.sum((a - b) ** 2)) for a, b in zip(one, two, strict=True)]
         assert moved[0] <= 2 * SIZE_STEPS**2

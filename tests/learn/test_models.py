@@ -32,10 +32,14 @@ def plain_accuracy() -> float:
         return np.logaddexp(0, -z).sum(), -(s / (1 + np.exp(z))) @ x
 
     w = optimize.minimize(loss, np.zeros(11), jac=True, method="L-BFGS-B").x
-    return float(np.mean((np.column_stack([np.ones(len(TEST)), TEST[FEATURES]]) @ w > 0) == TEST["y"]))
+    return float(
+        np.mean((np.column_stack([np.ones(len(TEST)), TEST[FEATURES]]) @ w > 0) == TEST["y"])
+    )
 
 
-@pytest.mark.parametrize(("method", "points"), [("objective", 0.02), ("output", 0.04), ("gradient", 0.03)])
+@pytest.mark.parametrize(
+    ("method", "points"), [("objective", 0.02), ("output", 0.04), ("gradient", 0.03)]
+)
 def test_classes_are_predicted_nearly_as_well_as_without_privacy(method, points):
     model = opened(TRAIN).fit(LogisticRegression(method, **PRICE), X=FEATURES, y="y")
     assert model.score(TEST[FEATURES], TEST["y"]) >= plain_accuracy() - points
@@ -73,7 +77,9 @@ def test_without_delta_the_others_say_what_to_do(method):
 def test_plan_is_the_same_for_all_data_and_is_what_is_charged(kind, method):
     y = "y" if kind is LogisticRegression else "t"
     model = kind(method, **PRICE)
-    plans = [opened(frame).explain.fit(model, X=FEATURES, y=y) for frame in (TRAIN, TRAIN.head(0), TEST)]
+    plans = [
+        opened(frame).explain.fit(model, X=FEATURES, y=y) for frame in (TRAIN, TRAIN.head(0), TEST)
+    ]
     assert plans[0] == plans[1] == plans[2]
     p = opened(TRAIN.head(50))
     with pytest.MonkeyPatch.context() as patch:
@@ -114,7 +120,9 @@ def test_a_repeat_is_free_when_a_share_of_what_may_fail_is_another_one():
     p = df.dp.open(10, 1e-6)
 
     def fit():
-        return LogisticRegression("objective", epsilon=0.2).fit(p[["x"]], p["y"], bounds={"x": (-1, 1)})
+        return LogisticRegression("objective", epsilon=0.2).fit(
+            p[["x"]], p["y"], bounds={"x": (-1, 1)}
+        )
 
     first = fit()
     with pytest.warns(UserWarning, match="plain sum"):
@@ -148,11 +156,15 @@ def test_coefficients_are_in_units_of_the_data():
 def test_classes_are_those_that_were_listed_and_other_labels_do_not_count():
     label = np.where(np.arange(4000) % 2, "yes", "no")
     frame = pd.DataFrame({"x": np.arange(4000) % 2 + 0.0, "label": label})
-    odd = pd.concat([frame, pd.DataFrame({"x": [0.0] * 4000, "label": ["maybe"] * 4000})], ignore_index=True)
+    odd = pd.concat(
+        [frame, pd.DataFrame({"x": [0.0] * 4000, "label": ["maybe"] * 4000})], ignore_index=True
+    )
     for some in (frame, odd):
         p = some.dp.open(100, bounds={"x": (0, 1)})
         model = p.fit(
-            LogisticRegression("output", epsilon=90, l2=4, classes=["no", "yes"]), X=["x"], y="label"
+            LogisticRegression("output", epsilon=90, l2=4, classes=["no", "yes"]),
+            X=["x"],
+            y="label",
         )
         assert list(model.classes_) == ["no", "yes"]
         assert list(model.predict([[0], [1]])) == ["no", "yes"]
@@ -163,14 +175,20 @@ def test_classes_are_those_that_were_listed_and_other_labels_do_not_count():
 def test_rows_with_a_null_do_not_count():
     frame = pd.DataFrame({"x": [0.0, 1.0] * 2000, "t": [1.0, 3.0] * 2000})
     holes = pd.DataFrame({"x": [None, 0.5] * 2000, "t": [9.0, None] * 2000})
-    p = pd.concat([frame, holes], ignore_index=True).dp.open(1e3, bounds={"x": (0, 1), "t": (0, 10)})
+    p = pd.concat([frame, holes], ignore_index=True).dp.open(
+        1e3, bounds={"x": (0, 1), "t": (0, 10)}
+    )
     model = p.fit(LinearRegression(l2=0, epsilon=900), X=["x"], y="t")
     assert model.predict([[0], [1]]) == pytest.approx([1, 3], abs=0.05)
 
 
 def test_a_condition_chooses_the_rows():
     frame = pd.DataFrame(
-        {"x": [0.0, 1.0] * 4000, "t": [1.0, 3.0] * 2000 + [8.0, 8.0] * 2000, "k": [0] * 4000 + [1] * 4000}
+        {
+            "x": [0.0, 1.0] * 4000,
+            "t": [1.0, 3.0] * 2000 + [8.0, 8.0] * 2000,
+            "k": [0] * 4000 + [1] * 4000,
+        }
     )
     p = frame.dp.open(1e3, bounds={"x": (0, 1), "t": (0, 10)}).query("k == 0")
     model = LinearRegression(l2=0).fit(p[["x"]], p["t"], epsilon=900)
@@ -212,13 +230,17 @@ def test_fits_can_be_planned_ahead_and_paid_as_one():
 
 
 def test_no_cell_makes_a_fit_warn():
-    wild = pd.DataFrame({"x": [np.inf, -np.inf, 1e308, -1e308, 5e-324] * 20, "y": [0, 1, 7, 1, 0] * 20})
+    wild = pd.DataFrame(
+        {"x": [np.inf, -np.inf, 1e308, -1e308, 5e-324] * 20, "y": [0, 1, 7, 1, 0] * 20}
+    )
     for method in ("objective", "output", "gradient"):
         bounds = {"x": (-1e-3, 1e-3), "y": (0, 1)}
         p = wild.copy().dp.open(9, 1e-5, accountant="pure", bounds=bounds, because="tests")
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert np.isfinite(p.fit(LogisticRegression(method, epsilon=1), X=["x"], y="y").coef_).all()
+            assert np.isfinite(
+                p.fit(LogisticRegression(method, epsilon=1), X=["x"], y="y").coef_
+            ).all()
 
 
 @pytest.mark.parametrize(("kind", "method"), ALL)
@@ -246,7 +268,12 @@ def test_constant_features_and_constant_bounds_are_no_error():
 
 def test_what_was_given_as_public_is_in_the_ledger():
     p = pd.DataFrame({"x": [1.0], "c": ["a"]}).dp.open(10)
-    p.fit(LogisticRegression("output", epsilon=1, classes=["a", "b"]), X=["x"], y="c", bounds={"x": (0, 2)})
+    p.fit(
+        LogisticRegression("output", epsilon=1, classes=["a", "b"]),
+        X=["x"],
+        y="c",
+        bounds={"x": (0, 2)},
+    )
     assert list(p.declarations["what"]) == ["bounds", "keys"]
 
 
@@ -268,7 +295,9 @@ def test_bounds_of_the_notes_say_how_many_people_a_model_needs():
 
 
 def small() -> pd.DataFrame:
-    return pd.DataFrame({"x": [1.0, 2.0], "z": [1.0, 2.0], "y": [0, 1], "word": ["a", "b"], "t": [1.0, 2.0]})
+    return pd.DataFrame(
+        {"x": [1.0, 2.0], "z": [1.0, 2.0], "y": [0, 1], "word": ["a", "b"], "t": [1.0, 2.0]}
+    )
 
 
 WRONG = {
@@ -298,7 +327,9 @@ WRONG = {
         LogisticRegression("output", epsilon=1), X=["x"], y="y", bounds={"y": (0, 2)}
     ),
     "two prices": lambda p: p.fit(LogisticRegression(epsilon=1), X=["x"], y="y", epsilon=0.1),
-    "two deltas": lambda p: p.fit(LinearRegression(delta=1e-7), X=["x"], y="t", epsilon=0.1, delta=1e-7),
+    "two deltas": lambda p: p.fit(
+        LinearRegression(delta=1e-7), X=["x"], y="t", epsilon=0.1, delta=1e-7
+    ),
 }
 
 
@@ -307,7 +338,9 @@ def test_wrong_questions_are_refused_whatever_the_cells_are_and_charge_nothing(w
     told = set()
     for rows in ([0, 1], [], [1, 0]):
         frame = small().iloc[rows].reset_index(drop=True)
-        p = frame.dp.open(1, 1e-5, bounds={"x": (0, 3), "y": (0, 1), "t": (0, 3)}, accountant="pure")
+        p = frame.dp.open(
+            1, 1e-5, bounds={"x": (0, 3), "y": (0, 1), "t": (0, 3)}, accountant="pure"
+        )
         with pytest.raises(dpframe.DPError) as caught:
             WRONG[wrong](p)
         told.add((type(caught.value), str(caught.value)))

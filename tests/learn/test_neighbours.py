@@ -26,7 +26,8 @@ def wild(who: list[object], rows: list[int]) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    "model", ["statistics", "output", "gradient", "gradient clipped", "classes", "classes by gradient"]
+    "model",
+    ["statistics", "output", "gradient", "gradient clipped", "classes", "classes by gradient"],
 )
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace-one"])
 def test_neighbours_with_wild_rows_stay_within_the_plan_and_look_alike(model, neighbors):

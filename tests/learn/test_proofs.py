@@ -126,10 +126,14 @@ def test_coins_have_the_rate_that_is_priced():
 def exact_gradient(problem: Problem, w: np.ndarray) -> np.ndarray:
     """Of Huber's loss, in rational numbers."""
     point = [Fraction(v) for v in w]
-    total = [Fraction(problem.l2) * v + Fraction(b) for v, b in zip(point, problem.linear, strict=True)]
+    total = [
+        Fraction(problem.l2) * v + Fraction(b) for v, b in zip(point, problem.linear, strict=True)
+    ]
     for i, row in enumerate(problem.x):
         x = [Fraction(v) for v in row]
-        r = sum((a * b for a, b in zip(x, point, strict=True)), Fraction(0)) - Fraction(problem.y[i])
+        r = sum((a * b for a, b in zip(x, point, strict=True)), Fraction(0)) - Fraction(
+            problem.y[i]
+        )
         slope = max(-Fraction(problem.loss.slope), min(Fraction(problem.loss.slope), r))
         weight = Fraction(1 if problem.weights is None else problem.weights[i])
         total = [t + weight * slope * a for t, a in zip(total, x, strict=True)]
@@ -139,9 +143,18 @@ def exact_gradient(problem: Problem, w: np.ndarray) -> np.ndarray:
 def problems(loss: Loss, n: int, seed: int, l2: float, weighted: bool) -> Problem:
     rng = np.random.default_rng(seed)
     x = np.rint(rng.uniform(-1, 1, (n, 4)) * UNIT) / UNIT
-    y = np.sign(rng.normal(size=n) + x @ [3, 0, -1, 0]) if loss.name == "logistic" else rng.uniform(-1, 1, n)
+    y = (
+        np.sign(rng.normal(size=n) + x @ [3, 0, -1, 0])
+        if loss.name == "logistic"
+        else rng.uniform(-1, 1, n)
+    )
     return Problem(
-        x, y, np.rint(rng.random(n) * 2**20) / 2**20 if weighted else None, loss, l2, rng.normal(size=4)
+        x,
+        y,
+        np.rint(rng.random(n) * 2**20) / 2**20 if weighted else None,
+        loss,
+        l2,
+        rng.normal(size=4),
     )
 
 
@@ -180,7 +193,9 @@ def test_minima_of_collinear_columns_are_certified(loss, l2):
 
 @pytest.mark.parametrize("other", ["_followed", "_refined"])
 def test_what_newton_leaves_is_finished_by_others(monkeypatch, other):
-    monkeypatch.setattr(internals.learn_solve_module, "newton", lambda problem, gamma: np.full(4, 3.0))
+    monkeypatch.setattr(
+        internals.learn_solve_module, "newton", lambda problem, gamma: np.full(4, 3.0)
+    )
     if other == "_refined":  # nothing but steps along the gradient is left
         monkeypatch.setattr(internals.learn_solve_module, "_followed", lambda problem, w, gamma: w)
         monkeypatch.setattr(np.linalg, "solve", lambda a, b: np.zeros(len(b)))
@@ -211,7 +226,9 @@ def test_the_certificate_in_longer_numbers_adds_them_exactly():
     n = 2**14
     y = np.full(n, -0.75)
     y[:1024] -= 2.0**-50
-    problem = Problem(np.ones((n, 1)), y, None, Loss("huber", 1.0, 1.0), 1.0, np.array([0.25 - 2.0**13]))
+    problem = Problem(
+        np.ones((n, 1)), y, None, Loss("huber", 1.0, 1.0), 1.0, np.array([0.25 - 2.0**13])
+    )
     assert problem.proved(np.array([-0.25]), np.longdouble)[1] >= 2.0**-40
 
 
@@ -256,10 +273,18 @@ def unnoised(fit, rows, unit):
 
 
 def units():
-    who = pd.DataFrame({"a": [0.0], "b": [0.0], "t": [0.0], "who": [1]}).dp.open(1)._session.leaves["who"]
+    who = (
+        pd.DataFrame({"a": [0.0], "b": [0.0], "t": [0.0], "who": [1]})
+        .dp.open(1)
+        ._session.leaves["who"]
+    )
     for neighbors in ("add-remove", "replace-one"):
         yield Unit(neighbors), 1, neighbors
-        yield Unit(neighbors, (who,), 2, None), 5, neighbors  # somebody has five rows and counts for two
+        yield (
+            Unit(neighbors, (who,), 2, None),
+            5,
+            neighbors,
+        )  # somebody has five rows and counts for two
 
 
 @pytest.mark.parametrize("name", ["statistics", "output", "logistic", "descent"])
@@ -269,7 +294,11 @@ def test_no_pair_of_neighbours_is_further_apart_than_the_plan_says(name, norm):
         fit = fits(norm)[name]
         base = [(*row, 10 + i) for i, row in enumerate(BASE)]
         mine = [[(*corner, 1)] * rows for corner in CORNERS]
-        pairs = [([], m) for m in mine] if neighbors == "add-remove" else itertools.combinations(mine, 2)
+        pairs = (
+            [([], m) for m in mine]
+            if neighbors == "add-remove"
+            else itertools.combinations(mine, 2)
+        )
         largest = 0.0
         for one, two in list(pairs)[:40]:
             runs = [unnoised(fit, base + some, unit) for some in (one, two)]
@@ -318,7 +347,9 @@ def test_loss_of_the_objective_in_one_direction_is_twice_the_gaussian_curve():
     draws = np.abs(np.random.default_rng(1).normal(size=10**6))
     for directions in (1, 2, 5):
         mu = largest_mu(0.5, 0.05, directions)
-        length = np.sqrt(sum(np.random.default_rng(i).normal(size=10**5) ** 2 for i in range(directions)))
+        length = np.sqrt(
+            sum(np.random.default_rng(i).normal(size=10**5) ** 2 for i in range(directions))
+        )
         loss = mu * length + mu * mu / 2
         assert np.maximum(0, 1 - np.exp(0.5 - loss)).mean() <= 0.05 * 1.02
     assert largest_mu(0.5, 0.05, 5) < largest_mu(0.5, 0.05, 2) < largest_mu(0.5, 0.05, 1)
@@ -368,7 +399,9 @@ def test_sampled_steps_are_priced_by_a_curve_that_another_accountant_confirms():
 
 def test_replaced_people_are_charged_for_every_step():
     one = opened(people(50, 1), neighbors="replace-one")
-    plan = one.explain.fit(LogisticRegression("gradient", epsilon=1, delta=1e-6, max_iter=4), X=["x0"], y="y")
+    plan = one.explain.fit(
+        LogisticRegression("gradient", epsilon=1, delta=1e-6, max_iter=4), X=["x0"], y="y"
+    )
     assert plan.loss.kind == "discrete_gaussian"
     assert plan.parts[0].l2_squared == 4 * CLIP**2
     assert plan.loss.parts[0][1] == 16 * CLIP**2
@@ -392,7 +425,9 @@ def test_what_noise_costs_is_within_what_the_page_says():
     within = {"objective": 0, "output": 0}
     for _ in range(40):
         for method in within:
-            model = p.fit(LogisticRegression(method, epsilon=1, delta=1e-6), X=FEATURES, y="y", fresh=True)
+            model = p.fit(
+                LogisticRegression(method, epsilon=1, delta=1e-6), X=FEATURES, y="y", fresh=True
+            )
             value, least, length = summed(model, frame)
             if method == "objective":
                 words = model.plan_.told.partition("by (")[2]
@@ -400,7 +435,9 @@ def test_what_noise_costs_is_within_what_the_page_says():
                 bound = (noise + own * length) ** 2
             else:
                 part, l2 = model.plan_.parts[0], model.l2_
-                square = 19.7 * (part.noise.deviation * part.step) ** 2  # chi-squared, 11 degrees, 95 %
+                square = (
+                    19.7 * (part.noise.deviation * part.step) ** 2
+                )  # chi-squared, 11 degrees, 95 %
                 bound = (l2 + len(frame) * 11 / 4) * square / 2 + l2 * length**2 / 2
             within[method] += value - least <= bound
     assert min(within.values()) >= 36  # 95 % are expected, of 40
@@ -414,7 +451,8 @@ def test_bound_of_the_objective_holds_for_the_flattest_losses_and_is_reached(til
     rng = np.random.default_rng(seed)
     b, w = rng.normal(size=(2, p))
     most = (
-        float(np.linalg.norm(b)) / (2 * math.sqrt(l2)) + math.sqrt(l2) / 2 * float(np.linalg.norm(w))
+        float(np.linalg.norm(b)) / (2 * math.sqrt(l2))
+        + math.sqrt(l2) / 2 * float(np.linalg.norm(w))
     ) ** 2
     for g in (tilt * rng.normal(size=p), -b - l2 / 2 * (w - b / l2)):
         at = -(g + b) / l2
@@ -434,7 +472,10 @@ def test_fits_are_read_back_from_a_ledger_file(tmp_path):
     coefficients = []
     for _ in range(2):
         p = opened(frame, 4, 1e-5, **words)
-        fits = [LogisticRegression(m, epsilon=1, delta=1e-6) for m in ("objective", "output", "gradient")]
+        fits = [
+            LogisticRegression(m, epsilon=1, delta=1e-6)
+            for m in ("objective", "output", "gradient")
+        ]
         coefficients.append([p.fit(f, X=FEATURES, y="y").coef_ for f in fits])
         assert len(p.ledger) == 3
         p.close()
@@ -456,7 +497,9 @@ def test_fits_are_read_back_from_a_ledger_file(tmp_path):
 def test_replay_finds_every_distance_within_its_sensitivity(model, y):
     frame = people(60, 4)
     words = {"epsilon": 10, "delta": 1e-4, "bounds": BOUNDS, "accountant": "pure"}
-    found = audit.replay(lambda p: p.fit(model, X=FEATURES, y=y).coef_, frame, frame.iloc[:-1], **words)
+    found = audit.replay(
+        lambda p: p.fit(model, X=FEATURES, y=y).coef_, frame, frame.iloc[:-1], **words
+    )
     assert found.ok, found
     assert found.steps
 

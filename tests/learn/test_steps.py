@@ -85,7 +85,9 @@ def test_gradients_are_clipped_to_what_is_typical_and_never_beyond_the_plan():
         return fit.clipping(Sizes(people, lengths, deviation), unit)
 
     assert at(1000, 250, 0) == pytest.approx(widest / 2)
-    assert at(1000, 250, 20) == pytest.approx(widest * math.sqrt(290 / 960))  # in doubt towards the widest
+    assert at(1000, 250, 20) == pytest.approx(
+        widest * math.sqrt(290 / 960)
+    )  # in doubt towards the widest
     for told in ((1000, 1e9, 1), (-5, 3, 10), (10, 3, 10), (0, 0, 0)):
         assert at(*told) == pytest.approx(widest)
     assert 0 < at(1000, -1e9, 1) < widest / 2**9
@@ -119,7 +121,10 @@ def test_noise_of_sampled_steps_is_rounded_up(epsilon):
     sigma = sampled_sigma(epsilon, delta, rate, 20)
 
     def told(sigma):
-        events = [(PoissonGaussian(rate, Fraction(sigma)), 20), (Gaussian(first_sigma(sigma, 2**14, 20)), 1)]
+        events = [
+            (PoissonGaussian(rate, Fraction(sigma)), 20),
+            (Gaussian(first_sigma(sigma, 2**14, 20)), 1),
+        ]
         return Rdp.report(events, delta)
 
     assert told(sigma) <= float(epsilon) * (1 - 1e-9)
@@ -143,7 +148,9 @@ def test_a_person_is_one_whatever_the_rows():
         ]
 
 
-def test_an_answer_of_other_steps_in_an_old_ledger_is_no_answer_to_the_same_words(tmp_path, monkeypatch):
+def test_an_answer_of_other_steps_in_an_old_ledger_is_no_answer_to_the_same_words(
+    tmp_path, monkeypatch
+):
     """Fits by Adam's steps were labelled by these options: such a record is kept, is read, and is not recalled."""
     frame, words = people(200, 3), {"ledger": tmp_path / "budget.db", "population": "people"}
     fit = LogisticRegression("gradient", epsilon=1, delta=1e-6, max_iter=5)

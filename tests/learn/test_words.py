@@ -49,7 +49,14 @@ def test_a_target_that_is_no_two_classes_is_refused_and_charges_nothing(y):
     [
         ("ill", {}, {}, {}, "ill (True against False)", [False, True]),
         ("word", {"keys": {"word": ["a", "b"]}}, {}, {}, "word ('b' against 'a')", ["a", "b"]),
-        ("percent", {"keys": {"percent": [0.0, 100.0]}}, {}, {}, "percent (100.0 against 0.0)", [0.0, 100.0]),
+        (
+            "percent",
+            {"keys": {"percent": [0.0, 100.0]}},
+            {},
+            {},
+            "percent (100.0 against 0.0)",
+            [0.0, 100.0],
+        ),
         ("code", {"bounds": {**BOUNDS, "code": (0, 1)}}, {}, {}, "code (1 against 0)", [0, 1]),
         ("code", {}, {}, {"bounds": {"code": (0, 1)}}, "code (1 against 0)", [0, 1]),
         ("percent", {}, {"classes": [50.0, 1.0]}, {}, "percent (1.0 against 50.0)", [50.0, 1.0]),
@@ -122,13 +129,20 @@ def test_statistics_say_what_their_noise_does_to_a_coefficient():
     words = {"X": ["age", "share"], "y": "share2", "fresh": True}
     q = p.assign(share2=p["share"] * 0 + p["ill"] * 0.2)
     fits = [
-        q.fit(LinearRegression(epsilon=1, l2=0), bounds={"share2": (-1, 1)}, **words).coef_ for _ in range(60)
+        q.fit(LinearRegression(epsilon=1, l2=0), bounds={"share2": (-1, 1)}, **words).coef_
+        for _ in range(60)
     ]
-    told = q.explain.fit(LinearRegression(epsilon=1, l2=0), bounds={"share2": (-1, 1)}, **words).told
+    told = q.explain.fit(
+        LinearRegression(epsilon=1, l2=0), bounds={"share2": (-1, 1)}, **words
+    ).told
     for place, name in enumerate(["age", "share"]):
-        error = float(re.search(rf"{name} ±([\d.e+-]+)", told)[1]) / (len(FRAME) * FRAME[name].var())
+        error = float(re.search(rf"{name} ±([\d.e+-]+)", told)[1]) / (
+            len(FRAME) * FRAME[name].var()
+        )
         wide = 2 * np.std([fit[place] for fit in fits])
-        assert error / 1.6 < wide < error * 1.6  # the other sums add to it, and this target is small
+        assert (
+            error / 1.6 < wide < error * 1.6
+        )  # the other sums add to it, and this target is small
 
 
 # What is refused -------------------------------------------------------------------------------------------------
@@ -191,7 +205,10 @@ def test_arguments_that_do_not_fit_a_method_are_told_without_names_of_classes():
     for ask, told in (
         (lambda: model.fit(p[["age"]]), "fit needs y="),
         (lambda: model.predict(), "predict needs X="),
-        (lambda: model.predict([[0]], 3), "predict is given 2 arguments by position, and takes at most 1"),
+        (
+            lambda: model.predict([[0]], 3),
+            "predict is given 2 arguments by position, and takes at most 1",
+        ),
         (lambda: LinearRegression().score([[0]]), "score needs y="),
         (lambda: model.predict(nobody=1), "predict has no argument nobody="),
     ):

@@ -8,7 +8,9 @@ from typing import Any
 import pandas as pd
 
 
-def drawn(ask: Callable[[Any], Any], frame: pd.DataFrame, n: int, price: float, **terms: Any) -> list[Any]:
+def drawn(
+    ask: Callable[[Any], Any], frame: pd.DataFrame, n: int, price: float, **terms: Any
+) -> list[Any]:
     """So many answers to a question, from as many sessions as their price needs."""
     each = int(1000 / price)
     answers: list[Any] = []

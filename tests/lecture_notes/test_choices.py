@@ -34,7 +34,9 @@ def test_the_most_common_name_is_read_off_a_private_histogram():
     assert found.count("Ada") >= 285 - 12  # 95 %, less three deviations
     alone = [p.argmax("name", epsilon=1, fresh=True) for _ in range(300)]  # the choice, and no bin
     assert alone.count("Ada") >= 285 - 12
-    assert p.explain.argmax("name", epsilon=1).scale == 2  # one name loses a person, another gains one
+    assert (
+        p.explain.argmax("name", epsilon=1).scale == 2
+    )  # one name loses a person, another gains one
     more = pd.DataFrame(people.to_dict("list")).dp.open(
         10, neighbors="replace-one", keys={"name": [*NAMES, *map(str, range(500))]}
     )
@@ -49,7 +51,12 @@ def test_the_most_common_disease_needs_the_noise_of_one_count_and_not_of_k(k):
     p = ill.dp.open(10)
     assert p.explain.counts(questions, epsilon=0.5, mechanism="laplace").scale == k / 0.5
     plan = p.explain.argmax(questions, epsilon=0.5)
-    assert (plan.scale, plan.mechanism, plan.selects, len(plan.cells)) == (1 / 0.5, "noisy-max", True, 1)
+    assert (plan.scale, plan.mechanism, plan.selects, len(plan.cells)) == (
+        1 / 0.5,
+        "noisy-max",
+        True,
+        1,
+    )
     assert plan.epsilon == 0.5
 
 
@@ -86,7 +93,9 @@ def test_noisy_max_loses_most_of_epsilon_for_some_person_and_more_if_counts_move
     both = permute_and_flip((9, 1, 0), F(1, 2)), permute_and_flip((10, 0, 0), F(1, 2))
     assert max_divergence(*both) > 1.5 * math.log(2)
     frame = pd.DataFrame({"a": [True], "b": [False]})
-    assert frame.dp.open(1, neighbors="replace-one").explain.argmax(["a", "b"], epsilon=1).scale == 2
+    assert (
+        frame.dp.open(1, neighbors="replace-one").explain.argmax(["a", "b"], epsilon=1).scale == 2
+    )
 
 
 def test_what_dpframe_draws_has_this_law():
@@ -136,7 +145,9 @@ def test_the_choice_is_seldom_far_from_the_best(utilities, short):
     """P[u <= OPT - w] <= |R| exp(-epsilon w), so e**-t for w = (ln |R| + t)/epsilon: exactly, and with the homework's law."""
     law = exponential(tuple(utilities), 2)
     assert law == [F(2) ** u / sum(F(2) ** v for v in utilities) for u in utilities]
-    fallen = sum((p for u, p in zip(utilities, law, strict=True) if u <= max(utilities) - short), F(0))
+    fallen = sum(
+        (p for u, p in zip(utilities, law, strict=True) if u <= max(utilities) - short), F(0)
+    )
     k = len(utilities)
     assert fallen <= F(k, 2**short)
     words = {"epsilon": math.log(2), "candidates": k, "weights": "notes"}
@@ -152,7 +163,9 @@ def test_it_grows_with_the_logarithm_of_the_candidates():
     reaches = [calibrate.exponential_within(1, k) for k in (10, 100, 1000)]
     assert np.diff(reaches) == pytest.approx([2 * math.log(10)] * 2)
     one = calibrate.exponential_within(1, 1)
-    assert one == pytest.approx(2 * math.log(20))  # with one candidate only t is left, as for Laplace noise
+    assert one == pytest.approx(
+        2 * math.log(20)
+    )  # with one candidate only t is left, as for Laplace noise
 
 
 # The auction --------------------------------------------------------------------------------------------------------------

@@ -55,7 +55,9 @@ def test_a_second_release_that_depends_on_the_first_adds_its_epsilon(one, two, t
 def test_a_session_adds_them_exactly_and_refuses_what_is_more():
     p = pd.DataFrame({"age": [30, 41, 52]}).dp.open(epsilon=1, bounds={"age": (0, 110)})
     told = p.count(epsilon=0.3)
-    p.query("age > 40" if told > 3 else "age <= 40").count(epsilon=0.5)  # chosen by the first answer
+    p.query("age > 40" if told > 3 else "age <= 40").count(
+        epsilon=0.5
+    )  # chosen by the first answer
     assert p.budget.spent == 0.8
     with pytest.raises(dpframe.BudgetExceeded):
         p.count("age", epsilon=0.21)
@@ -75,13 +77,17 @@ def test_k_releases_with_delta_are_k_epsilon_k_delta_private():
     assert approximate_max_divergence(p, q, d) <= math.log(2)
     for k in (2, 3, 4):
         many: list[Law] = [
-            {z: math.prod(one[i] for i in z) for z in itertools.product(one, repeat=k)} for one in (p, q)
+            {z: math.prod(one[i] for i in z) for z in itertools.product(one, repeat=k)}
+            for one in (p, q)
         ]
         assert approximate_max_divergence(*many, k * d) <= k * math.log(2) + 1e-12
-        assert approximate_max_divergence(*many, d) == math.inf  # delta alone, without its k, is not enough
+        assert (
+            approximate_max_divergence(*many, d) == math.inf
+        )  # delta alone, without its k, is not enough
         assert epsilon([(ApproxDP(0.5, d), k)], delta=float(k * d), accountant="pure") == 0.5 * k
         assert (
-            epsilon([(ApproxDP(0.5, d), k)], delta=float(k * d * F(99, 100)), accountant="pure") == math.inf
+            epsilon([(ApproxDP(0.5, d), k)], delta=float(k * d * F(99, 100)), accountant="pure")
+            == math.inf
         )
 
 
@@ -91,7 +97,9 @@ def test_k_releases_with_delta_are_k_epsilon_k_delta_private():
 def noisy(count: int, reach: int, cut: bool = False) -> list[F]:
     """A count with Laplace noise of epsilon ln 2; ``cut`` to less than ``reach`` steps, which is private with a delta only."""
     cells = range(-reach, 2 * reach)
-    weight = [F(1, 2 ** abs(z - count)) if not cut or abs(z - count) < reach else F(0) for z in cells]
+    weight = [
+        F(1, 2 ** abs(z - count)) if not cut or abs(z - count) < reach else F(0) for z in cells
+    ]
     if not cut:  # the tails go to the cells at the ends
         weight[0], weight[-1] = 2 * weight[0], 2 * weight[-1]
     return [w / sum(weight) for w in weight]
@@ -131,7 +139,9 @@ def test_groups_of_k_with_delta_stay_below_the_bound_of_the_notes():
     assert max_divergence(laws[0], laws[1]) == math.inf
     for k in (2, 3, 4):
         seen = excess(laws[0], laws[k], 2**k)
-        assert d < seen <= d * (2**k - 1) <= k * 2**k * d  # the sum that dpframe tells, and the simpler bound
+        assert (
+            d < seen <= d * (2**k - 1) <= k * 2**k * d
+        )  # the sum that dpframe tells, and the simpler bound
         given = (
             pd.DataFrame({"age": [30]})
             .dp.open(math.log(2), float(d), accountant="pure", n=1)
@@ -165,7 +175,11 @@ def test_advanced_composition_with_both_constants(k, odds, delta):
     for name, form in forms.items():
         assert exact <= form
         assert epsilon([(price, k)], delta=float(delta), accountant=name) == pytest.approx(form)
-    assert exact <= epsilon([(price, k)], delta=float(delta), accountant="pld") <= min(k * e, *forms.values())
+    assert (
+        exact
+        <= epsilon([(price, k)], delta=float(delta), accountant="pld")
+        <= min(k * e, *forms.values())
+    )
     assert epsilon([(PureDP(1), k)], delta=float(delta), accountant="advanced-squared") == math.inf
 
 
@@ -174,7 +188,10 @@ def test_it_is_worth_it_for_epsilons_far_below_one_over_the_root_of_k():
     for e, better in ((0.001, True), (0.01, True), (0.7, False), (2, False)):
         many = epsilon([(PureDP(e), k)], delta=delta, accountant="advanced")
         assert (many < k * e) == better
-    small = [epsilon([(PureDP(1e-4), n)], delta=delta, accountant="advanced") for n in (10_000, 1_000_000)]
+    small = [
+        epsilon([(PureDP(1e-4), n)], delta=delta, accountant="advanced")
+        for n in (10_000, 1_000_000)
+    ]
     assert small[1] == pytest.approx(
         10 * small[0], rel=0.2
     )  # a hundred times as many for ten times the price
@@ -199,7 +216,9 @@ def test_azumas_inequality_holds_for_sums_and_is_no_larger_than_it_must_be(n, p)
         stated = calibrate.azuma_tail(t, [1] * n)
         assert exact <= stated == pytest.approx(math.exp(-2 * t * t / n))
         if p == F(1, 2) and t == 6:
-            assert exact > calibrate.azuma_tail(t, [0.5] * n)  # effects must not be taken for smaller
+            assert exact > calibrate.azuma_tail(
+                t, [0.5] * n
+            )  # effects must not be taken for smaller
     assert calibrate.azuma_tail(0, [1, 2]) == 1
 
 
@@ -231,7 +250,9 @@ def test_the_proof_of_advanced_composition_step_by_step(odds):
     losses = [(2 * i - k) * e for i in range(k + 1)]  # of i true answers
     chances = [float(x) for x in responses(k, odds)[0]]
     assert sum(a * b for a, b in zip(losses, chances, strict=True)) == pytest.approx(k * expected)
-    beyond = sum(b for a, b in zip(losses, chances, strict=True) if a > k * e * math.expm1(e) + reach)
+    beyond = sum(
+        b for a, b in zip(losses, chances, strict=True) if a > k * e * math.expm1(e) + reach
+    )
     assert beyond <= delta
 
 

@@ -73,7 +73,9 @@ def test_the_distance_of_tables_is_the_l1_norm_of_what_their_histograms_differ_b
     one, two, three = (Counter(rows) for rows in (x, y, z))
     assert distance(table(x), table(y)) == sum(abs(one[k] - two[k]) for k in KINDS)
     assert distance(table(x), table([])) == len(x)  # the norm of a database is how many rows it has
-    assert distance(table(x), table(z)) <= distance(table(x), table(y)) + distance(table(y), table(z))
+    assert distance(table(x), table(z)) <= distance(table(x), table(y)) + distance(
+        table(y), table(z)
+    )
     assert (distance(table(x), table(z)) == 0) == (one == three)
 
 
@@ -82,7 +84,9 @@ def test_rows_and_histogram_say_the_same_and_are_not_of_the_same_size():
     rows = pd.DataFrame({"sex": ["M", "F", "M"], "label": ["-", "+", "-"]})
     histogram = rows.value_counts()
     back = histogram.index.repeat(histogram.to_numpy()).to_frame(index=False)
-    assert distance(rows, back) == 0 != (rows.to_numpy() != back.to_numpy()).sum()  # in another order
+    assert (
+        distance(rows, back) == 0 != (rows.to_numpy() != back.to_numpy()).sum()
+    )  # in another order
     keys = {"sex": ["F", "M"], "label": ["+", "-"]}
     p = rows.dp.open(1000, keys=keys)
     told = p.groupby(["sex", "label"]).size(epsilon=900)
@@ -161,7 +165,9 @@ def test_one_table_or_one_rare_answer_is_enough_to_break_it():
         """Private for everybody but for one kind of person."""
         return df.dp.open(1).count(epsilon=1) + 50 * ("M-" in set(df["kind"]))
 
-    found = [epsilon_lower_bound(careless, table([]), table([k]), n=300).epsilon for k in ("F+", "M-")]
+    found = [
+        epsilon_lower_bound(careless, table([]), table([k]), n=300).epsilon for k in ("F+", "M-")
+    ]
     assert found[0] <= 1 < 3 < found[1]
 
 
@@ -208,7 +214,9 @@ def normal(given: list[int]) -> list[F]:
 
 @settings(max_examples=60, deadline=None)
 @given(weights, weights, st.sampled_from([0.0, 0.3, 1.0]), st.sampled_from([0.1, 1.0]))
-def test_a_loss_that_is_seldom_large_is_private_with_delta_and_the_converse_costs_a_factor(one, two, e, t):
+def test_a_loss_that_is_seldom_large_is_private_with_delta_and_the_converse_costs_a_factor(
+    one, two, e, t
+):
     p, q = normal(one), normal(two)
     tail = loss_tail(p, q, e)
     assert tail == pytest.approx(
@@ -233,7 +241,9 @@ def test_delta_is_not_the_probability_that_the_loss_is_above_epsilon():
 
 @pytest.mark.parametrize("n", [2, 50])
 def test_publishing_a_random_row_has_epsilon_0_and_delta_1_in_n(n):
-    everybody = pd.DataFrame({"name": [f"person {i}" for i in range(n)], "ill": [i % 2 for i in range(n)]})
+    everybody = pd.DataFrame(
+        {"name": [f"person {i}" for i in range(n)], "ill": [i % 2 for i in range(n)]}
+    )
     neighbour = everybody.copy()
     neighbour.loc[0, "name"] = "somebody else"
 
@@ -241,7 +251,9 @@ def test_publishing_a_random_row_has_epsilon_0_and_delta_1_in_n(n):
         return {tuple(row): F(1, n) for row in df.itertuples(index=False)}
 
     p, q = law(everybody), law(neighbour)
-    assert approximate_max_divergence(p, q, F(1, n)) == approximate_max_divergence(q, p, F(1, n)) == 0
+    assert (
+        approximate_max_divergence(p, q, F(1, n)) == approximate_max_divergence(q, p, F(1, n)) == 0
+    )
     assert approximate_max_divergence(p, q, F(1, n) - F(1, 10**6)) == math.inf
     published = {tuple(attacks.a_few_rows(everybody, 1, seed).iloc[0]) for seed in range(40)}
     assert published <= set(p)  # and it is a whole row, with the name
@@ -257,7 +269,9 @@ def test_an_exact_total_tells_of_the_only_case():
     told = attacks.participation(lambda df: int(df["hiv"].sum()), students, person=30)
     assert (told.taking_part, told.staying_out) == (1, 0)
     epsilon, n = 0.5, 1500
-    p, q = (df.dp.open(1000) for df in (students.copy(), students.drop(index=30).reset_index(drop=True)))
+    p, q = (
+        df.dp.open(1000) for df in (students.copy(), students.drop(index=30).reset_index(drop=True))
+    )
     counts = [[x.query("hiv").count(epsilon=epsilon, fresh=True) for _ in range(n)] for x in (p, q)]
     right = (sum(c >= 1 for c in counts[0]) + sum(c < 1 for c in counts[1])) / (2 * n)
     best = attacks.best_guess(epsilon)
@@ -281,11 +295,16 @@ def test_who_knows_everybody_else_learns_no_more():
 
 @settings(max_examples=60, deadline=None)
 @given(
-    weights, weights, st.lists(weights, min_size=4, max_size=4), st.sampled_from([F(0), F(1, 20), F(1, 3)])
+    weights,
+    weights,
+    st.lists(weights, min_size=4, max_size=4),
+    st.sampled_from([F(0), F(1, 20), F(1, 3)]),
 )
 def test_no_randomized_function_of_an_answer_loses_more(one, two, rows, delta):
     p, q, f = normal(one), normal(two), [normal(row) for row in rows]
-    after = [[sum(a * row[z] for a, row in zip(law, f, strict=True)) for z in range(4)] for law in (p, q)]
+    after = [
+        [sum(a * row[z] for a, row in zip(law, f, strict=True)) for z in range(4)] for law in (p, q)
+    ]
     assert max_divergence(*after) <= max_divergence(p, q) + 1e-12
     before = approximate_max_divergence(p, q, delta)
     # Where no set is above e^t: the definition with epsilon >= 0 is what is kept.

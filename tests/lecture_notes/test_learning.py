@@ -32,7 +32,8 @@ def test_the_order_of_the_notes_is_no_bound_for_many_features_and_ours_is_not_sm
     assert calibrate.sgd_n(0.1, 1, 1e-6, 101) / calibrate.sgd_n(0.1, 1, 1e-6, 11) > 9
     for d in (5, 17, 65):
         wanted = {
-            m: calibrate.sgd_n(0.1, 1, 1e-6, d, length=3, method=m, steps=1000) for m in ("bound", "notes")
+            m: calibrate.sgd_n(0.1, 1, 1e-6, d, length=3, method=m, steps=1000)
+            for m in ("bound", "notes")
         }
         assert wanted["bound"] > wanted["notes"]
 
@@ -55,7 +56,10 @@ def test_a_plan_states_the_bound_that_calibrate_computes(d):
             bound, rel=0.01
         )
         alpha = calibrate.sgd_alpha(n, 1, 1e-6, dimension=d + 1, length=length)
-        assert n - 1 <= calibrate.sgd_n(alpha, 1, 1e-6, dimension=d + 1, length=length) <= n + 1 or alpha >= 1
+        assert (
+            n - 1 <= calibrate.sgd_n(alpha, 1, 1e-6, dimension=d + 1, length=length) <= n + 1
+            or alpha >= 1
+        )
 
 
 def test_more_steps_buy_what_people_cannot():
@@ -80,7 +84,10 @@ def test_so_many_people_are_enough_for_gradient_perturbation(full, d, n):
         assert 0 < excess < losses.none, (kind, some)
         if "sample" not in some:  # whose bound has a term more
             length = float(np.linalg.norm(losses.best))
-            assert excess < calibrate.sgd_alpha(n, 1, 1e-6, dimension=d + 1, length=length), (kind, some)
+            assert excess < calibrate.sgd_alpha(n, 1, 1e-6, dimension=d + 1, length=length), (
+                kind,
+                some,
+            )
 
 
 def test_the_excess_falls_like_one_over_the_people_until_the_clipping_shows():
@@ -89,7 +96,12 @@ def test_the_excess_falls_like_one_over_the_people_until_the_clipping_shows():
         frame = of_dimension("uniform", 4, n)
         losses = Losses(frame)
         means.append(
-            np.mean([losses.excess(fitted(frame, LogisticRegression("gradient", **PRICE))) for _ in range(8)])
+            np.mean(
+                [
+                    losses.excess(fitted(frame, LogisticRegression("gradient", **PRICE)))
+                    for _ in range(8)
+                ]
+            )
         )
     assert means[1] < means[0] / 4
 
@@ -102,8 +114,12 @@ def test_steps_are_adaptive_queries_whose_noise_grows_with_the_root_of_their_num
         found: float = p.explain.fit(model, X=FEATURES, y="y").scale
         return found
 
-    assert [sigma(t, 1) / sigma(25, 1) for t in (25, 100, 400)] == pytest.approx([1, 2, 4], rel=0.01)
-    assert sigma(100, 0.25) < sigma(100, 1) / 3  # and less where a step sees a random part of the people only
+    assert [sigma(t, 1) / sigma(25, 1) for t in (25, 100, 400)] == pytest.approx(
+        [1, 2, 4], rel=0.01
+    )
+    assert (
+        sigma(100, 0.25) < sigma(100, 1) / 3
+    )  # and less where a step sees a random part of the people only
 
 
 @pytest.mark.parametrize("method", ["output", "objective", "gradient"])
@@ -114,9 +130,11 @@ def test_noise_is_added_where_the_notes_add_it(method):
         p.fit(LogisticRegression(method, l2=100.0, **PRICE), X=FEATURES, y="y"),
         p.explain.fit(LogisticRegression(method, l2=100.0, **PRICE), X=FEATURES, y="y"),
     ]
-    what = {"output": "coefficients", "objective": "gradient of the objective", "gradient": "gradients"}[
-        method
-    ]
+    what = {
+        "output": "coefficients",
+        "objective": "gradient of the objective",
+        "gradient": "gradients",
+    }[method]
     assert what in str(fits[1])
     assert fits[0].plan_.cost == pytest.approx((1, 1e-6), rel=1e-8)
     assert p.budget.spent == pytest.approx(1, rel=1e-8)

@@ -96,12 +96,17 @@ def test_randomized_response_is_worse_than_a_curator_by_the_root_of_n():
     p = frame.dp.open(1000, neighbors="replace-one", bounds={"x": (0, 1)})
     curator = [p.mean("x", epsilon=epsilon, fresh=True) - 0.5 for _ in range(300)]
     nobody = [
-        local.estimate(p.randomize("x", keys=[0, 1], epsilon=epsilon, fresh=True)).loc[1, "frequency"] - 0.5
+        local.estimate(p.randomize("x", keys=[0, 1], epsilon=epsilon, fresh=True)).loc[
+            1, "frequency"
+        ]
+        - 0.5
         for _ in range(300)
     ]
     # sqrt(2)/(epsilon n) against 1/(2 sinh(epsilon/2) sqrt(n))
     assert np.std(curator) == pytest.approx(math.sqrt(2) / (epsilon * n), rel=0.25)
-    assert np.std(nobody) == pytest.approx(1 / (2 * math.sinh(epsilon / 2) * math.sqrt(n)), rel=0.25)
+    assert np.std(nobody) == pytest.approx(
+        1 / (2 * math.sinh(epsilon / 2) * math.sqrt(n)), rel=0.25
+    )
 
 
 # The Laplace distribution and mechanism -----------------------------------------------------------------------------------
@@ -128,7 +133,9 @@ def test_gaussian_noise_has_lighter_tails_than_laplace_noise_of_the_same_deviati
         for t in (2, 3, 5, 10)
     ]
     ratios = [laplace / gauss for laplace, gauss in tails]
-    assert ratios == sorted(ratios)  # the further out, the larger the difference: exp(-x) against exp(-x**2)
+    assert ratios == sorted(
+        ratios
+    )  # the further out, the larger the difference: exp(-x) against exp(-x**2)
     assert 1 < ratios[0] < 2 < 1000 < ratios[2]
     both = [
         np.abs(noise.release(np.zeros((n, 1), dtype=np.int64)))
@@ -176,11 +183,12 @@ def test_noise_grows_with_the_sensitivity_and_falls_with_epsilon():
     assert [calibrate.laplace_scale(0.5, sensitivity=s) for s in (1, 2, 7)] == [2, 4, 14]
     frame = pd.DataFrame({"x": [1.0]})
     p = frame.dp.open(10, bounds={"x": (0, 100)})
-    assert [p.explain.sum("x", bounds=(0, top), epsilon=1).scale for top in (1, 10, 100)] == pytest.approx(
-        [1, 10, 100]
-    )
+    assert [
+        p.explain.sum("x", bounds=(0, top), epsilon=1).scale for top in (1, 10, 100)
+    ] == pytest.approx([1, 10, 100])
     told = [
-        pd.DataFrame({"x": rows}).dp.open(10).explain.count(epsilon=0.5).scale for rows in ([], [1.0] * 999)
+        pd.DataFrame({"x": rows}).dp.open(10).explain.count(epsilon=0.5).scale
+        for rows in ([], [1.0] * 999)
     ]
     assert told == [2, 2]  # whatever the table is
 
@@ -194,7 +202,9 @@ def test_the_mean_of_bits_has_sensitivity_one_over_n(n):
     one, two = (pd.DataFrame({"x": x}) for x in (bits[:n], [1 - bits[0], *bits[1:n]]))
     terms: Any = {"neighbors": "replace-one", "bounds": {"x": (0, 1)}}
     plan = pd.DataFrame(one.to_dict("list")).dp.open(1, **terms).explain.mean("x", epsilon=0.5)
-    assert plan.sensitivity / n == pytest.approx(1 / n)  # of the sum, over a number of rows that is public
+    assert plan.sensitivity / n == pytest.approx(
+        1 / n
+    )  # of the sum, over a number of rows that is public
     assert plan.scale / n == pytest.approx(1 / (0.5 * n))
     (step,) = audit.replay(lambda p: p.mean("x"), one, two, epsilon=1, **terms).steps
     assert step.distance == step.sensitivity  # and a flipped bit reaches it
@@ -208,7 +218,9 @@ def test_one_bit_moves_a_mean_by_one_over_n_and_its_noise_is_of_that_size(n):
     exact = [df.dp.open(1000, **terms).mean("x", epsilon=1000) for df in tables]  # hardly any noise
     assert n * (exact[1] - exact[0]) == pytest.approx(1, abs=0.03)
     draws = drawn(lambda p: p.mean("x", epsilon=2, fresh=True), tables[0], 400, 2, **terms)
-    assert np.mean([abs(x - 0.5) > 1 / (2 * n) for x in draws]) == pytest.approx(math.exp(-1), abs=0.1)
+    assert np.mean([abs(x - 0.5) > 1 / (2 * n) for x in draws]) == pytest.approx(
+        math.exp(-1), abs=0.1
+    )
 
 
 def test_the_noise_of_a_mean_has_no_bias_but_where_it_is_cut_at_a_bound():
@@ -225,14 +237,20 @@ def test_the_noise_of_a_mean_has_no_bias_but_where_it_is_cut_at_a_bound():
     middle = average("mean", half)
     assert middle == pytest.approx(0.5, abs=4 * math.sqrt(2) * scale / math.sqrt(draws))
     end = average("mean", ones)
-    assert end == pytest.approx(1 - scale / 2, abs=5 * scale / math.sqrt(draws))  # E[min(noise, 0)] = -b/2
+    assert end == pytest.approx(
+        1 - scale / 2, abs=5 * scale / math.sqrt(draws)
+    )  # E[min(noise, 0)] = -b/2
     total = average("sum", ones)
-    assert total == pytest.approx(n, abs=4 * math.sqrt(2) / epsilon / math.sqrt(draws))  # a sum is not cut
+    assert total == pytest.approx(
+        n, abs=4 * math.sqrt(2) / epsilon / math.sqrt(draws)
+    )  # a sum is not cut
 
 
 def test_a_mean_is_within_two_over_n_epsilon_three_times_in_four():
     n, epsilon = 200, 0.5
-    p = pd.DataFrame({"x": [0, 1] * (n // 2)}).dp.open(1000, neighbors="replace-one", bounds={"x": (0, 1)})
+    p = pd.DataFrame({"x": [0, 1] * (n // 2)}).dp.open(
+        1000, neighbors="replace-one", bounds={"x": (0, 1)}
+    )
     errors = [abs(p.mean("x", epsilon=epsilon, fresh=True) - 0.5) for _ in range(800)]
     beyond = np.mean([e > 2 / (n * epsilon) for e in errors])
     assert beyond <= 1 / 4
@@ -323,7 +341,10 @@ def test_the_formula_of_the_gaussian_mechanism_holds_below_epsilon_1_and_fails_a
             assert sigma == pytest.approx(math.sqrt(2 * math.log(1.25 / delta)) * 3 / epsilon)
             assert calibrate.gaussian_delta(sigma, epsilon, sensitivity=3) <= delta
     epsilon, delta = 40, 1e-3
-    assert calibrate.gaussian_delta(math.sqrt(2 * math.log(1.25 / delta)) / epsilon, epsilon) > 2 * delta
+    assert (
+        calibrate.gaussian_delta(math.sqrt(2 * math.log(1.25 / delta)) / epsilon, epsilon)
+        > 2 * delta
+    )
 
 
 @pytest.mark.parametrize("k", [1, 4])
@@ -334,7 +355,9 @@ def test_gaussian_noise_by_the_l2_sensitivity_costs_what_it_says(k):
     noise = Gaussian(F(sigma) ** 2).release(np.zeros((n, k), dtype=np.int64)).astype(float)
     along = (noise @ np.ones(k)) / math.sqrt(k)
     shift = math.sqrt(k)
-    at = sigma * sigma * epsilon / shift + shift / 2  # where the ratio of the densities is e**epsilon
+    at = (
+        sigma * sigma * epsilon / shift + shift / 2
+    )  # where the ratio of the densities is e**epsilon
     one, two = ((along + s > at).mean() for s in (shift, 0))
     assert one - math.exp(epsilon) * two <= delta + 4 * math.sqrt(one / n)
     exact = stats.norm.sf((at - shift) / sigma) - math.exp(epsilon) * stats.norm.sf(at / sigma)

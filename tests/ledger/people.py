@@ -121,7 +121,13 @@ def python(code, *args, folder=None):
     command = [sys.executable, "-c", code, *map(str, args)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": QUIET}
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=100, cwd=folder, env=environment, check=False
+        command,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        cwd=folder,
+        env=environment,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert not done.stderr

@@ -82,7 +82,9 @@ MOMENTS = {
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_killed_question_leaves_its_debit_and_is_paid_again_unless_its_answer_is_on_record(path, moment):
+def test_killed_question_leaves_its_debit_and_is_paid_again_unless_its_answer_is_on_record(
+    path, moment
+):
     set_up, debited, answered = MOMENTS[moment]
     assert outcome(spawn(ask, path, set_up)) == KILLED
     found = kinds(path)

@@ -58,11 +58,13 @@ def test_notebook_that_runs_again_in_new_processes_gets_its_answers_and_pays_not
 @posix
 def test_budget_goes_on_where_it_was(path):
     for i in range(4):
-        assert elsewhere(lambda: (p := opened(path), p.count(epsilon=0.25, fresh=True), used(p))[-1]) == (
-            Fraction(i + 1, 4)
-        )
+        assert elsewhere(
+            lambda: (p := opened(path), p.count(epsilon=0.25, fresh=True), used(p))[-1]
+        ) == (Fraction(i + 1, 4))
     p = opened(path)
-    with pytest.raises(BudgetExceeded, match=r"requested 0\.25, spent 1, remaining 0, short by 0\.25"):
+    with pytest.raises(
+        BudgetExceeded, match=r"requested 0\.25, spent 1, remaining 0, short by 0\.25"
+    ):
         p.count(epsilon=0.25, fresh=True)
     assert len(p.ledger) == 4
     assert p.ledger["when"].is_monotonic_increasing
@@ -92,7 +94,9 @@ OTHER_TERMS = [
 def test_other_limits_than_the_recorded_ones_are_refused(path, terms):
     begun(path, spent=0.25)
     before = kinds(path)
-    with pytest.raises(SessionError, match="opened with other terms: epsilon 1, delta 0, accountant 'pure'"):
+    with pytest.raises(
+        SessionError, match="opened with other terms: epsilon 1, delta 0, accountant 'pure'"
+    ):
         opened(path, **terms)
     with pytest.raises(SessionError, match="other terms"):
         opened(path, because="we would like to", **terms)

@@ -18,7 +18,9 @@ import dpframe
 from dpframe import DataError, LedgerError
 
 pytestmark = [
-    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a small disk is made by Linux"),
+    pytest.mark.skipif(
+        not sys.platform.startswith("linux"), reason="a small disk is made by Linux"
+    ),
     pytest.mark.skipif(
         not hasattr(os, "getuid") or os.getuid() != 0, reason="only root may make a small disk"
     ),
@@ -72,12 +74,16 @@ def answered(p: Any, least: int, epsilon: float = 1.0) -> bool:
 
 def test_a_ledger_on_a_full_disk_answers_nothing_that_it_did_not_keep(disk):
     def opened() -> Any:
-        return pd.DataFrame({"x": range(200)}).dp.open(100, ledger=disk.path / "b.db", population="p")
+        return pd.DataFrame({"x": range(200)}).dp.open(
+            100, ledger=disk.path / "b.db", population="p"
+        )
 
     p = opened()
     assert answered(p, 0)
     disk.fill()
-    told = 1 + sum(answered(p, i) for i in range(1, 30))  # what fits into pages that the file has is kept
+    told = 1 + sum(
+        answered(p, i) for i in range(1, 30)
+    )  # what fits into pages that the file has is kept
     assert told < 30
     spent = p.budget.spent
     assert spent >= told  # a debit may be kept whose answer is not

@@ -42,7 +42,10 @@ def test_another_table_is_refused_and_pays_under_a_version_of_its_own(path, unit
     assert abs(answer - first) > 100
     assert high - low < 200
     assert elsewhere(lambda: mean(path, clinic("north"), **terms))[::2] == (first, 2)
-    assert elsewhere(lambda: mean(path, clinic("south"), version="south", **terms))[::2] == (answer, 2)
+    assert elsewhere(lambda: mean(path, clinic("south"), version="south", **terms))[::2] == (
+        answer,
+        2,
+    )
 
 
 def test_the_same_people_in_another_table_are_another_table(path):

@@ -145,7 +145,9 @@ def test_processes_that_open_at_once_agree_on_one_ledger(path):
 
 
 @posix
-def test_same_question_of_several_processes_is_paid_by_each_that_asks_before_an_answer_is_there(path):
+def test_same_question_of_several_processes_is_paid_by_each_that_asks_before_an_answer_is_there(
+    path,
+):
     """Nobody waits for another's answer: what was not on record is paid. No answer is without its debit."""
 
     def work():
@@ -182,7 +184,9 @@ def test_threads_on_two_frames_with_one_accountant_spend_exactly_the_budget(path
         people().dp.open(accountant=acc),
         people(seed=3)[["age"]].copy().dp.open(accountant=acc, bounds={"age": (0, 110)}),
     ]
-    found = in_threads(lambda i: until_refused(sessions[i % 2], ["count", "sum"][i % 2], Fraction(1, 60)))
+    found = in_threads(
+        lambda i: until_refused(sessions[i % 2], ["count", "sum"][i % 2], Fraction(1, 60))
+    )
     assert sum(map(len, found)) == 60
     assert [used(p) for p in sessions] == [1, 1]
     assert len(acc.ledger) == 60
@@ -192,7 +196,9 @@ def test_threads_on_two_frames_with_one_accountant_spend_exactly_the_budget(path
 def test_two_accountants_of_one_population_are_one_budget_among_threads(path, where):
     words = {"ledger": path} if where == "file" else {}
     sessions = [
-        frame.dp.open(accountant=Accountant(1, population=f"the same {path}", **words), version=version)
+        frame.dp.open(
+            accountant=Accountant(1, population=f"the same {path}", **words), version=version
+        )
         for frame, version in ((people(), "a"), (people(), "b"))
     ]
     assert sessions[0].accountant is not sessions[1].accountant
@@ -246,7 +252,9 @@ def test_data_is_read_by_one_thread_of_a_session_at_a_time_and_after_its_debit(p
 
 def test_second_frame_of_another_process_spends_the_same_budget(path):
     def other():
-        q = opened(path, frame=people(seed=5)[["cost"]].copy(), bounds={"cost": (0, 1000)}, keys=None)
+        q = opened(
+            path, frame=people(seed=5)[["cost"]].copy(), bounds={"cost": (0, 1000)}, keys=None
+        )
         return len(until_refused(q, "count", Fraction(1, 10)))
 
     p = opened(path)

@@ -59,7 +59,9 @@ def asked(path, question, times=1, frame=None, terms=None, **options):
 def test_repeated_questions_are_free_after_a_restart_and_fresh_ones_pay(path):
     def work(times, **options):
         p = opened(path, epsilon=1000, queries=2000)
-        answers = {name: [ask(p, **options) for _ in range(times)] for name, ask in QUESTIONS.items()}
+        answers = {
+            name: [ask(p, **options) for _ in range(times)] for name, ask in QUESTIONS.items()
+        }
         return answers, len(p.ledger), used(p)
 
     k = len(QUESTIONS)
@@ -170,7 +172,10 @@ def test_fresh_answer_takes_over_the_name(path):
     p.mean("cost", epsilon=0.001, name="m")
     new = p.mean("cost", epsilon=0.001, name="m", fresh=True)
     assert p.mean("cost", name="m") == new
-    assert elsewhere(lambda: float(Accountant(1000, ledger=path, population="people").budget.spent)) == 0.002
+    assert (
+        elsewhere(lambda: float(Accountant(1000, ledger=path, population="people").budget.spent))
+        == 0.002
+    )
     assert p.mean("cost", name="m", epsilon=5) == new
 
 
@@ -188,7 +193,13 @@ def test_name_must_be_a_text(path, name):
 def test_newer_version_pays_again_and_the_old_one_stays_free(path):
     spent = [
         asked(path, "mean", terms=terms, epsilon=0.1, name="m")[1]
-        for terms in ({}, {"version": "2026-10"}, {"version": "2026-11"}, {"version": "2026-10"}, {})
+        for terms in (
+            {},
+            {"version": "2026-10"},
+            {"version": "2026-11"},
+            {"version": "2026-10"},
+            {},
+        )
     ]
     assert spent == [TENTH, 2 * TENTH, 3 * TENTH, 3 * TENTH, 3 * TENTH]
 
@@ -206,7 +217,10 @@ SCHEMAS = {
 def test_other_columns_are_other_data_and_pay(path, change):
     asked(path, "mean", epsilon=0.1)
     terms = {"bounds": {"age": (0, 110)}}
-    assert asked(path, "mean", frame=SCHEMAS[change](people()), terms=terms, epsilon=0.1)[1] == 2 * TENTH
+    assert (
+        asked(path, "mean", frame=SCHEMAS[change](people()), terms=terms, epsilon=0.1)[1]
+        == 2 * TENTH
+    )
 
 
 def test_names_of_columns_that_print_alike_are_other_columns(path):
@@ -271,7 +285,11 @@ def notebook(path, frame, terms):
             p.groupby("state").size(within=within)
         except BudgetExceeded as error:
             seen.append(str(error))
-    return seen, p.ledger.drop(columns="when").to_json(), p.declarations.drop(columns="when").to_json()
+    return (
+        seen,
+        p.ledger.drop(columns="when").to_json(),
+        p.declarations.drop(columns="when").to_json(),
+    )
 
 
 @pytest.mark.slow(but=1)
@@ -280,7 +298,11 @@ def test_sequence_of_debits_is_the_same_for_all_data(tmp_path, full, terms):
     def work(name):
         path = str(tmp_path / f"{name}.db")
         first = outcome(spawn(quietly, notebook, path, DATA[name], terms)).answer
-        return first, outcome(spawn(quietly, notebook, path, DATA[name], terms)).answer, debits(path)
+        return (
+            first,
+            outcome(spawn(quietly, notebook, path, DATA[name], terms)).answer,
+            debits(path),
+        )
 
     expected = work("as it is")
     assert len(expected[2]) > 12
@@ -309,7 +331,8 @@ def test_answers_on_record_are_free_whatever_the_data_is_now(path, name):
     def work(name):
         p = opened(path, frame=NOW[name].copy())
         answers = [
-            QUESTIONS[question](p, epsilon=0.05) for question in ("count", "mean", "groupby", "argmax")
+            QUESTIONS[question](p, epsilon=0.05)
+            for question in ("count", "mean", "groupby", "argmax")
         ]
         return answers, len(p.ledger)
 
@@ -321,8 +344,14 @@ def test_answers_on_record_are_free_whatever_the_data_is_now(path, name):
 def test_replaced_rows_are_free_and_another_public_number_of_rows_pays(path):
     terms = {"neighbors": "replace-one"}
     asked(path, "mean", terms=terms, epsilon=0.1)
-    assert asked(path, "mean", frame=NOW["some other cells"].copy(), terms=terms, epsilon=0.1)[1] == TENTH
-    assert asked(path, "mean", frame=DATA["a row less"].copy(), terms=terms, epsilon=0.1)[1] == 2 * TENTH
+    assert (
+        asked(path, "mean", frame=NOW["some other cells"].copy(), terms=terms, epsilon=0.1)[1]
+        == TENTH
+    )
+    assert (
+        asked(path, "mean", frame=DATA["a row less"].copy(), terms=terms, epsilon=0.1)[1]
+        == 2 * TENTH
+    )
 
 
 ACCOUNTANTS = ["pure", "tight", "advanced", "advanced-squared", "zcdp", "rdp", "gdp"]
@@ -414,7 +443,9 @@ def test_within_for_a_released_number_goes_by_its_interval():
     """Two released counts may show one number and have different intervals."""
     p = people(3000).dp.open(1000, bounds=BOUNDS)
     sharp = p.count(epsilon=100)
-    blunt = next(c for c in iter(lambda: p.count(epsilon=0.01, fresh=True), None) if c.interval()[0] > 1)
+    blunt = next(
+        c for c in iter(lambda: p.count(epsilon=0.01, fresh=True), None) if c.interval()[0] > 1
+    )
     alike = type(blunt)(int(sharp), blunt._plan, blunt._raw)
     for n in (sharp, alike):
         assert p.mean("cost", within=20, n=n).plan.error(n=float(n.interval()[0])) <= 20

@@ -38,7 +38,9 @@ def test_second_budget_on_the_same_people_is_refused_with_advice(path, changed):
     begun(path, "first", people(1200))
     before = kinds(path, "second")
     frame = anew(SAME[changed](people(1200)))
-    with pytest.raises(SessionError, match=r"people of population 'first' .* population='first'") as caught:
+    with pytest.raises(
+        SessionError, match=r"people of population 'first' .* population='first'"
+    ) as caught:
         frame.dp.open(1, ledger=path, population="second")
     assert "because=" in str(caught.value)
     assert kinds(path, "second") == before == {}
@@ -48,7 +50,12 @@ def test_second_budget_on_the_same_people_is_refused_with_advice(path, changed):
 @pytest.mark.parametrize("changed", UNSEEN)
 def test_what_the_sketch_does_not_see(path, changed):
     begun(path, "first", people(6000))
-    assert anew(UNSEEN[changed](people(6000))).dp.open(1, ledger=path, population="second").budget.spent == 0
+    assert (
+        anew(UNSEEN[changed](people(6000)))
+        .dp.open(1, ledger=path, population="second")
+        .budget.spent
+        == 0
+    )
 
 
 def test_other_people_are_other_people(path):
@@ -57,7 +64,9 @@ def test_other_people_are_other_people(path):
     assert len(FileStore(path).populations()) == 6
 
 
-@pytest.mark.parametrize("frame", [people(10), pd.DataFrame({"x": [1, 2, 3, 4] * 100})], ids=["few", "alike"])
+@pytest.mark.parametrize(
+    "frame", [people(10), pd.DataFrame({"x": [1, 2, 3, 4] * 100})], ids=["few", "alike"]
+)
 def test_too_few_different_rows_identify_nobody(path, frame):
     begun(path, "first", frame, bounds=None, keys=None)
     assert anew(frame).dp.open(1, ledger=path, population="second").budget.spent == 0

@@ -42,7 +42,9 @@ def racer(url, number, places, patient, ready, gate, told):
     while True:
         try:
             if p is None:
-                p = people(20, seed=number).dp.open(1, ledger=url, population=f"race {number}", **words)
+                p = people(20, seed=number).dp.open(
+                    1, ledger=url, population=f"race {number}", **words
+                )
                 os.write(ready, b".")
                 os.read(gate, 1)
             answer = int(p.count(epsilon=Fraction(1, places), mechanism="laplace", fresh=True))
@@ -149,7 +151,12 @@ def machines(postgres, database, tmp_path):
 def run(machines, number, places, kills=0, meanwhile=None):
     """A race: how the racers ended, and all that they were told."""
     for one in machines:
-        spec = {"number": number, "places": places, "kills": kills, "patient": meanwhile is not None}
+        spec = {
+            "number": number,
+            "places": places,
+            "kills": kills,
+            "patient": meanwhile is not None,
+        }
         one.stdin.write(json.dumps(spec) + "\n")
     assert [one.stdout.readline() for one in machines] == ["ready\n"] * 2
     for one in machines:
@@ -157,7 +164,9 @@ def run(machines, number, places, kills=0, meanwhile=None):
     if meanwhile is not None:
         meanwhile()
     found = [json.loads(one.stdout.readline()) for one in machines]
-    return [e for one in found for e in one["ended"]], Counter(a for one in found for a in one["answers"])
+    return [e for one in found for e in one["ended"]], Counter(
+        a for one in found for a in one["answers"]
+    )
 
 
 # The books ------------------------------------------------------------------------------------------------------
@@ -168,7 +177,10 @@ def books(store, number):
     entries = store.entries(f"race {number}")
     bodies = [(e.kind, json.loads(e.body)) for e in entries if e.kind in ("debit", "answer")]
     prices = [
-        Fraction(plan["loss"]["epsilon"]) for kind, b in bodies if kind == "debit" for plan in b["plans"]
+        Fraction(plan["loss"]["epsilon"])
+        for kind, b in bodies
+        if kind == "debit"
+        for plan in b["plans"]
     ]
     answers = Counter(int(unpack(b["raw"])[0][0, 0]) for kind, b in bodies if kind == "answer")
     return prices, answers
@@ -212,7 +224,9 @@ def test_killed_clients_never_answer_without_a_debit_nor_more_than_the_budget(
 
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("batch", range(5))
-def test_a_server_that_crashes_and_comes_back_forgets_no_debit(postgres, database, machines, full, batch):
+def test_a_server_that_crashes_and_comes_back_forgets_no_debit(
+    postgres, database, machines, full, batch
+):
     """Restarts in the middle, and on top of them killed clients."""
 
     def restarts():

@@ -15,7 +15,15 @@ import pandas as pd
 import pytest
 
 import dpframe
-from dpframe import Accountant, BadType, BadValue, BudgetError, BudgetExceeded, PrivacyWarning, SessionError
+from dpframe import (
+    Accountant,
+    BadType,
+    BadValue,
+    BudgetError,
+    BudgetExceeded,
+    PrivacyWarning,
+    SessionError,
+)
 from tests.internals import DEFAULT_QUERIES
 from tests.ledger.people import BOUNDS, KEYS, begun, kinds, opened, people, used
 
@@ -24,9 +32,11 @@ from tests.ledger.people import BOUNDS, KEYS, begun, kinds, opened, people, used
 def words(request, path):
     """Where a budget is kept: nowhere else, under a name in this process, or in a file."""
     name = f"people {uuid.uuid4().hex}"
-    return {"memory": {}, "named": {"population": name}, "file": {"population": name, "ledger": path}}[
-        request.param
-    ]
+    return {
+        "memory": {},
+        "named": {"population": name},
+        "file": {"population": name, "ledger": path},
+    }[request.param]
 
 
 def patients():
@@ -87,7 +97,9 @@ def test_default_shares_are_of_the_whole_budget(words):
     p = people().dp.open(accountant=acc, bounds=BOUNDS, keys=KEYS)
     q = patients().dp.open(accountant=acc, bounds={"age": (0, 110)})
     for i in range(20):
-        [p.count, lambda fresh: q.mean("age", fresh=fresh), p.groupby("state").size][i % 3](fresh=True)
+        [p.count, lambda fresh: q.mean("age", fresh=fresh), p.groupby("state").size][i % 3](
+            fresh=True
+        )
     assert p.budget.fraction == pytest.approx(1, abs=1e-6)
     with pytest.raises(BudgetExceeded):
         q.count(fresh=True)
@@ -135,7 +147,9 @@ def test_frames_of_another_relation_are_refused(words, neighbors):
     p = people().dp.open(accountant=acc, neighbors=neighbors)
     other = "replace-one" if neighbors == "add-remove" else "add-remove"
     frame = patients()
-    with pytest.raises(SessionError, match=f"neighbors='{neighbors}' .*, and this one has '{other}'"):
+    with pytest.raises(
+        SessionError, match=f"neighbors='{neighbors}' .*, and this one has '{other}'"
+    ):
         frame.dp.open(accountant=acc, neighbors=other)
     assert frame.attrs == {}
     frame.dp.open(accountant=acc, neighbors=neighbors)
@@ -240,7 +254,16 @@ def test_named_population_in_memory_is_one_budget_of_the_process():
 
 def test_nobody_can_spend_less_by_hand(path):
     acc = Accountant(1, ledger=path, population="people")
-    for name in ("budget", "name", "limits", "population", "file", "secret", "ledger", "declarations"):
+    for name in (
+        "budget",
+        "name",
+        "limits",
+        "population",
+        "file",
+        "secret",
+        "ledger",
+        "declarations",
+    ):
         with pytest.raises(AttributeError):
             setattr(acc, name, None)
     opened(path).count(epsilon=1)
@@ -259,9 +282,48 @@ def test_accountant_without_frames_writes_nothing(path):
 # Limits and prices that are no numbers ------------------------------------------------------------------------
 
 NAN, INF = float("nan"), float("inf")
-BAD_EPSILON = [NAN, INF, -INF, -1, 0, 0.0, -0.0, True, False, "1", None, b"1", [1], 1j, 2**11, 1e-300]
-BAD_EPSILON += [np.float64("nan"), np.float32("inf"), np.bool_(True), Decimal("NaN"), pd.NA, Fraction(-1, 2)]
-BAD_DELTA = [NAN, INF, -INF, -1e-9, 1, 1.0, 2, True, "1e-6", b"0", [0], 1e-300, Decimal("Infinity"), pd.NA]
+BAD_EPSILON = [
+    NAN,
+    INF,
+    -INF,
+    -1,
+    0,
+    0.0,
+    -0.0,
+    True,
+    False,
+    "1",
+    None,
+    b"1",
+    [1],
+    1j,
+    2**11,
+    1e-300,
+]
+BAD_EPSILON += [
+    np.float64("nan"),
+    np.float32("inf"),
+    np.bool_(True),
+    Decimal("NaN"),
+    pd.NA,
+    Fraction(-1, 2),
+]
+BAD_DELTA = [
+    NAN,
+    INF,
+    -INF,
+    -1e-9,
+    1,
+    1.0,
+    2,
+    True,
+    "1e-6",
+    b"0",
+    [0],
+    1e-300,
+    Decimal("Infinity"),
+    pd.NA,
+]
 BAD = (BadType, BadValue)
 
 
@@ -379,11 +441,15 @@ def test_gaussian_needs_delta(words):
 
 
 @pytest.mark.parametrize(
-    "terms", [{"n": 10**4}, {"n": 10**7}, {"neighbors": "replace-one"}], ids=["a few", "many", "public rows"]
+    "terms",
+    [{"n": 10**4}, {"n": 10**7}, {"neighbors": "replace-one"}],
+    ids=["a few", "many", "public rows"],
 )
 def test_delta_that_publishes_a_random_row_is_warned_of_before_anything_is_written(tmp_path, terms):
     frame, path = people(), str(tmp_path / "budget.db")
-    with pytest.raises(PrivacyWarning, match="one random person's row") as caught:  # warnings are errors here
+    with pytest.raises(
+        PrivacyWarning, match="one random person's row"
+    ) as caught:  # warnings are errors here
         frame.dp.open(1, 1e-3, ledger=path, population="people", **terms)
     assert "1/n" in str(caught.value)
     assert frame.attrs == {}
@@ -396,7 +462,8 @@ def test_delta_that_publishes_a_random_row_is_warned_of_before_anything_is_writt
 
 
 @pytest.mark.parametrize(
-    "terms", [{"delta": 9e-4}, {"n": 10}, {"n": 99}, {"delta": 1e-9, "n": 10**8}, {"delta": 0, "n": 10**9}]
+    "terms",
+    [{"delta": 9e-4}, {"n": 10}, {"n": 99}, {"delta": 1e-9, "n": 10**8}, {"delta": 0, "n": 10**9}],
 )
 def test_delta_far_below_one_in_n_is_not_warned_of(terms):
     people().dp.open(**{"epsilon": 1, "delta": 1e-3, **terms})

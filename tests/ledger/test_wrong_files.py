@@ -130,7 +130,9 @@ except LedgerError as error:
         assert python(code, copied) == ["True {}"]
 
 
-SERVED = find_spec("sqlalchemy") is not None and find_spec("psycopg") is not None  # the extra `server`
+SERVED = (
+    find_spec("sqlalchemy") is not None and find_spec("psycopg") is not None
+)  # the extra `server`
 BAD_FILES = [
     (3, BadType),
     (b"budget.db", BadType),

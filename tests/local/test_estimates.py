@@ -55,7 +55,10 @@ def test_groups_with_the_labels_of_the_table_say_what_to_do(reports: pd.Series) 
 def test_an_estimate_never_leaves_its_own_interval(said: str, level: float) -> None:
     """All say the same at epsilon 1, so the estimates are beyond 0 and 1."""
     reports = local.reports([said] * 40, keys=["no", "yes"], epsilon=1)
-    for found in (local.estimate(reports), local.estimate(reports, by=pd.Series([1, 2] * 20, name="g"))):
+    for found in (
+        local.estimate(reports),
+        local.estimate(reports, by=pd.Series([1, 2] * 20, name="g")),
+    ):
         assert found["frequency"].min() < 0
         assert found["frequency"].max() > 1
         ends = found.dp.interval(level)
@@ -70,7 +73,9 @@ def test_an_estimate_never_leaves_its_own_interval(said: str, level: float) -> N
 
 def test_means_and_pairs_stay_inside_their_intervals_too() -> None:
     top = local.reports(
-        [local.answer(100, epsilon=1, bounds=(0, 100)) for _ in range(30)], epsilon=1, bounds=(0, 100)
+        [local.answer(100, epsilon=1, bounds=(0, 100)) for _ in range(30)],
+        epsilon=1,
+        bounds=(0, 100),
     )
     one = local.reports(["no"] * 150, keys=["no", "yes"], epsilon=1)
     two = local.reports(["a"] * 150, keys=["a", "b"], epsilon=1)

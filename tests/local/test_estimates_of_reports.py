@@ -12,7 +12,9 @@ TRUE = 60  # a report that is not the true value: once in 10**25
 
 
 def said(values, keys, **words):
-    answers = pd.Series([local.answer(v, keys=keys, epsilon=TRUE, **words) for v in values], dtype=object)
+    answers = pd.Series(
+        [local.answer(v, keys=keys, epsilon=TRUE, **words) for v in values], dtype=object
+    )
     return local.reports(answers, keys=keys, epsilon=TRUE, **words)
 
 
@@ -42,18 +44,24 @@ def test_rows_whose_group_is_null_are_in_no_group():
 def test_shares_of_pairs_are_those_of_both_columns():
     one, two = said(["a", "b", "b", "c"], ["a", "b", "c"]), said(["x", "x", "y", "y"], ["x", "y"])
     found = local.estimate(one, by=two)["frequency"].unstack()
-    assert found.to_numpy().ravel().tolist() == pytest.approx([0.25, 0.25, 0, 0, 0.25, 0.25], abs=1e-6)
+    assert found.to_numpy().ravel().tolist() == pytest.approx(
+        [0.25, 0.25, 0, 0, 0.25, 0.25], abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("epsilon", [1, 2, 3, 5])
 def test_the_interval_of_a_mean_is_as_wide_as_that_of_what_each_report_says(epsilon):
     """A report y stands for (y - lies / 2) / kept: the normal interval of the mean of these."""
     frame = pd.DataFrame({"x": np.linspace(0, 1, 4000)})
-    reports = frame.dp.open(100, neighbors="replace-one").randomize("x", bounds=(0, 1), epsilon=epsilon)
+    reports = frame.dp.open(100, neighbors="replace-one").randomize(
+        "x", bounds=(0, 1), epsilon=epsilon
+    )
     response = reports.dp._kind.response
     y = (reports.astype(float) - float(response.lies) / 2) / float(response.kept)
     half = 1.96 * y.std() / np.sqrt(len(y))
     estimate = local.estimate(reports)
-    low, high = (float(end) for end in np.ravel(estimate.dp.interval(0.95).loc["x", "mean"].to_numpy()[:2]))
+    low, high = (
+        float(end) for end in np.ravel(estimate.dp.interval(0.95).loc["x", "mean"].to_numpy()[:2])
+    )
     assert estimate.loc["x", "mean"] == pytest.approx(y.mean(), abs=1e-6)
     assert (high - low) / 2 == pytest.approx(half, rel=0.05)

@@ -23,15 +23,27 @@ def opened(frame, epsilon=1000, **terms):
 
 COLUMNS = {
     "bool": (pd.Series([True, False, True]), None, [True, False, True]),
-    "boolean": (pd.Series([True, False, None], dtype="boolean"), [True, False, None], [True, False, None]),
+    "boolean": (
+        pd.Series([True, False, None], dtype="boolean"),
+        [True, False, None],
+        [True, False, None],
+    ),
     "int": (pd.Series([2, 7, 2]), [7, 2], [2, 7, 2]),
     "float": (pd.Series([0.5, math.nan, 2.0]), [2, 0.5, None], [0.5, None, 2]),
     "str": (pd.Series(["a", None, "b"]), ["b", "a", None], ["a", None, "b"]),
     "category": (pd.Series(["a", "b", "a"], dtype="category"), ["b", "a"], ["a", "b", "a"]),
-    "arrow": (pd.Series(["a", None, "b"], dtype="string[pyarrow]"), ["b", None, "a"], ["a", None, "b"]),
+    "arrow": (
+        pd.Series(["a", None, "b"], dtype="string[pyarrow]"),
+        ["b", None, "a"],
+        ["a", None, "b"],
+    ),
     "arrow int": (pd.Series([1, 2, None], dtype="int64[pyarrow]"), [1, 2, None], [1, 2, None]),
     "object": (pd.Series(["a", 1, None], dtype=object), ["a", 1, None], ["a", 1, None]),
-    "time": (pd.to_datetime(pd.Series(["2020-01-01", "2021-01-01"] * 2)), ["2020-01-01", "2021-01-01"], None),
+    "time": (
+        pd.to_datetime(pd.Series(["2020-01-01", "2021-01-01"] * 2)),
+        ["2020-01-01", "2021-01-01"],
+        None,
+    ),
 }
 
 
@@ -51,7 +63,10 @@ def test_the_three_ways_to_ask_are_one_question():
     df = pd.DataFrame({"x": ["a", "b"] * 500})
     p = opened(df, 1)
     first = df["x"].dp.randomize(keys=["a", "b"], epsilon=0.5)
-    for again in (p["x"].randomize(["a", "b"], epsilon=0.5), p.randomize("x", ["a", "b"], epsilon=0.5)):
+    for again in (
+        p["x"].randomize(["a", "b"], epsilon=0.5),
+        p.randomize("x", ["a", "b"], epsilon=0.5),
+    ):
         pd.testing.assert_series_equal(again, first)
     assert p.budget.spent == 0.5
     assert not p.randomize("x", ["a", "b"], epsilon=0.5, fresh=True).equals(first)
@@ -359,7 +374,9 @@ def test_groups_are_public_or_randomized():
 # The two parametrisations -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("delta", [F(1, 10**12), F(1, 100), F(1, 4), F(2, 5), F(1, 2) - F(1, 10**20)])
+@pytest.mark.parametrize(
+    "delta", [F(1, 10**12), F(1, 100), F(1, 4), F(2, 5), F(1, 2) - F(1, 10**20)]
+)
 def test_epsilon_of_delta_is_rounded_up(delta):
     odds = (F(1, 2) - delta) / (F(1, 2) + delta)
     found = local.epsilon_of(delta)
@@ -383,7 +400,11 @@ def test_delta_and_truth_are_rounded_down(epsilon):
 
 
 def test_sample_sizes_are_those_of_the_notes():
-    assert local.sample_size(0.05, delta=0.25, method="notes", level=0.75) == 6400  # 1 / (delta alpha)**2
+    assert (
+        local.sample_size(0.05, delta=0.25, method="notes", level=0.75) == 6400
+    )  # 1 / (delta alpha)**2
     assert local.sample_size(0.05, 1) == dpframe.calibrate.randomized_response_n(0.05, 1)
-    assert local.sample_size(0.05, delta=0.25) == dpframe.calibrate.randomized_response_n(0.05, math.log(3))
+    assert local.sample_size(0.05, delta=0.25) == dpframe.calibrate.randomized_response_n(
+        0.05, math.log(3)
+    )
     assert local.sample_size(0.1, 0.5, method="normal") < local.sample_size(0.1, 0.5)

@@ -49,15 +49,28 @@ IDS = {
     "texts": objects_of(TEXTS),
     "str": lambda ids: pd.Series([f"p{i % 8}" for i in ids], dtype="str"),
     "objects": objects_of(MIXED),
-    "categories": lambda ids: pd.Series(pd.Categorical([f"p{60 * (i % 8)}" for i in ids], CATEGORIES)),
-    "categories of numbers": lambda ids: pd.Series(pd.Categorical([9 * (i % 8) for i in ids], range(500))),
+    "categories": lambda ids: pd.Series(
+        pd.Categorical([f"p{60 * (i % 8)}" for i in ids], CATEGORIES)
+    ),
+    "categories of numbers": lambda ids: pd.Series(
+        pd.Categorical([9 * (i % 8) for i in ids], range(500))
+    ),
     "Arrow dictionary": lambda ids: pd.Series(
         pd.arrays.ArrowExtensionArray(
             pa.chunked_array([pa.array([f"p{i % 8}" for i in ids]).dictionary_encode()])
         )
     ),
 }
-WITH_NULL = ["Int64", "Int64 from Arrow", "str", "seconds", "categories", "objects", "float64", "dates"]
+WITH_NULL = [
+    "Int64",
+    "Int64 from Arrow",
+    "str",
+    "seconds",
+    "categories",
+    "objects",
+    "float64",
+    "dates",
+]
 
 
 def vectors(frame):
@@ -73,7 +86,11 @@ def reports_of(frame, rows=1):
 
 def people_in(columns):
     """The people by what the cells are, and by nothing that a library says of them."""
-    rows = list(zip(*([None if name_of(c) is None else name_of(c) for c in s] for s in columns), strict=True))
+    rows = list(
+        zip(
+            *([None if name_of(c) is None else name_of(c) for c in s] for s in columns), strict=True
+        )
+    )
     return {row for row in rows if None not in row}
 
 
@@ -121,7 +138,9 @@ def test_every_number_below_the_size_is_a_person_and_everybody_has_one_hash(kind
     people = people_of([prepare(series, leaf.kind)], b"key")
     assert set(people.codes.tolist()) - {-1} == set(range(people.size))
     assert len(people.hashes) == people.size == len(set(people.hashes.tolist()))
-    other = people_of([prepare(series.iloc[:1], leaf.kind)], b"key")  # the same person's among fewer
+    other = people_of(
+        [prepare(series.iloc[:1], leaf.kind)], b"key"
+    )  # the same person's among fewer
     if other.size:
         assert other.hashes[0] == people.hashes[people.codes[0]]
 

@@ -59,9 +59,7 @@ class Example:
     place: Callable[[np.ndarray], int]  # of what left, in the law
     pairs: tuple[tuple[list[int], list[int]], ...]
     failure: Callable[[int], float] = lambda distance: 0.0  # how often it may tell everything
-    least: bool = (
-        True  # whether its quantiles are the least there are; larger ones hold too, and make wider intervals
-    )
+    least: bool = True  # whether its quantiles are the least there are; larger ones hold too, and make wider intervals
 
 
 def additive(weights: Callable[[np.ndarray], np.ndarray], **more: Any) -> Any:
@@ -77,7 +75,9 @@ def additive(weights: Callable[[np.ndarray], np.ndarray], **more: Any) -> Any:
 
     def place(released: np.ndarray) -> int:
         return int(
-            np.ravel_multi_index(tuple(int(n) + WIDE for n in released), (2 * WIDE + 1,) * len(released))
+            np.ravel_multi_index(
+                tuple(int(n) + WIDE for n in released), (2 * WIDE + 1,) * len(released)
+            )
         )
 
     pairs = (([3], [4]), ([3], [5]), ([2, 1], [3, 2]), ([2, 1], [3, 0]), ([0, 5], [2, 5]))
@@ -106,7 +106,10 @@ def at_the_cut(distance: int) -> float:
 
 def flips(scores: Any, rate: float) -> np.ndarray:
     """Permute and flip, by going through all orders: the law of a noisy maximum (McKenna and Sheldon 2020)."""
-    accept, found = np.exp(-rate * (max(scores) - np.asarray(scores, dtype=float))), np.zeros(len(scores))
+    accept, found = (
+        np.exp(-rate * (max(scores) - np.asarray(scores, dtype=float))),
+        np.zeros(len(scores)),
+    )
     for order in itertools.permutations(range(len(scores))):
         left = 1.0 / math.factorial(len(scores))
         for i in order:
@@ -133,7 +136,11 @@ def reported(one: Response) -> Callable[[np.ndarray], np.ndarray]:
     return lambda places: one.lies / one.k + one.kept * (np.arange(one.k) == places[0] - 1)
 
 
-SCORES = (([0, 9, 9, 2], [1, 9, 8, 2]), ([5, 0, 0, 0], [4, 1, 1, 1]), ([30, 0, 0, 0], [29, 1, 0, 0]))
+SCORES = (
+    ([0, 9, 9, 2], [1, 9, 8, 2]),
+    ([5, 0, 0, 0], [4, 1, 1, 1]),
+    ([30, 0, 0, 0], [29, 1, 0, 0]),
+)
 COUNTS = (([1], [2]), ([7], [8]), ([0], [1]))
 LAPLACE = additive(lambda x: np.exp(-x / 1.5))
 NORMAL = additive(lambda x: np.exp(-(x**2) / 18))
@@ -212,7 +219,9 @@ def test_its_law_is_the_one_it_is_judged_by(example):
     start = np.array(example.pairs[0][0])
     given = start if example.mechanism.by_row else start[None, :]
     released = (example.mechanism.release(given) for _ in range(4000))
-    drawn = np.array([example.place(one if example.mechanism.by_row else one[0]) for one in released])
+    drawn = np.array(
+        [example.place(one if example.mechanism.by_row else one[0]) for one in released]
+    )
     law = example.law(start)
     often = np.flatnonzero(law * len(drawn) >= 10)
     seen = np.array([(drawn == place).sum() for place in often])
@@ -226,7 +235,9 @@ def test_its_law_is_the_one_it_is_judged_by(example):
 
 def excess(p: np.ndarray, q: np.ndarray, t: float) -> float:
     """sup over events of P - e**t Q, in either direction."""
-    return float(max(np.maximum(p - math.exp(t) * q, 0).sum(), np.maximum(q - math.exp(t) * p, 0).sum()))
+    return float(
+        max(np.maximum(p - math.exp(t) * q, 0).sum(), np.maximum(q - math.exp(t) * p, 0).sum())
+    )
 
 
 def promised(example: Example, distance: int, t: float) -> float:
@@ -235,7 +246,9 @@ def promised(example: Example, distance: int, t: float) -> float:
     if loss.epsilon is not None:
         pure = -math.expm1(t - float(loss.epsilon)) if t < loss.epsilon else 0.0
         return pure + example.failure(distance)
-    return float(max(curve.delta(np.array([t]))[0] for curve in loss.curves)) + example.failure(distance)
+    return float(max(curve.delta(np.array([t]))[0] for curve in loss.curves)) + example.failure(
+        distance
+    )
 
 
 STEPS = (0.0, 0.1, 0.3, 1.0, 2.0)
@@ -254,15 +267,20 @@ def test_neighbours_are_no_further_apart_than_its_loss(example):
             assert excess(p, q, t) <= allowed * CLOSE + 1e-12
             # A person who moves the integers half as far could not have made these two.
             exceeded.append(
-                distance > 1 and excess(p, q, t) > promised(example, distance // 2, t) * CLOSE + 1e-12
+                distance > 1
+                and excess(p, q, t) > promised(example, distance // 2, t) * CLOSE + 1e-12
             )
-    assert any(exceeded) or all(norm.distance(np.array(b) - np.array(a)) <= 1 for a, b in example.pairs)
+    assert any(exceeded) or all(
+        norm.distance(np.array(b) - np.array(a)) <= 1 for a, b in example.pairs
+    )
 
 
 @every
 def test_what_leaves_has_the_form_that_it_says(example):
     one = example.mechanism
-    for shape in ((7,),) if example.mechanism.by_row else ((1, 7), (2, 5)) if one.measures else ((1, 7),):
+    for shape in (
+        ((7,),) if example.mechanism.by_row else ((1, 7), (2, 5)) if one.measures else ((1, 7),)
+    ):
         integers = np.arange(1, 1 + math.prod(shape)).reshape(shape) % 3 + 1
         said = one.form(shape)
         released = one.release(np.minimum(integers, getattr(one, "k", 3)))
@@ -354,7 +372,12 @@ def test_choices_fall_short_as_seldom_as_stated(example):
     ids=lambda k: k.name,
 )
 @pytest.mark.parametrize(
-    "price", [Price(F(1)), Price(None, rho=F(1, 50)), Price(F(1, 3), mu_squared=F(1, 90), delta=F(1, 10**6))]
+    "price",
+    [
+        Price(F(1)),
+        Price(None, rho=F(1, 50)),
+        Price(F(1, 3), mu_squared=F(1, 90), delta=F(1, 10**6)),
+    ],
 )
 def test_what_a_price_buys_costs_no_more(kind, price):
     distances = [(3, 5), (1, 1), (7, 9)]
@@ -362,7 +385,9 @@ def test_what_a_price_buys_costs_no_more(kind, price):
     if offer is None:
         assert kind.refusal(price)
         return
-    moved = [(n, kind.norm.declared(*both)) for n, both in zip(offer.noises, distances, strict=True)]
+    moved = [
+        (n, kind.norm.declared(*both)) for n, both in zip(offer.noises, distances, strict=True)
+    ]
     assert loss_of(moved) == offer.loss
     if offer.loss.epsilon is not None:
         assert offer.loss.epsilon <= price.epsilon
@@ -374,7 +399,9 @@ def test_what_a_price_buys_costs_no_more(kind, price):
 
 
 @pytest.mark.parametrize(
-    "kind", [kind for kind in MECHANISMS.values() if kind.chooses and kind.named], ids=lambda k: k.name
+    "kind",
+    [kind for kind in MECHANISMS.values() if kind.chooses and kind.named],
+    ids=lambda k: k.name,
 )
 def test_a_choice_at_a_price_costs_no_more(kind):
     (one,), loss = kind.offer(2, Price(F(1)))[:2]

@@ -90,14 +90,23 @@ def test_a_choice_is_made_at_every_price(epsilon, scores, drawn):
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta"), [(1e-12, 1e-6), (2.0**-50, 1e-6), (2.0**-50, 1e-250), (1e-12, None), (1e-6, 1e-12)]
+    ("epsilon", "delta"),
+    [(1e-12, 1e-6), (2.0**-50, 1e-6), (2.0**-50, 1e-250), (1e-12, None), (1e-6, 1e-12)],
 )
 @pytest.mark.parametrize("limit", [2, 1000])
 @pytest.mark.parametrize("ask", ["unique", "counts", "means"])
 def test_keys_are_found_at_every_price(epsilon, delta, limit, ask, drawn):
-    table = pd.DataFrame({"id": [i % 5 for i in range(40)], "t": [1, 2, 3, 4] * 10, "x": [1.0] * 40})
+    table = pd.DataFrame(
+        {"id": [i % 5 for i in range(40)], "t": [1, 2, 3, 4] * 10, "x": [1.0] * 40}
+    )
     p = table.dp.open(
-        1000, delta=1e-4, because="a test", unit="id", max_rows=3, max_groups=limit, bounds={"x": (0, 2)}
+        1000,
+        delta=1e-4,
+        because="a test",
+        unit="id",
+        max_rows=3,
+        max_groups=limit,
+        bounds={"x": (0, 2)},
     )
     price = {"epsilon": epsilon} if delta is None else {"epsilon": epsilon, "delta": delta}
     found = {

@@ -65,7 +65,9 @@ def p_value(counts, chances):
 
 def drawn(mechanism, scores, draws=DRAWS):
     array = np.array([scores])
-    return np.bincount([int(mechanism.release(array)[0, 0]) for _ in range(draws)], minlength=len(scores))
+    return np.bincount(
+        [int(mechanism.release(array)[0, 0]) for _ in range(draws)], minlength=len(scores)
+    )
 
 
 SCORES = [
@@ -151,7 +153,11 @@ def test_peeling_has_the_law_of_noisy_maxima_one_after_the_other(scores):
 
 def test_peeling_everything_orders_everything():
     assert NoisyTop(Fraction(60), 4).release(np.array([[3, 9, -4, 7]])).tolist() == [[1, 3, 0, 2]]
-    assert sorted(NoisyTop(Fraction(1, 9), 3).release(np.array([[1, 1, 1]]))[0].tolist()) == [0, 1, 2]
+    assert sorted(NoisyTop(Fraction(1, 9), 3).release(np.array([[1, 1, 1]]))[0].tolist()) == [
+        0,
+        1,
+        2,
+    ]
 
 
 # Privacy by enumeration: all neighbours of all small scores -----------------------------------------------------
@@ -165,7 +171,9 @@ def ranges(rate, moves):
     for scores in SMALL:
         for move in moves:
             other = tuple(s + m for s, m in zip(scores, move, strict=True))
-            losses = [math.log(a / b) for a, b in zip(law(scores, rate), law(other, rate), strict=True)]
+            losses = [
+                math.log(a / b) for a, b in zip(law(scores, rate), law(other, rate), strict=True)
+            ]
             assert min(losses) <= 1e-12
             assert max(losses) >= -1e-12
             found = max(found, max(losses) - min(losses))

@@ -10,7 +10,14 @@ import pandas as pd
 import pytest
 
 import dpframe
-from tests.internals import MECHANISMS, Laplace, mechanism_from, mechanism_names, mechanisms, register
+from tests.internals import (
+    MECHANISMS,
+    Laplace,
+    mechanism_from,
+    mechanism_names,
+    mechanisms,
+    register,
+)
 
 PACKAGE = Path(dpframe.__file__).parent
 OUTSIDE = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent.name != "mechanisms"]
@@ -21,7 +28,9 @@ def imported(tree: ast.Module) -> set[str]:
     """The names that a module has from the room of mechanisms, but for its tools."""
     found = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dpframe.mechanisms"):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            "dpframe.mechanisms"
+        ):
             found |= {alias.asname or alias.name for alias in node.names}
     return {name for name in found if name[0].isupper() and not name.isupper()}
 
@@ -91,13 +100,19 @@ def test_a_record_of_an_unknown_mechanism_is_not_read():
 
 def test_mechanism_says_what_may_be_asked_for():
     assert mechanism_names() == ("auto", *(name for name, kind in MECHANISMS.items() if kind.named))
-    assert not any(kind.named for kind in MECHANISMS.values() if not (kind.measures or kind.chooses))
+    assert not any(
+        kind.named for kind in MECHANISMS.values() if not (kind.measures or kind.chooses)
+    )
 
 
 def test_a_file_in_the_room_is_all_that_a_new_mechanism_takes(tmp_path, monkeypatch):
     """The file of docs/develop/add-a-mechanism.md, put beside the others: then questions may name its mechanism."""
-    page = (Path(__file__).parents[2] / "docs" / "develop" / "add-a-mechanism.md").read_text(encoding="utf-8")
-    (source,) = [block.split("```")[0] for block in page.split("```python\n") if "@register" in block]
+    page = (Path(__file__).parents[2] / "docs" / "develop" / "add-a-mechanism.md").read_text(
+        encoding="utf-8"
+    )
+    (source,) = [
+        block.split("```")[0] for block in page.split("```python\n") if "@register" in block
+    ]
     (tmp_path / "secant.py").write_text(source)
     monkeypatch.setattr(mechanisms, "__path__", [*mechanisms.__path__, str(tmp_path)])
     df = pd.DataFrame({"x": [1, 2]})

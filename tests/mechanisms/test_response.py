@@ -34,7 +34,11 @@ def test_a_coin_falls_as_its_first_digits_say(monkeypatch, p):
     first = int(p * 256)
     rest = p * 256 - first
     for below in (False, True):
-        word = max(0, math.ceil(rest * 2**64) - 1) if below else min(2**64 - 1, math.floor(rest * 2**64) + 1)
+        word = (
+            max(0, math.ceil(rest * 2**64) - 1)
+            if below
+            else min(2**64 - 1, math.floor(rest * 2**64) + 1)
+        )
         scripted(monkeypatch, bytes(range(256)), word.to_bytes(8, "little"), bytes(16))
         heads = _coins.coins(partial(exactly, p), 256)
         assert heads[:first].all()
@@ -46,7 +50,9 @@ def test_a_coin_that_72_digits_leave_open_asks_for_more(monkeypatch):
     p = F(1, 3)
     word = math.floor((p * 256 - 85) * 2**64)
     for more, heads in ((0, True), (2**72 - 1, False)):
-        waiting = scripted(monkeypatch, bytes([85]), word.to_bytes(8, "little"), more.to_bytes(9, "little"))
+        waiting = scripted(
+            monkeypatch, bytes([85]), word.to_bytes(8, "little"), more.to_bytes(9, "little")
+        )
         assert _coins.coins(partial(exactly, p), 1)[0] == heads
         assert not waiting
 
@@ -60,7 +66,9 @@ def test_coins_of_fractions_are_exact(monkeypatch):
         scripted(monkeypatch, bytes(range(256)), bytes([second]), b"\xff", b"\xff", b"\xff")
         heads = _coins.coins_of(np.full(256, r), d)
         assert heads[:digit].all()
-        assert not heads[digit:].any()  # a second digit equal to that of r / d, then a larger one: not below
+        assert not heads[
+            digit:
+        ].any()  # a second digit equal to that of r / d, then a larger one: not below
 
 
 def test_uniform_numbers_leave_out_what_is_too_many(monkeypatch):

@@ -110,7 +110,9 @@ def test_noise_beyond_the_limit_is_an_error_with_a_fixed_text(draw, n, replay, m
     """The true limit of 2**62 cannot be reached, so it is lowered to 2**30; U = 2**-14 is 9.7 scales away."""
     monkeypatch.setattr(sampling, "_LIMIT", 2**30)
     replay(words(2**50, 2**63) + bytes(4) + words(2**50) * 40)
-    with pytest.raises(OverflowError, match=r"^the noise does not fit 62 bits\. Use a coarser grid"):
+    with pytest.raises(
+        OverflowError, match=r"^the noise does not fit 62 bits\. Use a coarser grid"
+    ):
         draw(n)
 
 
@@ -189,7 +191,9 @@ def test_forked_children_draw_their_own_noise():
     for _ in range(3):
         read, write = os.pipe()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # numpy's threads, from python 3.12 on
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # numpy's threads, from python 3.12 on
             child = os.fork()
         if not child:
             try:

@@ -48,7 +48,9 @@ def inversion(scale, *, signed):
 # Rigorous arithmetic
 
 
-@pytest.mark.parametrize("scale", [F(1, 2), F(3), F(15), 16 - F(1, 10**9), F(16), F(17), F(100, 3), F(2**24)])
+@pytest.mark.parametrize(
+    "scale", [F(1, 2), F(3), F(15), 16 - F(1, 10**9), F(16), F(17), F(100, 3), F(2**24)]
+)
 def test_the_constant_of_an_inversion_is_as_exact_as_its_theorem_asks(scale):
     sampler = inversion(scale, signed=True)
     with localcontext() as ctx:
@@ -86,14 +88,20 @@ def test_long_exp_intervals_stay_narrow():
 def floor_scaled_long(x, bits):
     with localcontext() as ctx:
         ctx.prec = bits // 3 + 50
-        return int(((-Decimal(x.numerator) / x.denominator).exp() * 2**bits).to_integral_value(ROUND_FLOOR))
+        return int(
+            ((-Decimal(x.numerator) / x.denominator).exp() * 2**bits).to_integral_value(ROUND_FLOOR)
+        )
 
 
 def test_logarithms_keep_their_error_bound():
     rng = random.Random(1)
     xs = [2**k for k in range(64)] + [2**k + 1 for k in range(1, 63)]
     xs += [rng.getrandbits(63) + 1 for _ in range(800)]
-    xs += [int(2**k * root) for k in range(20, 63) for root in (0.7071067, 0.70710679, 1.4142135, 1.4142136)]
+    xs += [
+        int(2**k * root)
+        for k in range(20, 63)
+        for root in (0.7071067, 0.70710679, 1.4142135, 1.4142136)
+    ]
     doubles = np.array(xs, dtype=np.float64)
     bound = Decimal(2) ** -46
     with localcontext() as ctx:
@@ -166,7 +174,9 @@ def test_the_split_law_rejects_exactly_at_the_cut_point(replay):
     assert law.survives(low, cut + 1)
 
 
-@pytest.mark.parametrize("variance", [F(1, 4), F(1), F(7, 3), F(100), F(2**40, 3), F(2**90)], ids=str)
+@pytest.mark.parametrize(
+    "variance", [F(1, 4), F(1), F(7, 3), F(100), F(2**40, 3), F(2**90)], ids=str
+)
 def test_the_gaussian_keeps_exactly_at_the_cut_point(variance, replay):
     law = sampling._Gaussian.of(variance.numerator, variance.denominator)
     for y in {0, 1, -law.t, 2 * law.t, -5 * law.t}:

@@ -53,7 +53,17 @@ def test_the_count_that_is_shown_costs_nothing_beyond_the_key(keys, epsilon, fai
     one = TruncatedThreshold.for_price(keys, epsilon, failure)
     factor, tip = (D(one.rate.numerator) / D(one.rate.denominator)).exp(), kept_by(one, 1)
     close = D(10) ** -45
-    for n in (0, 1, 2, one.cut // 2, one.cut, one.cut + 1, 2 * one.cut, 2 * one.cut + 1, 2 * one.cut + 2):
+    for n in (
+        0,
+        1,
+        2,
+        one.cut // 2,
+        one.cut,
+        one.cut + 1,
+        2 * one.cut,
+        2 * one.cut + 1,
+        2 * one.cut + 2,
+    ):
         less, more = told(one, n), told(one, n + 1)
         assert excess(more, less, factor) <= tip + close
         assert excess(less, more, factor) <= tip + close
@@ -79,7 +89,9 @@ def test_the_tail_of_a_sum_of_noises_is_exact(rate, reach):
         total = found
         for t in (1, 2, 7, 15):
             tail = sum((p for x, p in total.items() if x >= t), D(0))
-            assert float(laplace_tail(float(rate), components, t)) == pytest.approx(float(tail), rel=1e-11)
+            assert float(laplace_tail(float(rate), components, t)) == pytest.approx(
+                float(tail), rel=1e-11
+            )
 
 
 def test_the_tail_holds_where_noise_is_as_wide_as_a_grid():
@@ -91,16 +103,21 @@ def test_the_tail_holds_where_noise_is_as_wide_as_a_grid():
 
 
 @pytest.mark.parametrize(
-    ("most", "epsilon", "keys", "failure"), [(1, 1, 1, F(1, 100)), (3, 1, 2, F(1, 50)), (4, 2, 3, F(1, 10))]
+    ("most", "epsilon", "keys", "failure"),
+    [(1, 1, 1, F(1, 100)), (3, 1, 2, F(1, 50)), (4, 2, 3, F(1, 10))],
 )
 @pytest.mark.parametrize("kind", [LaplaceThreshold, TruncatedVector])
-def test_own_rows_show_as_seldom_as_promised_however_many_they_are(kind, most, epsilon, keys, failure):
+def test_own_rows_show_as_seldom_as_promised_however_many_they_are(
+    kind, most, epsilon, keys, failure
+):
     """Rows and the room they leave: of each number of rows the chance that either bar is passed, by the exact joint law."""
     scale = F(most * keys, epsilon)
     one = kind.at(scale, most, (1, 2), keys, failure)
     (_, first), (_, both) = one.bars
     noise = (
-        law(1 / scale, one.cut) if kind is TruncatedVector else laplace_law(1 / scale, int(25 * scale) + 10)
+        law(1 / scale, one.cut)
+        if kind is TruncatedVector
+        else laplace_law(1 / scale, int(25 * scale) + 10)
     )
     above = dict(zip(noise, np.cumsum(list(noise.values())[::-1])[::-1], strict=True))
     worst = D(0)
@@ -183,11 +200,15 @@ def test_the_release_as_a_whole_is_as_private_as_promised():
         excess(joint(True), joint(False), half.exp()) <= d
     )  # the shared count moves by 1, half of what the noise is for
     assert excess(joint(False), joint(True), half.exp()) <= d
-    assert excess(joint(True), joint(False), factor) > d / 2  # and the failure is not overstated by much
+    assert (
+        excess(joint(True), joint(False), factor) > d / 2
+    )  # and the failure is not overstated by much
 
 
 @pytest.mark.parametrize(
-    "one", [TruncatedThreshold(F(1, 2), 4), TruncatedThreshold(F(1, 2), 4, F(1, 3))], ids=["sure", "coin"]
+    "one",
+    [TruncatedThreshold(F(1, 2), 4), TruncatedThreshold(F(1, 2), 4, F(1, 3))],
+    ids=["sure", "coin"],
 )
 @pytest.mark.parametrize("n", [1, 5, 30])
 def test_counts_leave_by_the_law(one, n):
@@ -215,7 +236,9 @@ def test_truncated_noise_on_several_counts_costs_what_is_promised(own, scale, ke
         for sign in (1, -1):
             found = D(0)
             for (x, p), (y, r) in product(noise.items(), noise.items()):
-                other = noise.get(x - sign * first, D(0)) * noise.get(y - sign * (own - first), D(0))
+                other = noise.get(x - sign * first, D(0)) * noise.get(
+                    y - sign * (own - first), D(0)
+                )
                 found += max(D(0), p * r - factor * other)
             worst = max(worst, found)
     assert worst <= each

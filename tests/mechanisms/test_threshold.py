@@ -47,12 +47,15 @@ def shows(each: D, keys: int) -> D:
 
 
 @pytest.mark.parametrize(("keys", "epsilon", "failure"), CASES)
-def test_own_keys_show_as_seldom_as_promised_and_one_lower_would_be_too_often(keys, epsilon, failure):
+def test_own_keys_show_as_seldom_as_promised_and_one_lower_would_be_too_often(
+    keys, epsilon, failure
+):
     one = TruncatedThreshold.for_price(keys, epsilon, failure)
     promised = D(failure.numerator) / D(failure.denominator)
     assert one.rate == epsilon / keys
     assert shows(kept_by(one, 1), keys) <= promised
-    if one.cut > 1:  # the coin takes what the cut leaves, and the twin that is off by one is too often
+    # The coin takes what the cut leaves, and the twin that is off by one is too often.
+    if one.cut > 1:
         assert shows(kept_by(one, 1), keys) >= promised * (1 - D(10) ** -6)
         assert shows(kept(law(one.rate, one.cut), one.cut, 1), keys) <= promised
         assert shows(kept(law(one.rate, one.cut - 1), one.cut - 1, 1), keys) > promised

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 # A word, a blank between words, or any other character. Blanks elsewhere do not count.
 _PARTS = re.compile(r"\w+|[^\w\s]|\s+")
 
 
-@lru_cache(maxsize=None)
+@cache
 def compile_text(text: str) -> re.Pattern[str]:
     """Return a pattern for `text` that allows other line breaks and a comma before a closing bracket."""
     parts = _PARTS.findall(text.strip())
@@ -22,7 +22,9 @@ def compile_text(text: str) -> re.Pattern[str]:
             continue
         if part in ")]}":
             pattern += r",?\s*"
-        pattern += re.escape(part) + (r"\s*" if not re.match(r"\w", part) and i + 1 < len(parts) else "")
+        pattern += re.escape(part) + (
+            r"\s*" if not re.match(r"\w", part) and i + 1 < len(parts) else ""
+        )
         if re.match(r"\w", part) and i + 1 < len(parts) and not parts[i + 1].isspace():
             pattern += r"\s*"
     edge = r"(?<!\w)" if re.match(r"\w", parts[0]) else ""

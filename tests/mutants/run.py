@@ -92,13 +92,16 @@ def stale(mutant: Mutant, root: Path = ROOT) -> str:
     """What is wrong with the text of a mutant, and where it may be now; nothing if it applies and is Python."""
     package = root / "dpframe"
     try:
-        compile(mutant.changed((package / mutant.file).read_text(encoding="utf-8")), mutant.file, "exec")
+        compile(
+            mutant.changed((package / mutant.file).read_text(encoding="utf-8")), mutant.file, "exec"
+        )
     except (OSError, ValueError, SyntaxError) as problem:
         said = [str(problem)]
     else:
         return ""
     texts = {
-        str(path.relative_to(package)): path.read_text(encoding="utf-8") for path in package.rglob("*.py")
+        str(path.relative_to(package)): path.read_text(encoding="utf-8")
+        for path in package.rglob("*.py")
     }
     for old, _ in mutant.edits:
         said += [
@@ -125,7 +128,9 @@ def missing(chosen: list[Mutant], root: Path = ROOT) -> list[str]:
 
 def share(all_of_them: list[Mutant], size: int, turn: int) -> list[Mutant]:
     """So many mutants that can be run, others at the next turn, until each had its turn."""
-    mixed = sorted((m for m in all_of_them if m.runs), key=lambda m: hashlib.sha256(m.name.encode()).digest())
+    mixed = sorted(
+        (m for m in all_of_them if m.runs), key=lambda m: hashlib.sha256(m.name.encode()).digest()
+    )
     return [mixed[(turn * size + i) % len(mixed)] for i in range(min(size, len(mixed)))]
 
 
@@ -139,11 +144,23 @@ def copy(to: Path, root: Path = ROOT) -> Path:
     return to
 
 
-def pytest(tree: Path, tests: tuple[str, ...], limit: float, *options: str) -> tuple[int | None, str]:
+def pytest(
+    tree: Path, tests: tuple[str, ...], limit: float, *options: str
+) -> tuple[int | None, str]:
     """Exit code and output of these tests in that tree, None where they took too long."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "PYTHON"))}
     one = dict.fromkeys(("PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    command = [sys.executable, "-m", "pytest", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-rfE",
+        "--tb=no",
+        "-p",
+        "no:cacheprovider",
+        *options,
+    ]
     with subprocess.Popen(
         [*command, *tests],
         cwd=tree,
@@ -163,7 +180,11 @@ def pytest(tree: Path, tests: tuple[str, ...], limit: float, *options: str) -> t
 
 def failing(out: str) -> list[str]:
     """What the short summary of pytest says of each test that failed."""
-    return [line.partition(" ")[2] for line in out.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    return [
+        line.partition(" ")[2]
+        for line in out.splitlines()
+        if line.startswith(("FAILED ", "ERROR "))
+    ]
 
 
 @dataclass(frozen=True)
@@ -176,7 +197,9 @@ class Outcome:
     more: str = ""
 
 
-def outcome(mutant: Mutant, base: Path, limit: float = LIMIT, among: tuple[str, ...] = ()) -> Outcome:
+def outcome(
+    mutant: Mutant, base: Path, limit: float = LIMIT, among: tuple[str, ...] = ()
+) -> Outcome:
     """Make the change in a copy of `base` and run its killers there, or the tests `among` to find one."""
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutant-") as place:
@@ -198,7 +221,9 @@ def outcome(mutant: Mutant, base: Path, limit: float = LIMIT, among: tuple[str, 
         return Outcome(mutant, "survived", took)
     if code in (1, 2) and (failed := failing(out)):
         return Outcome(mutant, "killed", took, failed[0])
-    return Outcome(mutant, "broken", took, " ".join(out.splitlines()[-1:]))  # such as no pytest at all
+    return Outcome(
+        mutant, "broken", took, " ".join(out.splitlines()[-1:])
+    )  # such as no pytest at all
 
 
 def warmed(base: Path, chosen: list[Mutant], jobs: int) -> dict[str, list[str]]:
@@ -210,7 +235,9 @@ def warmed(base: Path, chosen: list[Mutant], jobs: int) -> dict[str, list[str]]:
         return {m.name: [" ".join(out.splitlines()[-3:])] for m in chosen}
     wrong = failing(out)
     found = {
-        m.name: [k for k in m.killers if any(w == k or w.startswith((k + " - ", k + "[")) for w in wrong)]
+        m.name: [
+            k for k in m.killers if any(w == k or w.startswith((k + " - ", k + "[")) for w in wrong)
+        ]
         for m in chosen
     }
     return {name: killers for name, killers in found.items() if killers}
@@ -224,13 +251,18 @@ def run(
         base = copy(Path(place))
         wrong = {} if among else warmed(base, chosen, jobs)
         found = [
-            Outcome(m, "broken", more=f"fails without it: {wrong[m.name]}") for m in chosen if m.name in wrong
+            Outcome(m, "broken", more=f"fails without it: {wrong[m.name]}")
+            for m in chosen
+            if m.name in wrong
         ]
         with ThreadPoolExecutor(jobs) as pool:
             todo = [m for m in chosen if m.name not in wrong]
             for done in as_completed([pool.submit(outcome, m, base, limit, among) for m in todo]):
                 found.append(one := done.result())
-                print(f"{one.verdict:8} {one.mutant.name:6} {one.seconds:6.1f} s  {one.more}", flush=True)
+                print(
+                    f"{one.verdict:8} {one.mutant.name:6} {one.seconds:6.1f} s  {one.more}",
+                    flush=True,
+                )
     return found
 
 
@@ -248,18 +280,28 @@ def table(found: list[Outcome], set_aside: list[Mutant]) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command: 0 where everything is killed or has its reason."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutants.run", description=__doc__.split("\n")[0])
-    parser.add_argument("names", nargs="*", help="names of mutants, areas or files; all where none is given")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutants.run", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument(
+        "names", nargs="*", help="names of mutants, areas or files; all where none is given"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time (default 1)")
     parser.add_argument(
         "--limit", type=float, default=LIMIT, help="seconds that each gets (default %(default)s)"
     )
-    parser.add_argument("--check", action="store_true", help="run nothing: which texts and killers are gone")
-    parser.add_argument("--among", nargs="+", default=[], help="run these tests instead, to find a killer")
+    parser.add_argument(
+        "--check", action="store_true", help="run nothing: which texts and killers are gone"
+    )
+    parser.add_argument(
+        "--among", nargs="+", default=[], help="run these tests instead, to find a killer"
+    )
     told = parser.parse_args(arguments)
     wanted = [m for m in mutants() if not told.names or {m.name, m.area, m.file} & set(told.names)]
     if told.check:
-        wrong = [text for m in wanted if (text := stale(m))] + [f"no such test: {k}" for k in missing(wanted)]
+        wrong = [text for m in wanted if (text := stale(m))] + [
+            f"no such test: {k}" for k in missing(wanted)
+        ]
         print("\n".join([*wrong, f"{len(wanted)} mutants, {len(wrong)} to be mended"]))
         return bool(wrong)
     chosen = [m for m in wanted if told.among or not m.reason]

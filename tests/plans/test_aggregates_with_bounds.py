@@ -31,10 +31,16 @@ LEVEL = F(3, 10)
 @st.composite
 def frames(draw: st.DrawFn) -> tuple[pd.DataFrame, Bounds]:
     """Two columns with nulls, of values on a coarse grid and beyond it, which no finer grid rounds."""
-    low, width = draw(st.sampled_from([(0, 16), (-8, 16), (-16, 16), (-1, 2), (48, 32), (-(2**40), 2**42)]))
-    steps = st.one_of(st.integers(-4, 20).map(lambda k: low + k * width / 16), st.just(float("nan")))
+    low, width = draw(
+        st.sampled_from([(0, 16), (-8, 16), (-16, 16), (-1, 2), (48, 32), (-(2**40), 2**42)])
+    )
+    steps = st.one_of(
+        st.integers(-4, 20).map(lambda k: low + k * width / 16), st.just(float("nan"))
+    )
     cells = draw(st.lists(st.tuples(steps, steps), max_size=12))
-    return pd.DataFrame(cells, columns=["x", "y"], dtype=float), Bounds(float(low), float(low + width))
+    return pd.DataFrame(cells, columns=["x", "y"], dtype=float), Bounds(
+        float(low), float(low + width)
+    )
 
 
 def asked(name: str, frame: pd.DataFrame, bounds: Bounds, mechanism: str, ddof: int) -> Any:
@@ -56,11 +62,15 @@ def truth(name: str, frame: pd.DataFrame, bounds: Bounds, ddof: int) -> float:
     clipped = frame.clip(*bounds)
     if name == "cov":
         return (
-            float(clipped.dropna().cov(ddof=ddof).loc["x", "y"]) if len(clipped.dropna()) > ddof else np.nan
+            float(clipped.dropna().cov(ddof=ddof).loc["x", "y"])
+            if len(clipped.dropna()) > ddof
+            else np.nan
         )
     x = clipped["x"].dropna()
     if name == "tree":
-        return float(np.sort(x)[np.ceil(float(LEVEL) * len(x)).astype(int) - 1]) if len(x) else np.nan
+        return (
+            float(np.sort(x)[np.ceil(float(LEVEL) * len(x)).astype(int) - 1]) if len(x) else np.nan
+        )
     words = {"ddof": ddof} if AGGREGATES[name].takes_ddof else {}
     return float(getattr(x, name)(**words)) if len(x) > ddof else np.nan
 

@@ -23,7 +23,11 @@ from tests.internals import (
     query_Output,
 )
 
-PRICES = (Price(Fraction(1, 3)), Price(Fraction(2, 7)), Price(Fraction(1), mu_squared=Fraction(1, 40)))
+PRICES = (
+    Price(Fraction(1, 3)),
+    Price(Fraction(2, 7)),
+    Price(Fraction(1), mu_squared=Fraction(1, 40)),
+)
 UNITS = (
     Unit(),
     Unit("replace-one"),
@@ -39,9 +43,15 @@ ASKED = {
     "count": (query_Output("n", "size"),),
     "mean": (query_Output("m", "mean", COST, Bounds(0.0, 9.0)),),
     "wider": (query_Output("m", "mean", COST, Bounds(0.0, 10.0)),),
-    "several": tuple(query_Output(a, a, AGE, Bounds(0.0, 110.0)) for a in ("sum", "mean", "std", "count")),
+    "several": tuple(
+        query_Output(a, a, AGE, Bounds(0.0, 110.0)) for a in ("sum", "mean", "std", "count")
+    ),
     "ddof": (query_Output("v", "var", AGE, Bounds(0.0, 110.0), ddof=0),),
-    "cov": (query_Output("c", "cov", AGE, Bounds(0.0, 110.0), other=COST, other_bounds=Bounds(0.0, 9.0)),),
+    "cov": (
+        query_Output(
+            "c", "cov", AGE, Bounds(0.0, 110.0), other=COST, other_bounds=Bounds(0.0, 9.0)
+        ),
+    ),
     "median": (query_Output("q", "quantile", AGE, Bounds(0.0, 110.0), level=Fraction(1, 2)),),
     "most": tuple(query_Output(str(i), "argmax", AGE) for i in range(2)),
     "many": tuple(query_Output(str(i), "size") for i in range(9)),
@@ -54,7 +64,9 @@ def fresh(query, unit, price, rows=None):
 
 
 @pytest.mark.parametrize(
-    "unit", UNITS, ids=["rows", "rows replaced", "people", "people replaced", "more rows", "fewer groups"]
+    "unit",
+    UNITS,
+    ids=["rows", "rows replaced", "people", "people replaced", "more rows", "fewer groups"],
 )
 @pytest.mark.parametrize("by", [(), (BY,), (BY, BY)], ids=["all", "groups", "more groups"])
 @pytest.mark.parametrize("name", ASKED)
@@ -87,7 +99,11 @@ def test_the_text_of_a_plan_is_that_of_a_plan_without_a_draft(name):
         assert other._draft is None
         assert other.text == plan.text
     fewer = replace(plan, cells=plan.cells[:1], told="that")
-    assert fewer.to_json() == {**plan.to_json(), "cells": plan.to_json()["cells"][:1], "told": "that"}
+    assert fewer.to_json() == {
+        **plan.to_json(),
+        "cells": plan.to_json()["cells"][:1],
+        "told": "that",
+    }
 
 
 def test_names_that_are_equal_and_not_alike_keep_their_plans_apart():
@@ -102,10 +118,16 @@ def test_names_that_are_equal_and_not_alike_keep_their_plans_apart():
 @pytest.mark.parametrize("first", [0, 1])
 def test_outputs_that_are_equal_and_not_alike_keep_their_plans_apart(first):
     alike = [
-        (query_Output(1, "mean", COST, Bounds(0.0, 2.0)), query_Output(True, "mean", COST, Bounds(0.0, 2.0))),
+        (
+            query_Output(1, "mean", COST, Bounds(0.0, 2.0)),
+            query_Output(True, "mean", COST, Bounds(0.0, 2.0)),
+        ),
         (query_Output("v", "var", COST, Bounds(0.0, 2.0), ddof=1),) * 1
         + (query_Output("v", "var", COST, Bounds(0.0, 2.0), ddof=True),),
-        (query_Output("m", "mean", COST, Bounds(0, 2)), query_Output("m", "mean", COST, Bounds(0.0, 2.0))),
+        (
+            query_Output("m", "mean", COST, Bounds(0, 2)),
+            query_Output("m", "mean", COST, Bounds(0.0, 2.0)),
+        ),
         (
             query_Output("m", "mean", COST, Bounds(0.0, 2.0)),
             query_Output("m", "mean", COST, Bounds(-0.0, 2.0)),
@@ -122,7 +144,9 @@ def test_outputs_that_are_equal_and_not_alike_keep_their_plans_apart(first):
 
 def test_lists_that_differ_beyond_what_a_text_shows_keep_their_plans_apart():
     lists = [(0, 2, 3, 4, 5, 1), (0, 2, 3, 4, 5, True)]
-    exprs = [expr_module.IsIn(AGE, tuple(expr_module.Constant(v) for v in values)) for values in lists]
+    exprs = [
+        expr_module.IsIn(AGE, tuple(expr_module.Constant(v) for v in values)) for values in lists
+    ]
     queries = [Query((query_Output("n", "count", expr),)) for expr in exprs]
     assert str(queries[0]) == str(queries[1])
     plan_module._DRAFTS.clear()

@@ -63,7 +63,11 @@ ASK = {
     "output": lambda p: p.fit(LogisticRegression(method="output", l2=1), X=["x"], y="b"),
     "gradient": lambda p: p.fit(LogisticRegression(method="gradient"), X=["x"], y="b"),
 }
-PEOPLE = {**ASK, "limits": lambda p: p.suggest_limits("s", keys=STATES), "people": lambda p: p.nunique("id")}
+PEOPLE = {
+    **ASK,
+    "limits": lambda p: p.suggest_limits("s", keys=STATES),
+    "people": lambda p: p.nunique("id"),
+}
 
 
 def frame(n, seed=0):
@@ -81,7 +85,13 @@ def frame(n, seed=0):
 def opened(df, unit=None, **terms):
     words = {"unit": "id", "max_rows": 2, "max_groups": 2} if unit else {}
     return df.dp.open(
-        100, 1e-6, neighbors="replace-one", queries=100, bounds={"x": (0, 10), "y": (0, 10)}, **words, **terms
+        100,
+        1e-6,
+        neighbors="replace-one",
+        queries=100,
+        bounds={"x": (0, 10), "y": (0, 10)},
+        **words,
+        **terms,
     )
 
 
@@ -145,7 +155,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("how", BROKEN)
-@pytest.mark.parametrize("kind", ["count", "groups", "argmax", "median", "tree", "randomize", "fit"])
+@pytest.mark.parametrize(
+    "kind", ["count", "groups", "argmax", "median", "tree", "randomize", "fit"]
+)
 def test_a_twin_that_returns_something_else_is_stopped_and_stays_charged(monkeypatch, kind, how):
     read = Session._run_question
 

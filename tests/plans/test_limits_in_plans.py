@@ -18,7 +18,12 @@ def p():
         {"id": [1, 1, 2, 3], "state": ["CA", "NY", "CA", "CA"], "cost": [10.0, 20.0, 30.0, 40.0]}
     )
     return df.dp.open(
-        1000, unit="id", max_rows=8, max_groups=1, bounds={"cost": (0, 100)}, keys={"state": ["CA", "NY"]}
+        1000,
+        unit="id",
+        max_rows=8,
+        max_groups=1,
+        bounds={"cost": (0, 100)},
+        keys={"state": ["CA", "NY"]},
     )
 
 

@@ -21,7 +21,9 @@ PAIRS = {
 
 @pytest.fixture
 def df():
-    return pd.DataFrame({"x": [1.0, 2.0, None, 4.0], "y": [1.0, 20.0, 30.0, 40.0], "g": list("abab")})
+    return pd.DataFrame(
+        {"x": [1.0, 2.0, None, 4.0], "y": [1.0, 20.0, 30.0, 40.0], "g": list("abab")}
+    )
 
 
 def cost_of(part) -> F:

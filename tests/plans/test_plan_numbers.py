@@ -38,7 +38,9 @@ def test_each_round_of_a_list_may_fall_short(p, rounds):
 def test_the_ranks_of_a_tree_are_an_interval_and_no_deviation():
     """With probability 0.95 no estimate is further off: nearly two deviations of the worst point, and at most four."""
     frame = pd.DataFrame({"x": [1.0, 2.0]})
-    plan = frame.dp.open(10, bounds={"x": (0, 64)}).explain.quantile("x", 0.5, method="tree", epsilon=1)
+    plan = frame.dp.open(10, bounds={"x": (0, 64)}).explain.quantile(
+        "x", 0.5, method="tree", epsilon=1
+    )
     (ranks,) = map(float, re.findall(r"within ± ([0-9.]+) ranks", repr(plan)))
     points = int(re.findall(r"at (\d+) points", repr(plan))[0])
     one = float(deviations(points, 0.5).max()) * plan.parts[0].noise.deviation

@@ -205,10 +205,16 @@ def test_released_count_is_taken_at_the_lower_end_of_its_interval():
         "its lower end": p.explain.mean("age", within=2, n=low),
         "the number in it": p.explain.mean("age", within=2, n=int(count)),
     }
-    assert plans["the count"].epsilon == plans["its lower end"].epsilon > plans["the number in it"].epsilon
+    assert (
+        plans["the count"].epsilon
+        == plans["its lower end"].epsilon
+        > plans["the number in it"].epsilon
+    )
     # and in the other order, since prices are remembered
     q = opened(100, frame=people(1000, seed=1))
-    assert q.explain.mean("age", within=2, n=int(count)).epsilon == plans["the number in it"].epsilon
+    assert (
+        q.explain.mean("age", within=2, n=int(count)).epsilon == plans["the number in it"].epsilon
+    )
     assert q.explain.mean("age", within=2, n=count).epsilon == plans["the count"].epsilon
 
 
@@ -296,7 +302,9 @@ def mixtures(delta, full, gaussian=True):
 @pytest.mark.scaled
 @pytest.mark.parametrize("queries", [20, 7])
 @budgets
-def test_as_many_shares_as_were_promised_fit_whatever_they_are_spent_on(full, accountant, delta, queries):
+def test_as_many_shares_as_were_promised_fit_whatever_they_are_spent_on(
+    full, accountant, delta, queries
+):
     # A seventh is one of few large shares, where the plain sum is the better book. Which Gaussian noise ends; so one that is
     # dictated may have to wait (test_promise.py), and no other question has to.
     gaussian = accountant != "tight" or queries == 20
@@ -457,13 +465,25 @@ def test_a_part_of_a_price_has_that_part_of_its_delta(accountant):
     session = people().dp.open(1, 1e-6, accountant=accountant)._session
     query = Query((query_Output("rows", "size"),), None)
     whole, half = (
-        session.price(query, {"epsilon": 0.5, "delta": 1e-7}, part) for part in (Fraction(1), Fraction(1, 2))
+        session.price(query, {"epsilon": 0.5, "delta": 1e-7}, part)
+        for part in (Fraction(1), Fraction(1, 2))
     )
     assert (whole.delta, half.delta) == (Fraction(1, 10**7), Fraction(1, 2 * 10**7))
 
 
-WORDS = [{}, {"epsilon": 0.1}, {"epsilon": 0.1, "delta": 1e-8}, {"delta": 1e-8}, {"mechanism": "gaussian"}]
-PAID = [(a, d, words) for a, d in BUDGETS for words in WORDS if d or not {"delta", "mechanism"} & {*words}]
+WORDS = [
+    {},
+    {"epsilon": 0.1},
+    {"epsilon": 0.1, "delta": 1e-8},
+    {"delta": 1e-8},
+    {"mechanism": "gaussian"},
+]
+PAID = [
+    (a, d, words)
+    for a, d in BUDGETS
+    for words in WORDS
+    if d or not {"delta", "mechanism"} & {*words}
+]
 
 
 @pytest.mark.parametrize(("accountant", "delta", "words"), PAID)

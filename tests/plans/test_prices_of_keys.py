@@ -15,7 +15,12 @@ from tests.internals import Charge, laplace_tail
 
 def frame(n=6000):
     return pd.DataFrame(
-        {"id": np.arange(n) // 3, "g": np.arange(n) % 4, "h": np.arange(n) % 3, "x": np.arange(n) % 7}
+        {
+            "id": np.arange(n) // 3,
+            "g": np.arange(n) % 4,
+            "h": np.arange(n) % 3,
+            "x": np.arange(n) % 7,
+        }
     )
 
 
@@ -58,7 +63,9 @@ def test_a_gaussian_threshold_is_for_all_keys_of_a_person_together(ask, groups):
     (part,) = plan.parts
     (each,) = own_key_shows(part.noise, 1, 1)
     together = 1 - (1 - each) ** groups
-    assert 0.4e-7 <= together <= 1e-7  # with the number of keys forgotten it would be so many times as much
+    assert (
+        0.4e-7 <= together <= 1e-7
+    )  # with the number of keys forgotten it would be so many times as much
 
 
 @pytest.mark.parametrize("groups", [1, 5, 40])
@@ -112,7 +119,9 @@ def test_the_failure_follows_the_part_of_epsilon():
     assert FINDS["size"](p.explain, epsilon=0.3).loss.failure == limit / 10
     assert FINDS["mean"](p.explain, epsilon=1.5).loss.failure == limit / 2
     assert FINDS["size"](p.explain).loss.failure == limit / 20
-    assert FINDS["unique"](p.explain, epsilon=1.5).loss.failure == limit / 20  # alone it keeps to a share
+    assert (
+        FINDS["unique"](p.explain, epsilon=1.5).loss.failure == limit / 20
+    )  # alone it keeps to a share
 
 
 def test_a_repeat_is_the_same_question_when_less_is_left_for_failures():

@@ -106,7 +106,8 @@ def test_choice_after_gaussian_noise_says_which_epsilon_it_gets_and_why():
     plan = p.explain.median("age", epsilon=1)
     assert 0.3 < plan.epsilon < 0.4
     assert (
-        f"epsilon {plan.epsilon:.4g} of the 1 asked for, which takes the part 0.333 of the budget" in plan.why
+        f"epsilon {plan.epsilon:.4g} of the 1 asked for, which takes the part 0.333 of the budget"
+        in plan.why
     )
     assert "after Gaussian noise there is no plain sum" in plan.why
     before = p.budget.fraction
@@ -125,7 +126,8 @@ def test_plan_says_what_is_scaled_to_its_part(accountant):
     assert "of the 1 asked for, which takes the part 0.333 of the budget" in plan.why
     if accountant != "advanced":
         assert (
-            "noise for the part 0.333 of the budget" in p.explain.count(epsilon=1, mechanism="gaussian").why
+            "noise for the part 0.333 of the budget"
+            in p.explain.count(epsilon=1, mechanism="gaussian").why
         )
 
 
@@ -165,17 +167,23 @@ def test_open_says_how_many_default_counts_fit():
 
 
 def largest(told):
-    found = re.search(r"The largest epsilon that still fits is ([0-9.]+?)\. ", str(told.value) + " ")
+    found = re.search(
+        r"The largest epsilon that still fits is ([0-9.]+?)\. ", str(told.value) + " "
+    )
     assert found, told.value
     return float(found.group(1)), len(found.group(1))
 
 
-@pytest.mark.parametrize("words", [{}, {"mechanism": "laplace"}, {"mechanism": "gaussian"}], ids=str)
+@pytest.mark.parametrize(
+    "words", [{}, {"mechanism": "laplace"}, {"mechanism": "gaussian"}], ids=str
+)
 @pytest.mark.parametrize("name", ASKS)
 @pytest.mark.parametrize(
     ("accountant", "delta"), [("pure", 0), *((a, 1e-6) for a in ("tight", "zcdp", "rdp", "gdp"))]
 )
-def test_largest_epsilon_that_fits_is_that_of_the_question_and_does_fit(accountant, delta, name, words):
+def test_largest_epsilon_that_fits_is_that_of_the_question_and_does_fit(
+    accountant, delta, name, words
+):
     if words and (name in ("argmax", "median") or (words["mechanism"] == "gaussian" and not delta)):
         return
     p = opened(1, delta, accountant=accountant)
@@ -215,7 +223,8 @@ def test_refusal_of_a_share_and_of_an_accuracy_tell_an_epsilon_too():
 def test_large_delta_is_warned_of_where_the_number_of_people_is_not_known(delta):
     frame = people()
     with pytest.raises(
-        PrivacyWarning, match=r"is large: of a table of .* people or more, publishing one random row"
+        PrivacyWarning,
+        match=r"is large: of a table of .* people or more, publishing one random row",
     ):
         frame.dp.open(1, delta)
     assert frame.attrs == {}

@@ -23,7 +23,11 @@ def test_with_delta_the_exponential_mechanism_chooses_and_is_counted_by_its_rang
     plain = opened(frame(BASE)).explain.choose(**words)
     assert (plain.mechanism, plain.loss) == ("noisy-max", PureDP(0.5))
     asked = opened(frame(BASE)).explain.choose(**words, mechanism="exponential")
-    assert (asked.mechanism, asked.loss, asked.scale) == ("exponential", ExponentialLoss(0.5), plain.scale)
+    assert (asked.mechanism, asked.loss, asked.scale) == (
+        "exponential",
+        ExponentialLoss(0.5),
+        plain.scale,
+    )
     tight = opened(frame(BASE), delta=1e-6).explain.choose(**words)
     assert (tight.mechanism, tight.loss) == ("exponential", ExponentialLoss(0.5))
     zcdp = opened(frame(BASE), delta=1e-6, accountant="zcdp").explain.choose(**words)
@@ -39,7 +43,9 @@ def test_all_shares_fit(accountant):
     assert 0 < p.budget.fraction <= 1
 
 
-@pytest.mark.parametrize("terms", [{}, {"delta": 1e-6}, {"delta": 1e-6, "accountant": "zcdp"}], ids=str)
+@pytest.mark.parametrize(
+    "terms", [{}, {"delta": 1e-6}, {"delta": 1e-6, "accountant": "zcdp"}], ids=str
+)
 @pytest.mark.parametrize("name", ASKS)
 def test_within_is_met_by_the_least_price(name, terms):
     p = opened(frame(BASE), **terms)
@@ -101,7 +107,9 @@ def test_a_declared_sensitivity_never_adds_noise_to_what_is_provable():
     assert wide.scale == plain.scale == 12
 
 
-@pytest.mark.parametrize("terms", [{}, {"delta": 1e-6}, {"delta": 1e-6, "accountant": "zcdp"}], ids=str)
+@pytest.mark.parametrize(
+    "terms", [{}, {"delta": 1e-6}, {"delta": 1e-6, "accountant": "zcdp"}], ids=str
+)
 def test_noisy_max_is_charged_as_a_pure_mechanism(terms):
     """A range of epsilon is what the exponential mechanism has; the losses of one-sided noise go further apart."""
     p = opened(frame(BASE), **terms)
@@ -121,7 +129,11 @@ def test_what_is_public_is_on_record_once():
     p.choose([4, 5], revenue("bid"), epsilon=1)
     words = p.declarations.query("what != 'bounds' or where != 'open'").query("where != 'open'")
     assert list(words["what"]) == ["@name", "bounds", "candidates", "bins"]
-    assert words["value"].iloc[:3].tolist() == [f"limit = {limit}", "the utility: (-9, 9)", "[1, 2]"]
+    assert words["value"].iloc[:3].tolist() == [
+        f"limit = {limit}",
+        "the utility: (-9, 9)",
+        "[1, 2]",
+    ]
 
 
 # What is refused ---------------------------------------------------------------------------------------------------

@@ -60,23 +60,32 @@ def row(plan, name):
 def test_every_verb_says_before_it_is_paid_that_so_few_values_say_nothing(verb):
     p = opened()
     few, many = (ASKED[verb](p.explain, epsilon=e, n=n) for e, n in ((0.001, 20), (500, 1e9)))
-    assert row(few, "worth").endswith("this will say nothing: of 20 values the error is as large as can be")
+    assert row(few, "worth").endswith(
+        "this will say nothing: of 20 values the error is as large as can be"
+    )
     assert row(many, "worth") == ""
     assert p.ledger.empty
 
 
 @pytest.mark.parametrize(
-    "verb", ["mean", "var", "std", "sem", "skew", "median", "cov", "describe", "groups", "argmax", "top"]
+    "verb",
+    ["mean", "var", "std", "sem", "skew", "median", "cov", "describe", "groups", "argmax", "top"],
 )
 def test_without_a_number_of_values_a_plan_says_of_how_many_it_says_nothing(verb):
-    assert row(ASKED[verb](opened().explain, epsilon=0.01), "worth").endswith("values this will say nothing")
+    assert row(ASKED[verb](opened().explain, epsilon=0.01), "worth").endswith(
+        "values this will say nothing"
+    )
 
 
 @pytest.mark.parametrize("verb", SPREAD)
 def test_the_number_below_which_nothing_is_said_is_where_the_plan_with_n_changes_its_mind(verb):
     p = opened()
-    fewest = float(row(ASKED[verb](p.explain, epsilon=0.1), "worth").split("fewer than ")[1].split()[0])
-    says = [row(ASKED[verb](p.explain, epsilon=0.1, n=fewest * part), "worth") for part in (0.9, 1.1)]
+    fewest = float(
+        row(ASKED[verb](p.explain, epsilon=0.1), "worth").split("fewer than ")[1].split()[0]
+    )
+    says = [
+        row(ASKED[verb](p.explain, epsilon=0.1, n=fewest * part), "worth") for part in (0.9, 1.1)
+    ]
     assert "say nothing" in says[0]
     assert says[1] == ""
 
@@ -84,7 +93,9 @@ def test_the_number_below_which_nothing_is_said_is_where_the_plan_with_n_changes
 @pytest.mark.parametrize("verb", SPREAD)
 @pytest.mark.parametrize("half", ["at both ends", "evenly", "close together"])
 def test_an_answer_of_which_the_plan_knew_is_noise(verb, half):
-    fewest = int(float(row(ASKED[verb](opened().explain, epsilon=0.1), "worth").split("than ")[1].split()[0]))
+    fewest = int(
+        float(row(ASKED[verb](opened().explain, epsilon=0.1), "worth").split("than ")[1].split()[0])
+    )
     size = max(int(0.5 * fewest), 2)
     x = {
         "at both ends": np.repeat([0.0, 100.0], [size // 2, size - size // 2]),
@@ -123,7 +134,10 @@ def test_an_error_that_depends_on_the_values_is_no_one_number():
 
 def test_without_n_the_plan_says_what_it_needs():
     text = row(opened().explain.skew("x", epsilon=1), "error, 95 %")
-    assert text == "depends on how far apart the values lie; with n= explain tells the least and the most"
+    assert (
+        text
+        == "depends on how far apart the values lie; with n= explain tells the least and the most"
+    )
 
 
 def test_where_all_errors_are_alike_there_is_one():
@@ -154,7 +168,9 @@ def test_a_total_of_so_few_values_says_nothing_where_its_noise_is_as_large_as_it
     assert row(q.explain.sum("x", epsilon=0.1, n=9), "worth") == ""  # it is known
 
 
-@pytest.mark.parametrize("name", [name for name, kind in AGGREGATES.items() if kind.imagined(np.ones(1))])
+@pytest.mark.parametrize(
+    "name", [name for name, kind in AGGREGATES.items() if kind.imagined(np.ones(1))]
+)
 def test_imagined_values_are_ones_that_there_can_be(name):
     sums = AGGREGATES[name].imagined(np.array([10.0]))
     n, t1, t2 = (sums[key][:, 0] / 10 for key in ("n", "t1", "t2"))
@@ -163,7 +179,9 @@ def test_imagined_values_are_ones_that_there_can_be(name):
     var = t2 - t1**2
     assert (var >= -1e-12).all()
     assert (var <= t1 * (1 - t1) + 1e-12).all()
-    assert math.isclose(var.max(), 0.25)  # and half of them at either end, which is as far apart as can be
+    assert math.isclose(
+        var.max(), 0.25
+    )  # and half of them at either end, which is as far apart as can be
     if "t3" in sums:  # Hankel matrices of moments of values in [0, 1] have no negative determinant
         t3 = sums["t3"][:, 0] / 10
         assert (t1 * t3 - t2**2 >= -1e-12).all()

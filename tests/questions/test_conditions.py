@@ -15,10 +15,16 @@ CELLS = {
     "y": [5.0, np.nan, 0.0, np.nan, np.inf, 1.0, 2.0, 5.5, -0.0, 6.0],
     "s": ["a", "b", None, "", "A", "a", "5", "é", "b", "a"],
     "w": [1, 2, 3, 0, -1, 5, 6, 7, 8, 9],
-    "f": pd.array([True, False, None, True, False, None, True, True, False, False], dtype="boolean"),
+    "f": pd.array(
+        [True, False, None, True, False, None, True, True, False, False], dtype="boolean"
+    ),
 }
 ATOMS = [
-    *[f"{a} {op} {b}" for op in ("<", "<=", "==", "!=", ">", ">=") for a, b in (("n", "5"), ("x", "y"))],
+    *[
+        f"{a} {op} {b}"
+        for op in ("<", "<=", "==", "!=", ">", ">=")
+        for a, b in (("n", "5"), ("x", "y"))
+    ],
     *[
         f"{a} {op} {b}"
         for op in ("<", ">=", "==")
@@ -103,11 +109,15 @@ OTHER = [
 def test_conditions_in_other_words_have_one_code(one, other):
     frame = pd.DataFrame(CELLS)
     leaves = leaves_of(frame.columns, list(frame.dtypes))
-    assert code_of_condition(read_condition(one, leaves)) == code_of_condition(read_condition(other, leaves))
+    assert code_of_condition(read_condition(one, leaves)) == code_of_condition(
+        read_condition(other, leaves)
+    )
 
 
 @pytest.mark.parametrize(("one", "other"), OTHER)
 def test_conditions_that_differ_have_other_codes(one, other):
     frame = pd.DataFrame(CELLS)
     leaves = leaves_of(frame.columns, list(frame.dtypes))
-    assert code_of_condition(read_condition(one, leaves)) != code_of_condition(read_condition(other, leaves))
+    assert code_of_condition(read_condition(one, leaves)) != code_of_condition(
+        read_condition(other, leaves)
+    )

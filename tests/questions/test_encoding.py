@@ -113,13 +113,21 @@ def test_no_two_values_have_one_encoding():
 
 
 def test_the_same_value_has_the_same_one():
-    again = [encode(copy.deepcopy(v)) if not isinstance(v, Odd | Unhashable) else encode(v) for v in VALUES]
+    again = [
+        encode(copy.deepcopy(v)) if not isinstance(v, Odd | Unhashable) else encode(v)
+        for v in VALUES
+    ]
     for value, one, two in zip(VALUES, map(encode, VALUES), again, strict=True):
         assert (one == two) != isinstance(value, Unhashable), value
 
 
 NAMES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()) | st.binary(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters())
+    | st.binary(),
     lambda inner: st.lists(inner, max_size=3).map(tuple) | st.frozensets(inner, max_size=2),
     max_leaves=6,
 )
@@ -191,7 +199,11 @@ print(digest(None, 1, 1.0, "x", ("x", 2), Fraction(1, 3), Decimal("1.0"), np.int
 def test_other_processes_have_the_same_encoding_and_it_stays_as_ledgers_have_it():
     """A number that changes here makes every ledger pay again: then add a format, and read the old one."""
     for seed in ("1", "2"):
-        words = {"capture_output": True, "text": True, "env": {**os.environ, "PYTHONHASHSEED": seed}}
+        words = {
+            "capture_output": True,
+            "text": True,
+            "env": {**os.environ, "PYTHONHASHSEED": seed},
+        }
         done = subprocess.run([sys.executable, "-c", CODE], check=True, **words)
         assert done.stdout.strip() == PINNED
 
@@ -227,7 +239,8 @@ def frozen_classes():
     kinds |= {
         k
         for k in known
-        if k.__name__ in ("Query", "Unit", "Design", "Target", "Loss") and dataclasses.is_dataclass(k)
+        if k.__name__ in ("Query", "Unit", "Design", "Target", "Loss")
+        and dataclasses.is_dataclass(k)
     }
     kinds |= {k for k in known if k.__name__ == "Output" and dataclasses.is_dataclass(k)}
     # With slots=True the class as it was written lives on beside the one that the module has; a toy of a page is in no module.
@@ -260,7 +273,9 @@ def asked():
     with pytest.MonkeyPatch.context() as patch:
         label = Session._label
         patch.setattr(
-            Session, "_label", lambda self, one, place: (seen.append(one), label(self, one, place))[1]
+            Session,
+            "_label",
+            lambda self, one, place: (seen.append(one), label(self, one, place))[1],
         )
         bounds = {"x": (0, 40), "y": (0, 7), "t": ("2024-01-01", "2024-03-01")}
         p = frame.dp.open(
@@ -270,7 +285,9 @@ def asked():
         p.query("s.isna() | (s.fillna('z') == 'z')").count()
         p.query("(1 if x > 1 else y) > 0 and log(x) > 1 and minimum(x, y) > 2").count()
         p.query("(t - '2024-01-05 00:00+00:00').dt.days > 1 and (t - t) / '1 day' > 0").count()
-        p.query("t.dt.floor('h') == t.dt.tz_convert('Asia/Tokyo') and t.dt.strftime('%Y') == '2024'").count()
+        p.query(
+            "t.dt.floor('h') == t.dt.tz_convert('Asia/Tokyo') and t.dt.strftime('%Y') == '2024'"
+        ).count()
         p.query(
             "s.str.match('a+') and s.str.count('b') > 0 and s + 'x' == 'ax' and to_numeric(s) > 1"
         ).count()
@@ -282,7 +299,14 @@ def asked():
             u=-p["x"], r=(p["x"] / 3).round(1), c=p["x"].clip(1, 5), f=p["x"].fillna(0.0), i=p["x"].astype("int"),
             m=p["s"].map({"a": 1, "b": 2}), n=p["s"].str.slice(0, 1), d=p["t"].dt.month, k=p["x"].cut([0, 20, 40]),
         )  # fmt: skip
-        q.sum("u", bounds=(-40, 0)), q.sum("r"), q.sum("c"), q.sum("f"), q.sum("i"), q.sum("m", bounds=(1, 2))
+        (
+            q.sum("u", bounds=(-40, 0)),
+            q.sum("r"),
+            q.sum("c"),
+            q.sum("f"),
+            q.sum("i"),
+            q.sum("m", bounds=(1, 2)),
+        )
         q.groupby("n", keys=["a"]).size(), q.groupby("d").size(), q.groupby("k").size()
         p.groupby("s", keys=["a"], other="else").size()
         p.groupby(["s", "b"], keys=[("a", True)]).size()
@@ -401,7 +425,10 @@ def test_changing_any_one_field_changes_the_encoding(found):
                     assert encode(with_field(one, f.name, other)) != encode(one), (kind, f.name)
                     changed.add((kind, f.name))
     wanted = {
-        (k, f.name) for k in found for f in dataclasses.fields(k) if f.init and not f.metadata.get("shown")
+        (k, f.name)
+        for k in found
+        for f in dataclasses.fields(k)
+        if f.init and not f.metadata.get("shown")
     }
     assert changed == wanted
 
@@ -412,7 +439,8 @@ def test_only_what_follows_from_others_or_is_shown_is_left_out():
         for kind in frozen_classes()
         if kind.__name__ not in ABSTRACT
         for f in dataclasses.fields(kind)
-        if f.name not in {name for name, *_ in encoded_fields(kind)} and f.name not in ("depth", "size")
+        if f.name not in {name for name, *_ in encoded_fields(kind)}
+        and f.name not in ("depth", "size")
     }
     shown = {
         ("Output", "said"),
@@ -427,15 +455,17 @@ def test_only_what_follows_from_others_or_is_shown_is_left_out():
     failures = {(kind, name) for kind in ("KeySearch", "Finding") for name in ("failure", "alone")}
     failures |= {(kind, "delta") for kind in ("Objective", "Descent")}
     # How an answer is made of what was released is no part of what was asked.
-    finishes = {(kind.__name__, "finish") for kind in frozen_classes() if issubclass(kind, Question)}
+    finishes = {
+        (kind.__name__, "finish") for kind in frozen_classes() if issubclass(kind, Question)
+    }
     assert left == shown | failures | finishes
 
 
 def test_lists_of_keys_are_all_that_they_hold():
     for kind in (Keys, Tuples, Periods):
-        assert {*kind.identity[1:], "code", "token"} | ({"index"} if kind is Tuples else set()) == set(
-            kind.__slots__
-        )
+        assert {*kind.identity[1:], "code", "token"} | (
+            {"index"} if kind is Tuples else set()
+        ) == set(kind.__slots__)
 
 
 @pytest.mark.parametrize("kind", [Keys, Tuples, Periods])
@@ -456,7 +486,9 @@ def test_each_part_of_a_list_of_keys_is_in_its_digest(kind):
 
 def test_a_field_that_is_added_keeps_the_questions_of_old_ledgers():
     """At its default it is not written, also where the default was given in words."""
-    old = dataclasses.make_dataclass("Asked", ["x"], frozen=True, namespace={"identity": ("asked", "x")})
+    old = dataclasses.make_dataclass(
+        "Asked", ["x"], frozen=True, namespace={"identity": ("asked", "x")}
+    )
     limit = ("limit", int, dataclasses.field(default=10**6))
     names = {"identity": ("asked", "x", "limit")}
     new = dataclasses.make_dataclass("Asked", ["x", limit], frozen=True, namespace=names)
@@ -483,7 +515,9 @@ def rename(value, kinds):
         return value
     tag, *names = type(value).identity
     known = {f.name: f for f in dataclasses.fields(value)}
-    columns = [(f"other_{name}", object, dataclasses.field(default=known[name].default)) for name in names]
+    columns = [
+        (f"other_{name}", object, dataclasses.field(default=known[name].default)) for name in names
+    ]
     identity = {"identity": (tag, *(f"other_{name}" for name in names))}
     # The encoder takes them as they are: the fields stand in another order, too.
     kind = dataclasses.make_dataclass(
@@ -504,7 +538,9 @@ def test_renamed_classes_and_fields_have_the_same_encoding():
 
 def test_class_without_an_identity_of_its_own_is_not_its_base():
     """It may have more fields, and is an object that nobody knows."""
-    base = dataclasses.make_dataclass("Asked", "x", frozen=True, namespace={"identity": ("asked", "x")})
+    base = dataclasses.make_dataclass(
+        "Asked", "x", frozen=True, namespace={"identity": ("asked", "x")}
+    )
     below_it = dataclasses.make_dataclass("More", "y", frozen=True, bases=(base,))
     assert encode(below_it(1, 2)) == encode(below_it(1, 2)) != encode(base(1))
     assert encode(below_it(1, 2)) != encode(below_it(1, 3))
@@ -512,18 +548,26 @@ def test_class_without_an_identity_of_its_own_is_not_its_base():
 
 def test_another_tag_or_place_has_another_encoding():
     def made(*identity):
-        return dataclasses.make_dataclass("Asked", "xy", frozen=True, namespace={"identity": identity})(1, 2)
+        return dataclasses.make_dataclass(
+            "Asked", "xy", frozen=True, namespace={"identity": identity}
+        )(1, 2)
 
-    codes = {encode(made(*identity)) for identity in [("a", "x", "y"), ("a", "y", "x"), ("b", "x", "y")]}
+    codes = {
+        encode(made(*identity)) for identity in [("a", "x", "y"), ("a", "y", "x"), ("b", "x", "y")]
+    }
     assert len(codes) == 3
     fields = [(name, int, dataclasses.field(default=0)) for name in "xy"]
-    kind = dataclasses.make_dataclass("Asked", fields, frozen=True, namespace={"identity": ("a", "x", "y")})
+    kind = dataclasses.make_dataclass(
+        "Asked", fields, frozen=True, namespace={"identity": ("a", "x", "y")}
+    )
     assert encode(kind(x=5)) != encode(kind(y=5))  # the other one is not written
 
 
 @pytest.mark.parametrize("names", [("x",), ("x", "y", "y"), ("x", "z"), ("x", "y", "z")])
 def test_identity_that_does_not_list_each_field_once_raises(names):
-    kind = dataclasses.make_dataclass("Asked", "xy", frozen=True, namespace={"identity": ("asked", *names)})
+    kind = dataclasses.make_dataclass(
+        "Asked", "xy", frozen=True, namespace={"identity": ("asked", *names)}
+    )
     with pytest.raises(TypeError, match="must list each of"):
         encode(kind(1, 2))
 
@@ -532,7 +576,10 @@ def test_every_encoded_class_has_an_identity_of_its_own_and_no_two_share_a_tag()
     list(modules())
     kinds = {k for k in frozen_classes() if k.__name__ not in ABSTRACT}
     tagged = {
-        k for module in modules() for k in vars(module).values() if "identity" in getattr(k, "__dict__", {})
+        k
+        for module in modules()
+        for k in vars(module).values()
+        if "identity" in getattr(k, "__dict__", {})
     }
     kinds |= {k for k in tagged if inspect.isclass(k)}
     assert all("identity" in vars(k) for k in kinds)
@@ -548,7 +595,9 @@ def test_every_encoded_class_has_an_identity_of_its_own_and_no_two_share_a_tag()
 def test_no_class_of_dpframe_is_encoded_by_its_name():
     """The encoder uses names for the enums, dtypes and numbers of others; the only numbers of dpframe are released ones."""
     list(modules())
-    assert not [k for k in below(pd.api.extensions.ExtensionDtype) if k.__module__.startswith("dpframe.")]
+    assert not [
+        k for k in below(pd.api.extensions.ExtensionDtype) if k.__module__.startswith("dpframe.")
+    ]
     for kind in [k for k in below(Enum) if k.__module__.startswith("dpframe.")]:
         with pytest.raises(AssertionError, match="its name may change"):
             encode(next(iter(kind)))
@@ -568,7 +617,9 @@ HELPERS = {"repr", "describe", "str", "format", "to_json", "__repr__", "__str__"
 def test_no_display_helper_is_called_by_the_encoder():
     tree = ast.parse(inspect.getsource(encoding_module))
     called = {
-        getattr(n.func, "id", getattr(n.func, "attr", "")) for n in ast.walk(tree) if isinstance(n, ast.Call)
+        getattr(n.func, "id", getattr(n.func, "attr", ""))
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Call)
     }
     assert not called & HELPERS
     assert not [n for n in ast.walk(tree) if isinstance(n, ast.JoinedStr | ast.FormattedValue)]
@@ -582,7 +633,11 @@ def test_no_display_helper_is_called_by_the_encoder():
 )
 def test_labels_tokens_and_keys_of_caches_are_made_by_it_alone(module, function):
     source = inspect.getsource(importlib.import_module(f"dpframe.{module}"))
-    made = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef) and n.name == function]
+    made = [
+        n
+        for n in ast.walk(ast.parse(source))
+        if isinstance(n, ast.FunctionDef) and n.name == function
+    ]
     assert made
     for one in made:
         called = {
@@ -623,7 +678,9 @@ class Cell:
 
 
 def test_columns_that_print_alike_are_two():
-    frame = pd.DataFrame([[1.0, 5.0]] * 10, columns=pd.Index([Cell("one"), Cell("two")], dtype=object))
+    frame = pd.DataFrame(
+        [[1.0, 5.0]] * 10, columns=pd.Index([Cell("one"), Cell("two")], dtype=object)
+    )
     p = frame.dp.open(100)
     for name in frame.columns:
         for _ in range(2):

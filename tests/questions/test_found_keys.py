@@ -20,12 +20,18 @@ def labels(cells, each=400):
 
 def opened(frame):
     return frame.dp.open(
-        20, delta=1e-6, bounds={"x": (0, 1)}, accountant="pure", because="many questions of one frame"
+        20,
+        delta=1e-6,
+        bounds={"x": (0, 1)},
+        accountant="pure",
+        because="many questions of one frame",
     )
 
 
 @pytest.mark.parametrize("dtype", ["str", object, "category"])
-@pytest.mark.parametrize("cells", [["a\0", "b"], ["a\0", "a"], ["\0", "\0\0", ""], ["a\0b\0", "ü\0"]])
+@pytest.mark.parametrize(
+    "cells", [["a\0", "b"], ["a\0", "a"], ["\0", "\0\0", ""], ["a\0b\0", "ü\0"]]
+)
 def test_keys_keep_their_trailing_nuls(cells, dtype):
     frame = labels(cells).astype({"s": dtype})
     p = opened(frame)
@@ -102,7 +108,11 @@ def test_odd_cells_are_keys_or_none_but_never_an_error(cells, several, chosen):
     assert p.unique(by, epsilon=2).equals(found)
     used = p.budget.fraction
     assert used > 0
-    answer = p.groupby(by)["x"].median(epsilon=4) if chosen and len(found) else p.groupby(by).size(epsilon=4)
+    answer = (
+        p.groupby(by)["x"].median(epsilon=4)
+        if chosen and len(found)
+        else p.groupby(by).size(epsilon=4)
+    )
     assert answer.index.equals(found)
     assert len(set(map(repr, found))) == len(found)
 

@@ -184,7 +184,10 @@ def test_release_of_people_in_other_words_is_free_and_says_the_same(name):
 
 @pytest.mark.parametrize("name", [*PAIRS, *OF_ROWS])
 def test_release_under_replace_one_in_other_words_is_free_and_says_the_same(name):
-    check_pair(lambda: make_frame().dp.open(10, neighbors="replace-one", **TERMS), {**PAIRS, **OF_ROWS}[name])
+    check_pair(
+        lambda: make_frame().dp.open(10, neighbors="replace-one", **TERMS),
+        {**PAIRS, **OF_ROWS}[name],
+    )
 
 
 @pytest.mark.parametrize("name", [*PAIRS, *OF_ROWS])
@@ -228,7 +231,8 @@ def make_question(p, draw, explain):
     keys = {"state": draw.sample(STATES, draw.choice([2, 3])), "sex": draw.sample(SEXES, 2)}
     by = draw.choice([["state"], ["sex"], ["state", "sex"], ["sex", "state"]])
     conditions = draw.sample(
-        ["age > 30", "30.0 < age", "state == 'CA'", "cost < 50", "50 > cost"], draw.choice([0, 1, 2])
+        ["age > 30", "30.0 < age", "state == 'CA'", "cost < 50", "50 > cost"],
+        draw.choice([0, 1, 2]),
     )
     outputs = draw.sample(
         [("age", "mean"), ("cost", "mean"), ("cost", "count"), ("age", "sum"), ("cost", "size")], 2
@@ -270,12 +274,17 @@ def test_questions_of_one_identity_have_the_same_integers(unit, seed, monkeypatc
         for (recorded, integers), (wanted, own) in pairwise(group):
             found = rearrange(integers, recorded, wanted)
             assert all(map(np.array_equal, found, own))
-            moved += recorded.vectors != wanted.vectors or not all(map(np.array_equal, integers, own))
+            moved += recorded.vectors != wanted.vectors or not all(
+                map(np.array_equal, integers, own)
+            )
     assert moved > 20
 
 
 GROUPINGS_APART = [
-    (lambda p: p.groupby("state", keys=["CA", "NY"]), lambda p: p.groupby("state", keys=["CA", "TX"])),
+    (
+        lambda p: p.groupby("state", keys=["CA", "NY"]),
+        lambda p: p.groupby("state", keys=["CA", "TX"]),
+    ),
     (lambda p: p.groupby("age", keys=[1, 2]), lambda p: p.groupby("age", keys=[1, 2, 3])),
     (lambda p: p.groupby("cost", keys=[1.0, None]), lambda p: p.groupby("cost", keys=[1.0])),
 ]

@@ -106,7 +106,9 @@ def part_of(p, epsilon):
 def test_one_release_finds_the_groups_and_answers(p):
     answer = p.groupby("state").mean("age", epsilon=0.5)
     assert list(answer.index) == ["CA", "NY", "TX"]
-    assert p.ledger["question"].tolist() == ["mean(age, bounds=(0, 100)) by state over keys to be found"]
+    assert p.ledger["question"].tolist() == [
+        "mean(age, bounds=(0, 100)) by state over keys to be found"
+    ]
     assert p.budget.fraction <= 1.0001 * part_of(p, 0.5)
 
 
@@ -114,7 +116,10 @@ def test_where_a_choice_is_asked_for_half_of_a_price_finds_and_half_asks(p):
     answer = p.groupby("state").median("age", epsilon=0.5)
     assert list(answer.index) == ["CA", "NY", "TX"]
     questions = p.ledger["question"].tolist()
-    assert questions == ["keys of state", "quantile(age, 0.5, bounds=(0, 100)) by state over 3 keys"]
+    assert questions == [
+        "keys of state",
+        "quantile(age, 0.5, bounds=(0, 100)) by state over 3 keys",
+    ]
     assert p.budget.fraction <= 1.0001 * part_of(p, 0.5)
 
 
@@ -163,7 +168,10 @@ def test_found_counts_are_one_question_whatever_verb_asks(p):
     spent = p.budget.fraction
     assert p.value_counts("state", sort=False).tolist() == sizes.tolist()
     assert p["state"].value_counts(sort=False).tolist() == sizes.tolist()
-    assert p.value_counts("state", sort=False, normalize=True).tolist() == (sizes / sizes.sum()).tolist()
+    assert (
+        p.value_counts("state", sort=False, normalize=True).tolist()
+        == (sizes / sizes.sum()).tolist()
+    )
     assert p.groupby("state", as_index=False).size()["size"].tolist() == sizes.tolist()
     assert p.budget.fraction == spent
     assert len(p.ledger) == 1
@@ -176,7 +184,9 @@ def test_what_was_found_is_nobodys_word(p):
 
 
 def test_listed_and_unlisted_columns_together(p):
-    table = p.groupby(["state", "sex"], keys={"sex": ["F", "M"]}).agg(n=("age", "size"), m=("age", "mean"))
+    table = p.groupby(["state", "sex"], keys={"sex": ["F", "M"]}).agg(
+        n=("age", "size"), m=("age", "mean")
+    )
     assert list(table.index) == [(s, x) for s in ("CA", "NY", "TX") for x in "FM"]
     assert table["n"].sum() == pytest.approx(5900, rel=0.1)
 
@@ -225,10 +235,15 @@ def test_people_are_counted_and_not_rows():
     frame = visits()
     frame.loc[frame["state"] == "XX", "id"] = -1
     frame = pd.concat(
-        [frame, frame[frame["state"] == "XX"].loc[lambda d: d.index.repeat(5000)]], ignore_index=True
+        [frame, frame[frame["state"] == "XX"].loc[lambda d: d.index.repeat(5000)]],
+        ignore_index=True,
     )
     p = frame.dp.open(3, delta=1e-6, bounds=BOUNDS, unit="id", max_rows=3, max_groups=2)
-    assert list(p.unique("state")) == ["CA", "NY", "TX"]  # one person's five thousand rows are one person's
+    assert list(p.unique("state")) == [
+        "CA",
+        "NY",
+        "TX",
+    ]  # one person's five thousand rows are one person's
     assert list(p.groupby("state").mean("age").index) == ["CA", "NY", "TX"]
     with pytest.raises(BadValue, match="max_groups"):
         visits().dp.open(3, delta=1e-6, unit="id").unique("state")
@@ -303,11 +318,17 @@ def test_nothing_found_is_an_empty_answer(ask):
 @pytest.mark.filterwarnings("error::dpframe.PrivacyWarning")
 @pytest.mark.parametrize(
     "ask",
-    [lambda p: p.unique("state"), lambda p: p.groupby("state").size(), lambda p: p["state"].value_counts()],
+    [
+        lambda p: p.unique("state"),
+        lambda p: p.groupby("state").size(),
+        lambda p: p["state"].value_counts(),
+    ],
 )
 def test_nothing_found_is_warned_of_once(ask):
     p = visits().head(20).dp.open(1, delta=1e-6)
-    with pytest.warns(dpframe.PrivacyWarning, match="no value of 'state' was found that enough people share"):
+    with pytest.warns(
+        dpframe.PrivacyWarning, match="no value of 'state' was found that enough people share"
+    ):
         found = ask(p)
     assert len(found) == 0
     assert len(ask(p)) == 0  # a repeat is free and says nothing
@@ -375,7 +396,10 @@ def test_a_table_finds_the_keys_of_both_its_sides_for_half_of_its_price(p):
 def test_what_a_table_cannot_be_is_said_before_its_keys_are_paid(p):
     for ask, error in (
         (lambda: p.crosstab("state", "sex", margins=True, margins_name=3), BadType),
-        (lambda: p.pivot_table("age", "state", aggfunc="nunique", margins=True), dpframe.NotOffered),
+        (
+            lambda: p.pivot_table("age", "state", aggfunc="nunique", margins=True),
+            dpframe.NotOffered,
+        ),
         (lambda: p.pivot_table("age", "state", bounds=(1, 0)), BadValue),
         (lambda: p.crosstab("state", "sex", rownames=["a", "b"]), BadValue),
         (lambda: p.groupby("state")["sex"].value_counts(normalize=True), dpframe.NotOffered),

@@ -30,7 +30,8 @@ def frame():
                 "i": np.array([2**63 - 1, -(2**63)] * (n // 2)),
                 "t": np.array([2**62, -(2**62)] * (n // 2), dtype="M8[s]"),
                 "o": pd.Series(
-                    ["a", 1.5, np.inf, None, 2**1000, *SIGNALLING.tolist(), 1e308, "b", True, 0], dtype=object
+                    ["a", 1.5, np.inf, None, 2**1000, *SIGNALLING.tolist(), 1e308, "b", True, 0],
+                    dtype=object,
                 ),
             }
         )
@@ -39,7 +40,15 @@ def frame():
 def steps(p, name):
     x = p[name]
     p = p.assign(
-        a=x * x, b=x / x, c=x // 3, d=x % 0, e=x**99, g=x.round(3), h=-x, k=x.astype(int), m=x.clip(0, 1)
+        a=x * x,
+        b=x / x,
+        c=x // 3,
+        d=x % 0,
+        e=x**99,
+        g=x.round(3),
+        h=-x,
+        k=x.astype(int),
+        m=x.clip(0, 1),
     )
     p = p.assign(n=x.map({1: 2, 1e308: 3}), q=x.cut([0, 1, 1e308]))
     for column in "abcdeghkmn":
@@ -52,7 +61,9 @@ QUESTIONS = {
     "mean": lambda p, c: p.mean(c, bounds=(-1e300, 1e300), epsilon=1),
     "var": lambda p, c: p.var(c, bounds=(-1, 1), epsilon=1),
     "median": lambda p, c: p.median(c, bounds=(-1, 1e3), resolution=1, epsilon=1),
-    "tree": lambda p, c: p.quantile(c, 0.5, bounds=(0, 1), resolution=0.01, method="tree", epsilon=1),
+    "tree": lambda p, c: p.quantile(
+        c, 0.5, bounds=(0, 1), resolution=0.01, method="tree", epsilon=1
+    ),
     "histogram": lambda p, c: p.histogram(c, bins=[-1e308, 0, 1, 1e308], epsilon=1),
     "keys": lambda p, c: p.groupby(c, keys=[0, 1, 2**64 - 1, 0.5, None]).size(epsilon=1),
     "found keys": lambda p, c: p.unique(c, epsilon=1),
@@ -61,11 +72,15 @@ QUESTIONS = {
     "corr": lambda p, c: p[[c, "i"]].corr(bounds={c: (-1, 1), "i": (0, 2**62)}, epsilon=1),
     "describe": lambda p, c: p[[c]].describe(bounds={c: (-1, 1)}, epsilon=1),
     "steps": steps,
-    "explode": lambda p, c: p.explode("o", max_rows=2, max_groups=2).sum(c, bounds=(0, 1), epsilon=1),
-    "melt": lambda p, c: p.melt(id_vars=["id"], value_vars=[c, "i"], max_rows=2, max_groups=2).count(
+    "explode": lambda p, c: p.explode("o", max_rows=2, max_groups=2).sum(
+        c, bounds=(0, 1), epsilon=1
+    ),
+    "melt": lambda p, c: p.melt(
+        id_vars=["id"], value_vars=[c, "i"], max_rows=2, max_groups=2
+    ).count(epsilon=1),
+    "merge": lambda p, c: p.merge(pd.DataFrame({c: [0.0, 1e308], "z": [1, 2]}), on=c).count(
         epsilon=1
     ),
-    "merge": lambda p, c: p.merge(pd.DataFrame({c: [0.0, 1e308], "z": [1, 2]}), on=c).count(epsilon=1),
     "pipe": lambda p, c: p.pipe(lambda d: d, max_rows=2, max_groups=2).count(epsilon=1),
 }
 

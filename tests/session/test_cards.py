@@ -54,7 +54,8 @@ def table(seed=0, rows=40):
             "pid": drawn.integers(0, 12, rows),
             "age": drawn.integers(0, 100, rows),
             "home state": drawn.choice(["CA", "NY"], rows),
-            "seen": pd.Timestamp("2026-03-01") + pd.to_timedelta(drawn.integers(0, 90, rows), unit="D"),
+            "seen": pd.Timestamp("2026-03-01")
+            + pd.to_timedelta(drawn.integers(0, 90, rows), unit="D"),
         }
     )
 
@@ -89,7 +90,9 @@ def test_a_card_is_what_its_words_are(path):
 
 def test_every_word_is_a_declaration_with_author_and_reason(path):
     declared = table().dp.open(1, card=str(path)).declarations
-    shown = declared["value"].where(declared["what"] == "population", declared["value"].str.slice(0, 12))
+    shown = declared["value"].where(
+        declared["what"] == "population", declared["value"].str.slice(0, 12)
+    )
     by = dict(zip(declared["what"] + " " + shown, declared["where"], strict=True))
     book, post = (
         "card visits.toml by registry: the code book",
@@ -115,7 +118,9 @@ def test_an_argument_beside_the_card_stands_before_it(path):
     declared = p.declarations
     assert set(declared.loc[declared["value"] == "'age': (0, 90)", "where"]) == {"open"}
     assert not (declared["what"].isin(["max_rows", "population"])).any()
-    assert (declared["value"].str.startswith("'seen'") & declared["where"].str.startswith("card")).any()
+    assert (
+        declared["value"].str.startswith("'seen'") & declared["where"].str.startswith("card")
+    ).any()
 
 
 @pytest.mark.parametrize("form", ["toml", "json"])
@@ -223,9 +228,15 @@ REFUSED = {
     "[columns.age]\nkeys = {range = [0, 9, 0]}\n": (2, "steps other than 0"),
     "[columns.age]\nkeys = {range = 9}\n": (2, "as in Python"),
     "[columns.age]\nkeys = [{interval = [0]}]\n": (2, "a key is a text"),
-    "version = 'a'\n[[combinations]]\ncolumns = ['age', 'home state']\n": (2, "a combination has columns"),
+    "version = 'a'\n[[combinations]]\ncolumns = ['age', 'home state']\n": (
+        2,
+        "a combination has columns",
+    ),
     "[[combinations]]\ncolumns = ['age']\nkeys = [[1]]\n": (2, "two columns or more"),
-    "[[combinations]]\ncolumns = ['age', 'pid']\nkeys = [1]\n": (3, "a combination of keys is a list"),
+    "[[combinations]]\ncolumns = ['age', 'pid']\nkeys = [1]\n": (
+        3,
+        "a combination of keys is a list",
+    ),
     "[[combinations]]\ncolumns = ['age', 'pid']\nkeys = [[1, 1]]\n\n[[combinations]]\ncolumns = ['age', 'pid']\nkeys = [[1]]\n": (
         7,
         "one key for each",
@@ -349,9 +360,9 @@ def test_neighbours_have_the_same_card():
     more["kind"] = more["kind"].astype("category")
     words = {"unit": "pid", "max_rows": 3, "max_groups": 2, "bounds": {"age": (0, 110)}}
     for form in ("toml", "json", "csvw-eo"):
-        assert frame.copy().dp.open(1, because="a", **words).card(format=form) == more.copy().dp.open(
-            1, because="a", **words
-        ).card(format=form)
+        assert frame.copy().dp.open(1, because="a", **words).card(
+            format=form
+        ) == more.copy().dp.open(1, because="a", **words).card(format=form)
 
 
 # CSVW-EO ----------------------------------------------------------------------------------------------------------
@@ -366,10 +377,13 @@ def test_metadata_out_and_in(path):
     assert content["maxContributions"] == 3
     age = next(c for c in content["tableSchema"]["columns"] if c["name"] == "age")
     assert (age["datatype"], age["minimum"], age["maximum"]) == ("integer", 0, 110)
-    again = table().dp.open(1, card=text, population="others", keys={"home state": ["CA", "NY", None]})
+    again = table().dp.open(
+        1, card=text, population="others", keys={"home state": ["CA", "NY", None]}
+    )
     assert again.explain.mean("age") == p.explain.mean("age")
     assert (
-        again.explain.groupby(["home state", "age"]).size() == p.explain.groupby(["home state", "age"]).size()
+        again.explain.groupby(["home state", "age"]).size()
+        == p.explain.groupby(["home state", "age"]).size()
     )
 
 
@@ -396,15 +410,28 @@ def test_metadata_of_other_tools_are_read():
                     "name": "home state",
                     "datatype": "string",
                     "partitions": [
-                        {"@type": "Partition", "predicate": {"partitionValue": "CA"}, "maxLength": 9},
+                        {
+                            "@type": "Partition",
+                            "predicate": {"partitionValue": "CA"},
+                            "maxLength": 9,
+                        },
                         {"@type": "Partition", "predicate": {"partitionValue": "NY"}},
                     ],
                 },
-                {"name": "seen", "datatype": "dateTime", "minimum": "2026-01-01", "maximum": "2026-12-31"},
+                {
+                    "name": "seen",
+                    "datatype": "dateTime",
+                    "minimum": "2026-01-01",
+                    "maximum": "2026-12-31",
+                },
             ]
         },
         "additionalInformation": [
-            {"@type": "ColumnGroup", "columnsInGroup": ["age", "home state"], "maxNumPartitions": 6},
+            {
+                "@type": "ColumnGroup",
+                "columnsInGroup": ["age", "home state"],
+                "maxNumPartitions": 6,
+            },
         ],
     }
     p = table().dp.open(1, card=json.dumps(content))
@@ -426,7 +453,9 @@ def test_made_up_rows_of_a_card(path):
     assert made["age"].between(0, 110).all()
     assert set(made["home state"]) == {"CA", "NY"}
     assert pd.DataFrame(made).dp.open(1, card=whole, because="made up").count() > 0
-    with pytest.raises(BadValue, match=r"visits.toml, line 16: made-up rows need the dtype of 'home state'"):
+    with pytest.raises(
+        BadValue, match=r"visits.toml, line 16: made-up rows need the dtype of 'home state'"
+    ):
         dpframe.dummy(path)
     with pytest.raises(BadType, match="a card has bounds"):
         dpframe.dummy(path, bounds={"age": (0, 1)})

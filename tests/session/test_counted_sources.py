@@ -49,7 +49,14 @@ def rows(n: int = 400) -> Any:
 
 def opened(table: Any, **words: Any) -> Any:
     return dpframe.open(
-        table, 1000, 1e-6, because="made up", bounds={"x": (0, 10)}, keys=KEYS, accountant="pure", **words
+        table,
+        1000,
+        1e-6,
+        because="made up",
+        bounds={"x": (0, 10)},
+        keys=KEYS,
+        accountant="pure",
+        **words,
     )
 
 
@@ -89,11 +96,15 @@ def engine_of(path: Any) -> Any:
 
 
 def columns_in_sql(engine: Any) -> set[str]:
-    columns = [Column.of(i, name, dtype) for i, (name, dtype) in enumerate(engine._schema.dtypes.items())]
+    columns = [
+        Column.of(i, name, dtype) for i, (name, dtype) in enumerate(engine._schema.dtypes.items())
+    ]
     return {c.name for c in columns if engine.writes(Query(()), {Powers(c, None, 0)}, Unit())}
 
 
-def test_files_are_counted_where_duckdb_is_and_read_where_it_is_not(duckdb, tmp_path, monkeypatch, parts):
+def test_files_are_counted_where_duckdb_is_and_read_where_it_is_not(
+    duckdb, tmp_path, monkeypatch, parts
+):
     pq.write_table(rows(), tmp_path / "t.parquet")
     p = opened(tmp_path / "t.parquet")
     assert type(engine_of(tmp_path / "t.parquet")) is SqlEngine
@@ -107,7 +118,9 @@ def test_files_are_counted_where_duckdb_is_and_read_where_it_is_not(duckdb, tmp_
     assert parts == ["reduce"]
 
 
-@pytest.mark.parametrize("name", ["state=x/a[1].parquet", "it's *.parquet", "a?.parquet", "{a,b}.parquet"])
+@pytest.mark.parametrize(
+    "name", ["state=x/a[1].parquet", "it's *.parquet", "a?.parquet", "{a,b}.parquet"]
+)
 def test_a_name_that_is_a_pattern_to_duckdb_is_a_name(duckdb, tmp_path, name):
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
@@ -173,7 +186,11 @@ def test_columns_are_plain_by_what_stands_at_the_end_of_a_file(tmp_path):
     assert plain(rows(), one, b"parquet-mr") == ["id", "x"]
     assert plain(rows(), one, b"Polars") == ["id", "s", "x"]
     assert plain(rows(), one, compression="BROTLI") == []
-    more = rows().append_column("n", pa.array([{"id": 1}] * 400)).append_column("l", pa.array([[1]] * 400))
+    more = (
+        rows()
+        .append_column("n", pa.array([{"id": 1}] * 400))
+        .append_column("l", pa.array([[1]] * 400))
+    )
     assert plain(more.append_column("b", pa.array([b"\xff"] * 400)), one) == ["id", "s", "x"]
     narrow = rows().set_column(0, "id", rows()["id"].cast(pa.int32()))
     assert plain(rows(), one) == plain(narrow, other) == ["id", "s", "x"]
@@ -224,7 +241,9 @@ def test_types_of_duckdb_that_arrow_has_not_are_read_in_parts(duckdb):
 def in_sqlite(path: Any = ":memory:", **words: Any) -> sqlite3.Connection:
     base = sqlite3.connect(path, **words)
     base.execute("CREATE TABLE t (id INTEGER, s TEXT COLLATE NOCASE, x REAL)")
-    base.executemany("INSERT INTO t VALUES (?, ?, ?)", zip(*rows().to_pydict().values(), strict=True))
+    base.executemany(
+        "INSERT INTO t VALUES (?, ?, ?)", zip(*rows().to_pydict().values(), strict=True)
+    )
     base.commit()
     return base
 
@@ -272,7 +291,9 @@ def test_a_transaction_that_only_reads_is_no_change_and_goes_on():
     base.commit()
     p = opened(dpframe.sql(base, "t"))
     base.execute("BEGIN")
-    found = p.groupby("s").agg(n=("x", "size"), m=("x", "median"), epsilon=30)  # in several statements
+    found = p.groupby("s").agg(
+        n=("x", "size"), m=("x", "median"), epsilon=30
+    )  # in several statements
     assert found["n"].tolist() == SIZES
     assert base.in_transaction
     base.rollback()
@@ -285,16 +306,18 @@ def test_a_relation_of_duckdb_is_asked_and_its_connection_left_alone(duckdb, par
     base.unregister("given")
     # duckdb keeps the names that relations were asked by, before its version 2.
     ours = "not internal and view_name not in ('dpframe_rows', 'dpframe_asks')"
-    catalog = (
-        f"select table_name from duckdb_tables() union all select view_name from duckdb_views() where {ours}"
-    )
+    catalog = f"select table_name from duckdb_tables() union all select view_name from duckdb_views() where {ours}"
     before = base.execute(catalog).fetchall()
     for ask in (lambda: None, base.begin):
         ask()
         p = opened(base.table("t"))
-        assert p.groupby("s").agg(n=("x", "size"), m=("x", "median"), epsilon=30)["n"].tolist() == SIZES
+        assert (
+            p.groupby("s").agg(n=("x", "size"), m=("x", "median"), epsilon=30)["n"].tolist()
+            == SIZES
+        )
         assert int(p.query("s == 'a' and x > 2").count(epsilon=30)) == sum(
-            s == "a" and x > 2 for s, x in zip(*rows().select(["s", "x"]).to_pydict().values(), strict=True)
+            s == "a" and x > 2
+            for s, x in zip(*rows().select(["s", "x"]).to_pydict().values(), strict=True)
         )
         p.close()
     base.rollback()  # which there was
@@ -352,7 +375,10 @@ def test_no_name_of_a_table_is_taken_for_one_of_a_statement(kind):
             base.execute(f"create table {name} as select id as place, * from given")
             table = base.table(name)
         p = opened(table)
-        assert p.groupby("s").agg(n=("x", "size"), m=("x", "median"), epsilon=30)["n"].tolist() == SIZES, name
+        assert (
+            p.groupby("s").agg(n=("x", "size"), m=("x", "median"), epsilon=30)["n"].tolist()
+            == SIZES
+        ), name
         assert int(p.query("s == 'a'").count(epsilon=30)) == SIZES[0], name
         p.close()
 
@@ -400,7 +426,9 @@ def refused(ask: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["files", "relation", "SQLite"])
-def test_a_statement_that_fails_is_paid_for_and_nobody_else_is_asked(kind, tmp_path, monkeypatch, parts):
+def test_a_statement_that_fails_is_paid_for_and_nobody_else_is_asked(
+    kind, tmp_path, monkeypatch, parts
+):
     """Or time would tell what made it fail."""
     if kind != "SQLite":
         pytest.importorskip("duckdb")
@@ -432,8 +460,18 @@ def test_a_disk_that_is_full_is_an_error_and_no_answer(duckdb, kind, tmp_path, p
         str(tmp_path / "t.parquet")
     )
     base = duckdb.connect()
-    table = tmp_path / "t.parquet" if kind == "files" else base.read_parquet(str(tmp_path / "t.parquet"))
-    words = {"unit": "id", "max_rows": 2, "max_groups": 1, "keys": {"s": list(range(7))}, "memory": "1GB"}
+    table = (
+        tmp_path / "t.parquet"
+        if kind == "files"
+        else base.read_parquet(str(tmp_path / "t.parquet"))
+    )
+    words = {
+        "unit": "id",
+        "max_rows": 2,
+        "max_groups": 1,
+        "keys": {"s": list(range(7))},
+        "memory": "1GB",
+    }
     p = dpframe.open(table, 1000, because="made up", **words)
     if kind == "files":
         base = p._session._engine._database._connection
@@ -497,7 +535,9 @@ def base(server: Any) -> Any:
         connection.url = url
         folds = "(provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
         connection.execute(f"CREATE COLLATION IF NOT EXISTS folding {folds}")
-        connection.execute("CREATE TABLE t (id bigint, s text COLLATE folding, x float8, z timestamptz)")
+        connection.execute(
+            "CREATE TABLE t (id bigint, s text COLLATE folding, x float8, z timestamptz)"
+        )
         cells = [(*row.values(), "2024-02-01 10:00+02") for row in rows().to_pylist()]
         connection.cursor().executemany("INSERT INTO t VALUES (%s, %s, %s, %s)", cells)
         yield connection
@@ -512,14 +552,24 @@ def test_a_server_counts_whatever_its_session_is_set_to(base, parts):
     found = []
     for more in ("", odd):
         p = dpframe.open(
-            dpframe.sql(base.url + more, "t"), 1000, 1e-6, because="made up", keys=KEYS, accountant="pure"
+            dpframe.sql(base.url + more, "t"),
+            1000,
+            1e-6,
+            because="made up",
+            keys=KEYS,
+            accountant="pure",
         )
         answers = [sizes(p), sorted(p.unique("x", epsilon=40)), sorted(p.unique("s", epsilon=30))]
         assert parts == []
         assert int(p["z"].dt.hour.isin([8]).sum(epsilon=30)) == 400
         parts.clear()
         q = dpframe.open(
-            dpframe.sql(base.url + more, "t"), 1000, because="made up", unit="s", max_rows=1, max_groups=1
+            dpframe.sql(base.url + more, "t"),
+            1000,
+            because="made up",
+            unit="s",
+            max_rows=1,
+            max_groups=1,
         )
         answers.append(int(q.count(epsilon=30)))
         found.append(answers)
@@ -538,7 +588,9 @@ def test_a_statement_that_fails_on_a_server_leaves_its_snapshot(base, monkeypatc
     with monkeypatch.context() as patch:
         real = PostgresDatabase._run
         patch.setattr(
-            PostgresDatabase, "_run", lambda self, sql, words: real(self, sql + " OFFSET 1 / 0", words)
+            PostgresDatabase,
+            "_run",
+            lambda self, sql, words: real(self, sql + " OFFSET 1 / 0", words),
         )
         refused(lambda: p.mean("x", epsilon=30))
     assert float(p.mean("x", epsilon=30)) == pytest.approx(np.mean(rows()["x"].to_numpy()), abs=0.1)

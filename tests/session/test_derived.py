@@ -11,7 +11,15 @@ import pandas as pd
 import pytest
 
 import dpframe
-from dpframe import BadType, BadValue, BudgetExceeded, LineageError, Refused, SessionError, UnknownColumn
+from dpframe import (
+    BadType,
+    BadValue,
+    BudgetExceeded,
+    LineageError,
+    Refused,
+    SessionError,
+    UnknownColumn,
+)
 
 LISTS = {
     "lists": [["a", "b"], [], None, ["c"], "d", ("e", "f")],
@@ -86,7 +94,13 @@ def test_explode_of_arrow_lists_has_the_dtype_of_their_elements(inner):
 @pytest.mark.parametrize("unit", [None, "id"])
 @pytest.mark.parametrize(
     ("ids", "values"),
-    [("id", ["x", "y"]), (["s", "id"], ["x"]), (None, ["x", "y"]), (["id", "t"], ["s"]), ("id", ["t"])],
+    [
+        ("id", ["x", "y"]),
+        (["s", "id"], ["x"]),
+        (None, ["x", "y"]),
+        (["id", "t"], ["s"]),
+        ("id", ["t"]),
+    ],
 )
 def test_melt_is_that_of_pandas(df, unit, ids, values):
     p = df.dp.open(1, unit=unit)
@@ -95,7 +109,9 @@ def test_melt_is_that_of_pandas(df, unit, ids, values):
     assert rows_of(ours) == sorted_rows(theirs)
 
 
-TABLE = pd.DataFrame({"s": ["a", "b", None, "z"], "y": [1, 2, 3, 4], "flag": [True, False, True, True]})
+TABLE = pd.DataFrame(
+    {"s": ["a", "b", None, "z"], "y": [1, 2, 3, 4], "flag": [True, False, True, True]}
+)
 MANY = pd.DataFrame({"s": ["a", "a", "b"], "w": [1.5, 2.5, 3.5]})
 
 
@@ -108,7 +124,10 @@ def test_merge_is_that_of_pandas_but_for_null_keys(df, how, table, storage):
     theirs = df.drop(columns="codes").merge(table.dropna().astype({"s": object}), how=how, on="s")
     assert ours.columns.tolist() == theirs.columns.tolist()
     floats = {c: "float64" for c in ("y_y", "flag") if c in theirs}
-    ours._session.snapshot.columns = [*ours.columns, *ours._session.snapshot.columns[len(ours.columns) :]]
+    ours._session.snapshot.columns = [
+        *ours.columns,
+        *ours._session.snapshot.columns[len(ours.columns) :],
+    ]
     assert sorted_rows(ours._session.snapshot[ours.columns].astype(floats)) == sorted_rows(
         theirs.astype(floats)
     )
@@ -119,11 +138,15 @@ def test_merge_by_several_keys_by_numbers_and_by_times(df):
     two = pd.DataFrame({"who": [1.0, 3.0, 3.0, 9.0], "s": ["b", "a", "c", "a"], "v": [1, 2, 3, 4]})
     ours = p.merge(two, left_on=["id", "s"], right_on=["who", "s"])
     assert ours.columns.tolist() == ["id", "x", "y", "s", "t", "who", "v"]
-    assert rows_of(ours[["id", "s"]].merge(two, left_on=["id", "s"], right_on=["who", "s"])) == sorted(
-        [("1", "b", "1.0", "1"), ("3", "a", "3.0", "2"), ("3", "c", "3.0", "3")]
-    )
+    assert rows_of(
+        ours[["id", "s"]].merge(two, left_on=["id", "s"], right_on=["who", "s"])
+    ) == sorted([("1", "b", "1.0", "1"), ("3", "a", "3.0", "2"), ("3", "c", "3.0", "3")])
     days = pd.DataFrame({"t": df["t"].iloc[[0, 5]].dt.tz_convert("UTC"), "d": [1, 2]})
-    assert rows_of(p[["t", "y"]].merge(days, on="t").drop(columns="t").melt("y"))[0] == ("10", "d", "1")
+    assert rows_of(p[["t", "y"]].merge(days, on="t").drop(columns="t").melt("y"))[0] == (
+        "10",
+        "d",
+        "1",
+    )
 
 
 def test_bounds_and_keys_go_with_their_columns(df):
@@ -241,7 +264,9 @@ def test_a_ledger_file_knows_the_steps_in_the_next_process(df, tmp_path):
 
 
 def test_batches_explain_and_their_limits(df):
-    p = df.dp.open(10, 1e-6, unit="id", max_rows=3, max_groups=2, accountant="pld", keys={"s": ["a", "b"]})
+    p = df.dp.open(
+        10, 1e-6, unit="id", max_rows=3, max_groups=2, accountant="pld", keys={"s": ["a", "b"]}
+    )
     q = p.explode("codes")
     assert p.explain.explode("codes").count().sensitivity == 3
     with q.plan_ahead() as batch:
@@ -320,7 +345,15 @@ def test_an_edited_root_is_refused_and_what_was_opened_goes_on(df):
 def test_private_tables_are_not_merged(df):
     p, other = df.dp.open(1), pd.DataFrame({"s": ["a"], "v": [1]})
     q = other.dp.open(1)
-    for right in (q, q["s"], other, other.assign(z=1), df, df[["s"]].set_axis(["s"], axis=1), other.dp):
+    for right in (
+        q,
+        q["s"],
+        other,
+        other.assign(z=1),
+        df,
+        df[["s"]].set_axis(["s"], axis=1),
+        other.dp,
+    ):
         with pytest.raises(Refused, match=r"public|private"):
             p.merge(right, on="s")
     for word, value in [
@@ -407,7 +440,10 @@ def test_a_table_that_shares_its_cells_with_private_rows_is_not_public(df, kept)
     }[kept]()
     table.attrs = {}
     if kept == "derived rows":
-        table.columns = [*derived.columns, *map(str, range(len(table.columns) - len(derived.columns)))]
+        table.columns = [
+            *derived.columns,
+            *map(str, range(len(table.columns) - len(derived.columns))),
+        ]
     with pytest.raises(Refused, match="not public"):
         p.merge(table, on="s", because="a test")
 
@@ -440,9 +476,9 @@ def test_dtypes_do_not_depend_on_cells(df):
     """A match more or less, a null, or no rows at all: the schema of what is derived stays."""
     steps = [
         lambda p: p.explode("codes"),
-        lambda p: p.assign(h="x / 2", n="y % 7 == 0", c=p.cut("x", [0, 3, 9]), u=p["s"].str.upper()).explode(
-            "codes"
-        ),
+        lambda p: p.assign(
+            h="x / 2", n="y % 7 == 0", c=p.cut("x", [0, 3, 9]), u=p["s"].str.upper()
+        ).explode("codes"),
         lambda p: p.melt("id", ["x", "y"]),
         lambda p: p.merge(TABLE, on="s", how="left"),
         lambda p: p.merge(MANY, on="s"),

@@ -22,7 +22,9 @@ def visits() -> pd.DataFrame:
 
 
 def opened(**words):
-    return visits().dp.open(1000, unit="id", max_rows=1, max_groups=1, bounds={"cost": (0, 8)}, **words)
+    return visits().dp.open(
+        1000, unit="id", max_rows=1, max_groups=1, bounds={"cost": (0, 8)}, **words
+    )
 
 
 def test_rows_of_an_exploded_column_in_front_of_the_unit_are_their_person_s():

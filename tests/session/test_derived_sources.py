@@ -88,7 +88,9 @@ def integers(frame: Any) -> dict[str, Any]:
             )
             texts, sums = session._engine.occurring((leaf,), None, session.unit)
             found[f"keys of {name}"] = texts, shaken(sums)[Persons()]
-    found["sums"] = sorted(map(str, shaken(session._engine.reduce(Query(()), asked, session.unit)).values()))
+    found["sums"] = sorted(
+        map(str, shaken(session._engine.reduce(Query(()), asked, session.unit)).values())
+    )
     return found  # fmt: skip
 
 
@@ -100,7 +102,9 @@ def one_key(monkeypatch):
     monkeypatch.setattr(Session, "_key", lambda self: b"12345678")
 
 
-@pytest.mark.parametrize("step", [*list(STEPS)[:-1], pytest.param("all of them", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "step", [*list(STEPS)[:-1], pytest.param("all of them", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("memory", ["1GB", "1MB"])
 def test_the_integers_are_those_of_the_same_steps_in_memory(files, step, memory, monkeypatch):
     monkeypatch.setattr(SIZES, "batch", 50)

@@ -61,7 +61,9 @@ def frame():
 
 
 def opened(**terms):
-    return frame().dp.open(10, 1e-6, accountant="pure", neighbors="replace-one", bounds=BOUNDS, **terms)
+    return frame().dp.open(
+        10, 1e-6, accountant="pure", neighbors="replace-one", bounds=BOUNDS, **terms
+    )
 
 
 def broken(monkeypatch, error):
@@ -76,7 +78,9 @@ def broken(monkeypatch, error):
 
     for owner in (columns, derive_module, engines_pandas_module):
         monkeypatch.setattr(owner, "prepare", prepare)
-    monkeypatch.setattr(PandasEngine, "reduce", lambda self, *_: prepare(self._frame.iloc[:, 2], "text"))
+    monkeypatch.setattr(
+        PandasEngine, "reduce", lambda self, *_: prepare(self._frame.iloc[:, 2], "text")
+    )
 
 
 def chain(error):
@@ -151,7 +155,9 @@ def test_an_interrupt_is_an_interrupt_and_brings_no_frame_along(monkeypatch, kin
     assert caught.value.args == (7,)
     assert list(chain(caught.value)) == [caught.value]
     assert not any(CELL in repr(value) for value in held(caught.value))
-    assert "prepare" not in {f.f_code.co_name for f, _ in traceback.walk_tb(caught.value.__traceback__)}
+    assert "prepare" not in {
+        f.f_code.co_name for f, _ in traceback.walk_tb(caught.value.__traceback__)
+    }
     assert p.budget.spent == 0.25
 
 

@@ -21,7 +21,8 @@ def arrow(values, kind=None):
 
 def undecodable(kind):
     raw = pa.array(
-        [b"\xff", b"a"] * (N // 2), type=pa.large_binary() if kind == pa.large_string() else pa.binary()
+        [b"\xff", b"a"] * (N // 2),
+        type=pa.large_binary() if kind == pa.large_string() else pa.binary(),
     )
     return pa.Array.from_buffers(kind, N, raw.buffers())
 
@@ -38,7 +39,9 @@ ROOTS = {
     "lists": lambda: pd.Series([[1, None, float("nan")], []] * (N // 2), dtype=object),
     "lists in dicts": lambda: pd.Series([{"a": [1], 2: {3}}, None] * (N // 2), dtype=object),
     "decimals": lambda: pd.Series([Decimal("0.1"), Decimal("sNaN")] * (N // 2), dtype=object),
-    "dates among objects": lambda: pd.Series([dt.date(2020, 1, 1), pd.NaT] * (N // 2), dtype=object),
+    "dates among objects": lambda: pd.Series(
+        [dt.date(2020, 1, 1), pd.NaT] * (N // 2), dtype=object
+    ),
     "whole numbers of Arrow": lambda: arrow(halves(2**60 + 1), pa.int64()),
     "bools of Arrow": lambda: arrow(halves(True), pa.bool_()),
     "lists of Arrow": lambda: arrow([[1, None], None, [], [3]] * (N // 4)),
@@ -56,11 +59,14 @@ ROOTS = {
     ),
     "str that is no UTF-8": lambda: pd.Series(
         pd.arrays.ArrowStringArray(
-            pa.chunked_array([undecodable(pa.large_string())]), dtype=pd.StringDtype("pyarrow", np.nan)
+            pa.chunked_array([undecodable(pa.large_string())]),
+            dtype=pd.StringDtype("pyarrow", np.nan),
         )
     ),
     "dictionary that is no UTF-8": lambda: pd.Series(
-        pd.arrays.ArrowExtensionArray(pa.chunked_array([undecodable(pa.string()).dictionary_encode()]))
+        pd.arrays.ArrowExtensionArray(
+            pa.chunked_array([undecodable(pa.string()).dictionary_encode()])
+        )
     ),
     "big-endian numbers": lambda: pd.Series(np.arange(N, dtype=">i4")),
     "big-endian doubles": lambda: pd.Series(np.arange(N, dtype=">f8")),
@@ -127,7 +133,9 @@ def test_cells_that_differ_are_told_apart(cells):
 
 
 def test_what_the_function_does_to_a_list_is_not_done_to_the_frame():
-    frame = pd.DataFrame({"id": range(40), "x": pd.Series([[1, [2]] for _ in range(40)], dtype=object)})
+    frame = pd.DataFrame(
+        {"id": range(40), "x": pd.Series([[1, [2]] for _ in range(40)], dtype=object)}
+    )
     p = frame.dp.open(1000, unit="id", max_rows=1)
 
     def spoils(d):

@@ -113,7 +113,12 @@ def test_lineage_cases_are_as_many_as_promised():
 def test_series_of_the_root_answers_and_others_are_refused(df):
     df.dp.open(1000, bounds=BOUNDS)
     assert df["age"].dp.count(epsilon=900) == 6
-    for series in (df["age"] * 2, df["age"].head(3), df["age"].sort_values(), df["age"].fillna(0)[::-1]):
+    for series in (
+        df["age"] * 2,
+        df["age"].head(3),
+        df["age"].sort_values(),
+        df["age"].fillna(0)[::-1],
+    ):
         with pytest.raises(LineageError):
             series.dp.count()
     with pytest.raises(NoSession):
@@ -168,7 +173,17 @@ def test_edit_in_place_is_noticed_and_the_frame_as_it_stood_still_answers(df, ed
         lambda: pd.DataFrame({"x": pd.Series(["a", "b", None], dtype="string[python]")}),
         lambda: pd.DataFrame({"x": pd.Series([{}, [], 1], dtype=object)}),
     ],
-    ids=["Int64", "arrow", "categorical", "zoned", "interval", "period", "sparse", "string", "object"],
+    ids=[
+        "Int64",
+        "arrow",
+        "categorical",
+        "zoned",
+        "interval",
+        "period",
+        "sparse",
+        "string",
+        "object",
+    ],
 )
 def test_root_is_recognised_and_a_copy_is_not_for_every_kind_of_array(make):
     frame = make()
@@ -176,7 +191,9 @@ def test_root_is_recognised_and_a_copy_is_not_for_every_kind_of_array(make):
     assert frame.dp.count(epsilon=300) == 3
     assert frame.rename(columns={"x": "y"}).dp.count(epsilon=300, fresh=True) == 3
     others = [frame.iloc[::-1], frame.head(2)]
-    if not isinstance(frame["x"].dtype, pd.ArrowDtype):  # whose copies share the same immutable cells
+    if not isinstance(
+        frame["x"].dtype, pd.ArrowDtype
+    ):  # whose copies share the same immutable cells
         others.append(frame.copy())
     for other in others:
         with pytest.raises(LineageError):
@@ -197,7 +214,9 @@ def test_attrs_hold_a_plain_string_that_pickle_and_parquet_keep(df, tmp_path):
             frame.dp.count()
 
 
-@pytest.mark.parametrize("name", ["0" * 32, "", 7, ["x"], object()], ids=lambda name: type(name).__name__)
+@pytest.mark.parametrize(
+    "name", ["0" * 32, "", 7, ["x"], object()], ids=lambda name: type(name).__name__
+)
 def test_name_of_a_lost_session_refuses_and_opens_no_new_budget(df, name):
     df.attrs["dpframe"] = name
     for ask in (
@@ -220,7 +239,10 @@ def test_a_column_with_the_same_codes_and_other_categories_is_another_column(df)
     frame.attrs = df.attrs
     with pytest.raises(LineageError):
         frame.dp.groupby("state", keys=["CA", "NY"]).size(epsilon=1)
-    assert df[["state"]].dp.groupby("state", keys=["CA", "NY"]).size(epsilon=1).index.tolist() == ["CA", "NY"]
+    assert df[["state"]].dp.groupby("state", keys=["CA", "NY"]).size(epsilon=1).index.tolist() == [
+        "CA",
+        "NY",
+    ]
     assert used(p) == 1
 
 

@@ -29,7 +29,9 @@ def base(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     with duckdb.connect(str(tmp_path / "x.duckdb")) as connection:
         connection.execute(f"CREATE TABLE seen AS SELECT range AS x, 'A' AS s FROM range({ROWS})")
-        connection.execute("CREATE SCHEMA other; CREATE TABLE other.seen AS SELECT 1 AS x, 'a' AS s")
+        connection.execute(
+            "CREATE SCHEMA other; CREATE TABLE other.seen AS SELECT 1 AS x, 'a' AS s"
+        )
         (tmp_path / "rows.csv").write_text("x\n" + "1\n" * ROWS)
         (tmp_path / "many").mkdir()
         pq.write_table(pa.table({"x": list(range(ROWS))}), tmp_path / "many" / "a.parquet")
@@ -61,7 +63,10 @@ def test_words_of_duckdb_that_mean_other_rows_are_refused(base, change):
 
 def test_another_table_of_the_name_with_as_many_rows_is_seen():
     duckdb = pytest.importorskip("duckdb", reason="a connection of duckdb")
-    memory, words = duckdb.connect(), "CREATE OR REPLACE TABLE seen AS SELECT range % 7 AS x FROM range(100)"
+    memory, words = (
+        duckdb.connect(),
+        "CREATE OR REPLACE TABLE seen AS SELECT range % 7 AS x FROM range(100)",
+    )
     memory.execute(words)
     refused_after(memory.table("seen"), lambda: memory.execute(words))
 
@@ -75,7 +80,9 @@ NAMED = {
 @pytest.mark.parametrize("name", NAMED)
 def test_a_file_is_watched_however_it_is_named(base, tmp_path, name):
     lines = "x\n" + "1\n" * (ROWS + 1)
-    refused_after(base.sql(NAMED[name](tmp_path)), lambda: (tmp_path / "rows.csv").write_text(lines))
+    refused_after(
+        base.sql(NAMED[name](tmp_path)), lambda: (tmp_path / "rows.csv").write_text(lines)
+    )
 
 
 def test_hidden_files_and_those_on_the_path_of_files_are_watched(base, tmp_path):
@@ -83,7 +90,9 @@ def test_hidden_files_and_those_on_the_path_of_files_are_watched(base, tmp_path)
     more = tmp_path / "many" / ".b.parquet"
     refused_after(hidden, lambda: shutil.copy(tmp_path / "many" / "a.parquet", more))
     base.execute(f"SET file_search_path = '{tmp_path}'")
-    refused_after(base.sql("SELECT * FROM 'rows.csv'"), lambda: (tmp_path / "rows.csv").write_text("x\n1\n"))
+    refused_after(
+        base.sql("SELECT * FROM 'rows.csv'"), lambda: (tmp_path / "rows.csv").write_text("x\n1\n")
+    )
 
 
 def test_folders_are_walked_where_a_query_reads_them_alone():
@@ -150,7 +159,9 @@ def test_tables_and_views_of_sqlite_that_are_made_anew_are_seen(tmp_path, where,
         )
         connection.executemany("INSERT INTO t VALUES (?)", [(i,) for i in range(ROWS)])
         connection.commit()
-        refused_after(dpframe.sql(connection, "v"), lambda: connection.executescript(RENEWED[change]))
+        refused_after(
+            dpframe.sql(connection, "v"), lambda: connection.executescript(RENEWED[change])
+        )
 
 
 def test_a_temporary_view_of_sqlite_is_read_as_it_is_written(tmp_path):

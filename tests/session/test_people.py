@@ -59,7 +59,10 @@ def test_order_statistics_covariances_and_choices_answer_what_pandas_would(df):
     assert p[["age", "other"]].corr(epsilon=100).loc["age", "other"] < -0.9
     assert p.choose([20, 55, 90], distance("age"), epsilon=50) == 55
     assert p.choose([30, 60, 89], revenue("age"), epsilon=50) == 30
-    assert p.choose([20, 90], "(age - @candidate).abs() < 20", bounds=(0, 1), epsilon=50) in (20, 90)
+    assert p.choose([20, 90], "(age - @candidate).abs() < 20", bounds=(0, 1), epsilon=50) in (
+        20,
+        90,
+    )
 
 
 def test_a_few_values_of_a_person_stand_for_all_of_them():
@@ -87,7 +90,9 @@ def test_what_a_person_moves_is_in_the_plan(df):
     grouped = p.explain.groupby("state")["age"].median()
     assert grouped.sensitivity == 8.0
     assert "in each of at most 2 groups" in grouped.why
-    own = p.explain.choose([1, 2], "age * @candidate", 30, because="a test", max_rows=4, max_groups=None)
+    own = p.explain.choose(
+        [1, 2], "age * @candidate", 30, because="a test", max_rows=4, max_groups=None
+    )
     assert 240 <= own.sensitivity <= 240.01
 
 
@@ -124,7 +129,9 @@ def test_noise_grows_with_the_limits_and_not_with_the_frame(df):
     assert p.explain.count(epsilon=1, max_rows=1).scale == 1
     assert p.explain.nunique("id", epsilon=1).scale == 1
     assert p.explain.groupby("state").size(epsilon=1).scale == 8
-    assert p.explain.groupby("state").size(epsilon=1, max_groups=100).scale == 12  # there are only three
+    assert (
+        p.explain.groupby("state").size(epsilon=1, max_groups=100).scale == 12
+    )  # there are only three
     assert p.explain.argmax("state", epsilon=1).parts[0].noise.rate * 4 == 1
     assert "at most 4 rows in each of at most 2 groups" in repr(p.explain.groupby("state").size())
 
@@ -228,7 +235,11 @@ def test_plans_of_people_do_not_depend_on_the_number_of_rows(neighbors):
     for rows in (2, 200):
         frame = pd.DataFrame({"id": np.arange(rows) % 2, "x": 95})
         p = frame.dp.open(10, unit="id", max_rows=2, neighbors=neighbors, bounds={"x": (90, 100)})
-        asked = [p.explain.sum("x", epsilon=1), p.explain.mean("x", epsilon=1), p.explain.var("x", epsilon=1)]
+        asked = [
+            p.explain.sum("x", epsilon=1),
+            p.explain.mean("x", epsilon=1),
+            p.explain.var("x", epsilon=1),
+        ]
         found.append([repr(plan) for plan in asked] + [repr(p.explain.count(epsilon=1))])
         assert asked[0].sensitivity == 200  # a row less is up to 100 less
     assert found[0] == found[1]

@@ -31,7 +31,9 @@ def visits():
 
 @pytest.fixture
 def p(visits):
-    return visits.dp.open(1000, unit="patient_id", max_rows=4, max_groups=3, bounds={"cost": (0, 500)})
+    return visits.dp.open(
+        1000, unit="patient_id", max_rows=4, max_groups=3, bounds={"cost": (0, 500)}
+    )
 
 
 CALLS = [0]
@@ -65,7 +67,9 @@ ACROSS = {
     "somebody new": lambda d: d.assign(patient_id=d["patient_id"] + 1000),
     "a row of nobody": lambda d: pd.concat([d, pd.DataFrame({"patient_id": [0]})]),
     # Each half has a top of its own; of a few states both halves could have the same.
-    "top of the groups": lambda d: d[d["patient_id"] == d["patient_id"].mode().iloc[0]] if len(d) else d,
+    "top of the groups": lambda d: (
+        d[d["patient_id"] == d["patient_id"].mode().iloc[0]] if len(d) else d
+    ),
     "categories": lambda d: d.assign(c=d["t"].astype("category")),
 }
 BY_PERSON = {
@@ -80,7 +84,9 @@ BY_PERSON = {
     "latest of each": lambda d: d.loc[d.groupby("patient_id")["t"].idxmax()],
     "cumsum within": lambda d: d.assign(c=d.groupby("patient_id")["cost"].cumsum()),
     "shift within": lambda d: d.assign(c=d.groupby("patient_id")["cost"].shift()),
-    "share within": lambda d: d.assign(c=d["cost"] / d.groupby("patient_id")["cost"].transform("sum")),
+    "share within": lambda d: d.assign(
+        c=d["cost"] / d.groupby("patient_id")["cost"].transform("sum")
+    ),
     "states of each": lambda d: d.drop_duplicates(["patient_id", "state"]),
     "two levels": lambda d: d.groupby(["patient_id", "state"])["cost"].max().to_frame(),
     "cut": lambda d: d.assign(band=pd.cut(d["cost"], [0, 20, 50, 500])),
@@ -142,7 +148,9 @@ def test_a_column_comes_back_from_pipe_and_a_question_in_it_is_not_asked(p, visi
     with pytest.raises(Refused, match="person by person"):
         p.pipe(lambda d: d.assign(z=d["cost"].mean()))
     with pytest.raises(Refused, match="uses a private frame"):
-        p.pipe(lambda d: d.assign(z=visits["cost"].mean()))  # an exact number, which a step would hand on
+        p.pipe(
+            lambda d: d.assign(z=visits["cost"].mean())
+        )  # an exact number, which a step would hand on
     assert p.budget.spent == spent
 
 
@@ -237,7 +245,10 @@ def test_arguments_and_results_of_the_wrong_kind(p, visits):
 def test_the_frame_may_be_a_named_argument_and_others_come_along(p):
     q = p.pipe((lambda least, frame: frame[frame["cost"] >= least], "frame"), 30)
     assert q.columns.tolist() == p.columns.tolist()
-    assert p.pipe(lambda d, most: d[d["cost"] <= most], most=30).explain.count(epsilon=1).sensitivity == 4
+    assert (
+        p.pipe(lambda d, most: d[d["cost"] <= most], most=30).explain.count(epsilon=1).sensitivity
+        == 4
+    )
 
 
 def test_the_function_cannot_reach_the_sessions_own_frame(p, visits):
@@ -264,7 +275,10 @@ def test_nothing_is_known_of_new_columns_but_what_is_declared(p):
 def test_an_adopted_frame_is_asked_under_the_same_budget(p, visits):
     worst = visits.groupby("patient_id")["cost"].max()
     q = p.adopt(
-        worst.to_frame(), because="the dearest visit of each patient", bounds={"cost": (0, 500)}, max_rows=1
+        worst.to_frame(),
+        because="the dearest visit of each patient",
+        bounds={"cost": (0, 500)},
+        max_rows=1,
     )
     assert abs(q.mean("cost", epsilon=400) - worst.mean()) < 5
     assert q.accountant is p.accountant
@@ -371,8 +385,13 @@ def test_two_columns_may_name_a_person(visits):
 def test_a_unit_column_of_any_dtype(visits, dtype):
     visits["patient_id"] = visits["patient_id"].astype(dtype)
     p = visits.dp.open(1000, unit="patient_id", max_rows=1)
-    assert p.pipe(lambda d: d.groupby("patient_id").agg(n=("cost", "size"))).count(epsilon=400) == 60
-    assert p.adopt(visits[["patient_id"]].drop_duplicates(), because="who is there").count(epsilon=400) == 60
+    assert (
+        p.pipe(lambda d: d.groupby("patient_id").agg(n=("cost", "size"))).count(epsilon=400) == 60
+    )
+    assert (
+        p.adopt(visits[["patient_id"]].drop_duplicates(), because="who is there").count(epsilon=400)
+        == 60
+    )
 
 
 def test_after_other_steps_the_rows_still_name_their_person(visits):
@@ -380,7 +399,10 @@ def test_after_other_steps_the_rows_still_name_their_person(visits):
     q = p.explode("codes").pipe(lambda d: d.dropna(subset=["codes"]), max_rows=4, max_groups=3)
     truth = visits.explode("codes").dropna(subset=["codes"])
     assert abs(q.count(epsilon=400) - len(truth)) <= 1
-    assert q.merge(pd.DataFrame({"codes": ["flu"]}), on="codes").explain.count(epsilon=1).sensitivity == 4
+    assert (
+        q.merge(pd.DataFrame({"codes": ["flu"]}), on="codes").explain.count(epsilon=1).sensitivity
+        == 4
+    )
     hidden = visits.copy()
     hidden.attrs.clear()
     u = (

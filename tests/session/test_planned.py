@@ -38,7 +38,12 @@ USES = {
     "contains": lambda n, s: "CA" in s,
     "mask": lambda n, s: s[s > 2].tolist(),
     "interval": lambda n, s: [tuple(n.dp.interval()), s.dp.interval().to_numpy().tolist()],
-    "numpy": lambda n, s: [np.log(s).tolist(), float(np.sqrt(n)), np.asarray(s).tolist(), float(np.mean(s))],
+    "numpy": lambda n, s: [
+        np.log(s).tolist(),
+        float(np.sqrt(n)),
+        np.asarray(s).tolist(),
+        float(np.mean(s)),
+    ],
     "array on the left": lambda n, s: (np.arange(2) + s).tolist(),
     "series on the left": lambda n, s: (pd.Series([1, 2], index=["CA", "NY"]) + s).tolist(),
     "sum": lambda n, s: s.sum(),

@@ -104,7 +104,12 @@ INEXACT = [
         "sum(cast(a as int) / cast(b as int))",
         "stddev(x::int)",
     ),
-    *("sum(cast(x as bigint)) + sum(y)", "sum(cast(x as double))", "list_sum(l)", "sum((x)::int / (y)::int)"),
+    *(
+        "sum(cast(x as bigint)) + sum(y)",
+        "sum(cast(x as double))",
+        "list_sum(l)",
+        "sum((x)::int / (y)::int)",
+    ),
 ]
 
 
@@ -134,7 +139,9 @@ def test_a_relation_that_hides_its_query_behind_a_variable_is_refused():
 
 
 def test_a_query_that_only_names_such_things_is_not():
-    check_steady("""select "limit", 'random()' from t -- limit 3\n where x > 'it''s now()' /* rand() */""")
+    check_steady(
+        """select "limit", 'random()' from t -- limit 3\n where x > 'it''s now()' /* rand() */"""
+    )
 
 
 def test_files_that_come_later_and_views_that_are_made_anew_are_seen(files):
@@ -178,7 +185,10 @@ def test_a_macro_of_chance_is_refused_wherever_it_is_named():
     for text in ("select * from t where lucky()", "select * from lot()", "select * from few"):
         with pytest.raises(BadValue, match="RANDOM"):
             dpframe.open(base.sql(text), 1, because="x")
-    assert dpframe.open(base.sql("select fair(id) as id from t"), 1000, because="x").count(epsilon=90) == 100
+    assert (
+        dpframe.open(base.sql("select fair(id) as id from t"), 1000, because="x").count(epsilon=90)
+        == 100
+    )
 
 
 # The line that opens, once more ---------------------------------------------------------------------------------
@@ -194,7 +204,9 @@ MADE = {
 
 
 @pytest.mark.parametrize(
-    "how", [{"ledger": "budget.db", "population": "p"}, {"because": "made up"}], ids=["ledger", "reason"]
+    "how",
+    [{"ledger": "budget.db", "population": "p"}, {"because": "made up"}],
+    ids=["ledger", "reason"],
 )
 @pytest.mark.parametrize("name", MADE)
 def test_the_line_that_opens_returns_the_session_that_is_there(name, how, files):
@@ -217,7 +229,8 @@ def test_the_line_that_opens_returns_the_session_that_is_there(name, how, files)
     with pytest.raises(SessionError, match="other terms"):
         dpframe.open(
             MADE[name](files),
-            **words | {"epsilon": 500, "because": None, "ledger": files / "b.db", "population": "p"},
+            **words
+            | {"epsilon": 500, "because": None, "ledger": files / "b.db", "population": "p"},
         )
 
 

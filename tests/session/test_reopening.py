@@ -46,9 +46,16 @@ def test_words_left_out_stay_and_words_given_are_put_beside_them(df):
     assert q._session is p._session
     assert "cost, bounds=(0, 500)" in p.explain.mean("cost").question
     assert "age, bounds=(0, 110)" in p.explain.mean("age").question
-    assert list(df.dp.open(keys={"age": [1, 2]}).groupby("state").size(epsilon=0.1).index) == ["CA", "NY"]
+    assert list(df.dp.open(keys={"age": [1, 2]}).groupby("state").size(epsilon=0.1).index) == [
+        "CA",
+        "NY",
+    ]
     assert (p.budget.queries, p._session.terms.people) == (10, 6)
-    assert set(p.declarations["value"]) >= {"'cost': (0, 1000)", "'cost': (0, 500)", "'age': [1, 2]"}
+    assert set(p.declarations["value"]) >= {
+        "'cost': (0, 1000)",
+        "'cost': (0, 500)",
+        "'age': [1, 2]",
+    }
 
 
 def test_words_left_out_stay_also_for_an_accessor_from_before_the_first_open(df):
@@ -66,7 +73,12 @@ def test_limits_alone_keep_bounds_and_budget(df):
     assert (p._session.unit.rows, p._session.unit.groups) == (2, 1)
     assert "age, bounds=(0, 110)" in p.explain.mean("age").question
     assert (p.budget.epsilon, p.budget.delta) == (2, 1e-6)
-    for other in ({"unit": "age"}, {"neighbors": "replace-one"}, {"delta": 1e-5}, {"reserve": 1e-9}):
+    for other in (
+        {"unit": "age"},
+        {"neighbors": "replace-one"},
+        {"delta": 1e-5},
+        {"reserve": 1e-9},
+    ):
         with pytest.raises(SessionError, match="would undo the first"):
             df.dp.open(**other)
     assert (p.budget.epsilon, p.budget.delta) == (2, 1e-6)
@@ -126,7 +138,11 @@ def test_every_way_to_open_shows_the_same_words(df):
 
 def people(rows: int = 60) -> pd.DataFrame:
     return pd.DataFrame(
-        {"pid": [i % 20 for i in range(rows)], "rows": range(rows), "age": [i % 90 for i in range(rows)]}
+        {
+            "pid": [i % 20 for i in range(rows)],
+            "rows": range(rows),
+            "age": [i % 90 for i in range(rows)],
+        }
     )
 
 
@@ -136,7 +152,14 @@ def people(rows: int = 60) -> pd.DataFrame:
         {"epsilon": 2},
         {"epsilon": 0.3, "delta": 1e-6, "accountant": "zcdp"},
         {"epsilon": 1, "neighbors": "replace-one"},
-        {"epsilon": 1, "delta": 1e-5, "reserve": 1e-6, "unit": "pid", "max_rows": 2, "max_groups": 1},
+        {
+            "epsilon": 1,
+            "delta": 1e-5,
+            "reserve": 1e-6,
+            "unit": "pid",
+            "max_rows": 2,
+            "max_groups": 1,
+        },
         {"epsilon": 1, "unit": ["pid", "rows"], "max_rows": 2},
         {"epsilon": 1, "unit": "rows", "max_rows": 2},
     ],
@@ -159,7 +182,9 @@ def test_a_ledger_that_has_the_name_knows_the_budget(terms, tmp_path):
 
 def test_a_name_that_is_not_on_record_needs_the_whole_budget(tmp_path):
     where = {"ledger": tmp_path / "budget.db", "population": "people"}
-    with pytest.raises(BadValue, match=r"there is no ledger .* yet, and a new one needs the whole budget"):
+    with pytest.raises(
+        BadValue, match=r"there is no ledger .* yet, and a new one needs the whole budget"
+    ):
         people().dp.open(**where)
     people().dp.open(1, **where).close()
     with pytest.raises(BadValue, match=r"has no population 'poeple' yet.* Did you mean 'people'"):

@@ -18,7 +18,15 @@ import pandas as pd
 import pytest
 
 import dpframe
-from dpframe import BadType, BadValue, BudgetExceeded, LineageError, NoSession, Refused, SessionError
+from dpframe import (
+    BadType,
+    BadValue,
+    BudgetExceeded,
+    LineageError,
+    NoSession,
+    Refused,
+    SessionError,
+)
 from tests.internals import Laplace, PandasEngine
 from tests.visits import BOUNDS, KEYS, used
 
@@ -31,7 +39,9 @@ def test_ten_tenths_fill_one_and_the_eleventh_changes_nothing(df):
         p.count(epsilon=0.1, fresh=True)
     assert used(p) == 1
     before, declared = p.ledger, p.declarations
-    with pytest.raises(BudgetExceeded, match=r"requested 0\.1, spent 1, remaining 0, short by 0\.1"):
+    with pytest.raises(
+        BudgetExceeded, match=r"requested 0\.1, spent 1, remaining 0, short by 0\.1"
+    ):
         p.count(epsilon=0.1, fresh=True)
     pd.testing.assert_frame_equal(p.ledger, before)
     pd.testing.assert_frame_equal(p.declarations, declared)
@@ -50,7 +60,9 @@ def test_three_tenths_fit_three_tenths(df):
 def test_default_shares_fit_exactly_whatever_they_ask(df, epsilon, delta, queries):
     p = df.dp.open(epsilon, delta, queries=queries, bounds=BOUNDS, keys=KEYS)
     for i in range(queries):
-        [p.count, lambda fresh: p.mean("age", fresh=fresh), p.groupby("state").size][i % 3](fresh=True)
+        [p.count, lambda fresh: p.mean("age", fresh=fresh), p.groupby("state").size][i % 3](
+            fresh=True
+        )
     assert p.budget.fraction == pytest.approx(1, abs=1e-6)
     with pytest.raises(BudgetExceeded):
         p.count(fresh=True)
@@ -124,7 +136,9 @@ def test_question_inside_a_question_of_the_same_thread_is_refused(df, monkeypatc
 def test_debit_is_in_the_ledger_before_the_data_is_read(df, monkeypatch):
     p, seen = df.dp.open(1), []
     reduce = PandasEngine.reduce
-    monkeypatch.setattr(PandasEngine, "reduce", lambda *a: (seen.append(len(p.ledger)), reduce(*a))[1])
+    monkeypatch.setattr(
+        PandasEngine, "reduce", lambda *a: (seen.append(len(p.ledger)), reduce(*a))[1]
+    )
     p.count()
     assert seen == [1]
 
@@ -344,7 +358,13 @@ def test_child_that_names_a_population_in_memory_first_has_no_budget_of_its_own(
 
 def test_copies_of_the_tracked_frame_spend_one_budget(df):
     p = df.dp.open(1)
-    for twin in (copy.copy(p), copy.deepcopy(p), copy.deepcopy({"p": p})["p"], df.dp, dpframe.private(df)):
+    for twin in (
+        copy.copy(p),
+        copy.deepcopy(p),
+        copy.deepcopy({"p": p})["p"],
+        df.dp,
+        dpframe.private(df),
+    ):
         twin.count(epsilon=0.2, fresh=True)
     assert used(p) == 1
     assert copy.deepcopy(p["age"])._frame._session is p._session

@@ -42,7 +42,13 @@ def files(tmp_path):
 
 
 def opened(source: Any, folder: Any, epsilon: float = 1000, **words: Any) -> Any:
-    words = {"bounds": BOUNDS, "keys": KEYS, "ledger": folder / "budget.db", "population": "p", **words}
+    words = {
+        "bounds": BOUNDS,
+        "keys": KEYS,
+        "ledger": folder / "budget.db",
+        "population": "p",
+        **words,
+    }
     return dpframe.open(source, epsilon, **words)
 
 
@@ -90,7 +96,8 @@ def test_words_are_those_of_open(files, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("memory", "size"), [(10, 10), ("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), ("7", 7), ("1 k", 1000)]
+    ("memory", "size"),
+    [(10, 10), ("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), ("7", 7), ("1 k", 1000)],
 )
 def test_memory_is_a_number_of_bytes(memory, size):
     assert bytes_of(memory) == size
@@ -106,7 +113,9 @@ def test_some_memory_is_free_and_no_more_than_a_process_may_have():
     assert free() > 2**20
     resource = pytest.importorskip("resource")
     code = "import resource as r; r.setrlimit(r.RLIMIT_DATA, (2**30, 2**30)); import dpframe._frame.sources as s; print(s.free())"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     assert int(told) <= 2**30
     assert resource.getrlimit(resource.RLIMIT_DATA)[0] != 2**30
 
@@ -118,7 +127,9 @@ def test_what_is_no_file_of_rows_is_refused_without_a_word_of_the_engine(files, 
     with pytest.raises(BadValue, match="no file is at"):
         opened(str(files / "nothing*.parquet"), tmp_path)
     (files / "broken.parquet").write_bytes(b"PAR1 Sesame")
-    with pytest.raises(BadValue, match=r"broken.parquet' cannot be read: it is no Parquet file") as caught:
+    with pytest.raises(
+        BadValue, match=r"broken.parquet' cannot be read: it is no Parquet file"
+    ) as caught:
         opened(str(files / "*.parquet"), tmp_path)
     assert caught.value.__cause__ is caught.value.__context__ is None
     whole = (files / "v1.parquet").read_bytes()
@@ -190,11 +201,15 @@ def test_the_same_files_go_on_with_the_same_budget_and_answers(files, tmp_path):
 
 @pytest.mark.parametrize("unit", [{}, {"unit": "patient", "max_rows": 1, "max_groups": 1}])
 def test_the_ledger_knows_these_people_under_another_name(tmp_path, unit):
-    one, other = (pa.concat_tables([visits(seed=i) for i in order]) for order in ((0, 1, 2), (2, 0, 1)))
+    one, other = (
+        pa.concat_tables([visits(seed=i) for i in order]) for order in ((0, 1, 2), (2, 0, 1))
+    )
     opened(one, tmp_path, **unit).close()
     with pytest.raises(SessionError, match="under another name"):
         opened(other, tmp_path, population="q", **unit)
-    assert opened(visits(seed=9), tmp_path, population="q", because="others", **unit).budget.spent == 0
+    assert (
+        opened(visits(seed=9), tmp_path, population="q", because="others", **unit).budget.spent == 0
+    )
 
 
 # A source that changes ----------------------------------------------------------------------------------------
@@ -296,7 +311,9 @@ def test_reports_stand_in_the_order_of_the_rows(files, tmp_path):
     with pytest.raises(BadValue, match="public_index"):
         p.randomize("state", epsilon=100, public_index=True)
     pl = pytest.importorskip("polars")
-    q = opened(pl.scan_parquet(files / "v1.parquet"), tmp_path, neighbors="replace-one", population="q")
+    q = opened(
+        pl.scan_parquet(files / "v1.parquet"), tmp_path, neighbors="replace-one", population="q"
+    )
     with pytest.raises(NotOffered, match="no fixed"):
         q.randomize("state", epsilon=100)
     assert q.budget.spent == 0
@@ -387,7 +404,9 @@ def test_a_database_that_is_not_there_is_refused(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:'json' serialization")
-def test_files_of_a_lazy_frame_are_known_by_their_names_and_are_on_this_machine(files, tmp_path, monkeypatch):
+def test_files_of_a_lazy_frame_are_known_by_their_names_and_are_on_this_machine(
+    files, tmp_path, monkeypatch
+):
     pl = pytest.importorskip("polars")
     lazy = pl.scan_parquet(f"file://{files}/v1.parquet")
     assert recognised(lazy).marks == recognised(files / "v1.parquet").marks
@@ -398,7 +417,9 @@ def test_files_of_a_lazy_frame_are_known_by_their_names_and_are_on_this_machine(
         p.mean("age", epsilon=1)
     assert p.budget.spent == 1
     far = lazy.serialize(format="json").replace("file://", "https://")
-    monkeypatch.setattr(pl.LazyFrame, "serialize", lambda self, file, format: file.write(far.encode()))
+    monkeypatch.setattr(
+        pl.LazyFrame, "serialize", lambda self, file, format: file.write(far.encode())
+    )
     with pytest.raises(NotOffered, match="not on this machine"):
         opened(lazy, tmp_path)
 
@@ -431,10 +452,14 @@ def test_a_lazy_frame_with_python_in_it_is_its_authors_word(files, tmp_path):
     for plan, expected in [*((one, False) for one in pieces), *((one, True) for one in coded)]:
         parts = [part for _, part in recognised(plan).declared]
         assert any("Python code in a LazyFrame" in part for part in parts) == expected
-    with pytest.raises(BadValue, match="Python code in a LazyFrame: this is code that dpframe does not see"):
+    with pytest.raises(
+        BadValue, match="Python code in a LazyFrame: this is code that dpframe does not see"
+    ):
         opened(lazy.map_batches(lambda d: d), tmp_path)
     p = opened(lazy.map_batches(lambda d: d), tmp_path, because="it returns each row as it is")
-    assert "Python code in a LazyFrame: it returns each row as it is" in set(p.declarations["value"])
+    assert "Python code in a LazyFrame: it returns each row as it is" in set(
+        p.declarations["value"]
+    )
     rewritten(files / "v2.parquet", visits(5))
     with pytest.raises(SessionError, match="has changed"):
         p.count(epsilon=1)

@@ -21,7 +21,10 @@ def make_frame(rows=400):
     )
 
 
-TERMS = {"bounds": {"age": (0, 110), "cost": (0, 100)}, "keys": {"state": ["CA", "NY"], "sex": ["F", "M"]}}
+TERMS = {
+    "bounds": {"age": (0, 110), "cost": (0, 100)},
+    "keys": {"state": ["CA", "NY"], "sex": ["F", "M"]},
+}
 pytestmark = pytest.mark.filterwarnings("ignore::dpframe.PrivacyWarning")
 
 
@@ -32,7 +35,10 @@ def test_output_that_is_added_pays_for_its_own_vector():
     assert p.budget.spent == pytest.approx(0.3)  # half of the second price
     assert both.loc["c", "cost"] == first.loc["c", "cost"]
     assert both.dp.plan.epsilon == pytest.approx(0.3)  # of both vectors together
-    assert p.ledger["question"].tolist() == ["mean(cost, bounds=(0, 100))", "mean(age, bounds=(0, 110))"]
+    assert p.ledger["question"].tolist() == [
+        "mean(cost, bounds=(0, 100))",
+        "mean(age, bounds=(0, 110))",
+    ]
 
 
 def test_noise_of_an_added_vector_is_that_of_the_whole_question():
@@ -50,7 +56,9 @@ def test_explain_says_what_an_added_output_pays_for():
     plan = p.explain.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=0.2)
     assert "pays for mean(age, bounds=(0, 110)) only, since the rest is on record" in plan.budget
     p.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=0.2)
-    assert "takes nothing" in p.explain.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=0.2).budget
+    assert (
+        "takes nothing" in p.explain.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=0.2).budget
+    )
 
 
 def test_outputs_that_share_a_vector_on_record_are_free():
@@ -69,7 +77,9 @@ def test_vectors_that_were_asked_apart_are_free_together():
     assert p.budget.spent == 0.4
     assert (
         "on record"
-        in p.explain.groupby(["state", "sex"]).agg(c=("cost", "mean"), s=("age", "sum"), epsilon=0.2).budget
+        in p.explain.groupby(["state", "sex"])
+        .agg(c=("cost", "mean"), s=("age", "sum"), epsilon=0.2)
+        .budget
         or p.budget.spent == 0.4
     )
     again = p.groupby(["sex", "state"]).agg(a=("age", "mean"), epsilon=0.2)
@@ -83,7 +93,9 @@ def test_vector_with_wider_noise_is_not_used_again():
     assert p.budget.spent == 0.4
     q = make_frame().dp.open(10, **TERMS)
     q.agg(c=("cost", "mean"), a=("age", "mean"), s=("sex", "nunique"), epsilon=0.3)
-    q.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=0.3)  # two vectors share what three have shared
+    q.agg(
+        c=("cost", "mean"), a=("age", "mean"), epsilon=0.3
+    )  # two vectors share what three have shared
     assert q.budget.spent == pytest.approx(0.6)
 
 
@@ -92,7 +104,9 @@ def test_vector_with_wider_noise_is_not_used_again():
     [
         lambda p: p.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=0.3),
         lambda p: p.query("age > 30").agg(c=("cost", "mean"), a=("age", "mean"), epsilon=0.2),
-        lambda p: p.agg(c=("cost", "mean"), a=("age", "mean"), bounds={"cost": (0, 50)}, epsilon=0.2),
+        lambda p: p.agg(
+            c=("cost", "mean"), a=("age", "mean"), bounds={"cost": (0, 50)}, epsilon=0.2
+        ),
         lambda p: p.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=0.2, fresh=True),
         lambda p: p.groupby("state").agg(c=("cost", "mean"), a=("age", "mean"), epsilon=0.2),
     ],
@@ -143,7 +157,13 @@ def test_refused_extension_leaves_the_budget_as_it_was():
     p = make_frame().dp.open(0.25, **TERMS)
     p.agg(c=("cost", "mean"), epsilon=0.2)
     with pytest.raises(Exception, match="budget"):
-        p.agg(c=("cost", "mean"), a=("age", "mean"), s=("age", "size"), d=("sex", "nunique"), epsilon=0.2)
+        p.agg(
+            c=("cost", "mean"),
+            a=("age", "mean"),
+            s=("age", "size"),
+            d=("sex", "nunique"),
+            epsilon=0.2,
+        )
     assert p.budget.spent == 0.2
 
 
@@ -182,7 +202,12 @@ def test_extension_that_was_interrupted_is_free_and_explained_so(monkeypatch):
 
 
 def test_kind_of_noise_does_not_depend_on_the_order_of_outputs():
-    outputs = {"m": ("cost", "mean"), "n": ("cost", "count"), "s": ("cost", "size"), "a": ("age", "mean")}
+    outputs = {
+        "m": ("cost", "mean"),
+        "n": ("cost", "count"),
+        "s": ("cost", "size"),
+        "a": ("age", "mean"),
+    }
     kinds = set()
     for order in itertools.permutations(outputs):
         p = make_frame().dp.open(1000, 1e-3, **TERMS)
@@ -208,7 +233,9 @@ def test_count_and_sum_behind_a_mean_are_free():
 
 def test_counts_behind_groups_have_their_shape_and_intervals():
     p = make_frame().dp.open(10, **TERMS)
-    table = p.groupby("state").agg(c=("cost", "mean"), a=("age", "std"), u=("sex", "nunique"), epsilon=6)
+    table = p.groupby("state").agg(
+        c=("cost", "mean"), a=("age", "std"), u=("sex", "nunique"), epsilon=6
+    )
     counts = table.dp.count
     assert counts.columns.tolist() == ["c", "a"]
     assert counts.index.equals(table.index)

@@ -54,7 +54,8 @@ SIDES: dict[str, Any] = {
 def test_a_private_merge_is_known_by_all_that_was_done_to_its_right_side(pair):
     p, q = pair
     asks = [
-        lambda make=make: p.merge(make(q), on="u").sum("y", (0, 4), epsilon=10) for make in SIDES.values()
+        lambda make=make: p.merge(make(q), on="u").sum("y", (0, 4), epsilon=10)
+        for make in SIDES.values()
     ]
     assert spent_by(p, asks) == [10] * len(asks)
     assert spent_by(p, asks) == [0] * len(asks)

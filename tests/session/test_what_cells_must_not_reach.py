@@ -24,11 +24,16 @@ def opened(frame: Any, **terms: Any) -> Any:
 
 @pytest.mark.parametrize("subtype", ["uint64", "int64"])
 @pytest.mark.parametrize("last", [BIG, 0])
-def test_a_sparse_column_compares_exactly_whether_or_not_it_has_a_gap(subtype: str, last: int) -> None:
+def test_a_sparse_column_compares_exactly_whether_or_not_it_has_a_gap(
+    subtype: str, last: int
+) -> None:
     column = pd.arrays.SparseArray(np.array([BIG] * 10 + [last], dtype=subtype))
     p = opened(pd.DataFrame({"x": column}))
     assert p[p["x"] >= BIG + 1].count(epsilon=400) == 0
-    assert list(p.value_counts("x", keys=[BIG + 1, BIG], sort=False, epsilon=400)) == [0, 10 + (last == BIG)]
+    assert list(p.value_counts("x", keys=[BIG + 1, BIG], sort=False, epsilon=400)) == [
+        0,
+        10 + (last == BIG),
+    ]
 
 
 def test_gaps_of_a_sparse_column_are_nulls_when_it_is_filled_with_null() -> None:
@@ -89,7 +94,12 @@ def test_a_closed_session_is_remembered_while_its_frame_lives() -> None:
 @pytest.mark.parametrize("cell", ["a", "b"])
 def test_a_text_that_would_not_fit_in_memory_is_null(cell: str) -> None:
     p = opened(pd.DataFrame({"s": [cell]}))
-    longer = p["s"].str.replace("a", "a" * 10**4).str.replace("a", "a" * 10**4).str.replace("a", "a" * 10**4)
+    longer = (
+        p["s"]
+        .str.replace("a", "a" * 10**4)
+        .str.replace("a", "a" * 10**4)
+        .str.replace("a", "a" * 10**4)
+    )
     assert p.assign(s=longer).count("s", epsilon=400) == (cell == "b")
 
 

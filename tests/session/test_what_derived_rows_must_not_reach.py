@@ -50,7 +50,9 @@ CHOSEN = {
 @pytest.mark.parametrize("step", CHOSEN)
 def test_reports_do_not_show_how_many_people_a_step_keeps(step, unit):
     """The number of reports is exact, and so is whose rows come first."""
-    p = people().dp.open(50, neighbors="replace-one", **({"unit": "id", "max_rows": 2} if unit else {}))
+    p = people().dp.open(
+        50, neighbors="replace-one", **({"unit": "id", "max_rows": 2} if unit else {})
+    )
     with pytest.raises(Refused):
         CHOSEN[step](p).randomize("ill", ["no", "yes"], epsilon=1)
     assert p.budget.spent == 0
@@ -79,12 +81,15 @@ def test_replay_lets_nobody_ask_the_true_door():
             epsilon=1000,
         )
     with pytest.raises(Refused):
-        audit.replay(lambda p: answers.append(p.open(1000).count(epsilon=500)), one, two, epsilon=1000)
+        audit.replay(
+            lambda p: answers.append(p.open(1000).count(epsilon=500)), one, two, epsilon=1000
+        )
     assert not answers
 
 
 @pytest.mark.parametrize(
-    "wrap", [lambda n: {"n": n}, lambda n: {n}, lambda n: pd.Index([n]), Fraction, lambda n: [{"n": [n]}]]
+    "wrap",
+    [lambda n: {"n": n}, lambda n: {n}, lambda n: pd.Index([n]), Fraction, lambda n: [{"n": [n]}]],
 )
 def test_replay_looks_into_what_is_returned(wrap):
     one, two = (people(n).drop(columns="codes") for n in (3, 4))
@@ -98,12 +103,18 @@ def test_half_a_surrogate_pair_raises_nothing():
     schemas = []
     for cell in ("fine", "\ud800"):
         df = pd.DataFrame(
-            {"x": [1.0, 2.0], "name": pd.Series(["a", cell], dtype=object), "codes": [["a"], [cell]]}
+            {
+                "x": [1.0, 2.0],
+                "name": pd.Series(["a", cell], dtype=object),
+                "codes": [["a"], [cell]],
+            }
         )
         p = df.dp.open(900)
         texts = p.explode("codes", dtype="str", **ONE)
         q = p.assign(low=p["name"].str.lower()).melt("low", ["x"])
-        schemas.append([texts._session.snapshot.dtypes.tolist(), q._session.snapshot.dtypes.tolist()])
+        schemas.append(
+            [texts._session.snapshot.dtypes.tolist(), q._session.snapshot.dtypes.tolist()]
+        )
         assert texts.groupby("codes", keys=["a"]).size(epsilon=300)["a"] == 1
     assert schemas[0] == schemas[1]
 

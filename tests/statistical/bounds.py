@@ -46,7 +46,9 @@ def likelihood_of(one: list[Given], two: list[Given]) -> Callable[[Any], Any] | 
 
     def score(draws: Any) -> Any:
         away = [np.abs(draws - c).astype(np.float64) / scales for c in centres]
-        return np.round((away[1] ** power - away[0] ** power).sum(axis=1) / power, 9)  # ties stay ties
+        return np.round(
+            (away[1] ** power - away[0] ** power).sum(axis=1) / power, 9
+        )  # ties stay ties
 
     return score
 

@@ -48,8 +48,12 @@ def test_clopper_pearson_is_that_of_scipy_stats_and_on_the_safe_side():
         for k in sorted({0, 1, n // 3, n - 1, n}):
             for risk in (1e-9, 1e-3, 0.3):
                 low, high = float(_events.at_least(k, n, risk)), float(_events.at_most(k, n, risk))
-                assert low == pytest.approx(stats.beta.ppf(risk, k, n - k + 1) if k else 0, rel=1e-7)
-                assert high == pytest.approx(stats.beta.isf(risk, k + 1, n - k) if k < n else 1, rel=1e-7)
+                assert low == pytest.approx(
+                    stats.beta.ppf(risk, k, n - k + 1) if k else 0, rel=1e-7
+                )
+                assert high == pytest.approx(
+                    stats.beta.isf(risk, k + 1, n - k) if k < n else 1, rel=1e-7
+                )
                 # By the binomial law itself: at the bound, so many or more (so few or fewer) are as likely as the risk.
                 assert not k or stats.binom.sf(k - 1, n, low) <= risk
                 assert k == n or stats.binom.cdf(k, n, high) <= risk
@@ -120,7 +124,9 @@ def test_the_event_is_in_words_and_can_be_tested_again():
 
 def test_an_event_and_a_score_of_ones_own():
     given = epsilon_lower_bound(flip, 0, 1, n=4000, event=lambda answer: answer == 1)
-    assert 0.9 <= given.epsilon <= TRUE_LOSS  # likelier under the neighbour: both ways are looked at
+    assert (
+        0.9 <= given.epsilon <= TRUE_LOSS
+    )  # likelier under the neighbour: both ways are looked at
     hidden = lambda bit: (_sampling.random_bytes(1)[0] % 16) * 2 + flip(bit)  # noqa: E731  (in the parity)
     parity = epsilon_lower_bound(hidden, 0, 1, n=4000, score=lambda draws: draws[:, 0] % 2)
     assert parity.epsilon >= 0.9
@@ -153,7 +159,9 @@ def test_how_answers_are_read_is_chosen_by_the_first_half_alone():
 def test_vectors_are_combined():
     """Thirty per cent of the loss in each of three components: the fitted ratio sees more than any of them."""
     draws = [Laplace(F(10, 3)).release(np.full((40_000, 3), c)) for c in (0, 1)]
-    best_of_one = max(from_draws(a[:, [i]], b[:, [i]]).epsilon for a, b in [draws] for i in range(3))
+    best_of_one = max(
+        from_draws(a[:, [i]], b[:, [i]]).epsilon for a, b in [draws] for i in range(3)
+    )
     assert best_of_one <= 0.3
     assert 0.5 <= from_draws(*draws).epsilon <= 0.9
 
@@ -182,7 +190,9 @@ def test_a_release_may_open_a_session_and_loses_no_more_than_it_costs(ask):
 def test_a_session_with_too_little_noise_is_caught(monkeypatch):
     price = Laplace.for_price
     monkeypatch.setattr(Laplace, "for_price", staticmethod(lambda s, e: price(s, 4 * e)))
-    found = epsilon_lower_bound(lambda df: df.dp.open(1).count(epsilon=1), ONE, TWO, n=400, level=1 - 1e-6)
+    found = epsilon_lower_bound(
+        lambda df: df.dp.open(1).count(epsilon=1), ONE, TWO, n=400, level=1 - 1e-6
+    )
     assert found.epsilon > 1
 
 
@@ -265,7 +275,9 @@ def test_epsilons_add_up_whatever_the_adversary_does(k):
     zero, one = law(0, k), law(1, k)
     exact = max(max_divergence(zero, one), max_divergence(one, zero))
     assert exact <= k * math.log(3) + 1e-12
-    played = epsilon_lower_bound(composition_experiment(adversary, FLIPS, k), 0, 1, n=6000, level=0.999)
+    played = epsilon_lower_bound(
+        composition_experiment(adversary, FLIPS, k), 0, 1, n=6000, level=0.999
+    )
     assert 0.55 * exact <= played.epsilon <= exact
 
 
@@ -295,7 +307,9 @@ def test_views_are_what_the_adversary_saw():
 
 def test_mechanisms_of_the_game_may_open_sessions():
     game = composition_experiment(
-        lambda view: (ONE, TWO, "count"), {"count": lambda df: df.dp.open(1).count(epsilon=0.5)}, k=2
+        lambda view: (ONE, TWO, "count"),
+        {"count": lambda df: df.dp.open(1).count(epsilon=0.5)},
+        k=2,
     )
     assert epsilon_lower_bound(game, 0, 1, n=200, level=1 - 1e-6).epsilon <= 1
 
@@ -348,7 +362,10 @@ def test_a_table_beside_something_else_is_refused():
 
 
 def test_moves_outside_the_rules_are_refused():
-    for move, words in (((0, 1, "other"), "not one of the mechanisms"), ((0, 1), "a tuple of three")):
+    for move, words in (
+        ((0, 1, "other"), "not one of the mechanisms"),
+        ((0, 1), "a tuple of three"),
+    ):
         with pytest.raises(dpframe.DPError, match=words):
             composition_experiment(lambda _, move=move: move, FLIPS, 1)(0)
     with pytest.raises(dpframe.BadValue, match="the bit"):
@@ -377,7 +394,9 @@ def best_set(p: list[F], q: list[F], delta: F) -> float:
     """Straight from the definition: over all sets."""
     best = -math.inf
     for chosen in itertools.product([0, 1], repeat=len(p)):
-        above, below = (sum((x for x, c in zip(law, chosen, strict=True) if c), F(0)) for law in (p, q))
+        above, below = (
+            sum((x for x, c in zip(law, chosen, strict=True) if c), F(0)) for law in (p, q)
+        )
         if above > delta:
             best = max(best, math.log((above - delta) / below) if below else math.inf)
     return best
@@ -387,7 +406,9 @@ def best_set(p: list[F], q: list[F], delta: F) -> float:
 @given(pairs(), st.sampled_from([F(0), F(1, 100), F(1, 5), F(9, 10)]))
 def test_divergences_are_their_definitions(pair, delta):
     p, q = pair
-    assert approximate_max_divergence(p, q, delta) == pytest.approx(best_set(p, q, delta), abs=1e-12)
+    assert approximate_max_divergence(p, q, delta) == pytest.approx(
+        best_set(p, q, delta), abs=1e-12
+    )
     assert max_divergence(p, q) == pytest.approx(best_set(p, q, F(0)), abs=1e-12)
     assert kl_divergence(p, q) == pytest.approx(
         stats.entropy(np.array(p, float), np.array(q, float)), abs=1e-12
@@ -419,12 +440,18 @@ def test_the_lemma_would_fail_for_half_of_its_bound():
 
 
 @settings(max_examples=100, deadline=None)
-@given(pairs(), st.sampled_from([F(1), F(5, 4), F(2), F(7)]), st.sampled_from([F(0), F(1, 50), F(1, 4)]))
+@given(
+    pairs(),
+    st.sampled_from([F(1), F(5, 4), F(2), F(7)]),
+    st.sampled_from([F(0), F(1, 50), F(1, 4)]),
+)
 def test_beyond_delta_is_close_to_a_law_of_bounded_loss(pair, ratio, delta):
     """(ln ratio, delta) holds one way iff some law within delta of p (in total variation) has no larger loss against q."""
     p, q = pair
     holds = approximate_max_divergence(p, q, delta) <= math.log(ratio) + 1e-12
-    cut = [min(a, ratio * b) for a, b in zip(p, q, strict=True)]  # the nearest mass function below ratio * q
+    cut = [
+        min(a, ratio * b) for a, b in zip(p, q, strict=True)
+    ]  # the nearest mass function below ratio * q
     missing = 1 - sum(cut)
     assert holds == (missing <= delta)
     if holds:

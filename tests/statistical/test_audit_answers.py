@@ -15,7 +15,9 @@ from tests.internals import mechanisms_sampling_module as _sampling
 from tests.internals import sessions
 
 ONE = pd.DataFrame({"age": [30, 41, 55], "g": ["a", "c", "a"], "ill": [True, False, False]})
-TWO = pd.DataFrame({"age": [30, 41, 55, 110], "g": ["a", "c", "a", "B"], "ill": [True, False, False, True]})
+TWO = pd.DataFrame(
+    {"age": [30, 41, 55, 110], "g": ["a", "c", "a", "B"], "ill": [True, False, False, True]}
+)
 
 
 def loud() -> float:
@@ -40,13 +42,17 @@ LEAKS = {
     "texts": lambda df: sorted(df["g"].unique()),
     "repeated": lambda df: pd.Series([loud()] * len(df), index=["x"] * len(df)),
     "same length": lambda df: counts(df).iloc[: -1 if len(df) == 3 else -2],
-    "null label": lambda df: pd.Series([loud(), loud()], index=[0.5, math.nan if len(df) == 4 else 1.5]),
+    "null label": lambda df: pd.Series(
+        [loud(), loud()], index=[0.5, math.nan if len(df) == 4 else 1.5]
+    ),
 }
 
 
 @pytest.mark.parametrize("turned", [False, True], ids=["frame first", "neighbour first"])
 @pytest.mark.parametrize("name", LEAKS)
-def test_a_label_or_a_length_that_one_frame_lacks_is_seen_in_either_order(name: str, turned: bool) -> None:
+def test_a_label_or_a_length_that_one_frame_lacks_is_seen_in_either_order(
+    name: str, turned: bool
+) -> None:
     sides = (TWO, ONE) if turned else (ONE, TWO)
     draws = [[LEAKS[name](side) for _ in range(160)] for side in sides]
     again = from_draws(*draws)
@@ -107,7 +113,12 @@ def test_dicts_are_read_by_key_whatever_their_order() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [lambda answer: 1.0, lambda answer: answer[0], lambda answer: answer["leak"], lambda a: ["x"] * len(a)],
+    [
+        lambda answer: 1.0,
+        lambda answer: answer[0],
+        lambda answer: answer["leak"],
+        lambda a: ["x"] * len(a),
+    ],
 )
 def test_a_score_is_tried_on_the_first_answers(wrong: Any) -> None:
     asked: list[int] = []
@@ -125,7 +136,11 @@ def test_a_score_is_tried_on_the_first_answers(wrong: Any) -> None:
 
 def test_a_score_of_answers_of_many_lengths_gets_a_list() -> None:
     found = epsilon_lower_bound(
-        lambda df: counts(df).to_dict(), ONE, TWO, n=160, score=lambda draws: [len(d) for d in draws]
+        lambda df: counts(df).to_dict(),
+        ONE,
+        TWO,
+        n=160,
+        score=lambda draws: [len(d) for d in draws],
     )
     assert found.epsilon > 2.5
     assert found.event({"a": 1.0, "c": 1.0, "B": 0.0}) == found.event.of_neighbour

@@ -17,7 +17,12 @@ LOW, HIGH = (-1.0, -3, False, False, "b"), (9.0, 3, True, True, "a")
 # Of many rows one joins, or is exchanged for another: where the choice depends on it the most.
 PAIRS: dict[str, tuple[str, list[Any], list[Any], dict[str, Any]]] = {
     "argmax": ("add-remove", [], [HIGH], {}),
-    "argmax of columns": ("replace-one", [(0.0, 0, True, False, "a")], [(0.0, 0, False, True, "a")], {}),
+    "argmax of columns": (
+        "replace-one",
+        [(0.0, 0, True, False, "a")],
+        [(0.0, 0, False, True, "a")],
+        {},
+    ),
     "top": ("add-remove", [], [HIGH], {}),
     "revenue": ("add-remove", [], [(3.01, 0, True, True, "a")], {}),
     "revenue, whole": ("replace-one", [LOW], [HIGH], {"mechanism": "exponential"}),

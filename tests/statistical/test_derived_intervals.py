@@ -21,7 +21,9 @@ ROWS = 12  # of each group: noise that matters
 
 def frame(groups: int) -> pd.DataFrame:
     rng = np.random.default_rng(7)
-    return pd.DataFrame({"g": np.repeat(np.arange(groups), ROWS), "x": rng.uniform(0, 10, groups * ROWS)})
+    return pd.DataFrame(
+        {"g": np.repeat(np.arange(groups), ROWS), "x": rng.uniform(0, 10, groups * ROWS)}
+    )
 
 
 class Draws:

@@ -25,7 +25,9 @@ LIGHT = [(8, None, "c")]
 @pytest.fixture(autouse=True)
 def people(monkeypatch):
     def opened(data: pd.DataFrame, neighbors: str) -> Any:
-        return data.dp.open(1000, neighbors=neighbors, keys={"g": ["a", "b", "c"]}, unit="id", max_groups=3)
+        return data.dp.open(
+            1000, neighbors=neighbors, keys={"g": ["a", "b", "c"]}, unit="id", max_groups=3
+        )
 
     monkeypatch.setattr(audit, "opened", opened)
 
@@ -48,7 +50,9 @@ PAIRS = {
 def seen(name: str, n: int) -> float:
     losses = []
     for pair in PAIRS.values():
-        given = [audit.given_to_noise(RELEASES[name], data, pair.neighbors, {}) for data in pair.frames()]
+        given = [
+            audit.given_to_noise(RELEASES[name], data, pair.neighbors, {}) for data in pair.frames()
+        ]
         one, two = (audit.draws_of(g, n) for g in given)
         losses.append(audit.loss_bound(one, two, 0.0, audit.likelihood_of(*given)))
     return max(losses)
@@ -63,7 +67,9 @@ def test_a_person_costs_no_more_than_the_price(name, full):
 
 @pytest.mark.parametrize("name", RELEASES)
 def test_forgetting_the_limit_is_caught(name, monkeypatch):
-    monkeypatch.setattr(_distinct, "smallest", lambda person, rank, limit: np.ones(len(person), dtype=bool))
+    monkeypatch.setattr(
+        _distinct, "smallest", lambda person, rank, limit: np.ones(len(person), dtype=bool)
+    )
     assert seen(name, 20_000) > EPSILON
 
 

@@ -19,7 +19,11 @@ from tests.internals import query_Output as Output
 
 FAILURE = F(1, 20)
 PURE, GAUSSIAN = Price(F(1), mechanism="laplace"), Price(None, F(1), None, F(1, 100), "gaussian")
-COLUMNS = {"id": np.dtype("int64"), "g": pd.Series(["a"]).astype("str").dtype, "x": np.dtype("int64")}
+COLUMNS = {
+    "id": np.dtype("int64"),
+    "g": pd.Series(["a"]).astype("str").dtype,
+    "x": np.dtype("int64"),
+}
 LEAVES = {name: Column.of(i, name, dtype) for i, (name, dtype) in enumerate(COLUMNS.items())}
 CROWD = [(i, g, i % 3) for i in range(8) for g in "ab" for _ in range(3)]
 PAIRS = {
@@ -37,7 +41,9 @@ ASKED = {
 class Drawn:
     """Many releases of one frame: which keys are shown, with which sums."""
 
-    def __init__(self, rows: list[Any], task: Finding, unit: Unit, price: Price, n: int, change: Any):
+    def __init__(
+        self, rows: list[Any], task: Finding, unit: Unit, price: Price, n: int, change: Any
+    ):
         frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
         plan = make_plan(task, unit, price).plan
         arranged, place = task._arranged(unit)
@@ -69,7 +75,9 @@ def excess(
     unit = Unit(relation, (LEAVES["id"],), rows, 2)  # type: ignore[arg-type]
     task = Finding((LEAVES["g"],), ASKED[kind], FAILURE, True)
     other = [] if relation == "add-remove" else [(77, "u", 1), (77, "v", 1)]
-    sides = [Drawn(some, task, unit, price, n, change) for some in (CROWD + PAIRS[pair], CROWD + other)]
+    sides = [
+        Drawn(some, task, unit, price, n, change) for some in (CROWD + PAIRS[pair], CROWD + other)
+    ]
     worst = -math.inf
     for one, two in (sides, sides[::-1]):
         own = [i for i, k in enumerate(one.keys) if k not in two.keys]
@@ -80,7 +88,9 @@ def excess(
                 continue
             x, y = one.sums[:, i], two.sums[:, two.keys.index(key)]
             events += [(~one.shown[:, i] | shows, y == np.iinfo(np.int64).min)]
-            for level in np.unique(np.quantile(np.concatenate([x, y]), np.linspace(0.02, 0.999, 12))):
+            for level in np.unique(
+                np.quantile(np.concatenate([x, y]), np.linspace(0.02, 0.999, 12))
+            ):
                 events += [((x >= level) | shows, y >= level), ((x < level) | shows, y < level)]
         for first, second in events:
             seen, others = int(first.sum()), int(second.sum())  # Clopper and Pearson, each at 1e-5

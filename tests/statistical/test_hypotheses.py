@@ -44,7 +44,10 @@ def is_level(rejected, runs):
 
 def quieter(plan, factor):
     """The plan of a release with so much less noise."""
-    less = [replace(part, noise=type(part.noise)(part.noise.scale * Fraction(factor))) for part in plan.parts]
+    less = [
+        replace(part, noise=type(part.noise)(part.noise.scale * Fraction(factor)))
+        for part in plan.parts
+    ]
     return replace(plan, parts=tuple(less))
 
 
@@ -61,7 +64,9 @@ def rejections(kind, n, epsilon, runs, told=Fraction(1)):
     rng, noise, found = generator(kind, n, epsilon), plan.parts[0].noise, 0
     for _ in range(runs):
         raw = (noise.release(rng.multinomial(n, np.outer(rows, columns).ravel())[None]),)
-        tested = hypotheses_module.independent(Release(quieter(plan, told), raw), len(rows), ("a", "b"))
+        tested = hypotheses_module.independent(
+            Release(quieter(plan, told), raw), len(rows), ("a", "b")
+        )
         found += tested.pvalue <= ALPHA
     return found
 
@@ -96,7 +101,9 @@ def released(first, second, n, epsilon, runs):
 def excluded(plan, raw):
     """How many of the runs a test rejects."""
     cells = [next(c for c in plan.cells if c.name == name) for name in ("x, x", "x, y", "y, y")]
-    return int(hypotheses_module.are_excluded(*(measured(plan, raw, cell) for cell in cells), ALPHA).sum())
+    return int(
+        hypotheses_module.are_excluded(*(measured(plan, raw, cell) for cell in cells), ALPHA).sum()
+    )
 
 
 @pytest.mark.slow(but=2)
@@ -137,9 +144,14 @@ def test_a_p_value_never_contradicts_its_interval():
 
 
 def test_a_repeated_test_is_free_and_says_the_same():
-    df = pd.DataFrame({"a": ["x", "y"] * 200, "b": ["u", "v", "v", "u"] * 100, "c": np.arange(400) / 400})
+    df = pd.DataFrame(
+        {"a": ["x", "y"] * 200, "b": ["u", "v", "v", "u"] * 100, "c": np.arange(400) / 400}
+    )
     p = df.dp.open(10, bounds={"c": (0, 1)}, keys={"a": ["x", "y"], "b": ["u", "v"]})
-    asked = [lambda: p.test.independence("a", "b", epsilon=1), lambda: p.test.means("c", by="a", epsilon=1)]
+    asked = [
+        lambda: p.test.independence("a", "b", epsilon=1),
+        lambda: p.test.means("c", by="a", epsilon=1),
+    ]
     first = [ask() for ask in asked]
     spent = p.budget.spent
     assert [ask() for ask in asked] == first

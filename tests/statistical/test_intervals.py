@@ -52,7 +52,9 @@ def values(shape: str, n: int, rng: Any) -> Any:
         return -2 + rng.exponential(0.6, n)
     if shape == "at the ends":
         return np.where(rng.random(n) < 0.5, -9.0, 9.0)
-    return np.full(n, 6.0 if shape == "at one end" else 1.5)  # on every grid: see the test of rounding
+    return np.full(
+        n, 6.0 if shape == "at one end" else 1.5
+    )  # on every grid: see the test of rounding
 
 
 RNG_SEED = 11  # of the data, which is no secret
@@ -91,7 +93,9 @@ QUESTIONS = {
     "var": Question((("x", "var"),)),
     "var, ddof 0": Question((("x", "var"),), 0),
     "std": Question((("x", "std"),)),
-    "all of one": Question((*(("x", a) for a in ("count", "sum", "mean", "var", "std")), (None, "size"))),
+    "all of one": Question(
+        (*(("x", a) for a in ("count", "sum", "mean", "var", "std")), (None, "size"))
+    ),
     "whole, with rows": Question((("k", "count"), ("k", "sum"), ("k", "mean"), (None, "size"))),
     "sem": Question((("x", "sem"),)),
     "sem, ddof 0": Question((("x", "sem"),), 0),
@@ -175,7 +179,9 @@ def releases(
         for group in range(exact[0].shape[1])[groups]:
             part_of = one if sizes is not None else one[one["g"] == group]
             raw = [
-                noise_of.get("noise", part.noise).release(np.repeat(integers[:, [group]], draws, axis=1))
+                noise_of.get("noise", part.noise).release(
+                    np.repeat(integers[:, [group]], draws, axis=1)
+                )
                 for part, integers in zip(plan.parts, exact, strict=True)
             ]
             for cell, (column, aggregate) in zip(plan.cells, question.outputs, strict=True):
@@ -289,7 +295,11 @@ def test_more_noise_than_the_plan_says_is_not_covered(name, mechanism):
     question, price = QUESTIONS[name], price_of(mechanism, F(1))
     _, (plan, _) = planned(question, FRAMES["skewed"], True, UNITS["add-remove"], price)
     noise = plan.parts[0].noise
-    more = Laplace(noise.scale * F(3, 2)) if mechanism == "laplace" else Gaussian(noise.variance * F(9, 4))
+    more = (
+        Laplace(noise.scale * F(3, 2))
+        if mechanism == "laplace"
+        else Gaussian(noise.variance * F(9, 4))
+    )
     found = releases(question, "skewed", None, UNITS["add-remove"], price, 3000, noise=more)
     assert any(too_rarely(one, level) for one in found for level in LEVELS)
 
@@ -303,7 +313,9 @@ def test_an_empty_group_may_have_any_mean():
         for value in np.linspace(*BOUNDS, 5):
             for level in LEVELS:
                 assert not too_rarely(empty._replace(truth=float(value)), level)
-        whole = (empty.intervals[0.95][0] == BOUNDS.lower) & (empty.intervals[0.95][1] == BOUNDS.upper)
+        whole = (empty.intervals[0.95][0] == BOUNDS.lower) & (
+            empty.intervals[0.95][1] == BOUNDS.upper
+        )
         assert whole.mean() > 0.9
 
 
@@ -349,9 +361,9 @@ def test_intervals_are_not_much_wider_than_they_must_be(name, mechanism, relatio
 def test_a_wide_interval_is_seen():
     """The twin: intervals twice as wide."""
     for name in ("sum", "mean", "var"):
-        one = releases(QUESTIONS[name], "skewed", None, UNITS["add-remove"], price_of("laplace", F(1)), 3000)[
-            -1
-        ]
+        one = releases(
+            QUESTIONS[name], "skewed", None, UNITS["add-remove"], price_of("laplace", F(1)), 3000
+        )[-1]
         low, high = one.intervals[0.95]
         assert width_ratio(one) <= 1.3
         half = (high - low) / 2

@@ -40,7 +40,9 @@ def frame_of(rows: list[tuple[int, str]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["id", "g"]).astype({"g": "str"})
 
 
-def drawn(rows: list[tuple[int, str]], unit: Unit, n: int, change: Any) -> tuple[np.ndarray, list[str]]:
+def drawn(
+    rows: list[tuple[int, str]], unit: Unit, n: int, change: Any
+) -> tuple[np.ndarray, list[str]]:
     """Whether each key is kept, a row a draw; the keys."""
     frame = frame_of(rows)
     plan = make_plan(
@@ -54,12 +56,22 @@ def drawn(rows: list[tuple[int, str]], unit: Unit, n: int, change: Any) -> tuple
 
 
 def excess(
-    pair: str, n: int, relation: str = "add-remove", change: Any = lambda one: one, rows: bool = False
+    pair: str,
+    n: int,
+    relation: str = "add-remove",
+    change: Any = lambda one: one,
+    rows: bool = False,
 ) -> float:
     """A lower bound, at 0.9999, of sup P[S] - e**epsilon Q[S] over a few events, in both directions."""
-    unit = Unit(relation) if rows else Unit(relation, (Column.of(0, "id", np.dtype("int64")),), None, 2)
+    unit = (
+        Unit(relation)
+        if rows
+        else Unit(relation, (Column.of(0, "id", np.dtype("int64")),), None, 2)
+    )
     with_them = drawn(CROWD + PAIRS[pair], unit, n, change)
-    without = drawn(CROWD if relation == "add-remove" else [*CROWD, (77, "u"), (77, "v")], unit, n, change)
+    without = drawn(
+        CROWD if relation == "add-remove" else [*CROWD, (77, "u"), (77, "v")], unit, n, change
+    )
     worst = -math.inf
     for (one, keys), (two, others) in ((with_them, without), (without, with_them)):
         own = [i for i, k in enumerate(keys) if k not in others]
@@ -109,7 +121,8 @@ def test_a_threshold_off_by_one_is_caught(size):
 @pytest.mark.scaled
 def test_half_the_noise_is_caught(size):
     assert (
-        excess("own keys", size, change=lambda one: TruncatedThreshold(4 * one.rate, one.cut - 4)) > FAILURE
+        excess("own keys", size, change=lambda one: TruncatedThreshold(4 * one.rate, one.cut - 4))
+        > FAILURE
     )
 
 

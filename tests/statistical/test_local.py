@@ -59,7 +59,9 @@ def test_a_lie_that_spares_the_truth_is_caught():
 
 
 def number(response, steps, width=1000):
-    return response.respond(rounded(np.full(DRAWS, steps), width, response.k))[:, None].astype(float)
+    return response.respond(rounded(np.full(DRAWS, steps), width, response.k))[:, None].astype(
+        float
+    )
 
 
 @pytest.mark.parametrize("epsilon", [F(1), F(3)])
@@ -149,7 +151,8 @@ def test_frequencies_have_no_bias_and_intervals_hold(name, times):
     response, n = Response(epsilon, max([*places, 2])), len(places)
     places = np.array(places)
     truth = (
-        np.array([np.mean(places == i + 1) for i in range(response.k)]) + np.mean(places == 0) / response.k
+        np.array([np.mean(places == i + 1) for i in range(response.k)])
+        + np.mean(places == 0) / response.k
     )
     computed = Computed(Kind(response), tables(response, places, times))
     found = computed.values()["frequency"].reshape(times, response.k)
@@ -181,7 +184,9 @@ def test_means_have_no_bias_and_intervals_hold(epsilon, n, times):
 def test_pairs_of_reports_have_no_bias_and_intervals_hold(times):
     one, two = Response(F(2), 2), Response(F(3), 3)
     first, second = np.array([1] * 150 + [2] * 150), np.array(([1] * 50 + [2] * 60 + [3] * 40) * 2)
-    truth = np.array([[np.mean((first == a) & (second == b)) for b in (1, 2, 3)] for a in (1, 2)]).ravel()
+    truth = np.array(
+        [[np.mean((first == a) & (second == b)) for b in (1, 2, 3)] for a in (1, 2)]
+    ).ravel()
     found, covered = [], []
     for _ in range(times // 3):
         cells = np.bincount(one.respond(first) * 3 + two.respond(second), minlength=6).reshape(2, 3)

@@ -31,7 +31,9 @@ def laplace_cdf(scale):
 
     def cdf(x):
         below, above = np.minimum(x, -1), np.maximum(x, 0)
-        return np.where(x < 0, np.exp(below / scale) / (1 + q), 1 - np.exp(-(above + 1) / scale) / (1 + q))
+        return np.where(
+            x < 0, np.exp(below / scale) / (1 + q), 1 - np.exp(-(above + 1) / scale) / (1 + q)
+        )
 
     return cdf
 
@@ -75,7 +77,9 @@ def fit(x, cdf, scale):
     edges = np.arange(-int(reach / width), int(reach / width) + 1).astype(np.float64) * width
     cumulative = np.concatenate([[0.0], cdf(edges), [1.0]])
     expected = len(x) * np.diff(cumulative)
-    observed = np.bincount(np.searchsorted(edges, x.astype(np.float64), side="left"), minlength=len(expected))
+    observed = np.bincount(
+        np.searchsorted(edges, x.astype(np.float64), side="left"), minlength=len(expected)
+    )
     cells = merged(expected)
     observed, expected = np.bincount(cells, observed), np.bincount(cells, expected)
     return stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), len(expected) - 1)
@@ -205,14 +209,18 @@ def test_split_digits_follow_the_law(signed, monkeypatch):
     assert fit(sampling._draw(sampler, 40_000), cdf, scale) < REJECT
 
 
-@pytest.mark.parametrize(("law", "scale"), [(LAPLACE, F(7, 3)), (GEOMETRIC, F(10)), (GAUSSIAN, F(3))])
+@pytest.mark.parametrize(
+    ("law", "scale"), [(LAPLACE, F(7, 3)), (GEOMETRIC, F(10)), (GAUSSIAN, F(3))]
+)
 def test_draws_decided_by_integers_alone_follow_the_law(law, scale, monkeypatch):
     draw, cdf, _ = law
     monkeypatch.setattr(sampling, "_SLACK", 0.5)
     assert fit(draw(scale, 20_000), cdf(float(scale)), scale) > ACCEPT
 
 
-@pytest.mark.parametrize(("law", "scale"), [(LAPLACE, F(7, 3)), (GEOMETRIC, F(10)), (GAUSSIAN, F(3))])
+@pytest.mark.parametrize(
+    ("law", "scale"), [(LAPLACE, F(7, 3)), (GEOMETRIC, F(10)), (GAUSSIAN, F(3))]
+)
 def test_one_by_one_draws_follow_the_law(law, scale):
     draw, cdf, _ = law
     x = np.concatenate([draw(scale, 12) for _ in range(2000)])
@@ -224,7 +232,13 @@ def test_one_by_one_draws_follow_the_law(law, scale):
 
 @pytest.mark.parametrize(
     ("scale", "shift"),
-    [(F(2**20), 0), (F(2**24) + 1, 0), (F(2**30) * F(20, 3), 0), (F(2**30) * F(20, 3), 5), (F(2**47), 19)],
+    [
+        (F(2**20), 0),
+        (F(2**24) + 1, 0),
+        (F(2**30) * F(20, 3), 0),
+        (F(2**30) * F(20, 3), 5),
+        (F(2**47), 19),
+    ],
 )
 def test_low_bits_of_large_noise_are_uniform(scale, shift):
     """Eight bits far below the scale: at the bottom, and where the two parts of a draw meet."""
@@ -233,10 +247,16 @@ def test_low_bits_of_large_noise_are_uniform(scale, shift):
     assert stats.chisquare(np.bincount((x | 1) & 255, minlength=256)).pvalue < REJECT
 
 
-@pytest.mark.parametrize(("law", "scale"), [(LAPLACE, F(20)), (LAPLACE, F(2**40)), (GAUSSIAN, F(20))])
+@pytest.mark.parametrize(
+    ("law", "scale"), [(LAPLACE, F(20)), (LAPLACE, F(2**40)), (GAUSSIAN, F(20))]
+)
 def test_signs_and_neighbours_are_independent(law, scale):
     x = law[0](scale, SMALL).astype(np.float64)
-    for a in (np.sign(x), np.sign(x[1:]) * np.sign(x[:-1]), (np.abs(x[1:]) - scale) * np.sign(x[:-1])):
+    for a in (
+        np.sign(x),
+        np.sign(x[1:]) * np.sign(x[:-1]),
+        (np.abs(x[1:]) - scale) * np.sign(x[:-1]),
+    ):
         z = a.astype(np.float64).mean() / a.astype(np.float64).std() * np.sqrt(len(a))
         assert abs(z) < 5
     correlation = np.corrcoef(np.abs(x[1:]), np.abs(x[:-1]))[0, 1]

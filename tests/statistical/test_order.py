@@ -85,7 +85,10 @@ def exact_loss(one: Any, two: Any, rate: float) -> float:
                     (-1) ** bin(m).count("1")
                     * math.exp(
                         rate
-                        * (sum(a for k, a in enumerate(ahead) if m >> k & 1) - (1 + bin(m).count("1")) * top)
+                        * (
+                            sum(a for k, a in enumerate(ahead) if m >> k & 1)
+                            - (1 + bin(m).count("1")) * top
+                        )
                     )
                     / (1 + bin(m).count("1"))
                     for m in range(2 ** len(ahead))
@@ -124,7 +127,9 @@ def missed(counts: Any, chosen: Any, q: float) -> Any:
     """By how many ranks a point is not the quantile."""
     up_to = np.cumsum(counts)
     n = up_to[-1]
-    return np.maximum(0, np.maximum((up_to - counts)[chosen] - q * n, (n - up_to)[chosen] - (1 - q) * n))
+    return np.maximum(
+        0, np.maximum((up_to - counts)[chosen] - q * n, (n - up_to)[chosen] - (1 - q) * n)
+    )
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -34,7 +34,9 @@ RELEASES: dict[str, Any] = {
     "groupby mean": lambda p, **w: p.groupby("g")["x"].mean(**w),
     "cov": lambda p, **w: p.assign(y="2 - x")[["x", "y"]].cov(**w),
     "tree": lambda p, **w: p.quantile("x", 0.5, method="tree", resolution=2, **w),
-    "groupby tree": lambda p, **w: p.groupby("g")["x"].quantile(0.5, method="tree", resolution=4, **w),
+    "groupby tree": lambda p, **w: p.groupby("g")["x"].quantile(
+        0.5, method="tree", resolution=4, **w
+    ),
     "suggest_limits": lambda p, **w: p.suggest_limits("g", **w),
     "suggest_bounds": lambda p, **w: p.suggest_bounds("x", **w),
     "argmax": lambda p, **w: p.argmax("g", **w),
@@ -99,7 +101,9 @@ PAIRS = {
 
 
 def seen(name: str, pair: audit.Pair, n: int) -> float:
-    given = [audit.given_to_noise(RELEASES[name], data, pair.neighbors, {}) for data in pair.frames()]
+    given = [
+        audit.given_to_noise(RELEASES[name], data, pair.neighbors, {}) for data in pair.frames()
+    ]
     one, two = (audit.draws_of(g, n) for g in given)
     return audit.loss_bound(one, two, 0.0, audit.likelihood_of(*given))
 
@@ -112,7 +116,9 @@ def test_a_person_costs_no_more_than_the_price(name, full):
 
 
 def test_every_suggestion_is_audited():
-    assert {"suggest_limits", "suggest_bounds"} == {v for v in dir(PrivateFrame) if v.startswith("suggest_")}
+    assert {"suggest_limits", "suggest_bounds"} == {
+        v for v in dir(PrivateFrame) if v.startswith("suggest_")
+    }
     assert {"suggest_limits", "suggest_bounds"} <= set(RELEASES)
 
 
@@ -123,18 +129,24 @@ def test_and_most_of_it_is_seen(name):
 
 def test_the_sensitivity_of_one_row_is_caught(monkeypatch):
     monkeypatch.setattr(
-        Statistic, "of_person", lambda self, unit, groups: self.sensitivity(unit, groups is not None)
+        Statistic,
+        "of_person",
+        lambda self, unit, groups: self.sensitivity(unit, groups is not None),
     )
     assert seen("groupby size", PAIRS["joins"], 20_000) > EPSILON
 
 
-@pytest.mark.parametrize("name", ["median", "groupby argmax", "choose by revenue", "choose by distance"])
+@pytest.mark.parametrize(
+    "name", ["median", "groupby argmax", "choose by revenue", "choose by distance"]
+)
 def test_the_sensitivity_of_one_row_is_caught_in_a_choice(name, monkeypatch):
     assert seen(name, PAIRS["joins"], 8_000) <= EPSILON
     for kind in (Statistic, Scores, Revenue):
         monkeypatch.setattr(kind, "reach_of_person", lambda self, unit, groups: self.reach(unit))
     monkeypatch.setattr(
-        Statistic, "of_person", lambda self, unit, groups: self.sensitivity(unit, groups is not None)
+        Statistic,
+        "of_person",
+        lambda self, unit, groups: self.sensitivity(unit, groups is not None),
     )
     internals.forget_drafts()
     assert seen(name, PAIRS["joins"], 8_000) > EPSILON
@@ -185,5 +197,7 @@ def test_bounding_by_position_is_caught(name, monkeypatch):
 
 @pytest.mark.parametrize("name", ["groupby mean", "tree"])
 def test_half_the_noise_is_caught(name, monkeypatch):
-    monkeypatch.setattr(Laplace, "for_price", staticmethod(lambda l1, epsilon: Laplace(l1 / (2 * epsilon))))
+    monkeypatch.setattr(
+        Laplace, "for_price", staticmethod(lambda l1, epsilon: Laplace(l1 / (2 * epsilon)))
+    )
     assert max(seen(name, pair, 20_000) for pair in PAIRS.values()) > EPSILON

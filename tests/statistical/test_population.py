@@ -27,7 +27,11 @@ RUNS, LEVEL, RISK = 2000, 0.95, 1e-8
 POPULATIONS = {
     "even": (lambda r, n: r.random(n), 0.5, lambda q: q),
     "skewed": (lambda r, n: r.random(n) ** 9, 0.1, lambda q: q**9),
-    "far and rare": (lambda r, n: np.where(r.random(n) < 0.02, 1.0, 0.01 * r.random(n)), 0.0249, None),
+    "far and rare": (
+        lambda r, n: np.where(r.random(n) < 0.02, 1.0, 0.01 * r.random(n)),
+        0.0249,
+        None,
+    ),
     "yes or no": (lambda r, n: (r.random(n) < 0.3).astype(float), 0.3, None),
     "a rare yes": (lambda r, n: (r.random(n) < 0.005).astype(float), 0.005, None),
 }
@@ -76,7 +80,9 @@ def test_means_of_a_public_number_of_people_cover_that_of_the_population(populat
     """Under replace-one without groups, which is one run: here its integers are made for all of them."""
     draw, truth, _ = POPULATIONS[population]
     df = pd.DataFrame({"x": np.zeros(n, dtype=int)})
-    plan = df.dp.open(100, bounds={"x": (0, 1)}, neighbors="replace-one").explain.mean("x", epsilon=epsilon)
+    plan = df.dp.open(100, bounds={"x": (0, 1)}, neighbors="replace-one").explain.mean(
+        "x", epsilon=epsilon
+    )
     width = 1 / (2 * plan.cells[0].functionals["t1"][0])
     x = np.rint(draw(generator(population, n, "public"), (RUNS, n)) * width).astype(np.int64)
     raw = (plan.parts[0].noise.release((2 * x - round(width)).sum(axis=1)[None]),)
@@ -96,9 +102,12 @@ def test_the_noise_alone_does_not_cover_the_population(population):
 
 def test_a_released_deviation_narrows_the_interval():
     p = samples("even", 800)
-    alone, beside = (p.groupby("run")["x"].agg(a, epsilon=10)["mean"] for a in (["mean"], ["mean", "std"]))
+    alone, beside = (
+        p.groupby("run")["x"].agg(a, epsilon=10)["mean"] for a in (["mean"], ["mean", "std"])
+    )
     widths = [
-        (e["upper"] - e["lower"]).mean() for e in (a.dp.interval(of="population") for a in (alone, beside))
+        (e["upper"] - e["lower"]).mean()
+        for e in (a.dp.interval(of="population") for a in (alone, beside))
     ]
     assert widths[1] < 0.8 * widths[0]
 
@@ -109,7 +118,11 @@ def test_a_released_deviation_narrows_the_interval():
 @pytest.mark.parametrize("expected", [0.3, 3.0, 40.0, 700.0])
 def test_counts_cover_the_number_to_expect(expected, epsilon, law):
     rng = generator("counts", expected, law)
-    sizes = rng.poisson(expected, RUNS) if law == "poisson" else rng.binomial(1000, expected / 1000, RUNS)
+    sizes = (
+        rng.poisson(expected, RUNS)
+        if law == "poisson"
+        else rng.binomial(1000, expected / 1000, RUNS)
+    )
     p = opened(pd.DataFrame({"run": np.repeat(np.arange(RUNS), sizes), "x": 0.5}))
     answer = p.groupby("run").size(epsilon=epsilon)
     assert is_covered(hits(answer.dp.interval(LEVEL, of="population"), expected))
@@ -161,7 +174,9 @@ def test_the_noise_of_a_tree_does_not_cover_the_quantile_of_the_population():
 def test_chosen_quantiles_bound_one_another(of, n, epsilon):
     p, levels = samples("skewed", n, "chosen"), [0.2, 0.35, 0.5, 0.65, 0.8]
     answer = p.groupby("run")["x"].quantile(levels, resolution=1 / 64, epsilon=epsilon)
-    ends = answer.dp.interval(LEVEL, of=of, n=n).xs(0.5, level=1).fillna({"lower": 0.0, "upper": 1.0})
+    ends = (
+        answer.dp.interval(LEVEL, of=of, n=n).xs(0.5, level=1).fillna({"lower": 0.0, "upper": 1.0})
+    )
     truth = round(0.5**9 * 64) / 64
     if of == "noise":
         x = p_values(p, n)
@@ -204,9 +219,15 @@ def test_differences_cover_that_of_two_populations(pair, n, m, epsilon, together
 
 def draws_in(population, n, epsilon, together, side):
     """The draws of all runs, as the difference of two groups has them, with half of the risk that it sets aside for each."""
-    answer = samples(population, n, "difference", side).groupby("run")["x"].agg(together, epsilon=epsilon)
+    answer = (
+        samples(population, n, "difference", side)
+        .groupby("run")["x"]
+        .agg(together, epsilon=epsilon)
+    )
     raw = unpack(json.loads(answer.attrs["dpframe_receipt"])["raw"])
-    return sampling.draws_of(measured(answer.dp.plan, raw, answer.dp.plan.cells[0]), (1 - LEVEL) / 2)
+    return sampling.draws_of(
+        measured(answer.dp.plan, raw, answer.dp.plan.cells[0]), (1 - LEVEL) / 2
+    )
 
 
 @pytest.mark.parametrize("together", [["mean"], ["mean", "std"]], ids=["alone", "with squares"])
@@ -219,7 +240,9 @@ def test_no_mean_beyond_the_ends_is_kept(population, together):
     low, high = draws.ends(rate)
     for mean in means:
         every = np.full(30, mean)
-        kept = draws._keeps(every, np.full(30, rate), True) & draws._keeps(every, np.full(30, rate), False)
+        kept = draws._keeps(every, np.full(30, rate), True) & draws._keeps(
+            every, np.full(30, rate), False
+        )
         assert not (kept & ((mean < low - 1e-9) | (mean > high + 1e-9))).any()
 
 

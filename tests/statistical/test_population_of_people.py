@@ -41,7 +41,9 @@ def drawn_rows(rng: np.random.Generator, groups: int, people: int, nulls: float)
 
 def opened(df: pd.DataFrame, groups: int, **words: Any) -> Any:
     given: dict[str, Any] = {"keys": {"g": range(groups)}, "max_rows": 6, "max_groups": 1, **words}
-    return df.dp.open(1000, unit="id", bounds={"x": (0, 1), "y": (0, 1)}, because="drawn anew", **given)
+    return df.dp.open(
+        1000, unit="id", bounds={"x": (0, 1), "y": (0, 1)}, because="drawn anew", **given
+    )
 
 
 def hits(ends: pd.DataFrame, truth: Any) -> int:

@@ -155,11 +155,15 @@ RELEASES: dict[str, Ask] = {
     "cov": lambda p, **w: p[["x", "k"]].cov(**w),
     "pivot_table": lambda p, **w: p.pivot_table("x", "g", aggfunc="sum", margins=True, **w),
     "crosstab": lambda p, **w: p.crosstab("g", "b", keys={"b": [False, True]}, **w),
-    "groupby two keys": lambda p, **w: p.groupby(["g", "b"], keys={"b": [False, True]})["x"].mean(**w),
+    "groupby two keys": lambda p, **w: p.groupby(["g", "b"], keys={"b": [False, True]})["x"].mean(
+        **w
+    ),
     "argmax": lambda p, **w: p.argmax("g", **w),
 }
 MEASURED = [name for name in RELEASES if name != "argmax"]
-COUNTS_AND_SUMS = [n for n in MEASURED if any(w in n for w in ("count", "sum", "size", "histogram"))]
+COUNTS_AND_SUMS = [
+    n for n in MEASURED if any(w in n for w in ("count", "sum", "size", "histogram"))
+]
 
 
 ELSEWHERE_AUDITED = {"nunique", "top", "choose", "quantile", "median", "min", "max"} | {
@@ -193,7 +197,9 @@ def test_every_release_is_audited():
     text = " ".join(RELEASES)
     assert verbs == {v for v in verbs if v in text}
     assert grouped == {v for v in grouped if f"groupby {v}" in text}
-    assert set(NAMED) <= {pair[1] for spec in (SPEC, WIDE_SPEC, CUBES_SPEC) for pair in spec.values()}
+    assert set(NAMED) <= {
+        pair[1] for spec in (SPEC, WIDE_SPEC, CUBES_SPEC) for pair in spec.values()
+    }
 
 
 def opened(data: pd.DataFrame, neighbors: str) -> Any:
@@ -205,7 +211,9 @@ def opened(data: pd.DataFrame, neighbors: str) -> Any:
 # Drawing -------------------------------------------------------------------------------------------------------
 
 
-def given_to_noise(ask: Ask, data: pd.DataFrame, neighbors: str, words: dict[str, Any]) -> list[Given]:
+def given_to_noise(
+    ask: Ask, data: pd.DataFrame, neighbors: str, words: dict[str, Any]
+) -> list[Given]:
     """The verb once, through the public door, with the mechanisms listening.
 
     Of several rounds the whole is heard, and not what a round is given: that depends on what the earlier ones drew.
@@ -345,7 +353,9 @@ def test_choices_lose_what_they_cost(pair, sizes):
 def test_answers_end_to_end_lose_no_more_than_they_cost(name, words, sizes):
     words = {} if name == "argmax" else words
     for pair in (JOINS, BECOMES):
-        one, two = (answers(RELEASES[name], d, pair.neighbors, words, sizes.answers) for d in pair.frames())
+        one, two = (
+            answers(RELEASES[name], d, pair.neighbors, words, sizes.answers) for d in pair.frames()
+        )
         assert loss_bound(one, two, words.get("delta", 0.0)) <= EPSILON
 
 
@@ -373,7 +383,9 @@ def short_by_a_fifth(monkeypatch: pytest.MonkeyPatch, law: Any) -> None:
     monkeypatch.setattr(law, name, staticmethod(dearer))
 
 
-@pytest.mark.parametrize("name", ["count", "sum", "mean", "groupby size", "groupby mean", "histogram"])
+@pytest.mark.parametrize(
+    "name", ["count", "sum", "mean", "groupby size", "groupby mean", "histogram"]
+)
 def test_laplace_short_by_a_fifth_is_caught(name, monkeypatch):
     short_by_a_fifth(monkeypatch, Laplace)
     assert audited(name, PAIRS["joins a"], 100_000, {"mechanism": "laplace"})[0] > EPSILON
@@ -394,11 +406,15 @@ def test_noisy_max_short_by_a_fifth_is_caught(monkeypatch):
 def test_noisy_max_with_half_the_noise_is_caught(monkeypatch):
     """The halving that add-remove allows is not allowed when rows are replaced."""
     price = NoisyMax.for_price
-    monkeypatch.setattr(NoisyMax, "for_price", staticmethod(lambda shift, epsilon: price(1, epsilon)))
+    monkeypatch.setattr(
+        NoisyMax, "for_price", staticmethod(lambda shift, epsilon: price(1, epsilon))
+    )
     assert audited("argmax", CHOICES["catches up"], 20_000, {})[0] > EPSILON
 
 
-@pytest.mark.parametrize("name", ["histogram", "value_counts", "groupby size", "groupby sum", "groupby mean"])
+@pytest.mark.parametrize(
+    "name", ["histogram", "value_counts", "groupby size", "groupby sum", "groupby mean"]
+)
 def test_the_sensitivity_of_the_other_relation_is_caught(name):
     """Frames that differ by a replaced row, and noise for a row that comes or goes."""
     seen = [
@@ -437,7 +453,9 @@ def test_float_noise_is_caught_by_its_last_digits(law, monkeypatch):
     monkeypatch.setattr(
         law, "release", lambda self, integers: integers + draw(0, float(self.scale), integers.shape)
     )
-    monkeypatch.setattr(session_module, "check", lambda forms, raw: None)  # the door lets no float out
+    monkeypatch.setattr(
+        session_module, "check", lambda forms, raw: None
+    )  # the door lets no float out
     words = {"mechanism": "laplace"} if law is Laplace else GAUSSIAN
     people = BASE[0], (6.0, 4, "b", True)  # no row where x > 0, and one
     frames = [frame(p).iloc[len(BASE) :] for p in people]

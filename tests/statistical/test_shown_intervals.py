@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.internals import AGGREGATES, Bounds, Column, Finding, Price, Unit, interval_of, make_plan, measured
+from tests.internals import (
+    AGGREGATES,
+    Bounds,
+    Column,
+    Finding,
+    Price,
+    Unit,
+    interval_of,
+    make_plan,
+    measured,
+)
 from tests.internals import query_Output as Output
 
 X = Column.of(1, "x", np.dtype("int64"))
@@ -60,7 +70,9 @@ def coverage(
     noisy = noise.release(np.repeat(np.array(column)[:, None], draws, axis=1))
     raw = (noisy[:, noise.shows(noisy)],)
     if bare:
-        low, high = AGGREGATES[plan.cells[0].aggregate].interval(measured(plan, raw, plan.cells[0]), level)
+        low, high = AGGREGATES[plan.cells[0].aggregate].interval(
+            measured(plan, raw, plan.cells[0]), level
+        )
     else:
         low, high = interval_of(plan, raw, 0, level)
     slack = 1e-9 * max(1.0, abs(truth))

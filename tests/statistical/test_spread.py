@@ -91,7 +91,9 @@ def test_sums_of_coarse_counts_stay_within_their_half_width(law, parts):
         noise = Laplace(scale) if law is Laplace else Gaussian(scale**2)
         x = np.arange(-400, 401)
         mass = (
-            np.exp(-np.abs(x) / float(scale)) if law is Laplace else np.exp(-(x**2) / (2 * float(scale) ** 2))
+            np.exp(-np.abs(x) / float(scale))
+            if law is Laplace
+            else np.exp(-(x**2) / (2 * float(scale) ** 2))
         )
         mass /= mass.sum()
         together = mass
@@ -105,7 +107,9 @@ def test_sums_of_coarse_counts_stay_within_their_half_width(law, parts):
 
 
 @pytest.mark.parametrize("law", [Laplace, Gaussian], ids=lambda law: law.name)
-@pytest.mark.parametrize("weights", [(1, 2), (1, 5), (5, 1), (1, 32), (1, 2, 7), (3, 4, 5, 6)], ids=str)
+@pytest.mark.parametrize(
+    "weights", [(1, 2), (1, 5), (5, 1), (1, 32), (1, 2, 7), (3, 4, 5, 6)], ids=str
+)
 def test_weighted_sums_of_coarse_counts_stay_within_their_half_width(law, weights):
     """Unequal weights: no quantile of an equal sum says how far they reach, whichever of them stands first, and the steps of
     such noise are too large for a continuous law."""
@@ -150,7 +154,9 @@ def test_noise_and_a_part_of_a_step_are_nearer_to_zero_than_the_continuous_law(l
         step = np.where(m == 0, 2 * t * mass[1000], 2 * mass[1000 + m] * (t - m + 0.5))
         left = np.where(m == 0, 1.0, beyond[np.maximum(m - 1, 0)]) - step
         wide = 1 / (2 * np.tanh(0.5 / s)) if law is Laplace else np.sqrt(s * s + 0.2)
-        assert (left <= (np.exp(-t / wide) if law is Laplace else 2 * stats.norm.sf(t / wide)) + 1e-12).all()
+        assert (
+            left <= (np.exp(-t / wide) if law is Laplace else 2 * stats.norm.sf(t / wide)) + 1e-12
+        ).all()
 
 
 def weighted(weights: tuple[int, ...]) -> Any:

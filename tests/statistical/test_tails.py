@@ -38,11 +38,15 @@ def test_noise_is_off_as_often_as_stated(name, answers):
     for t in (1.0, 2.0, 3.0, 4.5):
         reach = math.ceil(t * scale)
         stated = tail(
-            reach=reach, **{"scale" if name.startswith("laplace") else "sigma": scale}, answers=answers
+            reach=reach,
+            **{"scale" if name.startswith("laplace") else "sigma": scale},
+            answers=answers,
         )
         assert not more_often(int((noise > reach).sum()), len(noise), stated)
         if name.endswith("fine") and stated < 0.999:  # it is no more than what is seen, either
-            assert not more_often(int((noise <= reach).sum()), len(noise), min(1.0, 1 - 0.9 * stated))
+            assert not more_often(
+                int((noise <= reach).sum()), len(noise), min(1.0, 1 - 0.9 * stated)
+            )
         if t > 2:
             assert more_often(int((noise > reach * 2 / 3).sum()), len(noise), stated)
 
@@ -62,9 +66,12 @@ def test_choices_fall_short_as_often_as_stated(mechanism, k):
         w = math.ceil((math.log(k) + t) / rate)
         stated = calibrate.exponential_tail(shortfall=w, epsilon=1, candidates=k)
         assert stated <= math.exp(-t)
-        assert stated == calibrate.exponential_tail(shortfall=w, epsilon=0.5, candidates=k, weights="notes")
+        assert stated == calibrate.exponential_tail(
+            shortfall=w, epsilon=0.5, candidates=k, weights="notes"
+        )
         assert not more_often(missed(w), draws, stated)
-        if mechanism is Exponential or k == 40:  # of few candidates noisy max does better than the bound
+        # Of few candidates noisy max does better than the bound.
+        if mechanism is Exponential or k == 40:
             assert more_often(missed(w * 2 // 3), draws, stated)
 
 
@@ -131,12 +138,18 @@ def test_all_bins_at_once_are_within_as_often_as_the_plan_says(delta):
         )  # and no wider than needed
     if not delta:
         stated = calibrate.laplace_within(0.5, answers=20)
-        assert plan.error(0.95, at_once=True) <= math.ceil(stated) <= plan.error(0.95, at_once=True) + 1
+        assert (
+            plan.error(0.95, at_once=True)
+            <= math.ceil(stated)
+            <= plan.error(0.95, at_once=True) + 1
+        )
 
 
 def test_it_grows_with_the_logarithm_of_the_bins():
     p = opened()
-    errors = [p.explain.histogram("x", bins=k, epsilon=0.5).error(at_once=True) for k in (10, 100, 1000)]
+    errors = [
+        p.explain.histogram("x", bins=k, epsilon=0.5).error(at_once=True) for k in (10, 100, 1000)
+    ]
     steps = np.diff(errors)
     assert steps == pytest.approx([2 * math.log(10)] * 2, abs=1)
 
@@ -170,7 +183,9 @@ def test_explain_tells_all_of_it():
     assert "all at once  ± 12, for all 20 groups together" in told
     assert "exp(-t)" in told
     assert "all at once" not in repr(p.explain.count(epsilon=0.5))
-    assert "exp(-t**2 / 2)" in repr(opened(delta=1e-6).explain.count(epsilon=0.5, mechanism="gaussian"))
+    assert "exp(-t**2 / 2)" in repr(
+        opened(delta=1e-6).explain.count(epsilon=0.5, mechanism="gaussian")
+    )
     assert "ln(2) + t scales" in repr(p.explain.argmax("g", epsilon=1))
     assert "tail" not in repr(p.explain.median("x", epsilon=1))
 

@@ -31,7 +31,9 @@ UNITS = {"add-remove": Unit("add-remove"), "replace-one": Unit("replace-one")}
 def frame(nulls):
     rng = np.random.default_rng(5)
     x = rng.normal(0, 0.5, 3000).clip(-2, 3)
-    df = pd.DataFrame({"x": x, "y": (5 - 2 * x + rng.normal(0, 1, 3000)).clip(0, 10), "z": rng.random(3000)})
+    df = pd.DataFrame(
+        {"x": x, "y": (5 - 2 * x + rng.normal(0, 1, 3000)).clip(0, 10), "z": rng.random(3000)}
+    )
     if nulls:
         df.loc[::3, "x"] = np.nan
         df.loc[::5, "z"] = np.nan
@@ -134,7 +136,9 @@ def test_the_claim_is_reached_so_half_of_it_would_fail(relation):
     statistic, unit = statistic_of(), UNITS[relation]
     low, high = (-2.0, 0.0, "a", True), (3.0, 10.0, "a", True)
     two = integers([high] if unit.replaces else [], statistic, False, False)
-    assert moved(integers([low], statistic, False, False), two) == statistic.sensitivity(unit, False)
+    assert moved(integers([low], statistic, False, False), two) == statistic.sensitivity(
+        unit, False
+    )
 
 
 @settings(max_examples=60, deadline=None, database=None)
@@ -167,7 +171,9 @@ def test_a_million_rows_in_blocks_are_exact():
 def test_a_count_beside_a_covariance_does_not_read_its_vector():
     x, y = Column(0, "x", "number", True), Column(1, "y", "number", True)
     pair = Bounds(0.0, 1.0)
-    query = Query((Output("c", "cov", x, pair, other=y, other_bounds=pair), Output("n", "count", x)))
+    query = Query(
+        (Output("c", "cov", x, pair, other=y, other_bounds=pair), Output("n", "count", x))
+    )
     assert [serves for _, serves in arrange(query, Unit(), None)] == [[1], [0]]
 
 
@@ -197,9 +203,13 @@ def test_bounds_of_both_columns_are_on_record():
 
 
 @pytest.mark.parametrize("epsilon", [1e-15, 1e-3, 20])
-@pytest.mark.parametrize("bounds", [(1, 1), (0, 2.0**70), (1e-250, 1e-240), (-1e150, 1e150)], ids=str)
+@pytest.mark.parametrize(
+    "bounds", [(1, 1), (0, 2.0**70), (1e-250, 1e-240), (-1e150, 1e150)], ids=str
+)
 def test_matrix_that_was_charged_is_answered_whatever_the_cells_bounds_and_price(bounds, epsilon):
-    wild = pd.DataFrame({"x": [0.0, np.inf, -np.inf, np.nan, 1e308, -1e308], "y": [1, 2, 3, 4, 5, 6]})
+    wild = pd.DataFrame(
+        {"x": [0.0, np.inf, -np.inf, np.nan, 1e308, -1e308], "y": [1, 2, 3, 4, 5, 6]}
+    )
     p = wild.dp.open(1000, bounds={"x": bounds, "y": (0, 3)})
     for ends in (p.cov(epsilon=epsilon).dp.interval(), p.corr(epsilon=epsilon).dp.interval()):
         assert not ends.isna().any(axis=None)

@@ -47,12 +47,20 @@ def test_shapes_are_those_of_pandas(p, frame):
     assert isinstance(p.nunique("text", epsilon=SURE), int)
     assert p["number"].nunique(epsilon=SURE) == frame["number"].nunique()
     by = p.groupby("g")
-    pd.testing.assert_series_equal(by["text"].nunique(epsilon=SURE), frame.groupby("g")["text"].nunique())
-    pd.testing.assert_series_equal(by.nunique("whole", epsilon=SURE), frame.groupby("g")["whole"].nunique())
+    pd.testing.assert_series_equal(
+        by["text"].nunique(epsilon=SURE), frame.groupby("g")["text"].nunique()
+    )
+    pd.testing.assert_series_equal(
+        by.nunique("whole", epsilon=SURE), frame.groupby("g")["whole"].nunique()
+    )
     columns = ["text", "whole"]
-    pd.testing.assert_frame_equal(by[columns].nunique(epsilon=SURE), frame.groupby("g")[columns].nunique())
+    pd.testing.assert_frame_equal(
+        by[columns].nunique(epsilon=SURE), frame.groupby("g")[columns].nunique()
+    )
     named = by.agg(n=("text", "nunique"), size=("text", "size"), epsilon=SURE)
-    pd.testing.assert_frame_equal(named, frame.groupby("g").agg(n=("text", "nunique"), size=("text", "size")))
+    pd.testing.assert_frame_equal(
+        named, frame.groupby("g").agg(n=("text", "nunique"), size=("text", "size"))
+    )
     assert by["text"].agg("nunique", epsilon=SURE).tolist() == named["n"].tolist()
     table = p.pivot_table("text", "g", "flag", aggfunc="nunique", epsilon=SURE)
     pd.testing.assert_frame_equal(table, frame.pivot_table("text", "g", "flag", aggfunc="nunique"))
@@ -63,7 +71,9 @@ def test_shapes_are_those_of_pandas(p, frame):
 
 def test_filters_and_expressions(p, frame):
     assert p.query("whole > 0").nunique("whole", epsilon=SURE) == 4
-    assert p.assign(half="whole // 2").nunique("half", epsilon=SURE) == (frame["whole"] // 2).nunique()
+    assert (
+        p.assign(half="whole // 2").nunique("half", epsilon=SURE) == (frame["whole"] // 2).nunique()
+    )
     assert p.query("whole > 99").nunique("text", epsilon=SURE) == 0
     upper = p.assign(t=p["text"].str.upper())
     assert upper.groupby("g").nunique("t", epsilon=SURE).tolist() == [3, 3, 3]
@@ -73,7 +83,9 @@ def test_an_interval_and_a_plan_come_with_it(p):
     plan = p.explain.nunique("text", epsilon=0.5)
     assert (plan.question, plan.sensitivity, plan.scale) == ("nunique(text)", 1, 2)
     assert plan.parts[0].statistic == "distinct values of text"
-    assert p.explain.nunique("text", within=5).epsilon == pytest.approx(p.explain.count(within=5).epsilon)
+    assert p.explain.nunique("text", within=5).epsilon == pytest.approx(
+        p.explain.count(within=5).epsilon
+    )
     low, high = p.nunique("text", epsilon=1).interval()
     assert high - low < 12
     grouped = p.groupby("g")["text"].nunique(epsilon=1)
@@ -90,7 +102,9 @@ def test_people_who_may_name_one_value_do_not_all_name_the_same():
 
 @pytest.mark.parametrize("keys", [None, [1, 2]])
 def test_values_of_nobody_are_not_counted(keys):
-    frame = pd.DataFrame({"id": [1.0, None, None, 2.0], "v": ["a", "b", "c", "a"], "g": [1, 1, 2, 2]})
+    frame = pd.DataFrame(
+        {"id": [1.0, None, None, 2.0], "v": ["a", "b", "c", "a"], "g": [1, 1, 2, 2]}
+    )
     p = frame.dp.open(1000, unit="id", max_rows=1, max_groups=3)
     if keys is None:
         assert p.nunique("v", epsilon=300) == 1
@@ -115,7 +129,9 @@ def test_people_add_so_many_values_and_no_more():
 
 def test_the_limit_must_be_known():
     p = pd.DataFrame({"id": [1, 1], "v": [1, 2]}).dp.open(1, unit="id", max_rows=3)
-    with pytest.raises(dpframe.BadValue, match="max_groups= is not known: the most distinct values"):
+    with pytest.raises(
+        dpframe.BadValue, match="max_groups= is not known: the most distinct values"
+    ):
         p.nunique("v")
     assert p.budget.spent == 0
     assert p.explain.nunique("v", max_groups=2, epsilon=0.5).scale == 4

@@ -126,7 +126,10 @@ class StoreConformance:
             with pytest.raises(BadType, match="exists once"):
                 twice(store)
         assert len(store.secret) == 32
-        assert len({store.secret, self.open(path.with_name("other")).secret, MemoryStore().secret}) == 3
+        assert (
+            len({store.secret, self.open(path.with_name("other")).secret, MemoryStore().secret})
+            == 3
+        )
 
     def test_threads_take_turns(self, store):
         def work():

@@ -43,7 +43,9 @@ path = sys.argv[1]
 def start(code, path, *args, stdin=None):
     """A process of its own that runs this code."""
     command = [sys.executable, "-c", PRELUDE + code, str(path), str(ROOT), *map(str, args)]
-    return subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def output(process):

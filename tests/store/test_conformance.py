@@ -98,7 +98,9 @@ def test_a_path_object_is_a_path_though_its_name_has_a_colon(tmp_path, monkeypat
     words = {"ledger": Path("./study:2026"), "population": "people"}
     pd.DataFrame({"age": [1]}).dp.open(1, **words).count()
     assert [path.name for path in tmp_path.iterdir()] == ["study:2026"]
-    again = pd.DataFrame({"age": [1]}).dp.open(1, **{**words, "ledger": "./study:2026"}, because="a test")
+    again = pd.DataFrame({"age": [1]}).dp.open(
+        1, **{**words, "ledger": "./study:2026"}, because="a test"
+    )
     assert again.budget.fraction > 0
 
 
@@ -132,7 +134,9 @@ def test_memory_is_not_taken_for_a_file_of_that_name(tmp_path, monkeypatch):
     with pytest.raises(BadValue, match="there is a file of that name here"):
         again.dp.open(1, ledger="memory:", population="people")
     assert again.dp.open(1, **file).budget.remaining == 0.25
-    assert pd.DataFrame({"age": [2]}).dp.open(1, population="people").budget.remaining == 1  # in memory
+    assert (
+        pd.DataFrame({"age": [2]}).dp.open(1, population="people").budget.remaining == 1
+    )  # in memory
 
 
 # Broken copies ----------------------------------------------------------------------------------------------
@@ -173,7 +177,9 @@ class Short(FileStore):
 
 
 def broken(kind: Any, base: Any = StoreConformance) -> Any:
-    return type("Broken", (base,), {"open": lambda self, path: kind(path) if kind is Short else kind()})()
+    return type(
+        "Broken", (base,), {"open": lambda self, path: kind(path) if kind is Short else kind()}
+    )()
 
 
 def test_a_store_that_undoes_nothing_is_seen():

@@ -23,7 +23,11 @@ def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path):
     (tmp_path / "short").write_text("x")
     (tmp_path / "empty").write_bytes(b"")
     sql(tmp_path / "foreign", "CREATE TABLE t (x)")
-    sql(tmp_path / "marked", f"PRAGMA application_id = {module.APPLICATION}", "PRAGMA user_version = 1")
+    sql(
+        tmp_path / "marked",
+        f"PRAGMA application_id = {module.APPLICATION}",
+        "PRAGMA user_version = 1",
+    )
     before = {p: p.read_bytes() for p in tmp_path.iterdir()}
     for name, match in {
         "text": "not a database",
@@ -112,7 +116,9 @@ def test_changes_behind_the_triggers_are_seen(path, statement):
     assert bodies(FileStore(path)) == ["1", "2", "3"]  # the triggers themselves are as they were
     sql(path, *[f"DROP TRIGGER {name}" for name in names], statement, *triggers)
     kept = refused(path, "cannot be used")
-    sql(path, "PRAGMA busy_timeout = 0", "BEGIN EXCLUSIVE")  # the traceback is kept, the lock is not
+    sql(
+        path, "PRAGMA busy_timeout = 0", "BEGIN EXCLUSIVE"
+    )  # the traceback is kept, the lock is not
     del kept
 
 

@@ -72,8 +72,12 @@ class TestServer(DurableConformance):
     @property
     def changes(self) -> Any:
         return {
-            "a changed entry": self.sql("UPDATE dpframe.entries SET body = 'Sesame-9' WHERE id = 2"),
-            "text of no encoding": self.sql(r"UPDATE dpframe.entries SET body = '\xff' WHERE id = 2"),
+            "a changed entry": self.sql(
+                "UPDATE dpframe.entries SET body = 'Sesame-9' WHERE id = 2"
+            ),
+            "text of no encoding": self.sql(
+                r"UPDATE dpframe.entries SET body = '\xff' WHERE id = 2"
+            ),
             "a wide column": self.sql("ALTER TABLE dpframe.entries ADD COLUMN more text"),
             "idle triggers": self.sql("ALTER TABLE dpframe.entries DISABLE TRIGGER kept"),
             "another trigger": self.sql(
@@ -204,7 +208,12 @@ def test_a_lock_is_waited_for_and_given_up(postgres, database, url, monkeypatch)
 
     store = ServerStore(url)
     add(store, "1")
-    words = {"host": str(postgres.folder), "port": postgres.port, "user": postgres.user, "dbname": database}
+    words = {
+        "host": str(postgres.folder),
+        "port": postgres.port,
+        "user": postgres.user,
+        "dbname": database,
+    }
     with psycopg.connect(**words) as other:
         other.execute("SELECT 1 FROM dpframe.head FOR UPDATE")
         monkeypatch.setattr(module, "PATIENCE", 0.3)

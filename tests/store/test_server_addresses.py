@@ -23,11 +23,17 @@ pytestmark = pytest.mark.extras
 
 SAME = [
     ("postgresql://host/db", "postgresql+psycopg://host:5432/db"),
-    ("postgresql://ann:pw@Host.:5432/db?sslmode=require&password=pw2", "postgresql+psycopg://host:5432/db"),
+    (
+        "postgresql://ann:pw@Host.:5432/db?sslmode=require&password=pw2",
+        "postgresql+psycopg://host:5432/db",
+    ),
     ("POSTGRESQL+PSYCOPG://bob@host/db?connect_timeout=3", "postgresql+psycopg://host:5432/db"),
     ("postgresql://host:5433/a%20b", "postgresql+psycopg://host:5433/a%20b"),
     ("postgresql://[::1]/db", "postgresql+psycopg://[::1]:5432/db"),
-    ("postgresql:///db?host=/run/x/&port=5433", "postgresql+psycopg:///db?host=%2Frun%2Fx&port=5433"),
+    (
+        "postgresql:///db?host=/run/x/&port=5433",
+        "postgresql+psycopg:///db?host=%2Frun%2Fx&port=5433",
+    ),
     ("postgresql:///db?host=other", "postgresql+psycopg://other:5432/db"),
     ("postgresql:///db", "postgresql+psycopg:///db?port=5432"),
 ]
@@ -96,7 +102,11 @@ def test_an_auditor_prints_the_books(postgres, database, url, capsys):
     )
     auditor = f"audit{database}"
     postgres.sql("postgres", f"CREATE ROLE {auditor} LOGIN")
-    rights = (f"{GRANTS[0]}", "GRANT SELECT ON dpframe.entries TO {0}", "GRANT SELECT ON dpframe.head TO {0}")
+    rights = (
+        f"{GRANTS[0]}",
+        "GRANT SELECT ON dpframe.entries TO {0}",
+        "GRANT SELECT ON dpframe.head TO {0}",
+    )
     postgres.sql(database, *(right.format(auditor) for right in rights))
     for words in ([], ["--json"]):
         main(["ledger", postgres.url(database, auditor), *words])
@@ -124,7 +134,14 @@ def test_a_password_is_shown_nowhere(postgres, database, capsys, caplog):
     main(["ledger", right, "--json"])
     account = p.accountant
     shown = [
-        *(repr(p), repr(account), account.file, account.place, json.dumps(df.attrs), repr(p._session.terms)),
+        *(
+            repr(p),
+            repr(account),
+            account.file,
+            account.place,
+            json.dumps(df.attrs),
+            repr(p._session.terms),
+        ),
         *(repr(answer), answer.receipt() if callable(getattr(answer, "receipt", None)) else ""),
         *(e.body for e in account._store.entries("people")),
         *(repr(account._store), p._repr_html_() if hasattr(p, "_repr_html_") else ""),

@@ -96,7 +96,12 @@ def test_who_uses_a_ledger_needs_three_rights_and_can_do_no_more(postgres, datab
         add(reader, "2")
     postgres.sql(database, GRANTS[2].format(analyst))
     assert add(reader, "2")[0].id == 2
-    words = {"host": str(postgres.folder), "port": postgres.port, "user": analyst, "dbname": database}
+    words = {
+        "host": str(postgres.folder),
+        "port": postgres.port,
+        "user": analyst,
+        "dbname": database,
+    }
     for statement in (
         "UPDATE dpframe.entries SET body = ''",
         "DELETE FROM dpframe.entries",
@@ -144,7 +149,9 @@ def test_triggers_refuse_even_the_owner(postgres, database, url, statement):
     assert add(store, "2")[0].id == 2
 
 
-def test_who_may_not_make_a_ledger_is_told_and_an_empty_schema_of_theirs_will_do(postgres, database):
+def test_who_may_not_make_a_ledger_is_told_and_an_empty_schema_of_theirs_will_do(
+    postgres, database
+):
     postgres.sql("postgres", f"CREATE ROLE m{database} LOGIN")
     url = postgres.url(database, f"m{database}")
     for _ in range(2):

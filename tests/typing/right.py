@@ -13,7 +13,9 @@ from tests.internals import FloatEstimate, IntEstimate, PlannedAnswer, PrivateCo
 
 
 def opened(df: pd.DataFrame) -> PrivateFrame:
-    p = dpframe.open(df, 1, 1e-6, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]}, because="a test")
+    p = dpframe.open(
+        df, 1, 1e-6, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]}, because="a test"
+    )
     assert_type(p, PrivateFrame)
     assert_type(dpframe.private(df), PrivateFrame)
     assert_type(p.open(bounds={"cost": (0, 500)}), PrivateFrame)
@@ -74,7 +76,9 @@ def shapes(p: PrivateFrame) -> None:
 
 
 def steps(p: PrivateFrame) -> None:
-    old = p.query("age >= 65").assign(decade=p["age"] // 10).dropna().rename(columns={"age": "years"})
+    old = (
+        p.query("age >= 65").assign(decade=p["age"] // 10).dropna().rename(columns={"age": "years"})
+    )
     assert_type(old, PrivateFrame)
     assert_type(p[p["age"] > 30], PrivateFrame)
     some: PrivateFrame = p[lambda d: d["age"] > 30]

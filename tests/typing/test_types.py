@@ -48,7 +48,9 @@ def mypy(*programs: Path) -> tuple[int, str]:
 def mypy_errors(program: Path) -> set[int]:
     """The lines in which mypy sees errors."""
     lines = [line.split(":") for line in mypy(program)[1].splitlines()]
-    return {int(line[1]) for line in lines if Path(line[0]).name == program.name and "error" in line[2]}
+    return {
+        int(line[1]) for line in lines if Path(line[0]).name == program.name and "error" in line[2]
+    }
 
 
 def pyright(*options: str) -> str:
@@ -71,7 +73,9 @@ def pyright_errors(program: Path) -> set[int]:
 
 def marked(program: Path) -> set[int]:
     """The lines that say they are wrong."""
-    return {i for i, line in enumerate(program.read_text().splitlines(), 1) if line.endswith("# wrong")}
+    return {
+        i for i, line in enumerate(program.read_text().splitlines(), 1) if line.endswith("# wrong")
+    }
 
 
 CHECKERS = [
@@ -118,7 +122,11 @@ def test_a_program_has_the_types_it_is_written_with_and_its_mistakes_are_seen():
     [
         ("assert_type(old, PrivateFrame)", "assert_type(old, Accountant)", "[assert-type]"),
         ('p.count(epsilon="much")', "p.count(epsilon=1)", "[unused-ignore]"),
-        ("epsilon([(Gaussian(sigma=30), 10)], delta=1e-6)", "p.explain.mean('age')", "[return-value]"),
+        (
+            "epsilon([(Gaussian(sigma=30), 10)], delta=1e-6)",
+            "p.explain.mean('age')",
+            "[return-value]",
+        ),
     ],
 )
 def test_a_type_that_has_changed_is_noticed(tmp_path, right, wrong, error):
@@ -145,13 +153,18 @@ def test_the_program_runs_but_for_its_mistakes():
 def releasing(kind: type) -> set[str]:
     """The verbs of a class that take the words of a price."""
     verbs = {name: getattr(kind, name) for name in dir(kind) if not name.startswith("_")}
-    return {n for n, v in verbs.items() if callable(v) and "within" in inspect.signature(v).parameters}
+    return {
+        n for n, v in verbs.items() if callable(v) and "within" in inspect.signature(v).parameters
+    }
 
 
 def planned(kind: type) -> set[str]:
     """The verbs that checkers are told to return a plan where nothing is answered, by their own overloads or by their kind."""
     functions = {
-        name: verb for base in kind.__mro__ for name, verb in vars(base).items() if inspect.isfunction(verb)
+        name: verb
+        for base in kind.__mro__
+        for name, verb in vars(base).items()
+        if inspect.isfunction(verb)
     }
     by_overload = {n for n, v in functions.items() if any(is_of_plans(o) for o in get_overloads(v))}
     by_kind = {n for n, v in functions.items() if v.__annotations__.get("return") == "Whole"}
@@ -164,7 +177,11 @@ def is_of_plans(overload):
 
 @pytest.mark.parametrize(
     ("kind", "twin"),
-    [(PrivateFrame, Unanswered), (PrivateColumn, UnansweredColumn), (PrivateGroupBy, UnansweredGroups)],
+    [
+        (PrivateFrame, Unanswered),
+        (PrivateColumn, UnansweredColumn),
+        (PrivateGroupBy, UnansweredGroups),
+    ],
 )
 def test_each_verb_that_asks_is_told_to_checkers_as_a_plan_too(kind, twin):
     asking = releasing(kind)
@@ -192,13 +209,16 @@ def test_the_operators_that_checkers_know_are_those_there_are(kind):
     names = [name for name in ("_operated", "_called", "_alone") if name in vars(kind)]
     assert names
     assert [
-        n for n, v in vars(kind).items() if n not in names and any(v is vars(kind)[o] for o in names)
+        n
+        for n, v in vars(kind).items()
+        if n not in names and any(v is vars(kind)[o] for o in names)
     ] == []
     module = ast.parse(inspect.getsource(sys.modules[kind.__module__]))
     told = {
         target.id
         for line in ast.walk(module)
-        if isinstance(line, ast.Assign) and ast.unparse(line.value) in ("_operated", "_called", "_alone")
+        if isinstance(line, ast.Assign)
+        and ast.unparse(line.value) in ("_operated", "_called", "_alone")
         for target in line.targets
     }
     assert {"sub", "rdiv", "ge"} < told <= set(vars(kind))

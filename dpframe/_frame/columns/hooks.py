@@ -1,8 +1,9 @@
-"""Functions of pandas that are given tracked columns and frames: ``pd.cut(p["age"], [0, 65])``, ``pd.crosstab(p["a"], p["b"])``.
+"""Functions of pandas that are given tracked columns and frames: ``pd.cut(p["age"], [0, 65])``,
+``pd.crosstab(p["a"], p["b"])``.
 
-numpy asks its arguments whether they have a function of their own; pandas does not. So the functions of pandas that people give a
-frame to are wrapped where the package is first used: given something tracked they are what stands here, given anything else they
-are what they were.
+numpy asks its arguments whether they have a function of their own; pandas does not. So the
+functions of pandas that people give a frame to are wrapped where the package is first used: given
+something tracked they are what stands here, given anything else they are what they were.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def _cut(
     ordered: Any = True,
 ) -> Any:
     """``pd.cut`` at given edges; with ``labels=False`` the numbers of the intervals."""
-    _only("cut", retbins=(retbins, False), duplicates=(duplicates, "raise"), ordered=(ordered, True))
+    _only(
+        "cut", retbins=(retbins, False), duplicates=(duplicates, "raise"), ordered=(ordered, True)
+    )
     lowest = _validate.flag(include_lowest, "include_lowest")
     if not lowest or not isinstance(right, bool) or not right or isinstance(bins, int | np.integer):
         edges = bins
@@ -74,7 +77,8 @@ def _to_datetime(
     origin: Any = "unix",
     cache: Any = True,
 ) -> Any:
-    """Texts read as times, by a format or as ISO dates; what is none is null, as with ``errors="coerce"``."""
+    """Texts read as times, by a format or as ISO dates; what is none is null, as with
+    ``errors="coerce"``."""
     _only(
         "to_datetime",
         dayfirst=(dayfirst, False),
@@ -91,7 +95,9 @@ def _to_datetime(
     return arg._new(found)
 
 
-def _to_numeric(arg: Any, errors: Any = "raise", downcast: Any = None, dtype_backend: Any = None) -> Any:
+def _to_numeric(
+    arg: Any, errors: Any = "raise", downcast: Any = None, dtype_backend: Any = None
+) -> Any:
     """Texts read as numbers; what is none is null, as with ``errors="coerce"``."""
     _only("to_numeric", downcast=(downcast, None))
     if not _validate.among(errors, ("raise", "coerce")):
@@ -201,7 +207,9 @@ def _wrapped(name: str, original: Any, own: Callable[..., Any]) -> Any:
             raise Refused(
                 f"pd.{name} takes one column here, such as pd.{name}(p['x'], ...): a frame has many."
             )
-        given = {(next(iter(signature(own).parameters)) if k == lead else k): v for k, v in words.items()}
+        given = {
+            (next(iter(signature(own).parameters)) if k == lead else k): v for k, v in words.items()
+        }
         try:
             signature(own).bind(*args, **given)
         except TypeError:

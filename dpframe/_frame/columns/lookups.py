@@ -15,7 +15,8 @@ from dpframe._frame.verbs.merge import is_private
 
 
 def looked_up(column: Any, mapping: Any, default: Any, keeps_nulls: bool) -> Expr:
-    """The values that a public dict or Series has for those of a column; the default for what it does not list."""
+    """The values that a public dict or Series has for those of a column; the default for what it
+    does not list."""
     x: Expr = column._expr
     if isinstance(mapping, pd.Series):
         mapping = _listed(column, mapping)
@@ -54,7 +55,12 @@ def _listed(column: Any, series: pd.Series[Any]) -> dict[Any, Any]:
 
 
 def _null(value: Any) -> bool:
-    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value)
+    return (
+        value is None
+        or value is pd.NA
+        or value is pd.NaT
+        or (isinstance(value, float) and value != value)
+    )
 
 
 def replaced(column: Any, old: Any, new: Any, regex: Any) -> Expr:
@@ -95,7 +101,9 @@ def pairs_of(old: Any, new: Any) -> dict[Any, Any]:
             raise BadType("replace of one column takes a flat dict: p['x'].replace({'a': 'b'}).")
         return dict(old)
     if isinstance(old, pd.Series | Mapping) or old is None or new is ...:
-        raise BadType("replace takes a public dict, or a value and another: p['x'].replace({'a': 'b'}).")
+        raise BadType(
+            "replace takes a public dict, or a value and another: p['x'].replace({'a': 'b'})."
+        )
     olds = _expr.listed(old, "replace") if isinstance(old, _expr.COLLECTIONS) else [old]
     news = _expr.listed(new, "replace") if isinstance(new, _expr.COLLECTIONS) else [new] * len(olds)
     if len(olds) != len(news):

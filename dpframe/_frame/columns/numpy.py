@@ -1,7 +1,8 @@
 """Functions of numpy on tracked columns: ``np.log(p["x"])``, ``np.where(p["x"] > 1, "a", "b")``.
 
-numpy asks the arguments of a function whether they have one of their own (its protocols ``__array_ufunc__`` and
-``__array_function__``). Here stands which of them look at one row, and what they are as expressions. Others are refused.
+numpy asks the arguments of a function whether they have one of their own (its protocols
+``__array_ufunc__`` and ``__array_function__``). Here stands which of them look at one row, and what
+they are as expressions. Others are refused.
 """
 
 from __future__ import annotations
@@ -75,7 +76,9 @@ UFUNCS: dict[str, Callable[..., Expr]] = {
 }
 
 
-def applied(taken: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def applied(
+    taken: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
     """A ufunc of tracked columns and constants, as a column of the frame of the first of them."""
     make = UFUNCS.get(ufunc.__name__)
     if make is None or method != "__call__" or options:
@@ -90,7 +93,8 @@ def _made(values: Iterable[Any], make: Callable[[list[Expr]], Expr], lead: Any) 
 
 
 def _scalar(value: Any) -> Any:
-    """A tracked column or a constant, also one that numpy has wrapped into an array without dimensions."""
+    """A tracked column or a constant, also one that numpy has wrapped into an array without
+    dimensions."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return value[()]
     if isinstance(value, np.ndarray | pd.Series | pd.Index | pd.DataFrame | list):
@@ -149,7 +153,9 @@ def _released(name: str, **defaults: Any) -> Callable[..., Any]:
     """A function across rows, as the release that a column has for it."""
 
     def release(lead: Any, a: Any, *args: Any, **options: Any) -> Any:
-        if a is not lead or any(v is not None for k, v in options.items() if k in ("axis", "dtype", "out")):
+        if a is not lead or any(
+            v is not None for k, v in options.items() if k in ("axis", "dtype", "out")
+        ):
             refuse("__array__")
         given = {k: v for k, v in options.items() if k not in ("axis", "dtype", "out")}
         return getattr(a, name)(*args, **{**defaults, **given})
@@ -212,7 +218,8 @@ def _close(lead: Any, a: Any, b: Any, rtol: float, atol: float) -> Any:
 
 
 def called(lead: Any, function: Any, args: tuple[Any, ...], words: dict[str, Any]) -> Any:
-    """A function of numpy that was given tracked columns: an expression, a release, or a refusal."""
+    """A function of numpy that was given tracked columns: an expression, a release, or a
+    refusal."""
     make = _FUNCTIONS.get(function.__name__)
     if make is None:
         refuse("__array__")
@@ -222,4 +229,6 @@ def called(lead: Any, function: Any, args: tuple[Any, ...], words: dict[str, Any
         trace = error.__traceback__
         if isinstance(error, BadType) or trace is None or trace.tb_next is not None:
             raise
-        raise BadType(f"np.{function.__name__} of a tracked column does not take these arguments.") from None
+        raise BadType(
+            f"np.{function.__name__} of a tracked column does not take these arguments."
+        ) from None

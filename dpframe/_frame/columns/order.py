@@ -1,4 +1,5 @@
-"""The verbs that pick points of columns by their order: quantiles, medians and extremes, of frames and of groups alike."""
+"""The verbs that pick points of columns by their order: quantiles, medians and extremes, of frames
+and of groups alike."""
 
 from __future__ import annotations
 
@@ -30,7 +31,14 @@ from dpframe._plans.price import checked
 
 if TYPE_CHECKING:
     from dpframe._frame.column import PrivateColumn
-    from dpframe._frame.typed.frames import AnyMeasures, OfLevels, OfRow, OfTable, OfValue, Unanswered
+    from dpframe._frame.typed.frames import (
+        AnyMeasures,
+        OfLevels,
+        OfRow,
+        OfTable,
+        OfValue,
+        Unanswered,
+    )
 
 
 @overload
@@ -42,23 +50,33 @@ def quantile(
     **words: Unpack[Quantiles],
 ) -> A: ...
 @overload
-def quantile(self: OfRow[Row], column: float, *, bounds: Pair = ..., **words: Unpack[Quantiles]) -> Row: ...
+def quantile(
+    self: OfRow[Row], column: float, *, bounds: Pair = ..., **words: Unpack[Quantiles]
+) -> Row: ...
 @overload
 def quantile(
     self: OfTable[Table], column: Shares, *, bounds: Pair = ..., **words: Unpack[Quantiles]
 ) -> Table: ...
 @overload
 def quantile(
-    self: OfValue[Value], column: Named, q: float = ..., bounds: Pair = ..., **words: Unpack[Quantiles]
+    self: OfValue[Value],
+    column: Named,
+    q: float = ...,
+    bounds: Pair = ...,
+    **words: Unpack[Quantiles],
 ) -> Value: ...
 @overload
 def quantile(
     self: OfLevels[Levels], column: Named, q: Shares, bounds: Pair = ..., **words: Unpack[Quantiles]
 ) -> Levels: ...
 @overload
-def quantile(self: OfTable[Table], *, q: Shares, bounds: Pair = ..., **words: Unpack[Quantiles]) -> Table: ...
+def quantile(
+    self: OfTable[Table], *, q: Shares, bounds: Pair = ..., **words: Unpack[Quantiles]
+) -> Table: ...
 @overload
-def quantile(self: OfRow[Row], *, q: float = ..., bounds: Pair = ..., **words: Unpack[Quantiles]) -> Row: ...
+def quantile(
+    self: OfRow[Row], *, q: float = ..., bounds: Pair = ..., **words: Unpack[Quantiles]
+) -> Row: ...
 @priced
 def quantile(
     self: AnyMeasures,
@@ -70,20 +88,23 @@ def quantile(
     method: str = "auto",
     **payment: Any,
 ) -> Any:
-    """The value below which a share ``q`` of a column's values lies; for a list of shares a Series by them.
+    """The value below which a share ``q`` of a column's values lies; for a list of shares a Series
+    by them.
 
-    The answer is a point of a public grid between the bounds, on which values are clipped and rounded: whole numbers
-    where the column has them and they are fewer than 4096, else at most 4096 points a power of two apart, or
-    ``resolution`` apart (rounded down to a power of two). No candidates are needed, and nulls count for nothing.
-    ``explain`` tells by how many ranks the answer may miss, and ``within=`` is a number of ranks. Several levels are
-    one release with one price, and come back in order.
+    The answer is a point of a public grid between the bounds, on which values are clipped and
+    rounded: whole numbers where the column has them and they are fewer than 4096, else at most 4096
+    points a power of two apart, or ``resolution`` apart (rounded down to a power of two). No
+    candidates are needed, and nulls count for nothing. ``explain`` tells by how many ranks the
+    answer may miss, and ``within=`` is a number of ranks. Several levels are one release with one
+    price, and come back in order.
 
-    ``method="choose"`` picks a point for each level, which share the price evenly; only the choices leave, so no
-    interval comes with them. ``"tree"`` releases the whole distribution: its error does not grow with the number of
-    levels, and its answers have intervals. ``"auto"`` chooses for up to eight levels.
+    ``method="choose"`` picks a point for each level, which share the price evenly; only the choices
+    leave, so no interval comes with them. ``"tree"`` releases the whole distribution: its error
+    does not grow with the number of levels, and its answers have intervals. ``"auto"`` chooses for
+    up to eight levels.
 
-    Formal guarantee: epsilon-DP for its price, by report-noisy-max over the points, or by noise on a tree of counts
-    (docs/guarantees/quantiles.md).
+    Formal guarantee: epsilon-DP for its price, by report-noisy-max over the points, or by noise on
+    a tree of counts (docs/guarantees/quantiles.md).
 
     >>> import pandas as pd
     >>> df = pd.DataFrame({"age": [20] * 50 + [30] * 100 + [70] * 50})
@@ -95,7 +116,8 @@ def quantile(
     Name: age, dtype: float64
     """
     if isinstance(column, float | int | list | np.ndarray) and not self._is_column(column):
-        # As pandas has it: levels first. What comes second then are bounds, as the other verbs take them there.
+        # As pandas has it: levels first. What comes second then are bounds, as the other verbs take
+        # them there.
         column, q, bounds = EVERY, column, bounds if isinstance(q, float) and q == 0.5 else q
     levels = _levels(q, payment)
     how = how_for(len(levels.exact), method)
@@ -103,9 +125,13 @@ def quantile(
 
 
 @overload
-def median(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Points]) -> A: ...
+def median(
+    self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Points]
+) -> A: ...
 @overload
-def median(self: OfValue[Value], column: Named, bounds: Pair = ..., **words: Unpack[Points]) -> Value: ...
+def median(
+    self: OfValue[Value], column: Named, bounds: Pair = ..., **words: Unpack[Points]
+) -> Value: ...
 @overload
 def median(self: OfRow[Row], *, bounds: Pair = ..., **words: Unpack[Points]) -> Row: ...
 @priced
@@ -117,7 +143,8 @@ def median(
     resolution: float | None = None,
     **payment: Any,
 ) -> Any:
-    """A value with half of the column's values on either side: ``quantile`` at 0.5, and the same question.
+    """A value with half of the column's values on either side: ``quantile`` at 0.5, and the same
+    question.
 
     Between two middle values any point may be chosen, where pandas takes their mean.
 
@@ -133,13 +160,19 @@ def median(
 
 
 @overload
-def min(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Extremes]) -> A: ...
+def min(
+    self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Extremes]
+) -> A: ...
 @overload
-def min(self: OfValue[Value], column: Named, bounds: Pair = ..., **words: Unpack[Extremes]) -> Value: ...
+def min(
+    self: OfValue[Value], column: Named, bounds: Pair = ..., **words: Unpack[Extremes]
+) -> Value: ...
 @overload
 def min(self: OfRow[Row], *, bounds: Pair = ..., **words: Unpack[Extremes]) -> Row: ...
 @overload
-def min(self: AnyMeasures, *, axis: Literal[1, "columns"], numeric_only: bool = ...) -> PrivateColumn: ...
+def min(
+    self: AnyMeasures, *, axis: Literal[1, "columns"], numeric_only: bool = ...
+) -> PrivateColumn: ...
 @priced
 def min(
     self: AnyMeasures,
@@ -160,13 +193,19 @@ def min(
 
 
 @overload
-def max(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Extremes]) -> A: ...
+def max(
+    self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Extremes]
+) -> A: ...
 @overload
-def max(self: OfValue[Value], column: Named, bounds: Pair = ..., **words: Unpack[Extremes]) -> Value: ...
+def max(
+    self: OfValue[Value], column: Named, bounds: Pair = ..., **words: Unpack[Extremes]
+) -> Value: ...
 @overload
 def max(self: OfRow[Row], *, bounds: Pair = ..., **words: Unpack[Extremes]) -> Row: ...
 @overload
-def max(self: AnyMeasures, *, axis: Literal[1, "columns"], numeric_only: bool = ...) -> PrivateColumn: ...
+def max(
+    self: AnyMeasures, *, axis: Literal[1, "columns"], numeric_only: bool = ...
+) -> PrivateColumn: ...
 @priced
 def max(
     self: AnyMeasures,
@@ -179,7 +218,8 @@ def max(
 ) -> Any:
     """A value near the greatest: the 99 % quantile, or that of another large ``q``.
 
-    The greatest value itself is one person's, and no private answer can be near it whatever the data.
+    The greatest value itself is one person's, and no private answer can be near it whatever the
+    data.
 
     Formal guarantee: epsilon-DP for its price; see `quantile`.
     """
@@ -214,18 +254,26 @@ def _at(
     if not levels.several:
         outs = [order(name, levels.exact[0], bounds, resolution, how=how) for name in names]
         return self._ask_for(outs, payment, single=single, choices=True)
-    many = [(name, *level) for name in names for level in zip(levels.typed, levels.exact, strict=True)]
+    many = [
+        (name, *level) for name in names for level in zip(levels.typed, levels.exact, strict=True)
+    ]
     cells = [order(name, level, bounds, resolution, at, how) for name, at, level in many]
     if not single:
-        return self._ask_for(cells, payment, _release.grid(cells, [(at, name) for name, at, _ in many]))
+        return self._ask_for(
+            cells, payment, _release.grid(cells, [(at, name) for name, at, _ in many])
+        )
     label = self._selection.named(names[0])[1]
-    return self._ask_for(cells, payment, lambda r, index: _release.levels(r, index, levels.typed, label))
+    return self._ask_for(
+        cells, payment, lambda r, index: _release.levels(r, index, levels.typed, label)
+    )
 
 
 def _levels(q: Any, payment: Mapping[str, Any], one: bool = False) -> Asked:
     """``q=`` of a verb, whose other words are looked at first; of some verbs it is one level."""
     if "candidates" in payment:
-        raise BadValue("quantiles take no candidates=: bounds= are enough, and resolution= says how fine.")
+        raise BadValue(
+            "quantiles take no candidates=: bounds= are enough, and resolution= says how fine."
+        )
     checked(payment)
     levels = levels_of(q)
     if one and levels.several:

@@ -1,4 +1,5 @@
-"""``.str`` and ``.dt`` of a tracked column: the attribute's name picks the part, and one that is not offered is no attribute."""
+"""``.str`` and ``.dt`` of a tracked column: the attribute's name picks the part, and one that is
+not offered is no attribute."""
 
 from __future__ import annotations
 
@@ -53,7 +54,9 @@ class Parts(Unprinted, ABC):
         if expr.kind not in self._kinds:
             dates = expr.kind == "text" and self._accessor == ".dt"
             step = " Texts that are dates become times by pd.to_datetime(p['x'])." if dates else ""
-            raise NotOffered(f"{self._accessor} needs {self._of}, and {expr} ({expr.kind}) is none.{step}")
+            raise NotOffered(
+                f"{self._accessor} needs {self._of}, and {expr} ({expr.kind}) is none.{step}"
+            )
         if name not in self._names():
             close = get_close_matches(name, dir(self), n=1)
             raise NotOffered(
@@ -115,7 +118,8 @@ class TextParts(Texts, Parts):
         return self._column._other(value) if isinstance(value, Taken) else value
 
     def _extract(self, *args: Any, **words: Any) -> Any:
-        """The groups of a pattern where it first matches: a frame, or with ``expand=False`` and one group a column."""
+        """The groups of a pattern where it first matches: a frame, or with ``expand=False`` and one
+        group a column."""
         try:
             pat, flags, expand = _taken(*args, **words)
         except TypeError:
@@ -143,7 +147,8 @@ def _framed(column: Any, columns: Mapping[Any, Expr]) -> Any:
 
 
 class TimeParts(Times, Parts):
-    """``.dt``: parts of a time or a duration are attributes; what has parameters in pandas is called."""
+    """``.dt``: parts of a time or a duration are attributes; what has parameters in pandas is
+    called."""
 
     _accessor, _of, _kinds = ".dt", "timestamps", ("time", "duration")
 
@@ -173,7 +178,8 @@ class TimeParts(Times, Parts):
 
 
 class CategoryParts(Parts):
-    """``.cat`` of a column with declared keys, which are its categories in their order: those of a dtype are people's."""
+    """``.cat`` of a column with declared keys, which are its categories in their order: those of a
+    dtype are people's."""
 
     _accessor, _of, _kinds = ".cat", "categories", ("text", "label", "number", "bool")
 
@@ -207,7 +213,9 @@ class CategoryParts(Parts):
         if not isinstance(new_categories, Mapping):
             names = _expr.listed(new_categories, "rename_categories")
             if len(names) != len(keys):
-                raise BadValue(f"rename_categories is given {len(names)} names for {len(keys)} keys.")
+                raise BadValue(
+                    f"rename_categories is given {len(names)} names for {len(keys)} keys."
+                )
             new_categories = dict(zip(keys, names, strict=True))
         return self._column.replace(dict(new_categories))
 
@@ -226,7 +234,8 @@ class CategoryParts(Parts):
 
 
 class IsoCalendar(Weeks, Parts):
-    """``.dt.isocalendar()``: year, week and day of the calendar of weeks, as attributes or in brackets."""
+    """``.dt.isocalendar()``: year, week and day of the calendar of weeks, as attributes or in
+    brackets."""
 
     _accessor, _of, _kinds = ".dt.isocalendar()", "timestamps", ("time",)
 

@@ -27,7 +27,8 @@ _NANOSECONDS = 2**63 - 1
 
 
 class Seconds(NamedTuple):
-    """Numbers of seconds with their bounds, and the moment that those of a time are counted from; empty of a duration."""
+    """Numbers of seconds with their bounds, and the moment that those of a time are counted from;
+    empty of a duration."""
 
     expr: Expr
     bounds: Bounds
@@ -35,8 +36,8 @@ class Seconds(NamedTuple):
 
 
 def in_seconds(selection: Any, one: Aggregate, expr: Expr, name: Hashable, given: Any) -> Seconds:
-    """The seconds of a duration, or of a time since the first moment that it can be, with the bounds that a verb is given, or
-    those that follow from the declared ones."""
+    """The seconds of a duration, or of a time since the first moment that it can be, with the
+    bounds that a verb is given, or those that follow from the declared ones."""
     if isinstance(given, Mapping):
         given = selection.by_column(given).get(name)
     origin = ""
@@ -53,13 +54,16 @@ def in_seconds(selection: Any, one: Aggregate, expr: Expr, name: Hashable, given
                 "open(..., bounds={'t': ('2025-01-01', '2025-12-31')}), once. They are never inferred from the data."
             )
         pair = known
-    return Seconds(_expr.duration_part(expr, "total_seconds"), _validate.bounds(pair, repr(name)), origin)
+    return Seconds(
+        _expr.duration_part(expr, "total_seconds"), _validate.bounds(pair, repr(name)), origin
+    )
 
 
 def _since_first(
     selection: Any, one: Aggregate, expr: Expr, name: Hashable, given: Any
 ) -> tuple[Expr, Any, str]:
-    """How long after the first moment that it can be a time is, with its bounds if they are given, and that moment."""
+    """How long after the first moment that it can be a time is, with its bounds if they are given,
+    and that moment."""
     if not one.of_times:
         selection.bounds(expr, name, None)  # says what there is
     ends = expr.interval(selection.ends) if given is None else _ends(given, name, expr.tz)
@@ -78,14 +82,23 @@ def _since_first(
         )
     since = _expr.elapsed("-", expr, _expr.constant(first))
     plain = first.tz_localize(None)
-    return since, None if given is None else (pd.Timedelta(0), last - first), origin_of(plain, expr.tz)
+    return (
+        since,
+        None if given is None else (pd.Timedelta(0), last - first),
+        origin_of(plain, expr.tz),
+    )
 
 
-def _check_nanoseconds(selection: Any, expr: Expr, name: Hashable, first: float, last: float) -> None:
-    """Refuses bounds of times in nanoseconds that are so far apart that some differences have no place there: those times would
-    be null, and an answer would be of the others alone. Which unit a column has is a matter of its dtype, which is public."""
+def _check_nanoseconds(
+    selection: Any, expr: Expr, name: Hashable, first: float, last: float
+) -> None:
+    """Refuses bounds of times in nanoseconds that are so far apart that some differences have no
+    place there: those times would be null, and an answer would be of the others alone. Which unit a
+    column has is a matter of its dtype, which is public."""
     dtypes = selection.schema.dtypes
-    fine = any("[ns" in str(dtypes[leaf.position]) for leaf in expr.columns() if leaf.kind == "time")
+    fine = any(
+        "[ns" in str(dtypes[leaf.position]) for leaf in expr.columns() if leaf.kind == "time"
+    )
     if fine and (first < -_NANOSECONDS or min(last, _NANOSECONDS) - first > _NANOSECONDS):
         raise BadValue(
             f"{name!r} is in nanoseconds, which reach from 1677 to 2262, and 292 years from one moment to another; its bounds "
@@ -95,10 +108,14 @@ def _check_nanoseconds(selection: Any, expr: Expr, name: Hashable, first: float,
 
 
 def _ends(given: Any, name: Hashable, zone: str | None) -> tuple[int, int] | None:
-    """The ends of given bounds in nanoseconds, in UTC where the column has a zone. As in pandas, text is read in that zone, and
-    a Timestamp brings its own."""
+    """The ends of given bounds in nanoseconds, in UTC where the column has a zone. As in pandas,
+    text is read in that zone, and a Timestamp brings its own."""
     span = span_of(given, name)
-    naive = [pd.Timestamp(end) for end in given if not isinstance(end, str) and pd.Timestamp(end).tz is None]
+    naive = [
+        pd.Timestamp(end)
+        for end in given
+        if not isinstance(end, str) and pd.Timestamp(end).tz is None
+    ]
     if zone is not None and naive:
         line = ", ".join(f"pd.Timestamp({str(pd.Timestamp(end))!r}, tz={zone!r})" for end in given)
         raise BadType(

@@ -1,4 +1,5 @@
-"""What a Series has beside what its cells become: other rows, another name, looks, groups, and operators by their names.
+"""What a Series has beside what its cells become: other rows, another name, looks, groups, and
+operators by their names.
 
 Each is a step of the frame that the column is of, so nothing is read.
 """
@@ -62,8 +63,11 @@ def sort_values(self: Column, **words: Any) -> Column:
     return self
 
 
-def reset_index(self: Column, level: None = None, *, drop: bool = False, name: Any = None) -> Column:
-    """The column itself, with ``drop=True``: rows have no labels here, and without it they would be numbers of people."""
+def reset_index(
+    self: Column, level: None = None, *, drop: bool = False, name: Any = None
+) -> Column:
+    """The column itself, with ``drop=True``: rows have no labels here, and without it they would be
+    numbers of people."""
     if not _validate.flag(drop, "drop"):
         raise Refused(
             "the rows have no labels here: their numbers would tell who stands before whom. Write p['x'].reset_index(drop=True)."
@@ -100,7 +104,8 @@ def sample(
 ) -> pd.Series[Any]:
     """Some made-up values; see `PrivateFrame.sample`."""
     return _shown(
-        self, looking.sample(to_frame(self), n, frac, replace, weights, random_state, axis, ignore_index)
+        self,
+        looking.sample(to_frame(self), n, frac, replace, weights, random_state, axis, ignore_index),
     )
 
 
@@ -117,18 +122,24 @@ def dtype(self: Taken) -> Any:
 def _beside(column: Taken) -> Any:
     """The frame with this column among its own, whatever was made of it."""
     frame = column._frame
-    return frame._new(frame._selection.having({**frame._selection.columns, column._name: column._expr}))
+    return frame._new(
+        frame._selection.having({**frame._selection.columns, column._name: column._expr})
+    )
 
 
 def groupby(self: Taken, by: Any = None, **words: Any) -> ColumnGroups:
-    """Groups of this column: ``p["cost"].groupby(p["state"]).mean()``; see `PrivateFrame.groupby`."""
+    """Groups of this column: ``p["cost"].groupby(p["state"]).mean()``; see
+    `PrivateFrame.groupby`."""
     if isinstance(by, str) and by not in self._frame._selection.index:
-        raise BadType(f"a column is grouped by another one, or by its index: p['cost'].groupby(p[{by!r}]).")
+        raise BadType(
+            f"a column is grouped by another one, or by its index: p['cost'].groupby(p[{by!r}])."
+        )
     return cast("ColumnGroups", _beside(self).groupby(by, **words)[self._name])
 
 
 def resample(self: Taken, rule: Any, **words: Any) -> ColumnGroups:
-    """Groups of this column by periods of the index: ``p.set_index("t")["cost"].resample("ME").mean()``."""
+    """Groups of this column by periods of the index:
+    ``p.set_index("t")["cost"].resample("ME").mean()``."""
     return cast("ColumnGroups", _beside(self).resample(rule, **words)[self._name])
 
 
@@ -142,14 +153,19 @@ def pipe(self: Taken, func: Any, *args: Any, **words: Any) -> Any:
 
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    **{name: getattr(operator, name) for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")},
+    **{
+        name: getattr(operator, name)
+        for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
+    },
     **{name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     "div": operator.truediv,
 }
 
 
 def _method(name: str, operate: Callable[[Any, Any], Any], swapped: bool) -> Any:
-    def verb(self: Any, other: Any, level: None = None, fill_value: Any = None, axis: Any = 0) -> Any:
+    def verb(
+        self: Any, other: Any, level: None = None, fill_value: Any = None, axis: Any = 0
+    ) -> Any:
         if level is not None or fill_value is not None:
             raise NotOffered(
                 f"{name} takes neither level= nor fill_value=: write p['x'].fillna(0) before it."

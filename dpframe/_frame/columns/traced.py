@@ -1,10 +1,13 @@
-"""Functions of one value, as ``map`` and ``apply`` take them: called with a value that writes down what is done to it.
+"""Functions of one value, as ``map`` and ``apply`` take them: called with a value that writes down
+what is done to it.
 
-The value that a function is given has no cell in it. Operators and methods of it make expressions, and a branch on it is taken
-both ways, one call after the other, so that what the function does is an expression of one row before any row is read.
+The value that a function is given has no cell in it. Operators and methods of it make expressions,
+and a branch on it is taken both ways, one call after the other, so that what the function does is
+an expression of one row before any row is read.
 
-*Formal guarantee.* What comes back is built by the constructors of `dpframe._expr` alone. What a function does beside that (it
-counts, draws or prints) is refused where it shows: two traces differ, or something is printed.
+*Formal guarantee.* What comes back is built by the constructors of `dpframe._expr` alone. What a
+function does beside that (it counts, draws or prints) is refused where it shows: two traces differ,
+or something is printed.
 """
 
 from __future__ import annotations
@@ -65,7 +68,9 @@ class _Branches:
 
     def taken(self, condition: Expr) -> bool:
         if len(self.conditions) >= _BRANCHES:
-            raise Refused(f"the function has more than {_BRANCHES} branches one after the other. {_ADVICE}")
+            raise Refused(
+                f"the function has more than {_BRANCHES} branches one after the other. {_ADVICE}"
+            )
         self.conditions.append(condition)
         place = len(self.conditions) - 1
         return self.ways[place] if place < len(self.ways) else True
@@ -84,7 +89,9 @@ class Value:
     def __class__(self) -> Any:
         """The type of a cell that is no null, for functions that look at it."""
         kinds = {"text": str, "bool": bool, "time": pd.Timestamp, "duration": pd.Timedelta}
-        return kinds.get(self._expr.kind, int if self._expr.integral and not self._expr.nullable else float)
+        return kinds.get(
+            self._expr.kind, int if self._expr.integral and not self._expr.nullable else float
+        )
 
     def _new(self, expr: Expr) -> Value:
         return Value(expr, self._branches)
@@ -141,7 +148,9 @@ class Value:
             "p['x'].str.len(), p['x'].astype('int'), np.log(p['x']), or p['x'].map(len) with such a function alone."
         )
 
-    __len__ = __int__ = __float__ = __index__ = __complex__ = __str__ = __format__ = __iter__ = _unknown
+    __len__ = __int__ = __float__ = __index__ = __complex__ = __str__ = __format__ = __iter__ = (
+        _unknown
+    )
     __reduce__ = __array__ = __trunc__ = __floor__ = __ceil__ = _unknown
 
     def __repr__(self) -> str:
@@ -163,12 +172,25 @@ class Value:
         return self._operated(_expr.logical_not)
 
 
-_CALLED = {"weekday": "dayofweek", "date": "date", "day_name": "day_name", "month_name": "month_name"}
+_CALLED = {
+    "weekday": "dayofweek",
+    "date": "date",
+    "day_name": "day_name",
+    "month_name": "month_name",
+}
 
 
 def _operators() -> None:
     """Gives values the operators of expressions."""
-    signs = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
+    signs = {
+        "add": "+",
+        "sub": "-",
+        "mul": "*",
+        "truediv": "/",
+        "floordiv": "//",
+        "mod": "%",
+        "pow": "**",
+    }
     for name, sign in signs.items():
 
         def ahead(self: Value, other: Any, sign: str = sign) -> Value:
@@ -179,13 +201,24 @@ def _operators() -> None:
 
         setattr(Value, f"__{name}__", ahead)
         setattr(Value, f"__r{name}__", behind)
-    for name, sign in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
+    for name, sign in {
+        "eq": "==",
+        "ne": "!=",
+        "lt": "<",
+        "le": "<=",
+        "gt": ">",
+        "ge": ">=",
+    }.items():
 
         def compared(self: Value, other: Any, sign: str = sign) -> Value:
             return self._operated(lambda a, b: _expr.compare(sign, a, b), other)
 
         setattr(Value, f"__{name}__", compared)
-    for name, make in {"and": _expr.logical_and, "or": _expr.logical_or, "xor": _expr.logical_xor}.items():
+    for name, make in {
+        "and": _expr.logical_and,
+        "or": _expr.logical_or,
+        "xor": _expr.logical_xor,
+    }.items():
 
         def joined(self: Value, other: Any, make: Any = make) -> Value:
             return self._operated(make, other)
@@ -208,7 +241,9 @@ def _written(value: Any) -> Expr:
     return _expr.constant(value, null=True)
 
 
-def traced(function: Callable[..., Any], x: Expr, args: tuple[Any, ...] = (), words: Any = None) -> Expr:
+def traced(
+    function: Callable[..., Any], x: Expr, args: tuple[Any, ...] = (), words: Any = None
+) -> Expr:
     """The expression that a function of one value is; a function that is none is refused."""
     try:
         known = _KNOWN.get(function)
@@ -262,7 +297,9 @@ def _called(function: Callable[..., Any], value: Value, args: tuple[Any, ...], w
     if printed.getvalue():
         raise Refused(f"the function prints, which it does once and not for each row. {_ADVICE}")
     if isinstance(result, list | tuple | dict | set | np.ndarray | pd.Series | pd.DataFrame):
-        raise BadType(f"the function gives a {type(result).__name__}, and a cell holds one value. {_ADVICE}")
+        raise BadType(
+            f"the function gives a {type(result).__name__}, and a cell holds one value. {_ADVICE}"
+        )
     return _written(result)
 
 

@@ -1,4 +1,5 @@
-"""The verbs of groups that choose the values that most rows of each have: only the choices leave, one price for all groups."""
+"""The verbs of groups that choose the values that most rows of each have: only the choices leave,
+one price for all groups."""
 
 from __future__ import annotations
 
@@ -27,13 +28,15 @@ Listed = list[tuple[Hashable, Keys]]  # the names of columns, with their keys
 
 @priced
 def argmax(self: Any, column: Any = None, *, keys: Any = None, **payment: Unpack[Payment]) -> Any:
-    """The value of a column that most rows of each group have, of the listed ones: a Series of values, one a group.
+    """The value of a column that most rows of each group have, of the listed ones: a Series of
+    values, one a group.
 
-    Also ``["x"].argmax()``, and beside others ``agg(n=("x", "size"), most=("x", "argmax"))``. Only the choices leave. A group
-    without rows has any of the values.
+    Also ``["x"].argmax()``, and beside others ``agg(n=("x", "size"), most=("x", "argmax"))``. Only
+    the choices leave. A group without rows has any of the values.
 
-    Formal guarantee: epsilon-DP for its price, once for all groups together, by report-noisy-max in each: what one row moves in
-    all of them is what it moves in one (docs/guarantees/noisy-max.md#in-groups).
+    Formal guarantee: epsilon-DP for its price, once for all groups together, by report-noisy-max in
+    each: what one row moves in all of them is what it moves in one
+    (docs/guarantees/noisy-max.md#in-groups).
 
     >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"] * 20, "ill": ["flu", "burn", "flu"] * 20})
     >>> p = df.dp.open(1000, keys={"state": ["CA", "NY"], "ill": ["burn", "flu"]})
@@ -48,16 +51,22 @@ def argmax(self: Any, column: Any = None, *, keys: Any = None, **payment: Unpack
     if isinstance(found, Plan):
         return found
     levels, part = found
-    outs = [voted(self._selection, name, k, label)[0] for name, (label, k) in zip(names, levels, strict=True)]
+    outs = [
+        voted(self._selection, name, k, label)[0]
+        for name, (label, k) in zip(names, levels, strict=True)
+    ]
     return _stating(self, levels)._ask_for(outs, payment, single=single, part=part)
 
 
 @priced
-def top(self: Any, column: Any = None, k: Any = None, *, keys: Any = None, **payment: Unpack[Payment]) -> Any:
-    """The k values of a column that most rows of each group have: a Series with a row for each group and place, from 1 on.
+def top(
+    self: Any, column: Any = None, k: Any = None, *, keys: Any = None, **payment: Unpack[Payment]
+) -> Any:
+    """The k values of a column that most rows of each group have: a Series with a row for each
+    group and place, from 1 on.
 
-    Formal guarantee: epsilon-DP for its price, by k rounds of report-noisy-max in each group, each at epsilon/k among the values
-    that are left there (docs/guarantees/noisy-max.md#in-groups).
+    Formal guarantee: epsilon-DP for its price, by k rounds of report-noisy-max in each group, each
+    at epsilon/k among the values that are left there (docs/guarantees/noisy-max.md#in-groups).
 
     >>> df = pd.DataFrame({"state": ["CA"] * 60, "ill": ["flu", "burn", "flu", "flu", "burn", "cold"] * 10})
     >>> p = df.dp.open(1000, keys={"state": ["CA"], "ill": ["burn", "cold", "flu"]})
@@ -92,9 +101,14 @@ def top(self: Any, column: Any = None, k: Any = None, *, keys: Any = None, **pay
 
 
 def voted(
-    selection: Selection, column: Any, keys: Keys, label: Hashable, names: Sequence[Hashable] | None = None
+    selection: Selection,
+    column: Any,
+    keys: Keys,
+    label: Hashable,
+    names: Sequence[Hashable] | None = None,
 ) -> list[Output]:
-    """The value of a column that most rows of each group have, of the listed ones; or so many of them, by these names."""
+    """The value of a column that most rows of each group have, of the listed ones; or so many of
+    them, by these names."""
     expr, name = selection.named(column)
     listed = (None if i == keys.null else k for i, k in enumerate(keys.index.tolist()))
     try:  # a period is no constant that a user writes into an expression, and a key all the same
@@ -111,8 +125,11 @@ def voted(
 
 
 def wanted(selection: Selection, column: Any, label: Hashable) -> Output:
-    """The output of `agg` that is named ``"argmax"``: of a column with declared keys, or with some of its own."""
-    return voted(selection, column, selection.keys(*selection.named(column), None, "argmax"), label)[0]
+    """The output of `agg` that is named ``"argmax"``: of a column with declared keys, or with some
+    of its own."""
+    return voted(
+        selection, column, selection.keys(*selection.named(column), None, "argmax"), label
+    )[0]
 
 
 def _columns(groups: Any, column: Any, verb: str) -> tuple[Sequence[Any], bool]:
@@ -125,11 +142,15 @@ def _columns(groups: Any, column: Any, verb: str) -> tuple[Sequence[Any], bool]:
 def _keys(
     groups: Any, names: Sequence[Any], given: Any, verb: str, payment: Payment
 ) -> tuple[Listed, Fraction] | Plan:
-    """The columns with their keys, and the part of a price that is left where some had to be found. Explaining, the plan of the
-    search where there has been none."""
+    """The columns with their keys, and the part of a price that is left where some had to be found.
+    Explaining, the plan of the search where there has been none."""
     found: Listed = []
     for i, name in enumerate(names):
-        of = None if given is None else keys_of(given, i, groups._selection.named(name)[1], len(names))
+        of = (
+            None
+            if given is None
+            else keys_of(given, i, groups._selection.named(name)[1], len(names))
+        )
         level = level_of(groups, groups._selection.level(name), of, verb)
         if isinstance(level, KeyBy):
             found.append((groups._selection.named(name)[1], level.keys))

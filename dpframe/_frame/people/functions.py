@@ -1,7 +1,9 @@
-"""What a function of a person's own rows is called with: columns that write down what is made of them.
+"""What a function of a person's own rows is called with: columns that write down what is made of
+them.
 
-*Formal guarantee.* The function is called once, without data: whatever it does, what comes of it is an expression whose nodes are
-row-wise or `Within`. So a function that is traced needs no check on parts of the people, as `pipe` does.
+*Formal guarantee.* The function is called once, without data: whatever it does, what comes of it is
+an expression whose nodes are row-wise or `Within`. So a function that is traced needs no check on
+parts of the people, as `pipe` does.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ NAMED: dict[str, tuple[Any, ...]] = {
 class OwnColumn(PrivateColumn):
     """A person's own column, as the functions of `transform`, `agg` and `apply` get it.
 
-    What ``sum`` and the like make of it stands in each of the person's rows, so that ``x - x.mean()`` is a column again. It asks
-    nothing and reads nothing.
+    What ``sum`` and the like make of it stands in each of the person's rows, so that ``x -
+    x.mean()`` is a column again. It asks nothing and reads nothing.
     """
 
     def _new(self, expr: Expr, name: Any = ...) -> Any:
@@ -41,7 +43,9 @@ class OwnColumn(PrivateColumn):
 
     def _made(self, how: str, *args: Any) -> Any:
         return self._new(
-            made(self._frame, how, None if how == "size" else self._expr, args or NAMED.get(how, ()))
+            made(
+                self._frame, how, None if how == "size" else self._expr, args or NAMED.get(how, ())
+            )
         )
 
     @property
@@ -72,7 +76,9 @@ class OwnColumn(PrivateColumn):
 
     def rolling(self, window: int, min_periods: int | None = None, **words: Any) -> Window:
         """Windows of so many of the person's rows, each ending with its own."""
-        return rolling(self._frame, lambda make: self._new(make(self._expr)), window, min_periods, words)
+        return rolling(
+            self._frame, lambda make: self._new(make(self._expr)), window, min_periods, words
+        )
 
     def expanding(self, min_periods: int = 1) -> Window:
         """Windows of all of the person's rows up to each."""
@@ -101,7 +107,8 @@ class OwnColumn(PrivateColumn):
 
 
 class Nth(Unprinted):
-    """``x.iloc``: a place picks a cell of each person, which is one value in all of that person's rows."""
+    """``x.iloc``: a place picks a cell of each person, which is one value in all of that person's
+    rows."""
 
     def __init__(self, column: OwnColumn):
         self._column = column
@@ -117,7 +124,9 @@ def _own_verb(how: str) -> Any:
         return self._made(how)
 
     verb.__name__, verb.__qualname__ = how, f"OwnColumn.{how}"
-    verb.__doc__ = f"What `PersonGroupBy.{how}` makes of the column, for the function that writes it down."
+    verb.__doc__ = (
+        f"What `PersonGroupBy.{how}` makes of the column, for the function that writes it down."
+    )
     return verb
 
 
@@ -141,7 +150,8 @@ for _how in ("cumsum", "cumprod", "cummin", "cummax", "ffill", "bfill"):
 
 
 class OwnRows(Unprinted):
-    """A person's own rows, as the functions of `apply` and `filter` get them: ``g["cost"]`` is the person's own column."""
+    """A person's own rows, as the functions of `apply` and `filter` get them: ``g["cost"]`` is the
+    person's own column."""
 
     def __init__(self, frame: Tracked, columns: Mapping[Hashable, Expr]):
         self._frame, self._columns = frame, columns
@@ -171,23 +181,37 @@ class OwnRows(Unprinted):
 
 
 # Functions that stand for an aggregate, so that they need not be called.
-_MEANT: dict[Any, str] = {sum: "sum", min: "min", max: "max", len: "size", np.sum: "sum", np.mean: "mean"}
+_MEANT: dict[Any, str] = {
+    sum: "sum",
+    min: "min",
+    max: "max",
+    len: "size",
+    np.sum: "sum",
+    np.mean: "mean",
+}
 _MEANT |= {np.median: "median", np.min: "min", np.max: "max"}
 
 
 def meant(how: Any) -> Any:
-    """The name of the aggregate that a function of Python's or numpy's stands for; anything else is what it was."""
+    """The name of the aggregate that a function of Python's or numpy's stands for; anything else is
+    what it was."""
     return _MEANT.get(how, how) if isinstance(how, Hashable) else how
 
 
 def called_once(func: Any, given: Any, verb: str) -> Any:
     if not callable(func) or isinstance(func, PrivateColumn):
-        raise BadType(f"{verb} takes the name of an aggregate or a function, not {type(func).__name__}.")
+        raise BadType(
+            f"{verb} takes the name of an aggregate or a function, not {type(func).__name__}."
+        )
     return func(given)
 
 
 def whole(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or abs(int(value)) >= 2**31:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | np.integer)
+        or abs(int(value)) >= 2**31
+    ):
         raise BadType(f"{name} must be a whole number, not {value!r}.")
     return int(value)
 

@@ -1,4 +1,5 @@
-"""``p.groupby("patient_id")`` where that column names a person: the verbs of pandas' groups, within each person's own rows."""
+"""``p.groupby("patient_id")`` where that column names a person: the verbs of pandas' groups, within
+each person's own rows."""
 
 from __future__ import annotations
 
@@ -47,15 +48,16 @@ _ROW_VERBS = (
 
 
 class PersonGroupBy(Unprinted):
-    """``p.groupby("patient_id")`` where that column names a person: verbs within each person's own rows, all of them free.
+    """``p.groupby("patient_id")`` where that column names a person: verbs within each person's own
+    rows, all of them free.
 
-    What has one value a person (``sum``, ``first``, ``agg``) is a tracked frame or column with a row for each person. What has
-    one for each row (`shift`, `cumsum`, `transform`) is a column beside the others. `head` and the like choose rows. Prices come
-    with what is asked of them.
+    What has one value a person (``sum``, ``first``, ``agg``) is a tracked frame or column with a
+    row for each person. What has one for each row (`shift`, `cumsum`, `transform`) is a column
+    beside the others. `head` and the like choose rows. Prices come with what is asked of them.
 
-    Formal guarantee: as a column of one row, a function of one person's rows leaves every sensitivity as it is
-    (docs/guarantees/people.md#verbs-within-a-person). Rows of one person that are alike in what they are sorted by stay in the
-    order they have in the frame.
+    Formal guarantee: as a column of one row, a function of one person's rows leaves every
+    sensitivity as it is (docs/guarantees/people.md#verbs-within-a-person). Rows of one person that
+    are alike in what they are sorted by stay in the order they have in the frame.
 
     >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
     >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 30)})
@@ -83,7 +85,8 @@ class PersonGroupBy(Unprinted):
     # One value a person -------------------------------------------------------------------------------------------
 
     def sum(self, numeric_only: bool = False) -> Any:
-        """The sum of each person's values, of no values 0. Its bounds are ``max_rows`` times those of the column."""
+        """The sum of each person's values, of no values 0. Its bounds are ``max_rows`` times those
+        of the column."""
         return self._each_person("sum", numeric_only)
 
     def mean(self, numeric_only: bool = False) -> Any:
@@ -111,7 +114,8 @@ class PersonGroupBy(Unprinted):
         return self._each_person("sem", numeric_only, (ddof_of(ddof),))
 
     def skew(self, numeric_only: bool = False) -> Any:
-        """The skewness of each person's values; of fewer than three null. No bounds follow: ``.clip(-3, 3)`` gives some."""
+        """The skewness of each person's values; of fewer than three null. No bounds follow:
+        ``.clip(-3, 3)`` gives some."""
         exprs = {n: skewness(self._frame, e) for n, e in self._columns("std", numeric_only).items()}
         return self._column_of(exprs) if self._single else self._people(exprs)
 
@@ -159,10 +163,11 @@ class PersonGroupBy(Unprinted):
         return PrivateColumn(one_row(self._frame, {"size": expr}), expr, None)
 
     def agg(self, func: Any = None, **outputs: Any) -> Any:
-        """Several values a person: ``agg(visits=("cost", "size"), total=("cost", "sum"))``, a name, a list or a dict of names.
+        """Several values a person: ``agg(visits=("cost", "size"), total=("cost", "sum"))``, a name,
+        a list or a dict of names.
 
-        A function is called once with the columns themselves, and what it writes down is what is computed:
-        ``agg(lambda x: x.max() - x.min())``. It has to give one value a person.
+        A function is called once with the columns themselves, and what it writes down is what is
+        computed: ``agg(lambda x: x.max() - x.min())``. It has to give one value a person.
 
         >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
         >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 100)})
@@ -177,14 +182,22 @@ class PersonGroupBy(Unprinted):
             isinstance(func, Mapping) and any(isinstance(how, list) for how in func.values())
         )
         wanted = (
-            func if isinstance(func, Mapping) else {} if func is None else dict.fromkeys(self._names(), func)
+            func
+            if isinstance(func, Mapping)
+            else {}
+            if func is None
+            else dict.fromkeys(self._names(), func)
         )
         for name, hows in wanted.items():
             for how in hows if isinstance(hows, list) else [hows]:
-                label = name if not several else _called(how) if self._single else (name, _called(how))
+                label = (
+                    name if not several else _called(how) if self._single else (name, _called(how))
+                )
                 found[label] = self._aggregate(self._column(name), how)
         for label, pair in outputs.items():
-            name, how = _output(label, pair, self._chosen[0][1] if self._single and self._chosen else None)
+            name, how = _output(
+                label, pair, self._chosen[0][1] if self._single and self._chosen else None
+            )
             found[label] = self._aggregate(self._column(name), how)
         if self._single and not outputs and not several:
             return self._column_of(found)
@@ -195,12 +208,14 @@ class PersonGroupBy(Unprinted):
     # One value a row ----------------------------------------------------------------------------------------------
 
     def shift(self, periods: int = 1) -> Any:
-        """The value of the person's row so many rows before, or after where it is negative; null where there is none."""
+        """The value of the person's row so many rows before, or after where it is negative; null
+        where there is none."""
         steps = whole(periods, "periods")
         return self._each_row(lambda x: made(self._frame, "shift", x, (steps,)))
 
     def diff(self, periods: int = 1) -> Any:
-        """What a value is more than that of the person's row so many rows before; of times a duration."""
+        """What a value is more than that of the person's row so many rows before; of times a
+        duration."""
         steps = whole(periods, "periods")
         return self._each_row(lambda x: difference(self._frame, x, steps))
 
@@ -246,7 +261,8 @@ class PersonGroupBy(Unprinted):
         return self._each_row(lambda x: made(self._frame, "rank", x, args))
 
     def rolling(self, window: int, min_periods: int | None = None, **words: Any) -> Window:
-        """Windows of so many of a person's rows, each ending with its own: ``rolling(3).mean()``; see `Window`."""
+        """Windows of so many of a person's rows, each ending with its own: ``rolling(3).mean()``;
+        see `Window`."""
         return rolling(self._frame, self._each_row, window, min_periods, words, self)
 
     def expanding(self, min_periods: int = 1) -> Window:
@@ -260,10 +276,11 @@ class PersonGroupBy(Unprinted):
         return PrivateColumn(self._frame, made(self._frame, "cumcount", None, (flag,)), None)
 
     def transform(self, func: Any) -> Any:
-        """A value of each row by its name (``"sum"``, ``"rank"``), or by a function of the person's own column.
+        """A value of each row by its name (``"sum"``, ``"rank"``), or by a function of the person's
+        own column.
 
-        The function is called once with the column itself, and what it writes down is what is computed for each person:
-        ``transform(lambda x: x - x.mean())``.
+        The function is called once with the column itself, and what it writes down is what is
+        computed for each person: ``transform(lambda x: x - x.mean())``.
 
         >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
         >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 100)})
@@ -278,10 +295,12 @@ class PersonGroupBy(Unprinted):
         return self._each_row(lambda x: self._aggregate(x, func, single=False))
 
     def apply(self, func: Any) -> Any:
-        """What a function writes down of the person's own rows: ``apply(lambda g: g["cost"].sum() / g["days"].sum())``.
+        """What a function writes down of the person's own rows: ``apply(lambda g: g["cost"].sum() /
+        g["days"].sum())``.
 
-        It is called once, with a person's column or columns, and gives one value a person, or one for each of the person's rows.
-        A ``pd.Series`` of such values makes a frame with a row for each person.
+        It is called once, with a person's column or columns, and gives one value a person, or one
+        for each of the person's rows. A ``pd.Series`` of such values makes a frame with a row for
+        each person.
         """
         given = called_once(func, self._given(), "apply")
         if isinstance(given, pd.Series) and given.dtype == object and len(given):
@@ -289,12 +308,15 @@ class PersonGroupBy(Unprinted):
         expr, name = self._own(given), self._chosen[0][1] if self._single and self._chosen else None
         if not one_value(expr, self._frame._session.unit.people):
             return PrivateColumn(self._frame, expr, name)
-        return PrivateColumn(one_row(self._frame, {"value" if name is None else name: expr}), expr, name)
+        return PrivateColumn(
+            one_row(self._frame, {"value" if name is None else name: expr}), expr, name
+        )
 
     # Rows ---------------------------------------------------------------------------------------------------------
 
     def head(self, n: int = 5) -> Any:
-        """The first rows of each person, in the order they have; a person then has at most so many."""
+        """The first rows of each person, in the order they have; a person then has at most so
+        many."""
         return self._some_rows("cumcount", (True,), "<", _rows_each(n, "head", self._person), n)
 
     def tail(self, n: int = 5) -> Any:
@@ -304,9 +326,13 @@ class PersonGroupBy(Unprinted):
     def nth(self, n: int) -> Any:
         """The row of each person at a place, counted from 0, or from the end with -1."""
         if isinstance(n, list | tuple | slice | range):
-            raise NotOffered(f"nth takes one place. The first ones: p.groupby({self._person}).head(3).")
+            raise NotOffered(
+                f"nth takes one place. The first ones: p.groupby({self._person}).head(3)."
+            )
         place = whole(n, "n")
-        return self._some_rows("cumcount", (place >= 0,), "==", place if place >= 0 else -1 - place, 1)
+        return self._some_rows(
+            "cumcount", (place >= 0,), "==", place if place >= 0 else -1 - place, 1
+        )
 
     def nlargest(self, n: int = 5) -> Any:
         """The greatest values of each person."""
@@ -317,7 +343,8 @@ class PersonGroupBy(Unprinted):
         return self._extremes(n, False)
 
     def filter(self, func: Any) -> Any:
-        """The rows of the people of whom a function says yes: ``filter(lambda g: g["cost"].sum() > 100)``."""
+        """The rows of the people of whom a function says yes: ``filter(lambda g: g["cost"].sum() >
+        100)``."""
         people = self._frame._session.unit.people
         expr = self._own(called_once(func, self._given(), "filter"))
         if expr.kind != "bool" or not one_value(expr, people):
@@ -375,13 +402,18 @@ class PersonGroupBy(Unprinted):
             )
         return found
 
-    def _each_person(self, how: str, numeric_only: bool = False, args: tuple[Any, ...] | None = None) -> Any:
+    def _each_person(
+        self, how: str, numeric_only: bool = False, args: tuple[Any, ...] | None = None
+    ) -> Any:
         words = NAMED[how] if args is None else args
-        exprs = {n: made(self._frame, how, e, words) for n, e in self._columns(how, numeric_only).items()}
+        exprs = {
+            n: made(self._frame, how, e, words) for n, e in self._columns(how, numeric_only).items()
+        }
         return self._column_of(exprs) if self._single else self._people(exprs)
 
     def _column_of(self, exprs: Mapping[Hashable, Expr]) -> Any:
-        """The one column of a frame with a row a person; the frame itself where groups are to stand beside it."""
+        """The one column of a frame with a row a person; the frame itself where groups are to stand
+        beside it."""
         if not self._as_index:
             return self._people(exprs)
         ((name, expr),) = exprs.items()
@@ -394,7 +426,9 @@ class PersonGroupBy(Unprinted):
             people = self._frame._session.unit.people
             first = {n: e for n, e in self._frame._selection.columns.items() if e in people}
         if not first.keys().isdisjoint(exprs):
-            raise BadValue("an output has the name of the column that names the person. Choose another one.")
+            raise BadValue(
+                "an output has the name of the column that names the person. Choose another one."
+            )
         return one_row(self._frame, {**first, **exprs})
 
     def _each_row(self, make: Callable[[Expr], Expr]) -> Any:
@@ -412,12 +446,14 @@ class PersonGroupBy(Unprinted):
     def _extremes(self, n: int, descending: bool) -> Any:
         if not self._single or self._chosen is None:
             verb = "nlargest" if descending else "nsmallest"
-            raise BadType(self._advised(f"name one column: p.groupby('patient_id')['x'].{verb}({n})."))
+            raise BadType(
+                self._advised(f"name one column: p.groupby('patient_id')['x'].{verb}({n}).")
+            )
         x = self._chosen[0][0]
         frame: Any = self._frame._where(_expr.not_null(x)) if x.nullable else self._frame
-        return PersonGroupBy(sorted_by(frame, [Key(x, descending)]), self._chosen, True, self._as_index).head(
-            n
-        )
+        return PersonGroupBy(
+            sorted_by(frame, [Key(x, descending)]), self._chosen, True, self._as_index
+        ).head(n)
 
     def _shown(self, frame: Any) -> Any:
         """The chosen columns of some rows."""
@@ -428,7 +464,8 @@ class PersonGroupBy(Unprinted):
         return frame._new(frame._selection.having({name: expr for expr, name in self._chosen}))
 
     def _aggregate(self, x: Expr, how: Any, single: bool = True) -> Expr:
-        """What a name or a function makes of a column; of `agg` it is ``single``, one value a person."""
+        """What a name or a function makes of a column; of `agg` it is ``single``, one value a
+        person."""
         how = meant(how)
         if isinstance(how, str):
             if how not in NAMED:
@@ -436,7 +473,9 @@ class PersonGroupBy(Unprinted):
                     f"a person's rows have no {how!r}. There are {', '.join(NAMED)}, and functions."
                 )
             return made(self._frame, how, None if how == "size" else x, NAMED[how])
-        expr = self._own(called_once(how, OwnColumn(self._frame, x, None), "agg" if single else "transform"))
+        expr = self._own(
+            called_once(how, OwnColumn(self._frame, x, None), "agg" if single else "transform")
+        )
         if single and not one_value(expr, self._frame._session.unit.people):
             raise BadType(
                 "a function of agg gives one value a person, and this one gives a value for each row. Write "
@@ -448,10 +487,13 @@ class PersonGroupBy(Unprinted):
         """What a function is called with: the person's column, or columns."""
         if self._single and self._chosen is not None:
             return OwnColumn(self._frame, *self._chosen[0])
-        return OwnRows(self._frame, {name: self._column(name) for name in self._frame._selection.columns})
+        return OwnRows(
+            self._frame, {name: self._column(name) for name in self._frame._selection.columns}
+        )
 
     def _own(self, value: Any) -> Expr:
-        """The expression that a function has written down: of the person's own columns, or a constant."""
+        """The expression that a function has written down: of the person's own columns, or a
+        constant."""
         if isinstance(value, PrivateColumn):
             return self._frame._selection.own(value)
         if isinstance(value, bool | int | float | str | np.generic):
@@ -478,7 +520,9 @@ class PersonGroupBy(Unprinted):
                 f"{name} of a person's rows is not offered. There are {', '.join((*NAMED, *_ROW_VERBS))}, head, tail, nth, agg, "
                 "transform and apply; or write it with pandas' own in a function: p.pipe(f)."
             )
-        raise NotOffered(self._advised(ADVICE.get(name, f"groups of a person's rows have no {name!r}.")))
+        raise NotOffered(
+            self._advised(ADVICE.get(name, f"groups of a person's rows have no {name!r}."))
+        )
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _unlisted
@@ -510,7 +554,8 @@ def _output(label: str, pair: Any, own: Hashable) -> tuple[Any, Any]:
 
 
 def own_groups(self: Tracked, by: Any, as_index: bool = True) -> PersonGroupBy | None:
-    """The groups of each person's own rows, where the columns are those that name a person; else None."""
+    """The groups of each person's own rows, where the columns are those that name a person; else
+    None."""
     names = by if isinstance(by, list) else [by]
     if not names or any(isinstance(name, pd.Grouper) or _is_function(name) for name in names):
         return None

@@ -1,9 +1,10 @@
 """Private joins: two tables of the same people put together, person by person.
 
-*Formal guarantee.* Given that one person has one name in both tables, and nobody else has it, which is checked by the scope
-of the names: a row of the result is made of rows of one person, on either side, and is that person's; of each person at
-most ``max_rows`` rows of either side are taken, the first ones in the person's own order. So frames that differ in one person's
-rows, in both tables at once, still do after the join, and one person has at most the product of the two limits there
+*Formal guarantee.* Given that one person has one name in both tables, and nobody else has it, which
+is checked by the scope of the names: a row of the result is made of rows of one person, on either
+side, and is that person's; of each person at most ``max_rows`` rows of either side are taken, the
+first ones in the person's own order. So frames that differ in one person's rows, in both tables at
+once, still do after the join, and one person has at most the product of the two limits there
 (docs/guarantees/derived.md#private-joins).
 """
 
@@ -35,7 +36,8 @@ _TEXTUAL = ("text", "label")
 
 
 class Side(NamedTuple):
-    """One of the two tables: its rows, as many as count of a person, and the columns that it is matched by."""
+    """One of the two tables: its rows, as many as count of a person, and the columns that it is
+    matched by."""
 
     source: Source
     keys: list[Expr]
@@ -54,7 +56,8 @@ def merged(
     max_rows: Any,
     max_groups: Any,
 ) -> Frame:
-    """The rows of two tables of the same people that have one person, and the same values of the other keys."""
+    """The rows of two tables of the same people that have one person, and the same values of the
+    other keys."""
     if not isinstance(how, str) or how not in _HOW:
         raise Refused(
             f"how={how!r} is not offered for two tables of people. Use one of {', '.join(map(repr, _HOW))}."
@@ -62,10 +65,15 @@ def merged(
     _check_people(self, right)
     rows, groups = limits_for(max_rows, max_groups)
     pairs = _keys(self, right, on, left_on, right_on)
-    left, other = _side(self, [ours for ours, _ in pairs]), _side(right, [theirs for _, theirs in pairs])
+    left, other = (
+        _side(self, [ours for ours, _ in pairs]),
+        _side(right, [theirs for _, theirs in pairs]),
+    )
     _check_kinds(left, other)
     once = [(a, b) for a, b in pairs if a == b]
-    names, theirs = merged_names(list(left.source.columns), list(other.source.columns), once, suffixes)
+    names, theirs = merged_names(
+        list(left.source.columns), list(other.source.columns), once, suffixes
+    )
     # With keys beside the person, rows of both sides may be without a match, and all of them stay.
     alone = how == "outer" and len(left.keys) > len(self._session.unit.people)
     most = max(left.limit * other.limit, (left.limit + other.limit) * alone)
@@ -91,7 +99,8 @@ def merged(
 
 
 def _has_drawn_names(frame: Tracked) -> bool:
-    """Return whether the names of people were drawn for the rows of the opened frame. No column has them."""
+    """Return whether the names of people were drawn for the rows of the opened frame. No column has
+    them."""
     return frame._selection.premises.names.kind == "drawn"
 
 
@@ -108,7 +117,8 @@ def _list_merge_keys(frame: Tracked, pairs: list[tuple[Hashable, Hashable]]) -> 
 
 
 def _check_people(left: Tracked, right: Tracked) -> None:
-    """Refuses tables that are not known to be of the same people, or whose rows are not in memory."""
+    """Refuses tables that are not known to be of the same people, or whose rows are not in
+    memory."""
     sides = (left, right)
     names = [side._selection.premises.names for side in sides]
     declared = [side for side, name in zip(sides, names, strict=True) if name.kind == "columns"]
@@ -147,14 +157,16 @@ def _check_people(left: Tracked, right: Tracked) -> None:
 
 
 def _named(frame: Tracked) -> dict[Hashable, Expr]:
-    """The columns that a table can be matched by: those it has, and those that name the person, which may be its index."""
+    """The columns that a table can be matched by: those it has, and those that name the person,
+    which may be its index."""
     return {**{leaf.name: leaf for leaf in _people_of(frame)}, **frame._selection.columns}
 
 
 def _keys(
     left: Tracked, right: Tracked, on: Any, left_on: Any, right_on: Any
 ) -> list[tuple[Hashable, Hashable]]:
-    """Return the names of the keys on both sides, those of the person among them where columns have these."""
+    """Return the names of the keys on both sides, those of the person among them where columns have
+    these."""
     ours, theirs = _named(left), _named(right)
     if on is not None and (left_on is not None or right_on is not None):
         raise BadValue("give on=, or left_on= and right_on=, not both.")
@@ -199,7 +211,8 @@ def _check_kinds(left: Side, right: Side) -> None:
 
 
 def _side(frame: Tracked, names: list[Hashable]) -> Side:
-    """A table with at most as many rows of a person as its limit says: the first ones in the person's own order."""
+    """A table with at most as many rows of a person as its limit says: the first ones in the
+    person's own order."""
     selection, session = frame._selection, frame._session
     premises = selection.premises
     most = least_of(premises.most, session.unit.rows)
@@ -222,7 +235,8 @@ def _side(frame: Tracked, names: list[Hashable]) -> Side:
 
 
 def _by_all(frame: Tracked) -> Sequence[Key]:
-    """An order in which rows are alike only where all that they hold is, for rows whose own order may be others' business."""
+    """An order in which rows are alike only where all that they hold is, for rows whose own order
+    may be others' business."""
     leaves = frame._session.leaves.values()
     odd = [e for e in leaves if e.kind not in ("number", "bool", "text", "time")]
     if odd:
@@ -234,7 +248,8 @@ def _by_all(frame: Tracked) -> Sequence[Key]:
 
 
 def _known_by(source: Source) -> tuple[Any, ...]:
-    """What the other table is known by: its columns, steps and version, and in memory the session itself."""
+    """What the other table is known by: its columns, steps and version, and in memory the session
+    itself."""
     session = source.session
     own = session.base.name if session.accountant.place is None else ""
     return own, session.data.schema, list(source.columns.items()), source.where, source.order
@@ -251,7 +266,9 @@ def _made(
     sides = (left, right)
     ours, others = (frame_of([side.source.array(key) for key in side.keys]) for side in sides)
     rows = matched(ours, others, how)
-    coalesced = {a: i for i, (a, b) in enumerate(zip(left.names, right.names, strict=True)) if a == b}
+    coalesced = {
+        a: i for i, (a, b) in enumerate(zip(left.names, right.names, strict=True)) if a == b
+    }
     made = Made()
 
     def key(i: int) -> Any:

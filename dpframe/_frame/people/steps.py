@@ -1,7 +1,9 @@
-"""Verbs within a person: what the rows of one person make of each other, in a session whose ``unit=`` names people.
+"""Verbs within a person: what the rows of one person make of each other, in a session whose
+``unit=`` names people.
 
-*Formal guarantee.* Each is a step and free: a person's rows are that person's own, so that frames which differ in one person's
-rows still do, whatever is made of them (docs/guarantees/people.md#verbs-within-a-person). Nothing here reads a cell.
+*Formal guarantee.* Each is a step and free: a person's rows are that person's own, so that frames
+which differ in one person's rows still do, whatever is made of them
+(docs/guarantees/people.md#verbs-within-a-person). Nothing here reads a cell.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from dpframe._frame.column import PrivateColumn
 from dpframe._frame.tracked import Frame, Tracked, advised
 from dpframe._groups.premises import least_of
 
-# Those whose sum of doubles depends on the order of the rows: where that is nobody's, they are added by their value.
+# Those whose sum of doubles depends on the order of the rows: where that is nobody's, they are
+# added by their value.
 _ADDING = ("sum", "mean", "var", "std", "sem", "prod")
 
 # The node that a verb makes, given what it is asked of ------------------------------------------------------------------------
@@ -29,7 +32,8 @@ _ADDING = ("sum", "mean", "var", "std", "sem", "prod")
 def made(
     frame: Tracked, how: str, x: Expr | None, args: tuple[Any, ...] = (), by: Sequence[Expr] = ()
 ) -> Expr:
-    """What ``how`` makes of a person's cells, of the rows that the frame is about and in the order it has."""
+    """What ``how`` makes of a person's cells, of the rows that the frame is about and in the order
+    it has."""
     selection, unit = frame._selection, frame._session.unit
     order: tuple[Key, ...] = ()
     if WITHIN[how].ordered or args[:1] == ("first",):
@@ -55,7 +59,11 @@ def _own_order(frame: Tracked, how: str) -> tuple[Key, ...]:
         )
     if not premises.sorts:
         by = "t" if any(e.kind == "time" for e in frame._selection.columns.values()) else "x"
-        step = "drop_duplicates('patient_id')" if how == "duplicated" else "groupby('patient_id').head(1)"
+        step = (
+            "drop_duplicates('patient_id')"
+            if how == "duplicated"
+            else "groupby('patient_id').head(1)"
+        )
         raise Refused(
             advised(
                 f"{how} goes by the order of a person's rows, and these come in no fixed one: a source outside of memory is "
@@ -64,17 +72,22 @@ def _own_order(frame: Tracked, how: str) -> tuple[Key, ...]:
                 frame._selection,
             )
         )
-    # Rows that are alike in all columns are one another's equals; all others have an order of their own now.
+    # Rows that are alike in all columns are one another's equals; all others have an order of their
+    # own now.
     leaves = frame._session.leaves.values()
     return (
         *premises.sorts,
-        *(key for e in leaves for key in keys_of_cells(e if e.kind != "other" else _expr.is_null(e))),
+        *(
+            key
+            for e in leaves
+            for key in keys_of_cells(e if e.kind != "other" else _expr.is_null(e))
+        ),
     )
 
 
 def keys_of_cells(x: Expr) -> list[Key]:
-    """What rows are sorted by so that those are alike whose cells are. Zeros of both signs are equal, and what is divided by them
-    is not: of doubles their inverses decide."""
+    """What rows are sorted by so that those are alike whose cells are. Zeros of both signs are
+    equal, and what is divided by them is not: of doubles their inverses decide."""
     if x.kind != "number" or x.integral:
         return [Key(x)]
     return [Key(x), Key(_expr.operate("/", _expr.constant(1.0), x))]
@@ -113,10 +126,11 @@ def sort_values(
     na_position: str = "last",
     **words: Any,
 ) -> Frame:
-    """The rows of each person in another order, for verbs within a person: ``p.sort_values("t").groupby("id").first()``.
+    """The rows of each person in another order, for verbs within a person:
+    ``p.sort_values("t").groupby("id").first()``.
 
-    No answer depends on the order of rows, and where a row is a person nothing does: that is said in a warning. Rows of a person
-    that are alike in the columns named keep the order they had.
+    No answer depends on the order of rows, and where a row is a person nothing does: that is said
+    in a warning. Rows of a person that are alike in the columns named keep the order they had.
     """
     if not _names_people(self):
         warnings.warn(
@@ -156,20 +170,22 @@ def sort_values(
 
 
 def sorted_by(frame: Frame, keys: Sequence[Key]) -> Frame:
-    """The frame with its rows sorted; what they were sorted by before decides where the keys do not."""
+    """The frame with its rows sorted; what they were sorted by before decides where the keys do
+    not."""
     selection = frame._selection
     return frame._new(selection.changed(premises=selection.premises.sort_by(keys)))
 
 
 def _names_people(frame: Tracked) -> bool:
-    """Whether columns say whose a row is: of rows that were made of people's only ones, random names that nobody sees do."""
+    """Whether columns say whose a row is: of rows that were made of people's only ones, random
+    names that nobody sees do."""
     people = set(frame._session.unit.people)
     return bool(people) and people <= {*frame._session.leaves.values()}
 
 
 def duplicated(self: Tracked, subset: Any = None, keep: Any = "first") -> PrivateColumn:
-    """Whether a row of a person is like another one of the same person before it, in the columns of ``subset``, which name the
-    person and whatever else; a column of each row."""
+    """Whether a row of a person is like another one of the same person before it, in the columns of
+    ``subset``, which name the person and whatever else; a column of each row."""
     expr, _ = _again(self, subset, keep, "duplicated")
     return PrivateColumn(self, expr, None)
 
@@ -177,9 +193,11 @@ def duplicated(self: Tracked, subset: Any = None, keep: Any = "first") -> Privat
 def drop_duplicates(
     self: Frame, subset: Any = None, *, keep: Any = "first", ignore_index: bool = False
 ) -> Frame:
-    """One row of each person, the first or the last in the order they have; with more columns one of each value a person has.
+    """One row of each person, the first or the last in the order they have; with more columns one
+    of each value a person has.
 
-    Formal guarantee: a step within each person's rows, as `groupby` of the unit. ``keep=False`` keeps the rows that are alone.
+    Formal guarantee: a step within each person's rows, as `groupby` of the unit. ``keep=False``
+    keeps the rows that are alone.
 
     >>> visits = pd.DataFrame({"id": [1, 1, 2], "t": [3, 1, 2], "cost": [10.0, 30.0, 6.0]})
     >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 100)})

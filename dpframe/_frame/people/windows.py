@@ -1,6 +1,8 @@
-"""Windows over a person's own rows, ``rolling(3).mean()`` and ``expanding().sum()``: the rows before each row, put together.
+"""Windows over a person's own rows, ``rolling(3).mean()`` and ``expanding().sum()``: the rows
+before each row, put together.
 
-*Formal guarantee.* What comes of it is an expression whose nodes are row-wise or `Within`, as of every verb within a person.
+*Formal guarantee.* What comes of it is an expression whose nodes are row-wise or `Within`, as of
+every verb within a person.
 """
 
 from __future__ import annotations
@@ -29,9 +31,11 @@ Each = Callable[[Callable[[Expr], Expr]], Any]
 
 
 class Window(Unprinted):
-    """``p.groupby("patient_id")["cost"].rolling(3)``: a value in each row, of it and the person's rows right before it.
+    """``p.groupby("patient_id")["cost"].rolling(3)``: a value in each row, of it and the person's
+    rows right before it.
 
-    A row has a null where a cell of its window is null or there are too few rows; with ``min_periods`` where fewer are there.
+    A row has a null where a cell of its window is null or there are too few rows; with
+    ``min_periods`` where fewer are there.
 
     >>> import pandas as pd
     >>> visits = pd.DataFrame({"id": [1, 1, 1, 2], "cost": [10.0, 30.0, 10.0, 6.0]})
@@ -41,8 +45,16 @@ class Window(Unprinted):
     (2, 20)
     """
 
-    def __init__(self, frame: Tracked, each: Each, rows: int | None, least: int, groups: Any = None):
-        self._frame, self._each, self._rows, self._least, self._groups = frame, each, rows, least, groups
+    def __init__(
+        self, frame: Tracked, each: Each, rows: int | None, least: int, groups: Any = None
+    ):
+        self._frame, self._each, self._rows, self._least, self._groups = (
+            frame,
+            each,
+            rows,
+            least,
+            groups,
+        )
 
     def __getitem__(self, key: Any) -> Window:
         if self._groups is None:
@@ -115,12 +127,15 @@ class Window(Unprinted):
         return found if known is None else _expr.clip(found, *known)
 
     def _variance(self, x: Expr, ddof: int, verb: str) -> Expr:
-        """The variance, from how far the other cells are from the row's own, which is within the window: what is subtracted is at
-        most about as many times the variance as there are rows, so no digits of it are lost to cells that are large."""
+        """The variance, from how far the other cells are from the row's own, which is within the
+        window: what is subtracted is at most about as many times the variance as there are rows, so
+        no digits of it are lost to cells that are large."""
         rows = self._rows
         if rows is None or self._least != rows:
             raise _refused(
-                self._frame, f"{verb} of a window looks at whole windows, without min_periods=.", self._groups
+                self._frame,
+                f"{verb} of a window looks at whole windows, without min_periods=.",
+                self._groups,
             )
         if rows <= ddof:
             raise BadValue(
@@ -178,8 +193,11 @@ def _carried(frame: Tracked, how: str, x: Expr) -> Expr:
 
 
 def _refused(frame: Tracked, text: str, groups: Any, line: str = _LINE) -> NotOffered:
-    """The error about a window that there is not, in the names of the frame and of the column that was chosen."""
-    return NotOffered(advised(f"{text} {line}", frame._selection, None if groups is None else groups._asked))
+    """The error about a window that there is not, in the names of the frame and of the column that
+    was chosen."""
+    return NotOffered(
+        advised(f"{text} {line}", frame._selection, None if groups is None else groups._asked)
+    )
 
 
 def rolling(
@@ -203,7 +221,9 @@ def rolling(
         )
     odd = [word for word, value in words.items() if value is not None and value is not False]
     if odd:
-        raise _refused(frame, f"rolling has no {odd[0]}= here: a window ends with its own row.", groups)
+        raise _refused(
+            frame, f"rolling has no {odd[0]}= here: a window ends with its own row.", groups
+        )
     if not 1 <= window <= _LONGEST:
         raise BadValue(f"a window has 1 to {_LONGEST} rows here, not {window}.")
     least = window if min_periods is None else _validate.positive_int(min_periods, "min_periods")
@@ -220,9 +240,12 @@ def ddof_of(value: Any) -> int:
 
 
 def skewness(frame: Tracked, x: Expr) -> Expr:
-    """The skewness of a person's values with pandas' correction: of fewer than three null, of equal ones 0."""
+    """The skewness of a person's values with pandas' correction: of fewer than three null, of equal
+    ones 0."""
     away = _expr.operate("-", x, made(frame, "mean", x))
-    squares, cubes = (made(frame, "sum", _expr.operate("**", away, _expr.constant(k))) for k in (2, 3))
+    squares, cubes = (
+        made(frame, "sum", _expr.operate("**", away, _expr.constant(k))) for k in (2, 3)
+    )
     n = made(frame, "count", x)
     root = _expr.operate("**", _expr.operate("-", n, _expr.constant(1)), _expr.constant(0.5))
     part = _expr.operate("/", _expr.operate("*", n, root), _expr.operate("-", n, _expr.constant(2)))

@@ -1,4 +1,5 @@
-"""Tests of hypotheses, ``p.test``: each asks an ordinary release, and what it says against the hypothesis is made of that."""
+"""Tests of hypotheses, ``p.test``: each asks an ordinary release, and what it says against the
+hypothesis is made of that."""
 
 from __future__ import annotations
 
@@ -24,10 +25,12 @@ from dpframe._refusals import Unprinted
 
 
 class Tests(Unprinted):
-    """``p.test``: whether two means or two shares differ, whether two columns are independent, or correlated.
+    """``p.test``: whether two means or two shares differ, whether two columns are independent, or
+    correlated.
 
-    Every test pays for one release and answers with a p-value, an estimate and its interval. ``p.explain.test`` shows the plan.
-    People are the sample, so in sessions with ``unit=`` each counts with one row.
+    Every test pays for one release and answers with a p-value, an estimate and its interval.
+    ``p.explain.test`` shows the plan. People are the sample, so in sessions with ``unit=`` each
+    counts with one row.
     """
 
     def __init__(self, frame: Tracked):
@@ -44,11 +47,13 @@ class Tests(Unprinted):
         level: float = 0.95,
         **payment: Unpack[Payment],
     ) -> Tested:
-        """Whether a column has the same mean in two groups: where pandas users write ``scipy.stats.ttest_ind``.
+        """Whether a column has the same mean in two groups: where pandas users write
+        ``scipy.stats.ttest_ind``.
 
-        ``by`` has two keys, declared or listed by ``keys=``. It is the release of ``groupby(by)[column].agg(["mean", "std"])``,
-        and the p-value the least risk at which the interval of the difference leaves out zero. Nothing is assumed of the
-        values but their bounds, neither a normal law nor equal variances (docs/guarantees/tests.md#two-means).
+        ``by`` has two keys, declared or listed by ``keys=``. It is the release of
+        ``groupby(by)[column].agg(["mean", "std"])``, and the p-value the least risk at which the
+        interval of the difference leaves out zero. Nothing is assumed of the values but their
+        bounds, neither a normal law nor equal variances (docs/guarantees/tests.md#two-means).
 
         Formal guarantee: epsilon-DP for its price; what follows the release is post-processing.
 
@@ -64,12 +69,20 @@ class Tests(Unprinted):
 
     @priced
     def shares(
-        self, column: Any, by: Any, *, keys: Any = None, level: float = 0.95, **payment: Unpack[Payment]
+        self,
+        column: Any,
+        by: Any,
+        *,
+        keys: Any = None,
+        level: float = 0.95,
+        **payment: Unpack[Payment],
     ) -> Tested:
-        """Whether a yes-no column has the same share in two groups; ``column`` may also be a condition, ``p["age"] > 65``.
+        """Whether a yes-no column has the same share in two groups; ``column`` may also be a
+        condition, ``p["age"] > 65``.
 
         It is the release of ``groupby(by)[column].mean()``; the p-value is that of `means`
-        (docs/guarantees/tests.md#two-means). `independence` finds smaller differences, and says no interval.
+        (docs/guarantees/tests.md#two-means). `independence` finds smaller differences, and says no
+        interval.
 
         Formal guarantee: epsilon-DP for its price; what follows the release is post-processing.
 
@@ -87,11 +100,14 @@ class Tests(Unprinted):
     def independence(
         self, index: Any, columns: Any, *, keys: Any = None, **payment: Unpack[Payment]
     ) -> Tested:
-        """Whether two columns of keys are independent: where pandas users write ``scipy.stats.chi2_contingency``.
+        """Whether two columns of keys are independent: where pandas users write
+        ``scipy.stats.chi2_contingency``.
 
-        It is the release of ``crosstab(index, columns)``. The statistic is a chi-square in which the noise has its place, and
-        the p-value is by tables drawn as if the columns were independent, with noise of the same law; the same release has the
-        same p-value (docs/guarantees/tests.md#independence). ``keys`` are by column, ``{"a": [...], "b": [...]}``.
+        It is the release of ``crosstab(index, columns)``. The statistic is a chi-square in which
+        the noise has its place, and the p-value is by tables drawn as if the columns were
+        independent, with noise of the same law; the same release has the same p-value
+        (docs/guarantees/tests.md#independence). ``keys`` are by column, ``{"a": [...], "b":
+        [...]}``.
 
         Formal guarantee: epsilon-DP for its price; what follows the release is post-processing.
 
@@ -114,17 +130,27 @@ class Tests(Unprinted):
         index_of = cast(Any, combined_index(levels))
         names = index_of.names[0], index_of.names[1]
         query = Query((COUNT,), self._frame._selection.where, levels)
-        found = self._frame._ask(query, lambda r: independent(r, rows, names), self._of_people(payment))
+        found = self._frame._ask(
+            query, lambda r: independent(r, rows, names), self._of_people(payment)
+        )
         return cast(Tested, found)
 
     @priced
     def correlation(
-        self, column: Any, other: Any, *, bounds: Any = None, level: float = 0.95, **payment: Unpack[Payment]
+        self,
+        column: Any,
+        other: Any,
+        *,
+        bounds: Any = None,
+        level: float = 0.95,
+        **payment: Unpack[Payment],
     ) -> Tested:
-        """Whether two columns of numbers are independent, by their correlation: for ``scipy.stats.pearsonr``.
+        """Whether two columns of numbers are independent, by their correlation: for
+        ``scipy.stats.pearsonr``.
 
-        It is the release of ``p[column].corr(p[other])`` over the rows where neither is null. Nothing is assumed of the values
-        but their bounds (docs/guarantees/tests.md#a-correlation). ``bounds`` are by column, ``{"age": (0, 110)}``.
+        It is the release of ``p[column].corr(p[other])`` over the rows where neither is null.
+        Nothing is assumed of the values but their bounds (docs/guarantees/tests.md#a-correlation).
+        ``bounds`` are by column, ``{"age": (0, 110)}``.
 
         Formal guarantee: epsilon-DP for its price; what follows the release is post-processing.
 
@@ -174,14 +200,18 @@ class Tests(Unprinted):
         outs = tuple(selection.output(name, column, bounds, name=name) for name in aggregates)
         labels: tuple[Hashable, Hashable] = index[0], index[1]
         query = Query(outs, selection.where, levels)
-        found = self._frame._ask(query, lambda r: compared(r, labels, noun, level), self._of_people(payment))
+        found = self._frame._ask(
+            query, lambda r: compared(r, labels, noun, level), self._of_people(payment)
+        )
         return cast(Tested, found)
 
     def _levels(self, columns: list[Any], keys: Any) -> tuple[By, ...]:
         """The groupings by listed keys."""
         groups = groupby(self._frame, columns if len(columns) > 1 else columns[0], keys=keys)
         if not isinstance(groups, PrivateGroupBy):
-            raise BadType("the column that names a person has a group for each of them: name another one.")
+            raise BadType(
+                "the column that names a person has a group for each of them: name another one."
+            )
         levels = groups._selection.by
         if any(isinstance(level, Sought) for level in levels):
             raise MissingKeys(
@@ -189,7 +219,9 @@ class Tests(Unprinted):
                 "keys=['a', 'b'], by column keys={'x': [...], 'y': [...]}, or open(..., keys={...}) once."
             )
         if len(levels) != len(columns):
-            raise BadType("a test takes columns with keys of their own, not a list of combinations.")
+            raise BadType(
+                "a test takes columns with keys of their own, not a list of combinations."
+            )
         known = cast("tuple[By, ...]", levels)
         selected = self._frame._session.find_selected(known, self._frame._selection.where)
         if selected is not None and selected.elsewhere:
@@ -213,7 +245,9 @@ class Tests(Unprinted):
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise NotOffered(f"there is no test {name!r}: means, shares, independence and correlation are there.")
+        raise NotOffered(
+            f"there is no test {name!r}: means, shares, independence and correlation are there."
+        )
 
     def __dir__(self) -> Iterable[str]:
         return ["correlation", "independence", "means", "shares"]

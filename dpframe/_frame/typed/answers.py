@@ -1,4 +1,5 @@
-"""The kinds of answers that measures give, which differ between frames and groups, and what their arguments may be."""
+"""The kinds of answers that measures give, which differ between frames and groups, and what their
+arguments may be."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ Table = TypeVar("Table", covariant=True)  # quantiles of each column at several 
 Outputs = TypeVar("Outputs", covariant=True)  # several aggregates of several columns
 
 Named: TypeAlias = "Hashable | Taken"  # a column, by its name or as it was taken; no list
-Pair: TypeAlias = "Sequence[float] | Mapping[Any, Sequence[float]] | None"  # bounds of a column, or by column
+Pair: TypeAlias = (
+    "Sequence[float] | Mapping[Any, Sequence[float]] | None"  # bounds of a column, or by column
+)
 Shares: TypeAlias = "Sequence[float]"
 
 

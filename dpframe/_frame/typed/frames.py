@@ -1,7 +1,9 @@
-"""The same frames, columns and groups as they look to type checkers where their questions become something else.
+"""The same frames, columns and groups as they look to type checkers where their questions become
+something else.
 
-No object is of these classes: ``p.explain`` is a `PrivateFrame` in another mode. Its verbs take what those of `PrivateFrame`
-take, derived from them here, and return plans; in a batch they return the places of answers.
+No object is of these classes: ``p.explain`` is a `PrivateFrame` in another mode. Its verbs take
+what those of `PrivateFrame` take, derived from them here, and return plans; in a batch they return
+the places of answers.
 """
 
 # mypy: disable-error-code="override, assignment, misc, empty-body"
@@ -9,7 +11,18 @@ take, derived from them here, and return plans; in a batch they return the place
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeAlias, TypeVar, Unpack, cast, overload
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Self,
+    TypeAlias,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
 import pandas as pd
 
@@ -39,7 +52,9 @@ def like(
     verb: Callable[Concatenate[Any, P], Any],
 ) -> Callable[[Callable[[C], R]], Callable[Concatenate[C, P], R]]:
     """A decorator that gives a method the arguments of a verb, and leaves what it returns."""
-    return cast("Callable[[Callable[[C], R]], Callable[Concatenate[C, P], R]]", lambda method: method)
+    return cast(
+        "Callable[[Callable[[C], R]], Callable[Concatenate[C, P], R]]", lambda method: method
+    )
 
 
 class UnansweredColumn(PrivateColumn, Generic[A]):
@@ -98,7 +113,8 @@ class UnansweredColumn(PrivateColumn, Generic[A]):
 
 
 class Unanswered(PrivateFrame, Generic[A]):
-    """A frame of which nothing is answered: ``p.explain.mean("x")`` is a plan. Steps return such a frame again."""
+    """A frame of which nothing is answered: ``p.explain.mean("x")`` is a plan. Steps return such a
+    frame again."""
 
     @like(PrivateFrame.hist)
     def hist(self) -> A: ...
@@ -137,7 +153,12 @@ class Unanswered(PrivateFrame, Generic[A]):
     @like(PrivateFrame.fit)
     def fit(self) -> A: ...
     def describe(
-        self, column: Any = ..., bounds: Pair = ..., *, percentiles: Any = ..., **payment: Unpack[Payment]
+        self,
+        column: Any = ...,
+        bounds: Pair = ...,
+        *,
+        percentiles: Any = ...,
+        **payment: Unpack[Payment],
     ) -> A: ...
     @like(PrivateFrame.resample)
     def resample(self) -> UnansweredGroups[A]: ...
@@ -168,7 +189,8 @@ class Listed(PrivateFrame):
 
 
 class OwnRows:
-    """What groups have where each is the rows of one person: steps, of which checkers cannot know whether there are persons."""
+    """What groups have where each is the rows of one person: steps, of which checkers cannot know
+    whether there are persons."""
 
     @like(PersonGroupBy.shift)
     def shift(self) -> Any: ...

@@ -1,4 +1,5 @@
-"""Completion in notebooks: IPython looks at what a line holds only where it knows that looking does nothing."""
+"""Completion in notebooks: IPython looks at what a line holds only where it knows that looking does
+nothing."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from dpframe._frame.columns.parts import CategoryParts, IsoCalendar, TextParts, 
 from dpframe._frame.frame import PrivateFrame
 from dpframe._frame.groups import PrivateGroupBy
 
-# Their attributes and brackets are steps: nothing is read, and nothing is paid. What is called is not called for completion,
-# since it may be a question.
+# Their attributes and brackets are steps: nothing is read, and nothing is paid. What is called is
+# not called for completion, since it may be a question.
 _FREE = (
     PrivateFrame,
     PrivateColumn,
@@ -28,7 +29,8 @@ _FREE = (
 
 
 def let_complete() -> None:
-    """Tells IPython, if it is loaded, that ``p.explain.<tab>`` and ``p["x"].str.<tab>`` may look at what is left of the dot."""
+    """Tells IPython, if it is loaded, that ``p.explain.<tab>`` and ``p["x"].str.<tab>`` may look at
+    what is left of the dot."""
     if "IPython" not in sys.modules:
         return
     with suppress(ImportError):  # versions before 8.6 look at everything or at nothing

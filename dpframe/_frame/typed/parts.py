@@ -1,4 +1,5 @@
-"""What ``.str``, ``.dt`` and ``.cat`` have, by name: their parts are made when they are asked for, which no checker sees."""
+"""What ``.str``, ``.dt`` and ``.cat`` have, by name: their parts are made when they are asked for,
+which no checker sees."""
 
 from __future__ import annotations
 

@@ -9,7 +9,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._errors import BadType, BadValue, LineageError, NoSession, NotOffered, Refused, SessionError
+from dpframe._errors import (
+    BadType,
+    BadValue,
+    LineageError,
+    NoSession,
+    NotOffered,
+    Refused,
+    SessionError,
+)
 from dpframe._expr import Column, Expr
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.tracked import Frame, Tracked
@@ -42,22 +50,24 @@ def pipe(
     max_groups: int | None = None,
     **kwargs: Any,
 ) -> Frame:
-    """What a function of yours makes of the rows, if it works person by person: ``func(frame, *args, **kwargs)``.
+    """What a function of yours makes of the rows, if it works person by person: ``func(frame,
+    *args, **kwargs)``.
 
-    Formal guarantee: as for `explode`, *given that the rows it makes of some people do not depend on the
-    others*. That is checked on random halves of the people, on nobody, and on another order of rows, which is a
-    lint and no proof; it is written in the ledger as such. What is refused tells the owner something about the
-    data: keep it to yourself.
+    Formal guarantee: as for `explode`, *given that the rows it makes of some people do not depend
+    on the others*. That is checked on random halves of the people, on nobody, and on another order
+    of rows, which is a lint and no proof; it is written in the ledger as such. What is refused
+    tells the owner something about the data: keep it to yourself.
 
-    A function that takes steps of single rows alone (conditions, new columns) is given the tracked frame itself, and nothing is
-    read: it may as well be written without `pipe`. Bounds and keys follow then, and a batch takes it too. Every other function,
-    and each one beside ``bounds=``, ``keys=`` or limits, is given rows:
+    A function that takes steps of single rows alone (conditions, new columns) is given the tracked
+    frame itself, and nothing is read: it may as well be written without `pipe`. Bounds and keys
+    follow then, and a batch takes it too. Every other function, and each one beside ``bounds=``,
+    ``keys=`` or limits, is given rows:
 
-    The function gets a pandas frame of some people, several times, and returns one with the columns that
-    ``unit=`` named (or with them as index). In a session without ``unit=`` the index names the person of each
-    row, and must be kept; a person may then have several rows, so that limits are needed: ``max_rows=1,
-    max_groups=1`` if there is one. Bounds and keys are declared anew. Each call is a frame of its own: nothing
-    that was answered before is repeated for it.
+    The function gets a pandas frame of some people, several times, and returns one with the columns
+    that ``unit=`` named (or with them as index). In a session without ``unit=`` the index names the
+    person of each row, and must be kept; a person may then have several rows, so that limits are
+    needed: ``max_rows=1, max_groups=1`` if there is one. Bounds and keys are declared anew. Each
+    call is a frame of its own: nothing that was answered before is repeated for it.
 
     >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
     >>> p = visits.dp.open(1000, unit="id", max_rows=1, max_groups=1)
@@ -70,7 +80,9 @@ def pipe(
     self._session.check_alive()
     limits_for(max_rows, max_groups)
     base = self._session.base
-    seen = _personwise.sees_private(func, [*args, *kwargs.values()], lambda value: is_private(value, base))
+    seen = _personwise.sees_private(
+        func, [*args, *kwargs.values()], lambda value: is_private(value, base)
+    )
     if seen is not None:
         raise Refused(
             f"{name} uses a private frame from outside ({seen}), which holds all people whichever it is given. Use the frame "
@@ -116,13 +128,14 @@ def adopt(
 ) -> Frame:
     """Another frame of the same people, whose rows you declare to have been made person by person.
 
-    Formal guarantee: as for `explode`, *given that your declaration is true*: that no row of ``other`` depends
-    on more than one person of the frame that was opened, the one that its unit columns (or, without ``unit=``,
-    its index label) name. ``because`` says why, and is written in the ledger. Nothing is checked but names,
-    dtypes and, without ``unit=``, that its labels are those of the frame that was opened.
+    Formal guarantee: as for `explode`, *given that your declaration is true*: that no row of
+    ``other`` depends on more than one person of the frame that was opened, the one that its unit
+    columns (or, without ``unit=``, its index label) name. ``because`` says why, and is written in
+    the ledger. Nothing is checked but names, dtypes and, without ``unit=``, that its labels are
+    those of the frame that was opened.
 
-    Bounds and keys are declared anew. Each call is a frame of its own: nothing that was answered before is
-    repeated for it.
+    Bounds and keys are declared anew. Each call is a frame of its own: nothing that was answered
+    before is repeated for it.
 
     >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
     >>> p = visits.dp.open(1000, unit="id", max_rows=1, max_groups=1)
@@ -133,7 +146,9 @@ def adopt(
     """
     self._session.base.check_followed()
     if self._mode.answers_later:
-        raise SessionError("a batch asks one frame: adopt first, and then with p.plan_ahead() as batch: ...")
+        raise SessionError(
+            "a batch asks one frame: adopt first, and then with p.plan_ahead() as batch: ..."
+        )
     base = self._session.base
     base.check_alive()
     if base.data.source is not None:
@@ -180,9 +195,12 @@ def adopt(
 
 
 def _traced(frame: Frame, call: Callable[[Any], Any]) -> Any:
-    """What a function makes of the tracked frame itself, where it only takes steps of single rows; else None."""
+    """What a function makes of the tracked frame itself, where it only takes steps of single rows;
+    else None."""
     try:
-        made = call(frame._rowwise("a function of rows asks nothing: it is given the rows themselves then."))
+        made = call(
+            frame._rowwise("a function of rows asks nothing: it is given the rows themselves then.")
+        )
     except Exception:  # it asks, or needs what a tracked frame has not: it is a function of rows
         return None
     if isinstance(made, Tracked) and made._session is frame._session:
@@ -193,8 +211,8 @@ def _traced(frame: Frame, call: Callable[[Any], Any]) -> Any:
 
 
 def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-    """The rows of people, read behind the door, and the person of each, from 0 on. If ``hidden``, the index has random names of
-    the people."""
+    """The rows of people, read behind the door, and the person of each, from 0 on. If ``hidden``,
+    the index has random names of the people."""
     arrays = [source.array(e) for e in source.columns.values()]
     if hidden:
         codes = source.people()[0][1]
@@ -210,7 +228,12 @@ def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.i
 def _called(
     func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Callable[[pd.DataFrame], Any], str]:
-    if isinstance(func, tuple) and len(func) == 2 and callable(func[0]) and isinstance(func[1], str):
+    if (
+        isinstance(func, tuple)
+        and len(func) == 2
+        and callable(func[0])
+        and isinstance(func[1], str)
+    ):
         inner, word = func
         if word in kwargs:
             raise BadValue(f"{word!r} is both the argument for the frame and a keyword.")
@@ -231,7 +254,9 @@ def _unit_names(columns: Mapping[Hashable, Expr], people: Sequence[Column]) -> l
     return names
 
 
-def _places_of_unit(names: Sequence[Hashable], unit: Sequence[Hashable]) -> list[int | tuple[Hashable, Any]]:
+def _places_of_unit(
+    names: Sequence[Hashable], unit: Sequence[Hashable]
+) -> list[int | tuple[Hashable, Any]]:
     for name in unit:
         if name not in names:
             raise BadValue(_personwise.dropped(name))
@@ -260,7 +285,8 @@ def _check_unowned(other: pd.DataFrame, base: Session) -> None:
 
 
 def _labels_of(frame: pd.DataFrame, base: Session) -> Any:
-    """The name of each row's person in this session, by the index labels of the frame that was opened."""
+    """The name of each row's person in this session, by the index labels of the frame that was
+    opened."""
     index, places, failed = base.snapshot.index, None, False
     if not index.is_unique:
         raise LineageError(

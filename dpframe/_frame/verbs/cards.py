@@ -11,16 +11,24 @@ from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.looking import public_dtype
 from dpframe._session import card_writing
 
-_FORMATS = {"toml": card_writing.as_toml, "json": card_writing.as_json, "csvw-eo": card_writing.as_metadata}
+_FORMATS = {
+    "toml": card_writing.as_toml,
+    "json": card_writing.as_json,
+    "csvw-eo": card_writing.as_metadata,
+}
 
 
-def card(self: Tracked, path: str | os.PathLike[str] | None = None, *, format: str | None = None) -> str:
-    """The card of the table that was opened, as text: unit, limits, bounds, keys, times, version, population, and dtypes.
+def card(
+    self: Tracked, path: str | os.PathLike[str] | None = None, *, format: str | None = None
+) -> str:
+    """The card of the table that was opened, as text: unit, limits, bounds, keys, times, version,
+    population, and dtypes.
 
-    Written to a file if ``path`` names one, which ``open(card=path)`` reads. A file that is there and says something else is left
-    as it is. What the budget is stands in no card.
+    Written to a file if ``path`` names one, which ``open(card=path)`` reads. A file that is there
+    and says something else is left as it is. What the budget is stands in no card.
 
-    Formal guarantee: a function of what was declared and of names and dtypes alone. Nothing is read, so nothing is charged.
+    Formal guarantee: a function of what was declared and of names and dtypes alone. Nothing is
+    read, so nothing is charged.
 
     Parameters
     ----------

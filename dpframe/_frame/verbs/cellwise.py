@@ -1,5 +1,6 @@
-"""Operators on whole frames: each column by itself, with a constant, with one for each column, or with a frame of the same
-columns; and, with ``axis=1``, the columns of one row put together. No row meets another, and nothing is read."""
+"""Operators on whole frames: each column by itself, with a constant, with one for each column, or
+with a frame of the same columns; and, with ``axis=1``, the columns of one row put together. No row
+meets another, and nothing is read."""
 
 from __future__ import annotations
 
@@ -24,12 +25,18 @@ Operator = Callable[[Any, Any], Any]
 def each(self: Frame, operate: Operator, other: Any) -> Frame:
     """The frame with an operator applied to each column and its operand.
 
-    ``other`` is a constant, one for each column (a dict, or a Series that was released), or a tracked frame of the same columns.
+    ``other`` is a constant, one for each column (a dict, or a Series that was released), or a
+    tracked frame of the same columns.
     """
     columns = self._selection.columns
     operands = _operands(self, other)
-    made = {name: operate(PrivateColumn(self, expr, name), operands[name]) for name, expr in columns.items()}
-    strange = next((column for column in made.values() if not isinstance(column, PrivateColumn)), None)
+    made = {
+        name: operate(PrivateColumn(self, expr, name), operands[name])
+        for name, expr in columns.items()
+    }
+    strange = next(
+        (column for column in made.values() if not isinstance(column, PrivateColumn)), None
+    )
     if strange is not None:  # a text on the left of % formats what is on its right
         raise BadType(
             "this operation is none of columns: it would make a text. Give a number, p[['x', 'y']] % 2."
@@ -55,7 +62,9 @@ def _operands(frame: Tracked, other: Any) -> Mapping[Hashable, Any]:
             raise BadType(
                 "an operation of two frames needs the same columns in both: p[['x', 'y']] * p[['x', 'y']]."
             )
-        return {name: PrivateColumn(other, other._selection.columns[name], name) for name in columns}
+        return {
+            name: PrivateColumn(other, other._selection.columns[name], name) for name in columns
+        }
     if isinstance(other, pd.Series) and receipt_of(other, ANSWER) is not None:
         other = other.to_dict()
     if isinstance(other, Mapping):
@@ -72,12 +81,20 @@ def method(name: str, operate: Operator, swapped: bool = False) -> Any:
     """The method that pandas has beside an operator: ``p[["x", "y"]].sub(p["a"], axis=0)``."""
 
     def verb(
-        self: Tracked, other: Any, axis: Any = "columns", level: None = None, fill_value: None = None
+        self: Tracked,
+        other: Any,
+        axis: Any = "columns",
+        level: None = None,
+        fill_value: None = None,
     ) -> Any:
         if level is not None or fill_value is not None:
-            raise NotOffered(f"{name} takes neither level= nor fill_value=: write p.fillna(0) before it.")
+            raise NotOffered(
+                f"{name} takes neither level= nor fill_value=: write p.fillna(0) before it."
+            )
         if not _validate.among(axis, (0, 1, "index", "columns", "rows")):
-            raise BadType("axis= is 0 for a column beside each of these, or 1 for one constant each.")
+            raise BadType(
+                "axis= is 0 for a column beside each of these, or 1 for one constant each."
+            )
         both: Operator = (lambda a, b: operate(b, a)) if swapped else operate
         if _validate.among(axis, (0, "index", "rows")) and isinstance(other, Taken):
             column = PrivateColumn(self, self._selection.own(other), other._name)
@@ -85,9 +102,7 @@ def method(name: str, operate: Operator, swapped: bool = False) -> Any:
         return each(self, both, other)
 
     verb.__name__ = name
-    verb.__doc__ = (
-        f"The frame with ``{name}`` of each column and a constant, one for each, or with ``axis=0`` a column."
-    )
+    verb.__doc__ = f"The frame with ``{name}`` of each column and a constant, one for each, or with ``axis=0`` a column."
     return verb
 
 
@@ -113,7 +128,10 @@ def _operated(operate: Operator, swapped: bool = False) -> Any:
 
 # pandas' operators, by Python's names of them, and the methods that pandas has beside them.
 OPERATORS: dict[str, Any] = {
-    **{f"__{name}__": _operated(operate) for name, operate in {**_ARITHMETIC, **_COMPARISONS}.items()},
+    **{
+        f"__{name}__": _operated(operate)
+        for name, operate in {**_ARITHMETIC, **_COMPARISONS}.items()
+    },
     **{f"__r{name}__": _operated(operate, True) for name, operate in _ARITHMETIC.items()},
     **{f"__{name}__": _operated(getattr(operator, f"{name}_")) for name in ("and", "or")},
     **{f"__r{name}__": _operated(getattr(operator, f"{name}_"), True) for name in ("and", "or")},
@@ -139,7 +157,8 @@ def abs_(self: Frame) -> Frame:
 
 
 def round_(self: Frame, decimals: Any = 0) -> Frame:
-    """Numbers rounded to some decimals, half to even; ``{"column": decimals}`` for some of them. Others stay as they are."""
+    """Numbers rounded to some decimals, half to even; ``{"column": decimals}`` for some of them.
+    Others stay as they are."""
     columns = self._selection.columns
     chosen = (
         {_validate.column_name(name, columns): places for name, places in decimals.items()}
@@ -150,16 +169,22 @@ def round_(self: Frame, decimals: Any = 0) -> Frame:
     return self._new(self._selection.having({**columns, **made}))
 
 
-def where(self: Frame, cond: Any, other: Any = None, *, inplace: bool = False, axis: Any = None) -> Frame:
-    """The cells where a condition holds, and else another value: null, a constant, or one for each column.
+def where(
+    self: Frame, cond: Any, other: Any = None, *, inplace: bool = False, axis: Any = None
+) -> Frame:
+    """The cells where a condition holds, and else another value: null, a constant, or one for each
+    column.
 
     The condition is a tracked column, for all columns, or a frame of conditions, for each its own.
     """
     return self._done(_chosen(self, "where", cond, other), inplace)
 
 
-def mask(self: Frame, cond: Any, other: Any = None, *, inplace: bool = False, axis: Any = None) -> Frame:
-    """Another value where a condition holds, and else the cells: `where` with the condition turned round."""
+def mask(
+    self: Frame, cond: Any, other: Any = None, *, inplace: bool = False, axis: Any = None
+) -> Frame:
+    """Another value where a condition holds, and else the cells: `where` with the condition turned
+    round."""
     return self._done(_chosen(self, "mask", cond, other), inplace)
 
 
@@ -171,7 +196,9 @@ def _chosen(frame: Frame, verb: str, cond: Any, other: Any) -> Frame:
                 "a condition is of one row: release such a number first, and use the answer in it."
             )
         )
-    conditions = _operands(frame, cond) if isinstance(cond, Tracked) else dict.fromkeys(columns, cond)
+    conditions = (
+        _operands(frame, cond) if isinstance(cond, Tracked) else dict.fromkeys(columns, cond)
+    )
     others = (
         dict.fromkeys(columns, other)
         if other is None or isinstance(other, Taken)
@@ -185,8 +212,9 @@ def _chosen(frame: Frame, verb: str, cond: Any, other: Any) -> Frame:
 
 
 def apply(self: Frame, func: Any, axis: Any = 0, **words: Any) -> Any:
-    """What a function makes of each column, or with ``axis=1`` of each row: it is given tracked columns, and calls of their own
-    methods and operators are what it does to every cell. A name, or a list of names, is asked as in `agg`.
+    """What a function makes of each column, or with ``axis=1`` of each row: it is given tracked
+    columns, and calls of their own methods and operators are what it does to every cell. A name, or
+    a list of names, is asked as in `agg`.
 
     >>> df = pd.DataFrame({"cost": [10.0, 30.0], "days": [1, 3]})
     >>> p = df.dp.open(1000, bounds={"cost": (0, 100), "days": (1, 10)})
@@ -209,7 +237,9 @@ def apply(self: Frame, func: Any, axis: Any = 0, **words: Any) -> Any:
         ("engine", "python"),
     ):
         if words.pop(word, idle) not in (idle, None):
-            raise BadType(f"{word}= is refused here: the function is given tracked columns, and called once.")
+            raise BadType(
+                f"{word}= is refused here: the function is given tracked columns, and called once."
+            )
     rows = self._rowwise(
         "a function that is applied is of the cells of one row: release such a number first, and use the answer in it."
     )
@@ -227,7 +257,9 @@ def apply(self: Frame, func: Any, axis: Any = 0, **words: Any) -> Any:
 def transform(self: Frame, func: Any, axis: Any = 0, **words: Any) -> Frame:
     """Each column as a function makes it, which is given the tracked column."""
     if not callable(func) or not _validate.among(axis, (0, "index")):
-        raise BadType("transform takes a function of each column: p[['x', 'y']].transform(lambda c: c / 2).")
+        raise BadType(
+            "transform takes a function of each column: p[['x', 'y']].transform(lambda c: c / 2)."
+        )
     rows = self._rowwise(
         "a function of a column asks nothing: release such a number first, and use the answer in it."
     )
@@ -273,8 +305,9 @@ def _present(exprs: list[Expr]) -> Expr:
 
 
 def _mean(frame: Tracked, exprs: list[Expr]) -> Expr:
-    """The mean of the cells of a row that are no nulls, null where all are: as in pandas. It lies between the least and the
-    greatest bound, which the quotient of a sum and a count does not show."""
+    """The mean of the cells of a row that are no nulls, null where all are: as in pandas. It lies
+    between the least and the greatest bound, which the quotient of a sum and a count does not
+    show."""
     mean = _expr.arithmetic("/", _total(exprs), _present(exprs))
     column_bounds = [e.bounds(frame._selection.schema.bounds) for e in exprs]
     ends = [pair for pair in column_bounds if pair is not None]
@@ -291,7 +324,9 @@ def _better(a: Expr, b: Expr, op: str) -> Expr:
 def _flags(exprs: list[Expr]) -> list[Expr]:
     for expr in exprs:
         if expr.kind != "bool":
-            raise BadType("any and all across columns are of conditions: (p[['x', 'y']] > 1).any(axis=1).")
+            raise BadType(
+                "any and all across columns are of conditions: (p[['x', 'y']] > 1).any(axis=1)."
+            )
     return exprs
 
 

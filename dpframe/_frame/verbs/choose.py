@@ -1,4 +1,5 @@
-"""The verbs that choose: only the choice leaves, never a score, and any number of candidates costs the same."""
+"""The verbs that choose: only the choice leaves, never a score, and any number of candidates costs
+the same."""
 
 from __future__ import annotations
 
@@ -28,21 +29,22 @@ from dpframe.utilities import Scored, Utility
 
 CANDIDATES: Final = 2**14  # with expressions of their own: each is a pass over the rows
 PLACEHOLDER: Final = "candidate"
-_ONE_ROW: Final = (
-    "return an expression for one row; its sum over rows is the utility: lambda d, c: -(d['x'] - c).abs()."
-)
+_ONE_ROW: Final = "return an expression for one row; its sum over rows is the utility: lambda d, c: -(d['x'] - c).abs()."
 
 
 @priced
 def argmax(self: Tracked, column: Any, *, keys: Any = None, **payment: Unpack[Payment]) -> Any:
-    """The value that most rows have, of the listed ones; or which of several conditions holds for most rows.
+    """The value that most rows have, of the listed ones; or which of several conditions holds for
+    most rows.
 
-    A list of boolean columns, or conditions by name as `counts` takes them, may overlap: one row may say yes to many.
-    Only the choice leaves, so any number of candidates costs the same and the noise does not grow with them.
+    A list of boolean columns, or conditions by name as `counts` takes them, may overlap: one row
+    may say yes to many. Only the choice leaves, so any number of candidates costs the same and the
+    noise does not grow with them.
 
     Formal guarantee: epsilon-DP for its price by report-noisy-max with one-sided geometric noise
-    (docs/guarantees/noisy-max.md): a row moves every count by at most 1, and all of them one way unless rows are
-    replaced. With one candidate the answer is that one, and is charged all the same.
+    (docs/guarantees/noisy-max.md): a row moves every count by at most 1, and all of them one way
+    unless rows are replaced. With one candidate the answer is that one, and is charged all the
+    same.
 
     >>> df = pd.DataFrame({"diagnosis": ["flu", "asthma", "flu"], "fever": [True, False, True]})
     >>> p = df.dp.open(1000)
@@ -54,7 +56,9 @@ def argmax(self: Tracked, column: Any, *, keys: Any = None, **payment: Unpack[Pa
     checked(payment)
     if isinstance(column, list | Mapping):
         if keys is not None:
-            raise BadValue("keys= lists the values of one column; of several conditions each is a candidate.")
+            raise BadValue(
+                "keys= lists the values of one column; of several conditions each is a candidate."
+            )
         return _most(self, column, callers_frame(), payment)
     level = level_of(self, self._selection.named(column), keys, "argmax")
     groups = listed(self, (level,), payment)
@@ -66,11 +70,15 @@ def argmax(self: Tracked, column: Any, *, keys: Any = None, **payment: Unpack[Pa
 
 
 @priced
-def top(self: Tracked, column: Any, k: int, *, keys: Any = None, **payment: Unpack[Payment]) -> list[Any]:
-    """The k most common of the listed values, the first before the second and so on, as a list without counts.
+def top(
+    self: Tracked, column: Any, k: int, *, keys: Any = None, **payment: Unpack[Payment]
+) -> list[Any]:
+    """The k most common of the listed values, the first before the second and so on, as a list
+    without counts.
 
-    Formal guarantee: epsilon-DP for its price, by k rounds of report-noisy-max at epsilon/k, each among the values
-    that are left (docs/guarantees/noisy-max.md). The order is as private as the choice.
+    Formal guarantee: epsilon-DP for its price, by k rounds of report-noisy-max at epsilon/k, each
+    among the values that are left (docs/guarantees/noisy-max.md). The order is as private as the
+    choice.
 
     >>> df = pd.DataFrame({"state": ["CA", "NY", "CA", "CA", "NY", "WA"]})
     >>> p = df.dp.open(1000)
@@ -87,7 +95,9 @@ def top(self: Tracked, column: Any, k: int, *, keys: Any = None, **payment: Unpa
     if rounds > len(by[0].index):
         raise BadValue(f"k={rounds} is more than the {len(by[0].index)} values that are listed.")
     query = Query((Output("top", "top", rounds=rounds),), self._selection.where, by)
-    return cast("list[Any]", self._ask(query, lambda release: _chosen(release, by[0]), payment, part))
+    return cast(
+        "list[Any]", self._ask(query, lambda release: _chosen(release, by[0]), payment, part)
+    )
 
 
 @priced
@@ -101,17 +111,20 @@ def choose(
     because: str | None = None,
     **payment: Unpack[Payment],
 ) -> Any:
-    """One of some public candidates, with a chance that grows with its utility: the exponential mechanism.
+    """One of some public candidates, with a chance that grows with its utility: the exponential
+    mechanism.
 
-    The utility is a named one, ``dpframe.utilities.revenue("bid")``, whose sensitivity is proven; or an expression for
-    one row, whose sum over the rows is the utility: a string in which ``@candidate`` stands for the candidate, a
-    function of the frame and the candidate, or a dict by candidate. Each row's value is clipped to ``bounds``, unless
-    bounds follow from declared ones; a null counts for nothing. ``sensitivity=`` is your own word that a row moves no
-    utility by more than that: it needs ``because=``, and the ledger keeps both.
+    The utility is a named one, ``dpframe.utilities.revenue("bid")``, whose sensitivity is proven;
+    or an expression for one row, whose sum over the rows is the utility: a string in which
+    ``@candidate`` stands for the candidate, a function of the frame and the candidate, or a dict by
+    candidate. Each row's value is clipped to ``bounds``, unless bounds follow from declared ones; a
+    null counts for nothing. ``sensitivity=`` is your own word that a row moves no utility by more
+    than that: it needs ``because=``, and the ledger keeps both.
 
-    Formal guarantee: epsilon-DP for its price, by the exponential mechanism where a session has delta, else by noisy
-    max, which is never worse at the same epsilon (docs/guarantees/exponential.md). With declared ``sensitivity=`` the
-    guarantee rests on that word. The plan states by how much the choice may fall short of the best.
+    Formal guarantee: epsilon-DP for its price, by the exponential mechanism where a session has
+    delta, else by noisy max, which is never worse at the same epsilon
+    (docs/guarantees/exponential.md). With declared ``sensitivity=`` the guarantee rests on that
+    word. The plan states by how much the choice may fall short of the best.
 
     >>> df = pd.DataFrame({"arrives": [7, 8, 8, 9, 12]})
     >>> p = df.dp.open(1000)
@@ -133,7 +146,10 @@ def choose(
             self, options, utility, _moves(sensitivity, because), bounds, callers_frame()
         )
         if because is not None:
-            declared = (*declared, Word("sensitivity", f"{sensitivity:g}: {because.strip()}", "choose"))
+            declared = (
+                *declared,
+                Word("sensitivity", f"{sensitivity:g}: {because.strip()}", "choose"),
+            )
     if not scored.by:  # of bins the session says so itself
         _few(options)
         declared = (*declared, Word("candidates", describe(options), "choose"))
@@ -167,9 +183,15 @@ def _most(frame: Tracked, questions: Any, caller: Any, payment: Mapping[str, Any
 
 
 def _own_utility(
-    frame: Tracked, candidates: Sequence[Any], utility: Any, moves: float | None, bounds: Any, caller: Any
+    frame: Tracked,
+    candidates: Sequence[Any],
+    utility: Any,
+    moves: float | None,
+    bounds: Any,
+    caller: Any,
 ) -> tuple[Scored, tuple[Word, ...]]:
-    """The utility with an output for each candidate, all clipped to the same bounds, and the declarations it relies on."""
+    """The utility with an output for each candidate, all clipped to the same bounds, and the
+    declarations it relies on."""
     exprs, declared = _expressions(frame, candidates, utility, caller)
     if len(exprs) > 1 and len(set(exprs)) == 1:
         raise BadValue(
@@ -177,11 +199,16 @@ def _own_utility(
         )
     pair = _hull(frame, exprs, bounds, moves)
     if bounds is not None:
-        declared = (*declared, Word("bounds", f"the utility: ({pair.lower:g}, {pair.upper:g})", "choose"))
+        declared = (
+            *declared,
+            Word("bounds", f"the utility: ({pair.lower:g}, {pair.upper:g})", "choose"),
+        )
     if any(e.nullable for e in exprs):
         exprs = [_filled(e, pair) for e in exprs]
         pair = Bounds(min(pair.lower, 0.0), max(pair.upper, 0.0))
-    text = utility if isinstance(utility, str) else f"{exprs[0]}" + (", ..." if len(exprs) > 1 else "")
+    text = (
+        utility if isinstance(utility, str) else f"{exprs[0]}" + (", ..." if len(exprs) > 1 else "")
+    )
     outputs = tuple(
         Output(candidate, "choose", expr, pair, moves=moves, said=text)
         for candidate, expr in zip(candidates, exprs, strict=True)
@@ -208,7 +235,9 @@ def _expressions(
 ) -> tuple[list[Expr], tuple[Word, ...]]:
     if isinstance(utility, Mapping):
         if len(utility) != len(candidates) or any(c not in utility for c in candidates):
-            raise BadValue("a utility by candidate needs an expression for each candidate, and no others.")
+            raise BadValue(
+                "a utility by candidate needs an expression for each candidate, and no others."
+            )
         utilities = [utility[c] for c in candidates]
     elif callable(utility) and not hasattr(utility, "_expr"):
         _check_two_arguments(utility)
@@ -226,17 +255,23 @@ def _expressions(
             expr, selection = frame._selection.parsed(candidate_utility, scope)
             new_declarations = selection.words[len(frame._selection.words) :]
             declared |= {
-                word: None for word in new_declarations if not word.value.startswith(f"{PLACEHOLDER} = ")
+                word: None
+                for word in new_declarations
+                if not word.value.startswith(f"{PLACEHOLDER} = ")
             }
         else:
             expr = frame._expression(candidate_utility)
         if expr.kind not in ("number", "bool"):
-            raise BadType(f"the utility of {candidate!r} is of kind {expr.kind}: it must be a number.")
+            raise BadType(
+                f"the utility of {candidate!r} is of kind {expr.kind}: it must be a number."
+            )
         exprs.append(expr)
     return exprs, tuple(declared)
 
 
-def _hull(frame: Tracked, exprs: Sequence[Expr], bounds_argument: Any, moves: float | None) -> Bounds:
+def _hull(
+    frame: Tracked, exprs: Sequence[Expr], bounds_argument: Any, moves: float | None
+) -> Bounds:
     if bounds_argument is not None:
         return _validate.bounds(bounds_argument, "the utility")
     implied = [e.bounds(frame._selection.schema.bounds) for e in exprs]
@@ -259,7 +294,9 @@ def _row_wise(value: Any) -> Any:
 
 def _filled(expr: Expr, pair: Bounds) -> Expr:
     """The expression clipped to the bounds, and 0 for nulls: they count for nothing."""
-    return _expr.fill(expr, False) if expr.kind == "bool" else _expr.fill(_expr.clip(expr, *pair), 0)
+    return (
+        _expr.fill(expr, False) if expr.kind == "bool" else _expr.fill(_expr.clip(expr, *pair), 0)
+    )
 
 
 def _moves(sensitivity: Any, because: Any) -> float | None:
@@ -271,7 +308,9 @@ def _moves(sensitivity: Any, because: Any) -> float | None:
     if sensitivity is None:
         return None
     if not isinstance(because, str) or not because.strip():
-        raise BadType("because= must be a sentence: why one row moves no utility by more than sensitivity=.")
+        raise BadType(
+            "because= must be a sentence: why one row moves no utility by more than sensitivity=."
+        )
     moves = _validate.real(sensitivity, "sensitivity")
     if moves <= 0:
         raise BadValue(f"sensitivity must be positive, not {sensitivity}.")
@@ -279,15 +318,18 @@ def _moves(sensitivity: Any, because: Any) -> float | None:
 
 
 def _candidates(argument: Any) -> list[Any]:
-    """The public list of candidates as it was typed; anything that could be people's data is refused."""
-    if isinstance(argument, pd.Series | pd.DataFrame | set | frozenset | str | bytes) or not isinstance(
-        argument, list | tuple | range | np.ndarray | pd.Index | Mapping
-    ):
+    """The public list of candidates as it was typed; anything that could be people's data is
+    refused."""
+    if isinstance(
+        argument, pd.Series | pd.DataFrame | set | frozenset | str | bytes
+    ) or not isinstance(argument, list | tuple | range | np.ndarray | pd.Index | Mapping):
         raise BadType(
             f"candidates must be a public, ordered list, not a {type(argument).__name__}. Write them out, or list(...) them."
         )
     _validate.length(argument, "candidates")
-    listed = [c.item() if isinstance(c, np.generic) and c.dtype.kind in "biufU" else c for c in argument]
+    listed = [
+        c.item() if isinstance(c, np.generic) and c.dtype.kind in "biufU" else c for c in argument
+    ]
     if not listed:
         raise BadValue("candidates are empty: nothing would be chosen.")
     try:
@@ -312,5 +354,7 @@ def _chosen(release: Release, by: By) -> list[Any]:
     chosen = []
     for place in _release.values(release, 0):
         key = keys.index[int(place)]
-        chosen.append(None if place == keys.null else key.item() if isinstance(key, np.generic) else key)
+        chosen.append(
+            None if place == keys.null else key.item() if isinstance(key, np.generic) else key
+        )
     return chosen

@@ -1,4 +1,5 @@
-"""What ``groupby`` and ``resample`` group by: columns, listed combinations, the rest, and periods of time. No data."""
+"""What ``groupby`` and ``resample`` group by: columns, listed combinations, the rest, and periods
+of time. No data."""
 
 from __future__ import annotations
 
@@ -48,13 +49,14 @@ def resample(
 ) -> Groups:
     """Groups by periods of a time column: ``p.resample("ME", on="admitted")["cost"].mean()``.
 
-    The same as ``groupby(pd.Grouper(key="admitted", freq="ME"))``: periods, labels, closed sides and the freq of the
-    index are pandas' for a frame that spans exactly the range declared for the column, by ``open(bounds={"admitted":
-    ("2024-01-01", "2024-12-31")})`` or ``bounds=`` here. Rows outside that range and nulls are in no period (times
-    are not clipped). Every period comes back, also one in which nothing happened.
+    The same as ``groupby(pd.Grouper(key="admitted", freq="ME"))``: periods, labels, closed sides
+    and the freq of the index are pandas' for a frame that spans exactly the range declared for the
+    column, by ``open(bounds={"admitted": ("2024-01-01", "2024-12-31")})`` or ``bounds=`` here. Rows
+    outside that range and nulls are in no period (times are not clipped). Every period comes back,
+    also one in which nothing happened.
 
-    Formal guarantee of each release: as of `groupby`, since a row is in one period, by its own time and public
-    edges. The range never comes from the data.
+    Formal guarantee of each release: as of `groupby`, since a row is in one period, by its own time
+    and public edges. The range never comes from the data.
 
     >>> df = pd.DataFrame({"t": pd.to_datetime(["2024-01-05", "2024-03-31"]), "cost": [3, 4]})
     >>> p = df.dp.open(1000, bounds={"t": ("2024-01-01", "2024-03-31")})
@@ -68,7 +70,9 @@ def resample(
     check_options(group_keys, None, level)
     on = _index_of(self) if on is None else on
     grouper = grouper_for(rule, "t", closed, label, origin, offset)
-    selection = self._selection.changed(by=(_periods(self._selection, on, rule_of(grouper), bounds),))
+    selection = self._selection.changed(
+        by=(_periods(self._selection, on, rule_of(grouper), bounds),)
+    )
     return cast("Groups", PrivateGroupBy(self._session, selection, self._mode))
 
 
@@ -122,28 +126,32 @@ def groupby(
     dropna: bool | None = None,
     level: Any = None,
 ) -> Groups | FlatGroups:
-    """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come back.
+    """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come
+    back.
 
-    For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all combinations; or a
-    list of tuples with a key for each column (or a ``pd.MultiIndex``), and the groups are exactly these. Columns with
-    declared keys, cut columns and bools need none. They stand in the order of the list; ``sort=True`` sorts them.
-    ``dropna=False`` makes a group of the nulls, as a null on the list does.
+    For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all
+    combinations; or a list of tuples with a key for each column (or a ``pd.MultiIndex``), and the
+    groups are exactly these. Columns with declared keys, cut columns and bools need none. They
+    stand in the order of the list; ``sort=True`` sorts them. ``dropna=False`` makes a group of the
+    nulls, as a null on the list does.
 
-    ``other="elsewhere"`` adds one last group for rows whose key is not null and not listed (with several columns a
-    dict by column); a person with many rows is bounded after these keys have become one. A ``pd.Grouper(key="t",
-    freq="ME")`` makes periods, as `resample` does, between the declared bounds of the column or ``bounds=``.
+    ``other="elsewhere"`` adds one last group for rows whose key is not null and not listed (with
+    several columns a dict by column); a person with many rows is bounded after these keys have
+    become one. A ``pd.Grouper(key="t", freq="ME")`` makes periods, as `resample` does, between the
+    declared bounds of the column or ``bounds=``.
 
-    In a session with delta columns may be left unlisted: their keys are those that enough people share, found and
-    measured in one release for the whole price (docs/guarantees/keys.md); where a choice is asked for, half of the price
-    finds them first. The session then knows them, and later questions are ordinary ones.
+    In a session with delta columns may be left unlisted: their keys are those that enough people
+    share, found and measured in one release for the whole price (docs/guarantees/keys.md); where a
+    choice is asked for, half of the price finds them first. The session then knows them, and later
+    questions are ordinary ones.
 
     ``level=`` names levels of the index, where `set_index` has made one.
 
-    By the column that ``unit=`` names these are each person's own rows, and their verbs are steps, free
-    (`dpframe._frame.people.groups.PersonGroupBy`).
+    By the column that ``unit=`` names these are each person's own rows, and their verbs are steps,
+    free (`dpframe._frame.people.groups.PersonGroupBy`).
 
-    Formal guarantee of each release: a row is in one group, by its own cells and public lists, so groups of every kind
-    have the sensitivities of docs/guarantees/statistics.md.
+    Formal guarantee of each release: a row is in one group, by its own cells and public lists, so
+    groups of every kind have the sensitivities of docs/guarantees/statistics.md.
 
     >>> df = pd.DataFrame({"state": ["CA", "NY", "TX"], "sex": ["F", "M", "F"]})
     >>> p = df.dp.open(1000)
@@ -179,7 +187,8 @@ def levels_for(
     dropna: bool | None,
     verb: str = "groupby",
 ) -> list[KeyBy | Sought]:
-    """The groupings, one for each column, with the keys that are given, declared or brought along; else with keys to be found."""
+    """The groupings, one for each column, with the keys that are given, declared or brought along;
+    else with keys to be found."""
     names = by if isinstance(by, list) else [by]
     keys = frame._selection.by_column(keys) if isinstance(keys, Mapping) else keys
     if not names:
@@ -204,7 +213,13 @@ def levels_for(
 
 
 def groupings(
-    frame: Tracked, by: Any, keys: Any, sort: bool | None, dropna: bool | None, other: Any, bounds: Any
+    frame: Tracked,
+    by: Any,
+    keys: Any,
+    sort: bool | None,
+    dropna: bool | None,
+    other: Any,
+    bounds: Any,
 ) -> tuple[By | Sought, ...]:
     """The groupings, one for each column, or one for listed combinations of all of them."""
     rules: dict[int, Rule] = {}
@@ -241,7 +256,9 @@ def _tuples(selection: Selection, names: Sequence[Any], keys: Any) -> Tuples | N
     places = [e.position if isinstance(e, Column) else -1 for e, _ in columns]
     for declared, tuples in selection.schema.tuples.items():
         if sorted(declared) == sorted(places):
-            return tuples.in_order([declared.index(i) for i in places]).named([n for _, n in columns])
+            return tuples.in_order([declared.index(i) for i in places]).named(
+                [n for _, n in columns]
+            )
     return None
 
 
@@ -257,7 +274,9 @@ def _with_periods(
 ) -> tuple[By | Sought, ...]:
     rest = [name for i, name in enumerate(names) if i not in rules]
     if not rest and (keys is not None or other is not None):
-        raise BadType("periods have no keys: their range is declared by bounds=. Leave keys= and other= out.")
+        raise BadType(
+            "periods have no keys: their range is declared by bounds=. Leave keys= and other= out."
+        )
     if lists_tuples(keys, len(names)):
         raise NotOffered(
             "combinations cannot list periods. Give keys= by column: keys={'state': ['CA', 'NY']}."

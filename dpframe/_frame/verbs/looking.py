@@ -1,7 +1,9 @@
-"""Looking without looking: made-up rows, drawn from declared bounds and keys and from dtypes, and the schema as pandas shows it.
+"""Looking without looking: made-up rows, drawn from declared bounds and keys and from dtypes, and
+the schema as pandas shows it.
 
-*Formal guarantee.* Nothing here reads a cell, a category or the number of rows, so all of it is free: what is shown is a function
-of public facts alone, and the same each time (docs/guarantees/session.md).
+*Formal guarantee.* Nothing here reads a cell, a category or the number of rows, so all of it is
+free: what is shown is a function of public facts alone, and the same each time
+(docs/guarantees/session.md).
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ _TEXTS = 9  # different ones, where no keys are declared
 
 
 class _Marked:
-    """What says that its cells are made up where it is shown, and where a number is made of them."""
+    """What says that its cells are made up where it is shown, and where a number is made of
+    them."""
 
     def __repr__(self) -> str:
         return f"{_MARK}\n{super().__repr__()}"
@@ -81,10 +84,11 @@ class MadeUp(_Marked, pd.DataFrame):
 
 
 def head(self: Tracked, n: int = 5) -> pd.DataFrame:
-    """Some made-up rows, at most 100: as the declared bounds, keys and dtypes would have them, and about nobody.
+    """Some made-up rows, at most 100: as the declared bounds, keys and dtypes would have them, and
+    about nobody.
 
-    They are the same each time, and free. New columns are computed from the made-up ones, and a condition keeps what it would
-    keep. `dpframe.dummy` makes more of them, to write a notebook on.
+    They are the same each time, and free. New columns are computed from the made-up ones, and a
+    condition keeps what it would keep. `dpframe.dummy` makes more of them, to write a notebook on.
 
     >>> df = pd.DataFrame({"age": [30, 41], "state": ["CA", "NY"]})
     >>> p = df.dp.open(1, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
@@ -125,7 +129,9 @@ def sample(
 
 def _number(n: Any, verb: str) -> int:
     if isinstance(n, bool) or not isinstance(n, int | np.integer):
-        raise BadType(f"{verb} shows a number of made-up rows: p.{verb}(5), not {type(n).__name__}.")
+        raise BadType(
+            f"{verb} shows a number of made-up rows: p.{verb}(5), not {type(n).__name__}."
+        )
     if not 0 <= n <= _SHOWN:
         raise BadValue(
             f"{verb} shows 0 to {_SHOWN} made-up rows, not {n}. For a frame to write a notebook on: dpframe.dummy(p, rows=1000)."
@@ -142,7 +148,8 @@ def _made(frame: Tracked, rows: int, skip: int = 0) -> MadeUp:
 
 
 def dtypes(self: Tracked) -> pd.Series[Any]:
-    """The dtype of each column, without the categories of a categorical one: these are cells of the data."""
+    """The dtype of each column, without the categories of a categorical one: these are cells of the
+    data."""
     return schema_of(self._selection).dtypes
 
 
@@ -154,9 +161,10 @@ def info(
     memory_usage: Any = None,
     show_counts: bool | None = None,
 ) -> None:
-    """Prints the columns with their dtypes, bounds and keys: all that is public of a column, and free. `dtypes` has the dtypes
-    for a program to read, `head` made-up rows, and `PrivateFrame.card` the declarations as a file. How many cells are no nulls is
-    a release: ``p.count("x")``, and what `describe` tells of values is one too.
+    """Prints the columns with their dtypes, bounds and keys: all that is public of a column, and
+    free. `dtypes` has the dtypes for a program to read, `head` made-up rows, and
+    `PrivateFrame.card` the declarations as a file. How many cells are no nulls is a release:
+    ``p.count("x")``, and what `describe` tells of values is one too.
 
     >>> df = pd.DataFrame({"age": [30, 41]})
     >>> df.dp.open(1, bounds={"age": (0, 110)}).info()
@@ -179,7 +187,9 @@ def info(
     )
     rows = "not public: p.count()" if (row_count := _public_rows(self)) is None else str(row_count)
     lines = ["<class 'dpframe.PrivateFrame'>", f"Rows: {rows}", f"Columns: {len(table)}"]
-    print(*lines, table.to_string(justify="left"), sep="\n", file=sys.stdout if buf is None else buf)
+    print(
+        *lines, table.to_string(justify="left"), sep="\n", file=sys.stdout if buf is None else buf
+    )
 
 
 def _declared(selection: Selection, expr: Expr) -> str:
@@ -196,16 +206,22 @@ def _declared(selection: Selection, expr: Expr) -> str:
 
 
 def bounds_text(selection: Selection, expr: Expr) -> str:
-    """The bounds of numbers and durations, as they are declared or follow from what is; empty without any."""
+    """The bounds of numbers and durations, as they are declared or follow from what is; empty
+    without any."""
     if expr.kind == "duration":
         ends = expr.interval(selection.ends)
-        return "" if ends is None else " to ".join(str(pd.Timedelta(int(end) // 1000, "us")) for end in ends)
+        return (
+            ""
+            if ends is None
+            else " to ".join(str(pd.Timedelta(int(end) // 1000, "us")) for end in ends)
+        )
     pair = expr.bounds(selection.schema.bounds)
     return "" if pair is None or expr.kind != "number" else f"{pair[0]:g} to {pair[1]:g}"
 
 
 class Shape:
-    """``p.shape`` where the number of rows is not public: the number of columns is, as ``p.shape[1]``."""
+    """``p.shape`` where the number of rows is not public: the number of columns is, as
+    ``p.shape[1]``."""
 
     def __init__(self, columns: int):
         self._columns = columns
@@ -228,7 +244,8 @@ class Shape:
 
 
 def shape(self: Tracked) -> tuple[int, int] | Shape:
-    """The numbers of rows and columns; that of rows only where it is public, and else refused where it is looked up."""
+    """The numbers of rows and columns; that of rows only where it is public, and else refused where
+    it is looked up."""
     rows, columns = _public_rows(self), len(self._selection.columns)
     return Shape(columns) if rows is None else (rows, columns)
 
@@ -247,13 +264,16 @@ def dummy(
     bounds: Mapping[Any, Any] | None = None,
     keys: Mapping[Any, Any] | None = None,
 ) -> pd.DataFrame:
-    """A frame of made-up rows, to write a notebook on before there is a budget, or without touching it.
+    """A frame of made-up rows, to write a notebook on before there is a budget, or without touching
+    it.
 
-    ``of`` is a tracked frame, whose columns, bounds and keys it has; a card, by its path (``"visits.toml"``) or its text; or
-    dtypes by column, such as ``df.dtypes`` or ``{"age": "int64"}``, with ``bounds=`` and ``keys=`` as `open` takes them. Columns
-    are drawn independently of each other, evenly between their bounds or over their keys; there are no nulls.
+    ``of`` is a tracked frame, whose columns, bounds and keys it has; a card, by its path
+    (``"visits.toml"``) or its text; or dtypes by column, such as ``df.dtypes`` or ``{"age":
+    "int64"}``, with ``bounds=`` and ``keys=`` as `open` takes them. Columns are drawn independently
+    of each other, evenly between their bounds or over their keys; there are no nulls.
 
-    Formal guarantee: a function of what is declared and of dtypes alone. Nothing is read, so nothing is charged.
+    Formal guarantee: a function of what is declared and of dtypes alone. Nothing is read, so
+    nothing is charged.
 
     >>> import dpframe
     >>> d = dpframe.dummy({"age": "int64", "state": "str"}, 50, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
@@ -266,7 +286,9 @@ def dummy(
     _validate.length(range(number), "rows", 10**7)
     if isinstance(of, Tracked):
         if bounds is not None or keys is not None:
-            raise BadType("a tracked frame has bounds and keys already: leave bounds= and keys= out.")
+            raise BadType(
+                "a tracked frame has bounds and keys already: leave bounds= and keys= out."
+            )
         return made_up(of._selection, of._session.leaves, number)
     if isinstance(of, str | os.PathLike):
         if bounds is not None or keys is not None:
@@ -277,7 +299,9 @@ def dummy(
     if isinstance(of, pd.DataFrame):
         raise BadType("dummy takes dtypes and never the rows: dpframe.dummy(df.dtypes, ...).")
     if not isinstance(of, Mapping | pd.Series):
-        raise BadType(f"dummy takes a tracked frame, a card, or dtypes by column, not {type(of).__name__}.")
+        raise BadType(
+            f"dummy takes a tracked frame, a card, or dtypes by column, not {type(of).__name__}."
+        )
     facts = _Facts(of, bounds, keys)
     return made_up(Selection(facts, facts.leaves), facts.leaves, number)
 
@@ -302,7 +326,9 @@ class _Facts:
         self.bounds, self.times, self.keys = dict(numbers), dict(times), dict(listed)
 
 
-def made_up(selection: Selection, leaves: Mapping[Hashable, Column], rows: int, skip: int = 0) -> MadeUp:
+def made_up(
+    selection: Selection, leaves: Mapping[Hashable, Column], rows: int, skip: int = 0
+) -> MadeUp:
     """So many made-up rows of a selection; fewer where its condition keeps hardly any."""
     drawn = rows + skip if selection.where is None else max(_DRAWN, 4 * (rows + skip))
     names, exprs = list(selection.columns), list(selection.columns.values())
@@ -323,7 +349,9 @@ def schema_of(selection: Selection) -> pd.DataFrame:
 
 def _root(schema: Schema, leaves: Mapping[Hashable, Column], rows: int) -> pd.DataFrame:
     """Made-up rows of the frame that was opened, or would be."""
-    arrays = [_cells(leaf, schema.dtypes[leaf.position], schema, rows).array for leaf in leaves.values()]
+    arrays = [
+        _cells(leaf, schema.dtypes[leaf.position], schema, rows).array for leaf in leaves.values()
+    ]
     return frame_of([a.to_numpy() if isinstance(a.dtype, np.dtype) else a for a in arrays])
 
 
@@ -356,7 +384,8 @@ def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any
 
 
 def public_dtype(dtype: Any) -> Any:
-    """A dtype without what it may hold of cells: categories, and what a sparse column has most of."""
+    """A dtype without what it may hold of cells: categories, and what a sparse column has most
+    of."""
     if isinstance(dtype, pd.CategoricalDtype):
         return pd.CategoricalDtype()
     return dtype.subtype if isinstance(dtype, pd.SparseDtype) else dtype
@@ -383,7 +412,9 @@ def _numbers(leaf: Column, dtype: Any, pair: tuple[float, float], even: Any) -> 
         if not leaf.integral:
             digits = 2 - int(np.floor(np.log10(high - low))) if high > low else 0
             return pd.Series(np.clip(np.round(values, max(min(digits, 300), 0)), low, high))
-        return pd.Series(np.clip(np.floor(values + 0.5), np.ceil(low), np.floor(high)).astype(np.int64))
+        return pd.Series(
+            np.clip(np.floor(values + 0.5), np.ceil(low), np.floor(high)).astype(np.int64)
+        )
 
 
 def _times(span: Span, zone: str | None, even: Any) -> pd.Series[Any]:

@@ -1,6 +1,7 @@
 """The verbs that measure columns, of frames and of groups alike: a frame is groups by nothing.
 
-What they leave to the kinds of `Measures` is which columns are meant where none is named, and how the answer is laid out.
+What they leave to the kinds of `Measures` is which columns are meant where none is named, and how
+the answer is laid out.
 """
 
 # mypy: disable-error-code="misc"
@@ -53,14 +54,17 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
 
     _single = False  # whether one column is selected, whose answers stand alone
 
-    # A frame is groups by nothing. Groups have other columns in mind where none is named, and lay answers out by their keys.
+    # A frame is groups by nothing. Groups have other columns in mind where none is named, and lay
+    # answers out by their keys.
 
     @property
     def _keyed(self) -> Sequence[Hashable]:
         """The columns that are keys, which are not measured where all are."""
         return ()
 
-    def _columns_for(self, column: Any, verb: str, numeric_only: bool) -> tuple[Sequence[Any], bool]:
+    def _columns_for(
+        self, column: Any, verb: str, numeric_only: bool
+    ) -> tuple[Sequence[Any], bool]:
         """The columns that a verb measures, and whether the answer is that of a single one."""
         if column is not EVERY:
             return (column,), True
@@ -68,7 +72,9 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
             return self._selection.numbers, False
         names, numbers = list(self._selection.columns), self._selection.numbers
         one = AGGREGATES[verb]
-        also = [kind for kind, has in (("duration", one.of_durations), ("time", one.of_times)) if has]
+        also = [
+            kind for kind, has in (("duration", one.of_durations), ("time", one.of_times)) if has
+        ]
         numbers += [n for n, e in self._selection.columns.items() if e.kind in also]
         if AGGREGATES[verb].needs_bounds and len(numbers) < len(names):
             not_numeric = next(
@@ -93,8 +99,8 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
         single: bool = False,
         choices: bool = False,
     ) -> Any:
-        """The answer to a question with these outputs: laid out as is said, or else a ``single`` one alone and several side by
-        side; ``choices`` have no groups as columns."""
+        """The answer to a question with these outputs: laid out as is said, or else a ``single``
+        one alone and several side by side; ``choices`` have no groups as columns."""
         query = Query(tuple(outputs), self._selection.where)
         if layout is not None:
             return self._ask(query, lambda release: layout(release, None), payment)
@@ -103,14 +109,17 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
         index = pd.Index([out.name for out in outputs], tupleize_cols=False)
         return self._ask(query, lambda release: _release.across(release, index), payment)
 
-    def _aggregated(self, spec: Any, named: Mapping[str, Any], bounds: Any, payment: dict[str, Any]) -> Any:
+    def _aggregated(
+        self, spec: Any, named: Mapping[str, Any], bounds: Any, payment: dict[str, Any]
+    ) -> Any:
         """The answer of `agg`."""
         form, wanted = spec_of(spec, named, list(self._selection.columns))
         outs = [self._selection.wanted(w.aggregate, w.column, bounds, w.label) for w in wanted]
         if form not in ("named", "list", "dict of lists"):
             return self._ask_for(outs, payment)
         places = [
-            (w.label if form == "named" else w.aggregate, self._selection.named(w.column)[1]) for w in wanted
+            (w.label if form == "named" else w.aggregate, self._selection.named(w.column)[1])
+            for w in wanted
         ]
         return self._ask_for(outs, payment, _release.grid(outs, places))
 
@@ -130,7 +139,8 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
         return self._ask_for(outs, payment, single=single)
 
     def _across(self, aggregate: str, payment: Mapping[str, Any]) -> Any:
-        """A column of what the cells of each row come to; groups have none, and ``axis=`` is refused."""
+        """A column of what the cells of each row come to; groups have none, and ``axis=`` is
+        refused."""
         return checked(payment)
 
     # Sums and moments -----------------------------------------------------------------------------------------
@@ -145,10 +155,11 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
     def count(self, *, axis: Literal[1, "columns"], numeric_only: bool = ...) -> PrivateColumn: ...
     @priced
     def count(self, column: Any = EVERY, **payment: Any) -> Any:
-        """How many rows; of a column, how many non-null values, and so of each column of a list: ``p[["x", "y"]].count()``.
+        """How many rows; of a column, how many non-null values, and so of each column of a list:
+        ``p[["x", "y"]].count()``.
 
-        Formal guarantee: epsilon-DP for its price; sensitivity 1 (docs/guarantees/statistics.md). The answer is
-        a whole number, and may be negative when few rows meet much noise.
+        Formal guarantee: epsilon-DP for its price; sensitivity 1 (docs/guarantees/statistics.md).
+        The answer is a whole number, and may be negative when few rows meet much noise.
 
         >>> df = pd.DataFrame({"age": [30, 41, 55]})
         >>> p = df.dp.open(100)
@@ -156,7 +167,9 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
         ('IntEstimate', True)
         """
         if isinstance(column, float) and column not in self._selection.columns:
-            raise BadType(f"count takes the name of a column. A price is a keyword: count(epsilon={column}).")
+            raise BadType(
+                f"count takes the name of a column. A price is a keyword: count(epsilon={column})."
+            )
         if "axis" in payment and column is EVERY and sideways(payment):
             return self._across("count", payment)
         if column is EVERY and self._selection.listed:
@@ -173,14 +186,16 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
     def nunique(self, **words: Unpack[Words]) -> Values: ...
     @priced
     def nunique(self, column: Any = EVERY, **payment: Any) -> Any:
-        """How many distinct non-null values; of the column that ``unit=`` names, how many people. None named: every column.
+        """How many distinct non-null values; of the column that ``unit=`` names, how many people.
+        None named: every column.
 
-        In a session with ``unit=`` a person adds at most ``max_groups`` values, chosen by a keyed hash of their own, so a
-        value that only such people have may be missing. Equal cells are one value: 0.0 and -0.0, 1 and 1.0, a category and
-        its text. Cells that are no plain scalar are one value together.
+        In a session with ``unit=`` a person adds at most ``max_groups`` values, chosen by a keyed
+        hash of their own, so a value that only such people have may be missing. Equal cells are one
+        value: 0.0 and -0.0, 1 and 1.0, a category and its text. Cells that are no plain scalar are
+        one value together.
 
-        Formal guarantee: epsilon-DP for its price; sensitivity 1, or ``max_groups`` with ``unit=``, for both relations
-        (docs/guarantees/statistics.md). Which values there are stays private.
+        Formal guarantee: epsilon-DP for its price; sensitivity 1, or ``max_groups`` with ``unit=``,
+        for both relations (docs/guarantees/statistics.md). Which values there are stays private.
 
         >>> df = pd.DataFrame({"id": [1, 1, 2], "town": ["Rome", "Pisa", "Rome"]})
         >>> p = df.dp.open(1000, unit="id", max_groups=2)
@@ -190,7 +205,9 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
         return self._measure("nunique", column, None, 1, payment)
 
     @overload
-    def sum(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Words]) -> A: ...
+    def sum(
+        self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Words]
+    ) -> A: ...
     @overload
     def sum(self, column: Named, bounds: Pair = ..., **words: Unpack[Words]) -> Value: ...
     @overload
@@ -199,10 +216,12 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
     def sum(self, *, axis: Literal[1, "columns"], numeric_only: bool = ...) -> PrivateColumn: ...
     @priced
     def sum(self, column: Any = EVERY, bounds: Any = None, **payment: Any) -> Any:
-        """The sum of a column's values, each clipped to its bounds; of every column if none is named.
+        """The sum of a column's values, each clipped to its bounds; of every column if none is
+        named.
 
-        Formal guarantee: epsilon-DP for its price; sensitivity max(abs(lower), abs(upper)), or upper - lower where
-        rows are replaced and always count (docs/guarantees/statistics.md). Nulls count for nothing.
+        Formal guarantee: epsilon-DP for its price; sensitivity max(abs(lower), abs(upper)), or
+        upper - lower where rows are replaced and always count (docs/guarantees/statistics.md).
+        Nulls count for nothing.
 
         >>> df = pd.DataFrame({"visits": [1, 2, 30]})
         >>> p = df.dp.open(1000)
@@ -212,7 +231,9 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
         return self._measure("sum", column, bounds, 1, payment)
 
     @overload
-    def mean(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Words]) -> A: ...
+    def mean(
+        self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Words]
+    ) -> A: ...
     @overload
     def mean(self, column: Named, bounds: Pair = ..., **words: Unpack[Words]) -> Number: ...
     @overload
@@ -221,12 +242,14 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
     def mean(self, *, axis: Literal[1, "columns"], numeric_only: bool = ...) -> PrivateColumn: ...
     @priced
     def mean(self, column: Any = EVERY, bounds: Any = None, **payment: Any) -> Any:
-        """The mean of a column's values, each clipped to its bounds; of every column if none is named.
+        """The mean of a column's values, each clipped to its bounds; of every column if none is
+        named.
 
-        One release of the distances to both bounds, whose sum tells the count: half the variance of splitting the
-        price between a sum and a count (docs/guarantees/mean.md). The answer lies within the bounds, whatever the
-        noise. Nulls count for nothing, as in pandas. Under replace-one a column that cannot be null is divided by
-        the public number of rows; ``fillna`` with a constant makes it such a column.
+        One release of the distances to both bounds, whose sum tells the count: half the variance of
+        splitting the price between a sum and a count (docs/guarantees/mean.md). The answer lies
+        within the bounds, whatever the noise. Nulls count for nothing, as in pandas. Under
+        replace-one a column that cannot be null is divided by the public number of rows; ``fillna``
+        with a constant makes it such a column.
 
         Formal guarantee: epsilon-DP for its price.
 
@@ -238,7 +261,9 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
         return self._measure("mean", column, bounds, 1, payment)
 
     @overload
-    def var(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Moments]) -> A: ...
+    def var(
+        self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Moments]
+    ) -> A: ...
     @overload
     def var(self, column: Named, bounds: Pair = ..., **words: Unpack[Moments]) -> Number: ...
     @overload
@@ -254,7 +279,9 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
         return self._measure("var", column, bounds, ddof, payment)
 
     @overload
-    def std(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Moments]) -> A: ...
+    def std(
+        self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Moments]
+    ) -> A: ...
     @overload
     def std(self, column: Named, bounds: Pair = ..., **words: Unpack[Moments]) -> Number: ...
     @overload
@@ -268,21 +295,25 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
         return self._measure("std", column, bounds, ddof, payment)
 
     @overload
-    def sem(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Moments]) -> A: ...
+    def sem(
+        self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Moments]
+    ) -> A: ...
     @overload
     def sem(self, column: Named, bounds: Pair = ..., **words: Unpack[Moments]) -> Number: ...
     @overload
     def sem(self, *, bounds: Pair = ..., **words: Unpack[Moments]) -> Row: ...
     @priced
     def sem(self, column: Any = EVERY, bounds: Any = None, *, ddof: int = 1, **payment: Any) -> Any:
-        """The standard error of the mean of a column's clipped values; of every column if none is named.
+        """The standard error of the mean of a column's clipped values; of every column if none is
+        named.
 
-        It tells how far the mean of such a sample is from that of all whom it stands for, and nothing of the noise: that is
-        what the interval of `mean` is about. Where pandas has NaN, of no value or one, there is a number all the same, with a
-        wide interval.
+        It tells how far the mean of such a sample is from that of all whom it stands for, and
+        nothing of the noise: that is what the interval of `mean` is about. Where pandas has NaN, of
+        no value or one, there is a number all the same, with a wide interval.
 
-        Formal guarantee: epsilon-DP for its price; `std` over the root of the number of values, all from one release of
-        three sums that share the sensitivity of one (docs/guarantees/variance.md).
+        Formal guarantee: epsilon-DP for its price; `std` over the root of the number of values, all
+        from one release of three sums that share the sensitivity of one
+        (docs/guarantees/variance.md).
 
         >>> df = pd.DataFrame({"age": [30, 41, 55, 78] * 25})
         >>> p = df.dp.open(1000, bounds={"age": (0, 100)})
@@ -292,20 +323,23 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
         return self._measure("sem", column, bounds, ddof, payment)
 
     @overload
-    def skew(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Words]) -> A: ...
+    def skew(
+        self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Words]
+    ) -> A: ...
     @overload
     def skew(self, column: Named, bounds: Pair = ..., **words: Unpack[Words]) -> Number: ...
     @overload
     def skew(self, *, bounds: Pair = ..., **words: Unpack[Words]) -> Row: ...
     @priced
     def skew(self, column: Any = EVERY, bounds: Any = None, **payment: Any) -> Any:
-        """The skewness of a column's clipped values, with pandas' correction; of every column if none is named.
+        """The skewness of a column's clipped values, with pandas' correction; of every column if
+        none is named.
 
-        Cubes need many values or narrow bounds: look at the interval. Where pandas has NaN, of equal values or fewer than
-        three, there is a number all the same, with a wide interval.
+        Cubes need many values or narrow bounds: look at the interval. Where pandas has NaN, of
+        equal values or fewer than three, there is a number all the same, with a wide interval.
 
-        Formal guarantee: epsilon-DP for its price; one release of four sums that share the sensitivity of one
-        (docs/guarantees/variance.md#skewness-cubes-beside-the-squares).
+        Formal guarantee: epsilon-DP for its price; one release of four sums that share the
+        sensitivity of one (docs/guarantees/variance.md#skewness-cubes-beside-the-squares).
 
         >>> df = pd.DataFrame({"cost": [10, 20, 30, 90] * 250})
         >>> p = df.dp.open(1000, bounds={"cost": (0, 100)})
@@ -315,11 +349,15 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
         return self._measure("skew", column, bounds, 1, payment)
 
     @overload
-    def agg(self: Unanswered[A], spec: Any = ..., /, *, bounds: Pair = ..., **outputs: Any) -> A: ...
+    def agg(
+        self: Unanswered[A], spec: Any = ..., /, *, bounds: Pair = ..., **outputs: Any
+    ) -> A: ...
     @overload
     def agg(self, spec: str, /, *, bounds: Pair = ..., **payment: Unpack[Payment]) -> Values: ...
     @overload
-    def agg(self, spec: list[str], /, *, bounds: Pair = ..., **payment: Unpack[Payment]) -> Outputs: ...
+    def agg(
+        self, spec: list[str], /, *, bounds: Pair = ..., **payment: Unpack[Payment]
+    ) -> Outputs: ...
     @overload
     def agg(
         self, spec: Mapping[Any, str], /, *, bounds: Pair = ..., **payment: Unpack[Payment]
@@ -332,9 +370,10 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
     def agg(self, spec: Any = None, /, *, bounds: Any = None, **outputs: Any) -> Any:
         """Several aggregates of several columns in one release, in the shape pandas gives.
 
-        ``agg("mean")`` and ``agg({"age": "mean"})`` are Series, ``agg(["mean", "std"])``, ``agg({"age": ["mean"]})``
-        and ``agg(n=("age", "size"))`` tables with a row an aggregate or an output, and NaN where nothing was asked.
-        The price words are those of `mean`. Aggregates of one column share one vector.
+        ``agg("mean")`` and ``agg({"age": "mean"})`` are Series, ``agg(["mean", "std"])``,
+        ``agg({"age": ["mean"]})`` and ``agg(n=("age", "size"))`` tables with a row an aggregate or
+        an output, and NaN where nothing was asked. The price words are those of `mean`. Aggregates
+        of one column share one vector.
 
         Formal guarantee: epsilon-DP for its price; columns share it.
 
@@ -395,8 +434,8 @@ _FUNCTIONS: dict[Any, str] = {
 
 
 def aggregate_name(value: Any, also: Sequence[str] = ()) -> str:
-    """The name of one of the aggregates that have a price, or ``also`` of others; or of a function that means one, such as
-    ``np.mean``."""
+    """The name of one of the aggregates that have a price, or ``also`` of others; or of a function
+    that means one, such as ``np.mean``."""
     if callable(value):
         value = next((name for function, name in _FUNCTIONS.items() if function is value), value)
     if not isinstance(value, str):
@@ -417,7 +456,9 @@ def aggregate_name(value: Any, also: Sequence[str] = ()) -> str:
 
 
 _INSTEAD: dict[str, str] = {
-    **dict.fromkeys(("first", "last", "nth", "any", "idxmax", "idxmin"), ": it would be one person's value."),
+    **dict.fromkeys(
+        ("first", "last", "nth", "any", "idxmax", "idxmin"), ": it would be one person's value."
+    ),
     "all": ": one person would decide it. Take the mean of the condition, which is the share of rows where it holds.",
     "mode": ": the most common value is p.argmax('x'), and that of each group p.groupby('k')['x'].argmax().",
     "argmax": ": the most common value is a verb of its own, p.argmax('x').",
@@ -443,8 +484,8 @@ def spec_of(
     single: bool = False,
     also: Sequence[str] = (),
 ) -> Spec:
-    """What is asked, of the columns that are selected; ``single`` where that is one column and no list. ``also`` are aggregates
-    that only groups have."""
+    """What is asked, of the columns that are selected; ``single`` where that is one column and no
+    list. ``also`` are aggregates that only groups have."""
     if isinstance(spec, str) or callable(spec):
         name = aggregate_name(spec, also)
         return Spec("one", tuple(Wanted(c, c, name) for c in _selected(columns)))
@@ -459,9 +500,13 @@ def spec_of(
         raise BadType("of one column agg takes a name, a list of names, or agg(m='mean', s='std').")
     if spec and any(isinstance(v, list) for v in spec.values()):
         if outputs:
-            raise BadType("lists of aggregates and named outputs make different tables. Ask one of them.")
+            raise BadType(
+                "lists of aggregates and named outputs make different tables. Ask one of them."
+            )
         pairs = [
-            (c, n) for c, v in spec.items() for n in aggregate_names(v if isinstance(v, list) else [v], also)
+            (c, n)
+            for c, v in spec.items()
+            for n in aggregate_names(v if isinstance(v, list) else [v], also)
         ]
         return Spec("dict of lists", tuple(Wanted((c, n), c, n) for c, n in pairs))
     wanted = [Wanted(c, c, aggregate_name(n, also)) for c, n in (spec or {}).items()]
@@ -493,8 +538,8 @@ def _selected(columns: Sequence[Hashable] | None) -> Sequence[Hashable]:
 def split_words(
     outputs: dict[str, Any], bounds: Any, single: bool = False
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The price words and the named outputs; of the words only ``n`` and ``name`` may be outputs, as pairs, or of a
-    ``single`` column as names of aggregates."""
+    """The price words and the named outputs; of the words only ``n`` and ``name`` may be outputs,
+    as pairs, or of a ``single`` column as names of aggregates."""
     payment = {word: outputs[word] for word in WORDS if word in outputs}
     for word in ("n", "name"):
         value = payment.get(word)
@@ -514,7 +559,12 @@ def split_words(
 
 
 def _is_pair_of_bounds(value: tuple[Any, ...]) -> bool:
-    """Whether it is a pair of numbers, or of durations as texts, and no output: a column and an aggregate."""
+    """Whether it is a pair of numbers, or of durations as texts, and no output: a column and an
+    aggregate."""
     if len(value) != 2 or not isinstance(value[1], str):
         return len(value) == 2
-    return value[1] not in AGGREGATES and level_named(value[1]) is None and value[1][:1] in "-+0123456789"
+    return (
+        value[1] not in AGGREGATES
+        and level_named(value[1]) is None
+        and value[1][:1] in "-+0123456789"
+    )

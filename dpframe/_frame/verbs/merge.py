@@ -44,23 +44,25 @@ def merge(
     max_groups: int | None = None,
     because: str | None = None,
 ) -> Frame:
-    """The frame with the columns of a public table, matched by key columns, as ``DataFrame.merge``; ``how`` is "inner" or "left".
+    """The frame with the columns of a public table, matched by key columns, as ``DataFrame.merge``;
+    ``how`` is "inner" or "left".
 
-    Another tracked frame of the same people, under the same budget, is matched person by person, in all four ways of pandas: of
-    each person at most ``max_rows`` rows of either side count, and in the result their product (docs/guarantees/derived.md).
-    Without ``unit=`` both have to come from one opened frame, by verbs that make several rows of one. They are matched by the row
-    of that frame, and by ``on`` beside it.
+    Another tracked frame of the same people, under the same budget, is matched person by person, in
+    all four ways of pandas: of each person at most ``max_rows`` rows of either side count, and in
+    the result their product (docs/guarantees/derived.md). Without ``unit=`` both have to come from
+    one opened frame, by verbs that make several rows of one. They are matched by the row of that
+    frame, and by ``on`` beside it.
 
-    Formal guarantee: as for `explode`, given that the table is public, which is your declaration: its columns,
-    its number of rows and a hash of it are kept. A table whose keys are all different leaves a row one person's
-    only one.
+    Formal guarantee: as for `explode`, given that the table is public, which is your declaration:
+    its columns, its number of rows and a hash of it are kept. A table whose keys are all different
+    leaves a row one person's only one.
 
-    A null key matches nothing (pandas matches NaN with NaN). With ``how="left"`` numbers and bools of the table
-    become nullable (``Int64``, ``boolean``) whether or not somebody has no match. Its columns come with their
-    bounds and keys: they are public.
+    A null key matches nothing (pandas matches NaN with NaN). With ``how="left"`` numbers and bools
+    of the table become nullable (``Int64``, ``boolean``) whether or not somebody has no match. Its
+    columns come with their bounds and keys: they are public.
 
-    A table by the column that ``unit=`` names has a row for each of some people, and is almost always private: it needs
-    ``because=``, your sentence why it is public, which is kept beside it.
+    A table by the column that ``unit=`` names has a row for each of some people, and is almost
+    always private: it needs ``because=``, your sentence why it is public, which is kept beside it.
 
     >>> regions = pd.DataFrame({"state": ["CA", "NY"], "coast": ["west", "east"]})
     >>> df = pd.DataFrame({"state": ["CA", "NY", "CA", "TX"]})
@@ -68,7 +70,12 @@ def merge(
     >>> p.merge(regions, on="state").groupby("coast").size(epsilon=300).to_dict()
     {'east': 1, 'west': 2}
     """
-    if right_index is True and left_index is False and left_on is not None and on is right_on is None:
+    if (
+        right_index is True
+        and left_index is False
+        and left_on is not None
+        and on is right_on is None
+    ):
         if indicator is not False:
             raise Refused(
                 "indicator= is not needed: rows without a match have nulls, p['x'].isna(), with how='left'."
@@ -89,7 +96,9 @@ def merge(
             "indicator= is not needed: with how='left' the rows without a match have nulls, p['column'].isna()."
         )
     if isinstance(right, Tracked):
-        return cast(Frame, self._merged(right, how, on, left_on, right_on, suffixes, max_rows, max_groups))
+        return cast(
+            Frame, self._merged(right, how, on, left_on, right_on, suffixes, max_rows, max_groups)
+        )
     source = source_of(self, "merge")
     if not isinstance(how, str) or how not in ("inner", "left"):
         raise Refused(
@@ -114,7 +123,9 @@ def merge(
     source.repeated(made, _joined, joining)
     for place, (new, array) in enumerate(public.items(), start=len(made.names) - len(public)):
         _describe_public(made, place, new, array)
-    on_record = f"columns {describe(list(table.columns))}, {len(table)} rows, hash {hash_of(table)}{reason}"
+    on_record = (
+        f"columns {describe(list(table.columns))}, {len(table)} rows, hash {hash_of(table)}{reason}"
+    )
     arguments = how, keys, list(names.items()), list(theirs.items()), table
     steps = source.steps("merge", arguments)
     ways = {"piecewise": source.is_piecewise, "all_rows": how == "left"}
@@ -123,7 +134,11 @@ def merge(
         if single
         else source.premises.of_made_rows(lookup.most, adjacent=True, **ways)
     )
-    unit = unit_for(source.session, premises.most, max_rows, max_groups) if hidden else self._session.unit
+    unit = (
+        unit_for(source.session, premises.most, max_rows, max_groups)
+        if hidden
+        else self._session.unit
+    )
     session = derived(source.session, made, unit, steps, premises)
     return derived_frame(
         self, session, Word("public table", on_record, f"merge on {describe([n for n, _ in keys])}")
@@ -144,8 +159,9 @@ def join(
     max_groups: int | None = None,
     because: str | None = None,
 ) -> Frame:
-    """The frame with the columns of a public table, matched by the table's index, as ``DataFrame.join``; or with those of another
-    tracked frame of the same people, matched by ``on``, person by person. See `merge`.
+    """The frame with the columns of a public table, matched by the table's index, as
+    ``DataFrame.join``; or with those of another tracked frame of the same people, matched by
+    ``on``, person by person. See `merge`.
 
     >>> tax = pd.Series([8.5, 8.0], index=["CA", "NY"], name="tax")
     >>> df = pd.DataFrame({"state": ["CA", "NY", "CA", "TX"]})
@@ -170,7 +186,9 @@ def join(
             raise Refused(
                 "the rows have no labels here to join by: name the column that the table has as index, p.join(table, on='key')."
             )
-        frame = self._new(replace(self._selection.having({**index, **self._selection.columns}), index={}))
+        frame = self._new(
+            replace(self._selection.having({**index, **self._selection.columns}), index={})
+        )
         made = join(
             frame,
             other,
@@ -198,11 +216,14 @@ def join(
         )
     keyed = table.set_axis(table.index.set_names(names), axis=0).reset_index()
     limits = {"max_rows": max_rows, "max_groups": max_groups, "because": because}
-    return merge(self, keyed, how, names, validate=validate, suffixes=(lsuffix, rsuffix), **cast(Any, limits))
+    return merge(
+        self, keyed, how, names, validate=validate, suffixes=(lsuffix, rsuffix), **cast(Any, limits)
+    )
 
 
 class _Join(NamedTuple):
-    """How rows are joined to those of a public table, whose columns stand by their new names behind the others."""
+    """How rows are joined to those of a public table, whose columns stand by their new names behind
+    the others."""
 
     lookup: Table
     names: Mapping[Hashable, Hashable]
@@ -212,7 +233,8 @@ class _Join(NamedTuple):
 
 
 def _joined(source: Source, join: _Join) -> Made:
-    """The columns of the private side under new names, and those of the row of the table that each row has; behind the door."""
+    """The columns of the private side under new names, and those of the row of the table that each
+    row has; behind the door."""
     rows = join.lookup.match(source.rows, source.places, join.left)
     made = source.copied(rows.left, hidden=join.hidden)
     made.names = [join.names[n] for n in made.names]
@@ -235,7 +257,9 @@ def _public(right: Any, session: Session) -> pd.DataFrame:
             "table first: to_pandas(), toPandas() of Spark, compute() of dask."
         )
     if not right.columns.is_unique or right.columns.nlevels > 1:
-        raise BadValue("the columns of the public table must have one name each, and no two the same.")
+        raise BadValue(
+            "the columns of the public table must have one name each, and no two the same."
+        )
     if is_private(right, session):
         raise Refused(
             "this table belongs to a private session, so it is not public. Merge before opening, where each row of the "
@@ -245,11 +269,16 @@ def _public(right: Any, session: Session) -> pd.DataFrame:
 
 
 def _reason(
-    keys: list[tuple[Hashable, Hashable]], columns: Mapping[Hashable, Expr], session: Session, because: Any
+    keys: list[tuple[Hashable, Hashable]],
+    columns: Mapping[Hashable, Expr],
+    session: Session,
+    because: Any,
 ) -> str:
     """The reason why the table is public, for the record; a table by people needs one."""
     if because is not None and not (isinstance(because, str) and because.strip()):
-        raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
+        raise BadType(
+            "because= must be a sentence: it is written in the ledger as your declaration."
+        )
     people = set(session.unit.people)
     by = [name for name, _ in keys if people & set(columns[name].columns())]
     if by and because is None:
@@ -271,7 +300,11 @@ def is_private(value: Any, session: Session) -> bool:
         return True
     frame = value.to_frame() if isinstance(value, pd.Series) else value
     owned = marks(frame)
-    return any(owned & s.data.marks for root in [*sessions.values(), session] for s in [root, *root.derived])
+    return any(
+        owned & s.data.marks
+        for root in [*sessions.values(), session]
+        for s in [root, *root.derived]
+    )
 
 
 def _key_names(
@@ -299,7 +332,10 @@ def _key_names(
 
 
 def merged_names(
-    ours: list[Hashable], theirs: list[Hashable], keys: list[tuple[Hashable, Hashable]], suffixes: Any
+    ours: list[Hashable],
+    theirs: list[Hashable],
+    keys: list[tuple[Hashable, Hashable]],
+    suffixes: Any,
 ) -> tuple[dict[Hashable, Hashable], dict[Hashable, Hashable]]:
     """New names by old ones, on both sides; a key that has one name stands once."""
     if not isinstance(suffixes, tuple | list) or len(suffixes) != 2:
@@ -308,7 +344,9 @@ def merged_names(
     rest = [n for n in theirs if n not in once]
     both = {n for n in rest if n in ours}
     if both and not any(suffixes):
-        raise BadValue(f"columns {describe(sorted(map(str, both)))} are on both sides: give suffixes=.")
+        raise BadValue(
+            f"columns {describe(sorted(map(str, both)))} are on both sides: give suffixes=."
+        )
 
     def named(name: Hashable, suffix: Any) -> Hashable:
         return f"{name}{suffix or ''}" if name in both else name
@@ -337,7 +375,8 @@ def _describe_public(made: Made, place: int, name: Hashable, array: Any) -> None
 
 
 def _in_order(column: pd.Series[Any]) -> list[Any]:
-    """The different values in the order that pandas gives groups: that of the categories, or sorted."""
+    """The different values in the order that pandas gives groups: that of the categories, or
+    sorted."""
     values = list(column.astype(object).unique())
     if isinstance(column.dtype, pd.CategoricalDtype):
         return [category for category in column.dtype.categories if category in set(values)]

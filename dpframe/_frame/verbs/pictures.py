@@ -1,4 +1,5 @@
-"""Pictures in one call: a release and its picture, `hist` and `boxplot`, and ``plot`` as pandas has it."""
+"""Pictures in one call: a release and its picture, `hist` and `boxplot`, and ``plot`` as pandas has
+it."""
 
 from __future__ import annotations
 
@@ -40,9 +41,10 @@ def hist(
 ) -> Any:
     """The picture of a `histogram`, with its intervals; takes and returns matplotlib axes.
 
-    Of a list of columns, or of all numbers with bounds where none is named, an array of axes: each is a release of its own
-    at the price that is given, and all are paid together. To have the numbers too, ask `histogram`, and then
-    ``answer.dp.plot()``, which takes more words for a picture.
+    Of a list of columns, or of all numbers with bounds where none is named, an array of axes: each
+    is a release of its own at the price that is given, and all are paid together. To have the
+    numbers too, ask `histogram`, and then ``answer.dp.plot()``, which takes more words for a
+    picture.
 
     Formal guarantee: as of `histogram`.
 
@@ -53,7 +55,9 @@ def hist(
     'age'
     """
     if by is not None:
-        raise NotOffered("hist has no by= here. Choose the rows: p[p['state'] == 'CA'].hist('age').")
+        raise NotOffered(
+            "hist has no by= here. Choose the rows: p[p['state'] == 'CA'].hist('age')."
+        )
     _plot.needs_matplotlib()
     drawing = _drawing(title=title, color=color)
     if column is not EVERY and not isinstance(column, list):
@@ -71,7 +75,9 @@ def hist(
         return [histogram(self, name, bins, bounds=bounds, **payment) for name in names]
     panels = _plot.panels_for(len(names), ax, _size(figsize))
     with Batch(self) as batch:
-        places = [cast(Any, batch).histogram(name, bins, bounds=bounds, **payment) for name in names]
+        places = [
+            cast(Any, batch).histogram(name, bins, bounds=bounds, **payment) for name in names
+        ]
     for place, axes in zip(places, panels, strict=True):
         place.answer.dp.plot(ax=axes, **drawing)
     return panels
@@ -90,8 +96,9 @@ def boxplot(
     bounds: Any = None,
     **payment: Unpack[Payment],
 ) -> Any:
-    """Boxes of quartiles with whiskers from the 1 % to the 99 % quantile, for columns or for the groups of one; takes and
-    returns matplotlib axes. No single value is drawn beyond the whiskers, since it would be one person's.
+    """Boxes of quartiles with whiskers from the 1 % to the 99 % quantile, for columns or for the
+    groups of one; takes and returns matplotlib axes. No single value is drawn beyond the whiskers,
+    since it would be one person's.
 
     Formal guarantee: as of `quantile` with five levels, of which this is the question.
 
@@ -128,9 +135,14 @@ def boxplot(
 
 
 def _boxes(
-    values: NDArray[np.float64], labels: list[str], axes: Any, turned: float, options: dict[str, Any]
+    values: NDArray[np.float64],
+    labels: list[str],
+    axes: Any,
+    turned: float,
+    options: dict[str, Any],
 ) -> Any:
-    """Axes with a box a row of five rising numbers: the ends of its whiskers, its own, and the line in it."""
+    """Axes with a box a row of five rising numbers: the ends of its whiskers, its own, and the line
+    in it."""
     names = ("whislo", "q1", "med", "q3", "whishi")
     stats = [
         {**dict(zip(names, map(float, row), strict=True)), "label": label, "fliers": []}
@@ -174,7 +186,9 @@ def _drawing(title: Any = None, color: Any = None) -> dict[str, Any]:
 
         if not isinstance(color, str | tuple) or not is_color_like(color):
             raise BadValue("color= must be a color, such as 'tab:blue'.")
-    return {word: value for word, value in (("title", title), ("color", color)) if value is not None}
+    return {
+        word: value for word, value in (("title", title), ("color", color)) if value is not None
+    }
 
 
 class Plots(Unprinted):

@@ -1,4 +1,5 @@
-"""The verbs that make several rows of one: explode and melt. What they return is a tracked frame under the same budget.
+"""The verbs that make several rows of one: explode and melt. What they return is a tracked frame
+under the same budget.
 
 `Merging` has merge, and `Adopting` pipe and adopt.
 """
@@ -63,16 +64,19 @@ def explode(
     max_rows: int | None = None,
     max_groups: int | None = None,
 ) -> Frame:
-    """A row for each element of the lists in a column, as ``DataFrame.explode``; the other columns are repeated.
+    """A row for each element of the lists in a column, as ``DataFrame.explode``; the other columns
+    are repeated.
 
-    Formal guarantee: the rows of one person stay theirs, so that a question costs what it costs anywhere else
-    (docs/guarantees/derived.md). Where a row was a person, one has many rows now: ``max_rows`` (of a group) and
-    ``max_groups`` say for how many one may count, here or at each question.
+    Formal guarantee: the rows of one person stay theirs, so that a question costs what it costs
+    anywhere else (docs/guarantees/derived.md). Where a row was a person, one has many rows now:
+    ``max_rows`` (of a group) and ``max_groups`` say for how many one may count, here or at each
+    question.
 
-    Lists, tuples, sets and one-dimensional arrays have elements; an empty one and a null make one row with a
-    null, any other cell one row. The new column has no bounds or keys. ``dtype`` "float" or "str" makes it one
-    of numbers or texts, with a null for elements that are none; without it a column of objects can be grouped
-    by, but not summed. (``.str`` methods take lists for nulls, ``.str.len()`` too.)
+    Lists, tuples, sets and one-dimensional arrays have elements; an empty one and a null make one
+    row with a null, any other cell one row. The new column has no bounds or keys. ``dtype`` "float"
+    or "str" makes it one of numbers or texts, with a null for elements that are none; without it a
+    column of objects can be grouped by, but not summed. (``.str`` methods take lists for nulls,
+    ``.str.len()`` too.)
 
     >>> df = pd.DataFrame({"age": [30, 41], "codes": [["flu", "cough"], ["flu"]]})
     >>> p = df.dp.open(1000, keys={"age": [30, 41]})
@@ -93,7 +97,9 @@ def explode(
     if isinstance(expr, Split):
         dtype = "str" if dtype is None else dtype
     elif not _has_lists(own := self._session.snapshot.dtypes.iloc[expr.position]):
-        raise BadType(f"column {name!r} is of kind {expr.kind}: only a column of lists can be exploded.")
+        raise BadType(
+            f"column {name!r} is of kind {expr.kind}: only a column of lists can be exploded."
+        )
     elif dtype is not None and isinstance(own, pd.ArrowDtype):
         raise BadType("lists of Arrow have elements of one type already: leave dtype= out.")
     if expr in self._session.unit.people:
@@ -104,7 +110,9 @@ def explode(
     made = sealed("explode", _exploded, source, name, dtype)
     source.repeated(made, _exploded, name, dtype)
     steps = source.steps("explode", (name, dtype))
-    premises = source.premises.of_made_rows(None, piecewise=source.is_piecewise, adjacent=True, all_rows=True)
+    premises = source.premises.of_made_rows(
+        None, piecewise=source.is_piecewise, adjacent=True, all_rows=True
+    )
     session = _multiplied(source, made, premises, (max_rows, max_groups), steps)
     return derived_frame(self, session, Word("rows", f"explode({name!r})", "steps"))
 
@@ -122,11 +130,11 @@ def melt(
 ) -> Frame:
     """Columns under each other: a row for each of ``value_vars``, as ``DataFrame.melt``.
 
-    Formal guarantee: as for `explode`. Where a row was a person, one has exactly as many rows now as there are
-    ``value_vars``, and these are the limits unless you name others.
+    Formal guarantee: as for `explode`. Where a row was a person, one has exactly as many rows now
+    as there are ``value_vars``, and these are the limits unless you name others.
 
-    The columns must be of one kind. The bounds of the values are the hull of theirs, where all are declared,
-    and the names of the columns are the keys of ``var_name``.
+    The columns must be of one kind. The bounds of the values are the hull of theirs, where all are
+    declared, and the names of the columns are the keys of ``var_name``.
 
     >>> df = pd.DataFrame({"before": [30.0, 40.0] * 50, "after": [31.0, 41.0] * 50})
     >>> p = df.dp.open(1000, bounds={"before": (0, 100), "after": (0, 100)})
@@ -143,7 +151,9 @@ def melt(
     if not values:
         raise BadValue("melt needs at least one column in value_vars.")
     if len(set(wanted)) < len(wanted):
-        raise BadValue("melt would give two columns the same name: choose var_name= and value_name=.")
+        raise BadValue(
+            "melt would give two columns the same name: choose var_name= and value_name=."
+        )
     _validate.flag(ignore_index, "ignore_index")
     limits_for(max_rows, max_groups)
     exprs = [self._selection.columns[n] for n in values]
@@ -234,7 +244,9 @@ def _melted(
         len(source.places),
         len(values),
     )
-    kept = source.copied(np.tile(np.arange(size), count), skip=[n for n in source.columns if n not in ids])
+    kept = source.copied(
+        np.tile(np.arange(size), count), skip=[n for n in source.columns if n not in ids]
+    )
     made = _without_order(kept, ids)
     labels: Any = _objects(values)
     labels = pd.array(labels, dtype="str") if all(type(n) is str for n in values) else labels
@@ -251,10 +263,13 @@ def _kinds(exprs: Sequence[Expr]) -> set[str]:
 
 
 def _check_alike(source: Source, names: Sequence[Hashable], exprs: Sequence[Expr]) -> None:
-    """What melt can put under each other, by dtypes alone: those of the columns without their rows."""
+    """What melt can put under each other, by dtypes alone: those of the columns without their
+    rows."""
     kinds = _kinds(exprs)
     if len(kinds) > 1 or kinds & NO_KEYS:
-        raise BadType(f"melt needs columns of one kind, and {describe(list(names))} are of {sorted(kinds)}.")
+        raise BadType(
+            f"melt needs columns of one kind, and {describe(list(names))} are of {sorted(kinds)}."
+        )
     if kinds == {"time"} and len(set(sealed("melt", _dtypes, source, exprs))) > 1:
         raise BadType("melt needs times of one dtype: the same resolution and the same zone.")
 
@@ -275,7 +290,8 @@ def _under(source: Source, exprs: Sequence[Expr]) -> Any:
 
 
 def _cells(array: Any, expr: Expr) -> Any:
-    """The cells as objects. Those of texts as the engine reads them: some may be bytes that are no text."""
+    """The cells as objects. Those of texts as the engine reads them: some may be bytes that are no
+    text."""
     if not isinstance(array.dtype, pd.ArrowDtype | pd.StringDtype):
         return objects(array)
     vector = prepare(pd.Series(array, copy=False), expr.kind)

@@ -1,4 +1,5 @@
-"""Person-wise steps: each looks at one row at a time, is free, and returns another tracked frame."""
+"""Person-wise steps: each looks at one row at a time, is free, and returns another tracked
+frame."""
 
 from __future__ import annotations
 
@@ -26,10 +27,11 @@ from dpframe._frame.verbs.looking import schema_of
 
 
 def assign(self: Frame, **columns: Any) -> Frame:
-    """New columns: a string expression, a tracked column, ``pd.col``, a constant, or ``lambda p: p["x"] / 2``.
+    """New columns: a string expression, a tracked column, ``pd.col``, a constant, or ``lambda p:
+    p["x"] / 2``.
 
-    Bounds of a new column follow from those of the old ones. A string is an expression; a single word that is no column is a
-    text, as in pandas.
+    Bounds of a new column follow from those of the old ones. A string is an expression; a single
+    word that is no column is a text, as in pandas.
 
     >>> df = pd.DataFrame({"cost": [120.0, 40.0]})
     >>> p = df.dp.open(1, bounds={"cost": (0, 50_000)})
@@ -44,7 +46,8 @@ def assign(self: Frame, **columns: Any) -> Frame:
 
 
 def _meant(frame: Tracked, name: str, value: Any) -> Any:
-    """What a new column is set to: a text that is one word may be a column's name or, as in pandas, the text itself."""
+    """What a new column is set to: a text that is one word may be a column's name or, as in pandas,
+    the text itself."""
     if not isinstance(value, str) or not value.isidentifier() or value in ("True", "False"):
         return value
     known = frame._selection.columns
@@ -66,7 +69,8 @@ def rename(
     errors: str = "ignore",
     inplace: bool = False,
 ) -> Frame:
-    """Other names for columns, as ``columns={"old": "new"}`` or a function of a name; their bounds and keys stay theirs.
+    """Other names for columns, as ``columns={"old": "new"}`` or a function of a name; their bounds
+    and keys stay theirs.
 
     A mapper without ``axis=1`` is of the labels of rows in pandas, which have none here.
     """
@@ -121,8 +125,8 @@ def dropna(
     ignore_index: bool = False,
     inplace: bool = False,
 ) -> Frame:
-    """The rows without nulls, in the columns named or in all; with ``how="all"`` those with any value, with ``thresh=k``
-    those with k values.
+    """The rows without nulls, in the columns named or in all; with ``how="all"`` those with any
+    value, with ``thresh=k`` those with k values.
 
     >>> df = pd.DataFrame({"a": [1.0, None, None], "b": ["x", "y", None]})
     >>> p = df.dp.open(100)
@@ -160,7 +164,9 @@ def fillna(self: Frame, value: Any, *, inplace: bool = False) -> Frame:
     if isinstance(value, Mapping):
         fills = {_validate.column_name(k, self._selection.columns): v for k, v in value.items()}
     else:
-        nullable = {name: expr.kind for name, expr in self._selection.columns.items() if expr.nullable}
+        nullable = {
+            name: expr.kind for name, expr in self._selection.columns.items() if expr.nullable
+        }
         numbers = [name for name, kind in nullable.items() if kind == "number"]
         if numbers and len(numbers) < len(nullable) and isinstance(value, int | float):
             other = next(name for name, kind in nullable.items() if kind != "number")
@@ -194,7 +200,9 @@ def _each(
     changed = {}
     for key, argument in arguments.items():
         name = _validate.column_name(key, frame._selection.columns)
-        changed[name] = step(PrivateColumn(frame, frame._selection.columns[name], name), argument)._expr
+        changed[name] = step(
+            PrivateColumn(frame, frame._selection.columns[name], name), argument
+        )._expr
     return frame._new(frame._selection.having({**frame._selection.columns, **changed}))
 
 
@@ -209,10 +217,16 @@ _CONSTANTS: dict[str, tuple[type, ...]] = {
 
 
 def replace(
-    self: Frame, to_replace: Any = None, value: Any = ..., *, inplace: bool = False, regex: Any = False
+    self: Frame,
+    to_replace: Any = None,
+    value: Any = ...,
+    *,
+    inplace: bool = False,
+    regex: Any = False,
 ) -> Frame:
-    """Other values for some, in every column that can hold them: ``replace("?", None)``, ``replace({"F": "female"})``; or by
-    column, ``replace({"sex": {"F": "female"}})`` and ``replace({"cost": -1}, None)``.
+    """Other values for some, in every column that can hold them: ``replace("?", None)``,
+    ``replace({"F": "female"})``; or by column, ``replace({"sex": {"F": "female"}})`` and
+    ``replace({"cost": -1}, None)``.
 
     >>> df = pd.DataFrame({"sex": ["F", "M", "?"], "cost": [3, 4, -1]})
     >>> p = df.dp.open(1000)
@@ -221,7 +235,8 @@ def replace(
     """
     columns = self._selection.columns
     by_column = isinstance(to_replace, Mapping) and (
-        value is not ... or (bool(to_replace) and all(isinstance(v, Mapping) for v in to_replace.values()))
+        value is not ...
+        or (bool(to_replace) and all(isinstance(v, Mapping) for v in to_replace.values()))
     )
     if by_column:
         pairs = {_validate.column_name(name, columns): old for name, old in to_replace.items()}
@@ -237,39 +252,55 @@ def replace(
         for name, expr in columns.items()
     }
     given = {name: pairs for name, pairs in chosen.items() if pairs}
-    return self._done(_each(self, given, lambda column, pairs: column.replace(pairs, regex=regex)), inplace)
+    return self._done(
+        _each(self, given, lambda column, pairs: column.replace(pairs, regex=regex)), inplace
+    )
 
 
 def map_(self: Frame, func: Callable[[Any], Any], na_action: Any = None) -> Frame:
-    """What a function of one value makes of every cell; it is called once with a tracked column of each, as `PrivateColumn.map`
-    has it."""
+    """What a function of one value makes of every cell; it is called once with a tracked column of
+    each, as `PrivateColumn.map` has it."""
     if not callable(func):
         raise BadType(
             "map of a frame takes a function of one value. Values for values are p.replace({'a': 'b'})."
         )
-    return _each(self, dict.fromkeys(self._selection.columns), lambda column, _: column.map(func, na_action))
+    return _each(
+        self, dict.fromkeys(self._selection.columns), lambda column, _: column.map(func, na_action)
+    )
 
 
 map_.__name__ = "map"  # which is a name of Python's here
 
 
-def cut(self: Tracked, column: Any, bins: Any, *, labels: Any = None, right: bool = True) -> PrivateColumn:
-    """A column cut at given edges, as ``pd.cut``; for ``assign(band=p.cut("age", [0, 18, 65, 110]))``."""
-    return PrivateColumn(self, self._selection.expr(column), column).cut(bins, labels=labels, right=right)
+def cut(
+    self: Tracked, column: Any, bins: Any, *, labels: Any = None, right: bool = True
+) -> PrivateColumn:
+    """A column cut at given edges, as ``pd.cut``; for ``assign(band=p.cut("age", [0, 18, 65,
+    110]))``."""
+    return PrivateColumn(self, self._selection.expr(column), column).cut(
+        bins, labels=labels, right=right
+    )
 
 
 def isin(self: Frame, values: Mapping[Any, Any] | Iterable[Any]) -> Frame:
-    """Each cell replaced by whether it is one of the values; of a dict, one of those for its column."""
-    wanted = values if isinstance(values, Mapping) else dict.fromkeys(self._selection.columns, values)
+    """Each cell replaced by whether it is one of the values; of a dict, one of those for its
+    column."""
+    wanted = (
+        values if isinstance(values, Mapping) else dict.fromkeys(self._selection.columns, values)
+    )
     return _each(
-        self, {**dict.fromkeys(self._selection.columns, ()), **wanted}, lambda column, v: column.isin(v)
+        self,
+        {**dict.fromkeys(self._selection.columns, ()), **wanted},
+        lambda column, v: column.isin(v),
     )
 
 
 def isna(self: Frame) -> Frame:
-    """Each cell replaced by whether it is null, so that ``p.isna().sum()`` and ``p.isna().mean()`` are one release.
+    """Each cell replaced by whether it is null, so that ``p.isna().sum()`` and ``p.isna().mean()``
+    are one release.
 
-    A row has a say in every column, so all of them share the price: select those that matter, ``p[["age"]].isna()``.
+    A row has a say in every column, so all of them share the price: select those that matter,
+    ``p[["age"]].isna()``.
 
     >>> df = pd.DataFrame({"age": [30, None, 55], "state": ["CA", "NY", None]})
     >>> p = df.dp.open(1000)
@@ -311,12 +342,21 @@ def keys(self: Tracked) -> pd.Index[Any]:
     return pd.Index(list(self._selection.columns), tupleize_cols=False)
 
 
-def insert(self: Tracked, loc: int, column: Any, value: Any, allow_duplicates: bool = False) -> None:
-    """A new column at a place of this frame, which is changed: as ``p[column] = value``, and that column moved there."""
+def insert(
+    self: Tracked, loc: int, column: Any, value: Any, allow_duplicates: bool = False
+) -> None:
+    """A new column at a place of this frame, which is changed: as ``p[column] = value``, and that
+    column moved there."""
     columns = self._selection.columns
     if _validate.flag(allow_duplicates, "allow_duplicates") or _is_name(column, columns):
-        raise BadValue(f"there is a column {column!r} already, and two of one name cannot be told apart.")
-    if isinstance(loc, bool) or not isinstance(loc, int | np.integer) or not 0 <= loc <= len(columns):
+        raise BadValue(
+            f"there is a column {column!r} already, and two of one name cannot be told apart."
+        )
+    if (
+        isinstance(loc, bool)
+        or not isinstance(loc, int | np.integer)
+        or not 0 <= loc <= len(columns)
+    ):
         raise BadValue(f"loc must be a place from 0 to {len(columns)}.")
     check_kept(self)
     made = with_item(self, column, value)
@@ -343,13 +383,18 @@ def get(self: Frame, key: Any, default: Any = None) -> Any:
 
 
 def copy(self: Frame, deep: bool = True) -> Frame:
-    """The frame as it is now: what is set in one of the two is not set in the other. Of the same session and budget."""
+    """The frame as it is now: what is set in one of the two is not set in the other. Of the same
+    session and budget."""
     _validate.flag(deep, "deep")
     return self._new(self._selection)
 
 
 def filter(
-    self: Frame, items: Any = None, like: str | None = None, regex: str | None = None, axis: Any = None
+    self: Frame,
+    items: Any = None,
+    like: str | None = None,
+    regex: str | None = None,
+    axis: Any = None,
 ) -> Frame:
     """The columns whose names are listed, contain a text, or match a regular expression."""
     if axis is not None and not _validate.among(axis, (1, "columns")):
@@ -380,7 +425,8 @@ def _text(value: Any, word: str) -> str:
 
 
 def select_dtypes(self: Frame, include: Any = None, exclude: Any = None) -> Frame:
-    """The columns of some dtypes, as pandas chooses them: ``include="number"``, ``exclude=["object"]``."""
+    """The columns of some dtypes, as pandas chooses them: ``include="number"``,
+    ``exclude=["object"]``."""
     problem = None
     try:
         names = schema_of(self._selection).select_dtypes(include, exclude).columns
@@ -396,9 +442,12 @@ def select_dtypes(self: Frame, include: Any = None, exclude: Any = None) -> Fram
 def reindex(
     self: Frame, labels: Any = None, *, index: None = None, columns: Any = None, axis: Any = None
 ) -> Frame:
-    """The frame with its columns in another order, or some of them: ``reindex(columns=["y", "x"])``."""
+    """The frame with its columns in another order, or some of them: ``reindex(columns=["y",
+    "x"])``."""
     if index is not None or (labels is not None and not _validate.among(axis, (1, "columns"))):
-        raise Refused("reindex is of columns here, since rows have no labels: p.reindex(columns=['x', 'y']).")
+        raise Refused(
+            "reindex is of columns here, since rows have no labels: p.reindex(columns=['x', 'y'])."
+        )
     given = columns if labels is None else labels
     if given is None:
         raise BadType("reindex takes columns=, a list of names.")
@@ -408,7 +457,11 @@ def reindex(
 
 def _list(value: Any, word: str) -> list[Any]:
     if not isinstance(value, list | tuple | range | pd.Index | np.ndarray):
-        rows = " Rows are chosen by a condition: p[p['x'] > 1], p.query('x > 1')." if word == "items" else ""
+        rows = (
+            " Rows are chosen by a condition: p[p['x'] > 1], p.query('x > 1')."
+            if word == "items"
+            else ""
+        )
         raise BadType(f"{word}= must be a list of names, not {type(value).__name__}.{rows}")
     return list(value)
 
@@ -424,9 +477,12 @@ def add_suffix(self: Frame, suffix: str, axis: Any = None) -> Frame:
 
 
 def set_axis(self: Frame, labels: Any, *, axis: Any = 0, copy: object = None) -> Frame:
-    """The frame with other names for all of its columns, in their order: ``set_axis(["a", "b"], axis=1)``."""
+    """The frame with other names for all of its columns, in their order: ``set_axis(["a", "b"],
+    axis=1)``."""
     if not _validate.among(axis, (1, "columns")):
-        raise Refused("rows have no labels here. For the names of columns: p.rename(columns={'x': 'new'}).")
+        raise Refused(
+            "rows have no labels here. For the names of columns: p.rename(columns={'x': 'new'})."
+        )
     columns = self._selection.columns
     names = [_validate.hashable(label, "a name") for label in _list(labels, "labels")]
     if len(names) != len(columns):
@@ -445,7 +501,8 @@ def set_index(
     inplace: bool = False,
     verify_integrity: bool = False,
 ) -> Frame:
-    """The frame with columns as its index: `resample` takes its times from there, and `groupby` finds them by name.
+    """The frame with columns as its index: `resample` takes its times from there, and `groupby`
+    finds them by name.
 
     >>> df = pd.DataFrame({"t": pd.to_datetime(["2024-01-05", "2024-03-31"]), "cost": [3, 4]})
     >>> p = df.dp.open(1000, bounds={"t": ("2024-01-01", "2024-03-31"), "cost": (0, 9)})
@@ -455,7 +512,9 @@ def set_index(
     Freq: QE-DEC, Name: cost, dtype: int64
     """
     if _validate.flag(verify_integrity, "verify_integrity"):
-        raise Refused("verify_integrity= would tell whether two people have one value. Leave it out.")
+        raise Refused(
+            "verify_integrity= would tell whether two people have one value. Leave it out."
+        )
     columns = self._selection.columns
     names = _validate.column_names(keys if isinstance(keys, list) else [keys], columns)
     before = self._selection.index if _validate.flag(append, "append") else {}
@@ -478,7 +537,8 @@ def reset_index(
     allow_duplicates: bool = False,
     names: Any = None,
 ) -> Frame:
-    """The frame with its index as columns again, before the others; with ``drop=True`` without it."""
+    """The frame with its index as columns again, before the others; with ``drop=True`` without
+    it."""
     index, columns = self._selection.index, self._selection.columns
     if not index and drop is True:  # as it is typed after each filter
         return self._done(self, inplace)
@@ -503,7 +563,8 @@ def reset_index(
             f"there is a column {both[0]!r} already. Write p.reset_index(drop=True), or rename it first."
         )
     selection = dataclasses.replace(
-        self._selection.having({**new, **columns}), index={n: e for n, e in index.items() if n not in chosen}
+        self._selection.having({**new, **columns}),
+        index={n: e for n, e in index.items() if n not in chosen},
     )
     return self._done(self._new(selection), inplace)
 
@@ -512,7 +573,8 @@ _TARGET = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)")
 
 
 def eval(self: Frame, expr: str, *, inplace: bool = False) -> Any:
-    """A column for an expression as text, ``eval("cost / 2")``; the frame with new columns for ``eval("y = cost / 2")``."""
+    """A column for an expression as text, ``eval("cost / 2")``; the frame with new columns for
+    ``eval("y = cost / 2")``."""
     if not isinstance(expr, str):
         raise BadType(f"an expression is a text such as 'y = x / 2', not {type(expr).__name__}.")
     caller, frame = callers_frame(), self

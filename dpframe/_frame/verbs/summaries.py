@@ -1,4 +1,5 @@
-"""Summaries of columns: several aggregates at once, covariances, correlations. Each is one release."""
+"""Summaries of columns: several aggregates at once, covariances, correlations. Each is one
+release."""
 
 from __future__ import annotations
 
@@ -33,7 +34,12 @@ if TYPE_CHECKING:
 
 @overload
 def describe(
-    self: Tracked, column: str, bounds: Pair = ..., *, percentiles: Any = ..., **payment: Unpack[Payment]
+    self: Tracked,
+    column: str,
+    bounds: Pair = ...,
+    *,
+    percentiles: Any = ...,
+    **payment: Unpack[Payment],
 ) -> pd.Series[float]: ...
 @overload
 def describe(
@@ -46,7 +52,12 @@ def describe(
 ) -> pd.DataFrame: ...
 @overload
 def describe(
-    self: Tracked, column: Named, bounds: Pair = ..., *, percentiles: Any = ..., **payment: Unpack[Payment]
+    self: Tracked,
+    column: Named,
+    bounds: Pair = ...,
+    *,
+    percentiles: Any = ...,
+    **payment: Unpack[Payment],
 ) -> pd.Series[float]: ...
 
 
@@ -59,16 +70,18 @@ def describe(
     percentiles: Any = None,
     **payment: Unpack[Payment],
 ) -> Any:
-    """Count, mean, standard deviation and quantiles of every number column with public bounds, in one release.
+    """Count, mean, standard deviation and quantiles of every number column with public bounds, in
+    one release.
 
-    A DataFrame as pandas' ``describe``, a column a column; of one column, or of a list of them, if named. A column
-    without bounds is left out, unless it is named. Times and durations are asked apart, ``p["date"].describe()``; a warning
-    says so where any has bounds. ``min`` and ``max`` are those of the verbs: the 1 % and the 99 %
-    quantile. Quantiles are chosen and have no intervals. ``agg(["count", "mean", "std"])`` spends the whole price on
-    these three, which are then about twice as accurate.
+    A DataFrame as pandas' ``describe``, a column a column; of one column, or of a list of them, if
+    named. A column without bounds is left out, unless it is named. Times and durations are asked
+    apart, ``p["date"].describe()``; a warning says so where any has bounds. ``min`` and ``max`` are
+    those of the verbs: the 1 % and the 99 % quantile. Quantiles are chosen and have no intervals.
+    ``agg(["count", "mean", "std"])`` spends the whole price on these three, which are then about
+    twice as accurate.
 
-    Formal guarantee: epsilon-DP for its price, which is shared by one vector of moments (docs/guarantees/variance.md)
-    and one set of quantiles (docs/guarantees/quantiles.md) a column.
+    Formal guarantee: epsilon-DP for its price, which is shared by one vector of moments
+    (docs/guarantees/variance.md) and one set of quantiles (docs/guarantees/quantiles.md) a column.
 
     >>> df = pd.DataFrame({"age": [30.0, 40.0, None] * 500, "name": ["a", "b", "c"] * 500})
     >>> p = df.dp.open(1e3, bounds={"age": (0, 110)})
@@ -92,14 +105,19 @@ def describe(
     names = _validate.column_names(names, self._selection.columns)
     summary = described(self._selection, names, percentiles, bounds)
     cells = [
-        ((out.name, name), replace(out, name=(name, out.name))) for name, outs in summary for out in outs
+        ((out.name, name), replace(out, name=(name, out.name)))
+        for name, outs in summary
+        for out in outs
     ]
     outs = [out for _, out in cells]
-    return self._ask_for(outs, payment, _release.grid(outs, [place for place, _ in cells], whole=False))
+    return self._ask_for(
+        outs, payment, _release.grid(outs, [place for place, _ in cells], whole=False)
+    )
 
 
 def _caution_of_times(frame: Tracked) -> None:
-    """Warn of declared columns of times and durations, which pandas' table has and `describe` leaves out."""
+    """Warn of declared columns of times and durations, which pandas' table has and `describe`
+    leaves out."""
     names = []
     for name, expr in frame._selection.columns.items():
         if expr.kind in ("time", "duration"):
@@ -108,14 +126,17 @@ def _caution_of_times(frame: Tracked) -> None:
                 names.append(name)
     if names:
         apart = ", ".join(f"p[{name!r}].describe()" for name in names)
-        caution(f"describe has the columns of numbers. Times and durations are asked apart: {apart}.")
+        caution(
+            f"describe has the columns of numbers. Times and durations are asked apart: {apart}."
+        )
 
 
 def described(
     selection: Selection, columns: Sequence[Any], percentiles: Any, bounds: Any
 ) -> list[tuple[Hashable, list[Output]]]:
-    """Each column with what `describe` shows of it, named as pandas' rows: count, mean, std, and quantiles in their order, of
-    which the first and the last stand near the least and the greatest value."""
+    """Each column with what `describe` shows of it, named as pandas' rows: count, mean, std, and
+    quantiles in their order, of which the first and the last stand near the least and the greatest
+    value."""
     percentile_list = [0.25, 0.5, 0.75] if percentiles is None else percentiles
     is_empty = isinstance(percentile_list, list | tuple) and not percentile_list
     exact = () if is_empty else levels_of(percentile_list).exact
@@ -134,7 +155,10 @@ def described(
                     for a in DESCRIBED
                     if a != "std" or selection.expr(column).kind != "time"  # as in pandas
                 ),
-                *(selection.order(column, level, bounds, None, name, how) for name, level in levels),
+                *(
+                    selection.order(column, level, bounds, None, name, how)
+                    for name, level in levels
+                ),
             ],
         )
         for column in columns
@@ -169,9 +193,11 @@ def counts(
     questions: Mapping[Any, Any],
     **payment: Unpack[Payment],
 ) -> pd.Series[int]:
-    """Several yes-no questions about rows, which may overlap, in one release: a Series by their names.
+    """Several yes-no questions about rows, which may overlap, in one release: a Series by their
+    names.
 
-    Formal guarantee: epsilon-DP for its price; k questions have L1 sensitivity k and L2 sensitivity sqrt(k).
+    Formal guarantee: epsilon-DP for its price; k questions have L1 sensitivity k and L2 sensitivity
+    sqrt(k).
 
     >>> df = pd.DataFrame({"age": [30, 41, 85], "smoker": [1, 0, 1]})
     >>> p = df.dp.open(100)
@@ -181,7 +207,9 @@ def counts(
     Name: count, dtype: int64
     """
     if not isinstance(questions, Mapping) or not questions:
-        raise BadValue("counts takes questions by name: {'smokers': 'smoker == 1', 'old': 'age > 80'}.")
+        raise BadValue(
+            "counts takes questions by name: {'smokers': 'smoker == 1', 'old': 'age > 80'}."
+        )
     caller, frame, outputs = callers_frame(), self, []
     for name, question in questions.items():
         expr, frame = frame._written(question, caller)
@@ -204,10 +232,12 @@ def histogram(
 ) -> pd.Series[int]:
     """How many values lie in each bin, over an IntervalIndex.
 
-    Bins are numpy's: closed on the left, and the last one on both sides (its label cannot show it). Values
-    outside all bins and nulls are not counted. A whole number of bins divides the bounds evenly.
+    Bins are numpy's: closed on the left, and the last one on both sides (its label cannot show it).
+    Values outside all bins and nulls are not counted. A whole number of bins divides the bounds
+    evenly.
 
-    Formal guarantee: epsilon-DP for its price; the whole vector has sensitivity 1 (2 under replace-one).
+    Formal guarantee: epsilon-DP for its price; the whole vector has sensitivity 1 (2 under
+    replace-one).
 
     >>> df = pd.DataFrame({"age": [30, 41, 85]})
     >>> p = df.dp.open(100, bounds={"age": (0, 100)})
@@ -225,7 +255,9 @@ def histogram(
     )
 
 
-def histogram_arrays(self: Tracked, column: Any, bins: Any, bounds: Any) -> tuple[Any, NDArray[np.float64]]:
+def histogram_arrays(
+    self: Tracked, column: Any, bins: Any, bounds: Any
+) -> tuple[Any, NDArray[np.float64]]:
     """Return the counts and the edges of a histogram as arrays. It asks the same as `histogram`."""
     by = bins_of(self, column, bins, bounds)
     query = Query((COUNT,), self._selection.where, (by,))
@@ -238,14 +270,20 @@ def bins_of(frame: Tracked, column: Any, bins: Any, bounds: Any) -> BinBy:
     expr, name = frame._selection.named(column)
     if expr.kind not in ("number", "bool"):
         instead = f"p.resample('ME', on={name!r}).size()" if expr.kind == "time" else "value_counts"
-        raise BadType(f"column {name!r} is of kind {expr.kind}: a histogram needs numbers. Use {instead}.")
+        raise BadType(
+            f"column {name!r} is of kind {expr.kind}: a histogram needs numbers. Use {instead}."
+        )
     return BinBy(expr, edges_of(frame, expr, name, bins, bounds), name)
 
 
-def edges_of(frame: Tracked, expr: Expr, name: Hashable, bins: Any, bounds: Any) -> tuple[float, ...]:
+def edges_of(
+    frame: Tracked, expr: Expr, name: Hashable, bins: Any, bounds: Any
+) -> tuple[float, ...]:
     """The edges of bins as they are given, or so many even ones between public bounds."""
     if isinstance(bins, str):
-        raise BadValue(f"bins={bins!r} would look at the data. Give a number of bins or a list of edges.")
+        raise BadValue(
+            f"bins={bins!r} would look at the data. Give a number of bins or a list of edges."
+        )
     if isinstance(bins, int | np.integer):
         number = _validate.positive_int(bins, "bins")
         return _validate.even_edges(frame._selection.bounds(expr, name, bounds), number, repr(name))
@@ -256,14 +294,21 @@ def edges_of(frame: Tracked, expr: Expr, name: Hashable, bins: Any, bounds: Any)
 
 @priced
 def cov(
-    self: Tracked, min_periods: None = None, ddof: int = 1, *, bounds: Any = None, **payment: Unpack[Payment]
+    self: Tracked,
+    min_periods: None = None,
+    ddof: int = 1,
+    *,
+    bounds: Any = None,
+    **payment: Unpack[Payment],
 ) -> pd.DataFrame:
-    """The covariances of all columns, in one release; select them first: ``p[["age", "cost"]].cov()``.
+    """The covariances of all columns, in one release; select them first: ``p[["age",
+    "cost"]].cov()``.
 
-    Each is over the rows where neither of its two columns is null. The price is shared by all pairs and variances.
+    Each is over the rows where neither of its two columns is null. The price is shared by all pairs
+    and variances.
 
-    Formal guarantee: epsilon-DP for its price; the mixed moments of two columns have the sensitivity of one number
-    (docs/guarantees/shapes.md).
+    Formal guarantee: epsilon-DP for its price; the mixed moments of two columns have the
+    sensitivity of one number (docs/guarantees/shapes.md).
 
     >>> df = pd.DataFrame({"a": [1.0, 2.0, 3.0] * 500, "b": [6.0, 4.0, 2.0] * 500})
     >>> p = df.dp.open(1e3, bounds={"a": (0, 4), "b": (0, 8)})
@@ -284,10 +329,12 @@ def corr(
     bounds: Any = None,
     **payment: Unpack[Payment],
 ) -> pd.DataFrame:
-    """The correlations of all columns, in one release: the same one as `cov`, so after it they are free.
+    """The correlations of all columns, in one release: the same one as `cov`, so after it they are
+    free.
 
-    The variances in them are those of each column's own non-null values; where columns have nulls, write
-    ``p.dropna(subset=[...])`` first to have the same rows in all. Zero divided by a noisy variance of zero is NaN.
+    The variances in them are those of each column's own non-null values; where columns have nulls,
+    write ``p.dropna(subset=[...])`` first to have the same rows in all. Zero divided by a noisy
+    variance of zero is NaN.
 
     Formal guarantee: epsilon-DP for its price (docs/guarantees/shapes.md).
     """
@@ -298,7 +345,8 @@ def corr(
 def check_correlation(method: Any, payment: Mapping[str, Any]) -> None:
     """Refuse correlations of ranks, and a price given by a width.
 
-    Ranks compare people with each other. Nothing public tells how wide the interval of a correlation is.
+    Ranks compare people with each other. Nothing public tells how wide the interval of a
+    correlation is.
     """
     if payment.get("within") is not None:
         raise BadValue(
@@ -306,9 +354,13 @@ def check_correlation(method: Any, payment: Mapping[str, Any]) -> None:
             "are. Give epsilon=. A covariance can, p['x'].cov(p['y'], within=10, n=1000), in units of both columns."
         )
     if not isinstance(method, str) or method not in ("pearson", "kendall", "spearman"):
-        raise BadValue("method= is 'pearson'. The correlation of two columns is p['x'].corr(p['y']).")
+        raise BadValue(
+            "method= is 'pearson'. The correlation of two columns is p['x'].corr(p['y'])."
+        )
     if method != "pearson":
-        raise NotOffered("correlations of ranks compare people with each other. There is method='pearson'.")
+        raise NotOffered(
+            "correlations of ranks compare people with each other. There is method='pearson'."
+        )
 
 
 def matrix(
@@ -319,21 +371,27 @@ def matrix(
     bounds: Any,
     payment: Mapping[str, Any],
 ) -> Any:
-    """A table of the columns by themselves, for each group if there are groups, of covariances or what is made of them."""
+    """A table of the columns by themselves, for each group if there are groups, of covariances or
+    what is made of them."""
     names, _ = asking._columns_for(EVERY, "var", checked(payment).get("numeric_only") is True)
     outs, cells = pairs_of(asking._selection, names, min_periods, ddof, bounds)
     index, layout = pd.Index(list(names), tupleize_cols=False), kind(cells)
     return asking._ask_for(
-        outs, payment, lambda r, groups: _release.laid_out(r, layout, _release.below(groups, index), index)
+        outs,
+        payment,
+        lambda r, groups: _release.laid_out(r, layout, _release.below(groups, index), index),
     )
 
 
 def pairs_of(
     selection: Selection, columns: Sequence[Any], min_periods: Any, ddof: int, bounds: Any
 ) -> tuple[list[Output], tuple[tuple[int, ...], ...]]:
-    """Variances and covariances of each column with those after it, and where they stand in the square."""
+    """Variances and covariances of each column with those after it, and where they stand in the
+    square."""
     if min_periods is not None and not (isinstance(min_periods, int) and min_periods == 1):
-        raise BadType("min_periods= would hide a cell by its exact number of rows. Look at its interval.")
+        raise BadType(
+            "min_periods= would hide a cell by its exact number of rows. Look at its interval."
+        )
     alone = [selection.output("var", column, bounds, ddof=ddof) for column in columns]
     outs: list[Output] = []
     places: dict[tuple[int, int], int] = {}
@@ -345,7 +403,11 @@ def pairs_of(
                 outs.append(replace(first, name=label))
             else:
                 pair = replace(
-                    first, name=label, aggregate="cov", other=second.expr, other_bounds=second.bounds
+                    first,
+                    name=label,
+                    aggregate="cov",
+                    other=second.expr,
+                    other_bounds=second.bounds,
                 )
                 outs.append(pair)
     every = range(len(alone))

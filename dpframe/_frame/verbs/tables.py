@@ -1,4 +1,5 @@
-"""Values of a column, pivot tables and crosstabs: each is one release, laid out as pandas lays it out."""
+"""Values of a column, pivot tables and crosstabs: each is one release, laid out as pandas lays it
+out."""
 
 from __future__ import annotations
 
@@ -31,11 +32,13 @@ from dpframe._questions.question import COUNT, Query, Release
 
 @priced
 def unique(self: Tracked, column: Any, **payment: Unpack[Payment]) -> pd.Index[Any]:
-    """The values of a column that many people have, sorted, to be used as ``keys=``. Of a list of columns: combinations.
+    """The values of a column that many people have, sorted, to be used as ``keys=``. Of a list of
+    columns: combinations.
 
-    Formal guarantee: (epsilon, delta)-DP for its price, of which delta is the chance that a value shows which one person
-    alone has (docs/guarantees/keys.md); left out, it is a share of what the session keeps for such failures. ``explain``
-    tells how many people a value needs. Nulls are no value.
+    Formal guarantee: (epsilon, delta)-DP for its price, of which delta is the chance that a value
+    shows which one person alone has (docs/guarantees/keys.md); left out, it is a share of what the
+    session keeps for such failures. ``explain`` tells how many people a value needs. Nulls are no
+    value.
 
     >>> df = pd.DataFrame({"state": ["CA"] * 400 + ["NY"] * 300 + ["XX"]})
     >>> p = df.dp.open(3, delta=1e-6)
@@ -49,7 +52,9 @@ def unique(self: Tracked, column: Any, **payment: Unpack[Payment]) -> pd.Index[A
 
     def answer(release: Release) -> pd.Index[Any]:
         found = keys_in(release, columns)
-        self._session.found_keys.record([expr for expr, _ in columns], self._selection.where, found.keys)
+        self._session.found_keys.record(
+            [expr for expr, _ in columns], self._selection.where, found.keys
+        )
         return found.index
 
     return cast("pd.Index[Any]", self._ask(search, answer, price_arguments))
@@ -71,17 +76,21 @@ def value_counts(
     bounds: Any = None,
     **payment: Unpack[Payment],
 ) -> pd.Series[Any]:
-    """How many rows have each of the listed values; the largest (noisy) count first, as pandas sorts.
+    """How many rows have each of the listed values; the largest (noisy) count first, as pandas
+    sorts.
 
-    Of several columns, a list of them or all that are selected, how many rows have each combination: an answer with a level a
-    column. ``normalize=True`` divides by the sum of these counts: the same release, as proportions that sum to 1 (a
-    noisy count below zero makes a proportion below zero; without a positive sum they are NaN). ``dropna=False`` counts
-    nulls as a value of their own, and ``other="elsewhere"`` all values that are neither listed nor null. ``bins=``,
-    edges or how many there are between the bounds of the column, counts numbers by the interval they are in, which is
-    closed on the right; the first one is a little wider, so that the least value is in it.
+    Of several columns, a list of them or all that are selected, how many rows have each
+    combination: an answer with a level a column. ``normalize=True`` divides by the sum of these
+    counts: the same release, as proportions that sum to 1 (a noisy count below zero makes a
+    proportion below zero; without a positive sum they are NaN). ``dropna=False`` counts nulls as a
+    value of their own, and ``other="elsewhere"`` all values that are neither listed nor null.
+    ``bins=``, edges or how many there are between the bounds of the column, counts numbers by the
+    interval they are in, which is closed on the right; the first one is a little wider, so that the
+    least value is in it.
 
-    Formal guarantee: epsilon-DP for its price; a row is in one group, so the whole vector has sensitivity 1
-    (2 under replace-one). Sorting looks at released numbers only; ``sort=False`` keeps the order of the keys.
+    Formal guarantee: epsilon-DP for its price; a row is in one group, so the whole vector has
+    sensitivity 1 (2 under replace-one). Sorting looks at released numbers only; ``sort=False``
+    keeps the order of the keys.
 
     >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"]})
     >>> p = df.dp.open(100)
@@ -108,11 +117,14 @@ def value_counts(
     else:
         level = level_of(self, self._selection.named(column), keys, "value_counts", None, dropna)
         levels = (level,) if other is None else with_rest((level,), other)
-    return cast("pd.Series[Any]", counted(self, (), levels, options, payment, isinstance(column, list)))
+    return cast(
+        "pd.Series[Any]", counted(self, (), levels, options, payment, isinstance(column, list))
+    )
 
 
 def _in_bins(frame: Tracked, column: Any, bins: Any, bounds: Any) -> KeyBy:
-    """Intervals as pandas counts values by: closed on the right, and the first a thousandth wider, without a name."""
+    """Intervals as pandas counts values by: closed on the right, and the first a thousandth wider,
+    without a name."""
     expr, name = frame._selection.named(column)
     first, *others = edges_of(frame, expr, name, bins, bounds)
     by = _expr.cut(expr, [first - 1e-3, *others], None, True)
@@ -142,13 +154,14 @@ def pivot_table(
 ) -> pd.DataFrame:
     """A table of aggregates by the keys of some columns, as pandas lays it out, in one release.
 
-    Every listed key has its row or column, in the order of the list, so no cell is missing and ``fill_value`` has
-    nothing to fill; ``sort=True`` sorts the keys. Of columns whose keys nobody listed, half of the price finds those that
-    enough people share, as `unique` does, in sessions with delta. Margins are made of what is released, and cost nothing: counts
-    and sums add up, and a mean is that of all the rows of its groups.
+    Every listed key has its row or column, in the order of the list, so no cell is missing and
+    ``fill_value`` has nothing to fill; ``sort=True`` sorts the keys. Of columns whose keys nobody
+    listed, half of the price finds those that enough people share, as `unique` does, in sessions
+    with delta. Margins are made of what is released, and cost nothing: counts and sums add up, and
+    a mean is that of all the rows of its groups.
 
-    Formal guarantee: epsilon-DP for its price, once for the whole table, since a row is in one cell of it
-    (docs/guarantees/shapes.md).
+    Formal guarantee: epsilon-DP for its price, once for the whole table, since a row is in one cell
+    of it (docs/guarantees/shapes.md).
 
     >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "smoker": [True, False, False], "age": [30, 41, 50]})
     >>> p = df.dp.open(1e3, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
@@ -165,12 +178,18 @@ def pivot_table(
     sides = _sides(self, index, columns, keys, sort, dropna, "pivot_table")
     if isinstance(aggfunc, str) and aggfunc == "size":
         if columns is None:  # as in pandas a Series
-            return cast(pd.DataFrame, ask_groups(self, sides[0], (COUNT,), _make_size_series, payment))
-        return cast(pd.DataFrame, _pivot(self, (COUNT,), [()], sides, margins, None, margins_name, payment))
+            return cast(
+                pd.DataFrame, ask_groups(self, sides[0], (COUNT,), _make_size_series, payment)
+            )
+        return cast(
+            pd.DataFrame, _pivot(self, (COUNT,), [()], sides, margins, None, margins_name, payment)
+        )
     plan = _pivoted(values, aggfunc, columns is not None, sort is not False)
     outs = tuple(self._selection.wanted(w.aggregate, w.column, bounds, w.label) for w in plan)
     labels = [w.label for w in plan]
-    return cast(pd.DataFrame, _pivot(self, outs, labels, sides, margins, None, margins_name, payment))
+    return cast(
+        pd.DataFrame, _pivot(self, outs, labels, sides, margins, None, margins_name, payment)
+    )
 
 
 def _make_size_series(release: Release, index: Any) -> pd.Series[Any]:
@@ -196,14 +215,16 @@ def crosstab(
     bounds: Any = None,
     **payment: Unpack[Payment],
 ) -> pd.DataFrame:
-    """How many rows have each pair of keys, as ``pd.crosstab``; of ``values`` an aggregate, if both are given.
+    """How many rows have each pair of keys, as ``pd.crosstab``; of ``values`` an aggregate, if both
+    are given.
 
-    ``index`` and ``columns`` are names of columns, or lists of them. Half of the price finds keys that nobody listed, as in
-    `pivot_table`. ``normalize=True`` (or ``"index"``,
-    ``"columns"``) divides the released counts by their total (or that of their row, or column): NaN where the
+    ``index`` and ``columns`` are names of columns, or lists of them. Half of the price finds keys
+    that nobody listed, as in `pivot_table`. ``normalize=True`` (or ``"index"``, ``"columns"``)
+    divides the released counts by their total (or that of their row, or column): NaN where the
     noisy total is not positive. Margins add up.
 
-    Formal guarantee: epsilon-DP for its price; the whole table of counts has sensitivity 1 (2 under replace-one).
+    Formal guarantee: epsilon-DP for its price; the whole table of counts has sensitivity 1 (2 under
+    replace-one).
 
     >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "smoker": [True, False, False]})
     >>> p = df.dp.open(1000, keys={"state": ["CA", "NY"]})
@@ -218,21 +239,35 @@ def crosstab(
     _validate.flag(margins, "margins")
     share = _share(normalize, values is not None)
     if (values is None) != (aggfunc is None):
-        raise BadValue("crosstab takes values= and aggfunc= together, or neither for counts of rows.")
+        raise BadValue(
+            "crosstab takes values= and aggfunc= together, or neither for counts of rows."
+        )
     sides = _sides(self, index, columns, keys, None, dropna, "crosstab")
     out = COUNT
     if values is not None:
         out = self._selection.wanted(aggregate_name(aggfunc), values, bounds, aggfunc)
     names = _names(rownames, index, "rownames"), _names(colnames, columns, "colnames")
-    return cast(pd.DataFrame, _pivot(self, (out,), [()], sides, margins, share, margins_name, payment, names))
+    return cast(
+        pd.DataFrame,
+        _pivot(self, (out,), [()], sides, margins, share, margins_name, payment, names),
+    )
 
 
 def _sides(
-    frame: Tracked, index: Any, columns: Any, keys: Any, sort: bool | None, dropna: bool | None, verb: str
+    frame: Tracked,
+    index: Any,
+    columns: Any,
+    keys: Any,
+    sort: bool | None,
+    dropna: bool | None,
+    verb: str,
 ) -> tuple[tuple[By | Sought, ...], int]:
-    """The groupings of a table, and the number of those that stand at its left; the others stand above it."""
+    """The groupings of a table, and the number of those that stand at its left; the others stand
+    above it."""
     if index is None:
-        raise BadValue(f"{verb} needs index=, a column or a list of columns whose keys are the rows.")
+        raise BadValue(
+            f"{verb} needs index=, a column or a list of columns whose keys are the rows."
+        )
     rows = index if isinstance(index, list) else [index]
     above = columns if isinstance(columns, list) else [] if columns is None else [columns]
     wanted = [*rows, *above]
@@ -247,8 +282,9 @@ def _sides(
 def _known(
     frame: Tracked, levels: tuple[By | Sought, ...], payment: Payment
 ) -> tuple[tuple[By, ...], Fraction] | Plan:
-    """The groupings with their keys, and the part of the price that is left. Keys that nobody listed are found for half of it:
-    of several columns those of the combinations that enough people share."""
+    """The groupings with their keys, and the part of the price that is left. Keys that nobody
+    listed are found for half of it: of several columns those of the combinations that enough people
+    share."""
     groupings_and_part = listed(frame, levels, payment)
     if (
         isinstance(groupings_and_part, Plan)
@@ -274,7 +310,9 @@ def _pivot(
     names: tuple[Any, Any] = (None, None),
 ) -> Any:
     if margins and any(out.aggregate in ("nunique", "people") for out in outs):
-        raise NotOffered("distinct values of groups do not add up to those of all: leave margins=True out.")
+        raise NotOffered(
+            "distinct values of groups do not add up to those of all: leave margins=True out."
+        )
     if margins and not isinstance(margin, str):
         raise BadType("margins_name= must be a string.")
     levels, rows_of = sides
@@ -312,7 +350,9 @@ def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[Wanted]
         wanted = []
         for column in _sorted(list(aggfunc), sort):
             aggregates = aggfunc[column]
-            aggregate_list = aggregate_names(aggregates if isinstance(aggregates, list) else [aggregates])
+            aggregate_list = aggregate_names(
+                aggregates if isinstance(aggregates, list) else [aggregates]
+            )
             wanted += [
                 Wanted((column, a) if lists else (column,), column, a)
                 for a in _sorted(aggregate_list, lists and sort)
@@ -396,4 +436,6 @@ def _header(prefixes: Sequence[tuple[Hashable, ...]], above: pd.Index[Any] | Non
         return above
     keys = [key if isinstance(key, tuple) else (key,) for key in above]
     labels = [None] * len(prefixes[0]) + list(above.names)
-    return pd.MultiIndex.from_tuples([(*prefix, *key) for prefix in prefixes for key in keys], names=labels)
+    return pd.MultiIndex.from_tuples(
+        [(*prefix, *key) for prefix in prefixes for key in keys], names=labels
+    )

@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 
 
 def choice(b: Block, e: ex.If) -> Vector:
-    """The value of one side in each row. Whole numbers stay so where one integer dtype has both sides; else they are doubles."""
+    """The value of one side in each row. Whole numbers stay so where one integer dtype has both
+    sides; else they are doubles."""
     hit = b.truth(e.condition)
-    sides = [None if side.nullable and isinstance(side, ex.Constant) else side for side in (e.x, e.y)]
+    sides = [
+        None if side.nullable and isinstance(side, ex.Constant) else side for side in (e.x, e.y)
+    ]
     if sides[0] is None or sides[1] is None:  # a null that is written down
         kept = b.vector(e.x if sides[0] is not None else e.y)
         return _without(kept, ~hit if sides[0] is not None else hit)
@@ -36,7 +39,9 @@ def choice(b: Block, e: ex.If) -> Vector:
         size = len(x.categories)
         categories = b.per_category(e, lambda one, two: objects([*one, *two]), x, y)
         moved = np.where(y.values < 0, -1, y.values.astype(np.int64) + size)
-        return Vector(e.kind, narrow(np.where(hit, x.values, moved), len(categories)), None, categories)
+        return Vector(
+            e.kind, narrow(np.where(hit, x.values, moved), len(categories)), None, categories
+        )
     if e.kind in ("time", "duration"):
         return _of_ticks(e, hit, x, y)
     null = None
@@ -48,7 +53,9 @@ def choice(b: Block, e: ex.If) -> Vector:
             return Vector("number", values)
     if x.null is not None or y.null is not None:
         blank = np.zeros(b.n, dtype=bool)
-        null = np.where(hit, blank if x.null is None else x.null, blank if y.null is None else y.null)
+        null = np.where(
+            hit, blank if x.null is None else x.null, blank if y.null is None else y.null
+        )
     return Vector(e.kind, values, null)
 
 
@@ -72,7 +79,8 @@ def _without(v: Vector, gone: Array) -> Vector:
 
 
 def _numbers(e: ex.If, hit: Array, x: Vector, y: Vector) -> tuple[Array, bool]:
-    """Both sides as whole numbers of one dtype, where one holds them; else as doubles, with NaN for null."""
+    """Both sides as whole numbers of one dtype, where one holds them; else as doubles, with NaN for
+    null."""
     constants = [side.value if isinstance(side, ex.Constant) else None for side in (e.x, e.y)]
     one, two = (v.values.view(np.int8) if v.values.dtype == bool else v.values for v in (x, y))
     if all(v.dtype.kind in "iu" for v in (one, two)):
@@ -90,7 +98,8 @@ def _of_ticks(e: ex.If, hit: Array, x: Vector, y: Vector) -> Vector:
     units = [unit_of(v.values) for v in (x, y)]
     unit = max(units, key=lambda u: TICKS[u])
     ticks = [
-        scaled(v.values.view(np.int64), TICKS[unit] // TICKS[u]) for v, u in zip((x, y), units, strict=True)
+        scaled(v.values.view(np.int64), TICKS[unit] // TICKS[u])
+        for v, u in zip((x, y), units, strict=True)
     ]
     letter = "M" if e.kind == "time" else "m"
     return Vector(e.kind, np.where(hit, *ticks).view(f"{letter}8[{unit}]"))

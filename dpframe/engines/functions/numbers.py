@@ -1,17 +1,21 @@
 """Functions of numbers on numpy: arithmetic, logarithms and their like, the smaller of two, limits.
 
-*Formal guarantee.* The value of a row is a function of that row, whatever rows stand beside it and wherever it stands. numpy
-may choose its code by the place of a row: most rows go through vector instructions, the last few through a plain loop, and an
-array of one row may go another way than a longer one. Nothing here is left to that choice:
+*Formal guarantee.* The value of a row is a function of that row, whatever rows stand beside it and
+wherever it stands. numpy may choose its code by the place of a row: most rows go through vector
+instructions, the last few through a plain loop, and an array of one row may go another way than a
+longer one. Nothing here is left to that choice:
 
-- ``+ - * /``, the square root, rounding and comparisons have one result by IEEE 754, whatever code computes them;
-- of two zeros of both signs numpy may return either as the smaller or the larger one, so the sign of a zero is set here; the
-  functions that leave a NaN out are given none, since beside one that signals numpy may return a number or a NaN;
-- every other function is computed by `compute_alike`, whose calls have one length and one layout, so that no row is among the
-  last few.
+- ``+ - * /``, the square root, rounding and comparisons have one result by IEEE 754, whatever code
+  computes them;
+- of two zeros of both signs numpy may return either as the smaller or the larger one, so the sign
+  of a zero is set here; the functions that leave a NaN out are given none, since beside one that
+  signals numpy may return a number or a NaN;
+- every other function is computed by `compute_alike`, whose calls have one length and one layout,
+  so that no row is among the last few.
 
-The premise that is left: one vector instruction does the same to each of its numbers, and a function that branches on several
-numbers gives each the value that it has among others. The bits of a NaN may differ, and nothing reads them: a NaN is a null.
+The premise that is left: one vector instruction does the same to each of its numbers, and a
+function that branches on several numbers gives each the value that it has among others. The bits of
+a NaN may differ, and nothing reads them: a NaN is a null.
 """
 
 from __future__ import annotations
@@ -32,7 +36,8 @@ _ALIGNED = 64  # bytes: the widest vector
 
 
 def compute_alike(f: Callable[..., Any], *operands: Any) -> Array:
-    """Apply a function to each row, in calls of one length and one memory layout. A constant stays a scalar."""
+    """Apply a function to each row, in calls of one length and one memory layout. A constant stays
+    a scalar."""
     n = next(len(x) for x in operands if np.ndim(x))
     rooms = [_allocate_aligned() if np.ndim(x) else x for x in operands]
     made, found = _allocate_aligned(), np.empty(n)
@@ -149,7 +154,8 @@ def _without_nulls(f: Callable[[Array, Array], Array]) -> Callable[[Array, Array
 
 
 def _hypotenuse(x: Array, y: Array) -> Array:
-    """Return the length of the hypotenuse. Beside a NaN it is NaN, where numpy has infinity beside an infinity."""
+    """Return the length of the hypotenuse. Beside a NaN it is NaN, where numpy has infinity beside
+    an infinity."""
     return np.where(np.isnan(x) | np.isnan(y), np.nan, compute_alike(np.hypot, x, y))
 
 

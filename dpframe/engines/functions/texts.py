@@ -71,11 +71,16 @@ def _replace(x: str, old: str, new: str) -> str | None:
     return x.replace(old, new) if grown <= ex.LONGEST_TEXT else None
 
 
-_SIDES = {"left": "rjust", "right": "ljust", "both": "center"}  # pandas names the side that is filled
+_SIDES = {
+    "left": "rjust",
+    "right": "ljust",
+    "both": "center",
+}  # pandas names the side that is filled
 
 
 def _slice_replaced(x: str, start: int | None, stop: int | None, repl: str | None) -> str:
-    """The text with a slice replaced as in pandas: into an empty slice the new text is put where it begins."""
+    """The text with a slice replaced as in pandas: into an empty slice the new text is put where it
+    begins."""
     rest = start if x[start:stop] == "" else stop
     before = "" if start is None else x[:start]
     return before + (repl or "") + ("" if stop is None else x[rest:])
@@ -83,9 +88,17 @@ def _slice_replaced(x: str, start: int | None, stop: int | None, repl: str | Non
 
 _STRINGS: dict[str, Callable[..., Any]] = {
     **{m: getattr(str, m) for m in ("lower", "upper", "title", "capitalize", "swapcase")},
-    **{m: getattr(str, m) for m in ("strip", "lstrip", "rstrip", "startswith", "endswith", "zfill")},
-    **{m: getattr(str, m) for m in ("isdigit", "isalpha", "isalnum", "isnumeric", "isdecimal", "isspace")},
-    **{m: getattr(str, m) for m in ("islower", "isupper", "istitle", "isascii", "casefold", "find", "rfind")},
+    **{
+        m: getattr(str, m) for m in ("strip", "lstrip", "rstrip", "startswith", "endswith", "zfill")
+    },
+    **{
+        m: getattr(str, m)
+        for m in ("isdigit", "isalpha", "isalnum", "isnumeric", "isdecimal", "isspace")
+    },
+    **{
+        m: getattr(str, m)
+        for m in ("islower", "isupper", "istitle", "isascii", "casefold", "find", "rfind")
+    },
     **{m: getattr(str, m) for m in ("removeprefix", "removesuffix", "ljust", "rjust", "center")},
     "pad": lambda x, width, side, fill: getattr(x, _SIDES[side])(width, fill),
     "repeat": lambda x, repeats: x * repeats if len(x) * repeats <= ex.LONGEST_TEXT else None,
@@ -129,13 +142,17 @@ def cut(b: Block, e: ex.Cut) -> Vector:
 
 
 def map_dict(b: Block, e: ex.MapDict) -> Vector:
-    find = b.per_category(e, lambda: finder((c.value, i) for i, c in enumerate(e.keys, start=1)), part="keys")
+    find = b.per_category(
+        e, lambda: finder((c.value, i) for i, c in enumerate(e.keys, start=1)), part="keys"
+    )
     place = find(b.vector(e.x)).astype(np.int64) - 1  # -1 where nothing is found
     kind = e.kind
     values = [*(c.value for c in e.values), None]
     null = np.array([x is None for x in values]).take(place, mode="wrap")
     if kind in ("text", "label"):
-        categories = b.per_category(e, lambda: objects(plain(x) for x in values[:-1]), part="values")
+        categories = b.per_category(
+            e, lambda: objects(plain(x) for x in values[:-1]), part="values"
+        )
         return Vector(kind, narrow(np.where(null, -1, place), len(values)), None, categories)
     if kind == "bool":
         return Vector("bool", np.array([x is True for x in values]).take(place, mode="wrap"), null)
@@ -144,13 +161,18 @@ def map_dict(b: Block, e: ex.MapDict) -> Vector:
         finest = max((unit for _, unit in stamps), key=lambda u: TICKS[u])
         ticks = [t * (TICKS[finest] // TICKS[unit]) for t, unit in stamps]
         table = np.array([min(max(t, NAT + 1), LAST) for t in ticks], dtype=np.int64)
-        return Vector("time", np.where(null, NAT, table.take(place, mode="wrap")).view(f"M8[{finest}]"))
+        return Vector(
+            "time", np.where(null, NAT, table.take(place, mode="wrap")).view(f"M8[{finest}]")
+        )
     if all(x is None or fits(x, np.dtype(np.int64)) for x in values):
         return Vector(
-            "number", np.array([x or 0 for x in values], dtype=np.int64).take(place, mode="wrap"), null
+            "number",
+            np.array([x or 0 for x in values], dtype=np.int64).take(place, mode="wrap"),
+            null,
         )
     return Vector(
-        "number", np.array([np.nan if x is None else float(x) for x in values]).take(place, mode="wrap")
+        "number",
+        np.array([np.nan if x is None else float(x) for x in values]).take(place, mode="wrap"),
     )
 
 
@@ -165,7 +187,9 @@ def numeral(b: Block, e: ex.Numeral) -> Vector:
         known = type(cell) is str and len(cell) <= 400 and _NUMERAL.fullmatch(cell) is not None
         return float(cell) if known else np.nan
 
-    table = b.per_category(e, lambda cats: np.array([*map(number, cats), np.nan], dtype=np.float64), v)
+    table = b.per_category(
+        e, lambda cats: np.array([*map(number, cats), np.nan], dtype=np.float64), v
+    )
     return Vector("number", look_up(table, v.values))
 
 
@@ -173,18 +197,23 @@ def numeral(b: Block, e: ex.Numeral) -> Vector:
 
 
 def pattern(b: Block, e: ex.Regex) -> Vector:
-    """What RE2 finds in each category, or Python's engine for a pattern that repeats nothing, where pyarrow is not there."""
+    """What RE2 finds in each category, or Python's engine for a pattern that repeats nothing, where
+    pyarrow is not there."""
     v = b.vector(e.x)
 
     kind = "bool" if e.op == "contains" else e.kind
-    found = b.per_category(e, lambda categories: ex.find(categories, e.text_pattern), v, part="found")
+    found = b.per_category(
+        e, lambda categories: ex.find(categories, e.text_pattern), v, part="found"
+    )
     if kind == "text":
         return _dictionary(b, e, v, found)
     if kind == "number":
         return Vector("number", look_up(np.array([*found, None], dtype=np.float64), v.values))
     null = np.array([x is None for x in (*found, None)])
     true = np.array([x is True for x in (*found, None)])
-    return Vector("bool", look_up(true, v.values), look_up(null, v.values) if e.x.kind != "text" else None)
+    return Vector(
+        "bool", look_up(true, v.values), look_up(null, v.values) if e.x.kind != "text" else None
+    )
 
 
 def _dictionary(b: Block, e: ex.Expr, v: Vector, found: list[Any]) -> Vector:
@@ -209,13 +238,17 @@ def join(b: Block, e: ex.Join) -> Vector:
     assert y.categories is not None
     size = len(y.categories)
     pairs = np.where(
-        (x.values < 0) | (y.values < 0), -1, x.values.astype(np.int64) * size + y.values.astype(np.int64)
+        (x.values < 0) | (y.values < 0),
+        -1,
+        x.values.astype(np.int64) * size + y.values.astype(np.int64),
     )
     distinct, codes = np.unique(pairs, return_inverse=True)
     index: dict[Any, int] = {}
     table = []
     for pair in distinct.tolist():
-        one, two = (None, None) if pair < 0 else (x.categories[pair // size], y.categories[pair % size])
+        one, two = (
+            (None, None) if pair < 0 else (x.categories[pair // size], y.categories[pair % size])
+        )
         if type(one) is str and type(two) is str and len(one) + len(two) <= ex.LONGEST_TEXT:
             table.append(index.setdefault(one + two, len(index)))
         else:
@@ -232,8 +265,12 @@ def split(b: Block, e: ex.Split) -> Vector:
         return objects(_pieces(c, e) if type(c) is str else None for c in categories)
 
     lists = b.per_category(e, make, v)
-    known = b.per_category(e, lambda _: np.array([c is not None for c in (*lists, None)]), v, part="known")
-    return Vector("other", np.where(look_up(known, v.values), v.values, v.values.dtype.type(-1)), None, lists)
+    known = b.per_category(
+        e, lambda _: np.array([c is not None for c in (*lists, None)]), v, part="known"
+    )
+    return Vector(
+        "other", np.where(look_up(known, v.values), v.values, v.values.dtype.type(-1)), None, lists
+    )
 
 
 def _pieces(text: str, e: ex.Split) -> list[str]:

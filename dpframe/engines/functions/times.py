@@ -39,7 +39,8 @@ def date_part(b: Block, e: ex.DatePart) -> Vector:
     return Vector("number", np.where(null, 0, _FIELDS[e.part](local)), null)
 
 
-# Zones have offsets for the years 1 to 9999 only, and pandas raises beyond: those days count as the last one.
+# Zones have offsets for the years 1 to 9999 only, and pandas raises beyond: those days count as the
+# last one.
 _YEAR_1, _YEAR_9999 = -62_135_596_800, 253_402_300_799
 _MARGIN = 2 * 86_400
 
@@ -60,7 +61,8 @@ def _local(moments: Array, zone: str | None) -> Array:
 
 
 def _from_local(wall: Array, zone: str | None, missing: bool = False) -> Array:
-    """Moments from wall time; where it is none, or two, they are the next and the first, or `missing`."""
+    """Moments from wall time; where it is none, or two, they are the next and the first, or
+    `missing`."""
     if zone is None:
         return wall
     if missing:
@@ -68,7 +70,9 @@ def _from_local(wall: Array, zone: str | None, missing: bool = False) -> Array:
         return np.asarray(gone.tz_convert(None))
     # A midnight that does not exist, or exists twice, must not raise: the next moment; the first.
     first = np.ones(len(wall), dtype=bool)
-    index: Any = pd.DatetimeIndex(wall).tz_localize(zone, ambiguous=first, nonexistent="shift_forward")
+    index: Any = pd.DatetimeIndex(wall).tz_localize(
+        zone, ambiguous=first, nonexistent="shift_forward"
+    )
     return np.asarray(index.tz_convert(None))
 
 
@@ -97,7 +101,9 @@ def _thursday(t: Array) -> Array:
 def _last_day(t: Array, large: str) -> Array:
     """Whether the day is the last one of its month or year."""
     days = t.astype("M8[D]")
-    return np.asarray((days + np.timedelta64(1, "D")).astype(f"M8[{large}]") != days.astype(f"M8[{large}]"))
+    return np.asarray(
+        (days + np.timedelta64(1, "D")).astype(f"M8[{large}]") != days.astype(f"M8[{large}]")
+    )
 
 
 def _first_day(t: Array, large: str) -> Array:
@@ -120,14 +126,16 @@ _TRUTHS: dict[str, Callable[[Array], Array]] = {
 
 
 def _last_of_year(t: Array) -> Array:
-    return np.asarray((t.astype("M8[Y]") + np.timedelta64(1, "Y")).astype("M8[D]") - np.timedelta64(1, "D"))
+    return np.asarray(
+        (t.astype("M8[Y]") + np.timedelta64(1, "Y")).astype("M8[D]") - np.timedelta64(1, "D")
+    )
 
 
 def _days_in_month(t: Array) -> Array:
     months = t.astype("M8[M]")
-    return np.asarray((months + np.timedelta64(1, "M")).astype("M8[D]") - months.astype("M8[D]")).astype(
-        np.int64
-    )
+    return np.asarray(
+        (months + np.timedelta64(1, "M")).astype("M8[D]") - months.astype("M8[D]")
+    ).astype(np.int64)
 
 
 _FIELDS: dict[str, Callable[[Array], Array]] = {
@@ -157,7 +165,8 @@ def _alike(x: Vector, y: Vector) -> tuple[Array, Array, str]:
     units = [unit_of(v.values) for v in (x, y)]
     unit = max(units, key=lambda u: TICKS[u])
     a, b = (
-        scaled(v.values.view(np.int64), TICKS[unit] // TICKS[u]) for v, u in zip((x, y), units, strict=True)
+        scaled(v.values.view(np.int64), TICKS[unit] // TICKS[u])
+        for v, u in zip((x, y), units, strict=True)
     )
     return a, b, unit
 
@@ -205,7 +214,8 @@ _OF_DURATIONS: dict[str, Callable[[Array], Array]] = {
 
 
 def snap(b: Block, e: ex.Snap) -> Vector:
-    """Whole steps of ticks; where a step is finer than a tick, ticks stay. Halves go to even steps, as in pandas."""
+    """Whole steps of ticks; where a step is finer than a tick, ticks stay. Halves go to even steps,
+    as in pandas."""
     v = b.vector(e.x)
     local = _local(v.values, e.x.tz) if v.kind == "time" else v.values
     per_tick = TICKS["ns"] // TICKS[unit_of(local)]
@@ -285,7 +295,9 @@ def formatted(b: Block, e: ex.Formatted) -> Vector:
         return [
             moment.strftime(e.format) if 1000 <= year <= 9999 else None
             for moment, year in zip(
-                _as_datetimes(distinct), distinct.astype("M8[Y]").astype(np.int64) + 1970, strict=True
+                _as_datetimes(distinct),
+                distinct.astype("M8[Y]").astype(np.int64) + 1970,
+                strict=True,
             )
         ]
 
@@ -293,7 +305,8 @@ def formatted(b: Block, e: ex.Formatted) -> Vector:
 
 
 def _as_datetimes(moments: Array) -> list[Any]:
-    """Datetimes of Python of the years that it has, to the microsecond; other years count as the first."""
+    """Datetimes of Python of the years that it has, to the microsecond; other years count as the
+    first."""
     seconds = moments.astype("M8[s]").view(np.int64)
     known = (seconds >= _YEAR_1) & (seconds < _YEAR_9999)
     inside = np.where(known, moments, np.datetime64(0, "s").astype(moments.dtype))
@@ -321,7 +334,9 @@ def _read(cell: str, written: str | None) -> int:
     try:
         if len(cell) > _LONGEST or (written is None and not _ISO.fullmatch(cell)):
             return NAT
-        found = datetime.fromisoformat(cell) if written is None else datetime.strptime(cell, written)
+        found = (
+            datetime.fromisoformat(cell) if written is None else datetime.strptime(cell, written)
+        )
         return (found - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, OverflowError, re.error):
         return NAT

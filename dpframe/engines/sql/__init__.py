@@ -1,4 +1,5 @@
-"""Databases that count for themselves: questions in SQL, where the bits are defined, and exact integers back."""
+"""Databases that count for themselves: questions in SQL, where the bits are defined, and exact
+integers back."""
 
 from __future__ import annotations
 

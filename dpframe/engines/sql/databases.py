@@ -1,4 +1,5 @@
-"""Connections that an engine may ask: they run statements, hold its lists, and keep the data as they are while it reads."""
+"""Connections that an engine may ask: they run statements, hold its lists, and keep the data as
+they are while it reads."""
 
 from __future__ import annotations
 
@@ -26,14 +27,16 @@ class Listing(NamedTuple):
 
 
 class Database(Protocol):
-    """What runs SQL. Whatever it raises is no concern of a user: the engine tells that it failed, and no more."""
+    """What runs SQL. Whatever it raises is no concern of a user: the engine tells that it failed,
+    and no more."""
 
     @property
     def dialect(self) -> Dialect:
         """How it is written to."""
 
     def fetch(self, sql: str, parameters: Sequence[Any], /) -> Rows:
-        """The rows that a statement returns. A parameter is an integer, a double or a text, and may stand more than once."""
+        """The rows that a statement returns. A parameter is an integer, a double or a text, and may
+        stand more than once."""
 
     def register(self, name: str, listing: Listing, /) -> None:
         """Makes a list readable under a name, to this connection alone."""
@@ -79,7 +82,8 @@ class DuckDatabase:
 
 
 class Bound(ABC):
-    """Lists that are bound to the statements that name them, as what their cells are: nothing is written anywhere."""
+    """Lists that are bound to the statements that name them, as what their cells are: nothing is
+    written anywhere."""
 
     dialect: Dialect
 
@@ -116,7 +120,8 @@ class Bound(ABC):
 
 
 class SqliteDatabase(Bound):
-    """A connection of the standard library's sqlite3, which nobody else uses meanwhile. What it is set to stays as it is."""
+    """A connection of the standard library's sqlite3, which nobody else uses meanwhile. What it is
+    set to stays as it is."""
 
     dialect: Dialect = Sqlite()
 
@@ -131,20 +136,24 @@ class SqliteDatabase(Bound):
 
     @staticmethod
     def _named(parameters: list[Any]) -> dict[str, Any]:
-        """The parameters under their numbers: ``?1`` counts as a name, and from Python 3.14 on names take no list."""
+        """The parameters under their numbers: ``?1`` counts as a name, and from Python 3.14 on
+        names take no list."""
         return {str(place): value for place, value in enumerate(parameters, 1)}
 
     def _listed(self, listing: Listing, parameters: list[Any]) -> str:
         rows = []
         for row in listing.rows:
-            rows.append(", ".join(self.dialect.parameter(len(parameters) + i) for i in range(len(row))))
+            rows.append(
+                ", ".join(self.dialect.parameter(len(parameters) + i) for i in range(len(row)))
+            )
             parameters += row
         nothing = f"SELECT {', '.join(['NULL'] * len(listing.columns))} WHERE 0"
         return f"VALUES {', '.join(f'({row})' for row in rows)}" if rows else nothing
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """A read transaction, if there is none: SQLite's readers see the state of their first statement."""
+        """A read transaction, if there is none: SQLite's readers see the state of their first
+        statement."""
         if self._connection.in_transaction:
             yield
             return
@@ -156,7 +165,8 @@ class SqliteDatabase(Bound):
 
 
 def plain_rows(connection: Any, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> Rows:
-    """The rows that SQLite returns, as tuples, and texts as texts, whatever the connection is set to make of them."""
+    """The rows that SQLite returns, as tuples, and texts as texts, whatever the connection is set
+    to make of them."""
     factory, cursor = connection.text_factory, connection.cursor()
     connection.text_factory, cursor.row_factory = _decoded, None
     try:
@@ -187,8 +197,8 @@ def _decoded(text: bytes) -> str:
 
 
 class PostgresDatabase(Bound):
-    """A connection of psycopg 3, which nobody else uses: in autocommit, or in a transaction that sees one state. That goes on
-    where a statement fails."""
+    """A connection of psycopg 3, which nobody else uses: in autocommit, or in a transaction that
+    sees one state. That goes on where a statement fails."""
 
     dialect: Dialect = Postgres()
 
@@ -208,7 +218,9 @@ class PostgresDatabase(Bound):
     def _listed(self, listing: Listing, parameters: list[Any]) -> str:
         d = self.dialect
         kinds = {"integer": d.integers, "double": d.doubles, "text": d.texts}
-        cells: Any = zip(*listing.rows, strict=True) if listing.rows else [()] * len(listing.columns)
+        cells: Any = (
+            zip(*listing.rows, strict=True) if listing.rows else [()] * len(listing.columns)
+        )
         arrays = []
         for (_, kind), column in zip(listing.columns, cells, strict=True):
             arrays.append(f"CAST({d.parameter(len(parameters))} AS {kinds[kind]}[])")
@@ -228,7 +240,8 @@ class PostgresDatabase(Bound):
 
 
 class RelatedDatabase(Bound):
-    """The connection of a relation of duckdb, asked through it: a statement reads it by the name `ROWS`."""
+    """The connection of a relation of duckdb, asked through it: a statement reads it by the name
+    `ROWS`."""
 
     dialect: Dialect = Related()
 
@@ -239,7 +252,9 @@ class RelatedDatabase(Bound):
     def _run(self, sql: str, parameters: list[Any]) -> Rows:
         pa: Any = import_module("pyarrow")
         cells = {f"p{i + 1}": pa.array([cell]) for i, cell in enumerate(parameters)}
-        dpframe_words = pa.table(cells or {"p0": [0]})  # duckdb finds variables of its caller by their names
+        dpframe_words = pa.table(
+            cells or {"p0": [0]}
+        )  # duckdb finds variables of its caller by their names
         rows: Rows = self._relation.query(ROWS, sql).fetchall()
         del dpframe_words
         return rows
@@ -247,7 +262,9 @@ class RelatedDatabase(Bound):
     def _listed(self, listing: Listing, parameters: list[Any]) -> str:
         pa: Any = import_module("pyarrow")
         types = {"integer": pa.int64(), "double": pa.float64(), "text": pa.string()}
-        cells: Any = zip(*listing.rows, strict=True) if listing.rows else [()] * len(listing.columns)
+        cells: Any = (
+            zip(*listing.rows, strict=True) if listing.rows else [()] * len(listing.columns)
+        )
         columns = []
         for (_, kind), column in zip(listing.columns, cells, strict=True):
             columns.append(f"unnest({self.dialect.parameter(len(parameters))})")
@@ -265,7 +282,8 @@ class RelatedDatabase(Bound):
         try:
             yield
         finally:
-            # After a failure duckdb refuses all that is asked through a relation: `Source.check` says then what ends it.
+            # After a failure duckdb refuses all that is asked through a relation: `Source.check`
+            # says then what ends it.
             with suppress(Exception):
                 self._relation.query(ROWS, "ROLLBACK")
 
@@ -287,7 +305,8 @@ class SparkDatabase:
         kinds = {"integer": "bigint", "double": "double", "text": "string"}
         schema = ", ".join(f"{column} {kinds[kind]}" for column, kind in listing.columns)
         listed = self._session.createDataFrame(listing.rows, schema)
-        # Spark does not know how small a list is: it would sort the rows that it is joined to, or send them all to the driver.
+        # Spark does not know how small a list is: it would sort the rows that it is joined to, or
+        # send them all to the driver.
         listed.hint("broadcast").createOrReplaceTempView(name)
 
     def forget(self, name: str) -> None:

@@ -1,18 +1,23 @@
-"""How each database writes what this package asks for: quotes, casts, rounding, and the rules that make integers alike.
+"""How each database writes what this package asks for: quotes, casts, rounding, and the rules that
+make integers alike.
 
-*Formal guarantee.* What is written here means the same integers in every dialect, whatever the cells are, since it rests on IEEE
-754 in doubles and on 64-bit integers that no step overflows, and on nothing that databases do in their own ways:
+*Formal guarantee.* What is written here means the same integers in every dialect, whatever the
+cells are, since it rests on IEEE 754 in doubles and on 64-bit integers that no step overflows, and
+on nothing that databases do in their own ways:
 
-- there is one null. A NaN becomes NULL where a column of doubles is read or clipped, and where arithmetic may make one;
+- there is one null. A NaN becomes NULL where a column of doubles is read or clipped, and where
+  arithmetic may make one;
 - comparisons are two-valued: COALESCE says what a null compares to;
-- values are clipped by CASE, since GREATEST takes nulls in three ways, and rounded half to even by adding and taking away
-  1.5 * 2**52 (2**52 where they are beyond 2**51), since ROUND takes ties in two;
+- values are clipped by CASE, since GREATEST takes nulls in three ways, and rounded half to even by
+  adding and taking away 1.5 * 2**52 (2**52 where they are beyond 2**51), since ROUND takes ties in
+  two;
 - doubles are written with an exponent, without which they are decimals, or are bound;
 - only whole doubles below 2**62 are cast to integers, which neither rounds nor raises;
 - integers are divided only where neither is negative;
-- texts are compared and grouped byte by byte, whatever the collation of the column: one that folds cases would make one person of
-  two, who stays when one of them leaves;
-- sums of 64-bit integers are exact: where a database has no more than 64 bits, their halves are added;
+- texts are compared and grouped byte by byte, whatever the collation of the column: one that folds
+  cases would make one person of two, who stays when one of them leaves;
+- sums of 64-bit integers are exact: where a database has no more than 64 bits, their halves are
+  added;
 - no text, and no key of a session, is ever printed into a statement.
 """
 
@@ -41,12 +46,16 @@ class Dialect:
     quote: ClassVar[str] = '"'
     division: ClassVar[str] = "//"
     collation: ClassVar[str] = ' COLLATE "C"'
-    inline: ClassVar[str] = " NOT MATERIALIZED"  # a named part of a statement is no table to be filled
+    inline: ClassVar[str] = (
+        " NOT MATERIALIZED"  # a named part of a statement is no table to be filled
+    )
     bound_doubles: ClassVar[bool] = False  # whether their text is not read exactly
     wide: ClassVar[bool] = True  # whether a sum of integers has more than 64 bits
     deepest: ClassVar[int] = 150  # parentheses in each other, for its parser
     snapshots: ClassVar[bool] = True  # whether several statements can read one state of the data
-    raises: ClassVar[bool] = False  # whether arithmetic of doubles raises where it leaves their range
+    raises: ClassVar[bool] = (
+        False  # whether arithmetic of doubles raises where it leaves their range
+    )
     listed: ClassVar[int] = 2**20  # keys in a list
 
     # Names and literals -------------------------------------------------------------------------------------
@@ -62,7 +71,11 @@ class Dialect:
     def whole_number(self, value: int) -> str:
         """An integer of 64 bits."""
         return (
-            "(-9223372036854775807 - 1)" if value == -(2**63) else f"({value})" if value < 0 else str(value)
+            "(-9223372036854775807 - 1)"
+            if value == -(2**63)
+            else f"({value})"
+            if value < 0
+            else str(value)
         )
 
     def double(self, value: float) -> str:
@@ -118,7 +131,8 @@ class Dialect:
         return f"CAST({x} AS {self.integers})"
 
     def as_narrow(self, x: str) -> str:
-        """The same of one below 2**31, in a type whose sums are quicker, and which its powers fit."""
+        """The same of one below 2**31, in a type whose sums are quicker, and which its powers
+        fit."""
         return f"CAST({x} AS INTEGER)"
 
     def truncated(self, x: str) -> str | None:
@@ -132,7 +146,8 @@ class Dialect:
         return f"(CASE{below}{above} ELSE {x} END)" if below or above else x
 
     def clipped_cell(self, x: str, low: str, high: str) -> str:
-        """The same of a cell, which may be a NaN: that is above all numbers here, and becomes NULL, in one step with the rest."""
+        """The same of a cell, which may be a NaN: that is above all numbers here, and becomes NULL,
+        in one step with the rest."""
         beyond = f"(CASE WHEN {x} <= {self.double(math.inf)} THEN {high} END)"
         return f"(CASE WHEN {x} > {high} THEN {beyond} WHEN {x} < {low} THEN {low} ELSE {x} END)"
 
@@ -152,7 +167,8 @@ class Dialect:
     # Rows ---------------------------------------------------------------------------------------------------
 
     def gathered(self, names: Sequence[str]) -> str:
-        """What is said of rows that are grouped by these columns and by more: advice, which changes nothing that is returned."""
+        """What is said of rows that are grouped by these columns and by more: advice, which changes
+        nothing that is returned."""
         return ""
 
     # Conditions and integers --------------------------------------------------------------------------------
@@ -170,7 +186,8 @@ class Dialect:
         return f"CAST(SUM({a}) AS {self.integers})"
 
     def totals(self, a: str) -> list[str]:
-        """A sum of integers that are not negative: itself, or that of their upper halves and that of the lower ones."""
+        """A sum of integers that are not negative: itself, or that of their upper halves and that
+        of the lower ones."""
         if self.wide:
             return [f"SUM({a})"]
         half = str(2**HALF)
@@ -184,7 +201,8 @@ class Dialect:
     # The hash -----------------------------------------------------------------------------------------------
 
     def is_key(self, x: str, kind: str) -> str:
-        """Whether a value can be a key that nobody listed: a text that is no UTF-8 cannot, and takes the place of none."""
+        """Whether a value can be a key that nobody listed: a text that is no UTF-8 cannot, and
+        takes the place of none."""
         return f"{x} IS NOT NULL"
 
     def digest(self, text: str) -> str:
@@ -192,24 +210,27 @@ class Dialect:
         return f"CAST(('0x' || substr(md5({text}), 1, 15)) AS {self.integers})"
 
     def number(self, cell: str, kind: str) -> str:
-        """The number of a person or a key, as `dpframe.engines.people` defines it: of an integer or of a text."""
+        """The number of a person or a key, as `dpframe.engines.people` defines it: of an integer or
+        of a text."""
         if kind == "text":
             return f"({self.digest(cell)} % {PRIME})"
         return f"((({cell}) % {PRIME} + {PRIME}) % {PRIME})"
 
 
 class Related(Dialect):
-    """A relation of duckdb, whose statements take no parameters: these stand in a table of one row."""
+    """A relation of duckdb, whose statements take no parameters: these stand in a table of one
+    row."""
 
     def parameter(self, place: int) -> str:
         return f"(SELECT p{place + 1} FROM {WORDS})"
 
 
 class Sqlite(Dialect):
-    """SQLite, whose cells are of any type, whatever their column is declared as, and which has no NaN: it is NULL there.
+    """SQLite, whose cells are of any type, whatever their column is declared as, and which has no
+    NaN: it is NULL there.
 
-    A cell of another type than the column's is NULL here. Doubles are bound, since their text need not be read exactly, and MD5
-    is a function that the connection brings along.
+    A cell of another type than the column's is NULL here. Doubles are bound, since their text need
+    not be read exactly, and MD5 is a function that the connection brings along.
     """
 
     integers: ClassVar[str]
@@ -231,7 +252,9 @@ class Sqlite(Dialect):
         return f"(CASE WHEN typeof({column}) = 'integer' THEN {column} END)"
 
     def read_double(self, column: str) -> str:
-        return f"(CASE WHEN typeof({column}) IN ('integer', 'real') THEN CAST({column} AS REAL) END)"
+        return (
+            f"(CASE WHEN typeof({column}) IN ('integer', 'real') THEN CAST({column} AS REAL) END)"
+        )
 
     def read_with_nan(self, column: str) -> str:
         return self.read_double(column)
@@ -274,7 +297,11 @@ class Postgres(Dialect):
 
     def double(self, value: float) -> str:
         """A cast of the text: literals are decimals here, with an exponent too."""
-        return f"CAST('{value!r}' AS {self.doubles})" if math.isfinite(value) else super().double(value)
+        return (
+            f"CAST('{value!r}' AS {self.doubles})"
+            if math.isfinite(value)
+            else super().double(value)
+        )
 
     def as_narrow(self, x: str) -> str:
         return self.as_integer(x)
@@ -320,8 +347,9 @@ class Spark(Dialect):
         return None
 
     def gathered(self, names: Sequence[str]) -> str:
-        """People's rows go to one task first. A task that counts the rows it has finds few of a person's in one group, and keeps
-        about as many sums as rows, which spill to disk and are sorted where a partition is large."""
+        """People's rows go to one task first. A task that counts the rows it has finds few of a
+        person's in one group, and keeps about as many sums as rows, which spill to disk and are
+        sorted where a partition is large."""
         return f"/*+ REPARTITION({', '.join(names)}) */ "
 
     def digest(self, text: str) -> str:

@@ -1,9 +1,9 @@
 """An engine that hands questions to a database, and to another engine what no SQL is written for.
 
-*Formal guarantee.* Whether a question goes to the database is a function of the question, of the dtypes of the columns and of
-the kind of database, and of no cell. What the database is asked are sums of integers, by the rules of
-`dpframe.engines.sql.dialects`; who counts, and for how much, is what `dpframe.engines.limits` has, computed from a person's
-own rows and the same hash.
+*Formal guarantee.* Whether a question goes to the database is a function of the question, of the
+dtypes of the columns and of the kind of database, and of no cell. What the database is asked are
+sums of integers, by the rules of `dpframe.engines.sql.dialects`; who counts, and for how much, is
+what `dpframe.engines.limits` has, computed from a person's own rows and the same hash.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from dpframe.engines.sql.statements import found_keys, people_who_are, statement
 class SqlEngine:
     """Counts in a database.
 
-    ``relation`` is what stands after FROM, written by whoever knows the source: never by an analyst. ``schema`` is a frame
-    without rows whose columns, by their names, are the relation's, with the dtypes that `fallback` reads them in. Both read the
-    same rows, and a table has at most as many as the library's sums allow for. Questions about people go through the table in
-    so many passes as ``passes`` says, each over some of the people, for what would not fit into memory at once: where
-    several statements can read one state of the data.
+    ``relation`` is what stands after FROM, written by whoever knows the source: never by an
+    analyst. ``schema`` is a frame without rows whose columns, by their names, are the relation's,
+    with the dtypes that `fallback` reads them in. Both read the same rows, and a table has at most
+    as many as the library's sums allow for. Questions about people go through the table in so many
+    passes as ``passes`` says, each over some of the people, for what would not fit into memory at
+    once: where several statements can read one state of the data.
     """
 
     def __init__(
@@ -55,12 +56,17 @@ class SqlEngine:
         ((rows,),) = self._rows([Statement(f"SELECT COUNT(*) FROM {self._relation} AS r", [])])[0]
         return int(rows)
 
-    def reduce(self, scope: Scope, primitives: set[Primitive], unit: Unit) -> dict[Primitive, Integers]:
+    def reduce(
+        self, scope: Scope, primitives: set[Primitive], unit: Unit
+    ) -> dict[Primitive, Integers]:
         """The primitive sums of each group, as int64."""
         planned = self._planned(scope, primitives, unit)
         if not planned:
             return self._fallback.reduce(scope, primitives, unit)
-        returned, kinds = self._rows([statement for one in planned for statement in one]), len(planned[0])
+        returned, kinds = (
+            self._rows([statement for one in planned for statement in one]),
+            len(planned[0]),
+        )
         found: dict[Primitive, Integers] = {}
         for i, statement in enumerate(planned[0]):
             found |= statement.read([row for rows in returned[i::kinds] for row in rows])
@@ -73,11 +79,14 @@ class SqlEngine:
         unit: Unit,
         primitives: frozenset[Primitive] | set[Primitive] = PEOPLE,
     ) -> tuple[Texts, dict[Primitive, Integers]]:
-        """The combinations of values that count for somebody, as texts, and their primitive sums."""
+        """The combinations of values that count for somebody, as texts, and their primitive
+        sums."""
         asked = {*primitives, Persons()}
         try:
             planned = [
-                found_keys(self._compiler(), self._relation, by, where, asked, unit, self._key, part)
+                found_keys(
+                    self._compiler(), self._relation, by, where, asked, unit, self._key, part
+                )
                 for part in self._parts(unit)
             ]
         except Unwritten:
@@ -87,7 +96,9 @@ class SqlEngine:
         returned = [row for rows in self._rows(planned) for row in rows]
         named = [(tuple(map(_text, planned[0].kinds, row)), row) for row in returned]
         known = {texts for texts, _ in named if None not in texts}
-        order: Any = sorted(known, key=lambda texts: [order_of(text) for text in texts if text is not None])
+        order: Any = sorted(
+            known, key=lambda texts: [order_of(text) for text in texts if text is not None]
+        )
         places = {texts: place for place, texts in enumerate(order)}
         rows = [(places[texts], *row[len(by) :]) for texts, row in named if texts in places]
         return order, planned[0].read(rows, len(order))
@@ -117,7 +128,8 @@ class SqlEngine:
         return Compiler(self._database.dialect, self._schema, self._unread)
 
     def _refused(self) -> frozenset[int]:
-        """The columns that the database does not know or does not take for what their dtypes say: found without reading a row."""
+        """The columns that the database does not know or does not take for what their dtypes say:
+        found without reading a row."""
         empty = self._schema.dtypes
         columns = [Column.of(i, name, empty.iloc[i]) for i, name in enumerate(self._schema)]
 
@@ -130,18 +142,24 @@ class SqlEngine:
                 return False
             return True
 
-        held = [c for c in columns if isinstance(c.name, str) and held_as(empty.iloc[c.position]) is not None]
+        held = [
+            c
+            for c in columns
+            if isinstance(c.name, str) and held_as(empty.iloc[c.position]) is not None
+        ]
         known = [c for c in held if "\0" not in str(c.name)]
         if not known or not refused(known):
             return frozenset()
         return frozenset(c.position for c in known if refused([c]))
 
     def writes(self, scope: Scope, primitives: set[Primitive], unit: Unit) -> bool:
-        """Whether the database is asked: by the question, the dtypes and the dialect alone. If not, all of it goes to the
-        fallback, so that one question reads one state of the data."""
+        """Whether the database is asked: by the question, the dtypes and the dialect alone. If not,
+        all of it goes to the fallback, so that one question reads one state of the data."""
         return bool(self._planned(scope, primitives, unit))
 
-    def _planned(self, scope: Scope, primitives: set[Primitive], unit: Unit) -> list[list[Statement]]:
+    def _planned(
+        self, scope: Scope, primitives: set[Primitive], unit: Unit
+    ) -> list[list[Statement]]:
         """The statements of each pass."""
         try:
             planned = [
@@ -150,11 +168,15 @@ class SqlEngine:
             ]
         except Unwritten:
             return []
-        return planned if self._together([statement for one in planned for statement in one]) else []
+        return (
+            planned if self._together([statement for one in planned for statement in one]) else []
+        )
 
     def _parts(self, unit: Unit) -> list[Part | None]:
         passes = self._passes() if unit.people and self._database.dialect.snapshots else 1
-        return [None] if passes == 1 else [Part(unit.people, place, passes) for place in range(passes)]
+        return (
+            [None] if passes == 1 else [Part(unit.people, place, passes) for place in range(passes)]
+        )
 
     def _together(self, planned: list[Statement]) -> bool:
         """Whether there are statements, and they read one state of the data."""
@@ -194,5 +216,10 @@ def _text(kind: str, cell: Any) -> str | None:
     """The text of a key that a database returned."""
     if cell is None:
         return None
-    plain: dict[str, Callable[[Any], Any]] = {"integer": int, "double": float, "bool": bool, "text": str}
+    plain: dict[str, Callable[[Any], Any]] = {
+        "integer": int,
+        "double": float,
+        "bool": bool,
+        "text": str,
+    }
     return text_of(plain[kind](cell))

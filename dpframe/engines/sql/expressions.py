@@ -1,8 +1,10 @@
-"""Expressions in SQL: those whose value in a row is defined bit by bit, as `dpframe.engines.expressions` has it on numpy.
+"""Expressions in SQL: those whose value in a row is defined bit by bit, as
+`dpframe.engines.expressions` has it on numpy.
 
-*Formal guarantee.* Whether an expression can be written is decided by its nodes, its constants and the dtypes of its columns, and
-never by a cell. What is written has the value that numpy has, in each row: the operations are those of IEEE doubles, of 64-bit
-integers, and of texts byte by byte, by the rules of `dpframe.engines.sql.dialects`.
+*Formal guarantee.* Whether an expression can be written is decided by its nodes, its constants and
+the dtypes of its columns, and never by a cell. What is written has the value that numpy has, in
+each row: the operations are those of IEEE doubles, of 64-bit integers, and of texts byte by byte,
+by the rules of `dpframe.engines.sql.dialects`.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ from dpframe.engines.sql.dialects import MAGIC, Dialect
 
 LISTED = 500  # values in a list
 QUOTED = re.compile("""'[^']*'|"[^"]*"|`[^`]*`""")
-SMALL, LARGEST = 2**51, 2**62  # places on a grid that are rounded in one way, and that fit into integers
+SMALL, LARGEST = (
+    2**51,
+    2**62,
+)  # places on a grid that are rounded in one way, and that fit into integers
 Kind = Literal["integer", "double", "bool", "text"]
 
 
@@ -33,8 +38,8 @@ class Unwritten(Exception):
 
 
 class Term(NamedTuple):
-    """The SQL of a value, and what it is; of an integer the dtype that numpy holds it in; of a condition one that is true where
-    it is, and may be NULL elsewhere."""
+    """The SQL of a value, and what it is; of an integer the dtype that numpy holds it in; of a
+    condition one that is true where it is, and may be NULL elsewhere."""
 
     sql: str
     kind: Kind
@@ -47,7 +52,9 @@ class Compiler:
 
     dialect: Dialect
 
-    def __init__(self, dialect: Dialect, schema: pd.DataFrame, unread: frozenset[int] = frozenset()):
+    def __init__(
+        self, dialect: Dialect, schema: pd.DataFrame, unread: frozenset[int] = frozenset()
+    ):
         self.dialect, self._schema, self._unread = dialect, schema, unread
         self._bound: list[Any] = []
         self._places: dict[tuple[type, str], int] = {}
@@ -61,7 +68,8 @@ class Compiler:
         return f"\0{self._places[key]}\0"
 
     def whole(self, text: str) -> tuple[str, list[Any]]:
-        """A statement and its parameters, numbered as they come up in it: databases refuse one that does not."""
+        """A statement and its parameters, numbered as they come up in it: databases refuse one that
+        does not."""
         places: dict[int, int] = {}
 
         def numbered(found: re.Match[str]) -> str:
@@ -83,7 +91,8 @@ class Compiler:
         if write is None:
             raise Unwritten
         found = write(self, e)
-        if len(found.sql) + len(found.hit or "") > SIZES.statement:  # operands may stand more than once
+        # Operands may stand more than once.
+        if len(found.sql) + len(found.hit or "") > SIZES.statement:
             raise Unwritten
         return found
 
@@ -98,7 +107,8 @@ class Compiler:
         return self.dialect.two_valued(found.sql, False)
 
     def hit(self, e: ex.Expr) -> str:
-        """A condition for rows to be found by, for which NULL is no hit either: databases skip files by a plain one."""
+        """A condition for rows to be found by, for which NULL is no hit either: databases skip
+        files by a plain one."""
         found = self.term(e)
         return found.hit or self.truth_of(found)
 
@@ -131,7 +141,8 @@ class Compiler:
         return f"r.{self.dialect.identifier(str(self._schema.columns[e.position]))}"
 
     def key(self, e: ex.Expr) -> Term:
-        """A value that rows are grouped by, or that names somebody: equal ones are one, zeros of both signs too."""
+        """A value that rows are grouped by, or that names somebody: equal ones are one, zeros of
+        both signs too."""
         found = self.term(e)
         if found.kind == "double":
             return Term(f"({found.sql} + {self.number(0.0)})", "double")
@@ -140,7 +151,8 @@ class Compiler:
         return found
 
     def steps(self, x: str, grid: Grid, degree: int = 1) -> str:
-        """The place of a double on its grid, from the lower bound, of which powers are taken; NULL of NULL."""
+        """The place of a double on its grid, from the lower bound, of which powers are taken; NULL
+        of NULL."""
         d, (low, high) = self.dialect, grid.bounds
         largest = max(abs(grid.low), abs(grid.high))
         if largest >= LARGEST:
@@ -176,7 +188,8 @@ def _column(c: Compiler, e: ex.Column) -> Term:
 
 
 def held_as(dtype: Any) -> tuple[Kind, np.dtype[Any] | None] | None:
-    """What a column of this dtype is in a database; None where it is more than that, such as a decimal or a category."""
+    """What a column of this dtype is in a database; None where it is more than that, such as a
+    decimal or a category."""
     if isinstance(dtype, pd.StringDtype):
         return "text", None
     if isinstance(dtype, pd.ArrowDtype):
@@ -197,7 +210,11 @@ def held_as(dtype: Any) -> tuple[Kind, np.dtype[Any] | None] | None:
     return ("integer", plain) if whole else None
 
 
-_ARROW = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)} | {"bool", "float", "double"}
+_ARROW = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)} | {
+    "bool",
+    "float",
+    "double",
+}
 
 
 def _constant(c: Compiler, e: ex.Constant) -> Term:
@@ -272,7 +289,9 @@ def _cast(c: Compiler, e: ex.Cast) -> Term:
     if e.to == "bool":
         return x if x.kind == "bool" else Term(f"({c.as_double(x)} <> {c.number(0.0)})", "bool")
     if e.to == "int" and x.kind == "bool":
-        return Term(f"(CASE WHEN {x.sql} THEN 1 WHEN NOT {x.sql} THEN 0 END)", "integer", np.dtype(np.int8))
+        return Term(
+            f"(CASE WHEN {x.sql} THEN 1 WHEN NOT {x.sql} THEN 0 END)", "integer", np.dtype(np.int8)
+        )
     if e.to == "float" or x.kind == "integer":
         return Term(c.as_double(x), "double")
     whole, most = c.dialect.truncated(x.sql), c.number(np.finfo(np.float64).max)
@@ -290,7 +309,11 @@ def _compare(c: Compiler, e: ex.Compare) -> Term:
         return _with_constant(c, op, left, e.right.value)
     right = c.term(e.right) if not _unheld(c, e.right) else None
     if right is None or "text" in (left.kind, right.kind):
-        if op not in ("==", "!=") or left.kind != "text" or (right is not None and right.kind != "text"):
+        if (
+            op not in ("==", "!=")
+            or left.kind != "text"
+            or (right is not None and right.kind != "text")
+        ):
             raise Unwritten  # the order of texts is that of an encoding
         if right is None:  # which no cell can be
             return Term("TRUE" if op == "!=" else "FALSE", "bool")
@@ -307,7 +330,9 @@ def _unheld(c: Compiler, e: ex.Expr) -> bool:
 def _compared(c: Compiler, op: str, left: str, right: str) -> Term:
     sign = {"==": "=", "!=": "<>"}.get(op, op)
     found = f"({left} {sign} {right})"
-    return Term(c.dialect.two_valued(found, op == "!="), "bool", None, None if op == "!=" else found)
+    return Term(
+        c.dialect.two_valued(found, op == "!="), "bool", None, None if op == "!=" else found
+    )
 
 
 def _with_constant(c: Compiler, op: str, x: Term, wanted: Any) -> Term:
@@ -323,7 +348,9 @@ def _with_constant(c: Compiler, op: str, x: Term, wanted: Any) -> Term:
         below = op in ("<", "<=")
         op = ("<" if below else ">=") if near > wanted else ("<=" if below else ">")
         return _compared(c, op, x.sql, c.number(near))
-    whole = x.sql if x.kind == "integer" else f"(CASE WHEN {x.sql} THEN 1 WHEN NOT {x.sql} THEN 0 END)"
+    whole = (
+        x.sql if x.kind == "integer" else f"(CASE WHEN {x.sql} THEN 1 WHEN NOT {x.sql} THEN 0 END)"
+    )
     if math.isinf(wanted):
         return _constantly(c, op, whole, {"<": wanted > 0, "<=": wanted > 0}.get(op, wanted < 0))
     floor = int(wanted // 1)
@@ -372,7 +399,9 @@ def _is_in(c: Compiler, e: ex.IsIn) -> Term:
         raise Unwritten
     null = any(v.value is None for v in e.values)
     listed = [
-        one for v in e.values if v.value is not None and (one := held(c.dialect, v.value, x)) is not None
+        one
+        for v in e.values
+        if v.value is not None and (one := held(c.dialect, v.value, x)) is not None
     ]
     if not listed:
         return Term(f"({x.sql} IS NULL)" if null else "FALSE", "bool")

@@ -1,7 +1,8 @@
-"""What is selected of a row, the groups that it is in, and what is summed: the parts that statements are made of.
+"""What is selected of a row, the groups that it is in, and what is summed: the parts that
+statements are made of.
 
-*Formal guarantee.* What is selected of a row is a function of that row; which group it is in, one of its own cells and of the
-public list.
+*Formal guarantee.* What is selected of a row is a function of that row; which group it is in, one
+of its own cells and of the public list.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class Statement:
     kinds: tuple[Kind, ...] = ()  # of the keys in its first columns, which nobody listed
 
     def read(self, rows: Returned, groups: int | None = None) -> dict[Primitive, Integers]:
-        """The primitive sums in the rows that it returned, the first column of which is the place of a group."""
+        """The primitive sums in the rows that it returned, the first column of which is the place
+        of a group."""
         return self.reader(rows, self.groups if groups is None else groups)
 
 
@@ -66,7 +68,8 @@ class Part(NamedTuple):
 
 
 def number_of(dialect: Dialect, cells: Sequence[tuple[str, Kind]]) -> str:
-    """The number of a person or a key by these cells, none of them a double, as `dpframe.engines.people` defines it."""
+    """The number of a person or a key by these cells, none of them a double, as
+    `dpframe.engines.people` defines it."""
     if any(kind == "double" for _, kind in cells):
         raise Unwritten
     first, *rest = (
@@ -79,11 +82,14 @@ def number_of(dialect: Dialect, cells: Sequence[tuple[str, Kind]]) -> str:
 
 
 class Source:
-    """The rows that are asked about: values of their cells, then what is made of those, so that no text grows by repetition."""
+    """The rows that are asked about: values of their cells, then what is made of those, so that no
+    text grows by repetition."""
 
     c: Compiler
 
-    def __init__(self, compiler: Compiler, relation: str, where: Expr | None, part: Part | None = None):
+    def __init__(
+        self, compiler: Compiler, relation: str, where: Expr | None, part: Part | None = None
+    ):
         self.c, self._relation = compiler, relation
         conditions = [] if where is None else [compiler.hit(where)]
         if part is not None and part.of > 1:
@@ -116,7 +122,8 @@ class Source:
         return Statement(*self.c.whole(f"WITH {stages} {sql}"), self.listings, reader, kinds=kinds)
 
     def stage(self, sql: str) -> str:
-        """The name of a table that the statement goes through: one inside the other they would be too deep for some parsers."""
+        """The name of a table that the statement goes through: one inside the other they would be
+        too deep for some parsers."""
         return self._stages.setdefault(sql, f"{OURS}stage_{len(self._stages)}")
 
     def sql(self) -> str:
@@ -125,12 +132,16 @@ class Source:
         inner = f"SELECT {', '.join(values) or '1 AS one'} FROM {self._relation} AS r{self._where}"
         if not self._derived:
             return inner
-        derived = [*self._values.values(), *(f"{sql} AS {name}" for sql, name in self._derived.items())]
+        derived = [
+            *self._values.values(),
+            *(f"{sql} AS {name}" for sql, name in self._derived.items()),
+        ]
         return f"SELECT {', '.join(derived)} FROM {self.stage(inner)} AS b"
 
 
 class Level(NamedTuple):
-    """One grouping: the name that its rows go by, and the place of a group by that name, for which a list may be needed."""
+    """One grouping: the name that its rows go by, and the place of a group by that name, for which
+    a list may be needed."""
 
     name: str
     place: str
@@ -199,7 +210,8 @@ def _keyed(source: Source, i: int, by: KeyBy, rest: int | None) -> Level:
 
 
 def placed(levels: list[Level]) -> str:
-    """The place of a combination of groups, the last one the fastest; NULL where one of them is none."""
+    """The place of a combination of groups, the last one the fastest; NULL where one of them is
+    none."""
     place = levels[0].place if levels else "0"
     for level in levels[1:]:
         place = f"({place} * {level.size} + {level.place})"
@@ -228,7 +240,9 @@ def measure_of(source: Source, p: Primitive) -> Measure | None:
         return Measure(source.value(c.term(p.expr).sql))
     if isinstance(p, Powers) and p.grid is not None:
         a = source.derived(c.steps(source.value(c.cell(p.expr)), p.grid, p.degree))
-        return Measure(a, tuple(" * ".join([a] * k) for k in range(1, p.degree + 1)), (p.grid.width,))
+        return Measure(
+            a, tuple(" * ".join([a] * k) for k in range(1, p.degree + 1)), (p.grid.width,)
+        )
     if not isinstance(p, Products):
         raise Unwritten
     x, y = source.value(c.double(p.expr)), source.value(c.double(p.other))
@@ -257,10 +271,13 @@ def whole(cell: Any) -> int:
 
 
 def reader_of(
-    measures: dict[Primitive, Measure | None], people: bool, total: Callable[[list[int]], int], width: int
+    measures: dict[Primitive, Measure | None],
+    people: bool,
+    total: Callable[[list[int]], int],
+    width: int,
 ) -> Reader:
-    """The reader of answers whose rows hold a place, a number of rows, one of people if there are any, and of each measure the
-    count and the sums in so many parts."""
+    """The reader of answers whose rows hold a place, a number of rows, one of people if there are
+    any, and of each measure the count and the sums in so many parts."""
 
     def read(rows: Returned, groups: int) -> dict[Primitive, Integers]:
         places = [int(row[0]) for row in rows]

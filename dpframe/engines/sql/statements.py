@@ -1,9 +1,10 @@
 """Statements for questions: who rows belong to, and what each person adds.
 
-*Formal guarantee.* A statement is made of the question, of dtypes and of the key, and what it returns is what
-`dpframe.engines.limits` defines. Over people that is: of each person and group the rows, counts and sums; of a person in
-more groups than may count those with the smallest hashes; totals of more rows than the limit scaled and moved back
-(docs/guarantees/people.md). No step looks at another person's rows.
+*Formal guarantee.* A statement is made of the question, of dtypes and of the key, and what it
+returns is what `dpframe.engines.limits` defines. Over people that is: of each person and group the
+rows, counts and sums; of a person in more groups than may count those with the smallest hashes;
+totals of more rows than the limit scaled and moved back (docs/guarantees/people.md). No step looks
+at another person's rows.
 """
 
 from __future__ import annotations
@@ -62,12 +63,13 @@ def statements(
     key: bytes,
     part: Part | None = None,
 ) -> list[Statement]:
-    """All that is asked, in as few statements as there are kinds of it; `Unwritten` if there is none for some of it. Of some of
-    the people, with a ``part``: their sums add up."""
+    """All that is asked, in as few statements as there are kinds of it; `Unwritten` if there is
+    none for some of it. Of some of the people, with a ``part``: their sums add up."""
     alone: set[Primitive] = {
         p
         for p in primitives
-        if isinstance(p, Leaves | Distincts | Spread | Magnitudes) or (isinstance(p, Bids) and unit.people)
+        if isinstance(p, Leaves | Distincts | Spread | Magnitudes)
+        or (isinstance(p, Bids) and unit.people)
     }
     sums = primitives - alone
     found = []
@@ -100,16 +102,17 @@ def _summed(source: Source, measures: dict[Primitive, Measure | None]) -> list[s
     return found
 
 
-def _of_rows(source: Source, levels: list[Level], measures: dict[Primitive, Measure | None]) -> Statement:
-    """Rows by the cells that they are grouped by, and then by the places of those, of which there are fewer to be found."""
+def _of_rows(
+    source: Source, levels: list[Level], measures: dict[Primitive, Measure | None]
+) -> Statement:
+    """Rows by the cells that they are grouped by, and then by the places of those, of which there
+    are fewer to be found."""
     d, sums = source.c.dialect, _summed(source, measures)
     named = [f"m{i}" for i in range(len(sums))]
     if levels:
         names = list(dict.fromkeys(level.name for level in levels))
         selected = [*names, *(f"{sql} AS {name}" for sql, name in zip(sums, named, strict=True))]
-        cells = (
-            f"SELECT {', '.join(selected)} FROM {source.stage(source.sql())} AS q GROUP BY {', '.join(names)}"
-        )
+        cells = f"SELECT {', '.join(selected)} FROM {source.stage(source.sql())} AS q GROUP BY {', '.join(names)}"
         columns = [f"{placed(levels)} AS place", *(f"s.{name}" for name in named)]
         places = f"SELECT {', '.join(columns)} FROM {source.stage(cells)} AS s{''.join(level.join for level in levels)}"
         outer = ", ".join(["place", *(f"SUM({name})" for name in named)])
@@ -124,11 +127,14 @@ def _of_rows(source: Source, levels: list[Level], measures: dict[Primitive, Meas
 
 
 class Crowd:
-    """Rows with whose they are and the place of their group, or the keys that nobody listed, and the hash of both."""
+    """Rows with whose they are and the place of their group, or the keys that nobody listed, and
+    the hash of both."""
 
     names: list[str]
 
-    def __init__(self, source: Source, unit: Unit, groups: Sequence[str], kinds: Sequence[Kind], key: bytes):
+    def __init__(
+        self, source: Source, unit: Unit, groups: Sequence[str], kinds: Sequence[Kind], key: bytes
+    ):
         self._source, self._groups, self._kinds = source, list(groups), list(kinds)
         found = [source.c.key(column) for column in unit.people]
         if any(one.kind == "double" for one in found):  # whose numbers have no SQL here
@@ -139,11 +145,15 @@ class Crowd:
 
     def rows(self, sql: str, there: str) -> str:
         """Those of these rows that meet a condition and are a person's."""
-        d, somebody = self._source.c.dialect, " AND ".join(f"{name} IS NOT NULL" for name in self.names)
+        d, somebody = (
+            self._source.c.dialect,
+            " AND ".join(f"{name} IS NOT NULL" for name in self.names),
+        )
         return f"SELECT {d.gathered(self.names)}* FROM {self._source.stage(sql)} AS o WHERE {there} AND {somebody}"
 
     def ranked(self, sql: str) -> str:
-        """The same rows, with the hash of their person and group as h, as `dpframe.engines.people.Draw` has it."""
+        """The same rows, with the hash of their person and group as h, as
+        `dpframe.engines.people.Draw` has it."""
         a, b, d, f, g, e, last = self._constants
         x = number_of(self._source.c.dialect, self._people)
         y = number_of(self._source.c.dialect, list(zip(self._groups, self._kinds, strict=True)))
@@ -156,7 +166,8 @@ class Crowd:
         return f"SELECT n4.*, (hu * ((hu + {last}) % {p})) % {p} AS h FROM {self._source.stage(sql)} AS n4"
 
     def first(self, sql: str, most: int, rank: str = "ROW_NUMBER") -> str:
-        """The first so many groups of each person by their hashes; of equal ones that which stands before the other."""
+        """The first so many groups of each person by their hashes; of equal ones that which stands
+        before the other."""
         own, order = ", ".join(self.names), _ascending(["h", *self._groups])
         nth = f"{rank}() OVER (PARTITION BY {own} ORDER BY {order}) AS nth"
         numbered = f"SELECT w0.*, {nth} FROM {self._source.stage(self.ranked(sql))} AS w0"
@@ -202,14 +213,20 @@ def _of_people(
     rows = _grouped(source, levels, crowd, _names(measures))
     d = source.c.dialect
     sql = _bounded(
-        source, crowd, rows, ["place"], measures, limit, most if scope.by and most < scope.groups else None
+        source,
+        crowd,
+        rows,
+        ["place"],
+        measures,
+        limit,
+        most if scope.by and most < scope.groups else None,
     )
     return source.statement(sql, reader_of(measures, True, d.total, len(d.totals("a"))))
 
 
 def _limits(unit: Unit, scope: Scope) -> tuple[int, int]:
-    """The limits as the engine on numpy reads them: some statistics need no limits, and the plan has asked for those that are
-    needed."""
+    """The limits as the engine on numpy reads them: some statistics need no limits, and the plan
+    has asked for those that are needed."""
     return unit.limited(unit.rows or 1, unit.groups or 1).reach(scope.groups if scope.by else None)
 
 
@@ -222,7 +239,8 @@ def _bounded(
     limit: int,
     most: int | None,
 ) -> str:
-    """What people add to each group: pairs, those that stay, their totals scaled and moved back, and the sums of these."""
+    """What people add to each group: pairs, those that stay, their totals scaled and moved back,
+    and the sums of these."""
     d, names = source.c.dialect, [*crowd.names, *groups]
     numbered = list(enumerate(m for m in measures.values() if m is not None))
     if any(len(m.widths) == 1 and len(m.sums) > 2 for _, m in numbered):
@@ -259,7 +277,8 @@ def _bounded(
 
 
 def _ends(m: Measure, c: str, own: list[str]) -> tuple[str, str]:
-    """Between what a sum of squares, or of products, of so many values lies that have these sums."""
+    """Between what a sum of squares, or of products, of so many values lies that have these
+    sums."""
     if len(own) == 1:
         s, w = own[0], m.widths[0]
         least, most = f"2 * {w} * {s} - {w * w} * {c}", f"({w} * {s})"
@@ -299,7 +318,9 @@ def _table(p: Primitive, rows: Returned, shape: tuple[int, int]) -> dict[Primiti
     return {p: found}
 
 
-def _spread(source: Source, levels: list[Level], p: Spread, unit: Unit, key: bytes) -> tuple[str, Reader]:
+def _spread(
+    source: Source, levels: list[Level], p: Spread, unit: Unit, key: bytes
+) -> tuple[str, Reader]:
     if not unit.people:
         raise Unwritten
     crowd = Crowd(source, unit, ["place"], ["integer"], key)
@@ -336,7 +357,9 @@ def _leaves(
         rows = _middles(source, crowd, rows, a, limit)
     else:
         joined = _joined(source, levels, [a])
-        rows = f"SELECT * FROM {source.stage(joined)} AS o WHERE place IS NOT NULL AND {a} IS NOT NULL"
+        rows = (
+            f"SELECT * FROM {source.stage(joined)} AS o WHERE place IS NOT NULL AND {a} IS NOT NULL"
+        )
     sql = f"SELECT {a}, place, COUNT(*) FROM {source.stage(rows)} AS t GROUP BY {a}, place"
     return sql, lambda rows, groups: _table(p, rows, (p.points, groups))
 
@@ -350,21 +373,27 @@ def _bids(
     limit, _ = _limits(unit, scope)
     x = source.value(source.c.term(p.expr).sql)
     crowd = Crowd(source, unit, ["place"], ["integer"], key)
-    selected = ", ".join(["0 AS place", *(f"s.{name}" for name in dict.fromkeys([*crowd.names, x]))])
+    selected = ", ".join(
+        ["0 AS place", *(f"s.{name}" for name in dict.fromkeys([*crowd.names, x]))]
+    )
     bins = f"CASE WHEN s.{x} IS NULL THEN NULL ELSE COALESCE({placed(levels)} + 1, 0) END AS bin"
-    rows = crowd.rows(f"SELECT {selected}, {bins} FROM {source.stage(source.sql())} AS s", "bin IS NOT NULL")
+    rows = crowd.rows(
+        f"SELECT {selected}, {bins} FROM {source.stage(source.sql())} AS s", "bin IS NOT NULL"
+    )
     rows = _middles(source, crowd, crowd.ranked(rows), "bin", limit)
     sql = f"SELECT 0, bin, COUNT(*) FROM {source.stage(rows)} AS t GROUP BY bin"
     return sql, lambda rows, groups: {p: _table(p, rows, (1, groups + 1))[p][0, 1:]}
 
 
 def _magnitudes(source: Source, p: Magnitudes, unit: Unit, key: bytes) -> tuple[str, Reader]:
-    """Rows by the sign and power of two of a value; people by that of the one at the rank that their hash draws."""
+    """Rows by the sign and power of two of a value; people by that of the one at the rank that
+    their hash draws."""
     x = source.value(source.c.double(p.expr))
     size, middle = source.derived(f"ABS({x})"), MAGNITUDES // 2
 
     def steps(low: int, high: int) -> str:
-        """The bisection in SQL for the least power of two that is no smaller, from 2**low to 2**high."""
+        """The bisection in SQL for the least power of two that is no smaller, from 2**low to
+        2**high."""
         if low == high:
             return str(low - LEAST_POWER)
         power = (low + high) // 2
@@ -373,9 +402,7 @@ def _magnitudes(source: Source, p: Magnitudes, unit: Unit, key: bytes) -> tuple[
 
     step = f"({steps(LEAST_POWER, LARGEST_POWER)})"
     below = f"{x} < {source.c.number(0.0)}"
-    place = (
-        f"CASE WHEN {size} IS NULL THEN NULL WHEN {below} THEN {middle} - {step} ELSE {middle} + {step} END"
-    )
+    place = f"CASE WHEN {size} IS NULL THEN NULL WHEN {below} THEN {middle} - {step} ELSE {middle} + {step} END"
     if unit.people:
         crowd = Crowd(source, unit, ["place"], ["integer"], key)
         own = ", ".join(crowd.names)
@@ -391,11 +418,13 @@ def _magnitudes(source: Source, p: Magnitudes, unit: Unit, key: bytes) -> tuple[
 
 
 def _middles(source: Source, crowd: Crowd, rows: str, a: str, limit: int) -> str:
-    """The values that count of each person and group: all, or the middles of so many equal parts of them in their order.
+    """The values that count of each person and group: all, or the middles of so many equal parts of
+    them in their order.
 
-    Of n values in order, those at rank floor(m) count, for m = (2 i + 1) n / (2 R) and i below R; where m is whole, that at m - 1
-    where i and the hash add up to an odd number. A value at rank r is asked by two of these at most: i0, the first with
-    m >= r, and, where 2 R (r + 1) / n is an odd whole number 2 i1 + 1, by i1.
+    Of n values in order, those at rank floor(m) count, for m = (2 i + 1) n / (2 R) and i below R;
+    where m is whole, that at m - 1 where i and the hash add up to an odd number. A value at rank r
+    is asked by two of these at most: i0, the first with m >= r, and, where 2 R (r + 1) / n is an
+    odd whole number 2 i1 + 1, by i1.
     """
     d, pair = source.c.dialect, ", ".join([*crowd.names, "place"])
     some = f"SELECT * FROM {source.stage(rows)} AS m0 WHERE {a} IS NOT NULL"
@@ -428,7 +457,8 @@ def found_keys(
     key: bytes,
     part: Part | None = None,
 ) -> Statement:
-    """The keys that occur, in columns of their own, and the sums of each. Doubles are keys only where a row is a person."""
+    """The keys that occur, in columns of their own, and the sums of each. Doubles are keys only
+    where a row is a person."""
     source = Source(compiler, relation, where, part)
     terms = [compiler.key(e) for e in by]
     names, kinds = [source.value(term.sql) for term in terms], [term.kind for term in terms]
@@ -463,4 +493,6 @@ def people_who_are(compiler: Compiler, relation: str, unit: Unit) -> Statement:
     there = " AND ".join(f"{name} IS NOT NULL" for name in names)
     own, rows = ", ".join(dict.fromkeys(names)), source.stage(source.sql())
     people = f"SELECT {own} FROM {rows} AS s WHERE {there} GROUP BY {own}"
-    return source.statement(f"SELECT COUNT(*) FROM {source.stage(people)} AS p", lambda rows, groups: {})
+    return source.statement(
+        f"SELECT COUNT(*) FROM {source.stage(people)} AS p", lambda rows, groups: {}
+    )

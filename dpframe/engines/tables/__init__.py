@@ -1,4 +1,5 @@
-"""The kinds of tables that sessions are opened on beside frames, and the one place where a source is made of one."""
+"""The kinds of tables that sessions are opened on beside frames, and the one place where a source
+is made of one."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from dpframe.engines.tables.ibis import of_ibis
 from dpframe.engines.tables.lakes import DeltaSource, IcebergSource
 from dpframe.engines.tables.spark import SparkSource
 
-# By the package and the name of a type, or of one that it inherits from: none is imported to tell them apart.
+# By the package and the name of a type, or of one that it inherits from: none is imported to tell
+# them apart.
 SOURCES: dict[str, Callable[[Any], Source]] = {
     "builtins.str": of_paths,
     "builtins.list": of_paths,

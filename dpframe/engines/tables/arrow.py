@@ -43,7 +43,8 @@ class ParquetSource(Source):
                     "dpframe.sql('sqlite:///FILE', 'table'), and a CSV file a relation: dpframe.open(duckdb.read_csv(file), ...)."
                 )
         _check_alike(files, schemas)
-        # Arrow checks the texts of a dictionary as it reads one, and ends with an error at one that is not UTF-8.
+        # Arrow checks the texts of a dictionary as it reads one, and ends with an error at one that
+        # is not UTF-8.
         self._dictionaries = {f.name for f in schemas[0] if is_dictionary_of_texts(f.type)}
         super().__init__(schemas[0], "parquet " + "\n".join(files), files)
         self._rows, self._plain = rows, plain_columns(metas)
@@ -83,7 +84,8 @@ def is_dictionary_of_texts(dtype: Any) -> bool:
 
 
 def _pieces(file: Any, names: list[str]) -> Iterator[Any]:
-    """Yield the row groups of a file, one at a time: what reads ahead holds many. Only very large ones are cut, at some cost."""
+    """Yield the row groups of a file, one at a time: what reads ahead holds many. Only very large
+    ones are cut, at some cost."""
     with file:
         for i in range(file.num_row_groups):
             if file.metadata.row_group(i).num_rows <= 8 * SIZES.batch:
@@ -93,7 +95,8 @@ def _pieces(file: Any, names: list[str]) -> Iterator[Any]:
 
 
 def _without_dictionaries(name: str) -> Any:
-    """Return the metadata of a Parquet file, without Arrow's note that its texts were dictionaries."""
+    """Return the metadata of a Parquet file, without Arrow's note that its texts were
+    dictionaries."""
     pa, pq = import_module("pyarrow"), import_module("pyarrow.parquet")
     found = pq.read_metadata(name)
     schema = found.schema.to_arrow_schema()
@@ -120,7 +123,11 @@ def _check_alike(files: list[str], schemas: list[Any]) -> None:
     for file, schema in zip(files[1:], schemas[1:], strict=True):
         if schema.names != first.names:
             odd = sorted({*schema.names} ^ {*first.names})
-            what = f"the same columns: {', '.join(odd[:5])}" if odd else "their columns in the same order"
+            what = (
+                f"the same columns: {', '.join(odd[:5])}"
+                if odd
+                else "their columns in the same order"
+            )
             raise BadValue(
                 f"{files[0]!r} and {file!r} have not {what}. Write the files alike, or open a query that reads them by name: "
                 "duckdb.sql(\"FROM read_parquet('folder/*.parquet', union_by_name = true)\")."
@@ -134,7 +141,8 @@ def _check_alike(files: list[str], schemas: list[Any]) -> None:
 
 
 def files_of(paths: Sequence[str]) -> list[str]:
-    """The files that patterns, folders and names stand for, in order, by their real names and each once."""
+    """The files that patterns, folders and names stand for, in order, by their real names and each
+    once."""
     found: list[str] = []
     for path in paths:
         path = os.path.expanduser(path)
@@ -238,11 +246,15 @@ class DatasetSource(Source):
 
 
 def _is_read_checked(dataset: Any, dtype: Any) -> bool:
-    """Return whether the reader of these files converts a dictionary and checks its texts as it does.
+    """Return whether the reader of these files converts a dictionary and checks its texts as it
+    does.
 
     It does so for Parquet if the dictionary has another index than the reader's own, of 32 bits.
     """
-    return getattr(dataset.format, "default_extname", "") == "parquet" and dtype.index_type.bit_width != 32
+    return (
+        getattr(dataset.format, "default_extname", "") == "parquet"
+        and dtype.index_type.bit_width != 32
+    )
 
 
 def of_paths(paths: Any) -> Source:

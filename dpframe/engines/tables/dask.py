@@ -1,8 +1,9 @@
 """DataFrames of dask: its scheduler counts the partitions, and hands over sums.
 
-With people a partition is cut by the numbers of its people, and the pieces of one number are counted together: in as many passes
-as the memory makes needed, each of them in so many lots that there is work for a cluster. What dask computes again, since a
-worker is lost, is one task, and has one result.
+With people a partition is cut by the numbers of its people, and the pieces of one number are
+counted together: in as many passes as the memory makes needed, each of them in so many lots that
+there is work for a cluster. What dask computes again, since a worker is lost, is one task, and has
+one result.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ class DaskSource(Source):
         pa: Any = import_module("pyarrow")
         self._frame_of_dask, meta = frame, frame._meta
         for name, dtype in meta.dtypes.items():
-            unknown = isinstance(dtype, pd.CategoricalDtype) and "__UNKNOWN_CATEGORIES__" in dtype.categories
+            unknown = (
+                isinstance(dtype, pd.CategoricalDtype)
+                and "__UNKNOWN_CATEGORIES__" in dtype.categories
+            )
             if not isinstance(name, str) or dtype == np.dtype(object) or unknown:
                 raise BadType(
                     f"column {name!r} of this dask frame is of dtype {dtype}, whose cells may be anything. Give it one before "
@@ -67,13 +71,16 @@ class DaskSource(Source):
 
     def _count(self) -> int:
         return sum(
-            _computed([_task(len)(piece) for piece in self._frame_of_dask[self.names[:1]].to_delayed()])
+            _computed(
+                [_task(len)(piece) for piece in self._frame_of_dask[self.names[:1]].to_delayed()]
+            )
         )
 
     def each(
         self, task: Task, columns: Sequence[int], people: tuple[Column, ...], key: bytes
     ) -> Iterator[Any]:
-        """What a task makes of each partition; with people of each lot of them, of all partitions."""
+        """What a task makes of each partition; with people of each lot of them, of all
+        partitions."""
         wanted = list(dict.fromkeys([*columns, *(c.position for c in people)]))
         names = [self.names[i] for i in wanted]
         pieces, shape = self._frame_of_dask[names].to_delayed(), self._shape(names)
@@ -112,7 +119,9 @@ def _check_conversions(frame: Any) -> None:
 
     The conversion ends with an error at a cell that has half a character.
     """
-    for node in frame.expr.find_operations(import_module("dask.dataframe.dask_expr.io.io").FromPandas):
+    for node in frame.expr.find_operations(
+        import_module("dask.dataframe.dask_expr.io.io").FromPandas
+    ):
         dtypes = node.frame._data.dtypes if node.operand("pyarrow_strings_enabled") else {}
         for name, dtype in dtypes.items():
             if dtype == np.dtype(object) or getattr(dtype, "storage", "pyarrow") == "python":
@@ -150,7 +159,9 @@ class _Shape(NamedTuple):
         pa: Any = import_module("pyarrow")
         if list(partition.dtypes) != self.dtypes:
             raise TypeError("a partition has other dtypes than its frame")
-        texts = {i for i, dtype in enumerate(self.dtypes) if getattr(dtype, "storage", "") == "python"}
+        texts = {
+            i for i, dtype in enumerate(self.dtypes) if getattr(dtype, "storage", "") == "python"
+        }
         if not texts:
             return pa.Table.from_pandas(partition, schema=self.schema, preserve_index=False)
         arrays = [
@@ -196,5 +207,7 @@ def _counted(task: Task, columns: dict[int, int], key: bytes, tables: list[Any])
     pa: Any = import_module("pyarrow")
     parts: Any = import_module("dpframe.engines.parts")
     table = pa.concat_tables(tables)
-    some: dict[int, pd.Series[Any]] = {place: series_of(table.column(i)) for place, i in columns.items()}
+    some: dict[int, pd.Series[Any]] = {
+        place: series_of(table.column(i)) for place, i in columns.items()
+    }
     return table.num_rows, task(parts.engine_of(some, table.num_rows, key))

@@ -13,7 +13,15 @@ from urllib.parse import quote
 
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._sizes import SIZES
-from dpframe.engines.sources import Counting, NamedTable, Source, is_text, quoted, stats_of, told_apart
+from dpframe.engines.sources import (
+    Counting,
+    NamedTable,
+    Source,
+    is_text,
+    quoted,
+    stats_of,
+    told_apart,
+)
 from dpframe.engines.sql.databases import ROWS, RelatedDatabase, SqliteDatabase, plain_rows
 from dpframe.engines.sql.dialects import OURS
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
@@ -33,12 +41,14 @@ from dpframe.engines.tables.queries import (
     with_views,
 )
 
-# Types of duckdb whose cells are what they are in Arrow. Of others, such as numbers of 128 bits, nothing is counted there.
+# Types of duckdb whose cells are what they are in Arrow. Of others, such as numbers of 128 bits,
+# nothing is counted there.
 PLAIN = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"),
     *("FLOAT", "DOUBLE", "BOOLEAN", "VARCHAR"),
 }
-# Rows of this process, whose texts duckdb does not check where it reads them: it ends with an error where it hands one over.
+# Rows of this process, whose texts duckdb does not check where it reads them: it ends with an error
+# where it hands one over.
 _FOREIGN_ROWS = re.compile(
     r"\b(?:python_)?(?:arrow|pandas|polars|numpy)_scan\w*\s*\(|__duckdb_source_", re.IGNORECASE
 )
@@ -95,7 +105,9 @@ class DuckSource(Source):
         self._databases = [
             p for _, p in self._asked("select database_name, path from duckdb_databases()") if p
         ]
-        self._called = functions_in("\n".join([relation.sql_query(), *(text for _, text in self._views())]))
+        self._called = functions_in(
+            "\n".join([relation.sql_query(), *(text for _, text in self._views())])
+        )
         text = self._text()
         check_sql(text)
         self._called = functions_in(text)
@@ -135,11 +147,11 @@ class DuckSource(Source):
         return found
 
     def _functions(self) -> list[Any]:
-        """The macros, and the functions that the query calls: of each its name, its number, which other code of Python under the
-        name does not have, what a macro says, and whether it has one result."""
-        if (
-            not self._called
-        ):  # a query without a call names none of them, and duckdb takes long to list all it has
+        """The macros, and the functions that the query calls: of each its name, its number, which
+        other code of Python under the name does not have, what a macro says, and whether it has one
+        result."""
+        # A query without a call names none of them, and duckdb takes long to list all it has.
+        if not self._called:
             return []
         names = ", ".join(map(literal, sorted(self._called)))
         return self._asked(
@@ -165,8 +177,8 @@ class DuckSource(Source):
         return with_views(self._relation.sql_query(), named)
 
     def _named(self, text: str) -> list[str]:
-        """The files that a query names, as texts or as names of tables, and that are now where its patterns look: as duckdb finds
-        them, and all in a folder."""
+        """The files that a query names, as texts or as names of tables, and that are now where its
+        patterns look: as duckdb finds them, and all in a folder."""
         names = {unquoted(q) for q in QUOTED.findall(text) if q[0] in "'\""}
         found: set[str] = set()
         for name in names - {""}:
@@ -178,7 +190,8 @@ class DuckSource(Source):
         return sorted({os.path.realpath(f) for f in found if os.path.isfile(f)})
 
     def _tables(self) -> list[Any]:
-        """Each table by its database, schema and name, its number, which another one of this name does not have, and its rows."""
+        """Each table by its database, schema and name, its number, which another one of this name
+        does not have, and its rows."""
         return sorted(
             self._asked(
                 "select database_name, schema_name, table_name, table_oid, estimated_size from duckdb_tables() where not internal"
@@ -186,8 +199,8 @@ class DuckSource(Source):
         )
 
     def _meaning(self) -> list[Any]:
-        """What decides which rows the words of a query mean, beside tables and files: settings, and an open transaction, whose
-        rows may be taken back."""
+        """What decides which rows the words of a query mean, beside tables and files: settings, and
+        an open transaction, whose rows may be taken back."""
         settings = self._asked(
             f"select name, value from duckdb_settings() where lower(name) in ({_SETTINGS}) order by name"
         )
@@ -205,8 +218,8 @@ class DuckSource(Source):
         return int(rows)
 
     def counting(self) -> Counting | None:
-        """The connection of the relation, of the columns whose types mean the same there; none where a table may have the name of
-        one of a statement's own."""
+        """The connection of the relation, of the columns whose types mean the same there; none
+        where a table may have the name of one of a statement's own."""
         kinds = zip(self._relation.columns, map(str, self._relation.types), strict=True)
         plain = [name for name, kind in kinds if kind in PLAIN or kind.startswith("ENUM")]
         if _FOREIGN_ROWS.search(self._text()):
@@ -216,7 +229,10 @@ class DuckSource(Source):
             return None
         database = RelatedDatabase(self._relation.project(", ".join(map(quoted, plain))))
         probe = f"SELECT {database.dialect.parameter(0)} FROM {ROWS} WHERE 1 = 0"
-        with suppress(Exception), database.snapshot():  # a connection may be set to know no variables
+        with (
+            suppress(Exception),
+            database.snapshot(),
+        ):  # a connection may be set to know no variables
             if database.fetch(probe, [1]) == []:
                 return Counting(database, ROWS, WIDTH)
         return None
@@ -235,7 +251,8 @@ class DuckSource(Source):
 
 
 class SqliteSource(Source):
-    """A table or a view of SQLite. A cell that is not of the type that its column declares is a null."""
+    """A table or a view of SQLite. A cell that is not of the type that its column declares is a
+    null."""
 
     answers: ClassVar[Answers] = {
         **dict.fromkeys(("chance", "clock", "first", "transaction"), HazardAnswer.REFUSED),
@@ -282,13 +299,12 @@ class SqliteSource(Source):
     def _read_definitions(self, condition: str) -> str:
         """Return the SQL of what is read, and of what that names in turn.
 
-        It is sought among views, and among what meets the condition. A view of one database may name another's.
+        It is sought among views, and among what meets the condition. A view of one database may
+        name another's.
         """
         views: dict[str, str] = {}
         for _, database, _ in plain_rows(self._connection, "PRAGMA database_list"):
-            listing = (
-                f"SELECT name, sql FROM {quoted(database)}.sqlite_master WHERE type = 'view' OR {condition}"
-            )
+            listing = f"SELECT name, sql FROM {quoted(database)}.sqlite_master WHERE type = 'view' OR {condition}"
             for name, text in plain_rows(self._connection, listing):
                 views[name] = f"{views.get(name, '')}\n{text}"
         return with_views(self._name, views).removeprefix(self._name)
@@ -308,7 +324,9 @@ class SqliteSource(Source):
         ):
             if not builtin and name.casefold() in shown:
                 yield FoundHazard("code", f"the function {name} in Python")
-        own = {name.casefold() for _, name, *_ in plain_rows(self._connection, "PRAGMA collation_list")}
+        own = {
+            name.casefold() for _, name, *_ in plain_rows(self._connection, "PRAGMA collation_list")
+        }
         for name in sorted(own - {"binary", "nocase", "rtrim"}):
             if re.search(rf"\bcollate\s+\W?{re.escape(name)}\b", text, re.IGNORECASE):
                 yield FoundHazard("code", f"the collation {name} in Python")
@@ -328,7 +346,8 @@ class SqliteSource(Source):
         return int(rows)
 
     def counting(self) -> Counting | None:
-        """The connection itself, if its statements may be long, and none of their own tables has the name of this one."""
+        """The connection itself, if its statements may be long, and none of their own tables has
+        the name of this one."""
         sqlite: Any = import_module("sqlite3")
         parameters = self._connection.getlimit(sqlite.SQLITE_LIMIT_VARIABLE_NUMBER)
         if (
@@ -359,7 +378,8 @@ class SqliteSource(Source):
             yield pa.table(columns, names=names)
 
     def version(self) -> Hashable:
-        # Of each database, also attached and temporary ones, what others write, and which tables and views there are.
+        # Of each database, also attached and temporary ones, what others write, and which tables
+        # and views there are.
         seen: list[Any] = [self._connection.total_changes]
         listed: Any = plain_rows(self._connection, "PRAGMA database_list")
         for _, name, file in listed:
@@ -383,7 +403,9 @@ def of_database(database: NamedTable) -> Source:
             raise
         source.held = connection  # nobody else has it
         return source
-    made = DATABASES.get(f"{type(connection).__module__.partition('.')[0]}.{type(connection).__name__}")
+    made = DATABASES.get(
+        f"{type(connection).__module__.partition('.')[0]}.{type(connection).__name__}"
+    )
     if made is None:
         raise BadType(
             f"dpframe.sql does not read by a {type(connection).__name__}. It takes a URL (sqlite:///FILE, duckdb:///FILE, "
@@ -417,7 +439,9 @@ def _connected(url: str) -> Any:
 
 
 def _is_postgres(url: object) -> bool:
-    return isinstance(url, str) and url.startswith(("postgresql://", "postgres://", "postgresql+psycopg://"))
+    return isinstance(url, str) and url.startswith(
+        ("postgresql://", "postgres://", "postgresql+psycopg://")
+    )
 
 
 def _of_duck(connection: Any, table: str) -> Source:

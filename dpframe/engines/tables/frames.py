@@ -42,7 +42,9 @@ class LazySource(Source):
             )
         plan = plans.plan_of(lazy)
         self._all = list(lazy.collect_schema().names())
-        if plans.reads_lake(plan):  # whose plan names no table, and reads what is its newest version
+        if plans.reads_lake(
+            plan
+        ):  # whose plan names no table, and reads what is its newest version
             raise NotOffered(
                 "this LazyFrame reads a table of Delta or Iceberg, and its plan does not tell which, nor at what version. Open "
                 "the table itself: dpframe.open(deltalake.DeltaTable(path), ...), or the Table that pyiceberg's catalog loads."
@@ -62,7 +64,8 @@ class LazySource(Source):
         self._plain = self._read_here(plan)
 
     def _read_here(self, plan: Any) -> ParquetSource | None:
-        """Return a source that reads the files of a plan, or None if the plan does more than scan Parquet.
+        """Return a source that reads the files of a plan, or None if the plan does more than scan
+        Parquet.
 
         polars would raise at a text that is not UTF-8.
         """
@@ -89,10 +92,16 @@ class LazySource(Source):
     @staticmethod
     def _listed(paths: list[str]) -> list[str]:
         """The files that are now where these paths, patterns and folders look."""
-        known = {f for path in paths for f in glob.glob(path, recursive=True, include_hidden=True) or [path]}
+        known = {
+            f
+            for path in paths
+            for f in glob.glob(path, recursive=True, include_hidden=True) or [path]
+        }
         folders = [os.path.join(glob.escape(path), "**") for path in known if os.path.isdir(path)]
         known |= {
-            file for folder in folders for file in glob.glob(folder, recursive=True, include_hidden=True)
+            file
+            for folder in folders
+            for file in glob.glob(folder, recursive=True, include_hidden=True)
         }
         return sorted(file for file in known if not os.path.isdir(file))
 
@@ -101,7 +110,9 @@ class LazySource(Source):
             yield from self._plain._scan(names)
             return
         pl: Any = import_module("polars")
-        some = self._lazy.select([pl.nth(self._all.index(name)) for name in names])  # a name may be a pattern
+        some = self._lazy.select(
+            [pl.nth(self._all.index(name)) for name in names]
+        )  # a name may be a pattern
         for frame in some.collect_batches(chunk_size=SIZES.batch, maintain_order=True):
             yield frame.to_arrow()
 

@@ -1,7 +1,9 @@
-"""Tables of ibis: an expression says which rows, and what stands behind it is read as if it were opened itself.
+"""Tables of ibis: an expression says which rows, and what stands behind it is read as if it were
+opened itself.
 
-ibis hands rows over through pandas, which rounds whole numbers where there are nulls, so that two people can become one. So it
-writes here, and never reads: an expression is made SQL, a LazyFrame or a name once, when it is opened.
+ibis hands rows over through pandas, which rounds whole numbers where there are nulls, so that two
+people can become one. So it writes here, and never reads: an expression is made SQL, a LazyFrame or
+a name once, when it is opened.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from dpframe.engines.tables.databases import DuckSource, SqliteSource
 from dpframe.engines.tables.frames import LazySource
 from dpframe.engines.tables.spark import SparkSource
 
-# Operations of ibis, by the names of their types or of one that these inherit from: those of chance, of the clock, and of which
-# row comes first; and those of this process, of which a backend knows nothing before ibis has run them.
+# Operations of ibis, by the names of their types or of one that these inherit from: those of
+# chance, of the clock, and of which row comes first; and those of this process, of which a backend
+# knows nothing before ibis has run them.
 _UNSTEADY = {"Limit", "Sample", "First", "Last", "Arbitrary", "Impure"}
 _OURS = {"InMemoryTable", "ScalarUDF", "AggUDF", "VectorizedUDF"}
 
@@ -46,7 +49,8 @@ def of_ibis(table: Any) -> Source:
 
 
 def _check_operations(table: Any) -> None:
-    """Raises where an expression has other rows each time that it is read, or rows and functions of this process."""
+    """Raises where an expression has other rows each time that it is read, or rows and functions of
+    this process."""
     operations: Any = import_module("ibis.expr.operations")
     for node in table.op().find(operations.Node):
         kinds = {kind.__name__ for kind in type(node).__mro__}
@@ -60,7 +64,8 @@ def _check_operations(table: Any) -> None:
 
 
 def _written(backend: Any, write: Callable[[], Any]) -> Any:
-    """What an expression becomes for its backend. Where that fails, what ibis or the backend says is not told."""
+    """What an expression becomes for its backend. Where that fails, what ibis or the backend says
+    is not told."""
     with suppress(Exception):
         return write()
     raise BadValue(

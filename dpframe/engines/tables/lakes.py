@@ -1,4 +1,5 @@
-"""Tables of Delta and Iceberg: files by a version, which is fixed when they are opened and is read ever after.
+"""Tables of Delta and Iceberg: files by a version, which is fixed when they are opened and is read
+ever after.
 
 What is written to such a table later is another version, and is not seen here.
 """
@@ -26,7 +27,11 @@ _ANSWERS = NO_QUERY | {
 
 def _place(uri: str) -> str:
     """The name of a file by which it is known, whichever way it was opened."""
-    return os.path.realpath(unquote(uri.removeprefix("file://"))) if uri.startswith(("file:", "/")) else uri
+    return (
+        os.path.realpath(unquote(uri.removeprefix("file://")))
+        if uri.startswith(("file:", "/"))
+        else uri
+    )
 
 
 def _local_times(files: Iterable[str]) -> Hashable:
@@ -57,7 +62,8 @@ class DeltaSource(Source):
         yield from scanned(self._dataset, names)
 
     def version(self) -> Hashable:
-        """The files of this version, which vacuum may remove: their sizes, and times where the storage tells them."""
+        """The files of this version, which vacuum may remove: their sizes, and times where the
+        storage tells them."""
         found = self._dataset.filesystem.get_file_info(self._files)
         sizes = tuple((f.size, f.mtime_ns) for f in found)
         if any(size is None for size, _ in sizes):

@@ -1,8 +1,10 @@
-"""Parquet files that duckdb counts: by a connection of its own, which knows these files and nothing else.
+"""Parquet files that duckdb counts: by a connection of its own, which knows these files and nothing
+else.
 
-*Formal guarantee.* Which files and which columns are counted there is a function of what stands at the end of each file (its
-columns, their types, who wrote it and how it is packed), and of no cell. A column of texts is, where its writer lets no text
-through that is not UTF-8: duckdb ends with an error at the first one that is not, and there being an error would tell of a cell.
+*Formal guarantee.* Which files and which columns are counted there is a function of what stands at
+the end of each file (its columns, their types, who wrote it and how it is packed), and of no cell.
+A column of texts is, where its writer lets no text through that is not UTF-8: duckdb ends with an
+error at the first one that is not, and there being an error would tell of a cell.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ _WRITERS = ("parquet-cpp-arrow", "polars", "duckdb", "parquet-rs")
 _PACKED = {"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"}
 # By the physical type of a column, and what the file says that it stands for.
 _PLAIN = {
-    **dict.fromkeys((("INT32", "NONE"), ("INT64", "NONE"), ("INT32", "INT"), ("INT64", "INT")), "number"),
+    **dict.fromkeys(
+        (("INT32", "NONE"), ("INT64", "NONE"), ("INT32", "INT"), ("INT64", "INT")), "number"
+    ),
     **dict.fromkeys((("FLOAT", "NONE"), ("DOUBLE", "NONE"), ("BOOLEAN", "NONE")), "number"),
     ("BYTE_ARRAY", "STRING"): "text",
 }
@@ -53,7 +57,9 @@ class FilesDatabase(DuckDatabase):
         super().__init__(connection)
         names = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
         read = f"read_parquet([{names}], hive_partitioning = false, union_by_name = false)"
-        connection.execute(f"CREATE VIEW {VIEW} AS SELECT {', '.join(map(quoted, columns))} FROM {read}")
+        connection.execute(
+            f"CREATE VIEW {VIEW} AS SELECT {', '.join(map(quoted, columns))} FROM {read}"
+        )
 
     def close(self) -> None:
         """Lets go of its memory and its folder."""
@@ -65,7 +71,9 @@ def counted(
     files: Sequence[str], columns: Sequence[str], names: Sequence[str], memory: int
 ) -> FilesDatabase | None:
     """The duckdb that counts files, of these columns; None where there is none."""
-    odd = any(char in file for file in files for char in "*?[]{}")  # which it would take for a pattern
+    odd = any(
+        char in file for file in files for char in "*?[]{}"
+    )  # which it would take for a pattern
     if find_spec("duckdb") is None or not columns or odd or not told_apart(names):
         return None
     with suppress(Exception):  # of another version, or without a folder to write to
@@ -74,7 +82,8 @@ def counted(
 
 
 def plain_columns(metas: Sequence[Any]) -> list[str]:
-    """The columns that duckdb takes for what Arrow does: of one plain type in all files, and packed in a way that is known."""
+    """The columns that duckdb takes for what Arrow does: of one plain type in all files, and packed
+    in a way that is known."""
     first = metas[0]
     if not all(meta.schema.equals(first.schema) for meta in metas[1:]):
         return []

@@ -1,6 +1,7 @@
 """Plans of polars, as their JSON has them: what they read, and which hazards they have.
 
-*Formal guarantee.* An operation that is in no list here is taken for one on several rows, and has to be declared.
+*Formal guarantee.* An operation that is in no list here is taken for one on several rows, and has
+to be declared.
 """
 
 from __future__ import annotations
@@ -44,8 +45,20 @@ _CODE = {
     *("FfiPlugin", "PythonUdf", "FoldHorizontal", "ReduceHorizontal", "CumReduceHorizontal", "CumFoldHorizontal"),
     *("RollingExprMap", "RollingMap", "CustomFunction", "Anonymous", "PluginScan"),
 }  # fmt: skip
-# Sums, whose doubles threads add in any order; and what reads the order of rows, or takes one of several that tie.
-_ADDING = {"Sum", "Mean", "Std", "Var", "Product", "Correlation", "Skew", "Kurtosis", "Entropy", "Dot"}
+# Sums, whose doubles threads add in any order; and what reads the order of rows, or takes one of
+# several that tie.
+_ADDING = {
+    "Sum",
+    "Mean",
+    "Std",
+    "Var",
+    "Product",
+    "Correlation",
+    "Skew",
+    "Kurtosis",
+    "Entropy",
+    "Dot",
+}
 _IN_ORDER = {
     *("First", "Last", "Implode", "AggGroups", "Shift", "ShiftAndFill", "Diff", "FillNullWithStrategy", "RLE", "RLEID"),
     *("ArgMax", "ArgMin", "ArgSort", "ArgUnique", "ArgWhere", "Reverse", "Interpolate", "InterpolateBy", "EwmMean"),
@@ -89,7 +102,8 @@ class _PlanSink(io.RawIOBase):
         return True
 
     def write(self, piece: Any) -> int:
-        """Keep a piece without its long lists of numbers. A list that a piece begins goes on in the next."""
+        """Keep a piece without its long lists of numbers. A list that a piece begins goes on in the
+        next."""
         text = self._rest + bytes(piece)
         begin = text.rfind(b"[")
         if begin >= 0 and not text[begin + 1 :].strip(b"0123456789,"):
@@ -142,15 +156,20 @@ def holds_rows(plan: Any) -> bool:
 
 
 def reads_lake(plan: Any) -> bool:
-    """Return whether a plan reads a table of Delta or Iceberg. The plan does not tell its version."""
+    """Return whether a plan reads a table of Delta or Iceberg. The plan does not tell its
+    version."""
     return any(
-        "PythonDataset" in (kind, node) for kind, node in _walk_entries(plan) if isinstance(node, str | dict)
+        "PythonDataset" in (kind, node)
+        for kind, node in _walk_entries(plan)
+        if isinstance(node, str | dict)
     )
 
 
 def queries_in(plan: Any) -> list[str]:
     """Return the texts of SQL that a plan has not resolved yet."""
-    return [node["query"] for kind, node in _walk_operations(plan) if kind == "SQL" and "query" in node]
+    return [
+        node["query"] for kind, node in _walk_operations(plan) if kind == "SQL" and "query" in node
+    ]
 
 
 def hazards_in(plan: Any) -> Iterator[FoundHazard]:
@@ -163,7 +182,9 @@ def hazards_in(plan: Any) -> Iterator[FoundHazard]:
                 yield FoundHazard("chance", "RANDOM RANK" if name == "Rank" else name.upper())
             if name == "Slice" or name in _TIES:
                 yield FoundHazard("first", name.upper())
-            if name in _IN_ORDER or (name == "Join" and '"AsOf"' in json.dumps(node.get("options"))):
+            if name in _IN_ORDER or (
+                name == "Join" and '"AsOf"' in json.dumps(node.get("options"))
+            ):
                 in_order = in_order or name
             if name in _ADDING and kind in ("Agg", "Function") and not _adds_exactly(kind, node):
                 yield FoundHazard("sums", name.upper())
@@ -174,7 +195,9 @@ def hazards_in(plan: Any) -> Iterator[FoundHazard]:
         elif not _is_rowwise(kind, node, names):
             yield FoundHazard("across", names[-1].upper())
     if in_order and losing:
-        yield FoundHazard("first", f"{in_order.upper()} after {losing.upper()} without maintain_order=True")
+        yield FoundHazard(
+            "first", f"{in_order.upper()} after {losing.upper()} without maintain_order=True"
+        )
 
 
 def _find_node_hazards(kind: str, node: Any) -> Iterator[FoundHazard]:
@@ -250,7 +273,11 @@ def _find_operands(kind: str, node: Any) -> Any:
 
 def _names(kind: str, node: Any) -> list[str]:
     """Return the name of an operation, and those of the function that it is."""
-    inner = node.get("function") if kind in ("Function", "MapFunction") and isinstance(node, dict) else None
+    inner = (
+        node.get("function")
+        if kind in ("Function", "MapFunction") and isinstance(node, dict)
+        else None
+    )
     inner, names = node if kind == "Agg" else inner, [kind]
     while isinstance(inner, dict) and len(inner) == 1 and len(names) < 3:
         ((name, inner),) = inner.items()
@@ -275,16 +302,20 @@ def _is_rowwise(kind: str, node: Any, names: list[str]) -> bool:
 
 
 def _has_callback(kind: str, node: Any) -> bool:
-    """Return whether an operation holds pickled code: a function that is bytes, which `plan_of` leaves out."""
+    """Return whether an operation holds pickled code: a function that is bytes, which `plan_of`
+    leaves out."""
     if not isinstance(node, dict):
         return False
     if kind == "GroupBy" and node.get("apply") is not None:
         return True
-    return kind in ("Function", "MapFunction") and f'"{_LEFT_OUT}"' in json.dumps(node.get("function"))
+    return kind in ("Function", "MapFunction") and f'"{_LEFT_OUT}"' in json.dumps(
+        node.get("function")
+    )
 
 
 def _adds_exactly(kind: str, node: Any) -> bool:
-    """Return whether an aggregate is shown to be an exact sum, of integers, decimals or truth values."""
+    """Return whether an aggregate is shown to be an exact sum, of integers, decimals or truth
+    values."""
     if kind != "Agg" or not isinstance(node, dict):
         return False
     ((name, what),) = node.items()
@@ -296,4 +327,6 @@ def _adds_exactly(kind: str, node: Any) -> bool:
         return _EXACT.search(json.dumps(dtype.get("Literal", ""))) is not None
     if inner == "BinaryExpr":
         return of.get("op") in _COMPARED
-    return inner == "Function" and isinstance(of.get("function"), dict) and "Boolean" in of["function"]
+    return (
+        inner == "Function" and isinstance(of.get("function"), dict) and "Boolean" in of["function"]
+    )

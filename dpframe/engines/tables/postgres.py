@@ -16,7 +16,8 @@ from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
 from dpframe.engines.tables.queries import check_sql, find_across, with_views
 
 _EPOCH = "(extract(epoch FROM {0}) * 1000000)::int8"
-# By the name of a type: how a cell is read, by operations that no cell makes fail, and the type of Arrow that it has here.
+# By the name of a type: how a cell is read, by operations that no cell makes fail, and the type of
+# Arrow that it has here.
 _INT, _FLOAT = ("({0})::int8", "int64"), ("({0})::float8", "float64")
 _LETTERS = "({0})::text"
 _TEXT = (f"convert_to({_LETTERS}, 'UTF8')", "large_string")
@@ -37,7 +38,10 @@ _TYPES: dict[str, tuple[str, str]] = {
     "timestamp": (f"CASE WHEN isfinite({{0}}) THEN {_EPOCH} END", "timestamp"),
     "timestamptz": (f"CASE WHEN isfinite({{0}}) THEN {_EPOCH} END", "timestamptz"),
 }
-_OTHER = ("CASE WHEN {0} IS NOT NULL THEN ''::bytea END", "binary")  # of which nothing but nulls is asked
+_OTHER = (
+    "CASE WHEN {0} IS NOT NULL THEN ''::bytea END",
+    "binary",
+)  # of which nothing but nulls is asked
 _COLUMNS = """
     SELECT a.attname::text, t.typname::text, t.typtype::text FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
     WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
@@ -51,7 +55,8 @@ _FUNCTIONS = (
 _VIEWS = "SELECT viewname::text, definition FROM pg_views WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
 
 
-# A view or a table, and the relations that its rules name; the functions that these call; and those of other servers.
+# A view or a table, and the relations that its rules name; the functions that these call; and those
+# of other servers.
 _READ = """
     WITH RECURSIVE read (oid) AS (
         SELECT to_regclass(%s)::oid UNION
@@ -77,12 +82,14 @@ _CALLED = (
 """
 )
 _FOREIGN = (
-    _READ + "SELECT relname::text FROM read JOIN pg_class c USING (oid) WHERE c.relkind = 'f' ORDER BY 1"
+    _READ
+    + "SELECT relname::text FROM read JOIN pg_class c USING (oid) WHERE c.relkind = 'f' ORDER BY 1"
 )
 
 
 class PostgresSource(Source):
-    """A table or a view, read in one transaction of its own, which sees what there was when it was opened and nothing else."""
+    """A table or a view, read in one transaction of its own, which sees what there was when it was
+    opened and nothing else."""
 
     answers: ClassVar[Answers] = {
         **dict.fromkeys(("chance", "clock", "first", "sums", "elsewhere"), HazardAnswer.REFUSED),
@@ -102,7 +109,9 @@ class PostgresSource(Source):
             raise BadValue(
                 f"this database has no table {table!r}, and no such view. Of a query make a view, and open that."
             )
-        kinds = {name: _TEXT if sort == "e" else _TYPES.get(kind, _OTHER) for name, kind, sort in listed}
+        kinds = {
+            name: _TEXT if sort == "e" else _TYPES.get(kind, _OTHER) for name, kind, sort in listed
+        }
         self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
         self._counted = {
             name: (_LETTERS if kind == "large_string" else text).format(quoted(name))
@@ -111,13 +120,19 @@ class PostgresSource(Source):
         }
         text = with_views(table, dict(self._asked(_VIEWS))).removeprefix(table)
         check_sql(text)
-        self.declared: tuple[FoundHazard, ...] = judge(self.answers, [*self._hazards(), *find_across(text)])
+        self.declared: tuple[FoundHazard, ...] = judge(
+            self.answers, [*self._hazards(), *find_across(text)]
+        )
         types = {"timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us", "UTC")}
-        fields = [(name, types.get(kind) or getattr(pa, kind)()) for name, (_, kind) in kinds.items()]
+        fields = [
+            (name, types.get(kind) or getattr(pa, kind)()) for name, (_, kind) in kinds.items()
+        ]
         info = self._connection.info
         ((found,),) = self._asked("SELECT to_regclass(%s)::oid::int8", self._name)
         place = f"{info.host}:{info.port}/{info.dbname}"
-        super().__init__(pa.schema(fields), f"postgresql {place} {table}", [("postgresql", place, found)])
+        super().__init__(
+            pa.schema(fields), f"postgresql {place} {table}", [("postgresql", place, found)]
+        )
 
     def _asked(self, text: str, *words: object) -> list[Any]:
         found: list[Any] = self._connection.execute(text, words or None).fetchall()
@@ -142,7 +157,8 @@ class PostgresSource(Source):
         return int(self._asked(f"SELECT COUNT(*) FROM {self._name}")[0][0])
 
     def counting(self) -> Counting | None:
-        """The connection itself, of the columns whose cells mean the same there, if texts are UTF-8 on the server."""
+        """The connection itself, of the columns whose cells mean the same there, if texts are UTF-8
+        on the server."""
         # A statement has such names for its own tables.
         ours = self._name.casefold().strip('"').startswith(OURS)
         if self._asked("SHOW server_encoding") != [("UTF8",)] or not self._counted or ours:
@@ -162,7 +178,8 @@ class PostgresSource(Source):
                 yield pa.table([_array(pa, cells, dtype) for cells, dtype in columns], names=names)
 
     def version(self) -> Hashable:
-        """The snapshot, which is one as long as the transaction is; and functions, of which a server has those of now."""
+        """The snapshot, which is one as long as the transaction is; and functions, of which a
+        server has those of now."""
         return str(self._asked(f"SELECT pg_current_snapshot()::text, ({_FUNCTIONS})"))
 
     def close(self) -> None:
@@ -174,11 +191,16 @@ def _array(pa: Any, cells: Any, dtype: Any) -> Any:
         return pa.array(cells, pa.large_binary()).view(dtype)
     if pa.types.is_timestamp(dtype):
         return pa.array(cells, pa.int64()).cast(dtype)
-    return pa.array(cells, pa.int32()).cast(dtype) if pa.types.is_date32(dtype) else pa.array(cells, dtype)
+    return (
+        pa.array(cells, pa.int32()).cast(dtype)
+        if pa.types.is_date32(dtype)
+        else pa.array(cells, dtype)
+    )
 
 
 def _connected(url: str) -> Any:
-    """A connection in a transaction that sees one state. What a server says when it refuses may quote a password."""
+    """A connection in a transaction that sees one state. What a server says when it refuses may
+    quote a password."""
     try:
         psycopg: Any = import_module("psycopg")
     except ImportError:

@@ -1,4 +1,5 @@
-"""Queries that are run anew for each scan: whether they have the same rows each time, as far as their texts show."""
+"""Queries that are run anew for each scan: whether they have the same rows each time, as far as
+their texts show."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ _UNSTEADY = {
         re.IGNORECASE,
     ),
 }
-# In SQL besides: the clock in other words; what a session is set to; estimates and ties, which the order of rows decides; and
-# queries in texts.
+# In SQL besides: the clock in other words; what a session is set to; estimates and ties, which the
+# order of rows decides; and queries in texts.
 _UNSTEADY_SQL = {
     "clock": re.compile(
         r"('now'|\b(?:date|time|datetime|julianday|unixepoch|strftime)\s*\(\s*\))", re.IGNORECASE
@@ -53,7 +54,13 @@ _ACROSS = re.compile(
 _EXTREME = re.compile(r"\b(min|max)\s*\(", re.IGNORECASE)
 _SUBQUERY = re.compile(r"(?<!\w)(\w+|[,=<>!+*/%|-])?\s*\(\s*(?:select|with|from)\b", re.IGNORECASE)
 _BESIDE = re.compile(r"\bfrom\s+[\w.]+(?:\s+(?:as\s+)?\w+)?\s*,", re.IGNORECASE)
-_TABLES = {"", "from", "join", "as", "materialized"}  # what stands before a subquery that is a table
+_TABLES = {
+    "",
+    "from",
+    "join",
+    "as",
+    "materialized",
+}  # what stands before a subquery that is a table
 # What adds rows, whose doubles threads add in any order; and an argument whose sums are exact.
 _ADDING = re.compile(
     r"\b(sum|avg|mean|total|stddev\w*|var_\w+|variance|corr|covar_\w+|regr_\w+|skewness|kurtosis\w*|product|fsum|favg|kahan_sum|"
@@ -86,7 +93,8 @@ _HIDDEN = '"__duckdb_source_'  # what stands in a query of duckdb for a variable
 
 
 def with_views(text: str, views: Mapping[str, str]) -> str:
-    """A text of SQL, and below it those of the views that it names, and of the views that these name."""
+    """A text of SQL, and below it those of the views that it names, and of the views that these
+    name."""
     used: set[str] = set()
     texts = [text]
     for one in texts:  # which grows
@@ -98,7 +106,8 @@ def with_views(text: str, views: Mapping[str, str]) -> str:
 
 
 def check_steady(text: str) -> None:
-    """Raise where a query may have other rows each time that it is run: by chance, by the clock, or by which come first."""
+    """Raise where a query may have other rows each time that it is run: by chance, by the clock, or
+    by which come first."""
     _check_words(_UNSTEADY, QUOTED.sub(" ", text))
 
 
@@ -111,8 +120,8 @@ def _check_words(words: Mapping[str, re.Pattern[str]], shown: str) -> None:
 
 
 def check_sql(text: str) -> None:
-    """Raise as `check_steady`, of a query in SQL. Aggregates and windows depend on which thread reads a row first, but for those
-    that say an order."""
+    """Raise as `check_steady`, of a query in SQL. Aggregates and windows depend on which thread
+    reads a row first, but for those that say an order."""
     if _HIDDEN in text:
         raise BadValue(
             "this relation reads a variable of Python, and its query does not show what that is. Write the query out, make the "
@@ -126,7 +135,9 @@ def check_sql(text: str) -> None:
             raise make_refusal(FoundHazard("clock", "AGE OF ONE TIME"))
     for found in _CHOSEN.finditer(shown):
         if _IN_ORDER.search(shown if found[2] else _call(shown, found.end())) is None:
-            raise make_refusal(FoundHazard("first", f"{found[1] or found[2]} without ORDER BY".upper()))
+            raise make_refusal(
+                FoundHazard("first", f"{found[1] or found[2]} without ORDER BY".upper())
+            )
 
 
 def find_across(text: str) -> list[FoundHazard]:
@@ -137,8 +148,12 @@ def find_across(text: str) -> list[FoundHazard]:
     shown = QUOTED.sub(_without_quotes, text)
     parts = [" ".join(found[1].upper().split()) for found in _ACROSS.finditer(shown)]
     extremes = _EXTREME.finditer(shown)  # of one argument; of several they are functions of a row
-    parts += [f[1].upper() for f in extremes if "," not in _drop_parentheses(_argument(shown, f.end()))]
-    parts += ["a subquery" for f in _SUBQUERY.finditer(shown) if (f[1] or "").casefold() not in _TABLES]
+    parts += [
+        f[1].upper() for f in extremes if "," not in _drop_parentheses(_argument(shown, f.end()))
+    ]
+    parts += [
+        "a subquery" for f in _SUBQUERY.finditer(shown) if (f[1] or "").casefold() not in _TABLES
+    ]
     parts += ["tables beside each other" for _ in _BESIDE.finditer(shown)]
     return [FoundHazard("across", part) for part in dict.fromkeys(parts)]
 
@@ -149,7 +164,8 @@ def find_sums(text: str) -> list[FoundHazard]:
     return [
         FoundHazard("sums", found[1].upper())
         for found in _ADDING.finditer(shown)
-        if found[1].casefold() not in ("sum", "avg", "mean") or not _is_exact(_argument(shown, found.end()))
+        if found[1].casefold() not in ("sum", "avg", "mean")
+        or not _is_exact(_argument(shown, found.end()))
     ]
 
 
@@ -163,11 +179,16 @@ def _is_exact(argument: str) -> bool:
 
 
 def files_read(text: str) -> list[str]:
-    """What the functions that read files are given. Raises where a query computes it, so that it cannot be watched."""
+    """What the functions that read files are given. Raises where a query computes it, so that it
+    cannot be watched."""
 
     def masked(quoted: re.Match[str]) -> str:  # as long as it was
         inside = len(quoted[0]) - 2
-        return f"'{'_' * inside}'" if quoted[0][0] == "'" else _without_quotes(quoted).center(inside + 2)
+        return (
+            f"'{'_' * inside}'"
+            if quoted[0][0] == "'"
+            else _without_quotes(quoted).center(inside + 2)
+        )
 
     shown, names = QUOTED.sub(masked, text), list[str]()
     for found in _READING.finditer(shown):
@@ -193,7 +214,8 @@ def unquoted(text: str) -> str:
 
 
 def functions_in(text: str) -> set[str]:
-    """The names of the functions that a query calls, and of all else that stands before a parenthesis."""
+    """The names of the functions that a query calls, and of all else that stands before a
+    parenthesis."""
     return {name.lower() for name in re.findall(r"(\w+)\s*\(", QUOTED.sub(_without_quotes, text))}
 
 
@@ -203,8 +225,8 @@ def literal(text: str) -> str:
 
 
 def _without_quotes(quoted: re.Match[str]) -> str:
-    """Nothing but a blank, and of what tells of rows the rest: the name of a function, which databases write with quotes, and the
-    text that means the time of day."""
+    """Nothing but a blank, and of what tells of rows the rest: the name of a function, which
+    databases write with quotes, and the text that means the time of day."""
     text, behind = quoted[0], quoted.string[quoted.end() : quoted.end() + 2].lstrip()
     if text[0] == '"' and behind[:1] == "(":
         return text[1:-1]
@@ -212,7 +234,8 @@ def _without_quotes(quoted: re.Match[str]) -> str:
 
 
 def _call(text: str, begin: int) -> str:
-    """The argument that begins there, behind a parenthesis, and that of the window over which it is asked."""
+    """The argument that begins there, behind a parenthesis, and that of the window over which it is
+    asked."""
     end = _closed(text, begin)
     over = _OVER.match(text, end)
     return text[begin : end if over is None else _closed(text, over.end())]

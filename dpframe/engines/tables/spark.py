@@ -1,7 +1,8 @@
 """DataFrames of Spark: a cluster counts its own rows, and hands over sums.
 
-What a task makes of some rows is one row of bytes, which the driver collects. Spark runs a task again when its worker is lost,
-and hands over the result of one of the runs: each row is counted once.
+What a task makes of some rows is one row of bytes, which the driver collects. Spark runs a task
+again when its worker is lost, and hands over the result of one of the runs: each row is counted
+once.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class SparkSource(Source):
     answers: ClassVar[Answers] = {
         **dict.fromkeys(("chance", "clock", "first", "sums"), HazardAnswer.REFUSED),
         **dict.fromkeys(("code", "across"), HazardAnswer.DECLARED),
-        **dict.fromkeys(("transaction", "meaning"), HazardAnswer.ABSENT),  # the plan has them as they were
+        **dict.fromkeys(
+            ("transaction", "meaning"), HazardAnswer.ABSENT
+        ),  # the plan has them as they were
         **dict.fromkeys(("writes", "in place"), HazardAnswer.WATCHED),
         "elsewhere": HazardAnswer.UNSEEN,
     }
@@ -76,7 +79,9 @@ class SparkSource(Source):
     def __init__(self, frame: Any):
         convert: Any = import_module("pyspark.sql.pandas.types")
         self._spark, plans = frame, _plans_of(frame)
-        check_steady(re.sub(r"\b(Global|Local)Limit\b|\bTail\b", "Limit", plans["Analyzed Logical"]))
+        check_steady(
+            re.sub(r"\b(Global|Local)Limit\b|\bTail\b", "Limit", plans["Analyzed Logical"])
+        )
         _check_chosen(frame, plans["Optimized Logical"])
         self.declared: tuple[FoundHazard, ...] = judge(self.answers, _hazards(plans))
         local = [f for f in frame.inputFiles() if f.startswith("file:")]
@@ -85,7 +90,9 @@ class SparkSource(Source):
         _check_workers(frame.sparkSession)
         token = frame.semanticHash()
         schema = convert.to_arrow_schema(frame.schema)
-        super().__init__(schema, f"spark {token} " + "\n".join(self._files), marks or [("spark", token)])
+        super().__init__(
+            schema, f"spark {token} " + "\n".join(self._files), marks or [("spark", token)]
+        )
 
     def version(self) -> Hashable:
         context = getattr(self._spark.sparkSession, "_sc", None)  # there is none of Spark Connect
@@ -100,11 +107,17 @@ class SparkSource(Source):
         return int(self._spark.count())
 
     def counting(self) -> Counting | None:
-        """The session of the frame, of the columns whose types mean the same in SQL, if doubles are read as such there."""
+        """The session of the frame, of the columns whose types mean the same in SQL, if doubles are
+        read as such there."""
         plain = [field.name for field in self._spark.schema.fields if _is_plain(field.dataType)]
         session = self._spark.sparkSession
         decimal = session.conf.get("spark.sql.legacy.exponentLiteralAsDecimal.enabled", "false")
-        if decimal != "false" or not plain or not told_apart(self.names) or any("${" in n for n in plain):
+        if (
+            decimal != "false"
+            or not plain
+            or not told_apart(self.names)
+            or any("${" in n for n in plain)
+        ):
             return None
         self._view = f"dpframe_rows_{uuid4().hex}"
         self._some(plain).createOrReplaceTempView(self._view)
@@ -132,7 +145,9 @@ class SparkSource(Source):
             at = [(wanted.index(c.position), c.kind) for c in people]
             count = max(rows.sparkSession.sparkContext.defaultParallelism, self.passes(columns))
             spark: Any = import_module("pyspark.sql.types")
-            schema = spark.StructType([*rows.schema.fields, spark.StructField(_LOT, spark.IntegerType())])
+            schema = spark.StructType(
+                [*rows.schema.fields, spark.StructField(_LOT, spark.IntegerType())]
+            )
             rows = rows.mapInArrow(_with_lots(names, types, at, count), schema)
             rows = rows.repartition(count, f"`{_LOT}`")
         work = _counting(task, columns, names, types, bool(people), key)
@@ -146,9 +161,13 @@ class SparkSource(Source):
 
 
 def _is_plain(dtype: Any) -> bool:
-    """Whether cells of a type are whole numbers, doubles, bools, or texts that are compared by their bytes."""
+    """Whether cells of a type are whole numbers, doubles, bools, or texts that are compared by
+    their bytes."""
     known = {"byte", "short", "integer", "long", "float", "double", "boolean", "string"}
-    return str(dtype.typeName()) in known and getattr(dtype, "collation", "UTF8_BINARY") == "UTF8_BINARY"
+    return (
+        str(dtype.typeName()) in known
+        and getattr(dtype, "collation", "UTF8_BINARY") == "UTF8_BINARY"
+    )
 
 
 def _hazards(plans: dict[str, str]) -> Iterator[FoundHazard]:
@@ -180,7 +199,8 @@ def _plans_of(frame: Any) -> dict[str, str]:
 
 
 def _check_chosen(frame: Any, plan: str) -> None:
-    """Raises where a plan may give other rows each time: where Spark says so, and where rows are chosen by which come first."""
+    """Raises where a plan may give other rows each time: where Spark says so, and where rows are
+    chosen by which come first."""
     steady = _CHOSEN.search(QUOTED.sub(" ", plan)) is None
     with suppress(Exception):  # a session of Spark Connect keeps its plans to itself
         steady = steady and bool(frame._jdf.queryExecution().optimizedPlan().deterministic())
@@ -193,7 +213,8 @@ def _check_chosen(frame: Any, plan: str) -> None:
 
 
 def _check_workers(session: Any) -> None:
-    """Sends a row there and back, so that workers that cannot read are seen before anything is paid for."""
+    """Sends a row there and back, so that workers that cannot read are seen before anything is paid
+    for."""
     with suppress(Exception):
         if len(session.range(1).mapInArrow(_as_bytes, "found binary").collect()) == 1:
             return
@@ -212,7 +233,9 @@ def _as_bytes(batches: Any) -> Iterator[Any]:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as stream:
             stream.write_batch(batch)
-        yield pa.record_batch([pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=["found"])
+        yield pa.record_batch(
+            [pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=["found"]
+        )
 
 
 def _with_lots(

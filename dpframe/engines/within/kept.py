@@ -1,4 +1,5 @@
-"""Every `Within` of one frame: worked out once, when it is first looked at, and kept while there is room."""
+"""Every `Within` of one frame: worked out once, when it is first looked at, and kept while there is
+room."""
 
 from __future__ import annotations
 
@@ -20,12 +21,16 @@ from dpframe.engines.within.verbs import MAKE
 class Kept:
     """The values of `Within` on the rows of one frame.
 
-    All of a question's are kept while it is asked, since it is asked block by block; between questions as many as there is room
-    for, the oldest first to go. Threads that ask for one value wait for the first of them.
+    All of a question's are kept while it is asked, since it is asked block by block; between
+    questions as many as there is room for, the oldest first to go. Threads that ask for one value
+    wait for the first of them.
     """
 
     def __init__(
-        self, column: ColumnOf, whose: Callable[[Any], Codes], room: Callable[[], float] = lambda: np.inf
+        self,
+        column: ColumnOf,
+        whose: Callable[[Any], Codes],
+        room: Callable[[], float] = lambda: np.inf,
     ):
         self._column, self._whose, self._room = column, whose, room
         self._vectors: OrderedDict[Within, Vector | PerPerson] = OrderedDict()
@@ -45,7 +50,10 @@ class Kept:
     def trim(self) -> None:
         """Lets go of what the room is too small for, before the next question."""
         with self._lock:
-            while len(self._vectors) > 1 and sum(v.nbytes for v in self._vectors.values()) > self._room():
+            while (
+                len(self._vectors) > 1
+                and sum(v.nbytes for v in self._vectors.values()) > self._room()
+            ):
                 self._vectors.popitem(last=False)
             while len(self._layouts) > 1:
                 self._layouts.popitem(last=False)
@@ -55,12 +63,15 @@ class Kept:
         return evaluate(expr, self._column, slice(0, rows))
 
     def layout(self, e: Within, order: tuple[Key, ...]) -> Layout:
-        """The rows that count, by person and in order; the last few are kept, since verbs come in company."""
+        """The rows that count, by person and in order; the last few are kept, since verbs come in
+        company."""
         known = (e.people, e.where, e.by, order)
         layout = self._layouts.pop(known, None)
         if layout is None:
             whose = self._whose(e.people)
-            asked = None if e.where is None else predicate(e.where, self._column, slice(0, len(whose)))
+            asked = (
+                None if e.where is None else predicate(e.where, self._column, slice(0, len(whose)))
+            )
             layout = Layout(self, whose, asked, e.by, order)
         self._layouts[known] = layout
         while len(self._layouts) > 2:

@@ -1,4 +1,5 @@
-"""The rows of a frame put together by person and in order, and the cells of a column in that order."""
+"""The rows of a frame put together by person and in order, and the cells of a column in that
+order."""
 
 from __future__ import annotations
 
@@ -26,9 +27,11 @@ NEVER = -1  # the place of no row
 
 
 class PerPerson:
-    """One value of each person in all of that person's rows, put there when some of them are looked at.
+    """One value of each person in all of that person's rows, put there when some of them are looked
+    at.
 
-    ``table`` has the value of each person, and a last one, of nobody; ``whose`` says whose each row is, and -1 of nobody's.
+    ``table`` has the value of each person, and a last one, of nobody; ``whose`` says whose each row
+    is, and -1 of nobody's.
     """
 
     table: Vector
@@ -57,8 +60,9 @@ class PerPerson:
 class Layout:
     """The rows of a frame that count, put together by person.
 
-    ``codes`` says whose each row is, and -1 of a row that does not count; ``whose`` the same of all rows, whether or not they
-    count: what a person has one value of they all see. With ``by`` the rows of one person and one value are put together.
+    ``codes`` says whose each row is, and -1 of a row that does not count; ``whose`` the same of all
+    rows, whether or not they count: what a person has one value of they all see. With ``by`` the
+    rows of one person and one value are put together.
     """
 
     rows: int
@@ -67,7 +71,12 @@ class Layout:
     codes: NDArray[Any]
 
     def __init__(
-        self, kept: Kept, whose: Codes, asked: Bools | None, by: tuple[Expr, ...], order: tuple[Key, ...]
+        self,
+        kept: Kept,
+        whose: Codes,
+        asked: Bools | None,
+        by: tuple[Expr, ...],
+        order: tuple[Key, ...],
     ):
         self.rows = len(whose)
         self.whose, self.size = whose, int(whose.max(initial=-1)) + 1
@@ -91,7 +100,8 @@ class Layout:
 
     @cached_property
     def order(self) -> Places:
-        """The rows that count: those of one person together, sorted by the keys, and else in the order of the frame."""
+        """The rows that count: those of one person together, sorted by the keys, and else in the
+        order of the frame."""
         rows = None if self.every else np.flatnonzero(self.codes >= 0)
         for vector, key in reversed(self._keys):
             places = sorted_places(vector, key, rows)
@@ -110,7 +120,8 @@ class Layout:
         return np.repeat(np.arange(self.size, dtype=np.min_scalar_type(self.size)), self.counts)
 
     def end(self, last: bool, valid: Bools | None = None) -> Places:
-        """The first or the last row of each person, of those that are ``valid``, and where there is none -1."""
+        """The first or the last row of each person, of those that are ``valid``, and where there is
+        none -1."""
         rows: Places | None = None if valid is None else np.flatnonzero(valid)
         if self._keys:
             rows = self.order if valid is None else self.order[valid[self.order]]
@@ -120,7 +131,9 @@ class Layout:
             some = np.arange(at.start, at.stop) if rows is None else rows[at]
             codes = widened(self.codes[at if rows is None else some])
             turn = slice(None, None, 1 if last else -1)
-            places[codes[turn]] = some[turn]  # of several rows of a person the one that is written last stays
+            places[codes[turn]] = some[
+                turn
+            ]  # of several rows of a person the one that is written last stays
         return places[:-1]
 
     @cached_property
@@ -137,10 +150,12 @@ def blocks(n: int) -> Iterator[slice]:
 
 
 def in_order(codes: Codes, size: int) -> Places:
-    """The places of whole numbers from 0 below ``size`` in their order; equal ones in the order they had."""
+    """The places of whole numbers from 0 below ``size`` in their order; equal ones in the order
+    they had."""
     n = len(codes)
     if all(
-        bool((codes[at.start + 1 : at.stop + 1] >= codes[at][: n - 1 - at.start]).all()) for at in blocks(n)
+        bool((codes[at.start + 1 : at.stop + 1] >= codes[at][: n - 1 - at.start]).all())
+        for at in blocks(n)
     ):
         return np.arange(n)  # as they stand
     bits = max(n - 1, 1).bit_length()
@@ -156,15 +171,17 @@ def in_order(codes: Codes, size: int) -> Places:
 
 
 def sorted_places(vector: Vector, key: Key, rows: Places | None) -> Places:
-    """The places of some rows, or of all, in the order of their cells, as `numpy.argsort` has them; equal cells in the order
-    they had."""
+    """The places of some rows, or of all, in the order of their cells, as `numpy.argsort` has them;
+    equal cells in the order they had."""
     values, null = vector.values, vector.nulls()
     if rows is not None:
         values, null = values[rows], None if null is None else null[rows]
     if vector.categories is not None:  # texts by their characters, and other cells by their value
         known = [_place_of(c) for c in vector.categories]
         ranks = {place: i for i, place in enumerate(sorted(set(known)))}
-        values = np.array([*(ranks[place] for place in known), 0], dtype=np.int64).take(values, mode="wrap")
+        values = np.array([*(ranks[place] for place in known), 0], dtype=np.int64).take(
+            values, mode="wrap"
+        )
     elif values.dtype.kind in "mM":
         values = values.view(np.int64)
     if key.descending:  # of integers and bools their complement, which does not overflow
@@ -178,7 +195,8 @@ def sorted_places(vector: Vector, key: Key, rows: Places | None) -> Places:
 
 
 def _sorted(values: NDArray[Any]) -> Places:
-    """Places of values as a stable `numpy.argsort` has them; of whole numbers of a narrow range they are found sooner."""
+    """Places of values as a stable `numpy.argsort` has them; of whole numbers of a narrow range
+    they are found sooner."""
     if values.dtype.kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
         if high < 2**63 and high - low < 2**40:
@@ -193,7 +211,8 @@ def _place_of(cell: Any) -> tuple[str, Any, str]:
 
 
 class Cells:
-    """The cells that a `Within` is made of: all of them, and those that are no null in the order of the person's rows."""
+    """The cells that a `Within` is made of: all of them, and those that are no null in the order of
+    the person's rows."""
 
     layout: Layout
 
@@ -245,8 +264,9 @@ class Cells:
         return order if self.valid is None else order[self.valid[order]], self.counts
 
     def sums(self, of: Callable[[Places | slice, Codes], Floats]) -> Floats:
-        """The sum for each person of what is made ``of`` some rows and their people, added one by one in the order of the rows:
-        `numpy.add.at` adds as it goes. Some rows at a time stay in the processor's cache."""
+        """The sum for each person of what is made ``of`` some rows and their people, added one by
+        one in the order of the rows: `numpy.add.at` adds as it goes. Some rows at a time stay in
+        the processor's cache."""
         totals = np.zeros(self.layout.size)
         rows = self.in_order() if self._e.order else None
         for at in blocks(self.layout.rows if rows is None else len(rows)):
@@ -261,7 +281,8 @@ class Cells:
     # From one value a person, or from places, to a value in each row -----------------------------------------------------
 
     def spread(self, values: Floats) -> PerPerson:
-        """The number of each person in all of that person's rows; null where the person has no row that counts."""
+        """The number of each person in all of that person's rows; null where the person has no row
+        that counts."""
         table = np.append(np.where(self.layout.counts > 0, values, np.nan), np.nan)
         return PerPerson(Vector("number", table), self.layout.whose)
 
@@ -287,7 +308,8 @@ class Cells:
         return PerPerson(self.picked(np.append(places, NEVER)), self.layout.whose)
 
     def moved(self, pairs: Iterable[tuple[Places, Places]], stay: Bools | None = None) -> Vector:
-        """The cells of other rows in some, by pairs of where to and of which row; in those that ``stay`` their own, else null."""
+        """The cells of other rows in some, by pairs of where to and of which row; in those that
+        ``stay`` their own, else null."""
         v, n = self.vector, self.layout.rows
         values, null = np.zeros(n, dtype=v.values.dtype), None
         if v.categories is not None:
@@ -324,9 +346,12 @@ def most_first(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return some[in_order(most - counts[some], most + 1)]
 
 
-def tables(values: Floats, counts: NDArray[np.int64], blank: float) -> Iterator[tuple[Places, Floats]]:
-    """Values that are put together by person as tables with a row a person, of people of about as many values, with blanks
-    behind; so that what is made of a row is made of one person's values. The people, and their table."""
+def tables(
+    values: Floats, counts: NDArray[np.int64], blank: float
+) -> Iterator[tuple[Places, Floats]]:
+    """Values that are put together by person as tables with a row a person, of people of about as
+    many values, with blanks behind; so that what is made of a row is made of one person's values.
+    The people, and their table."""
     starts, people = np.cumsum(counts) - counts, most_first(counts)
     sizes = counts[people]
     while len(people):
@@ -346,8 +371,9 @@ def tables(values: Floats, counts: NDArray[np.int64], blank: float) -> Iterator[
 
 
 def running(operation: Any, values: Floats, layout: Layout) -> Floats:
-    """The running result of each person in each row, one row after the other: of many people at once, place by place, and of
-    the few who have more rows than they each by themselves. Rows that do not count have none."""
+    """The running result of each person in each row, one row after the other: of many people at
+    once, place by place, and of the few who have more rows than they each by themselves. Rows that
+    do not count have none."""
     found = np.empty(layout.rows) if layout.every else np.full(layout.rows, np.nan)
     everybody, order = most_first(layout.counts), layout.order
     for first in range(0, len(everybody), SIZES.people_strip):

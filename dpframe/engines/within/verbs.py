@@ -10,7 +10,16 @@ import numpy as np
 from dpframe._cells.columns import NAT, Vector
 from dpframe._expr import WITHIN, Within
 from dpframe.engines.people import Codes, coded, widened
-from dpframe.engines.within.layout import NEVER, Cells, Floats, PerPerson, Places, blocks, running, tables
+from dpframe.engines.within.layout import (
+    NEVER,
+    Cells,
+    Floats,
+    PerPerson,
+    Places,
+    blocks,
+    running,
+    tables,
+)
 
 # One value of a person ----------------------------------------------------------------------------------------------------
 
@@ -60,7 +69,9 @@ def _extreme(c: Cells, e: Within) -> PerPerson:
     values = c.vector.values
     cells = values.view(np.int64) if values.dtype.kind in "mM" else values
     per = np.full(c.layout.size + 1, _end_of(cells.dtype, e.how == "min"), dtype=cells.dtype)
-    {"min": np.minimum, "max": np.maximum}[e.how].at(per, widened(c.layout.codes[c.chosen]), cells[c.chosen])
+    {"min": np.minimum, "max": np.maximum}[e.how].at(
+        per, widened(c.layout.codes[c.chosen]), cells[c.chosen]
+    )
     null, mask = np.append(c.counts == 0, True), None
     if values.dtype.kind in "mM":
         per[null] = NAT
@@ -97,7 +108,8 @@ def _quantile(c: Cells, e: Within) -> PerPerson:
 
 
 def _truth(c: Cells, e: Within) -> PerPerson:
-    """Whether any, or each, of the values is true; nulls count for nothing, and of no values each is."""
+    """Whether any, or each, of the values is true; nulls count for nothing, and of no values each
+    is."""
     true = c.sums(lambda rows, codes: (c.floats[rows] != 0).astype(np.float64))
     found = np.append(true > 0 if e.how == "any" else true == c.counts, False)
     return PerPerson(Vector("bool", found, np.append(c.layout.counts == 0, True)), c.layout.whose)
@@ -134,7 +146,8 @@ def _end(c: Cells, e: Within) -> PerPerson:
 
 
 def _nth(c: Cells, e: Within) -> PerPerson:
-    """The cell at a place, from the end where it is negative; null where a person has fewer rows."""
+    """The cell at a place, from the end where it is negative; null where a person has fewer
+    rows."""
     layout, (place,) = c.layout, e.args
     at = np.full(layout.size, place) if place >= 0 else layout.counts + place
     places, inside = np.full(layout.size, NEVER, dtype=np.intp), (at >= 0) & (at < layout.counts)
@@ -156,7 +169,12 @@ def _shift(c: Cells, e: Within) -> Vector:
     )
 
     def pairs() -> Iterator[tuple[Places, Places]]:
-        rows, before, mine, theirs = layout.order[to], layout.order[of], layout.people[to], layout.people[of]
+        rows, before, mine, theirs = (
+            layout.order[to],
+            layout.order[of],
+            layout.people[to],
+            layout.people[of],
+        )
         for at in blocks(max(n - abs(steps), 0)):
             same = mine[at] == theirs[at]
             some = np.flatnonzero(same)
@@ -179,7 +197,8 @@ def _filled(c: Cells, e: Within) -> Vector:
             rows = layout.order[piece][:: 1 if down else -1]
             full = valid.take(rows)
             gaps = np.flatnonzero(~full)
-            # As many values as there are so far, so many places on is the last of them; at 0 the one of the piece before.
+            # As many values as there are so far, so many places on is the last of them; at 0 the
+            # one of the piece before.
             known = np.append(nearest, rows[np.flatnonzero(full)])
             to, of = rows[gaps], known[np.cumsum(full)[gaps]]
             nearest = known[-1]
@@ -190,7 +209,8 @@ def _filled(c: Cells, e: Within) -> Vector:
 
 
 def _cumulated(c: Cells, e: Within) -> Vector:
-    """The values up to each row put together; a null stays one, and what is put together goes on after it."""
+    """The values up to each row put together; a null stays one, and what is put together goes on
+    after it."""
     operation, blank = _ACCUMULATE[e.how]
     values = c.floats if c.valid is None else np.where(c.valid, c.floats, blank)
     found = running(operation, values, c.layout)
@@ -203,7 +223,9 @@ def _cumulated(c: Cells, e: Within) -> Vector:
 
 def _product(c: Cells, e: Within) -> PerPerson:
     layout = c.layout
-    through = running(np.multiply, c.floats if c.valid is None else np.where(c.valid, c.floats, 1.0), layout)
+    through = running(
+        np.multiply, c.floats if c.valid is None else np.where(c.valid, c.floats, 1.0), layout
+    )
     found, some = np.full(layout.size, np.nan), np.flatnonzero(layout.counts)
     found[some] = through[layout.order[(layout.starts + layout.counts - 1)[some]]]
     return c.spread(found)
@@ -225,7 +247,8 @@ def _cumcount(c: Cells, e: Within) -> Vector:
 
 
 def _rank(c: Cells, e: Within) -> Vector:
-    """The rank of each value, of equal ones the mean rank, the least, the greatest, or one number for all of them."""
+    """The rank of each value, of equal ones the mean rank, the least, the greatest, or one number
+    for all of them."""
     method, ascending, share = e.args
     rows, counts = c.by_value(not ascending)
     starts = np.repeat(np.cumsum(counts) - counts, counts)

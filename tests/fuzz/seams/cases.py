@@ -45,7 +45,9 @@ class Case:
     whole: bool = True  # the other neighbour is asked whole
     again: bool = True  # the first is asked once more
     pairs: tuple[tuple[Line, Line], ...] = ()  # lines that are one release
-    more: tuple[tuple[Table, Look], ...] = ()  # the same rows with other cells, and one look at each
+    more: tuple[
+        tuple[Table, Look], ...
+    ] = ()  # the same rows with other cells, and one look at each
     exact: bool = False  # answers from the record are compared with the exact integers
 
     @property
@@ -58,10 +60,14 @@ class Case:
 
     def __str__(self) -> str:
         table = self.table
-        rows = [f"  others {frames.frame_of(table.others, table.columns, self.people).to_dict('list')}"]
+        rows = [
+            f"  others {frames.frame_of(table.others, table.columns, self.people).to_dict('list')}"
+        ]
         for name, some in (("own", table.own), ("instead", table.instead)):
             if some is not None:
-                rows.append(f"  {name} {frames.frame_of(some, table.columns, self.people).to_dict('list')}")
+                rows.append(
+                    f"  {name} {frames.frame_of(some, table.columns, self.people).to_dict('list')}"
+                )
         words = ", ".join(f"{w}={v!r}" for w, v in self.terms)
         lines = "\n".join(f"  {line}" for line in self.lines)
         looks = "\n".join(
@@ -71,14 +77,18 @@ class Case:
         )
         lines += "".join(f"\n  one release: {one} | {other}" for one, other in self.pairs)
         return (
-            f"seed {self.seed}\n" + "\n".join(rows) + f"\n  p = dpframe.open(df, {words})\n{lines}\n{looks}"
+            f"seed {self.seed}\n"
+            + "\n".join(rows)
+            + f"\n  p = dpframe.open(df, {words})\n{lines}\n{looks}"
         )
 
 
 # Drawing -----------------------------------------------------------------------------------------------------------------
 
 
-def open_words(r: random.Random, people: bool, replaces: bool, columns: Sequence[str]) -> dict[str, Any]:
+def open_words(
+    r: random.Random, people: bool, replaces: bool, columns: Sequence[str]
+) -> dict[str, Any]:
     words: dict[str, Any] = {"epsilon": 1000, "because": "made up"}
     words["bounds"] = {n: b for n, b in frames.BOUNDS.items() if n in columns}
     words["keys"] = {n: list(k) for n, k in frames.KEYS.items() if n in columns}
@@ -118,7 +128,9 @@ def make(seed: int, only: Sequence[str] = (), kernels: tuple[str, ...] = worlds.
     lines, pairs_drawn = _lines(r, terms, columns, people, replaces, about, chosen[-1], pairs)
     rows = len(table.others)
     looks = [
-        _look(r, rows, kernels, engine) for engine in chosen for _ in range(2 if engine == "pandas" else 1)
+        _look(r, rows, kernels, engine)
+        for engine in chosen
+        for _ in range(2 if engine == "pandas" else 1)
     ]
     whole, again = (r.random() < SHARES[name] for name in ("whole", "again"))
     more = tuple((frames.other_cells(r, table), _look(r, rows, kernels)) for _ in range(TABLES - 1))

@@ -68,7 +68,9 @@ def run(
     with opened(case, side, places, world, engine, other_order) as (root, names, door):
         answers = []
         for number, line in enumerate(case.lines):
-            answer = None if first is None else _read(line, root, names, door, number, first[number])
+            answer = (
+                None if first is None else _read(line, root, names, door, number, first[number])
+            )
             answers.append(answer or _asked(line, root, names, door, number))
         return answers
 
@@ -115,7 +117,9 @@ def _asked(line: Line, root: Any, names: dict[str, Any], door: Door, number: int
         try:
             for step in line.steps:
                 p = eval(step, {**names, "p": p})
-                found.facts["columns"] = repr(getattr(getattr(p, "_selection", None), "columns", None))
+                found.facts["columns"] = repr(
+                    getattr(getattr(p, "_selection", None), "columns", None)
+                )
             value = eval(line.ask, {**names, "p": p})
             found.facts["answer"] = _shown(value)
         except Exception as error:
@@ -151,7 +155,9 @@ def _shown(value: Any) -> str:
     """An answer to the last bit, with its labels and dtypes; of what has no text of its own, its type."""
     if isinstance(value, pd.Series | pd.DataFrame):
         table = value.to_frame() if isinstance(value, pd.Series) else value
-        return repr((table.to_dict("list"), list(table.index), table.index.names, [*map(str, table.dtypes)]))
+        return repr(
+            (table.to_dict("list"), list(table.index), table.index.names, [*map(str, table.dtypes)])
+        )
     if isinstance(value, pd.Index):
         return repr((list(value), str(value.dtype), value.names))
     if isinstance(value, list | tuple):
@@ -291,7 +297,9 @@ def recorded(case: Case, places: Sequence[int], tally: Tally) -> list[Finding]:
             if answer.error is not None:
                 failed.add(str(line))
                 if same is not None and str(same) not in failed:
-                    found.append(Finding("words", number, f"fails: {where}: {answer.facts['error']}"))
+                    found.append(
+                        Finding("words", number, f"fails: {where}: {answer.facts['error']}")
+                    )
                 continue
             if same is not None and str(same) not in failed:
                 tally.kinds["in other words"] += 1
@@ -334,7 +342,11 @@ def _failed(number: int, one: Answer) -> list[Finding]:
 
 def _neighbours(number: int, one: Answer, two: Answer) -> list[Finding]:
     found = [
-        Finding("differs", number, f"{fact}: {one.facts.get(fact)!r:.300} | {two.facts.get(fact)!r:.300}")
+        Finding(
+            "differs",
+            number,
+            f"{fact}: {one.facts.get(fact)!r:.300} | {two.facts.get(fact)!r:.300}",
+        )
         for fact in {**one.facts, **two.facts}
         if one.facts.get(fact) != two.facts.get(fact)
     ]
@@ -344,7 +356,9 @@ def _neighbours(number: int, one: Answer, two: Answer) -> list[Finding]:
         return [Finding("differs", number, f"calls: {len(one.calls)} | {len(two.calls)}")]
     for a, b in zip(one.calls, two.calls, strict=True):
         if a.integers.shape != b.integers.shape and a.keys is None and not a.part.noise.by_row:
-            found.append(Finding("differs", number, f"shape: {a.integers.shape} | {b.integers.shape}"))
+            found.append(
+                Finding("differs", number, f"shape: {a.integers.shape} | {b.integers.shape}")
+            )
             continue
         moved, part = a.moved(b), a.part
         norm = part.noise.norm
@@ -386,7 +400,9 @@ def _different(
     return []
 
 
-def _engine(known: list[Answer], answers: list[Answer], kept: Sequence[int], where: str) -> list[Finding]:
+def _engine(
+    known: list[Answer], answers: list[Answer], kept: Sequence[int], where: str
+) -> list[Finding]:
     """What an engine answers otherwise than pandas; what it refuses before a debit is its own."""
     found = []
     for line, a, b in zip(kept, known, answers, strict=True):
@@ -422,7 +438,9 @@ def shrink(case: Case, finding: Finding, tries: int = 150) -> Case:
         except Exception:
             return False
 
-    best = replace(case, lines=(case.lines[finding.line],)) if finding.line < len(case.lines) else case
+    best = (
+        replace(case, lines=(case.lines[finding.line],)) if finding.line < len(case.lines) else case
+    )
     best = best if shows(best) else case
     again = True
     while again and tries > 0:
@@ -446,7 +464,9 @@ def _smaller(case: Case) -> list[Case]:
     ]
     found += [replace(case, more=())] if case.more else []
     found += [replace(case, table=one, looks=(look,), more=()) for one, look in case.more]
-    found += [replace(case, pairs=case.pairs[:i] + case.pairs[i + 1 :]) for i in range(len(case.pairs))]
+    found += [
+        replace(case, pairs=case.pairs[:i] + case.pairs[i + 1 :]) for i in range(len(case.pairs))
+    ]
     found += [replace(case, again=False)] if case.again else []
     found += [replace(case, exact=False)] if case.exact else []
     found += [replace(case, looks=looks[:i] + looks[i + 1 :]) for i in range(len(looks))]

@@ -42,7 +42,9 @@ class Call:
         without the order of rows."""
         if self.keys is not None:
             columns = self.integers.reshape(-1, max(1, len(self.keys))).T.tolist()[: len(self.keys)]
-            return {key: one for key, one in zip(map(repr, self.keys), columns, strict=True) if any(one)}
+            return {
+                key: one for key, one in zip(map(repr, self.keys), columns, strict=True) if any(one)
+            }
         if self.part.noise.by_row:
             return Counter(map(tuple, self.integers.reshape(-1, self.per_person or 1).tolist()))
         return self.integers.shape, self.integers.tolist()
@@ -69,7 +71,9 @@ class Call:
             return [max((one - two).total(), (two - one).total())]
         return [
             int(b) - int(a)
-            for a, b in zip(self.integers.ravel().tolist(), other.integers.ravel().tolist(), strict=True)
+            for a, b in zip(
+                self.integers.ravel().tolist(), other.integers.ravel().tolist(), strict=True
+            )
         ]
 
 
@@ -119,7 +123,13 @@ def listening(seed: int) -> Iterator[Door]:
     asks, runs, names = Session.ask, Session._run_question, Session._draw_row_names
 
     def noise(
-        self: Any, plan: Any, part: int, integers: Any, *, keys: Any = None, width: int | None = None
+        self: Any,
+        plan: Any,
+        part: int,
+        integers: Any,
+        *,
+        keys: Any = None,
+        width: int | None = None,
     ) -> Any:
         one = plan.parts[part]
         unit = self.unit if door.unit is None else door.unit
@@ -130,7 +140,9 @@ def listening(seed: int) -> Iterator[Door]:
         door.calls.append(call)
         if keys is not None:  # far below any threshold: rows decide which keys there are
             wide = made.dtype == object or one.noise.form(()).kind == "O"
-            return np.full(made.shape, -(2**400) if wide else -(2**56), dtype=object if wide else np.int64)
+            return np.full(
+                made.shape, -(2**400) if wide else -(2**56), dtype=object if wide else np.int64
+            )
         if place < len(door.outputs) and door.outputs[place].integers.shape == made.shape:
             return door.outputs[place].output.copy()
         door.noise.line(door.line * 100 + place + 1)

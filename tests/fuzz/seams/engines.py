@@ -39,7 +39,11 @@ class Engine:
 
 def arrow(frame: pd.DataFrame) -> Any:
     """The table of a frame, with every NaN as a null."""
-    return import_module("pyarrow").Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
+    return (
+        import_module("pyarrow")
+        .Table.from_pandas(frame, preserve_index=False)
+        .replace_schema_metadata()
+    )
 
 
 def in_memory(frame: pd.DataFrame, folder: Path, r: random.Random) -> pd.DataFrame:
@@ -65,7 +69,9 @@ def files(frame: pd.DataFrame, folder: Path, r: random.Random) -> list[str]:
 
 def one_file(frame: pd.DataFrame, folder: Path, r: random.Random) -> Path:
     path = folder / "one.parquet"
-    import_module("pyarrow.parquet").write_table(arrow(frame), path, row_group_size=r.choice((1, 2, 5, 100)))
+    import_module("pyarrow.parquet").write_table(
+        arrow(frame), path, row_group_size=r.choice((1, 2, 5, 100))
+    )
     return path
 
 
@@ -84,12 +90,18 @@ def polars(frame: pd.DataFrame, folder: Path, r: random.Random) -> Any:
 
 def lazy(frame: pd.DataFrame, folder: Path, r: random.Random) -> Any:
     pl = import_module("polars")
-    return pl.scan_parquet(files(frame, folder, r)) if r.random() < 0.5 else polars(frame, folder, r).lazy()
+    return (
+        pl.scan_parquet(files(frame, folder, r))
+        if r.random() < 0.5
+        else polars(frame, folder, r).lazy()
+    )
 
 
 def dask(frame: pd.DataFrame, folder: Path, r: random.Random) -> Any:
     whole = arrow(frame).to_pandas(types_mapper=pd.ArrowDtype)
-    return import_module("dask.dataframe").from_pandas(whole, npartitions=r.randint(1, 4), sort=False)
+    return import_module("dask.dataframe").from_pandas(
+        whole, npartitions=r.randint(1, 4), sort=False
+    )
 
 
 def duck(frame: pd.DataFrame) -> Any:
@@ -116,7 +128,9 @@ def sqlite(frame: pd.DataFrame, folder: Path) -> Any:
     named = ", ".join(f'"{n}" {types.get(str(d), "TEXT")}' for n, d in frame.dtypes.items())
     base.execute(f"CREATE TABLE t ({named})")
     marks = ", ".join("?" * frame.shape[1])
-    base.executemany(f"INSERT INTO t VALUES ({marks})", zip(*(_plain(frame[n]) for n in frame), strict=True))
+    base.executemany(
+        f"INSERT INTO t VALUES ({marks})", zip(*(_plain(frame[n]) for n in frame), strict=True)
+    )
     base.commit()
     return base
 
@@ -160,7 +174,11 @@ def delta(frame: pd.DataFrame, folder: Path, r: random.Random) -> Any:
 
 
 def iceberg(frame: pd.DataFrame, folder: Path, r: random.Random) -> Any:
-    words = {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}"}
+    words = {
+        "type": "sql",
+        "uri": f"sqlite:///{folder}/catalog.db",
+        "warehouse": f"file://{folder}",
+    }
     catalog = import_module("pyiceberg.catalog").load_catalog("fuzz", **words)
     catalog.create_namespace("n")
     made = catalog.create_table("n.t", schema=arrow(frame).schema)

@@ -35,7 +35,9 @@ def _of_ufunc(name: str) -> tuple[str, ...]:
     kind = ("b", "b") if name in words.CONDITIONS else ("n", "m")
     inside = ", ".join(f"{{{k}}}" for k in kind[: getattr(np, name).nin])
     pair = (
-        () if "," not in inside or kind[0] == "b" else (f"np.{name}({{n}}, 1)", f"np.{name}(-{{n}}, {{n}})")
+        ()
+        if "," not in inside or kind[0] == "b"
+        else (f"np.{name}({{n}}, 1)", f"np.{name}(-{{n}}, {{n}})")
     )
     return (f"np.{name}({inside})", *pair)
 
@@ -44,7 +46,9 @@ def _of_ufunc(name: str) -> tuple[str, ...]:
 EXPRESSIONS: dict[str, Pool] = {
     "ufuncs": {name: _of_ufunc(name) for name in UFUNCS},
     "numpy": {
-        name: words.NUMPY.get(name, (f"np.{name}({{n}})",)) for name in NUMPY_FUNCTIONS if name in words.NUMPY
+        name: words.NUMPY.get(name, (f"np.{name}({{n}})",))
+        for name in NUMPY_FUNCTIONS
+        if name in words.NUMPY
     },
     "column": asked_of(words.COLUMN),
     "text": dict(words.TEXT),
@@ -87,8 +91,12 @@ def person(p: Any) -> list[Any]:
 
 def part(p: Any, number: int) -> Any:
     """A derived frame: one column under each other, with names of its own."""
-    one = next(n for n, e in p._selection.columns.items() if e.kind == "number" and n not in person(p))
-    return p.melt(id_vars=person(p), value_vars=[one], var_name=f"v{number}", value_name=f"y{number}")
+    one = next(
+        n for n, e in p._selection.columns.items() if e.kind == "number" and n not in person(p)
+    )
+    return p.melt(
+        id_vars=person(p), value_vars=[one], var_name=f"v{number}", value_name=f"y{number}"
+    )
 
 
 def listed(p: Any, name: Any) -> Any:
@@ -127,7 +135,10 @@ def batch(p: Any, ask: Callable[[Any], Sequence[Any]]) -> list[Any]:
 
 
 NAMES: dict[str, Any] = {
-    **{f.__name__: f for f in (public, person, part, listed, own_row, inserted, popped, same, sliced, batch)},
+    **{
+        f.__name__: f
+        for f in (public, person, part, listed, own_row, inserted, popped, same, sliced, batch)
+    },
     "np": np,
     "pd": pd,
     "distance": distance,
@@ -172,7 +183,8 @@ class Generator:
         """One line; where the frame has no column for what was drawn, another is drawn."""
         self.p, steps = self.root, []
         recipe = [self.step] * self.r.choice((0, 0, 1, 1, 1, 2, 3))
-        if self.people and self.r.random() < 0.2:  # what goes by the order of rows that were made of others
+        # What goes by the order of rows that were made of others.
+        if self.people and self.r.random() < 0.2:
             recipe = [self.sort, self.derive, self.own][self.r.randrange(2) :]
         for make in recipe:
             step = self.attempt(make)
@@ -259,7 +271,9 @@ class Generator:
     def summary(self) -> str:
         """A question that most rows have a say in."""
         if "v" not in self.p._selection.columns or self.r.random() < 0.2:
-            return self.r.choice(("p.count(epsilon=1)", self.fill("p.sum({N}, bounds={Z}, epsilon=1)")))
+            return self.r.choice(
+                ("p.count(epsilon=1)", self.fill("p.sum({N}, bounds={Z}, epsilon=1)"))
+            )
         kind = self.p._selection.columns["v"].kind
         if kind == "number":
             return self.fill("p.sum('v', bounds={Z}, epsilon=1)")
@@ -290,7 +304,9 @@ class Generator:
         if name is None:
             text = self.drawn(OWN)
         else:
-            text = self.fill(self.r.choice(next(pool[name] for pool in OWN.values() if name in pool)))
+            text = self.fill(
+                self.r.choice(next(pool[name] for pool in OWN.values() if name in pool))
+            )
         return f"p.assign(v={text})" if isinstance(self.value(text), PrivateColumn) else text
 
     def probe(self) -> str:
@@ -308,8 +324,14 @@ class Generator:
             expression = self.expression(None)
             return f"p.assign(v={expression})" if kind < 0.8 else f"p[{self.expression('bool')}]"
         names = [n for n in STEPS if self.people or n not in words.PERSONAL]
-        names = [n for n in names if self.people or "person(p)" not in "".join(STEPS[n]) or n == "merge"]
-        heavy = [*("merge" for _ in range(12)), *("melt" for _ in range(6)), *("explode" for _ in range(6))]
+        names = [
+            n for n in names if self.people or "person(p)" not in "".join(STEPS[n]) or n == "merge"
+        ]
+        heavy = [
+            *("merge" for _ in range(12)),
+            *("melt" for _ in range(6)),
+            *("explode" for _ in range(6)),
+        ]
         return self.stepped(self.r.choice([*names, *heavy]))
 
     def stepped(self, name: str) -> str:
@@ -334,7 +356,9 @@ class Generator:
         return [n for n, e in found if not kinds or e.kind in kinds]
 
     def name(self, *kinds: str) -> Any:
-        fitting = [n for n in self.columns(*kinds) if n != "id" and (n == "l") == ("other" in kinds)]
+        fitting = [
+            n for n in self.columns(*kinds) if n != "id" and (n == "l") == ("other" in kinds)
+        ]
         if not fitting:
             raise Unfit
         return self.r.choice(fitting)
@@ -342,7 +366,9 @@ class Generator:
     def expression(self, kind: str | None, depth: int = 0) -> str:
         """An expression of a kind, a column most of the time where it stands inside another."""
         for _ in range(10):
-            text = self.drawn({**EXPRESSIONS, **(OWN if self.people and self.r.random() < 0.2 else {})})
+            text = self.drawn(
+                {**EXPRESSIONS, **(OWN if self.people and self.r.random() < 0.2 else {})}
+            )
             try:
                 made = eval(text, {**NAMES, "p": self.p})
             except Exception:
@@ -372,7 +398,14 @@ class Generator:
         return text.replace("own", "p.groupby('id')", 1) if _names_own(text) else text
 
     def token(self, token: str, depth: int) -> str:
-        kinds = {"n": "number", "m": "number", "b": "bool", "s": "text", "t": "time", "d": "duration"}
+        kinds = {
+            "n": "number",
+            "m": "number",
+            "b": "bool",
+            "s": "text",
+            "t": "time",
+            "d": "duration",
+        }
         if token in kinds:
             return self.value_of(kinds[token], depth)
         names = {

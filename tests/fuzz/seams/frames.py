@@ -22,10 +22,29 @@ SPECIAL = (
 )  # fmt: skip
 TAME = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, -1.0)
 WHOLE = (0, 1, 2, 3, -1, 7, 2**31, -(2**53) - 1)
-TEXTS = ("a", "b", "c", "ab", "ba", "", None, "aXb", "a a", "1.5", "2024-01-03", "é", "bb", "A", "aba")
+TEXTS = (
+    "a",
+    "b",
+    "c",
+    "ab",
+    "ba",
+    "",
+    None,
+    "aXb",
+    "a a",
+    "1.5",
+    "2024-01-03",
+    "é",
+    "bb",
+    "A",
+    "aba",
+)
 GROUPS = ("a", "b", "c", "d", None)
 KINDS = ("u", "v", None)
-DAYS = (*(f"2024-01-{day:02}T{hour:02}:00" for day, hour in ((1, 0), (2, 12), (5, 23), (31, 1))), None)
+DAYS = (
+    *(f"2024-01-{day:02}T{hour:02}:00" for day, hour in ((1, 0), (2, 12), (5, 23), (31, 1))),
+    None,
+)
 LISTS = (("a",), ("a", "b"), (), None, ("c", None, "a"), ("b", "b"))
 
 # The columns of every frame, in order: what each may hold.
@@ -135,20 +154,28 @@ def other_cells(r: random.Random, table: Table) -> Table:
         if rows is None:
             return None
         cells = [
-            [r.choice(CELLS[name] if r.random() < wild else palettes[name]) for name in table.columns]
+            [
+                r.choice(CELLS[name] if r.random() < wild else palettes[name])
+                for name in table.columns
+            ]
             for _ in rows
         ]
         return tuple((row[0], *some) for row, some in zip(rows, cells, strict=True))
 
     return replace(
-        table, others=drawn(table.others, 0), own=drawn(table.own, 0.3), instead=drawn(table.instead, 0.3)
+        table,
+        others=drawn(table.others, 0),
+        own=drawn(table.own, 0.3),
+        instead=drawn(table.instead, 0.3),
     )
 
 
 SIZES = (0, 1, 2, 3, 5, 6, 8, 9, 13, 17, 20, 33, 40)
 
 
-def draw(r: random.Random, columns: Sequence[str], people: bool, replaces: bool, most: int = 130) -> Table:
+def draw(
+    r: random.Random, columns: Sequence[str], people: bool, replaces: bool, most: int = 130
+) -> Table:
     """Some table: often with few different cells, and now and then with many rows."""
     palettes = _palettes(r, columns)
     size = r.choice(SIZES) if r.random() < 0.97 else r.randint(41, most)
@@ -166,7 +193,9 @@ def draw(r: random.Random, columns: Sequence[str], people: bool, replaces: bool,
         own = [row(0, 0.3) for _ in range(r.choice((1, 1, 2, 3, 6)))]
         who = r.choice((0, crowd + 1))
         instead = [row(who, 0.3) for _ in range(r.choice((1, 2, 5)))] if replaces else None
-    return Table(tuple(columns), tuple(others), tuple(own), None if instead is None else tuple(instead))
+    return Table(
+        tuple(columns), tuple(others), tuple(own), None if instead is None else tuple(instead)
+    )
 
 
 def interleaved(r: random.Random, rows: Sequence[Row]) -> list[Row]:

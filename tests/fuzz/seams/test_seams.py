@@ -50,7 +50,9 @@ def test_integers_of_thousands_of_questions_depend_on_nothing_but_rows(share):
 
 
 def test_a_seed_is_a_case():
-    assert [str(cases.make(seed)) for seed in range(3)] == [str(cases.make(seed)) for seed in range(3)]
+    assert [str(cases.make(seed)) for seed in range(3)] == [
+        str(cases.make(seed)) for seed in range(3)
+    ]
 
 
 def test_worlds_set_every_size_that_no_answer_depends_on():
@@ -92,7 +94,12 @@ def each_way(request, monkeypatch):
 
 
 def case_of(
-    *lines: Line, rows: int = 24, people: bool = False, looks: Any = (), pairs: Any = (), **words: Any
+    *lines: Line,
+    rows: int = 24,
+    people: bool = False,
+    looks: Any = (),
+    pairs: Any = (),
+    **words: Any,
 ) -> Case:
     """A case of plain rows."""
     cells = tuple((i % 7, float(i % 3), i % 4, "ab"[i % 2]) for i in range(rows))
@@ -215,7 +222,9 @@ def test_a_finding_is_made_smaller(monkeypatch):
 
 
 KEYS = "p.groupby('g', keys={})['x'].sum(epsilon=1)"
-IN_OTHER_WORDS = ((Line([], KEYS.format("['a', 'b', 'c']")), Line([], KEYS.format("['c', 'a', 'b']"))),)
+IN_OTHER_WORDS = (
+    (Line([], KEYS.format("['a', 'b', 'c']")), Line([], KEYS.format("['c', 'a', 'b']"))),
+)
 
 
 def test_a_release_in_other_words_has_no_findings():
@@ -236,7 +245,10 @@ def test_a_release_that_is_paid_again_in_other_words_is_found(monkeypatch):
         return identity._replace(code=identity.code + str(self).encode(), vectors=())
 
     monkeypatch.setattr(Query, "identify", identify)
-    words = ("p.agg(m=('x', 'mean'), epsilon=1)", "p.agg(n=('x', 'size'), m=('x', 'mean'), epsilon=1)")
+    words = (
+        "p.agg(m=('x', 'mean'), epsilon=1)",
+        "p.agg(n=('x', 'size'), m=('x', 'mean'), epsilon=1)",
+    )
     assert "words" in kinds(case_of(COUNT, pairs=((Line([], words[0]), Line([], words[1])),)))
 
 

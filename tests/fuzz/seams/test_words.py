@@ -38,7 +38,10 @@ def public(kind: type) -> set[str]:
 # What the package has, and what there are examples of.
 REGISTRIES: dict[str, tuple[set[str], set[str]]] = {
     "frame": (public(PrivateFrame), {*words.STEPS, *words.ASKS, *words.IDLE}),
-    "column": (public(PrivateColumn), {*words.COLUMN, *words.COLUMN_ASKS, *words.IDLE, *words.ALIASES}),
+    "column": (
+        public(PrivateColumn),
+        {*words.COLUMN, *words.COLUMN_ASKS, *words.IDLE, *words.ALIASES},
+    ),
     "groups": (public(PrivateGroupBy), {*words.GROUPS}),
     "own": (public(PersonGroupBy), {*words.OWN}),
     "windows": (public(Window), {*words.WINDOW}),
@@ -46,9 +49,15 @@ REGISTRIES: dict[str, tuple[set[str], set[str]]] = {
     "times": (set(Times.__annotations__), {*words.TIME}),
     "categories": (public(CategoryParts), {*words.CATEGORY}),
     "ufuncs": (set(UFUNCS), {*examples.EXPRESSIONS["ufuncs"]}),
-    "numpy": (set(NUMPY_FUNCTIONS), {*words.NUMPY, *words.COLUMN_ASKS, "amin", "amax", "percentile"}),
+    "numpy": (
+        set(NUMPY_FUNCTIONS),
+        {*words.NUMPY, *words.COLUMN_ASKS, "amin", "amax", "percentile"},
+    ),
     "functions": (set(HOOKS), {*words.FUNCTIONS}),
-    "sources": ({*SOURCES, *DATABASES, *BACKENDS}, {name for one in ENGINES.values() for name in one.reads}),
+    "sources": (
+        {*SOURCES, *DATABASES, *BACKENDS},
+        {name for one in ENGINES.values() for name in one.reads},
+    ),
 }
 
 
@@ -83,7 +92,14 @@ def opened(people: bool, neighbors: str) -> Any:
     words: dict[str, Any] = {"unit": "id", "max_rows": 2, "max_groups": 2} if people else {}
     frame = frame_of(ROWS, COLUMNS, people)
     p = dpframe.open(
-        frame, 1000, bounds=BOUNDS, keys=KEYS, because="made up", delta=1e-4, neighbors=neighbors, **words
+        frame,
+        1000,
+        bounds=BOUNDS,
+        keys=KEYS,
+        because="made up",
+        delta=1e-4,
+        neighbors=neighbors,
+        **words,
     )
     return p, frame
 
@@ -133,7 +149,11 @@ class Plain(Generator):
     """The first column of each kind, and no expression inside another."""
 
     def name(self, *kinds: str) -> Any:
-        return "l" if "other" in kinds else next(n for n in self.columns(*kinds) if n not in ("id", "l"))
+        return (
+            "l"
+            if "other" in kinds
+            else next(n for n in self.columns(*kinds) if n not in ("id", "l"))
+        )
 
     def value_of(self, kind: str, depth: int) -> str:
         return examples.DAY if kind == "duration" else f"p[{self.name(kind)!r}]"

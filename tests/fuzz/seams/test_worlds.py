@@ -53,7 +53,8 @@ def table(rows: int = 44) -> frames.Table:
     """Rows of a dozen people, most of them with several, and of nobody."""
     r = random.Random(5)
     cells = [
-        (r.choice((None, *range(1, 12))), *(r.choice(frames.CELLS[c]) for c in COLUMNS)) for _ in range(rows)
+        (r.choice((None, *range(1, 12))), *(r.choice(frames.CELLS[c]) for c in COLUMNS))
+        for _ in range(rows)
     ]
     who = [(0, *(r.choice(frames.CELLS[c]) for c in COLUMNS)) for _ in range(3)]
     return frames.Table(COLUMNS, tuple(cells), tuple(who), None)
@@ -84,7 +85,13 @@ WORLDS = {
     "pairs of bytes": World((("pair_block", 1), ("block", 6), ("kernel_rows", 2**60))),
     "kernels": World(
         tuple(
-            {**dict.fromkeys(SMALL, 5), **OTHER, **THREADS, "kernel_rows": 1, "kernel_load_rows": 0}.items()
+            {
+                **dict.fromkeys(SMALL, 5),
+                **OTHER,
+                **THREADS,
+                "kernel_rows": 1,
+                "kernel_load_rows": 0,
+            }.items()
         ),
         "python",
     ),
