@@ -362,17 +362,15 @@ class TruncatedVector(Truncated):
             )
 
         cut = _least(beyond, first)
-        inside = 1 - 2 * laplace_tail(
-            a, 1, cut + 1
-        )  # truncated noise is as likely, divided by that for each
-        rest = (
-            Bar(
-                c,
-                per_key
-                + _least(lambda t, c=c: laplace_tail(a, c, t) / inside**c * _UP, each / _REST),
-            )  # type: ignore[misc]  # a default of c
-            for c in components[1:]
-        )
+        inside = 1 - 2 * laplace_tail(a, 1, cut + 1)
+        rest = []
+        for c in components[1:]:
+
+            def tail(t: int, c: int = c) -> float:
+                """Bound how likely ``c`` truncated noises reach ``t`` together."""
+                return float(laplace_tail(a, c, t) / inside**c * _UP)
+
+            rest.append(Bar(c, per_key + _least(tail, each / _REST)))
         return TruncatedVector(1 / scale, cut, (Bar(components[0], cut + 1), *rest))
 
     def above(self, components: int, t: Floats) -> Floats:
