@@ -44,7 +44,7 @@ LARGE = (
 
 
 def alone(frame: pd.DataFrame, on: Sequence[str]) -> pd.Series[bool]:
-    """A mask of the rows that are the only ones with their values in these columns.
+    """Return a mask of the rows that are the only ones with their values in these columns.
 
     >>> alone(pd.DataFrame({"zip": ["1", "1", "2"], "sex": ["F", "F", "F"]}), ["zip", "sex"]).tolist()
     [False, False, True]
@@ -217,8 +217,8 @@ def participation(
 
 
 def best_guess(epsilon: float) -> float:
-    """The chance that the best of all attackers names a fair bit after an epsilon-private release:
-    e^eps / (1 + e^eps).
+    """Return the chance that the best of all attackers names a fair bit after an epsilon-private
+    release: e^eps / (1 + e^eps).
 
     It bounds every attack on one row that is replaced by its opposite, whatever else the attacker
     knows; where a release is private in rows that are added or removed, turning a bit takes two of

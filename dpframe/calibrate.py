@@ -83,7 +83,7 @@ _LARGE_MU = 1e5
 def gaussian_sigma(
     epsilon: Real, delta: Real, *, sensitivity: Real = 1, method: str = "analytic"
 ) -> float:
-    """The standard deviation of Gaussian noise that gives (epsilon, delta), rounded up.
+    """Return the standard deviation of Gaussian noise that gives (epsilon, delta), rounded up.
 
     *Formal guarantee.* f + N(0, sigma**2) in each coordinate is (epsilon, delta)-private if one
     person moves the vector f by at most S = ``sensitivity`` in L2.
@@ -115,7 +115,8 @@ def gaussian_sigma(
 
 
 def gaussian_epsilon(sigma: Real, delta: Real, *, sensitivity: Real = 1) -> float:
-    """The least epsilon of Gaussian noise at this delta, rounded up: `gaussian_sigma` backwards.
+    """Return the least epsilon of Gaussian noise at this delta, rounded up: `gaussian_sigma`
+    backwards.
 
     *Formal guarantee.* f + N(0, sigma**2) is (answer, delta)-private if one person moves f by at
     most ``sensitivity`` in L2 (Balle and Wang 2018, theorem 8). It is 0 where delta alone covers
@@ -131,7 +132,7 @@ def gaussian_epsilon(sigma: Real, delta: Real, *, sensitivity: Real = 1) -> floa
 
 
 def gaussian_delta(sigma: Real, epsilon: Real, *, sensitivity: Real = 1) -> float:
-    """The least delta of Gaussian noise at this epsilon, rounded up; never below 2**-900.
+    """Return the least delta of Gaussian noise at this epsilon, rounded up; never below 2**-900.
 
     *Formal guarantee.* f + N(0, sigma**2) is (epsilon, answer)-private if one person moves f by at
     most ``sensitivity`` in L2 (Balle and Wang 2018, theorem 8). At epsilon 0 it is the total
@@ -151,8 +152,8 @@ def gaussian_delta(sigma: Real, epsilon: Real, *, sensitivity: Real = 1) -> floa
 
 
 def _curve(mu: float, t: float) -> float:
-    """An upper bound on the delta of N(mu, 1) against N(0, 1) at t >= 0, tight to 4e-8 (3e-2 for t
-    over 700)."""
+    """Return an upper bound on the delta of N(mu, 1) against N(0, 1) at t >= 0, tight to 4e-8 (3e-2
+    for t over 700)."""
     return _gaussian.delta_at(mu, t) * (1 + _SLACK)
 
 
@@ -167,7 +168,7 @@ def queries(
     accountant: str | None = None,
     reserve: Real | None = None,
 ) -> int:
-    """The number of releases of one kind that a budget allows, one after the other:
+    """Return the number of releases of one kind that a budget allows, one after the other:
     `dpframe.accounting` has the kinds.
 
     By the rule of ``accountant`` and with the ``reserve`` (the part of delta kept for outright
@@ -199,7 +200,7 @@ def queries(
 
 
 def laplace_scale(epsilon: Real, *, sensitivity: Real = 1) -> float:
-    """The scale b = S/epsilon of Laplace noise that gives pure epsilon, rounded up.
+    """Return the scale b = S/epsilon of Laplace noise that gives pure epsilon, rounded up.
 
     *Formal guarantee.* f + Laplace(b) in each coordinate is epsilon-private if one person moves the
     vector f by at most S = ``sensitivity`` in L1 (the Laplace mechanism: Dwork, McSherry, Nissim
@@ -218,8 +219,8 @@ def laplace_scale(epsilon: Real, *, sensitivity: Real = 1) -> float:
 def laplace_within(
     epsilon: Real, *, sensitivity: Real = 1, answers: int = 1, level: Real = 0.95
 ) -> float:
-    """The distance within which all ``answers`` numbers with Laplace noise are, with probability
-    ``level``.
+    """Return the distance within which all ``answers`` numbers with Laplace noise are, with
+    probability ``level``.
 
     t S/epsilon with (1 - e**-t)**k = level for k answers: the tail P[|Y| >= t b] = e**-t of the
     Laplace law, k times independently. The union bound, t = ln(k/(1 - level)), is a little more.
@@ -238,8 +239,8 @@ def laplace_within(
 def laplace_epsilon(
     within: Real, *, sensitivity: Real = 1, answers: int = 1, level: Real = 0.95
 ) -> float:
-    """The epsilon for which all ``answers`` numbers are within +- ``within``, with probability
-    ``level``.
+    """Return the epsilon for which all ``answers`` numbers are within +- ``within``, with
+    probability ``level``.
 
     `laplace_within` backwards: t S/within with (1 - e**-t)**k = level. For counts give a whole
     number.
@@ -259,8 +260,8 @@ def laplace_epsilon(
 def exponential_within(
     epsilon: Real, candidates: int, *, sensitivity: Real = 1, level: Real = 0.95
 ) -> float:
-    """The largest distance of the chosen candidate's score from the best one's, with probability
-    ``level``.
+    """Return the largest distance of the chosen candidate's score from the best one's, with
+    probability ``level``.
 
     (2 S/epsilon)(ln k + t) for k candidates, with e**-t = 1 - level (Dwork and Roth 2014, theorem
     3.11). The notes on privacy, "Exponential mechanism", weigh by exp(epsilon u/S), which is 2
@@ -330,7 +331,7 @@ def mean_n(
         raise BadValue(f"mechanism {mechanism!r} needs a positive delta, such as delta=1e-6.")
 
     def needed(share: float) -> float:
-        """The people needed where the noise has this share of the failures: the n of c/n +
+        """Return the people needed where the noise has this share of the failures: the n of c/n +
         h/sqrt(n) = alpha."""
         c = min(scale * reach(k, share * beta) for scale, reach in noises)
         h = math.sqrt(math.log(2 * k / ((1 - share) * beta)) / 2) if sampled else 0.0
@@ -408,8 +409,8 @@ def sgd_n(
     steps: int = 100,
     method: str = "bound",
 ) -> int:
-    """The number of people with which a private logistic regression has an excess loss of at most
-    ``alpha``.
+    """Return the number of people with which a private logistic regression has an excess loss of at
+    most ``alpha``.
 
     For ``method="bound"``: with so many people, one row each, added or removed, the mean loss under
     ``LogisticRegression("gradient")`` exceeds by at most alpha, in expectation, that of any
@@ -445,7 +446,7 @@ def sgd_n(
 def sgd_alpha(
     n: int, epsilon: Real, delta: Real, dimension: int, *, length: Real = 1, steps: int = 100
 ) -> float:
-    """The excess loss that `sgd_n` promises n people, rounded up.
+    """Return the excess loss that `sgd_n` promises n people, rounded up.
 
     >>> round(sgd_alpha(8000, 1, 1e-6, dimension=5), 4)
     0.0052
@@ -504,7 +505,7 @@ def _normal_reach(answers: int, beta: float) -> float:
 
 
 def _share(epsilon: Fraction, delta: Fraction, queries: int) -> float:
-    """The epsilon of each query that advanced composition allows, rounded down."""
+    """Return the epsilon of each query that advanced composition allows, rounded down."""
     return Advanced(Limits(epsilon, delta)).each(queries)
 
 
@@ -515,7 +516,8 @@ def _people(size: float) -> int:
 
 
 def _least(enough: Callable[[float], bool]) -> float:
-    """The least x > 0 from which on ``enough`` holds, to the last digits and on the safe side."""
+    """Return the least x > 0 from which on ``enough`` holds, to the last digits and on the safe
+    side."""
     low = high = 1.0
     while not enough(high):
         low, high = high, 2 * high

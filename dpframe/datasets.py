@@ -253,7 +253,7 @@ def town(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
 
 
 def register(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
-    """The voters of the `town`, as anybody may read them: name, zip, born, sex.
+    """Return the voters of the `town`, as anybody may read them: name, zip, born, sex.
 
     >>> register(20_000).shape
     (15653, 4)
@@ -263,8 +263,8 @@ def register(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
 
 
 def hospital(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
-    """The patients of the `town` without their names, in another order: zip, born, sex, diagnosis,
-    cost.
+    """Return the patients of the `town` without their names, in another order: zip, born, sex,
+    diagnosis, cost.
 
     >>> "name" in hospital(100)
     False
@@ -278,8 +278,8 @@ def hospital(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
 
 
 def study(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
-    """A medical study, one row a participant: age, smoker, and a lung disease that smokers have
-    five times as often.
+    """Return a medical study, one row a participant: age, smoker, and a lung disease that smokers
+    have five times as often.
 
     >>> study(20_000).groupby("smoker")["lung_disease"].mean().round(2).tolist()
     [0.03, 0.16]
@@ -306,8 +306,8 @@ def subsets(people: int, questions: int, seed: int = 0) -> NDArray[np.bool_]:
 
 
 def _texts(labels: Any, codes: NDArray[Any]) -> Any:
-    """The label of each code, null for -1, in pandas' own text dtype: only the few labels are
-    converted, not each row."""
+    """Return the label of each code, null for -1, in pandas' own text dtype: only the few labels
+    are converted, not each row."""
     return pd.array(list(labels), dtype="str").take(codes, allow_fill=True)
 
 

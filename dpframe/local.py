@@ -49,7 +49,8 @@ _BITS = 2048  # enough to tell exp(-epsilon) from what doubles can hold of it
 
 
 def epsilon_of(delta: Real) -> float:
-    """The epsilon of a person who answers yes or no truly with probability 1/2 + delta, rounded up.
+    """Return the epsilon of a person who answers yes or no truly with probability 1/2 + delta,
+    rounded up.
 
     *Formal guarantee.* The answer is epsilon-private for ``epsilon = ln((1/2 + delta) / (1/2 -
     delta))``, and for none below; the notes call it O(delta), since it is 4 delta to first order.
@@ -66,7 +67,7 @@ def epsilon_of(delta: Real) -> float:
 
 
 def _odds(delta: Real) -> Fraction:
-    """The odds of a false answer against a true one."""
+    """Return the odds of a false answer against a true one."""
     d = _validate.exact(delta, "delta")
     if not 0 < d < Fraction(1, 2):
         raise BadValue(
@@ -76,8 +77,8 @@ def _odds(delta: Real) -> Fraction:
 
 
 def _covers(epsilon: float, odds: Fraction) -> bool:
-    """Whether exp(-epsilon) <= odds for certain. The epsilon is the decimal that the double shows,
-    as a price would be."""
+    """Return whether exp(-epsilon) <= odds for certain. The epsilon is the decimal that the double
+    shows, as a price would be."""
     e = _validate.exact(epsilon, "epsilon")
     return (
         exp_interval(e.numerator, e.denominator, _BITS)[1] * odds.denominator
@@ -86,8 +87,8 @@ def _covers(epsilon: float, odds: Fraction) -> bool:
 
 
 def delta_of(epsilon: Real) -> float:
-    """The distance from a fair coin that epsilon allows to a yes or no: true with probability 1/2 +
-    delta, rounded down.
+    """Return the distance from a fair coin that epsilon allows to a yes or no: true with
+    probability 1/2 + delta, rounded down.
 
     *Formal guarantee.* ``delta = tanh(epsilon / 2) / 2``, so that an answer that is true with 1/2 +
     delta is epsilon-private.
@@ -108,8 +109,8 @@ def delta_of(epsilon: Real) -> float:
 
 
 def truth_of(epsilon: Real, k: int = 2) -> float:
-    """The probability of a true answer among k values, ``e**epsilon / (e**epsilon + k - 1)``,
-    rounded down.
+    """Return the probability of a true answer among k values, ``e**epsilon / (e**epsilon + k -
+    1)``, rounded down.
 
     >>> truth_of(1), truth_of(1, k=10)
     (0.7310585786300048, 0.23196931668407392)
@@ -132,8 +133,8 @@ def sample_size(
     method: str = "bound",
     level: Real = 0.95,
 ) -> int:
-    """The number of people for which the share of those who would say yes is within ``alpha`` with
-    probability ``level``.
+    """Return the number of people for which the share of those who would say yes is within
+    ``alpha`` with probability ``level``.
 
     ``method="bound"`` and ``"normal"`` are `dpframe.calibrate.randomized_response_n`, of
     ``epsilon`` or of the epsilon of ``delta``. ``"notes"`` is their n >= 1 / (delta alpha)**2, for
@@ -165,8 +166,8 @@ def sample_size(
 def answer(
     value: Any, *, epsilon: Real, keys: Any = None, bounds: Any = None, other: Any = None
 ) -> Any:
-    """The answer of one person who trusts nobody: one of the listed values, or a point between the
-    bounds.
+    """Return the answer of one person who trusts nobody: one of the listed values, or a point
+    between the bounds.
 
     It is for the device of that person: no budget counts it, and each call tells as much again. A
     value that is not listed says a uniform one, or is ``other=``; None or NaN is a uniform point.
@@ -207,7 +208,7 @@ def reports(
     bounds: Any = None,
     other: Any = None,
 ) -> pd.Series[Any]:
-    """The answers of many people, each made by `answer` with these words, as reports that
+    """Return the answers of many people, each made by `answer` with these words, as reports that
     `estimate` takes.
 
     >>> reports(["no", "yes", "no"], keys=["no", "yes"], epsilon=1).dp
@@ -261,8 +262,8 @@ def _kind_of(
 def estimate(
     reports: pd.Series[Any], by: pd.Series[Any] | None = None, *, rows: float | None = None
 ) -> pd.DataFrame:
-    """The estimate from many reports: the frequency and the count of each value, or the mean and
-    the sum of a number.
+    """Return the estimate from many reports: the frequency and the count of each value, or the mean
+    and the sum of a number.
 
     ``by`` makes groups. A public Series with the same index gives an estimate for each of its
     values. Another Series of reports gives the share of all rows that have each pair of values

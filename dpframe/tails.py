@@ -26,8 +26,8 @@ _MOST = 2**53
 
 
 def laplace_tail(*, reach: Real, scale: Real, answers: int = 1) -> float:
-    """The probability that any of ``answers`` numbers with Laplace noise of this scale is more than
-    ``reach`` off.
+    """Return the probability that any of ``answers`` numbers with Laplace noise of this scale is
+    more than ``reach`` off.
 
     1 - (1 - e**-t)**k for reach = t scale and k numbers: one number is off by t scales with
     probability e**-t (the tail of the Laplace law), and noises are independent. The union bound, k
@@ -48,8 +48,8 @@ def laplace_tail(*, reach: Real, scale: Real, answers: int = 1) -> float:
 
 
 def gaussian_tail(*, reach: Real, sigma: Real, answers: int = 1) -> float:
-    """The probability that any of ``answers`` numbers with Gaussian noise is more than ``reach``
-    off.
+    """Return the probability that any of ``answers`` numbers with Gaussian noise is more than
+    ``reach`` off.
 
     1 - (1 - 2 Phi(-t))**k for reach = t sigma and k independent noises; 2 Phi(-t) is below
     e**(-t**2 / 2).
@@ -65,8 +65,8 @@ def gaussian_tail(*, reach: Real, sigma: Real, answers: int = 1) -> float:
 
 
 def gaussian_within(sigma: Real, *, answers: int = 1, level: Real = 0.95) -> float:
-    """The distance within which all ``answers`` numbers with Gaussian noise are, with probability
-    ``level``.
+    """Return the distance within which all ``answers`` numbers with Gaussian noise are, with
+    probability ``level``.
 
     `gaussian_tail` backwards. It grows with the square root of ln k, where `laplace_within` grows
     with ln k. For whole-number noise round it up.
@@ -86,8 +86,8 @@ def exponential_tail(
     sensitivity: Real = 1,
     weights: str = "halved",
 ) -> float:
-    """A bound on the probability that the chosen candidate's score falls short of the best by
-    ``shortfall`` or more.
+    """Return a bound on the probability that the chosen candidate's score falls short of the best
+    by ``shortfall`` or more.
 
     k e**(-rate shortfall) for k candidates, at most 1. With S = ``sensitivity``, the most that one
     person moves a score:
@@ -113,8 +113,8 @@ def exponential_tail(
 
 
 def azuma_tail(reach: Real, effects: Sequence[Real]) -> float:
-    """A bound on the probability that a function of several variables is ``reach`` or more above
-    its expectation.
+    """Return a bound on the probability that a function of several variables is ``reach`` or more
+    above its expectation.
 
     exp(-2 t**2 / sum c**2) for reach t, where c, in ``effects``, bounds for each variable what it
     can change of the expectation given those before it (Azuma 1967). They may depend on each other.
@@ -137,8 +137,8 @@ def azuma_tail(reach: Real, effects: Sequence[Real]) -> float:
 
 
 def _any(risk: float, answers: int) -> float:
-    """The probability that any of several independent numbers fails, if each fails with probability
-    ``risk``."""
+    """Return the probability that any of several independent numbers fails, if each fails with
+    probability ``risk``."""
     k = _number(answers, "answers")
     return min(1.0, -math.expm1(k * math.log1p(-risk)) if risk < 1 else 1.0)
 
@@ -151,8 +151,8 @@ def _distance(value: object, name: str) -> float:
 
 
 def _positive(value: object, name: str) -> float:
-    """A positive number, in a range in which products and quotients of a few such numbers are
-    normal doubles."""
+    """Return a positive number, in a range in which products and quotients of a few such numbers
+    are normal doubles."""
     x = _validate.real(value, name)
     if x <= 0:
         raise BadValue(f"{name} must be positive, not {value}.")
@@ -169,11 +169,11 @@ def _number(value: object, name: str) -> int:
 
 
 def _beta(level: object) -> float:
-    """The probability of failure, 1 - level, and below 1 also where that rounds to 1."""
+    """Return the probability of failure, 1 - level, and below 1 also where that rounds to 1."""
     return min(1 - _validate.level(level), 1 - 2.0**-53)
 
 
 def _each(answers: int, beta: float) -> float:
-    """The probability with which each of several independent numbers may fail, if one of them may
-    fail with ``beta``."""
+    """Return the probability with which each of several independent numbers may fail, if one of
+    them may fail with ``beta``."""
     return -math.expm1(math.log1p(-beta) / answers)

@@ -24,7 +24,7 @@ _stores: dict[str, Store] = {MemoryStore.place: MEMORY}  # by place
 
 
 def open_store(ledger: str | os.PathLike[str] | None) -> Store:
-    """The one store that this process has of a ledger; for None a new one in memory."""
+    """Return the one store that this process has of a ledger; for None a new one in memory."""
     if ledger is None:
         return MemoryStore()
     text: str = text_of(ledger) if isinstance(ledger, os.PathLike) else ledger
@@ -38,8 +38,8 @@ def open_store(ledger: str | os.PathLike[str] | None) -> Store:
 
 
 def place_of(ledger: str | None) -> str | None:
-    """The place of a ledger that outlives the process; None for memory. A text that names no ledger
-    is returned as it is, and refused when it is opened."""
+    """Return the place of a ledger that outlives the process; None for memory. A text that names no
+    ledger is returned as it is, and refused when it is opened."""
     kind = None if ledger is None else STORES.get(scheme_of(ledger))
     if ledger is None or (kind is not None and not kind.durable):
         return None
@@ -50,14 +50,14 @@ def place_of(ledger: str | None) -> str | None:
 
 
 def public_name(ledger: str) -> str:
-    """The name of a ledger that may be printed: a path as it was given; for a URL, which may hold a
-    password, its place."""
+    """Return the name of a ledger that may be printed: a path as it was given; for a URL, which may
+    hold a password, its place."""
     return (place_of(ledger) or ledger) if scheme_of(ledger) else ledger
 
 
 def on_record(ledger: str, population: object) -> dict[str, Any]:
-    """The budget, the unit and the last version that a ledger has on record under a name; refused
-    where it has none."""
+    """Return the budget, the unit and the last version that a ledger has on record under a name;
+    refused where it has none."""
     shown = public_name(ledger)
     if not exists(ledger):
         raise BadValue(
@@ -81,6 +81,6 @@ def on_record(ledger: str, population: object) -> dict[str, Any]:
 
 
 def exists(ledger: str) -> bool:
-    """Whether there is such a ledger already."""
+    """Return whether there is such a ledger already."""
     kind = STORES.get(scheme_of(ledger))
     return kind is not None and kind.exists(ledger)

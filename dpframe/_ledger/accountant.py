@@ -85,12 +85,12 @@ class Label(NamedTuple):
     whole: bytes = b""
 
     def to_json(self) -> dict[str, Any]:
-        """The label as it stands in the record of an answer."""
+        """Return the label as it stands in the record of an answer."""
         whole = base64.b64encode(zlib.compress(self.whole)).decode()
         return {**self._asdict(), "whole": whole}
 
     def asks(self, body: dict[str, Any]) -> bool:
-        """Whether a record answers this very question: equal digests are not enough."""
+        """Return whether a record answers this very question: equal digests are not enough."""
         return zlib.decompress(base64.b64decode(body["whole"])) == self.whole
 
 
@@ -100,8 +100,8 @@ Names = dict[
 
 
 def found(label: Label, answers: Mapping[Any, Any], names: Names) -> Any:
-    """The answer recorded under a name or a key of the label; None without one. A name must belong
-    to the same question."""
+    """Return the answer recorded under a name or a key of the label; None without one. A name must
+    belong to the same question."""
     if label.name is None or (label.version, label.name) not in names:
         return answers.get(label.key, answers.get(label.paid))
     question, key = names[label.version, label.name]
@@ -111,7 +111,7 @@ def found(label: Label, answers: Mapping[Any, Any], names: Names) -> Any:
 
 
 def name_in_use(name: str) -> BadValue:
-    """The error about a name that another question has."""
+    """Return the error about a name that another question has."""
     return BadValue(
         f"name={name!r} was given to another question, or its data had another public number of rows. Choose "
         "another name, or say that the data is newer: open(..., version='...')."
@@ -169,8 +169,8 @@ class Accountant:
 
     @classmethod
     def _of(cls, rule: Filter, empty: Any, population: str | None, file: str | None) -> Accountant:
-        """An accountant from checked arguments: the rule, its state on an empty ledger, and the
-        place of the ledger."""
+        """Return an accountant from checked arguments: the rule, its state on an empty ledger, and
+        the place of the ledger."""
         accountant = cls.__new__(cls)
         accountant._begin(rule, empty, population, file)
         return accountant
@@ -227,7 +227,7 @@ class Accountant:
         )
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are accountants of one budget."""
+        """Return whether both are accountants of one budget."""
         return isinstance(other, Accountant) and self._place == other._place
 
     def __hash__(self) -> int:
@@ -361,8 +361,8 @@ class Accountant:
     # Writing ----------------------------------------------------------------------------------------------------------------
 
     def _alone(self) -> AbstractContextManager[Any]:
-        """The lock, for a block in which no other thread has the accountant; refused in a forked
-        copy."""
+        """Return the lock, for a block in which no other thread has the accountant; refused in a
+        forked copy."""
         # Before the lock: a thread that does not exist in a forked child may have held it.
         if os.getpid() != self._process:
             raise SessionError(
@@ -372,7 +372,7 @@ class Accountant:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """A transaction of the store that begins with the entries of others folded. Entries
+        """Yield a transaction of the store that begins with the entries of others folded. Entries
         appended in it count when they are on record."""
         with self._alone(), self._store.transaction():
             self._sync(
@@ -526,8 +526,8 @@ class Accountant:
     def recall(
         self, label: Label, shares: Iterable[str] = ()
     ) -> tuple[Plan, tuple[Any, ...]] | None:
-        """The recorded answer to a question: by its name at any price, else at this price, else
-        paid as one of ``shares``.
+        """Return the recorded answer to a question: by its name at any price, else at this price,
+        else paid as one of ``shares``.
 
         A record that is found by a digest is compared with the whole question.
         """
@@ -600,8 +600,8 @@ class Accountant:
         return [e for e in self._store.entries(self._population) if e.kind == kind]
 
     def plot(self, ax: Any = None) -> Any:
-        """The part of the budget that was used after each debit, over time; takes and returns
-        matplotlib axes.
+        """Return the part of the budget that was used after each debit, over time; takes and
+        returns matplotlib axes.
 
         Its times are those of the ledger. `Budget.plot` shows where it stands now, and what other
         rules would have counted.

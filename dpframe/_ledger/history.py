@@ -15,7 +15,7 @@ from dpframe._ledger.accountant import Accountant
 
 
 def populations(path: str) -> list[Accountant]:
-    """The accountants of an existing ledger, in the order in which they were opened."""
+    """Return the accountants of an existing ledger, in the order in which they were opened."""
     if not exists(path):
         kind = "ledger file" if public_name(path) == path else "ledger"
         raise LedgerError(f"there is no {kind} {public_name(path)!r}.")
@@ -31,7 +31,7 @@ def populations(path: str) -> list[Accountant]:
 
 
 def as_json(path: str) -> str:
-    """The whole ledger as one JSON text: terms, meter, debits and declarations of each
+    """Return the whole ledger as one JSON text: terms, meter, debits and declarations of each
     population."""
     records = [
         {

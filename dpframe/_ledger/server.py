@@ -183,13 +183,13 @@ class ServerStore(Once):
 
     @staticmethod
     def place_of(ledger: str) -> str:
-        """The server, its port and the database: without user, password and settings, in which its
-        users differ."""
+        """Return the server, its port and the database: without user, password and settings, in
+        which its users differ."""
         return _place_of(_url_of(ledger))
 
     @staticmethod
     def exists(ledger: str) -> bool:
-        """Whether the database has a ledger. A server that does not answer is an error."""
+        """Return whether the database has a ledger. A server that does not answer is an error."""
         return ServerStore(ledger, make=False).secret != b""
 
     @contextmanager
@@ -233,8 +233,8 @@ class ServerStore(Once):
 
     @contextmanager
     def _begun(self, write: bool) -> Iterator[Any]:
-        """A verified connection in a transaction: this thread's open one for reading, or a new one,
-        undone at the end."""
+        """Yield a verified connection in a transaction: this thread's open one for reading, or a
+        new one, undone at the end."""
         turn = self._turn  # after a fork the name means another one
         if not turn.acquire(timeout=PATIENCE):
             raise self._error("another thread holds it for too long. Ask again later")
@@ -342,7 +342,7 @@ class ServerStore(Once):
         return result.all() if result.returns_rows else []
 
     def _ask(self, sql: str, **values: object) -> Any:
-        """The rows of a statement inside a transaction: one that fails undoes all of it."""
+        """Return the rows of a statement inside a transaction: one that fails undoes all of it."""
         return self._guarded(lambda: self._run(sql, **values), "All of it was undone")
 
     def _guarded(self, work: Callable[[], Any], then: str) -> Any:
@@ -354,8 +354,8 @@ class ServerStore(Once):
         raise problem
 
     def _problem(self, error: BaseException, then: str = "") -> tuple[BaseException, bool]:
-        """The error for the user, without any text of the server, and whether another attempt may
-        help."""
+        """Return the error for the user, without any text of the server, and whether another
+        attempt may help."""
         translated = (
             _sqlalchemy().exc.SQLAlchemyError,
             import_module("psycopg").Error,
@@ -392,8 +392,8 @@ class ServerStore(Once):
     # Tables and chain -----------------------------------------------------------------------------------------------
 
     def _has_tables(self) -> bool:
-        """Whether this is a ledger of this version, with its triggers and nothing else; False where
-        there is none."""
+        """Return whether this is a ledger of this version, with its triggers and nothing else;
+        False where there is none."""
         shape = {tuple(row) for row in self._run(SHAPE)}
         if not shape:
             return False
@@ -475,13 +475,13 @@ class ServerStore(Once):
 
 
 def _moment(kind: int) -> str:
-    """The moment when a trigger of this type runs, in SQL."""
+    """Return the moment when a trigger of this type runs, in SQL."""
     events = {_INSERT: "INSERT", _DELETE: "DELETE", _UPDATE: "UPDATE", _TRUNCATE: "TRUNCATE"}
     return f"{'BEFORE' if kind & _BEFORE else 'AFTER'} {' OR '.join(w for bit, w in events.items() if kind & bit)}"
 
 
 def _shape() -> set[tuple[str, str, str, bool]]:
-    """The rows that `SHAPE` gives for a ledger."""
+    """Return the rows that `SHAPE` gives for a ledger."""
     columns = {
         (t, name, kind, True) for t, types in COLUMNS.items() for name, kind in types.items()
     }
@@ -516,8 +516,8 @@ def _sqlalchemy() -> Any:
 
 
 def _connect(url: Any) -> Any:
-    """A connection of its own, outside of any pool; no parameter gets into logs or errors of this
-    side."""
+    """Return a connection of its own, outside of any pool; no parameter gets into logs or errors of
+    this side."""
     sql = _sqlalchemy()
     link = {name: value for name, value in LINK.items() if name not in url.query}
     # Statements that a server prepares are lost where a pooler stands in between.
@@ -532,8 +532,8 @@ def _connect(url: Any) -> Any:
 
 
 def _url_of(ledger: str) -> Any:
-    """The URL with one host and port, named; refused where it has no database, and never quoted: it
-    may hold a password."""
+    """Return the URL with one host and port, named; refused where it has no database, and never
+    quoted: it may hold a password."""
     sql = _sqlalchemy()
     try:
         url = sql.make_url(ledger)

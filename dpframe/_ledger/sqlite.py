@@ -69,7 +69,7 @@ _encode = json.JSONEncoder(
 
 
 def follow(position: ChainEnd, when: str, population: str, kind: str, body: str) -> ChainEnd:
-    """The end of the chain with one more entry."""
+    """Return the end of the chain with one more entry."""
     line = _encode((position[0] + 1, when, population, kind, body))
     return position[0] + 1, hashlib.sha256(position[1] + line.encode()).digest()
 
@@ -140,12 +140,12 @@ class FileStore(Once):
 
     @staticmethod
     def place_of(ledger: str) -> str:
-        """The one real path of a file, whichever of its names is given."""
+        """Return the one real path of a file, whichever of its names is given."""
         return _local(ledger)[1]
 
     @staticmethod
     def exists(ledger: str) -> bool:
-        """Whether there is a file under this path, be it a broken one."""
+        """Return whether there is a file under this path, be it a broken one."""
         return os.path.lexists(ledger)
 
     @contextmanager
@@ -192,8 +192,8 @@ class FileStore(Once):
 
     @contextmanager
     def _locked(self, begin: str) -> Iterator[sqlite3.Connection]:
-        """A verified connection in an SQLite transaction: this thread's open one for reading, or a
-        new one."""
+        """Yield a verified connection in an SQLite transaction: this thread's open one for reading,
+        or a new one."""
         deadline = time.monotonic() + PATIENCE
         while True:
             lock = _lock  # after a fork the name means another one
@@ -262,7 +262,8 @@ class FileStore(Once):
         )
 
     def _guard(self, work: Callable[[], Any]) -> Any:
-        """The result of ``work``; errors of SQLite and of the system become a LedgerError."""
+        """Return the result of ``work``; errors of SQLite and of the system become a
+        LedgerError."""
         try:
             return work()
         except (
@@ -381,7 +382,7 @@ def _code(error: BaseException) -> int:
 
 
 def _local(path: object) -> tuple[str, str]:
-    """The path of a local file as it was given, and its one real name."""
+    """Return the path of a local file as it was given, and its one real name."""
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(text, str):
         raise BadType(f"a ledger is given by the path of a file, not by {type(path).__name__}.")

@@ -89,22 +89,23 @@ class Store(Protocol):
     """
 
     def transaction(self) -> AbstractContextManager[None]:
-        """A block in which nobody else appends. One inside another, in the same thread, is
+        """Return a block in which nobody else appends. One inside another, in the same thread, is
         refused."""
 
     def append(self, population: str, kind: str, body: Any) -> Entry:
-        """The entry, which counts when the transaction has ended. Outside of one it is refused.
+        """Return the entry, which counts when the transaction has ended. Outside of one it is
+        refused.
 
         ``body`` is text. A store that is not durable is also handed a `Debit`, whose text it may
         write when the entry is read: what is returned has neither time nor text then.
         """
 
     def entries(self, population: str, after: int = 0) -> list[Entry]:
-        """The entries of a population whose ids are above ``after``, in order; in a transaction
-        also those appended in it."""
+        """Return the entries of a population whose ids are above ``after``, in order; in a
+        transaction also those appended in it."""
 
     def populations(self) -> list[str]:
-        """The names of all populations, in the order of their first entries."""
+        """Return the names of all populations, in the order of their first entries."""
 
     @property
     def busy(self) -> bool:
@@ -135,10 +136,11 @@ class Kind(Protocol):
     def durable(self) -> bool: ...
 
     def place_of(self, ledger: str, /) -> str:
-        """The place of a store that is not opened for it. Refused where the text names none."""
+        """Return the place of a store that is not opened for it. Refused where the text names
+        none."""
 
     def exists(self, ledger: str, /) -> bool:
-        """Whether there is one already: opening makes those that are not there."""
+        """Return whether there is one already: opening makes those that are not there."""
 
 
 UNSERVED: Final = (
@@ -148,7 +150,8 @@ UNSERVED: Final = (
 
 
 def scheme_of(ledger: str) -> str:
-    """The scheme of a URL; "" for a path. Two letters at least, or a Windows drive would be one.
+    """Return the scheme of a URL; "" for a path. Two letters at least, or a Windows drive would be
+    one.
 
     >>> scheme_of("json:study"), scheme_of("json:/study"), scheme_of("./json:study"), scheme_of("C:study")
     ('json', 'json', '', '')
@@ -160,8 +163,8 @@ def scheme_of(ledger: str) -> str:
 
 
 def text_of(ledger: str | os.PathLike[str]) -> str:
-    """The path or URL of a ledger as text. A path object is a path, though it drops the "./" before
-    a name with a colon.
+    """Return the path or URL of a ledger as text. A path object is a path, though it drops the "./"
+    before a name with a colon.
 
     >>> from pathlib import Path
     >>> text_of(Path("./study:2026")), text_of("study.db")
@@ -186,8 +189,8 @@ class Once:
 def entry_of(
     number: int, population: str, kind: str, body: str, moment: datetime | None = None
 ) -> Entry:
-    """An entry of a moment, or else of now; refused where a text is none, or one that UTF-8 cannot
-    hold."""
+    """Return an entry of a moment, or else of now; refused where a text is none, or one that UTF-8
+    cannot hold."""
     for text in (population, kind, body):
         if not isinstance(text, str):
             raise BadType(f"an entry of a ledger is made of strings, not of {type(text).__name__}.")
@@ -315,7 +318,7 @@ class Table(NamedTuple):
 
 
 def charge_for(plans: Sequence[Plan]) -> Charge:
-    """The charge of plans that are one debit."""
+    """Return the charge of plans that are one debit."""
     charges = [plan.charge for plan in plans]
     if len(charges) == 1:
         return charges[0]
@@ -324,7 +327,7 @@ def charge_for(plans: Sequence[Plan]) -> Charge:
 
 
 def charge_of(body: dict[str, Any]) -> Charge:
-    """The charge of a debit's record: what `charge_for` made of its plans."""
+    """Return the charge of a debit's record: what `charge_for` made of its plans."""
     losses = tuple((loss_from_json(plan["loss"]), 1) for plan in body["plans"])
     return Charge(losses, sum((Fraction(plan["stated_at"]) for plan in body["plans"]), Fraction(0)))
 
@@ -377,13 +380,13 @@ SAME = 0.5  # of the rows of one table in two states
 
 
 def alike(one: list[str], other: list[str]) -> bool:
-    """Whether they share a quarter of the smaller one's hashes."""
+    """Return whether they share a quarter of the smaller one's hashes."""
     if not one or not other:
         return False
     return len(set(one) & set(other)) >= SHARED * min(len(one), len(other))
 
 
 def same_table(one: list[str], other: list[str]) -> bool:
-    """Whether at least half of the rows of the larger of two tables are in both, about; of one
-    without a sketch, all."""
+    """Return whether at least half of the rows of the larger of two tables are in both, about; of
+    one without a sketch, all."""
     return len(set(one) & set(other)) >= SAME * max(len(one), len(other))

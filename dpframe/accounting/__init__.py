@@ -63,19 +63,20 @@ ACCOUNTANTS: dict[str, type[Filter]] = {
 
 
 def make_filter(name: str, limits: Limits) -> Filter:
-    """The empty filter of this rule and budget."""
+    """Return the empty filter of this rule and budget."""
     return ACCOUNTANTS[name](limits)
 
 
 def named_rule(name: object, delta: Fraction) -> type[Filter]:
-    """The rule of this name; without a name, the rule that serves a budget with this delta best."""
+    """Return the rule of this name; without a name, the rule that serves a budget with this delta
+    best."""
     if name is None:
         return Tight if delta else Pure
     return ACCOUNTANTS[_validate.choice(name, "accountant", ACCOUNTANTS)]
 
 
 def open_filter(epsilon: object, delta: object, accountant: object, reserve: object) -> Filter:
-    """The empty filter of a budget, from the arguments that users open it with, checked."""
+    """Return the empty filter of a budget, from the arguments that users open it with, checked."""
     epsilon_limit, delta_limit = _validate.epsilon(epsilon), _validate.delta(delta)
     kind = named_rule(accountant, delta_limit)
     if not delta_limit and kind.needs_delta:
@@ -117,8 +118,8 @@ def as_events(events: Iterable[Any]) -> Events:
 
 @np.errstate(all="ignore")  # curves underflow where they say nothing, whatever the caller has set
 def epsilon(events: Iterable[Any], delta: float = 0, accountant: str = "pld") -> float:
-    """The epsilon of a list of releases that was fixed in advance, at this delta; inf if it has
-    none.
+    """Return the epsilon of a list of releases that was fixed in advance, at this delta; inf if it
+    has none.
 
     ``events`` are losses, or pairs of a loss and a count. Formal guarantee: together they are
     (epsilon, delta)-private, by the theorem of the accountant, with all rounding towards a larger
@@ -135,6 +136,6 @@ def epsilon(events: Iterable[Any], delta: float = 0, accountant: str = "pld") ->
 
 @np.errstate(all="ignore")
 def compare(events: Iterable[Any], delta: float = 0) -> dict[str, float]:
-    """The epsilon of a list fixed in advance, by accountant."""
+    """Return the epsilon of a list fixed in advance, by accountant."""
     listed, d = as_events(events), _validate.delta(delta)
     return {name: rule.report(listed, Fraction(d)) for name, rule in ACCOUNTANTS.items()}

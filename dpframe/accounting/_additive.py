@@ -55,7 +55,7 @@ class Additive(Filter):
 
     @abstractmethod
     def cost(self, loss: Loss) -> Fraction | None:
-        """The number that one release adds; None if it has none."""
+        """Return the number that one release adds; None if it has none."""
 
     def start(self) -> State:
         return State(Fraction(0), Fraction(0))
@@ -75,7 +75,8 @@ class Additive(Filter):
 
 
 def zcdp_delta(rho: float, epsilon: float) -> float:
-    """The least delta that proposition 12 of Canonne, Kamath and Steinke (2020) gives for rho-zCDP.
+    """Return the least delta that proposition 12 of Canonne, Kamath and Steinke (2020) gives for
+    rho-zCDP.
 
     The minimum over orders a > 1 of exp((a - 1)(a rho - epsilon) + a log1p(-1/a)) / (a - 1); any
     order is valid, so an inexact search only makes the answer safer.
@@ -97,7 +98,7 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
 
 @lru_cache(maxsize=1024)
 def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho (rounded down) such that rho-zCDP implies (epsilon, delta)-DP.
+    """Return the largest rho (rounded down) such that rho-zCDP implies (epsilon, delta)-DP.
 
     >>> round(float(zcdp_rho(Fraction(1), Fraction(1, 10**6))), 6)
     0.024356
@@ -111,7 +112,7 @@ def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
-    """The least epsilon, rounded up, that the same proposition gives.
+    """Return the least epsilon, rounded up, that the same proposition gives.
 
     >>> round(zcdp_epsilon(0.02435, 1e-6), 3)
     1.0
@@ -129,7 +130,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
 
 
 def root_below(square: Fraction) -> Fraction:
-    """A rational just below the square root."""
+    """Return a rational just below the square root."""
     return Fraction(math.sqrt(square) * (1 - 1e-12))
 
 
@@ -185,8 +186,8 @@ class Zcdp(_Concentrated):
 
 
 def conversion(orders: Floats, delta: float) -> Floats:
-    """The summand that turns divergences into epsilons: log(1 - 1/a) - (log delta + log a) / (a -
-    1).
+    """Return the summand that turns divergences into epsilons: log(1 - 1/a) - (log delta + log a) /
+    (a - 1).
 
     Canonne, Kamath and Steinke (2020), proposition 12; Balle et al. (2020).
     """
@@ -195,7 +196,7 @@ def conversion(orders: Floats, delta: float) -> Floats:
 
 
 def divergences(losses: Events) -> Floats:
-    """The Renyi divergences of the whole list at `ORDERS`, rounded up."""
+    """Return the Renyi divergences of the whole list at `ORDERS`, rounded up."""
     total = np.zeros(len(ORDERS))
     for loss, n in losses:
         total = (total + n * loss.renyi(ORDERS)) * _UP
@@ -237,7 +238,7 @@ class Rdp(_Concentrated):
         return min(linear, Fraction(curve))
 
     def _within(self, most: Fraction) -> Fraction:
-        """The largest epsilon that costs no more, rounded down."""
+        """Return the largest epsilon that costs no more, rounded down."""
         least = root_below(2 * most / Fraction(self.order))
         return _search.last_where(
             lambda e: self._pure_cost(e) <= most,
@@ -274,12 +275,13 @@ class Rdp(_Concentrated):
 
 
 def mu_squared_sum(losses: Events) -> Fraction | None:
-    """The sum of mu squared; None if a release has none."""
+    """Return the sum of mu squared; None if a release has none."""
     return summed(losses, lambda loss: loss.mu_squared)
 
 
 def mu_share(mu_squared: Fraction, delta: Fraction) -> Price:
-    """A price of so much of mu squared, to a Gaussian or to a pure mechanism that it dominates."""
+    """Return a price of so much of mu squared, to a Gaussian or to a pure mechanism that it
+    dominates."""
     return Price(_gaussian.pure_for_mu(mu_squared), mu_squared, None, delta)
 
 

@@ -52,12 +52,12 @@ class Charge(NamedTuple):
 
 
 def failures(events: Events) -> Fraction:
-    """The sum of the probabilities of failing outright."""
+    """Return the sum of the probabilities of failing outright."""
     return sum((loss.failure * n for loss, n in events if loss.failure), ZERO)
 
 
 def summed(events: Events, cost: Callable[[Loss], Fraction | None]) -> Fraction | None:
-    """The sum of the costs of all uses; None if a loss has none."""
+    """Return the sum of the costs of all uses; None if a loss has none."""
     if len(events) == 1 and events[0][1] == 1:  # as an ordinary debit is
         return cost(events[0][0])
     total = ZERO
@@ -70,13 +70,13 @@ def summed(events: Events, cost: Callable[[Loss], Fraction | None]) -> Fraction 
 
 
 def pure_sum(events: Events) -> Fraction | None:
-    """The sum of pure epsilons (but for failures); None if one has none."""
+    """Return the sum of pure epsilons (but for failures); None if one has none."""
     return summed(events, lambda loss: loss.epsilon)
 
 
 def totals(events: Events) -> tuple[Fraction | None, Fraction]:
-    """The sum of pure epsilons, None if one has none; and the sum of the probabilities of failing
-    outright."""
+    """Return the sum of pure epsilons, None if one has none; and the sum of the probabilities of
+    failing outright."""
     if len(events) == 1 and events[0][1] == 1:  # as an ordinary debit is
         return events[0][0].epsilon, events[0][0].failure
     return pure_sum(events), failures(events)
@@ -125,7 +125,7 @@ class Price(NamedTuple):
 
 
 def stated_gaussian(epsilon: Fraction, delta: Fraction) -> Price:
-    """The price of Gaussian noise with this guarantee, just inside it, so that the guarantee
+    """Return the price of Gaussian noise with this guarantee, just inside it, so that the guarantee
     computed back from it fits too."""
     mu = Fraction(_gaussian.mu_for(float(epsilon) * (1 - 1e-11), float(delta) * (1 - 1e-11)))
     return Price(epsilon, mu**2 or None, None, delta)
@@ -135,7 +135,7 @@ _MOST = 2**40
 
 
 def most_that(fits: Callable[[int], bool]) -> int:
-    """The largest whole number that fits, up to 2**40."""
+    """Return the largest whole number that fits, up to 2**40."""
     low, high = 0, 1
     while high <= _MOST and fits(high):
         low, high = high, 2 * high
@@ -145,7 +145,7 @@ def most_that(fits: Callable[[int], bool]) -> int:
 
 
 def repeated(charge: Charge, times: int) -> Charge:
-    """The debit of so many equal ones."""
+    """Return the debit of so many equal ones."""
     return Charge(tuple((loss, n * times) for loss, n in charge.losses), charge.delta * times)
 
 
@@ -180,25 +180,25 @@ class Filter(ABC):
 
     @abstractmethod
     def start(self) -> Any:
-        """The state of an empty ledger."""
+        """Return the state of an empty ledger."""
 
     @abstractmethod
     def after(self, state: Any, charge: Charge) -> Any:
-        """The state after a debit; None if the debit does not fit."""
+        """Return the state after a debit; None if the debit does not fit."""
 
     @abstractmethod
     def spent(self, state: Any) -> Fraction:
-        """The fraction of the budget that is gone, in this rule's own currency."""
+        """Return the fraction of the budget that is gone, in this rule's own currency."""
 
     @abstractmethod
     def share(self, queries: int | Fraction, state: Any) -> Price:
-        """The price of one of so many equal questions: the part 1/queries of the budget, whatever
-        it buys."""
+        """Return the price of one of so many equal questions: the part 1/queries of the budget,
+        whatever it buys."""
 
     @abstractmethod
     def worth(self, epsilon: Fraction, state: Any) -> Price:
-        """The price of a pure mechanism of this epsilon, and of whatever else may be had for as
-        much; never more than the part ``self.part(epsilon)`` of the budget.
+        """Return the price of a pure mechanism of this epsilon, and of whatever else may be had for
+        as much; never more than the part ``self.part(epsilon)`` of the budget.
 
         Formal guarantee: questions whose epsilons (or epsilon/queries, of a share) add up to at
         most that of the budget all fit, in any order and whatever mechanisms their prices buy
@@ -207,46 +207,46 @@ class Filter(ABC):
 
     @abstractmethod
     def stated(self, epsilon: Fraction, delta: Fraction, state: Any) -> Price:
-        """The price of a Gaussian with this (epsilon, delta) guarantee, and what pure mechanism
-        costs no more; never more than `worth` may take."""
+        """Return the price of a Gaussian with this (epsilon, delta) guarantee, and what pure
+        mechanism costs no more; never more than `worth` may take."""
 
     @abstractmethod
     def gaussian(self, amount: Fraction, queries: int, state: Any) -> Price | None:
-        """A price for Gaussians that grows with ``amount``; None if this budget has none, or not
-        now."""
+        """Return a price for Gaussians that grows with ``amount``; None if this budget has none, or
+        not now."""
 
     def gaussian_stated(self, epsilon: Fraction, state: Any) -> Price:
-        """The price of a Gaussian where an epsilon alone buys none: it is stated at the delta of
-        the conversion."""
+        """Return the price of a Gaussian where an epsilon alone buys none: it is stated at the
+        delta of the conversion."""
         return self.stated(epsilon, self.conversion, state)
 
     def part(self, epsilon: Fraction) -> Fraction:
-        """The part of the budget that a question of this epsilon may take."""
+        """Return the part of the budget that a question of this epsilon may take."""
         return epsilon / self.limits.epsilon
 
     def warning(self, before: Any, after: Any) -> str | None:
-        """A warning to the owner before a debit is made; None if there is nothing to say."""
+        """Return a warning to the owner before a debit is made; None if there is nothing to say."""
         return None
 
     @staticmethod
     @abstractmethod
     def report(events: Events, delta: Fraction) -> float:
-        """An epsilon, rounded up, of a list fixed in advance at this delta; inf if there is
+        """Return an epsilon, rounded up, of a list fixed in advance at this delta; inf if there is
         none."""
 
     def ahead(self, state: Any, charges: Sequence[Charge]) -> Any:
-        """The state that prices a question after these debits, which nobody has made yet."""
+        """Return the state that prices a question after these debits, which nobody has made yet."""
         for charge in charges:
             after = self.after(state, charge)
             state = state if after is None else after
         return state
 
     def times(self, state: Any, charge: Charge) -> int:
-        """The number of equal debits that fit, one after the other."""
+        """Return the number of equal debits that fit, one after the other."""
         return most_that(lambda n: self.after(state, repeated(charge, n)) is not None)
 
     def emptied(self, state: Any) -> Any:
-        """The state of an empty ledger in which whatever was exceeded stays so."""
+        """Return the state of an empty ledger in which whatever was exceeded stays so."""
         return self.start()
 
     @property
@@ -255,12 +255,13 @@ class Filter(ABC):
         return self.limits.reserve
 
     def delta_room(self, state: Any) -> Fraction:
-        """The largest such sum that fits now, with all that was debited so far counted in it."""
+        """Return the largest such sum that fits now, with all that was debited so far counted in
+        it."""
         return self.delta_limit
 
     def failure_for(self, epsilon: Fraction, state: Any, pure: bool = False) -> Fraction:
-        """The probability of outright failure that a question of this price may have: its part of
-        all that is set aside for failures, and no more than is left of it; 0 where none is.
+        """Return the probability of outright failure that a question of this price may have: its
+        part of all that is set aside for failures, and no more than is left of it; 0 where none is.
 
         Formal guarantee: with it, as without, questions whose epsilons add up to at most that of
         the budget all fit. ``pure`` says that the release has no Gaussian noise: a budget that such
@@ -273,22 +274,22 @@ class Filter(ABC):
         return min(self.part(epsilon) * room, left)
 
     def failure_share(self, queries: int) -> Fraction:
-        """The probability of outright failure with which so many questions always fit; 0 if there
-        is none."""
+        """Return the probability of outright failure with which so many questions always fit; 0 if
+        there is none."""
         return self.failure_for(self.limits.epsilon / queries, None)
 
     def delta_spent(self, state: Any) -> Fraction:
-        """The sum of outright failures, and of deltas that add up, so far."""
+        """Return the sum of outright failures, and of deltas that add up, so far."""
         spent: Fraction = state.failures
         return spent
 
     def pure_spent(self, state: Any) -> Fraction | None:
-        """The plain sum of epsilons so far, a claim that is valid at any time; None if the rule
-        keeps none."""
+        """Return the plain sum of epsilons so far, a claim that is valid at any time; None if the
+        rule keeps none."""
         return None
 
     def delta_asked(self, state: Any, charge: Charge) -> tuple[Fraction, Fraction]:
-        """The part of delta that a debit asks for, and the part that is left."""
+        """Return the part of delta that a debit asks for, and the part that is left."""
         pairs = (
             self.pairs and charge.epsilon is None
         )  # Gaussian noise, which is stated with a delta
@@ -296,8 +297,8 @@ class Filter(ABC):
         return charge.failures + (charge.delta if pairs else 0), remaining
 
     def refusal(self, state: Any, charge: Charge) -> str:
-        """A sentence why a debit does not fit: requested, spent, remaining and the difference, in
-        this rule's own currency."""
+        """Return a sentence why a debit does not fit: requested, spent, remaining and the
+        difference, in this rule's own currency."""
         requested, remaining = self.delta_asked(state, charge)
         if requested > remaining:
             return shortage(
@@ -321,12 +322,12 @@ class Filter(ABC):
 
 
 def shortage(quantity: str, requested: str, spent: str, remaining: str, over: str) -> str:
-    """The sentence of a refusal that has numbers."""
+    """Return the sentence of a refusal that has numbers."""
     return (
         f"{quantity} requested {requested}, spent {spent}, remaining {remaining}, short by {over}."
     )
 
 
 def short(number: Fraction) -> str:
-    """A number as text, with six digits."""
+    """Return a number as text, with six digits."""
     return f"{float(number):.6g}"

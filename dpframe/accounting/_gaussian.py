@@ -84,7 +84,8 @@ def delta_at(mu: float, t: float) -> float:
 
 @lru_cache(maxsize=4096)
 def mu_for(epsilon: float, delta: float) -> float:
-    """The largest mu, rounded down, for which the pair is (epsilon, delta)-indistinguishable.
+    """Return the largest mu, rounded down, for which the pair is (epsilon,
+    delta)-indistinguishable.
 
     >>> round(mu_for(1.0, 1e-6), 4)
     0.2367
@@ -104,7 +105,8 @@ def mu_for(epsilon: float, delta: float) -> float:
 
 @lru_cache(maxsize=4096)
 def epsilon_for(mu: float, delta: float) -> float:
-    """The least epsilon >= 0, rounded up, for which the pair is (epsilon, delta)-indistinguishable.
+    """Return the least epsilon >= 0, rounded up, for which the pair is (epsilon,
+    delta)-indistinguishable.
 
     >>> round(epsilon_for(1.0, 1e-5), 6)
     4.377178
@@ -132,7 +134,7 @@ def quantile(p: float) -> float:
 
 
 def pure_mu(epsilon: float) -> float:
-    """The least mu, rounded up, whose pair dominates every epsilon-private release.
+    """Return the least mu, rounded up, whose pair dominates every epsilon-private release.
 
     2 Phi**-1(e**epsilon / (1 + e**epsilon)) (Dong, Roth and Su 2022, as randomized response touches
     the curve).
@@ -146,8 +148,8 @@ def pure_mu(epsilon: float) -> float:
 
 
 def pure_for_mu(mu_squared: Fraction) -> Fraction:
-    """The largest epsilon, rounded down, whose every release is dominated by this mu: inverse to
-    `pure_mu`.
+    """Return the largest epsilon, rounded down, whose every release is dominated by this mu:
+    inverse to `pure_mu`.
 
     >>> round(float(pure_for_mu(Fraction(1, 100))), 5)
     0.0798
@@ -171,8 +173,8 @@ _LARGEST = Fraction(2**1000)
 
 @lru_cache(maxsize=4096)
 def shift_mu(variance: Fraction | float) -> float:
-    """The least mu, rounded up, whose Gaussian pair dominates discrete Gaussian noise moved by one
-    step.
+    """Return the least mu, rounded up, whose Gaussian pair dominates discrete Gaussian noise moved
+    by one step.
 
     Formal guarantee: with noise P[x] proportional to exp(-x**2 / (2 variance)) on each coordinate,
     whole numbers that move by d in L2 are shift_mu(variance) * d-GDP (Dong, Roth and Su 2022). The

@@ -54,8 +54,9 @@ def remains(mu: float, cost: float) -> float:
 
 
 def _room(epsilon: float, mu: float, left: float) -> tuple[float, float]:
-    """The room at 0 between such an event, with this much mu left after it, and the curve of mu,
-    negative where there is none for certain; and the size of the numbers whose difference that is.
+    """Return the room at 0 between such an event, with this much mu left after it, and the curve of
+    mu, negative where there is none for certain; and the size of the numbers whose difference that
+    is.
 
     H(0) of the event with Gaussian noise of mu' is the total variation (e**epsilon E(+) - E(-)) /
     (1 + e**epsilon), E(+-) = erf((epsilon/mu' +- mu'/2)/sqrt 2), as a sum of positive terms. From a
@@ -112,7 +113,7 @@ def _around(
 
 @lru_cache(maxsize=1024)  # a price that was found is paid next
 def after_pure(epsilon: float, mu: float) -> float | None:
-    """The mu that remains after any epsilon-private event.
+    """Return the mu that remains after any epsilon-private event.
 
     Formal guarantee: such an event is dominated by randomized response (Kairouz, Oh and Viswanath
     2015), and for that pair the threshold 0 decides (theorem 2 of the page). It ends at mu = 2
@@ -191,7 +192,8 @@ class Loss:
         failure = ZERO
 
     def failing(self, delta: Fraction) -> Loss:
-        """The loss of such a release that gives everything away with probability ``delta``, too."""
+        """Return the loss of such a release that gives everything away with probability ``delta``,
+        too."""
         raise BadValue(f"no loss is known of a release of kind {self.kind!r} that may fail.")
 
     @property
@@ -227,11 +229,12 @@ class Loss:
         return (Curve(lambda t: response_curve(e, t), -e, e),)
 
     def residue(self, mu: float) -> float | None:
-        """The mu left when this release is made with ``mu`` to spend; None if it does not fit."""
+        """Return the mu left when this release is made with ``mu`` to spend; None if it does not
+        fit."""
         return None if self.epsilon is None else self._remains(float(self.epsilon) * UP, mu)
 
     def leaves(self, mu_squared: Fraction) -> Fraction | None:
-        """The mu squared that is left after one such release; None if it does not fit."""
+        """Return the mu squared that is left after one such release; None if it does not fit."""
         left = None
         if self.epsilon is not None:
             mu, epsilon = math.sqrt(mu_squared) * (1 - 1e-15), float(self.epsilon)
@@ -251,8 +254,8 @@ class Loss:
         return left
 
     def epsilon_at(self, delta: Fraction) -> Fraction | None:
-        """An epsilon, rounded up, with which one release is (epsilon, delta)-private; None if there
-        is none."""
+        """Return an epsilon, rounded up, with which one release is (epsilon, delta)-private; None
+        if there is none."""
         rest = float(delta - self.failure) * (1 - 1e-12)
         if rest < 0:
             return None
@@ -264,7 +267,7 @@ class Loss:
         return Fraction(epsilon) if math.isfinite(epsilon) else None
 
     def to_json(self) -> dict[str, Any]:
-        """The record of a loss: its kind and its parameters; exact numbers are text."""
+        """Return the record of a loss: its kind and its parameters; exact numbers are text."""
         kind: Any = type(self)  # every kind is a dataclass
         record: dict[str, Any] = {"type": self.kind}
         for name in kind.__match_args__:  # the names of its fields

@@ -77,8 +77,8 @@ def _sample(
 
 
 def _connect(nodes: Floats, values: Floats, step: float) -> Atoms:
-    """The loss distribution whose curve is the chords in e**t through these points of a falling
-    convex curve.
+    """Return the loss distribution whose curve is the chords in e**t through these points of a
+    falling convex curve.
 
     Points that would get negative mass lie above a chord of others and are dropped. Masses are
     differences of `rise`, u dH/du at the left end of each chord; written like this, neighbours
@@ -107,8 +107,8 @@ def _connect(nodes: Floats, values: Floats, step: float) -> Atoms:
 
 
 def curve_of(loss: Loss, side: int) -> Curve:
-    """The pair in one direction, with room for its rounding; for a range, one that dominates any
-    single use of it."""
+    """Return the pair in one direction, with room for its rounding; for a range, one that dominates
+    any single use of it."""
     reach = loss.bounded_range
     if reach is None:
         curve = loss.curves[side if len(loss.curves) > 1 else 0]
@@ -128,7 +128,7 @@ def curve_of(loss: Loss, side: int) -> Curve:
 
 @lru_cache(maxsize=4096)
 def sketch(loss: Loss, side: int) -> Atoms:
-    """A few hundred atoms above the pair, at any losses: enough to find scales and saddle
+    """Return a few hundred atoms above the pair, at any losses: enough to find scales and saddle
     points."""
     curve = curve_of(loss, side)
     step = max(curve.upper - curve.lower, 1e-300) / (32 << 26)
@@ -186,8 +186,8 @@ def atoms_on_grid(curve: Curve, h: float, theta: float, log_scale: float, spare:
 
 
 def cut(atoms: Atoms, spare: float) -> Atoms:
-    """The same atoms with the highest losses made infinite, as long as no more than `spare` is lost
-    to that."""
+    """Return the same atoms with the highest losses made infinite, as long as no more than `spare`
+    is lost to that."""
     above = np.cumsum(np.exp(atoms.log_mass[::-1]))[::-1] * (1 + 1e-12)
     m = max(1, int(np.searchsorted(-above, -spare)))
     lost = float(above[m]) if m < len(above) else 0.0
@@ -270,8 +270,8 @@ _WORK = 2e9  # element operations that a value iteration may take: one to three 
 
 
 def _best_shift(reach: float, theta: float) -> float:
-    """The t that maximises p_t e**(theta t) + (1 - p_t) e**(theta (t - reach)): where the adversary
-    plays."""
+    """Return the t that maximises p_t e**(theta t) + (1 - p_t) e**(theta (t - reach)): where the
+    adversary plays."""
     top = theta * -math.expm1(-(1 + theta) * reach)
     shift = math.log(top / (-math.expm1(-theta * reach) * (1 + theta))) + reach
     return min(max(shift, reach / 2), reach)
@@ -280,8 +280,8 @@ def _best_shift(reach: float, theta: float) -> float:
 def _grid(
     ranges: tuple[tuple[float, int], ...], width: float, theta: float
 ) -> tuple[float, list[int], list[list[int]]]:
-    """The finest grid that _WORK allows: its step, each range in steps (rounded up), and the cells
-    of its t."""
+    """Return the finest grid that _WORK allows: its step, each range in steps (rounded up), and the
+    cells of its t."""
     steps = math.prod(c + 1 for _, c in ranges) * len(ranges)
     widest = ranges[-1][0]
     for m in (256, 128, 64, 32, 16, 8, 4):

@@ -22,17 +22,17 @@ _DOUBLES = (
 
 
 def whole_halfway(low: int, high: int) -> int:
-    """The mean of two whole numbers, rounded down."""
+    """Return the mean of two whole numbers, rounded down."""
     return (low + high) // 2
 
 
 def float_halfway(low: Fraction, high: Fraction) -> Fraction:
-    """The mean of two fractions, rounded to a double so that it stays short."""
+    """Return the mean of two fractions, rounded to a double so that it stays short."""
     return Fraction(float((low + high) / 2))
 
 
 def ratio_halfway(low: float, high: float) -> float:
-    """The geometric mean, for numbers of unknown size."""
+    """Return the geometric mean, for numbers of unknown size."""
     return math.sqrt(low * high)
 
 
@@ -45,8 +45,8 @@ def last_where(
     middle: Callable[[Number, Number], Number] | None = None,
     close: Callable[[Number, Number], bool] | None = None,
 ) -> Number:
-    """The last point of [low, high) where a statement holds that holds at ``low`` and fails at
-    ``high``.
+    """Return the last point of [low, high) where a statement holds that holds at ``low`` and fails
+    at ``high``.
 
     The search ends after so many ``rounds`` (fractions need a number of them), when the ends are
     ``close``, or when no number lies between them, so that the next one fails. Without ``middle``
@@ -79,8 +79,8 @@ def first_where(
     middle: Callable[[Number, Number], Number] | None = None,
     close: Callable[[Number, Number], bool] | None = None,
 ) -> Number:
-    """The first point of (low, high] from which on a statement holds that fails at ``low`` and
-    holds at ``high``.
+    """Return the first point of (low, high] from which on a statement holds that fails at ``low``
+    and holds at ``high``.
 
     >>> first_where(lambda x: x * x >= 2, 0.0, 2.0)
     1.4142135623730951

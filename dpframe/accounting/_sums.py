@@ -42,8 +42,8 @@ class Sums(NamedTuple):
 
 
 def stated_sums(losses: Events, delta: Fraction) -> Sums | None:
-    """The sums of the (epsilon, delta) guarantees of all uses; ``delta`` is divided among the uses
-    that need one."""
+    """Return the sums of the (epsilon, delta) guarantees of all uses; ``delta`` is divided among
+    the uses that need one."""
     pure, failing = totals(losses)
     if pure is not None:
         return Sums(pure, failing)
@@ -136,8 +136,8 @@ class _Advanced(Filter):
     @staticmethod
     @abstractmethod
     def drift(epsilon: float) -> float:
-        """The part of one release in the term that grows with their number; inf where the theorem
-        says nothing."""
+        """Return the part of one release in the term that grows with their number; inf where the
+        theorem says nothing."""
 
     def start(self) -> Squares:
         return Squares(0.0, 0.0, Fraction(0))
@@ -175,13 +175,13 @@ class _Advanced(Filter):
         return Fraction(epsilon) if math.isfinite(epsilon) else 2 * self.limits.epsilon
 
     def spent(self, state: Squares) -> Fraction:
-        """The part of the sum of squares that is gone, since that grows evenly from release to
-        release."""
+        """Return the part of the sum of squares that is gone, since that grows evenly from release
+        to release."""
         most = self.each(1.0)
         return min(Fraction(1), Fraction(state.squares / (most * most)))
 
     def each(self, queries: float) -> float:
-        """The largest epsilon of which so many equal releases fit, rounded down."""
+        """Return the largest epsilon of which so many equal releases fit, rounded down."""
 
         def fits(e: float) -> bool:
             sums = Squares(
@@ -207,8 +207,8 @@ class _Advanced(Filter):
         )
 
     def _within(self, part: Fraction) -> Fraction:
-        """The largest epsilon, rounded down, with a drift (and so a square) of at most this part of
-        both sums."""
+        """Return the largest epsilon, rounded down, with a drift (and so a square) of at most this
+        part of both sums."""
         most = float(part) * self._squares
         e = _search.last_where(lambda e: self.drift(e) <= most, 0.0, math.sqrt(most), rounds=100)
         return Fraction(e * (1 - 1e-9))

@@ -85,9 +85,9 @@ class Tight(Filter):
         return None if epsilon is None and left is None else Either(epsilon, left, lost, room)
 
     def _room_without(self, state: Either) -> Fraction:
-        """The sum of failures that fits if the residue ends with the next debit: the reserve, and
-        the least that G(mu) allows at epsilon after losses whose sum is known to lie within plus or
-        minus the plain sum."""
+        """Return the sum of failures that fits if the residue ends with the next debit: the
+        reserve, and the least that G(mu) allows at epsilon after losses whose sum is known to lie
+        within plus or minus the plain sum."""
         if state == self.start():
             return self.limits.delta
         if state.epsilon is None or state.mu_squared is None:
@@ -159,9 +159,9 @@ class Tight(Filter):
         pure: Fraction | None,
         keeps: bool = False,
     ) -> Price:
-        """The price of a question of this epsilon: at most ``wanted`` of mu squared for a Gaussian,
-        at most ``pure`` for a pure release. A pure release that ``keeps``, or finds no room in the
-        plain sum, takes no more than its part of the residue."""
+        """Return the price of a question of this epsilon: at most ``wanted`` of mu squared for a
+        Gaussian, at most ``pure`` for a pure release. A pure release that ``keeps``, or finds no
+        room in the plain sum, takes no more than its part of the residue."""
         part, left, limit = epsilon / self.limits.epsilon, state.mu_squared, self.limit
         pure_epsilon, spent = epsilon if pure is None else pure, state.epsilon
         if left is None:
@@ -190,7 +190,7 @@ class Tight(Filter):
         )
 
     def share(self, queries: int | Fraction, state: Either) -> Price:
-        """The price of epsilon/queries.
+        """Return the price of epsilon/queries.
 
         Where Gaussian noise is the better buy, a pure release keeps to its part of the residue too,
         so that shares which nothing but Gaussian noise can answer find it on promise.
@@ -207,8 +207,8 @@ class Tight(Filter):
         return self._offer(epsilon, state, epsilon if keeps else None, None, None, keeps)
 
     def worth(self, epsilon: Fraction, state: Either) -> Price:
-        """A Gaussian for what a pure release takes of the residue at the start (later it takes
-        more), up to its part."""
+        """Return a Gaussian for what a pure release takes of the residue at the start (later it
+        takes more), up to its part."""
         return self._offer(epsilon, state, epsilon, _taken_by_pure(epsilon, self.limit), None)
 
     def gaussian(self, amount: Fraction, queries: int, state: Either) -> Price | None:
@@ -220,7 +220,7 @@ class Tight(Filter):
         return Price(None, amount, None, self.conversion)
 
     def warning(self, before: Either, after: Either) -> str | None:
-        """A warning of a question that ends the residue: too large, and not the last one, or
+        """Return a warning of a question that ends the residue: too large, and not the last one, or
         failing too often."""
         if before.mu_squared is None or after.mu_squared is not None:
             return None
@@ -258,7 +258,7 @@ class Tight(Filter):
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
-        """The epsilon of the least budget whose filter admits the list in this order."""
+        """Return the epsilon of the least budget whose filter admits the list in this order."""
         left, pure = delta - failures(events), pure_sum(events)
         sum_of_pure = math.inf if pure is None or left < 0 else float(pure)
         return min(sum_of_pure, _residue_epsilon(events, left) if left > 0 else math.inf)
@@ -287,8 +287,8 @@ def _residue_epsilon(events: Events, delta: Fraction) -> float:
 
 
 def residue_after(mu_squared: Fraction, events: Events) -> Fraction | None:
-    """The mu squared that is left after a list of releases, in this order; None if they do not
-    fit."""
+    """Return the mu squared that is left after a list of releases, in this order; None if they do
+    not fit."""
     left: Fraction | None = mu_squared
     for loss, count in events:
         while left is not None and count:
@@ -315,8 +315,9 @@ _KINDS = {"pure": (PureDP, 40, 1e-9, 2, 1.0), "ranged": (Exponential, 8, 1e-3, 4
 
 
 def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) -> Fraction | None:
-    """The largest epsilon (nearly) up to ``most`` with which one release takes at most ``cost`` of
-    the mu squared that is left; None if there is none, or if less than ``cost`` is left.
+    """Return the largest epsilon (nearly) up to ``most`` with which one release takes at most
+    ``cost`` of the mu squared that is left; None if there is none, or if less than ``cost`` is
+    left.
 
     >>> round(float(largest("pure", Fraction(1), Fraction(1, 100), None)), 3)
     0.1
@@ -392,8 +393,8 @@ def _search_largest(
 
 
 def residue_times(mu_squared: Fraction, charge: Charge) -> int:
-    """The number of equal debits that the residue takes; of choices, whose costs take long to find,
-    a lower bound on it."""
+    """Return the number of equal debits that the residue takes; of choices, whose costs take long
+    to find, a lower bound on it."""
     if not any(loss.bounded_range for loss, _ in charge.losses):
         return most_that(
             lambda n: residue_after(mu_squared, repeated(charge, n).losses) is not None

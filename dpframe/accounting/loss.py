@@ -61,7 +61,7 @@ Events = tuple[tuple[Loss, int], ...]
 
 
 def loss_from_json(data: Mapping[str, Any]) -> Loss:
-    """The loss of one record; numbers may be text, as `Loss.to_json` writes them."""
+    """Return the loss of one record; numbers may be text, as `Loss.to_json` writes them."""
     fields = {k: v for k, v in data.items() if k not in ("type", "count")}
     make = KINDS.get(str(data.get("type")))
     if make is None:
@@ -79,7 +79,7 @@ def _exact(value: Any) -> Any:
 
 
 def from_json(events: Iterable[Mapping[str, Any]]) -> list[tuple[Loss, int]]:
-    """A list of events as JSON: ``{"type": "gaussian", "sigma": 30, "count": 10}``.
+    """Return a list of events as JSON: ``{"type": "gaussian", "sigma": 30, "count": 10}``.
 
     >>> from_json([{"type": "pure_dp", "epsilon": 0.5, "count": 3}])
     [(PureDP(epsilon=Fraction(1, 2)), 3)]

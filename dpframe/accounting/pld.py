@@ -71,8 +71,8 @@ _UP = 1 + 1e-9  # the last rounding; the doubles before it err by less than 1e-1
 
 
 def epsilon(events: Sequence[tuple[Loss, int]], delta: float, *, cells: int = _CELLS) -> float:
-    """The least epsilon known for which these events, fixed in advance, are together (epsilon,
-    delta)-DP.
+    """Return the least epsilon known for which these events, fixed in advance, are together
+    (epsilon, delta)-DP.
 
     Infinite where delta is below the probability of outright failure; at delta = 0 the pure sum.
 
@@ -150,7 +150,7 @@ def _failures(counts: dict[Loss, int]) -> Fraction:
 
 
 def _failure(counts: dict[Loss, int]) -> float:
-    """The probability that any event fails outright, rounded up."""
+    """Return the probability that any event fails outright, rounded up."""
     if any(loss.failure >= 1 for loss in counts):
         return 1.0
     logs = sum(
@@ -195,8 +195,8 @@ _NO_LOSS = _Sum(np.zeros(1), np.ones(1), 0.0)
 
 
 def _power(base: NDArray[np.complex128], count: int) -> NDArray[np.complex128]:
-    """A power by squaring: a relative error of at most about 4 count units, which complex `**` does
-    not promise."""
+    """Return a power by squaring: a relative error of at most about 4 count units, which complex
+    `**` does not promise."""
     product = None
     while True:
         if count & 1:
@@ -237,7 +237,7 @@ def _reach(kinds: Sequence[_Kind]) -> float:
 
 
 def _steps(kinds: Sequence[_Kind], variance: float) -> Floats:
-    """The changes of order at which Chernoff's bound is tried."""
+    """Return the changes of order at which Chernoff's bound is tried."""
     orders = np.array([0.05, 0.2, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 14, 20, 40, 100])
     return orders / (math.sqrt(variance) + _reach(kinds))
 
@@ -250,7 +250,7 @@ def _cumulant(kinds: Sequence[_Kind], theta: Floats) -> Floats:
 
 
 def _below(kinds: Sequence[_Kind], theta: float, low: float, variance: float) -> float:
-    """The tilted mass of the sum below a loss, at most, by Chernoff."""
+    """Return the tilted mass of the sum below a loss, at most, by Chernoff."""
     if low <= sum(k.uses * float(k.sketch.at[0]) for k in kinds):
         return 0.0
     s = _steps(kinds, variance)
@@ -261,8 +261,8 @@ def _below(kinds: Sequence[_Kind], theta: float, low: float, variance: float) ->
 def _compose(
     kinds: Sequence[_Kind], theta: float, delta: float, scale: float, cells: int, tries: int = 3
 ) -> _Sum:
-    """The sum of all losses, tilted by theta; `delta` and the epsilon `scale` say which errors
-    would be seen."""
+    """Return the sum of all losses, tilted by theta; `delta` and the epsilon `scale` say which
+    errors would be seen."""
     low, high, variance = _window(kinds, theta)
     uses = sum(k.uses for k in kinds)
     # Chords add at most h**2 / 4 to the variance of each use: half of its share, 2e-6 to 1e-5, goes
@@ -340,7 +340,8 @@ class _Plan(NamedTuple):
         return total
 
     def search(self, goal: Callable[[Floats, Floats], Floats]) -> tuple[float, float]:
-        """The order that minimises goal(order, log moment), roughly, and that minimum, rounded up.
+        """Return the order that minimises goal(order, log moment), roughly, and that minimum,
+        rounded up.
 
         The moment is multiplied by a**a / (1 + a)**(1 + a), the maximum of e**(-a y) (1 - e**-y).
         """
@@ -370,7 +371,7 @@ class _Plan(NamedTuple):
         return None if value is None else total._replace(value=value)
 
     def cut(self, delta: float) -> _Plan:
-        """The same plan without the losses that are too rare to be seen at this delta."""
+        """Return the same plan without the losses that are too rare to be seen at this delta."""
         share = _SPARE * delta / max(len(self.kinds), 1)
         return self._replace(
             kinds=[k._replace(sketch=cut(k.sketch, share / k.uses)) for k in self.kinds]
@@ -405,7 +406,8 @@ class _Plan(NamedTuple):
 
 
 def _solve(total: _Sum, target: float, high: float) -> float:
-    """A t in [0, high] with delta(t) <= target, the least to 10 digits; infinite if there is none.
+    """Return a t in [0, high] with delta(t) <= target, the least to 10 digits; infinite if there is
+    none.
 
     Newton on log delta, which is nearly concave: from the right it then stays on the right.
     Bisection where it fails.
@@ -542,8 +544,8 @@ class Composed(Filter):
         return self._tight.failure_for(epsilon, self._priced(state))
 
     def times(self, state: Fraction, charge: Charge) -> int:
-        """A number of debits that fit in one batch, by closed forms, since to compose thousands
-        takes seconds."""
+        """Return a number of debits that fit in one batch, by closed forms, since to compose
+        thousands takes seconds."""
         return 0 if state else self._tight.times(self._tight.start(), charge)
 
     def delta_spent(self, state: Fraction) -> Fraction:

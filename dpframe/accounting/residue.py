@@ -48,7 +48,7 @@ _ROUNDS, _POINTS, _PANELS = 14, 3000, 60
 
 
 def _spend(event: Bump, mu: float) -> float | None:
-    """The cost at mu, or at `TOP` beyond it."""
+    """Return the cost at mu, or at `TOP` beyond it."""
     return cost_of(event, min(mu, TOP), 0.0)
 
 
@@ -76,7 +76,7 @@ def _direct(kind: str, epsilon: float, mu: float) -> float | None:
 
 
 def after(kind: str, epsilon: float, mu: float) -> float | None:
-    """The mu that remains after an event of this kind: "pure", "exponential" or "laplace".
+    """Return the mu that remains after an event of this kind: "pure", "exponential" or "laplace".
 
     Formal guarantee: as `after_pure`, `after_exponential`, `after_laplace`. Costs are kept for a
     ladder of mu and taken from the step below, since a cost certified at one mu is one at every
@@ -101,8 +101,8 @@ def after(kind: str, epsilon: float, mu: float) -> float | None:
 
 
 def after_exponential(epsilon: float, mu: float) -> float | None:
-    """The mu that remains after a choice of bounded range epsilon: the exponential mechanism, or
-    Gumbel noisy max.
+    """Return the mu that remains after a choice of bounded range epsilon: the exponential
+    mechanism, or Gumbel noisy max.
 
     Formal guarantee: for every pair of neighbours the losses of the event lie in an interval of
     length epsilon (Durfee and Rogers 2019), so some pair of losses a and a - epsilon, 0 <= a <=
@@ -117,7 +117,7 @@ def after_exponential(epsilon: float, mu: float) -> float | None:
 
 
 def after_laplace(epsilon: float, mu: float) -> float | None:
-    """The mu that remains after one number with Laplace noise of scale sensitivity/epsilon.
+    """Return the mu that remains after one number with Laplace noise of scale sensitivity/epsilon.
 
     Formal guarantee: the exact curve of the Laplace pair is used, 1 - exp((t - epsilon)/2) for |t|
     <= epsilon.
@@ -137,8 +137,8 @@ def after_curve(
     *,
     symmetric: bool = False,
 ) -> float | None:
-    """The mu that remains after an event with this dominating pair: P's masses at increasing losses
-    and at infinity.
+    """Return the mu that remains after an event with this dominating pair: P's masses at increasing
+    losses and at infinity.
 
     Formal guarantee: sum_i p_i H_mu'(t - l_i) + infinite <= H_mu(t) + slack at all real t, and the
     same for the pair reversed. The slack is owed besides, as a part of delta. Masses have to be
@@ -254,7 +254,7 @@ def two_points(epsilon: float) -> Bump:
 
 
 def _below(p: Array, q: Array, mu: float, spare: float) -> bool:
-    """Whether the points (q, p) of the roc curve lie below that of G(mu), p <= Phi(mu +
+    """Return whether the points (q, p) of the roc curve lie below that of G(mu), p <= Phi(mu +
     Phi**-1(q)), plus `spare`."""
     slip = 1e-15 * (2 + len(p))
     up = special.ndtr(mu + special.ndtri(np.clip(q - slip, 0.0, 1.0)))
@@ -282,7 +282,7 @@ def atoms(losses: Array, masses: Array, symmetric: bool) -> Bump:
 
 
 def laplace(epsilon: float) -> Bump:
-    """The Laplace pair itself; whether nothing but it fits is left to `after_pure`."""
+    """Return the Laplace pair itself; whether nothing but it fits is left to `after_pure`."""
 
     def fits(mu: float, spare: float) -> bool:
         return False
@@ -355,12 +355,12 @@ class _Step:
         return (1,) if self.event.symmetric else (1, -1)
 
     def holds(self) -> bool:
-        """Whether A <= B is certified for all real x."""
+        """Return whether A <= B is certified for all real x."""
         return all(self.excess(side) <= 0 for side in self.sides)
 
     def excess(self, side: int) -> float:
-        """An upper bound on log A - log B over this whole side, once it is clear which sign it
-        has."""
+        """Return an upper bound on log A - log B over this whole side, once it is clear which sign
+        it has."""
         reach = float((side * self.event.edges).max())
         if reach <= 0:
             return -math.inf
@@ -396,8 +396,8 @@ class _Step:
 
 
 def _cells(x: Array, a: Array, b: Array, slope: Array) -> Array:
-    """The largest difference on each cell between the chord of a and the better of the two tangents
-    of b."""
+    """Return the largest difference on each cell between the chord of a and the better of the two
+    tangents of b."""
     width = np.diff(x)
     turn = slope[1:] - slope[:-1]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -411,8 +411,8 @@ def _cells(x: Array, a: Array, b: Array, slope: Array) -> Array:
 
 
 def cost_of(event: Bump, mu: float, spare: float) -> float | None:
-    """The least cost that can be certified for the event at this mu; mu**2 if nothing remains, None
-    if it is over."""
+    """Return the least cost that can be certified for the event at this mu; mu**2 if nothing
+    remains, None if it is over."""
     whole = mu * mu
     # Below that remainder the integrands would need more panels than it is worth, and mu**2 - cost
     # would lose digits.

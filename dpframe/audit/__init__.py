@@ -119,8 +119,8 @@ def epsilon_lower_bound(
     score: Callable[[Any], Any] | None = None,
     level: float = 0.95,
 ) -> LowerBound:
-    """A lower bound on the privacy loss of ``release`` between two neighbours, which holds with
-    confidence ``level``.
+    """Return a lower bound on the privacy loss of ``release`` between two neighbours, which holds
+    with confidence ``level``.
 
     *Formal guarantee.* If ``release`` is (e, delta)-private and ``frame`` and ``neighbour`` are
     neighbours, the answer's ``epsilon`` is above e with probability at most 1 - ``level``, whatever
@@ -350,8 +350,8 @@ def composition_experiment(
     neighbors: str | None = None,
     unit: Any = None,
 ) -> Experiment:
-    """The k-fold adaptive composition experiment (Dwork, Rothblum and Vadhan 2010), ready to be
-    played.
+    """Return the k-fold adaptive composition experiment (Dwork, Rothblum and Vadhan 2010), ready to
+    be played.
 
     In each of k rounds the adversary sees its `View` so far and returns two neighbouring databases
     and the name of a mechanism (a key of ``mechanisms``, or a place in a list). It then sees that

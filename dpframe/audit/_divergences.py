@@ -19,7 +19,7 @@ Pairs = list[tuple[Fraction, Fraction]]
 
 
 def max_divergence(p: Any, q: Any) -> float:
-    """The largest privacy loss of p against q: the maximum over sets S of ln(P[S] / Q[S]).
+    """Return the largest privacy loss of p against q: the maximum over sets S of ln(P[S] / Q[S]).
 
     *Formal guarantee.* A mechanism is epsilon-private if and only if this is at most epsilon, both
     ways round, for its laws on every two neighbours (the definition of max divergence: Dwork,
@@ -41,7 +41,8 @@ def max_divergence(p: Any, q: Any) -> float:
 
 
 def approximate_max_divergence(p: Any, q: Any, delta: Any) -> float:
-    """The largest privacy loss beyond delta: the maximum over sets S with P[S] >= delta of ln((P[S] - delta) / Q[S]).
+    """Return the largest privacy loss beyond delta: the maximum over sets S with P[S] >= delta of
+    ln((P[S] - delta) / Q[S]).
 
     *Formal guarantee.* A mechanism is (epsilon, delta)-private if and only if this is at most
     epsilon, both ways round, for its laws on every two neighbours (same definition). It may be a
@@ -68,7 +69,7 @@ def approximate_max_divergence(p: Any, q: Any, delta: Any) -> float:
 
 
 def kl_divergence(p: Any, q: Any) -> float:
-    """The expected privacy loss, the sum of P ln(P / Q): also called relative entropy.
+    """Return the expected privacy loss, the sum of P ln(P / Q): also called relative entropy.
 
     If both max divergences are at most epsilon it is at most epsilon (e**epsilon - 1), much less
     than epsilon where that is small (Dwork, Rothblum and Vadhan 2010): why k releases together lose
@@ -85,8 +86,8 @@ def kl_divergence(p: Any, q: Any) -> float:
 
 
 def loss_tail(p: Any, q: Any, epsilon: Any) -> float:
-    """The probability that the privacy loss of p against q is above epsilon: P[ln(P(x) / Q(x)) >
-    epsilon] for x drawn from p.
+    """Return the probability that the privacy loss of p against q is above epsilon: P[ln(P(x) /
+    Q(x)) > epsilon] for x drawn from p.
 
     *Formal guarantee.* If this is at most delta, both ways round, for the laws of a mechanism on
     every two neighbours, then the mechanism is (epsilon, delta)-private: beyond the outcomes whose
@@ -164,8 +165,8 @@ def _probability(value: Any, name: str) -> Fraction:
 
 
 def _log(ratio: Fraction) -> float:
-    """The logarithm of a fraction to the last digits, also close to 1 and beyond the range of
-    doubles."""
+    """Return the logarithm of a fraction to the last digits, also close to 1 and beyond the range
+    of doubles."""
     if Fraction(1, 2) < ratio < 2:
         return math.log1p(float(ratio - 1))
     return math.log(ratio.numerator) - math.log(ratio.denominator)

@@ -52,7 +52,7 @@ class Event:
         return bool(self.hits([answer])[0])
 
     def hits(self, draws: Any) -> NDArray[np.bool_]:
-        """A mask of the draws that are in the event."""
+        """Return a mask of the draws that are in the event."""
         assert self.score is not None
         read = (
             draws
@@ -100,7 +100,7 @@ def _clean(values: Any) -> Floats:
 
 
 def low_bit(values: Any) -> Any:
-    """The exponent of the last binary digit of each number: 0 for odd integers, negative for
+    """Return the exponent of the last binary digit of each number: 0 for odd integers, negative for
     fractions."""
     mantissa, exponent = np.frexp(values.astype(np.float64))
     digits = (np.abs(mantissa) * 2.0**53).astype(np.int64)
@@ -145,8 +145,8 @@ def _scores(names: list[str], frame_draws: Any, neighbour_draws: Any) -> list[tu
 
 
 def _fitted(frame_draws: Any, neighbour_draws: Any) -> Score:
-    """The log-likelihood ratio by histograms, as if components were independent; differences within
-    chance are left out."""
+    """Return the log-likelihood ratio by histograms, as if components were independent; differences
+    within chance are left out."""
     tables = []
     for i in range(min(frame_draws.shape[1], _COMPONENTS)):
         a, b = (_clean(side[:, i]) for side in (frame_draws, neighbour_draws))
@@ -198,7 +198,7 @@ class Tested(NamedTuple):
 def find(
     frame_draws: Any, neighbour_draws: Any, shape: Shape, delta: float, score: Score | None
 ) -> Event:
-    """The event that shows the largest loss on these draws, in either direction."""
+    """Return the event that shows the largest loss on these draws, in either direction."""
     labels: list[Any] = []
     if score is not None:
         candidates = [("score", score)]
@@ -269,7 +269,7 @@ def prove(
     risk: float,
     both_ways: bool = False,
 ) -> Tested:
-    """The loss that is proved by draws that had no part in choosing the event, except with
+    """Return the loss that is proved by draws that had no part in choosing the event, except with
     probability ``risk``."""
     counts = [(int(event.hits(side).sum()), len(side)) for side in (frame_draws, neighbour_draws)]
     ways = [event.of_neighbour] if not both_ways else [False, True]
@@ -281,7 +281,7 @@ def prove(
 
 
 def hits(values: Any, thresholds: Any) -> tuple[Any, Any, Any]:
-    """The numbers of values at least, at most, and exactly at each threshold."""
+    """Return the numbers of values at least, at most, and exactly at each threshold."""
     values = np.sort(values)
     below, up_to = (np.searchsorted(values, thresholds, side=side) for side in ("left", "right"))
     return len(values) - below, up_to, up_to - below
@@ -295,8 +295,8 @@ def loss(p: Any, n: int, q: Any, m: int, delta: float, risk: float) -> Any:
 
 
 def at_least(successes: Any, n: int, risk: float) -> Any:
-    """A lower bound on the true probability that fails with probability ``risk`` at most (Clopper
-    and Pearson 1934)."""
+    """Return a lower bound on the true probability that fails with probability ``risk`` at most
+    (Clopper and Pearson 1934)."""
     from scipy.special import betaincinv
 
     k = np.asarray(successes)
@@ -304,7 +304,8 @@ def at_least(successes: Any, n: int, risk: float) -> Any:
 
 
 def at_most(successes: Any, n: int, risk: float) -> Any:
-    """An upper bound on the true probability that fails with probability ``risk`` at most."""
+    """Return an upper bound on the true probability that fails with probability ``risk`` at
+    most."""
     from scipy.special import betainccinv
 
     k = np.asarray(successes)
@@ -313,8 +314,8 @@ def at_most(successes: Any, n: int, risk: float) -> Any:
 
 
 def scored(draws: Any, shape: Shape) -> Any:
-    """The draws as a caller's score gets them: a matrix if answers are rows of the same numbers,
-    else a list."""
+    """Return the draws as a caller's score gets them: a matrix if answers are rows of the same
+    numbers, else a list."""
     return shape.read(draws) if shape.numbers is None or shape.regular else list(draws)
 
 

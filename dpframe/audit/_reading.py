@@ -55,7 +55,7 @@ class Shape:
 
     @staticmethod
     def of(draws: Sequence[Any]) -> Shape:
-        """The shape for draws of *both* frames, so that a label of either has its place."""
+        """Return the shape for draws of *both* frames, so that a label of either has its place."""
         rows = [cells(draw) for draw in draws]
         counts: Counter[Path] = Counter()
         for row in rows:
@@ -83,7 +83,7 @@ class Shape:
         return not (self.varying or self.codes or self.sizes)
 
     def read(self, draws: Any) -> Floats | list[Any]:
-        """A matrix with a row a draw, or a list of labels."""
+        """Return a matrix with a row a draw, or a list of labels."""
         if isinstance(draws, np.ndarray) and draws.ndim == 2:
             return draws
         rows = [cells(draw) for draw in draws]
@@ -123,7 +123,7 @@ class Shape:
         return numbers
 
     def names(self) -> list[str]:
-        """The names of an answer's numbers: their labels, if the answers have any."""
+        """Return the names of an answer's numbers: their labels, if the answers have any."""
         if self.regular and not self.places:
             return (
                 [f"answer[{i}]" for i in range(self.numbers or 0)]
@@ -194,7 +194,7 @@ def _cells(draw: Any, path: Path) -> Iterator[tuple[Path, Any]]:
 
 
 def _labels(index: pd.Index[Any]) -> list[Any]:
-    """The labels, made distinct: null is always the same label, and repeated labels are
+    """Return the labels, made distinct: null is always the same label, and repeated labels are
     numbered."""
     labels = [_plain(label) for label in index.tolist()]
     if index.is_unique:

@@ -131,8 +131,8 @@ class Recorder(Session):
     def _run_question(
         self, question: Question, engine: Engine, plan: Plan, unit: Unit
     ) -> tuple[Any, ...]:
-        """The arrays of the question, as in every session. If it does not draw the noise of each
-        part of its plan, it is not answered, and `_run` says so."""
+        """Return the arrays of the question, as in every session. If it does not draw the noise of
+        each part of its plan, it is not answered, and `_run` says so."""
         self.recorded.append(_Replayed(plan, unit, []))
         raw = super()._run_question(question, engine, plan, unit)
         if {call.part for call in self.recorded[-1].calls} != set(range(len(plan.parts))):
@@ -308,8 +308,8 @@ def replay(
 
 
 def distance(frame: pd.DataFrame, other: pd.DataFrame) -> int:
-    """The l1 distance of two tables as histograms: how many rows have to be removed and added to
-    make one of the other.
+    """Return the l1 distance of two tables as histograms: how many rows have to be removed and
+    added to make one of the other.
 
     The histogram form of a table has an entry for each kind of row, the number of such rows; this
     is the sum of what the entries differ by. So the order of rows does not matter, nor do their
@@ -339,7 +339,7 @@ def _changes(frame: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]:
 
 
 def _model(side: Any, terms: dict[str, Any]) -> Session:
-    """A session with these terms on a copy of the frame, which nobody else knows."""
+    """Return a session with these terms on a copy of the frame, which nobody else knows."""
     if not isinstance(side, pd.DataFrame):
         raise BadType(f"frame and neighbour must be DataFrames, not {type(side).__name__}.")
     if ATTR in side.attrs:
@@ -363,7 +363,7 @@ def _are_neighbours(first: Session, second: Session) -> bool:
 
 
 def _hashes(frame: pd.DataFrame) -> list[int]:
-    """A hash of each row, alike for alike cells, whatever these are."""
+    """Return a hash of each row, alike for alike cells, whatever these are."""
     mixed = np.zeros(len(frame), dtype=np.uint64)
     for i in range(frame.shape[1]):
         mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + hashes_of(frame.iloc[:, i])
@@ -442,7 +442,8 @@ def _compare(
 
 
 def _shape_of(call: _NoiseCall) -> tuple[Any, ...]:
-    """The part of a call that must be equal in both runs; the number of found keys need not be."""
+    """Return the part of a call that must be equal in both runs; the number of found keys need not
+    be."""
     return call.part, call.integers.shape if call.keys is None else (
         *call.integers.shape[:-1],
         "keys",
@@ -450,8 +451,8 @@ def _shape_of(call: _NoiseCall) -> tuple[Any, ...]:
 
 
 def _moved(first: _NoiseCall, second: _NoiseCall) -> Array:
-    """The difference of the integers of two calls; a key that only one has counts for nothing in
-    the other."""
+    """Return the difference of the integers of two calls; a key that only one has counts for
+    nothing in the other."""
     x, y = first.integers.astype(object), second.integers.astype(object)
     if first.per_person is not None:
         people = [
@@ -470,8 +471,8 @@ def _moved(first: _NoiseCall, second: _NoiseCall) -> Array:
 
 
 def _underpriced(question: _Replayed) -> list[str]:
-    """The problem of noise that is too small for its price at the declared sensitivity; empty if
-    there is none."""
+    """Return the problem of noise that is too small for its price at the declared sensitivity;
+    empty if there is none."""
     plan = question.plan
     reports = max(
         (call.per_person or 1 for call in question.calls), default=1

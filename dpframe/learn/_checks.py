@@ -44,7 +44,7 @@ def unknown_arguments(model: str, arguments: Mapping[str, Any]) -> None:
 
 
 def no_attribute(model: object, name: str) -> AttributeError:
-    """The error about attributes that a model does not have."""
+    """Return the error about attributes that a model does not have."""
     kind = type(model).__name__
     if name in _PROTOCOL:
         return NotOffered(
@@ -88,7 +88,7 @@ def _numbers(values: Any, subject: str) -> NDArray[np.float64]:
 
 
 def public_target(y: Any, rows: int, number: bool) -> NDArray[Any]:
-    """The public answers to compare with, as many as there are rows."""
+    """Return the public answers to compare with, as many as there are rows."""
     if not isinstance(
         y, np.ndarray | pd.Series | pd.Index | list | tuple | pd.api.extensions.ExtensionArray
     ):

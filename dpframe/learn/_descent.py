@@ -98,7 +98,7 @@ class Descent(Fit):
         object.__setattr__(self, "stated", self.stated or str(self.delta or ""))
 
     def bound(self, unit: Unit) -> float:
-        """The largest norm to which a person's gradient is clipped, in its own units."""
+        """Return the largest norm to which a person's gradient is clipped, in its own units."""
         widest = self.lipschitz(unit)
         return widest if self.clip is None else min(self.clip, widest)
 
@@ -153,7 +153,7 @@ class Descent(Fit):
         )
 
     def _share(self, squared: int, price: Price) -> Gaussian:
-        """The noise that the whole price buys for integers whose squared L2 distance between
+        """Return the noise that the whole price buys for integers whose squared L2 distance between
         neighbours is ``squared``."""
         sensitivity = Sensitivity(l1_of(squared, self.parameters), squared)
         noise: Gaussian = noise_for([sensitivity], price._replace(mechanism=Gaussian.name)).noises[
@@ -182,7 +182,7 @@ class Descent(Fit):
         )
 
     def costs(self, parts: tuple[Part, ...], unit: Unit) -> Costs:
-        """The numbers of theorem 5 for the largest clip. They grow with it."""
+        """Return the numbers of theorem 5 for the largest clip. They grow with it."""
         gradients, first = parts
         share, p, t = self.rate / EVERYBODY, self.parameters, self.steps
         sigma = gradients.noise.scale * gradients.step / share
@@ -233,7 +233,7 @@ class Descent(Fit):
         return (Form((self.parameters, 1), "i"),)  # where the path ends, in steps
 
     def _sizes(self, rows: DesignRows, weights: Floats | None, unit: Unit) -> NDArray[np.int64]:
-        """A row for each person: a 1, and the squared lengths of their rows over the largest
+        """Return a row for each person: a 1, and the squared lengths of their rows over the largest
         possible, in steps."""
         lengths = (rows.x * rows.x).sum(axis=1)  # whole numbers below 2**53: exact
         if rows.people is not None and weights is not None:
@@ -243,9 +243,9 @@ class Descent(Fit):
         return np.column_stack([np.full(len(steps), SIZE_STEPS, dtype=np.int64), steps])
 
     def clipping(self, sizes: Sizes, unit: Unit) -> float:
-        """The norm to which gradients are clipped: as given, or that of the steepest gradient over
-        rows of typical length, which leaves nearly all gradients as they are; closer to the largest
-        norm the less certain the sizes are."""
+        """Return the norm to which gradients are clipped: as given, or that of the steepest
+        gradient over rows of typical length, which leaves nearly all gradients as they are; closer
+        to the largest norm the less certain the sizes are."""
         if self.clip is not None:
             return self.bound(unit)
         people = sizes.people - 2 * sizes.deviation
@@ -253,8 +253,8 @@ class Descent(Fit):
         return self.bound(unit) * math.sqrt(min(1.0, max(typical, 2.0**-20)))
 
     def stride(self, sizes: Sizes, deviation: float, clip: float, unit: Unit) -> float:
-        """The unit of step lengths: the best for the noise and coefficients of length 1, if it is
-        not beyond the curvature."""
+        """Return the unit of step lengths: the best for the noise and coefficients of length 1, if
+        it is not beyond the curvature."""
         t, share = self.steps, self.rate / EVERYBODY
         most = max(sizes.people + 3 * sizes.deviation, 0.0)
         square = self.parameters * (deviation / share) ** 2 + most * clip**2 * (1 - share) / share
@@ -273,7 +273,7 @@ class Descent(Fit):
         step: float,
         drawn: NDArray[Any] | None,
     ) -> NDArray[np.int64]:
-        """The clipped gradients of the people drawn, in whole steps, added up."""
+        """Return the clipped gradients of the people drawn, in whole steps, added up."""
         x, y, people = rows
         if drawn is not None:
             chosen = np.flatnonzero(drawn if people is None else drawn[people])
@@ -350,8 +350,8 @@ class Path:
 
 @lru_cache(maxsize=256)
 def sampled_sigma(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int) -> float:
-    """The least noise, rounded up, with which so many sampled steps and the first release are
-    (epsilon, delta)-private."""
+    """Return the least noise, rounded up, with which so many sampled steps and the first release
+    are (epsilon, delta)-private."""
 
     def fits(sigma: float) -> bool:
         first = losses.Gaussian(first_sigma(sigma, int(rate * EVERYBODY), steps))
@@ -372,6 +372,6 @@ def sampled_sigma(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int
 
 
 def first_sigma(sigma: float, rate: int, steps: int) -> Fraction:
-    """The noise of the first release beside sampled steps with noise ``sigma``, both for a
+    """Return the noise of the first release beside sampled steps with noise ``sigma``, both for a
     sensitivity of 1."""
     return Fraction(sigma * math.sqrt((FIRST - 1) / steps) * EVERYBODY / rate)

@@ -41,8 +41,8 @@ class Scaling(NamedTuple):
 
 
 def scaled(vector: Vector, bounds: Bounds) -> Floats:
-    """The values as whole numbers from -UNIT to UNIT; NaN for nulls. A column that its bounds make
-    constant is 0."""
+    """Return the values as whole numbers from -UNIT to UNIT; NaN for nulls. A column that its
+    bounds make constant is 0."""
     middle, half = Scaling.of(bounds)
     with np.errstate(all="ignore"):
         centred = (
@@ -81,7 +81,7 @@ class Target:
     classes: Keys | None
 
     def values(self, vector: Vector) -> Floats:
-        """The target of each row, from -UNIT to UNIT; NaN where the row does not count."""
+        """Return the target of each row, from -UNIT to UNIT; NaN where the row does not count."""
         if self.classes is None:
             assert self.bounds is not None
             return scaled(vector, self.bounds)
@@ -98,13 +98,13 @@ class DesignRows(NamedTuple):
     people: NDArray[np.int64] | None
 
     def counts(self) -> NDArray[np.int64]:
-        """The number of rows that the person of each row has."""
+        """Return the number of rows that the person of each row has."""
         assert self.people is not None
         counts: NDArray[np.int64] = np.bincount(self.people)[self.people]
         return counts
 
     def weights(self, limit: int) -> Floats | None:
-        """The weights of rows, whose sum is at most ``limit`` for each person: limit / rows,
+        """Return the weights of rows, whose sum is at most ``limit`` for each person: limit / rows,
         rounded down to 2**-40."""
         if self.people is None:
             return None
@@ -150,7 +150,7 @@ class Design:
         return math.sqrt(self.squared) / UNIT * (1 + 1e-12)
 
     def read(self, engine: Engine, unit: Unit) -> DesignRows:
-        """The rows that count. Called behind the door."""
+        """Return the rows that count. Called behind the door."""
         exprs = [e for e, _ in self.features] + [self.target.expr]
         x, y = np.empty((0, self.parameters)), np.empty(0)
         owners: list[NDArray[np.int64]] = []

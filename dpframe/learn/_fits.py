@@ -58,11 +58,11 @@ class Fit(Question):
         return f"{model} regression of {target.expr}{two} on {features}{where}, {self.method}"
 
     def limit(self, unit: Unit) -> int:
-        """The number of rows for which a person counts."""
+        """Return the number of rows for which a person counts."""
         return unit.reach(None)[0]
 
     def lipschitz(self, unit: Unit) -> float:
-        """The largest norm of one person's gradient, rounded up."""
+        """Return the largest norm of one person's gradient, rounded up."""
         return self.limit(unit) * self.loss.slope * self.design.length * UP
 
     def problem(self, rows: DesignRows, unit: Unit, l2: float, linear: Floats) -> Problem:
@@ -77,7 +77,7 @@ class Fit(Question):
         expected: str,
         declared: tuple[Word, ...],
     ) -> Plan:
-        """The plan of these parts, at the loss of an offer."""
+        """Return the plan of these parts, at the loss of an offer."""
         limit = unit.limit(False)
         return Plan(
             str(self),
@@ -94,8 +94,8 @@ class Fit(Question):
         )
 
     def in_data_units(self, scaled: float) -> list[tuple[str, float]]:
-        """The error of a scaled coefficient in the units of each feature's coefficient, by name;
-        features whose bounds make them constant have none."""
+        """Return the error of a scaled coefficient in the units of each feature's coefficient, by
+        name; features whose bounds make them constant have none."""
         target = self.design.target.bounds
         goal = 1.0 if target is None else Scaling.of(target).half
         halves = [(str(e), Scaling.of(b).half) for e, b in self.design.features]
@@ -106,11 +106,11 @@ class Fit(Question):
 
     @abstractmethod
     def regulariser(self, plan: Plan, unit: Unit) -> float:
-        """The l2 that was used, as given or chosen."""
+        """Return the l2 that was used, as given or chosen."""
 
     @abstractmethod
     def coefficients(self, plan: Plan, raw: Any) -> Floats:
-        """The coefficients in scaled units, intercept first, from the released integers."""
+        """Return the coefficients in scaled units, intercept first, from the released integers."""
 
 
 SHOWN = 8  # features whose own error a plan tells
@@ -128,12 +128,12 @@ def _pair(classes: Keys) -> str:
 
 
 def power_below(x: float) -> float:
-    """The largest power of two that is not above x."""
+    """Return the largest power of two that is not above x."""
     return math.ldexp(1.0, math.frexp(x)[1] - 1)
 
 
 def l1_of(l2_squared: int, length: int) -> int:
-    """The largest L1 norm of an integer vector of this length with this squared L2 norm."""
+    """Return the largest L1 norm of an integer vector of this length with this squared L2 norm."""
     return math.isqrt(length * l2_squared) + 1
 
 
@@ -152,8 +152,8 @@ class Output(Fit):
     method: ClassVar[str] = "output perturbation"
 
     def _l2(self, unit: Unit, price: Price) -> float:
-        """The regulariser: as given, or a power of two at which the noise of a coefficient deviates
-        by SPREAD / curve at most."""
+        """Return the regulariser: as given, or a power of two at which the noise of a coefficient
+        deviates by SPREAD / curve at most."""
         if self.l2 is not None:
             return self.l2
         step, sensitivity = self._grid(self.lipschitz(unit), unit)
@@ -161,7 +161,7 @@ class Output(Fit):
         return 2 * power_below(noise.deviation * step * self.loss.curve / SPREAD)
 
     def _grid(self, distance: float, unit: Unit) -> tuple[float, Sensitivity]:
-        """The step, and the sensitivity in steps, where one person moves the minimum by
+        """Return the step, and the sensitivity in steps, where one person moves the minimum by
         ``each``."""
         moves = (2 if unit.replaces else 1) + 2 * GAMMA
         step = power_below(distance) * 2.0**-20

@@ -102,8 +102,8 @@ class _Model(ABC):
     def fit(
         self, X: Any, y: Any, *, bounds: Mapping[Any, Any] | None = None, **payment: Any
     ) -> Any:
-        """The model, fitted to tracked columns: ``model.fit(p[["age", "bmi"]], p["readmitted"])``.
-        See `PrivateFrame.fit`."""
+        """Return the model, fitted to tracked columns: ``model.fit(p[["age", "bmi"]],
+        p["readmitted"])``. See `PrivateFrame.fit`."""
         if not isinstance(X, PrivateFrame):
             raise BadType(
                 'X must be columns of a session, p[["age", "bmi"]], and y one of them, p["readmitted"]. This model is for '
@@ -114,7 +114,7 @@ class _Model(ABC):
     def _fit_on(
         self, frame: PrivateFrame, X: Any, y: Any, bounds: Any, payment: Mapping[str, Any]
     ) -> Any:
-        """The model, fitted to a frame: checks the arguments, which are public, and asks the
+        """Return the model, fitted to a frame: checks the arguments, which are public, and asks the
         question."""
         self._check()
         if y is None:
@@ -187,8 +187,8 @@ class _Model(ABC):
     def _failure(
         self, frame: PrivateFrame, price: dict[str, Any]
     ) -> tuple[Fraction, dict[str, Any]]:
-        """The delta of a guarantee that is (epsilon, delta) and no curve, as given or a share of
-        the reserve; and the price without it."""
+        """Return the delta of a guarantee that is (epsilon, delta) and no curve, as given or a
+        share of the reserve; and the price without it."""
         budget = frame._session.budget
         rest = {k: v for k, v in price.items() if k != "delta"}
         delta_argument, epsilon_argument = price.get("delta"), price.get("epsilon")
@@ -213,11 +213,11 @@ class _Model(ABC):
 
     @abstractmethod
     def _loss(self) -> Loss:
-        """The loss whose sum over the rows is minimised."""
+        """Return the loss whose sum over the rows is minimised."""
 
     @abstractmethod
     def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
-        """The target with its bounds or its two classes."""
+        """Return the target with its bounds or its two classes."""
 
     def _classes_declared(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
         return []
@@ -354,8 +354,8 @@ class LogisticRegression(_Model):
 
     @staticmethod
     def _unit_interval(frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> bool:
-        """Whether the bounds of the column, declared or given, are (0, 1): then a column of whole
-        numbers has two classes."""
+        """Return whether the bounds of the column, declared or given, are (0, 1): then a column of
+        whole numbers has two classes."""
         pair = (
             frame._selection.by_column(bounds).get(name) if isinstance(bounds, Mapping) else bounds
         )
@@ -367,7 +367,7 @@ class LogisticRegression(_Model):
         return limits is not None and tuple(limits) == (0.0, 1.0)
 
     def _classes_declared(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
-        """The declaration of the two classes; none if the session has it already, for bools,
+        """Return the declaration of the two classes; none if the session has it already, for bools,
         declared keys and bounds."""
         expr, classes = target.expr, target.classes
         declared = (
@@ -387,24 +387,24 @@ class LogisticRegression(_Model):
         self.classes_ = np.asarray(design.target.classes.index)
 
     def decision_function(self, X: Any) -> Floats:
-        """The score of each row: positive for the second class."""
+        """Return the score of each row: positive for the second class."""
         return self._scores(X)
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probabilities of both classes, a row a row of public data."""
+        """Return the probabilities of both classes, a row a row of public data."""
         from scipy import special
 
         positive = special.expit(self._scores(X))
         return np.column_stack([1 - positive, positive])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The more likely class of each row of public data."""
+        """Return the more likely class of each row of public data."""
         scores = self._scores(X)
         labels: NDArray[Any] = self.classes_[(scores > 0).astype(np.intp)]
         return labels
 
     def score(self, X: Any, y: Any) -> float:
-        """The share of rows of public data whose class is predicted."""
+        """Return the share of rows of public data whose class is predicted."""
         predicted = self.predict(X).astype(object)
         return float(np.mean(predicted == _checks.public_target(y, len(predicted), number=False)))
 
@@ -462,7 +462,7 @@ class LinearRegression(_Model):
         return Target(expr, frame._selection.bounds(expr, name, bounds), None)
 
     def predict(self, X: Any) -> Floats:
-        """The prediction for each row of public data."""
+        """Return the prediction for each row of public data."""
         return self._scores(X)
 
     def score(self, X: Any, y: Any) -> float:
@@ -488,7 +488,7 @@ def _without_none(payment: Mapping[str, Any]) -> dict[str, Any]:
 def _bounds_declared(
     frame: PrivateFrame, features: list[tuple[Expr, Bounds]], bounds_argument: Any
 ) -> list[Word]:
-    """The declarations of bounds that the verb was given and the session was not."""
+    """Return the declarations of bounds that the verb was given and the session was not."""
     if bounds_argument is None:
         return []
     declared = frame._selection.schema.bounds

@@ -65,7 +65,8 @@ class Objective(Fit):
         object.__setattr__(self, "stated", self.stated or str(self.delta or ""))
 
     def numbers(self, unit: Unit, epsilon: Fraction) -> Numbers:
-        """The numbers for this epsilon, all from public facts and each rounded towards privacy."""
+        """Return the numbers for this epsilon, all from public facts and each rounded towards
+        privacy."""
         p = self.parameters
         reach = self.lipschitz(unit)
         # The Hessian of a row has rank 1; rows of a person, each weighed down, have any rank.
@@ -120,7 +121,7 @@ class Objective(Fit):
         return self.planned(unit, parts, offer, expected, declared)
 
     def excess(self, numbers: Numbers) -> tuple[float, float]:
-        """The square roots of the excess of the sum of losses due to the noise and to the
+        """Return the square roots of the excess of the sum of losses due to the noise and to the
         regulariser, with probability 0.95, theorem 6."""
         length = numbers.sigma * math.sqrt(float(special.chdtri(self.parameters, 0.05)))
         return length / (2 * math.sqrt(numbers.l2)) * UP, math.sqrt(numbers.l2) / 2 * UP
@@ -150,8 +151,8 @@ class Objective(Fit):
 
 
 def largest_mu(epsilon: float, delta: float, directions: int) -> float:
-    """The largest mu, rounded down, at which the losses mu |N| + mu**2 / 2 exceed epsilon by delta
-    at most.
+    """Return the largest mu, rounded down, at which the losses mu |N| + mu**2 / 2 exceed epsilon by
+    delta at most.
 
     |N| is the length of a standard Gaussian vector in so many dimensions. In one it is either half of a Gaussian pair, so
     its curve is twice that pair's where epsilon >= mu**2 / 2; in more the probability itself is taken.

@@ -69,8 +69,8 @@ class Problem:
     linear: Floats
 
     def part(self, every: int) -> Problem:
-        """The problem on every ``every``-th row, with the other terms scaled down as much: minimum
-        and curvature nearly agree."""
+        """Return the problem on every ``every``-th row, with the other terms scaled down as much:
+        minimum and curvature nearly agree."""
         if every == 1:
             return self
         weights = None if self.weights is None else self.weights[::every]
@@ -100,7 +100,7 @@ class Problem:
         return total
 
     def proved(self, w: Any, kind: Any = np.float64) -> tuple[Any, float]:
-        """The gradient and a bound on its norm that holds for the real objective, rounding
+        """Return the gradient and a bound on its norm that holds for the real objective, rounding
         included.
 
         A dot product of m terms is off by at most m u times the sum of their sizes, in whatever
@@ -147,8 +147,8 @@ def _exact(terms: list[Any]) -> Any:
 
 
 def newton(problem: Problem, gamma: float) -> Floats:
-    """An approximate minimum by Newton's method. Along its directions the gradient gets shorter, so
-    its norm is the criterion.
+    """Return an approximate minimum by Newton's method. Along its directions the gradient gets
+    shorter, so its norm is the criterion.
 
     With many rows, a part of them gives the curvature well enough, and the starting point.
     """
@@ -196,9 +196,9 @@ def _descend(problem: Problem, shape: Problem, w: Floats, gamma: float) -> Float
 
 
 def _followed(problem: Problem, w: Floats, gamma: float) -> Floats:
-    """A descent along Newton's directions, each to the point where F has nearly stopped falling:
-    the slope along a line is monotone, so bisection finds that point. It is for objectives with
-    corners, where gradients need not get shorter on the way.
+    """Return a descent along Newton's directions, each to the point where F has nearly stopped
+    falling: the slope along a line is monotone, so bisection finds that point. It is for objectives
+    with corners, where gradients need not get shorter on the way.
     """
     for _ in range(4 * _ROUNDS):
         z = problem.x @ w
@@ -230,8 +230,8 @@ def _followed(problem: Problem, w: Floats, gamma: float) -> Floats:
 
 
 def minimise(problem: Problem, gamma: float) -> Any:
-    """A point at which the norm of the gradient is proved to be at most ``gamma``, in doubles or in
-    longer floats."""
+    """Return a point at which the norm of the gradient is proved to be at most ``gamma``, in
+    doubles or in longer floats."""
     w: Any = newton(problem, gamma)
     if problem.proved(w)[1] <= gamma:
         return w
@@ -250,8 +250,8 @@ def minimise(problem: Problem, gamma: float) -> Any:
 
 
 def _refined(problem: Problem, w: Any, gamma: float) -> tuple[Any, Any, float]:
-    """The last point of Newton's steps from w on, its gradient, and the proved bound on the norm of
-    that.
+    """Return the last point of Newton's steps from w on, its gradient, and the proved bound on the
+    norm of that.
 
     Steps are taken in longer floats as long as each halves the gradient; doubles are enough for the
     curvature.

@@ -101,7 +101,7 @@ class Statistics(Fit):
         ]
 
     def _ridge(self, noise: Any, step: float) -> float:
-        """The deviation of the noise in one direction, times the root of their number."""
+        """Return the deviation of the noise in one direction, times the root of their number."""
         return float(noise.deviation * step * math.sqrt(self.parameters))
 
     def regulariser(self, plan: Plan, unit: Unit) -> float:
@@ -136,8 +136,8 @@ def bounded(rows: DesignRows, limit: int) -> Floats:
 
 
 def ridge(products: Floats, moments: Floats, l2: float | None, noise: float) -> Floats:
-    """The coefficients of ridge regression; directions in which noise has left nothing positive
-    count as no evidence.
+    """Return the coefficients of ridge regression; directions in which noise has left nothing
+    positive count as no evidence.
 
     Without ``l2`` the regulariser is ``noise``: the deviation of the noise, times the square root
     of the number of directions.

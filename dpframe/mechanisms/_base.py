@@ -40,8 +40,8 @@ def _l2_squared(d: NDArray[Any]) -> int:
 
 
 def _against_one_another(d: NDArray[Any]) -> int:
-    """The difference between the largest and the smallest move of a score, summed over independent
-    choices."""
+    """Return the difference between the largest and the smallest move of a score, summed over
+    independent choices."""
     if d.ndim < 3:
         d = d.reshape(1, -1, 1)
     return int((d.max(axis=1) - d.min(axis=1)).sum())
@@ -59,11 +59,12 @@ class Norm:
     squared: bool = False
 
     def declared(self, l1: int, l2_squared: int) -> int:
-        """The largest `distance` that one person can make, of the two that a plan declares."""
+        """Return the largest `distance` that one person can make, of the two that a plan
+        declares."""
         return l2_squared if self.squared else l1
 
     def size(self, l1: int, l2_squared: int) -> float:
-        """The norm of the largest move, of the two that a plan declares."""
+        """Return the norm of the largest move, of the two that a plan declares."""
         return math.sqrt(l2_squared) if self.squared else l1
 
 
@@ -161,37 +162,37 @@ class Mechanism(ABC):
 
     @abstractmethod
     def release(self, integers: NDArray[Any]) -> NDArray[Any]:
-        """The array that may leave, made from exact integers."""
+        """Return the array that may leave, made from exact integers."""
 
     def loss(self, distance: int) -> Loss:
-        """The loss of one release if a person moves the integers by at most this ``distance``, in
-        the norm of the mechanism."""
+        """Return the loss of one release if a person moves the integers by at most this
+        ``distance``, in the norm of the mechanism."""
         return self.together([(self, distance)])
 
     @classmethod
     @abstractmethod
     def together(cls, moved: Sequence[tuple[Any, int]]) -> Loss:
-        """The loss of one release by several mechanisms of this kind, each with the distance of its
-        integers."""
+        """Return the loss of one release by several mechanisms of this kind, each with the distance
+        of its integers."""
 
     def form(self, shape: Shape) -> Form:
-        """The form of the array that leaves for integers of this shape. It depends on parameters
-        alone: a kind whose noise may be wider than 63 bits says "O", since `draw` then makes
-        Python's integers."""
+        """Return the form of the array that leaves for integers of this shape. It depends on
+        parameters alone: a kind whose noise may be wider than 63 bits says "O", since `draw` then
+        makes Python's integers."""
         return Form(shape, "i")
 
     def tail(self, candidates: int = 0) -> str:
-        """A text about how likely large noise is; for a choice among ``candidates``, how likely a
-        bad one is. May be empty."""
+        """Return a text about how likely large noise is; for a choice among ``candidates``, how
+        likely a bad one is. May be empty."""
         return ""
 
     def levels(self, released: NDArray[Any], level: float) -> Floats | None:
-        """The level of each group's interval, for a mechanism whose noise decides which groups are
-        shown; None for others."""
+        """Return the level of each group's interval, for a mechanism whose noise decides which
+        groups are shown; None for others."""
         return None
 
     def to_json(self) -> dict[str, Any]:
-        """The name and the parameters: fractions are text, so a receipt has them exactly."""
+        """Return the name and the parameters: fractions are text, so a receipt has them exactly."""
         kind: Any = type(self)  # every kind is a dataclass
         record: dict[str, Any] = {"mechanism": self.name}
         for name in kind.__match_args__:  # the names of its fields
@@ -201,7 +202,7 @@ class Mechanism(ABC):
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Any:
-        """The mechanism that `to_json` wrote."""
+        """Return the mechanism that `to_json` wrote."""
         kind: Any = cls
         return kind(**{name: _read(data[name]) for name in kind.__match_args__})
 
@@ -218,8 +219,8 @@ class Pure(Mechanism):
 
     @abstractmethod
     def epsilon_for(self, distance: int) -> Fraction:
-        """The epsilon of one release if a person moves the integers by at most so much, in its
-        norm."""
+        """Return the epsilon of one release if a person moves the integers by at most so much, in
+        its norm."""
 
     @classmethod
     def together(cls, moved: Sequence[tuple[Any, int]]) -> Loss:
@@ -248,7 +249,7 @@ class Noise(Mechanism):
 
     @abstractmethod
     def quantile(self, level: float, terms: int = 1) -> int:
-        """A t with P[|X| <= t] >= level, for the sum X of so many noises."""
+        """Return a t with P[|X| <= t] >= level, for the sum X of so many noises."""
 
     def spread(self, level: float) -> float:
         """Deviations within which any weighted sum of noises stays with probability ``level``, by
@@ -271,8 +272,8 @@ class Noise(Mechanism):
         return min(math.sqrt(terms) * each / self.deviation, self.spread(level))
 
     def cumulant(self, t: Floats) -> Floats:
-        """The logarithm of E exp(t X) for the noise X, or a bound on it; infinite where nothing is
-        known."""
+        """Return the logarithm of E exp(t X) for the noise X, or a bound on it; infinite where
+        nothing is known."""
         return np.where(t == 0, 0.0, np.inf)
 
     def simulate(self, first: Floats, second: Floats) -> Floats:
@@ -283,7 +284,7 @@ class Noise(Mechanism):
         return np.asarray(sizes[(first * 1024).astype(int)] * np.where(second < 0.5, -1.0, 1.0))
 
     def release(self, integers: NDArray[Any]) -> NDArray[Any]:
-        """The integers with noise, as integers."""
+        """Return the integers with noise, as integers."""
         noise = self.draw(integers.size).reshape(integers.shape)
         wide: NDArray[Any] = integers if noise.dtype != object else integers.astype(object)
         noisy: NDArray[Any] = wide + noise
@@ -311,7 +312,7 @@ class PureNoise(Noise, Pure):
     @staticmethod
     @abstractmethod
     def for_price(l1: int, epsilon: Fraction) -> Any:
-        """The least noise with which integers that a person moves by at most so much are
+        """Return the least noise with which integers that a person moves by at most so much are
         epsilon-private."""
 
     @classmethod
@@ -351,8 +352,8 @@ class Choice(Pure):
         return Form((1, 1), "i")
 
     def ways(self, candidates: int) -> int:
-        """The number of ways in which a choice among so many can fall short: each round has its
-        own."""
+        """Return the number of ways in which a choice among so many can fall short: each round has
+        its own."""
         return candidates
 
     def tail(self, candidates: int = 0) -> str:
@@ -361,8 +362,8 @@ class Choice(Pure):
         return f"short by ln({self.ways(candidates)}) + t scales or more with probability at most exp(-t)"
 
     def shortfall(self, candidates: int, risk: float = _RISK) -> float:
-        """The bound on how far a choice may fall short of the best remaining score, but for this
-        risk, in units of ``scale``.
+        """Return the bound on how far a choice may fall short of the best remaining score, but for
+        this risk, in units of ``scale``.
 
         ln k + ln 20 for k ways and the risk 0.05: for the exponential mechanism theorem 3.11 of
         Dwork and Roth (2014); for noise of which none of k exceeds it but with that probability;
@@ -372,8 +373,8 @@ class Choice(Pure):
 
     @classmethod
     def offer(cls, reach: int, price: Price) -> Offer:
-        """The choice of one place that a price buys, if one person moves any score against any
-        other by at most ``reach``."""
+        """Return the choice of one place that a price buys, if one person moves any score against
+        any other by at most ``reach``."""
         epsilon, kind = pure(price), cls
         return Offer([kind.for_price(reach, epsilon)], PureDP(epsilon), why=f"{cls.name}, as asked")
 
@@ -385,7 +386,7 @@ NO_EPSILON = "this price buys no pure mechanism: give epsilon=."
 
 
 def pure(price: Price) -> Fraction:
-    """The epsilon of a price, for a pure mechanism."""
+    """Return the epsilon of a price, for a pure mechanism."""
     if price.epsilon is None:
         raise BudgetError(NO_EPSILON)
     return price.epsilon
@@ -409,17 +410,17 @@ def register(kind: _Kind) -> _Kind:
 
 
 def names() -> tuple[str, ...]:
-    """The names that mechanism= takes."""
+    """Return the names that mechanism= takes."""
     return (AUTO, *(kind.name for kind in MECHANISMS.values() if kind.named))
 
 
 def mechanism_from(data: dict[str, Any]) -> Any:
-    """The mechanism of a part of a receipt."""
+    """Return the mechanism of a part of a receipt."""
     return MECHANISMS[data["mechanism"]].from_json(data)
 
 
 def loss_of(moved: Sequence[tuple[Mechanism, int]]) -> Loss | None:
-    """The loss of one release by several mechanisms, each with the distance of its integers.
+    """Return the loss of one release by several mechanisms, each with the distance of its integers.
 
     None if nobody moves any, and where their kinds add up by different rules, which no planner
     mixes.

@@ -58,8 +58,8 @@ def coins(interval: Interval, n: int) -> Bools:
 
 
 def coins_of(numerators: NDArray[np.int64], denominator: int) -> Bools:
-    """A coin for each numerator r, True with probability r / denominator; 0 <= r < denominator <=
-    2**54.
+    """Return a coin for each numerator r, True with probability r / denominator; 0 <= r <
+    denominator <= 2**54.
 
     The binary digits of r / denominator come eight at a time by long division, and are compared
     with those of U.
@@ -100,7 +100,7 @@ def uniform(below: int, n: int) -> NDArray[Any]:
 
 
 def rate_of(wanted: float) -> int:
-    """A probability in units of 2**-16: the nearest one, and no smaller than one unit."""
+    """Return a probability in units of 2**-16: the nearest one, and no smaller than one unit."""
     return max(1, round(wanted * (1 << _RATE)))
 
 

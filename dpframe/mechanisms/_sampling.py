@@ -189,7 +189,7 @@ def geometric(rate: Fraction, size: int) -> NDArray[Any]:
 
 
 def permutation(size: int) -> Integers:
-    """The numbers 0 to `size` - 1 in an order that is exactly uniform.
+    """Return the numbers 0 to `size` - 1 in an order that is exactly uniform.
 
     They are sorted by independent 64-bit keys. Keys without ties are equally likely in every order;
     with a tie (probability below ``size**2 / 2**65``) all keys are drawn anew.
@@ -262,8 +262,8 @@ class _Uniform:
         self.bits = bits
 
     def below(self, interval: Callable[[int], tuple[int, int]]) -> bool:
-        """Whether it is less than p. ``interval(b)`` encloses ``2**b p`` by two integers at most 2
-        apart."""
+        """Return whether it is less than p. ``interval(b)`` encloses ``2**b p`` by two integers at
+        most 2 apart."""
         while True:
             lo, hi = interval(self.bits)
             if self.digits + 1 <= lo:
@@ -474,7 +474,7 @@ class _Gaussian(NamedTuple):
         return cls(num, den, t, _laplace(t, 1), num / unit, weight, False, unit, under)
 
     def gamma(self, y: int) -> tuple[int, int]:
-        """The same as a fraction."""
+        """Return the same as a fraction."""
         return (abs(y) * self.unit - self.num) ** 2, self.under
 
     def survives(self, y: int, v: int) -> bool:

@@ -68,7 +68,7 @@ class Laplace(PureNoise):
         return math.sqrt(2 * math.exp(-rate)) / -math.expm1(-rate)
 
     def quantile(self, level: float, terms: int = 1) -> int:
-        """The least t with P[|X| <= t] >= level, for the sum X of some such variables."""
+        """Return the least t with P[|X| <= t] >= level, for the sum X of some such variables."""
         rate = self.scale.denominator / self.scale.numerator
         q = math.exp(-rate)
         if terms == 1:  # P[|X| > t] = 2 q**(t+1) / (1 + q)
@@ -134,7 +134,7 @@ class Gaussian(Noise):
 
     @staticmethod
     def for_rho(l2_squared: int, rho: Fraction) -> Gaussian:
-        """The least noise with this rho."""
+        """Return the least noise with this rho."""
         return Gaussian(l2_squared / (2 * rho))
 
     @staticmethod
@@ -210,8 +210,8 @@ class Gaussian(Noise):
         return self.scale
 
     def quantile(self, level: float, terms: int = 1) -> int:
-        """A t with P[|X| <= t] >= level, for the sum X of some such variables; the least if sigma
-        is small."""
+        """Return a t with P[|X| <= t] >= level, for the sum X of some such variables; the least if
+        sigma is small."""
         sigma = math.sqrt(self.variance)
         if sigma > COARSE:  # the tail is below the continuous one's, shifted by one step
             return math.ceil(normal_quantile(level) * sigma * math.sqrt(terms) + 0.5)
@@ -227,8 +227,8 @@ class Gaussian(Noise):
         )
 
     def cumulant(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A bound on log E exp(t X): that of the normal law, since exp(-x**2 / (2 sigma**2)) sums
-        to most over whole x."""
+        """Return a bound on log E exp(t X): that of the normal law, since exp(-x**2 / (2 sigma**2))
+        sums to most over whole x."""
         return np.asarray(t * t * (float(self.variance) / 2))
 
     @staticmethod
@@ -257,8 +257,8 @@ def _summed_quantile(sigma: float, level: float, terms: int) -> int:
 
 @lru_cache(maxsize=1024)
 def _variance_for(step_squared: Fraction) -> Fraction:
-    """The least variance, nearly, at which a move by one has at most this mu squared: by bisection,
-    to a part in 10**9.
+    """Return the least variance, nearly, at which a move by one has at most this mu squared: by
+    bisection, to a part in 10**9.
 
     Each middle is the double nearest to the mean of the ends, and each decision the one that exact
     fractions make. Doubles decide what they are sure of, so that few fractions are needed:
@@ -320,8 +320,8 @@ def _doubtful(step_squared: Fraction) -> tuple[float, float]:
 
 @lru_cache(maxsize=256)
 def normal_quantile(level: float) -> float:
-    """The two-sided quantile of the standard normal, by bisection on erf: released intervals keep
-    their last digits by it."""
+    """Return the two-sided quantile of the standard normal, by bisection on erf: released intervals
+    keep their last digits by it."""
     return _search.first_where(lambda x: math.erf(x / math.sqrt(2)) >= level, 0.0, 40.0, rounds=80)
 
 
@@ -332,9 +332,9 @@ def discrete_reach(
     level: float,
     terms: int,
 ) -> float:
-    """A t of which a sum of so many weighted whole-number noises exceeds t times the norm of its
-    weights with probability 1 - level at most. Their law, rounded no more, is nearer to zero than a
-    continuous one with ``spread`` and ``deviation``.
+    """Return a t of which a sum of so many weighted whole-number noises exceeds t times the norm of
+    its weights with probability 1 - level at most. Their law, rounded no more, is nearer to zero
+    than a continuous one with ``spread`` and ``deviation``.
 
     Each of four bounds holds, and the least is taken
     (docs/guarantees/intervals.md#sums-of-several-noisy-integers).
@@ -350,7 +350,7 @@ def discrete_reach(
 
 
 def sum_quantile(weights: NDArray[np.float64], level: float, terms: int) -> int:
-    """The least t with P[|X1 + ... + Xterms| <= t] >= level, each with P[x] proportional to
+    """Return the least t with P[|X1 + ... + Xterms| <= t] >= level, each with P[x] proportional to
     weights[|x|]."""
     single_law = np.concatenate([weights[:0:-1], weights])
     single_law /= single_law.sum()

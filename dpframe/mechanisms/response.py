@@ -80,8 +80,8 @@ class Response(Pure):
         )
 
     def respond(self, places: Codes) -> Codes:
-        """A report for each row, from 0 to k - 1. The place of a row is 1 + its value, or 0 if it
-        has no listed value."""
+        """Return a report for each row, from 0 to k - 1. The place of a row is 1 + its value, or 0
+        if it has no listed value."""
         n = len(places)
         reports: Any = np.empty(n, dtype=np.uint8 if self.k <= 2**8 else np.uint16)
         np.subtract(places, 1, out=reports, casting="unsafe")
@@ -127,8 +127,8 @@ def rounded(steps: NDArray[np.int64], width: int, points: int) -> Codes:
 
 
 def spread(response: Response, t: float) -> float:
-    """The variance of the unbiased estimate of t in [0, 1] from one report: rounded to k points,
-    then randomized."""
+    """Return the variance of the unbiased estimate of t in [0, 1] from one report: rounded to k
+    points, then randomized."""
     m = response.k - 1
     part = t * m - math.floor(t * m)
     within = part * (1 - part) / m**2
@@ -140,8 +140,8 @@ def spread(response: Response, t: float) -> float:
 
 @lru_cache(maxsize=256)
 def points_for(epsilon: Fraction) -> int:
-    """The number of points that a value is rounded to: the one with the least worst variance. It
-    follows from epsilon alone."""
+    """Return the number of points that a value is rounded to: the one with the least worst
+    variance. It follows from epsilon alone."""
     best, least = 2, math.inf
     for points in range(2, POINTS + 1):
         response = Response(epsilon, points)
@@ -155,8 +155,8 @@ def points_for(epsilon: Fraction) -> int:
 
 
 def worst_spread(response: Response) -> float:
-    """The largest variance over all t. Between two points it is a parabola that bends down; the
-    ends are alike."""
+    """Return the largest variance over all t. Between two points it is a parabola that bends down;
+    the ends are alike."""
     m, lies, truthful = response.k - 1, response.lies, response.kept
     tops = ((2 * i + 1) / m - lies for i in range(m // 2 + 1))
     inside = (min(max(top / (2 * truthful), i / m), (i + 1) / m) for i, top in enumerate(tops))

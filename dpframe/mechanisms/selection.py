@@ -41,8 +41,8 @@ class NoisyMax(Choice):
         return NoisyMax(epsilon / shift)
 
     def release(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """The place of the chosen score, in an array of one. Of three axes the second has the
-        candidates, and there is a choice for each place on the two others.
+        """Return the place of the chosen score, in an array of one. Of three axes the second has
+        the candidates, and there is a choice for each place on the two others.
 
         The choices are independent. What one person can do to them adds up, and ``shift`` bounds
         that sum.
@@ -87,9 +87,9 @@ class NoisyTop(Choice):
         return NoisyTop(epsilon / (shift * rounds), rounds)
 
     def release(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """The places of the chosen scores, in an array of one row. Of three axes the second has the
-        candidates, and for each place on the third there is a column of choices; the first has one
-        entry.
+        """Return the places of the chosen scores, in an array of one row. Of three axes the second
+        has the candidates, and for each place on the third there is a column of choices; the first
+        has one entry.
 
         The choices of groups are independent, and in each round ``shift`` bounds what one person
         can do to all of them.
@@ -144,11 +144,11 @@ class Exponential(Choice):
 
     @staticmethod
     def for_price(reach: int, epsilon: Fraction) -> Exponential:
-        """The largest rate that epsilon pays for."""
+        """Return the largest rate that epsilon pays for."""
         return Exponential(epsilon / reach)
 
     def release(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """The place of the chosen score, in an array of one.
+        """Return the place of the chosen score, in an array of one.
 
         A uniform place is kept if a geometric number with P[G >= t] = exp(-rate t) reaches the
         distance of its score from the largest; otherwise the next place is tried. The first that is
@@ -170,7 +170,7 @@ class Exponential(Choice):
 
     @classmethod
     def offer(cls, reach: int, price: Price) -> Offer:
-        """The largest rate whose range costs no more than the price: a range of epsilon is
+        """Return the largest rate whose range costs no more than the price: a range of epsilon is
         epsilon**2 / 8 zCDP."""
         epsilon, why = _ranged(price)
         return Offer([cls.for_price(reach, epsilon)], losses.Exponential(epsilon), why=why)
@@ -186,14 +186,14 @@ def _uniform(below: int, size: int) -> NDArray[np.int64]:
 
 
 def ranges_cost_less(price: Price) -> bool:
-    """Whether the accountant counts a bounded range for less than a pure epsilon."""
+    """Return whether the accountant counts a bounded range for less than a pure epsilon."""
     return not price.rho is price.mu_squared is None or (
         price.stake is not None and price.stake.left is not None
     )
 
 
 def _ranged(price: Price) -> tuple[Fraction, str]:
-    """The epsilon that a price buys of an exponential mechanism, and the reason in words."""
+    """Return the epsilon that a price buys of an exponential mechanism, and the reason in words."""
     if price.rho is not None:
         epsilon = root_below(8 * price.rho)
         return (

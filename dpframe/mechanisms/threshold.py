@@ -41,7 +41,7 @@ class Bar(NamedTuple):
 
 
 def each_of(failure: Fraction, keys: int) -> float:
-    """The probability, rounded down, of which any of so many independent ones has at most
+    """Return the probability, rounded down, of which any of so many independent ones has at most
     ``failure``."""
     return -math.expm1(math.log1p(-float(failure) * (1 - 1e-12)) / keys) / _UP
 
@@ -70,15 +70,15 @@ class Threshold(Noise):
         return float(self.bars[0].least)
 
     def shows(self, noisy: NDArray[Any]) -> NDArray[np.bool_]:
-        """A mask of the columns of noisy integers that may leave."""
+        """Return a mask of the columns of noisy integers that may leave."""
         passed = np.zeros(noisy.shape[1:], dtype=bool)
         for bar in self.bars:
             passed |= np.asarray(noisy[: bar.components].sum(axis=0) >= bar.least, dtype=bool)
         return passed
 
     def shown_at_least(self, noisy: NDArray[Any], risk: float) -> Floats:
-        """A lower bound on the probability with which each shown key was shown; it is wrong with
-        probability ``risk``.
+        """Return a lower bound on the probability with which each shown key was shown; it is wrong
+        with probability ``risk``.
 
         A count n that shows y has passed T <= y, so of all n with P[X >= y - n] < r P[X >= T - n]
         the chance of the true one to be among them is r, given that it shows; and of the others the
@@ -100,8 +100,8 @@ class Threshold(Noise):
         return chances
 
     def surely_shown(self, noisy: NDArray[Any], risk: float) -> NDArray[np.bool_]:
-        """A mask of keys of which `shown_at_least` says `_SURELY` or more, without a search: those
-        that are far above a bar.
+        """Return a mask of keys of which `shown_at_least` says `_SURELY` or more, without a search:
+        those that are far above a bar.
 
         With P[X >= a] below r `_SURELY` and P[X >= -b] at least `_SURELY`, a key that shows y >= T + a + b has more than y - a,
         since P[X >= a] is below r P[X >= T - (y - a)]; and whoever has that much is shown that often.
@@ -119,8 +119,8 @@ class Threshold(Noise):
         return sure
 
     def levels(self, released: NDArray[Any], level: float) -> Floats:
-        """The level at which an interval of the bare noise covers with probability ``level`` for
-        each key that is shown.
+        """Return the level at which an interval of the bare noise covers with probability ``level``
+        for each key that is shown.
 
         A miss is as likely as it is without a threshold, divided by the chance to be shown
         (docs/guarantees/keys.md). Rounded to a few different levels, towards wider intervals.
@@ -149,7 +149,7 @@ class Threshold(Noise):
 
 
 def _least(above: Callable[[int], float], each: float) -> int:
-    """The least t of which ``above``, a decreasing function, is at most ``each``."""
+    """Return the least t of which ``above``, a decreasing function, is at most ``each``."""
     high = 1
     while above(high) > each:
         high *= 2
@@ -201,8 +201,8 @@ class Truncated(Threshold, Pure):
         return Laplace(self.scale).deviation
 
     def quantile(self, level: float, terms: int = 1) -> int:
-        """A t with P[|X| <= t] >= level, for the sum of some such variables: never beyond the
-        cut."""
+        """Return a t with P[|X| <= t] >= level, for the sum of some such variables: never beyond
+        the cut."""
         return min(Laplace(self.scale).quantile(level, terms), terms * self.cut)
 
     def reach(self, level: float, terms: int) -> float:
@@ -238,8 +238,8 @@ class TruncatedThreshold(Truncated):
 
     @staticmethod
     def for_price(moved: int, epsilon: Fraction, failure: Fraction) -> TruncatedThreshold:
-        """The least cut for a person who moves so many counts by 1, and of what that leaves of the
-        failure a coin's part."""
+        """Return the least cut for a person who moves so many counts by 1, and of what that leaves
+        of the failure a coin's part."""
         rate = epsilon / moved
         each, a = each_of(failure, moved), float(rate)
         # exp(-a k) tanh(a / 2) bounds P[X = k] from below, so no smaller cut will do.
@@ -267,8 +267,8 @@ class TruncatedThreshold(Truncated):
         return self.cut + 0.5 - float(self.lower)
 
     def release(self, counts: NDArray[Any]) -> NDArray[Any]:
-        """The counts with noise, where they pass; what does not is replaced by a number far below
-        any count."""
+        """Return the counts with noise, where they pass; what does not is replaced by a number far
+        below any count."""
         lower = np.zeros(counts.size, dtype=bool)
         if self.lower:
             words = np.frombuffer(_sampling.random_bytes(4 * counts.size), dtype="<u4")
@@ -350,7 +350,8 @@ class TruncatedVector(Truncated):
     def at(
         scale: Fraction, per_key: int, components: Sequence[int], moved: int, failure: Fraction
     ) -> TruncatedVector:
-        """The least thresholds for a person who moves so many keys, by ``per_key`` at most each."""
+        """Return the least thresholds for a person who moves so many keys, by ``per_key`` at most
+        each."""
         a, each = float(1 / scale), each_of(failure, moved)
         first = each * (1 - (len(components) - 1) / _REST)
 
@@ -401,7 +402,7 @@ class LaplaceThreshold(Threshold, Laplace):
     def at(
         scale: Fraction, per_key: int, components: Sequence[int], keys: int, failure: Fraction
     ) -> LaplaceThreshold:
-        """The least thresholds for a person with so many keys, whose own integers add up to
+        """Return the least thresholds for a person with so many keys, whose own integers add up to
         ``per_key`` at most in each."""
         a = float(1 / scale)
         each = each_of(failure, keys)
@@ -441,7 +442,7 @@ def _laplace_above(a: float, components: int, t: Floats) -> Floats:
 
 
 def _choose(n: Any, k: int) -> Any:
-    """A binomial coefficient of large n, in doubles."""
+    """Return a binomial coefficient of large n, in doubles."""
     product = 1.0
     for i in range(k):
         product = product * ((n - i) / (i + 1))
@@ -465,7 +466,7 @@ class GaussianThreshold(Threshold, Gaussian):
     def at(
         variance: Fraction, per_key: int, components: Sequence[int], keys: int, failure: Fraction
     ) -> GaussianThreshold:
-        """The least thresholds for a person with so many keys, whose own integers add up to
+        """Return the least thresholds for a person with so many keys, whose own integers add up to
         ``per_key`` at most in each."""
         each, v = each_of(failure, keys), float(variance)
         return GaussianThreshold(
@@ -481,15 +482,15 @@ class GaussianThreshold(Threshold, Gaussian):
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Any:
-        """The mechanism of a record, also of a ledger from before counts were shown, which has one
-        threshold."""
+        """Return the mechanism of a record, also of a ledger from before counts were shown, which
+        has one threshold."""
         return super().from_json(
             data if "bars" in data else {**data, "bars": [(1, int(data["least"]))]}
         )
 
 
 def gaussian_tail(variance: float, components: int, t: float) -> float:
-    """A bound of P[X >= t] of a sum of such noises; 1 where the integral says nothing.
+    """Return a bound of P[X >= t] of a sum of such noises; 1 where the integral says nothing.
 
     P[X = s] is at most the density of N(0, c v) at s, times theta(v / 2)**(c - 1), where theta(w) =
     1 + 2 sum exp(-2 pi**2 w k**2) bounds a sum of that density over any shift of the integers, by
@@ -538,7 +539,8 @@ THRESHOLDS: dict[
 def beside(
     noise: Noise, l1: int, per_key: int, components: Sequence[int], keys: int, failure: Fraction
 ) -> Threshold:
-    """The noise with the least threshold that shows one person's own keys as seldom as promised."""
+    """Return the noise with the least threshold that shows one person's own keys as seldom as
+    promised."""
     check_finds_keys(type(noise))
     return THRESHOLDS[type(noise)](noise, l1, per_key, components, keys, failure)
 
