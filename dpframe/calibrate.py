@@ -330,14 +330,14 @@ def mean_n(
     if not noises:
         raise BadValue(f"mechanism {mechanism!r} needs a positive delta, such as delta=1e-6.")
 
-    def needed(share: float) -> float:
+    def count_people(share: float) -> float:
         """Return the people needed where the noise has this share of the failures: the n of c/n +
         h/sqrt(n) = alpha."""
         c = min(scale * reach(k, share * beta) for scale, reach in noises)
         h = math.sqrt(math.log(2 * k / ((1 - share) * beta)) / 2) if sampled else 0.0
         return ((h + math.sqrt(h * h + 4 * a * c)) / (2 * a)) ** 2
 
-    return _people(min(map(needed, [i / 64 for i in range(1, 64)] if sampled else [1.0])))
+    return _people(min(map(count_people, [i / 64 for i in range(1, 64)] if sampled else [1.0])))
 
 
 class _Noise(NamedTuple):

@@ -213,7 +213,7 @@ from dpframe.learn._descent import (
     Descent,
     Path,
     Sizes,
-    clipped,
+    clip_gradients,
     first_sigma,
     sampled_sigma,
     scores,
@@ -234,7 +234,7 @@ from dpframe.mechanisms._coins import rate_of
 from dpframe.mechanisms._coins import thrown as coins
 from dpframe.mechanisms._sampling import exp_interval
 from dpframe.mechanisms.noise import Gaussian, Laplace
-from dpframe.mechanisms.response import Response, points_for, rounded, spread, worst_spread
+from dpframe.mechanisms.response import Response, points_for, round_to_points, spread, worst_spread
 from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, _uniform
 from dpframe.mechanisms.threshold import (
     Bar,
@@ -484,7 +484,7 @@ __all__ = [
     "check_steady",
     "choice",
     "choices_module",
-    "clipped",
+    "clip_gradients",
     "code_of_condition",
     "coded",
     "coins",
@@ -606,7 +606,7 @@ __all__ = [
     "recognised",
     "register",
     "ridge",
-    "rounded",
+    "round_to_points",
     "sampled_sigma",
     "sampling_module",
     "scores",

@@ -343,7 +343,7 @@ def test_replays_hand_in_noise_and_have_no_door():
         "_key",
         "_noise",
         "_run_question",
-        "check_followed",
+        "refuse_if_not_followed",
     }
     assert [ast.unparse(node) for _, node in calls(tree, "_run_question")] == [
         "super()._run_question(question, engine, plan, unit)"

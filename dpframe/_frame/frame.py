@@ -87,7 +87,7 @@ class PrivateFrame(Tracked):
         and put on record. See ``df.dp.open`` of a frame without a session for the parameters.
         Without a ledger file the budget ends with the process.
         """
-        self._session.base.check_followed()
+        self._session.base.refuse_if_not_followed()
         root = self._session.data.root()
         if root is None:
             raise LineageError(

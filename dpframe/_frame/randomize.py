@@ -25,7 +25,7 @@ from dpframe._questions.question import Release
 from dpframe._questions.reports import BITS, Randomize, unpacked
 from dpframe._statistics.base import Grid
 from dpframe._validate import Bounds
-from dpframe.mechanisms.response import MOST, POINTS, Response, points_for, rounded
+from dpframe.mechanisms.response import MOST, POINTS, Response, points_for, round_to_points
 
 
 @priced
@@ -152,7 +152,7 @@ def rounded_places(values: NDArray[np.float64], kind: Kind) -> NDArray[Any]:
     """Numbers as places on the points of their kind; NaN has none."""
     assert kind.bounds is not None
     grid = Grid.for_width(Bounds(*kind.bounds), BITS)
-    return rounded(_rows.steps_of(values, grid), grid.width, kind.response.k)
+    return round_to_points(_rows.steps_of(values, grid), grid.width, kind.response.k)
 
 
 def labels_of(keys: Keys, other: Any) -> list[Any]:

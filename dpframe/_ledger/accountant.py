@@ -99,7 +99,7 @@ Names = dict[
 ]  # from version and name to question and key
 
 
-def found(label: Label, answers: Mapping[Any, Any], names: Names) -> Any:
+def find_answer(label: Label, answers: Mapping[Any, Any], names: Names) -> Any:
     """Return the answer recorded under a name or a key of the label; None without one. A name must
     belong to the same question."""
     if label.name is None or (label.version, label.name) not in names:
@@ -299,7 +299,7 @@ class Accountant:
             "reserve": r,
         }
 
-    def _used(self, state: Any) -> float:
+    def get_used_part(self, state: Any) -> float:
         return 1.0 if state is None else float(self._filter.spent(state))
 
     # Reading the store -------------------------------------------------------------------------------------------------
@@ -535,7 +535,7 @@ class Accountant:
             return None
         with self._alone():
             self._sync()
-            text = found(label, self._answers, self._names)
+            text = find_answer(label, self._answers, self._names)
             if text is None and label.question in self._answers:  # at some price
                 text = next(filter(None, map(self._answers.get, shares)), None)
             body = None if text is None else json.loads(text)
@@ -584,7 +584,12 @@ class Accountant:
                             plan.scale,
                             plan.epsilon,
                         ),
-                        *(plan.delta, self._used(state), "; ".join(plan.declared), body["name"]),
+                        *(
+                            plan.delta,
+                            self.get_used_part(state),
+                            "; ".join(plan.declared),
+                            body["name"],
+                        ),
                     )
                 )
         return pd.DataFrame(rows, columns=DEBITS)
@@ -622,7 +627,7 @@ def tell(level: int, what: str, account: Accountant, questions: str) -> None:
     and the part of the budget that is gone. All of that is public, and no cell is in it. What a
     handler raises stays there: a debit is on record, and its answer shall not be lost."""
     with suppress(Exception):
-        gone = account._used(account._state)
+        gone = account.get_used_part(account._state)
         extra = {"population": account.population, "question": questions, "used": gone}
         _log.log(
             level,

@@ -308,7 +308,7 @@ class ServerStore(Once):
         if tuple(self._ask(HEAD)[0])[3:] != self._next:
             raise self._error(f"an entry was not written. All of it was undone. {RESTORE}")
         self._undecided = True
-        self._guarded(
+        self.close_on_failure(
             connection.commit, "It is counted if it was written, and the next question will know"
         )
         self._undecided, self._verified = False, self._next
@@ -343,9 +343,9 @@ class ServerStore(Once):
 
     def _ask(self, sql: str, **values: object) -> Any:
         """Return the rows of a statement inside a transaction: one that fails undoes all of it."""
-        return self._guarded(lambda: self._run(sql, **values), "All of it was undone")
+        return self.close_on_failure(lambda: self._run(sql, **values), "All of it was undone")
 
-    def _guarded(self, work: Callable[[], Any], then: str) -> Any:
+    def close_on_failure(self, work: Callable[[], Any], then: str) -> Any:
         try:
             return work()
         except BaseException as error:

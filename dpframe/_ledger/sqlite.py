@@ -150,7 +150,7 @@ class FileStore(Once):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        with self._locked("BEGIN EXCLUSIVE") as connection:
+        with self.open_locked("BEGIN EXCLUSIVE") as connection:
             self.busy, self._failed, self._next = True, False, self._verified
             try:
                 yield
@@ -187,11 +187,11 @@ class FileStore(Once):
         ]
 
     def _read(self, sql: str, *values: object) -> list[Any]:
-        with self._locked("BEGIN") as connection:
+        with self.open_locked("BEGIN") as connection:
             return list(self._guard(lambda: connection.execute(sql, values).fetchall()))
 
     @contextmanager
-    def _locked(self, begin: str) -> Iterator[sqlite3.Connection]:
+    def open_locked(self, begin: str) -> Iterator[sqlite3.Connection]:
         """Yield a verified connection in an SQLite transaction: this thread's open one for reading,
         or a new one."""
         deadline = time.monotonic() + PATIENCE

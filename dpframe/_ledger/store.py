@@ -351,10 +351,10 @@ def pack(raw: Sequence[Any]) -> list[Any]:
 
 
 def unpack(packed: Sequence[Any]) -> list[Any]:
-    return [_unpacked(p) for p in packed]
+    return [decode_payload(p) for p in packed]
 
 
-def _unpacked(p: Any) -> Any:
+def decode_payload(p: Any) -> Any:
     if isinstance(p, list):
         return np.array([[int(x) for x in row] for row in p], dtype=object)
     if "text" in p:

@@ -317,7 +317,7 @@ class Budget:
         if len(charge.losses) > 1:
             return ""  # of a batch no one epsilon would help
         if self.state is not None:
-            requested, left = self.rule.delta_asked(self.state, charge)
+            requested, left = self.rule.compare_delta(self.state, charge)
             if requested > left:
                 return (
                     f" A delta= of {_below(left, 6)} would fit."

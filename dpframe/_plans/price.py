@@ -297,7 +297,7 @@ def price_of(
             raise BudgetError(
                 "this session has delta=0, so it has no room for the Gaussian mechanism."
             )
-        price = rule.gaussian_stated(
+        price = rule.price_gaussian_by_epsilon(
             price.epsilon or rule.limits.epsilon * part / budget.queries, state
         )
     # For a choice within= may have found another mechanism to be cheaper than noisy max.
@@ -332,7 +332,7 @@ def _stated(
     if d and not rule.limits.delta:
         raise BudgetError("this session has delta=0, so it has no room for a price with delta.")
     if d:
-        return rule.stated(e, d, budget._now)
+        return rule.price_guarantee(e, d, budget._now)
     return rule.worth(e, budget._now)._replace(mu_squared=None, rho=None)
 
 
@@ -413,7 +413,7 @@ def _cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
     budget that it takes."""
     rule = budget.rule
     fits = budget.state is not None and rule.after(budget.state, charge) is not None
-    alone = rule.after(rule.emptied(budget._now), charge)
+    alone = rule.after(rule.empty_state(budget._now), charge)
     return not fits, math.inf if alone is None else float(rule.spent(alone))
 
 

@@ -75,7 +75,9 @@ def assemble_plan(plan: Plan, known: Mapping[int, RecordedVector]) -> Plan:
             for i, part in enumerate(plan.parts)
         ]
     )
-    moved = [(part.noise, part.noise.norm.declared(part.l1, part.l2_squared)) for part in parts]
+    moved = [
+        (part.noise, part.noise.norm.choose_distance(part.l1, part.l2_squared)) for part in parts
+    ]
     return replace(plan, parts=parts, loss=loss_of(moved) or plan.loss)
 
 

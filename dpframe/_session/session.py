@@ -34,7 +34,7 @@ from dpframe._groups.periods import Span, ends_of
 from dpframe._groups.premises import Premises
 from dpframe._groups.selected import FoundGroups, FoundKeys
 from dpframe._groups.unit import Unit, limits_for
-from dpframe._ledger.accountant import Accountant, Label, LabelKey, Names, found
+from dpframe._ledger.accountant import Accountant, Label, LabelKey, Names, find_answer
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan, noted
@@ -644,7 +644,7 @@ class Session:
         noisy: Array = mechanism.release(integers, *(() if width is None else (width,)))
         return noisy
 
-    def check_followed(self) -> None:
+    def refuse_if_not_followed(self) -> None:
         """Raises where an audit follows the session and cannot see what comes next: code that is
         given rows, or other frames."""
 
@@ -689,7 +689,7 @@ class Session:
 
     def _recall(self, label: Label, identity: Identity, one: Asked) -> Record | None:
         # Also of a fresh one: its name may not be another question's.
-        known = found(label, self._answers, self._names)
+        known = find_answer(label, self._answers, self._names)
         recorded = None
         if self.accountant.place is not None and (
             one.name is not None if one.fresh else known is None

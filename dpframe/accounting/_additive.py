@@ -29,7 +29,7 @@ from dpframe.accounting._filter import (
     Stake,
     failures,
     stated_gaussian,
-    summed,
+    sum_costs,
 )
 from dpframe.accounting.loss import Events, Floats, Loss, PureDP
 
@@ -61,7 +61,7 @@ class Additive(Filter):
         return State(Fraction(0), Fraction(0))
 
     def after(self, state: State, charge: Charge) -> State | None:
-        cost = summed(charge.losses, self.cost)
+        cost = sum_costs(charge.losses, self.cost)
         if cost is None:
             return None
         new = State(state.total + cost, state.failures + charge.failures)
@@ -149,7 +149,7 @@ class _Concentrated(Additive):
     def gaussian(self, amount: Fraction, queries: int, state: State) -> Price | None:
         return Price(None, None, amount, self.conversion)
 
-    def stated(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
+    def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
         part = self.part(epsilon)
         wanted, most = zcdp_rho(epsilon, delta), part * self.rho_limit
         rho = min(wanted, most)
@@ -179,7 +179,7 @@ class Zcdp(_Concentrated):
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
-        rho, left = summed(events, lambda loss: loss.rho), delta - failures(events)
+        rho, left = sum_costs(events, lambda loss: loss.rho), delta - failures(events)
         if rho is None or left <= 0:
             return math.inf
         return zcdp_epsilon(float(rho) * (1 + _SLACK), float(left) * (1 - _SLACK))
@@ -276,7 +276,7 @@ class Rdp(_Concentrated):
 
 def mu_squared_sum(losses: Events) -> Fraction | None:
     """Return the sum of mu squared; None if a release has none."""
-    return summed(losses, lambda loss: loss.mu_squared)
+    return sum_costs(losses, lambda loss: loss.mu_squared)
 
 
 def mu_share(mu_squared: Fraction, delta: Fraction) -> Price:
@@ -320,7 +320,7 @@ class Gdp(Additive):
     def gaussian(self, amount: Fraction, queries: int, state: State) -> Price | None:
         return Price(None, amount, None, self.conversion)
 
-    def stated(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
+    def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
         part = self.part(epsilon)
         cost, most = stated_gaussian(epsilon, delta).mu_squared, part * self.limit
         if cost is None:

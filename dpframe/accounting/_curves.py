@@ -220,7 +220,9 @@ class PoissonGaussian(Normal):
         whole = np.ceil(orders)  # the divergence grows with the order
         plain = orders * float(self.rho) * UP
         sampled = [
-            _renyi_sampled(float(self.q), float(self.sigma), int(a)) if a <= 1024 else math.inf
+            renyi_of_sampled_gaussian(float(self.q), float(self.sigma), int(a))
+            if a <= 1024
+            else math.inf
             for a in whole
         ]
         least: Floats = np.minimum(plain, np.array(sampled))
@@ -234,14 +236,14 @@ class PoissonGaussian(Normal):
         # P[L > t] lies below that of a Gaussian whose mean is one step further out.
         far = 1 / (2 * sigma * sigma) + 38 / sigma
         return (
-            Curve(lambda t: _removed(q, sigma, t), math.log1p(-q), far),
-            Curve(lambda t: _added(q, sigma, t), -far, -math.log1p(-q)),
+            Curve(lambda t: curve_of_removed_row(q, sigma, t), math.log1p(-q), far),
+            Curve(lambda t: curve_of_added_row(q, sigma, t), -far, -math.log1p(-q)),
         )
 
 
 @lru_cache(maxsize=8192)
 @np.errstate(all="ignore")  # whatever the caller's numpy does with tiny numbers
-def _renyi_sampled(q: float, sigma: float, order: int) -> float:
+def renyi_of_sampled_gaussian(q: float, sigma: float, order: int) -> float:
     # Mironov, Talwar and Zhang 2019, section 3.3: log sum_k C(a,k) (1-q)**(a-k) q**k e**((k*k-k)/(2
     # sigma**2)) / (a-1)
     k = np.arange(order + 1)
@@ -262,7 +264,7 @@ def _renyi_sampled(q: float, sigma: float, order: int) -> float:
     return math.log1p(float(excess.sum())) / (order - 1) * (1 + 1e-9)
 
 
-def _removed(q: float, sigma: float, t: Floats) -> Floats:
+def curve_of_removed_row(q: float, sigma: float, t: Floats) -> Floats:
     """P = (1 - q) N(0) + q N(1), Q = N(0)."""
     inside = t > math.log1p(-q)
     z = np.maximum(
@@ -276,7 +278,7 @@ def _removed(q: float, sigma: float, t: Floats) -> Floats:
     return curve
 
 
-def _added(q: float, sigma: float, t: Floats) -> Floats:
+def curve_of_added_row(q: float, sigma: float, t: Floats) -> Floats:
     """P = N(0), Q = (1 - q) N(0) + q N(1)."""
     inside = t < -math.log1p(-q)
     z = np.maximum(np.where(inside, np.expm1(np.where(inside, -t, 0.0)) + q, 1.0), 1e-300)

@@ -56,7 +56,7 @@ def failures(events: Events) -> Fraction:
     return sum((loss.failure * n for loss, n in events if loss.failure), ZERO)
 
 
-def summed(events: Events, cost: Callable[[Loss], Fraction | None]) -> Fraction | None:
+def sum_costs(events: Events, cost: Callable[[Loss], Fraction | None]) -> Fraction | None:
     """Return the sum of the costs of all uses; None if a loss has none."""
     if len(events) == 1 and events[0][1] == 1:  # as an ordinary debit is
         return cost(events[0][0])
@@ -71,7 +71,7 @@ def summed(events: Events, cost: Callable[[Loss], Fraction | None]) -> Fraction 
 
 def pure_sum(events: Events) -> Fraction | None:
     """Return the sum of pure epsilons (but for failures); None if one has none."""
-    return summed(events, lambda loss: loss.epsilon)
+    return sum_costs(events, lambda loss: loss.epsilon)
 
 
 def totals(events: Events) -> tuple[Fraction | None, Fraction]:
@@ -144,7 +144,7 @@ def most_that(fits: Callable[[int], bool]) -> int:
     return _search.last_where(fits, low, high, middle=_search.whole_halfway)
 
 
-def repeated(charge: Charge, times: int) -> Charge:
+def repeat_charge(charge: Charge, times: int) -> Charge:
     """Return the debit of so many equal ones."""
     return Charge(tuple((loss, n * times) for loss, n in charge.losses), charge.delta * times)
 
@@ -206,7 +206,7 @@ class Filter(ABC):
         """
 
     @abstractmethod
-    def stated(self, epsilon: Fraction, delta: Fraction, state: Any) -> Price:
+    def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: Any) -> Price:
         """Return the price of a Gaussian with this (epsilon, delta) guarantee, and what pure
         mechanism costs no more; never more than `worth` may take."""
 
@@ -215,10 +215,10 @@ class Filter(ABC):
         """Return a price for Gaussians that grows with ``amount``; None if this budget has none, or
         not now."""
 
-    def gaussian_stated(self, epsilon: Fraction, state: Any) -> Price:
+    def price_gaussian_by_epsilon(self, epsilon: Fraction, state: Any) -> Price:
         """Return the price of a Gaussian where an epsilon alone buys none: it is stated at the
         delta of the conversion."""
-        return self.stated(epsilon, self.conversion, state)
+        return self.price_guarantee(epsilon, self.conversion, state)
 
     def part(self, epsilon: Fraction) -> Fraction:
         """Return the part of the budget that a question of this epsilon may take."""
@@ -243,9 +243,9 @@ class Filter(ABC):
 
     def times(self, state: Any, charge: Charge) -> int:
         """Return the number of equal debits that fit, one after the other."""
-        return most_that(lambda n: self.after(state, repeated(charge, n)) is not None)
+        return most_that(lambda n: self.after(state, repeat_charge(charge, n)) is not None)
 
-    def emptied(self, state: Any) -> Any:
+    def empty_state(self, state: Any) -> Any:
         """Return the state of an empty ledger in which whatever was exceeded stays so."""
         return self.start()
 
@@ -288,7 +288,7 @@ class Filter(ABC):
         rule keeps none."""
         return None
 
-    def delta_asked(self, state: Any, charge: Charge) -> tuple[Fraction, Fraction]:
+    def compare_delta(self, state: Any, charge: Charge) -> tuple[Fraction, Fraction]:
         """Return the part of delta that a debit asks for, and the part that is left."""
         pairs = (
             self.pairs and charge.epsilon is None
@@ -299,7 +299,7 @@ class Filter(ABC):
     def refusal(self, state: Any, charge: Charge) -> str:
         """Return a sentence why a debit does not fit: requested, spent, remaining and the
         difference, in this rule's own currency."""
-        requested, remaining = self.delta_asked(state, charge)
+        requested, remaining = self.compare_delta(state, charge)
         if requested > remaining:
             return shortage(
                 "delta",

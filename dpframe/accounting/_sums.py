@@ -28,7 +28,7 @@ from dpframe.accounting._filter import (
     short,
     shortage,
     stated_gaussian,
-    summed,
+    sum_costs,
     totals,
 )
 from dpframe.accounting.loss import Events
@@ -48,7 +48,7 @@ def stated_sums(losses: Events, delta: Fraction) -> Sums | None:
     if pure is not None:
         return Sums(pure, failing)
     each = delta / sum(n for loss, n in losses if loss.epsilon is None)
-    total = summed(
+    total = sum_costs(
         losses, lambda loss: loss.epsilon if loss.epsilon is not None else loss.epsilon_at(each)
     )
     return None if total is None else Sums(total, failing + delta)
@@ -90,10 +90,10 @@ class Pure(Filter):
     def gaussian(self, amount: Fraction, queries: int, state: Sums) -> Price | None:
         return stated_gaussian(amount, self.limits.delta / queries) if self.limits.delta else None
 
-    def gaussian_stated(self, epsilon: Fraction, state: Sums) -> Price:
+    def price_gaussian_by_epsilon(self, epsilon: Fraction, state: Sums) -> Price:
         return stated_gaussian(epsilon, min(self.part(epsilon), Fraction(1)) * self.limits.delta)
 
-    def stated(self, epsilon: Fraction, delta: Fraction, state: Sums) -> Price:
+    def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: Sums) -> Price:
         return stated_gaussian(epsilon, delta)
 
     @staticmethod
@@ -229,12 +229,12 @@ class _Advanced(Filter):
             stated_gaussian(amount, self.limits.reserve / queries) if self.limits.reserve else None
         )
 
-    def gaussian_stated(self, epsilon: Fraction, state: Squares) -> Price:
-        return self.stated(
+    def price_gaussian_by_epsilon(self, epsilon: Fraction, state: Squares) -> Price:
+        return self.price_guarantee(
             epsilon, min(self.part(epsilon), Fraction(1)) * self.limits.reserve, state
         )
 
-    def stated(self, epsilon: Fraction, delta: Fraction, state: Squares) -> Price:
+    def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: Squares) -> Price:
         part = self.part(epsilon)
         within = min(epsilon, self._within(part)) if part <= 1 else epsilon
         return stated_gaussian(within, delta)._replace(

@@ -18,7 +18,7 @@ from dpframe.accounting._filter import (
     failures,
     most_that,
     pure_sum,
-    repeated,
+    repeat_charge,
     stated_gaussian,
 )
 from dpframe.accounting.loss import Events, Exponential, PureDP
@@ -114,7 +114,7 @@ class Tight(Filter):
             room = self._room_without(state) if ends else room
         return self._failure_of(epsilon, room, state)
 
-    def emptied(self, state: Either) -> Either:
+    def empty_state(self, state: Either) -> Either:
         whole = None if state.mu_squared is None else self.limit
         return Either(
             None if state.epsilon is None else Fraction(0), whole, Fraction(0), state.room
@@ -245,7 +245,7 @@ class Tight(Filter):
             "accountant='pure': see 'How to choose an accountant' (docs/how-to/choose-an-accountant.md)."
         )
 
-    def stated(self, epsilon: Fraction, delta: Fraction, state: Either) -> Price:
+    def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: Either) -> Price:
         mu_squared = stated_gaussian(epsilon, delta).mu_squared
         if mu_squared is None:
             return self._offer(epsilon, state, epsilon, Fraction(0), None)
@@ -397,7 +397,7 @@ def residue_times(mu_squared: Fraction, charge: Charge) -> int:
     to find, a lower bound on it."""
     if not any(loss.bounded_range for loss, _ in charge.losses):
         return most_that(
-            lambda n: residue_after(mu_squared, repeated(charge, n).losses) is not None
+            lambda n: residue_after(mu_squared, repeat_charge(charge, n).losses) is not None
         )
     count, left, costs = 0, mu_squared, cast("dict[int, Fraction | None]", {})
 

@@ -91,8 +91,8 @@ def epsilon(events: Sequence[tuple[Loss, int]], delta: float, *, cells: int = _C
     failure = _failure(counts)
     target = (delta - failure) / max(1 - failure, 1e-300) * (1 - 8 * ULP)
     if target > 0:
-        composed = max((side.epsilon(target) for side in _sides(counts, cells)), default=0.0)
-        best = min(best, composed * _UP)
+        compose_at = max((side.epsilon(target) for side in _sides(counts, cells)), default=0.0)
+        best = min(best, compose_at * _UP)
     return best
 
 
@@ -360,7 +360,7 @@ class _Plan(NamedTuple):
     def infinite(self) -> float:
         return sum(k.uses * k.sketch.infinite for k in self.kinds)
 
-    def composed(self, theta: float, delta: float, scale: float) -> _Sum | None:
+    def compose_at(self, theta: float, delta: float, scale: float) -> _Sum | None:
         total = _compose(self.kinds, theta, delta, scale, self.cells) if self.kinds else _NO_LOSS
         if not self.ranges:
             return total
@@ -387,7 +387,7 @@ class _Plan(NamedTuple):
             return 0.0
         if target < _TINY:
             return best
-        total = plan.composed(theta, target, max(best, 1.0 / theta))
+        total = plan.compose_at(theta, target, max(best, 1.0 / theta))
         return best if total is None else min(best, _solve(total, target * (1 - 1e-10), best))
 
     def delta(self, t: float) -> float:
@@ -401,7 +401,7 @@ class _Plan(NamedTuple):
                 return bound
             if bound > before / 10:
                 break
-        total = plan.composed(theta, bound, max(abs(t), 1 / theta))
+        total = plan.compose_at(theta, bound, max(abs(t), 1 / theta))
         return bound if total is None else min(bound, total.delta(t)[0] * (1 + 1e-10))
 
 
@@ -514,25 +514,25 @@ class Composed(Filter):
         return max(Fraction(epsilon) if epsilon <= limit else limit, _USED)
 
     def ahead(self, state: Any, charges: Sequence[Charge]) -> Any:
-        return self._tight.ahead(self._priced(state), charges)
+        return self._tight.ahead(self.as_tight_state(state), charges)
 
-    def _priced(self, state: Any) -> Either:
+    def as_tight_state(self, state: Any) -> Either:
         return state if isinstance(state, Either) else self._tight.start()
 
     def spent(self, state: Fraction) -> Fraction:
         return Fraction(1) if state else Fraction(0)
 
     def share(self, queries: int | Fraction, state: Any) -> Price:
-        return self._tight.share(queries, self._priced(state))
+        return self._tight.share(queries, self.as_tight_state(state))
 
     def worth(self, epsilon: Fraction, state: Any) -> Price:
-        return self._tight.worth(epsilon, self._priced(state))
+        return self._tight.worth(epsilon, self.as_tight_state(state))
 
     def gaussian(self, amount: Fraction, queries: int, state: Any) -> Price | None:
-        return self._tight.gaussian(amount, queries, self._priced(state))
+        return self._tight.gaussian(amount, queries, self.as_tight_state(state))
 
-    def stated(self, epsilon: Fraction, delta: Fraction, state: Any) -> Price:
-        return self._tight.stated(epsilon, delta, self._priced(state))
+    def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: Any) -> Price:
+        return self._tight.price_guarantee(epsilon, delta, self.as_tight_state(state))
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
@@ -541,7 +541,7 @@ class Composed(Filter):
         return min(epsilon(events, float(delta) * (1 - 1e-12)), Gdp.report(events, delta))
 
     def failure_for(self, epsilon: Fraction, state: Any, pure: bool = False) -> Fraction:
-        return self._tight.failure_for(epsilon, self._priced(state))
+        return self._tight.failure_for(epsilon, self.as_tight_state(state))
 
     def times(self, state: Fraction, charge: Charge) -> int:
         """Return a number of debits that fit in one batch, by closed forms, since to compose

@@ -171,11 +171,11 @@ def epsilon_lower_bound(
     with warnings.catch_warnings():
         # Nobody reads the thousands of answers, so nobody is told of each that it is noise.
         warnings.simplefilter("ignore", PrivacyWarning)
-        first_draws = [_drawn(release, side) for side in (frame, neighbour)]
+        first_draws = [draw_on_copy(release, side) for side in (frame, neighbour)]
         if score is not None:
             _events.check_score(score, *first_draws)
         frame_draws, neighbour_draws = (
-            [first_draw, *(_drawn(release, side) for _ in progress(draws - 1, "draws"))]
+            [first_draw, *(draw_on_copy(release, side) for _ in progress(draws - 1, "draws"))]
             for first_draw, side in zip(first_draws, (frame, neighbour), strict=True)
         )
     return from_draws(
@@ -183,7 +183,7 @@ def epsilon_lower_bound(
     )
 
 
-def _drawn(release: Callable[[Any], Any], side: Any) -> Any:
+def draw_on_copy(release: Callable[[Any], Any], side: Any) -> Any:
     if not isinstance(side, pd.DataFrame):
         return release(side)
     # Pickled, as a copy of pandas' own shares the index: what is opened in one call would be known
@@ -242,7 +242,7 @@ def from_draws(
         # The first half also decides how answers are read: the second has no part in the choice of
         # the event.
         shape = Shape(one.shape[1]) if arrays else Shape.of([*first[0], *second[0]])
-        read = shape.read if score is None else lambda draws: _events.scored(draws, shape)
+        read = shape.read if score is None else lambda draws: _events.read_for_score(draws, shape)
         train = [read(side[0]) for side in (first, second)]
         chosen = _events.find(train[0], train[1], shape, d, score)
         tested = _events.prove(chosen, first[1], second[1], d, risk)
@@ -273,7 +273,7 @@ class Experiment:
         for _ in range(self.k):
             *pair, name = self._move(view)
             self._check(*pair)
-            view = View(view.coins, (*view.outputs, _drawn(self.mechanisms[name], pair[b])))
+            view = View(view.coins, (*view.outputs, draw_on_copy(self.mechanisms[name], pair[b])))
         return view
 
     def _check(self, one: Any, two: Any) -> None:

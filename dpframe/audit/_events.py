@@ -57,7 +57,7 @@ class Event:
         read = (
             draws
             if self.shape is None
-            else scored(draws, self.shape)
+            else read_for_score(draws, self.shape)
             if self.given
             else self.shape.read(draws)
         )
@@ -139,12 +139,15 @@ def _scores(names: list[str], frame_draws: Any, neighbour_draws: Any) -> list[tu
         for a, b in itertools.pairwise(components):
             scores.append((f"{names[a]} - {names[b]}", _difference(a, b)))
         scores.append(
-            ("fitted likelihood ratio of the answer", _fitted(frame_draws, neighbour_draws))
+            (
+                "fitted likelihood ratio of the answer",
+                fit_likelihood_ratio(frame_draws, neighbour_draws),
+            )
         )
     return scores
 
 
-def _fitted(frame_draws: Any, neighbour_draws: Any) -> Score:
+def fit_likelihood_ratio(frame_draws: Any, neighbour_draws: Any) -> Score:
     """Return the log-likelihood ratio by histograms, as if components were independent; differences
     within chance are left out."""
     tables = []
@@ -169,7 +172,7 @@ def _fitted(frame_draws: Any, neighbour_draws: Any) -> Score:
     return score
 
 
-def _ranked(frame_labels: list[Any], neighbour_labels: list[Any]) -> tuple[list[Any], Score]:
+def rank_labels(frame_labels: list[Any], neighbour_labels: list[Any]) -> tuple[list[Any], Score]:
     """Labels by how much more of them ``one`` has, and the place of each; those never seen have
     none."""
     counts: dict[Any, list[float]] = {}
@@ -203,7 +206,7 @@ def find(
     if score is not None:
         candidates = [("score", score)]
     elif shape.numbers is None:
-        labels, ranks = _ranked(frame_draws, neighbour_draws)
+        labels, ranks = rank_labels(frame_draws, neighbour_draws)
         candidates = [("label", ranks)]
     else:
         candidates = _scores(shape.names(), frame_draws, neighbour_draws)
@@ -313,7 +316,7 @@ def at_most(successes: Any, n: int, risk: float) -> Any:
     return np.minimum(bounds * (1 + _CAUTION), 1.0)
 
 
-def scored(draws: Any, shape: Shape) -> Any:
+def read_for_score(draws: Any, shape: Shape) -> Any:
     """Return the draws as a caller's score gets them: a matrix if answers are rows of the same
     numbers, else a list."""
     return shape.read(draws) if shape.numbers is None or shape.regular else list(draws)
@@ -332,12 +335,12 @@ def check_score(score: object, frame_answer: Any, neighbour_answer: Any) -> None
         [frame_answer, neighbour_answer, frame_answer],
     ):
         hint = (
-            f"score= takes all answers of a side at once, {_described(answers, shape)}, and returns a number each; "
+            f"score= takes all answers of a side at once, {describe_draws(answers, shape)}, and returns a number each; "
             f"of {len(answers)} answers it"
         )
         try:
             with np.errstate(all="ignore"):
-                scores = np.asarray(score(scored(answers, shape)))
+                scores = np.asarray(score(read_for_score(answers, shape)))
         except Exception as error:
             raise BadType(f"{hint} raised {type(error).__name__}: {error}") from error
         if scores.shape != (len(answers),) or scores.dtype.kind not in "biuf":
@@ -346,8 +349,8 @@ def check_score(score: object, frame_answer: Any, neighbour_answer: Any) -> None
             )
 
 
-def _described(answers: list[Any], shape: Shape) -> str:
-    read = scored(answers, shape)
+def describe_draws(answers: list[Any], shape: Shape) -> str:
+    read = read_for_score(answers, shape)
     return (
         "as a list"
         if isinstance(read, list)

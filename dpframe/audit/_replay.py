@@ -104,7 +104,7 @@ class Recorder(Session):
         self._draws += 1
         return hashlib.blake2b(str(self._draws).encode(), key=self._drawn)
 
-    def check_followed(self) -> None:
+    def refuse_if_not_followed(self) -> None:
         """Refuses verbs that give a function the rows, or that take another frame: these would
         learn more than noise."""
         raise Refused(
@@ -418,7 +418,10 @@ def _compare(
         for x, y in zip(a.calls, b.calls, strict=True):
             part = a.plan.parts[x.part]
             norm = part.noise.norm
-            allowed, moved = norm.declared(part.l1, part.l2_squared), norm.distance(_moved(x, y))
+            allowed, moved = (
+                norm.choose_distance(part.l1, part.l2_squared),
+                norm.distance(measure_move(x, y)),
+            )
             step = Step(
                 a.plan.question, part.statistic, part.noise.name, norm.exact, moved, allowed
             )
@@ -427,7 +430,7 @@ def _compare(
                 problems.append(
                     f"{step.question}: {step.statistic}: moved by {moved}, and {allowed} is declared ({norm.exact})"
                 )
-        problems += _underpriced(a)
+        problems += find_underpriced_noise(a)
     if len(first_run) != len(second_run) and not problems:
         problems.append(
             f"the two frames lead to different numbers of questions, {len(first_run)} and {len(second_run)}"
@@ -450,7 +453,7 @@ def _shape_of(call: _NoiseCall) -> tuple[Any, ...]:
     )
 
 
-def _moved(first: _NoiseCall, second: _NoiseCall) -> Array:
+def measure_move(first: _NoiseCall, second: _NoiseCall) -> Array:
     """Return the difference of the integers of two calls; a key that only one has counts for
     nothing in the other."""
     x, y = first.integers.astype(object), second.integers.astype(object)
@@ -470,14 +473,16 @@ def _moved(first: _NoiseCall, second: _NoiseCall) -> Array:
     return moved
 
 
-def _underpriced(question: _Replayed) -> list[str]:
+def find_underpriced_noise(question: _Replayed) -> list[str]:
     """Return the problem of noise that is too small for its price at the declared sensitivity;
     empty if there is none."""
     plan = question.plan
     reports = max(
         (call.per_person or 1 for call in question.calls), default=1
     )  # of a person, each by itself
-    moved = [(p.noise, p.noise.norm.declared(p.l1, p.l2_squared) * reports) for p in plan.parts]
+    moved = [
+        (p.noise, p.noise.norm.choose_distance(p.l1, p.l2_squared) * reports) for p in plan.parts
+    ]
     if any(distance and not noise.scale for noise, distance in moved):
         return [f"{plan.question}: no noise at all"]
     loss = loss_of(moved)

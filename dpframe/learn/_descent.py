@@ -144,7 +144,7 @@ class Descent(Fit):
         why = f"one price for {self.steps} steps and what they follow from" + (
             ", by the Renyi curve of the sampled Gaussian" if sampled else ""
         )
-        return self.planned(
+        return self.plan_fit(
             unit,
             parts,
             Offer((noise, before), loss, at, why),
@@ -219,9 +219,9 @@ class Descent(Fit):
         x, y, people = rows.x / UNIT, rows.y / UNIT, len(each)
         for _ in progress(self.steps, "gradient steps"):
             drawn = None if self.rate == EVERYBODY else coins(self.rate, people)
-            total = self._summed(DesignRows(x, y, rows.people), weights, path.here, step, drawn)[
-                :, None
-            ]
+            total = self.sum_gradients(
+                DesignRows(x, y, rows.people), weights, path.here, step, drawn
+            )[:, None]
             # Sums over people drawn by coins cannot be compared between two runs, so an audit does
             # not get them.
             noisy = noise(0, total) if drawn is None else gradients.noise.release(total)
@@ -265,7 +265,7 @@ class Descent(Fit):
         )
         return min(2 * noise / (t * (t + 1)), 1 / max(2 * curve, 2.0**-100))
 
-    def _summed(
+    def sum_gradients(
         self,
         rows: DesignRows,
         weights: Floats | None,
@@ -287,14 +287,14 @@ class Descent(Fit):
         if people is None:
             for start in range(0, len(x), SIZES.fit_rows):
                 block = slice(start, start + SIZES.fit_rows)
-                sums += clipped(x[block] * slopes[block, None]).sum(axis=0, dtype=np.int64)
+                sums += clip_gradients(x[block] * slopes[block, None]).sum(axis=0, dtype=np.int64)
             return sums
         gradients = np.zeros((int(people.max(initial=-1)) + 1, x.shape[1]))
         for j in range(x.shape[1]):
             gradients[:, j] = np.bincount(
                 people, weights=x[:, j] * slopes, minlength=len(gradients)
             )
-        sums += clipped(gradients).sum(axis=0, dtype=np.int64)
+        sums += clip_gradients(gradients).sum(axis=0, dtype=np.int64)
         return sums
 
     def regulariser(self, plan: Plan, unit: Unit) -> float:
@@ -317,7 +317,7 @@ def scores(x: Floats, w: Floats) -> Floats:
     return products
 
 
-def clipped(gradients: Floats) -> NDArray[np.int64]:
+def clip_gradients(gradients: Floats) -> NDArray[np.int64]:
     """Whole numbers, a row a person, whose squared norms are at most CLIP**2, by comparison of
     integers."""
     whole = np.clip(gradients, -(2.0**30), 2.0**30)

@@ -40,7 +40,7 @@ class Scaling(NamedTuple):
         return Scaling(bounds.lower / 2 + bounds.upper / 2, bounds.upper / 2 - bounds.lower / 2)
 
 
-def scaled(vector: Vector, bounds: Bounds) -> Floats:
+def scale_to_units(vector: Vector, bounds: Bounds) -> Floats:
     """Return the values as whole numbers from -UNIT to UNIT; NaN for nulls. A column that its
     bounds make constant is 0."""
     middle, half = Scaling.of(bounds)
@@ -84,7 +84,7 @@ class Target:
         """Return the target of each row, from -UNIT to UNIT; NaN where the row does not count."""
         if self.classes is None:
             assert self.bounds is not None
-            return scaled(vector, self.bounds)
+            return scale_to_units(vector, self.bounds)
         place = self.classes.finder()(vector).astype(np.int64)
         return np.array([np.nan, -UNIT, UNIT])[place]
 
@@ -165,7 +165,7 @@ class Design:
             ]  # rows that do not count are written over by the next
             block[:, 0] = UNIT
             for j, (_, bounds) in enumerate(self.features, start=1):
-                column = scaled(piece.vectors[j - 1], bounds)
+                column = scale_to_units(piece.vectors[j - 1], bounds)
                 counted &= column == column
                 block[:, j] = column
             if piece.mask is not None:

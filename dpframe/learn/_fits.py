@@ -69,7 +69,7 @@ class Fit(Question):
         x = np.divide(rows.x, UNIT, out=rows.x)  # the rows are this fit's own
         return Problem(x, rows.y / UNIT, rows.weights(self.limit(unit)), self.loss, l2, linear)
 
-    def planned(
+    def plan_fit(
         self,
         unit: Unit,
         parts: tuple[Part, ...],
@@ -183,7 +183,7 @@ class Output(Fit):
             f"a coefficient of a feature scaled to [-1, 1] is within ±{error:.3g} of the fit without noise at l2={l2:.4g}; in "
             f"units of the data: {errors_text(self.in_data_units(error))}"
         )
-        return self.planned(unit, (part,), offer, expected, declared)
+        return self.plan_fit(unit, (part,), offer, expected, declared)
 
     @np.errstate(all="ignore")  # no warning may tell of a value
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:

@@ -142,11 +142,11 @@ class _Model(ABC):
         target = self._target(frame, goal, name, bounds)
         design = Design(frame._selection.where, tuple(features), target, self.norm)
         declarations = [
-            *_bounds_declared(frame, features, bounds),
-            *self._classes_declared(frame, target, name),
+            *list_declared_bounds(frame, features, bounds),
+            *self.list_declared_classes(frame, target, name),
         ]
         if target.bounds is not None:
-            declarations += _bounds_declared(frame, [(goal, target.bounds)], bounds)
+            declarations += list_declared_bounds(frame, [(goal, target.bounds)], bounds)
         model_price = _without_none({"epsilon": self.epsilon, "delta": self.delta})
         _checks.refuse_two_prices(model_price, payment)
         price = {**model_price, **_without_none(payment)}
@@ -219,7 +219,7 @@ class _Model(ABC):
     def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
         """Return the target with its bounds or its two classes."""
 
-    def _classes_declared(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
+    def list_declared_classes(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
         return []
 
     # After it -------------------------------------------------------------------------------------------------
@@ -241,15 +241,15 @@ class _Model(ABC):
     @property
     def cost_(self) -> Cost:
         """The (epsilon, delta) guarantee of the fit by itself."""
-        self._fitted()
+        self.check_is_fitted()
         return self.plan_.cost
 
-    def _fitted(self) -> None:
+    def check_is_fitted(self) -> None:
         if not hasattr(self, "coef_"):
             raise BadValue("this model is not fitted yet: p.fit(model, X=[...], y=...) first.")
 
     def _scores(self, X: Any) -> Floats:
-        self._fitted()
+        self.check_is_fitted()
         if isinstance(X, PrivateFrame):
             raise BadType(
                 f"predictions are for public data: of private rows each would be a release. {_checks.PRIVATE_ROWS}"
@@ -366,7 +366,7 @@ class LogisticRegression(_Model):
         )
         return limits is not None and tuple(limits) == (0.0, 1.0)
 
-    def _classes_declared(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
+    def list_declared_classes(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
         """Return the declaration of the two classes; none if the session has it already, for bools,
         declared keys and bounds."""
         expr, classes = target.expr, target.classes
@@ -485,7 +485,7 @@ def _without_none(payment: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in payment.items() if v is not None}
 
 
-def _bounds_declared(
+def list_declared_bounds(
     frame: PrivateFrame, features: list[tuple[Expr, Bounds]], bounds_argument: Any
 ) -> list[Word]:
     """Return the declarations of bounds that the verb was given and the session was not."""

@@ -118,7 +118,7 @@ class Objective(Fit):
         )
         why = "objective perturbation, whose noise the data outweigh as they grow"
         offer = Offer((first, after), ApproxDP(epsilon, self.delta), self.delta, why)
-        return self.planned(unit, parts, offer, expected, declared)
+        return self.plan_fit(unit, parts, offer, expected, declared)
 
     def excess(self, numbers: Numbers) -> tuple[float, float]:
         """Return the square roots of the excess of the sum of losses due to the noise and to the

@@ -99,7 +99,7 @@ class Problem:
             total += (x * curves[start : start + SIZES.solver_rows, None]).T @ x
         return total
 
-    def proved(self, w: Any, kind: Any = np.float64) -> tuple[Any, float]:
+    def bound_gradient(self, w: Any, kind: Any = np.float64) -> tuple[Any, float]:
         """Return the gradient and a bound on its norm that holds for the real objective, rounding
         included.
 
@@ -195,7 +195,7 @@ def _descend(problem: Problem, shape: Problem, w: Floats, gamma: float) -> Float
     return w
 
 
-def _followed(problem: Problem, w: Floats, gamma: float) -> Floats:
+def follow_newton_directions(problem: Problem, w: Floats, gamma: float) -> Floats:
     """Return a descent along Newton's directions, each to the point where F has nearly stopped
     falling: the slope along a line is monotone, so bisection finds that point. It is for objectives
     with corners, where gradients need not get shorter on the way.
@@ -233,23 +233,23 @@ def minimise(problem: Problem, gamma: float) -> Any:
     """Return a point at which the norm of the gradient is proved to be at most ``gamma``, in
     doubles or in longer floats."""
     w: Any = newton(problem, gamma)
-    if problem.proved(w)[1] <= gamma:
+    if problem.bound_gradient(w)[1] <= gamma:
         return w
     # There are many rows, or slopes are small beside their rounding: longer floats, for the point
     # too, since no double near it may be close enough. Or the objective has corners.
-    point, g, norm = _refined(problem, w, gamma)
+    point, g, norm = refine_minimum(problem, w, gamma)
     if not norm <= gamma:
-        point, g, norm = _refined(problem, _followed(problem, w, gamma), gamma)
+        point, g, norm = refine_minimum(problem, follow_newton_directions(problem, w, gamma), gamma)
     # Never needed so far, and certain to end: each step lowers F by at least half the squared
     # gradient norm over its smoothness.
     heavy = float(len(problem.x) if problem.weights is None else problem.weights.sum())
     smooth = problem.l2 + problem.loss.curve * problem.x.shape[1] * heavy
     while not norm <= gamma:
-        point, g, norm = _refined(problem, point - g / smooth, gamma)
+        point, g, norm = refine_minimum(problem, point - g / smooth, gamma)
     return point
 
 
-def _refined(problem: Problem, w: Any, gamma: float) -> tuple[Any, Any, float]:
+def refine_minimum(problem: Problem, w: Any, gamma: float) -> tuple[Any, Any, float]:
     """Return the last point of Newton's steps from w on, its gradient, and the proved bound on the
     norm of that.
 
@@ -258,14 +258,14 @@ def _refined(problem: Problem, w: Any, gamma: float) -> tuple[Any, Any, float]:
     """
     kind = np.longdouble
     w = w.astype(kind)
-    g, norm = problem.proved(w, kind)
+    g, norm = problem.bound_gradient(w, kind)
     while not norm <= gamma:
         z = problem.x @ w.astype(np.float64)
         try:
             there = w - np.linalg.solve(problem.hessian(z, problem.slopes(z)), g.astype(np.float64))
         except np.linalg.LinAlgError:
             break
-        g_there, norm_there = problem.proved(there, kind)
+        g_there, norm_there = problem.bound_gradient(there, kind)
         if not norm_there <= norm / 2:
             break
         w, g, norm = there, g_there, norm_there

@@ -76,12 +76,12 @@ class Statistics(Fit):
             f"by {errors_text(feature_errors, '{name} ±{error:.3g} / (n s**2)')}, and the other sums add to it; without l2= "
             f"given, l2={self._ridge(noise, step):.4g}"
         )
-        return self.planned(unit, (part,), offer, expected, declared)
+        return self.plan_fit(unit, (part,), offer, expected, declared)
 
     @np.errstate(all="ignore")
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         rows = self.design.read(data, unit)
-        z = bounded(rows, self.limit(unit))
+        z = limit_people(rows, self.limit(unit))
         p = self.parameters
         total = np.zeros((p, p + 1), dtype=np.int64)
         for start in range(0, len(z), SIZES.fit_products):
@@ -119,7 +119,7 @@ class Statistics(Fit):
         )
 
 
-def bounded(rows: DesignRows, limit: int) -> Floats:
+def limit_people(rows: DesignRows, limit: int) -> Floats:
     """Rows with their target, in whole steps; those of a person with k > limit rows times
     sqrt(limit / k), towards 0.
 

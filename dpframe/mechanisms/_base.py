@@ -35,7 +35,7 @@ def _l1(d: NDArray[Any]) -> int:
     return int(np.abs(d).sum())
 
 
-def _l2_squared(d: NDArray[Any]) -> int:
+def sum_squares(d: NDArray[Any]) -> int:
     return int((d * d).sum())
 
 
@@ -58,7 +58,7 @@ class Norm:
     distance: Callable[[NDArray[Any]], int]  # a whole number: the L2 norm is squared
     squared: bool = False
 
-    def declared(self, l1: int, l2_squared: int) -> int:
+    def choose_distance(self, l1: int, l2_squared: int) -> int:
         """Return the largest `distance` that one person can make, of the two that a plan
         declares."""
         return l2_squared if self.squared else l1
@@ -69,7 +69,7 @@ class Norm:
 
 
 L1 = Norm("l1", "L1", "L1", _l1)
-L2 = Norm("l2", "L2", "L2, squared", _l2_squared, squared=True)
+L2 = Norm("l2", "L2", "L2, squared", sum_squares, squared=True)
 REACH = Norm("reach", "of one against another", "one against another", _against_one_another)
 
 

@@ -27,7 +27,7 @@ _REST: Final = 2**_MORE - 1
 _RATE: Final = 16  # binary digits of a sampling rate
 
 
-def _drawn(n: int, dtype: str) -> NDArray[Any]:
+def draw_integers(n: int, dtype: str) -> NDArray[Any]:
     return np.frombuffer(_sampling.random_bytes(n * np.dtype(dtype).itemsize), dtype=dtype)
 
 
@@ -39,12 +39,12 @@ def coins(interval: Interval, n: int) -> Bools:
     heads = np.empty(n, dtype=np.bool_)
     for start in range(0, n, SIZES.coins):
         block = heads[start : start + SIZES.coins]
-        digits = _drawn(len(block), "u1")
+        digits = draw_integers(len(block), "u1")
         np.less(digits, first, out=block)
         doubtful = np.flatnonzero(
             digits == first if first == last else (digits >= first) & (digits <= last)
         )
-        words = _drawn(len(doubtful), "<u8")
+        words = draw_integers(len(doubtful), "<u8")
         undecided = np.ones(len(words), dtype=np.bool_)
         if first == last:
             ends = np.uint64(low & _REST), np.uint64(high & _REST)
@@ -72,7 +72,7 @@ def coins_of(numerators: NDArray[np.int64], denominator: int) -> Bools:
             scaled = rest * 256
             digits = scaled // denominator  # a third of the time of divmod
             rest = scaled - digits * denominator
-            drawn = _drawn(len(places), "u1")
+            drawn = draw_integers(len(places), "u1")
             heads[places[drawn < digits]] = True
             same = drawn == digits
             places, rest = places[same], rest[same]
@@ -89,7 +89,7 @@ def uniform(below: int, n: int) -> NDArray[Any]:
     out = np.empty(n, dtype=np.uint16)
     done, spare = 0, 2**bits % below
     while done < n:
-        products: Any = _drawn(min(SIZES.coins, n - done), dtype).astype(wide)
+        products: Any = draw_integers(min(SIZES.coins, n - done), dtype).astype(wide)
         products *= wide(below)
         if spare:
             products = products[(products & wide(2**bits - 1)) >= wide(spare)]
@@ -107,5 +107,5 @@ def rate_of(wanted: float) -> int:
 def thrown(rate: int, n: int) -> Bools:
     """`n` independent coins, each True with probability rate / 2**16, exactly: who takes part in a
     step."""
-    heads: Bools = _drawn(n, "<u2") < rate
+    heads: Bools = draw_integers(n, "<u2") < rate
     return heads

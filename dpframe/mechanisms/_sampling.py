@@ -146,7 +146,7 @@ def discrete_laplace(scale: Fraction, size: int) -> NDArray[Any]:
     beyond.
     """
     if scale.numerator <= 0:
-        raise _refused("scale", "positive", scale)
+        raise parameter_error("scale", "positive", scale)
     return _draw(_laplace(scale.numerator, scale.denominator), size)
 
 
@@ -158,7 +158,7 @@ def discrete_gaussian(variance: Fraction, size: int) -> NDArray[Any]:
     otherwise, of probability below 2**-20000), and of python integers beyond.
     """
     if variance.numerator <= 0:
-        raise _refused("variance", "positive", variance)
+        raise parameter_error("variance", "positive", variance)
     return _draw(_gaussian(variance.numerator, variance.denominator), size)
 
 
@@ -170,10 +170,10 @@ def truncated_laplace(scale: Fraction, cut: int, size: int) -> NDArray[Any]:
     int64 for cuts below 2**62, and of python integers beyond.
     """
     if scale.numerator <= 0:
-        raise _refused("scale", "positive", scale)
+        raise parameter_error("scale", "positive", scale)
     if cut < 0:
-        raise _refused("cut", "at least 0", cut)
-    return _draw(_make_truncated(scale.numerator, scale.denominator, cut), size)
+        raise parameter_error("cut", "at least 0", cut)
+    return _draw(make_truncated_laplace(scale.numerator, scale.denominator, cut), size)
 
 
 def geometric(rate: Fraction, size: int) -> NDArray[Any]:
@@ -184,7 +184,7 @@ def geometric(rate: Fraction, size: int) -> NDArray[Any]:
     for smaller ones.
     """
     if rate.numerator <= 0:
-        raise _refused("rate", "positive", rate)
+        raise parameter_error("rate", "positive", rate)
     return _draw(_geometric(rate.numerator, rate.denominator), size)
 
 
@@ -195,7 +195,7 @@ def permutation(size: int) -> Integers:
     with a tie (probability below ``size**2 / 2**65``) all keys are drawn anew.
     """
     if size < 0:
-        raise _refused("size", "at least 0", size)
+        raise parameter_error("size", "at least 0", size)
     while True:
         keys = _random_words(size)
         order = np.argsort(keys)
@@ -204,7 +204,7 @@ def permutation(size: int) -> Integers:
             return order.astype(np.int64, copy=False)
 
 
-def _refused(name: str, rule: str, value: object) -> BadValue:
+def parameter_error(name: str, rule: str, value: object) -> BadValue:
     return BadValue(f"{name} must be {rule}, not {value}.")
 
 
@@ -227,7 +227,7 @@ class _Sampler(Protocol):
 
 def _draw(sampler: _Sampler, size: int) -> NDArray[Any]:
     if size < 0:
-        raise _refused("size", "at least 0", size)
+        raise parameter_error("size", "at least 0", size)
     if sampler.python_ints:
         return np.array([sampler.draw_one() for _ in range(size)], dtype=object)
     if size <= SIZES.draws_few:
@@ -589,7 +589,7 @@ def _laplace(num: int, den: int) -> _Inversion | _Split:
 
 
 @lru_cache(maxsize=256)
-def _make_truncated(num: int, den: int, cut: int) -> _TruncatedLaplace:
+def make_truncated_laplace(num: int, den: int, cut: int) -> _TruncatedLaplace:
     return _TruncatedLaplace.of(den, num, cut)
 
 

@@ -98,7 +98,7 @@ class Response(Pure):
     def release(self, entries: NDArray[Any], width: int | None = None) -> Codes:
         """Reports of places, as `respond` makes them; of steps of a grid of this width, rounded to
         the points before."""
-        return self.respond(entries if width is None else rounded(entries, width, self.k))
+        return self.respond(entries if width is None else round_to_points(entries, width, self.k))
 
     def epsilon_for(self, distance: int) -> Fraction:
         return self.epsilon * distance
@@ -107,7 +107,7 @@ class Response(Pure):
         return Form(shape, "u")
 
 
-def rounded(steps: NDArray[np.int64], width: int, points: int) -> Codes:
+def round_to_points(steps: NDArray[np.int64], width: int, points: int) -> Codes:
     """Whole numbers 0 <= s <= width as places 1 to ``points`` of a coarser grid: up or down at
     random, without bias.
 

@@ -172,7 +172,7 @@ class Exponential(Choice):
     def offer(cls, reach: int, price: Price) -> Offer:
         """Return the largest rate whose range costs no more than the price: a range of epsilon is
         epsilon**2 / 8 zCDP."""
-        epsilon, why = _ranged(price)
+        epsilon, why = price_range(price)
         return Offer([cls.for_price(reach, epsilon)], losses.Exponential(epsilon), why=why)
 
 
@@ -192,7 +192,7 @@ def ranges_cost_less(price: Price) -> bool:
     )
 
 
-def _ranged(price: Price) -> tuple[Fraction, str]:
+def price_range(price: Price) -> tuple[Fraction, str]:
     """Return the epsilon that a price buys of an exponential mechanism, and the reason in words."""
     if price.rho is not None:
         epsilon = root_below(8 * price.rho)

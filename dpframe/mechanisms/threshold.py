@@ -99,7 +99,7 @@ class Threshold(Noise):
             chances = np.maximum(chances, self.above(components, least - high))
         return chances
 
-    def surely_shown(self, noisy: NDArray[Any], risk: float) -> NDArray[np.bool_]:
+    def mask_surely_shown(self, noisy: NDArray[Any], risk: float) -> NDArray[np.bool_]:
         """Return a mask of keys of which `shown_at_least` says `_SURELY` or more, without a search:
         those that are far above a bar.
 
@@ -127,7 +127,7 @@ class Threshold(Noise):
         """
         risk = 1 - level
         chances = np.ones(released.shape[1:])
-        near = ~self.surely_shown(released, risk / 40)
+        near = ~self.mask_surely_shown(released, risk / 40)
         if near.any():
             chances[near] = self.shown_at_least(released[:, near], risk / 40)
         with np.errstate(divide="ignore"):

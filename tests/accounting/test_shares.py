@@ -138,7 +138,7 @@ def test_a_gaussian_worth_a_pure_mechanism_costs_no_more_than_it(
 @pytest.mark.parametrize("name", ADAPTIVE)
 def test_a_stated_gaussian_is_charged_for_what_it_states(name: str) -> None:
     rule = make_filter(name, limits_for(name, "(1, 1e-6)"))
-    price = rule.stated(F(1, 10), F(1, 10**8), rule.start())
+    price = rule.price_guarantee(F(1, 10), F(1, 10**8), rule.start())
     gaussians = purchases(price)[1:]
     assert gaussians
     for charge in gaussians:

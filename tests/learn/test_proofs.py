@@ -32,7 +32,7 @@ from tests.internals import (
     Statistics,
     Target,
     Unit,
-    clipped,
+    clip_gradients,
     coins,
     first_sigma,
     keys_for,
@@ -77,15 +77,15 @@ def test_norms_of_rows_are_bounded_as_integers(rows, limit):
 @settings(max_examples=60)
 @given(st.lists(st.lists(st.floats(width=64), min_size=2, max_size=2), min_size=1, max_size=20))
 def test_gradients_are_clipped_on_integers_whatever_they_are(rows):
-    for row in clipped(np.array(rows)).tolist():
+    for row in clip_gradients(np.array(rows)).tolist():
         assert sum(v * v for v in row) <= CLIP**2
 
 
 def test_a_gradient_that_rounding_would_lift_over_the_bound_is_held():
     # In doubles its norm is just below CLIP; its roundings are above.
     just = np.full((1, 3), CLIP / math.sqrt(3))
-    assert np.rint(just).astype(int).tolist() != clipped(just).tolist()
-    assert sum(v * v for v in clipped(just)[0].tolist()) <= CLIP**2
+    assert np.rint(just).astype(int).tolist() != clip_gradients(just).tolist()
+    assert sum(v * v for v in clip_gradients(just)[0].tolist()) <= CLIP**2
 
 
 def test_nobody_else_moves_what_a_person_adds_to_a_gradient():
@@ -98,9 +98,9 @@ def test_nobody_else_moves_what_a_person_adds_to_a_gradient():
         others, y = np.tile(row, (8, 1)), np.zeros(8)
         w[0] += (math.floor((row @ w) / step) + 0.5) * step - row @ w
         x = np.vstack([np.eye(1, p), others])
-        without = fit._summed(Rows(others, y, None), None, w, step, None)
-        found = fit._summed(Rows(x, np.r_[-1.0, y], None), None, w, step, None)
-        alone = fit._summed(Rows(x[:1], -np.ones(1), None), None, w, step, None)
+        without = fit.sum_gradients(Rows(others, y, None), None, w, step, None)
+        found = fit.sum_gradients(Rows(x, np.r_[-1.0, y], None), None, w, step, None)
+        alone = fit.sum_gradients(Rows(x[:1], -np.ones(1), None), None, w, step, None)
         assert (found - without).tolist() == alone.tolist()
 
 
@@ -110,7 +110,7 @@ def test_scores_and_clipped_gradients_are_functions_of_one_row(n):
     x, w, wide = rng.normal(size=(n, 37)), rng.normal(size=37), rng.normal(size=(n, 300)) * 2e6
     assert (scores(np.vstack([x[:1], x]), w)[1:] == scores(x, w)).all()
     assert scores(x, w) == pytest.approx(x @ w)
-    assert (clipped(np.vstack([wide[:1], wide]))[1:] == clipped(wide)).all()
+    assert (clip_gradients(np.vstack([wide[:1], wide]))[1:] == clip_gradients(wide)).all()
 
 
 def test_coins_have_the_rate_that_is_priced():
@@ -164,12 +164,15 @@ def test_the_certificate_covers_the_exact_gradient(kind):
         problem = problems(HUBER, 1500, seed, 0.5, seed % 2 == 0)
         w = newton(problem, 1e-6)
         exact = float(np.linalg.norm(exact_gradient(problem, w)))
-        bound = problem.proved(w, kind)[1]
+        bound = problem.bound_gradient(w, kind)[1]
         assert exact <= bound <= exact + 1e-9
         sizes = np.abs(problem.slopes(problem.x @ w)).sum()
         assert bound - exact >= 1000 * float(np.finfo(kind).eps) / 2 * sizes
         far = w + 1
-        assert float(np.linalg.norm(exact_gradient(problem, far))) <= problem.proved(far, kind)[1]
+        assert (
+            float(np.linalg.norm(exact_gradient(problem, far)))
+            <= problem.bound_gradient(far, kind)[1]
+        )
 
 
 @pytest.mark.parametrize("loss", [LOGISTIC, HUBER])
@@ -179,7 +182,7 @@ def test_every_minimum_is_certified(loss, l2, n):
     for weighted in (False, True):
         problem = problems(loss, n, 7, l2, weighted)
         w = minimise(problem, 1e-6)
-        assert problem.proved(w)[1] <= 1e-6
+        assert problem.bound_gradient(w)[1] <= 1e-6
 
 
 @pytest.mark.parametrize("loss", [LOGISTIC, HUBER])
@@ -188,20 +191,20 @@ def test_minima_of_collinear_columns_are_certified(loss, l2):
     problem = problems(loss, 5000, 3, l2, True)
     problem.x[:, 1], problem.x[:, 2] = problem.x[:, 0], 0.0
     problem.linear = np.zeros(4)
-    assert problem.proved(minimise(problem, 1e-6))[1] <= 1e-6
+    assert problem.bound_gradient(minimise(problem, 1e-6))[1] <= 1e-6
 
 
-@pytest.mark.parametrize("other", ["_followed", "_refined"])
+@pytest.mark.parametrize("other", ["follow_newton_directions", "refine_minimum"])
 def test_what_newton_leaves_is_finished_by_others(monkeypatch, other):
     monkeypatch.setattr(
         internals.learn_solve_module, "newton", lambda problem, gamma: np.full(4, 3.0)
     )
-    if other == "_refined":  # nothing but steps along the gradient is left
-        monkeypatch.setattr(internals.learn_solve_module, "_followed", lambda problem, w, gamma: w)
+    if other == "refine_minimum":  # nothing but steps along the gradient is left
+        monkeypatch.setattr(internals.learn_solve_module, "follow_newton_directions", lambda problem, w, gamma: w)
         monkeypatch.setattr(np.linalg, "solve", lambda a, b: np.zeros(len(b)))
     problem = problems(LOGISTIC, 50, 1, 5.0, False)
     w = minimise(problem, 1e-4)
-    assert problem.proved(w)[1] <= 1e-4
+    assert problem.bound_gradient(w)[1] <= 1e-4
 
 
 @pytest.mark.parametrize("residual", [2.0**-20, 1e-3, 1.0])
@@ -218,7 +221,7 @@ def test_minima_are_found_whatever_the_cells_are(residual, y):
     }
     problem = Problem(x, targets[y], None, Loss("huber", residual, 1.0), 2.0**-20, np.zeros(3))
     gamma = 2.0**-20 * residual
-    assert problem.proved(minimise(problem, gamma), np.longdouble)[1] <= gamma
+    assert problem.bound_gradient(minimise(problem, gamma), np.longdouble)[1] <= gamma
 
 
 def test_the_certificate_in_longer_numbers_adds_them_exactly():
@@ -229,7 +232,7 @@ def test_the_certificate_in_longer_numbers_adds_them_exactly():
     problem = Problem(
         np.ones((n, 1)), y, None, Loss("huber", 1.0, 1.0), 1.0, np.array([0.25 - 2.0**13])
     )
-    assert problem.proved(np.array([-0.25]), np.longdouble)[1] >= 2.0**-40
+    assert problem.bound_gradient(np.array([-0.25]), np.longdouble)[1] >= 2.0**-40
 
 
 # Sensitivities: what leaves the data before any noise, on pairs of neighbours ---------------------------------------

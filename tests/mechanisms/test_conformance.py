@@ -386,7 +386,8 @@ def test_what_a_price_buys_costs_no_more(kind, price):
         assert kind.refusal(price)
         return
     moved = [
-        (n, kind.norm.declared(*both)) for n, both in zip(offer.noises, distances, strict=True)
+        (n, kind.norm.choose_distance(*both))
+        for n, both in zip(offer.noises, distances, strict=True)
     ]
     assert loss_of(moved) == offer.loss
     if offer.loss.epsilon is not None:

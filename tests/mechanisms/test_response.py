@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.internals import SIZES, Response, points_for, rounded, spread, worst_spread
+from tests.internals import SIZES, Response, points_for, round_to_points, spread, worst_spread
 from tests.internals import mechanisms_coins_module as _coins
 from tests.internals import mechanisms_sampling_module as _sampling
 
@@ -140,11 +140,11 @@ def test_rounding_has_no_bias_and_moves_to_a_neighbour(replay):
     replay()
     width, points = 1000, 5
     for s in (0, 1, 249, 250, 251, 999, 1000):
-        places = rounded(np.full(50_000, s), width, points).astype(int) - 1
+        places = round_to_points(np.full(50_000, s), width, points).astype(int) - 1
         exact = s * (points - 1) / width
         assert set(places) <= {math.floor(exact), math.ceil(exact)}
         assert abs(places.mean() - exact) < 5 * 0.5 / math.sqrt(50_000)
-    assert rounded(np.array([-1]), width, points).tolist() == [0]
+    assert round_to_points(np.array([-1]), width, points).tolist() == [0]
 
 
 @pytest.mark.parametrize("epsilon", [F(1, 10), F(1), F(3), F(6)])
@@ -154,7 +154,7 @@ def test_the_variance_of_a_number_is_as_stated(replay, epsilon):
     response = Response(epsilon, k)
     for t in (0.0, 0.3, 0.5):
         n, width = 100_000, 2**20
-        codes = response.respond(rounded(np.full(n, int(t * width)), width, k))
+        codes = response.respond(round_to_points(np.full(n, int(t * width)), width, k))
         seen = (codes / (k - 1) - response.lies / 2) / response.kept
         assert abs(seen.mean() - t) < 5 * math.sqrt(spread(response, t) / n) + 1e-6
         assert seen.var() == pytest.approx(spread(response, t), rel=0.05)

@@ -268,7 +268,7 @@ def test_what_is_surely_shown_is_what_a_search_finds_to_be(one, risk):
     shown = np.zeros((max(bar.components for bar in one.bars), len(sums)), dtype=np.int64)
     shown[0] = sums
     searched = one.shown_at_least(shown, risk) >= 0.999
-    surely = one.surely_shown(shown, risk)
+    surely = one.mask_surely_shown(shown, risk)
     assert surely.any()
     assert not surely.all()
     assert not (surely & ~searched).any()
@@ -287,7 +287,7 @@ def test_levels_are_those_of_a_search_for_every_key(one, monkeypatch):
 
     def of_all(sure):
         monkeypatch.setattr(
-            type(one), "surely_shown", lambda self, noisy, risk: np.full(noisy.shape[1], sure)
+            type(one), "mask_surely_shown", lambda self, noisy, risk: np.full(noisy.shape[1], sure)
         )
         return one.levels(counts, 0.95).tolist()
 

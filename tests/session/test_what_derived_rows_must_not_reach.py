@@ -12,7 +12,7 @@ import pytest
 
 import dpframe  # noqa: F401  (registers .dp)
 from dpframe import LineageError, Refused, audit
-from tests.internals import Response, points_for, rounded
+from tests.internals import Response, points_for, round_to_points
 from tests.internals import unbiased_module as _unbiased
 
 ONE = {"max_rows": 1, "max_groups": 1}
@@ -199,7 +199,9 @@ def test_the_mean_of_equal_numbers_is_covered(epsilon, n):
     steps = np.full(n, round(t * 2**31))
     covered = 0
     for _ in range(200):
-        counts = np.bincount(response.respond(rounded(steps, 2**31, k)), minlength=k).reshape(1, -1)
+        counts = np.bincount(
+            response.respond(round_to_points(steps, 2**31, k)), minlength=k
+        ).reshape(1, -1)
         low, high = _unbiased.mean_ends(response, counts, 0.95)
         covered += bool(low[0] <= t <= high[0])
     assert covered >= 180

@@ -158,7 +158,7 @@ def test_a_person_who_is_not_clipped_is_caught(monkeypatch):
     monkeypatch.setattr(_descent, "Path", Recorder)
     clip = 0.1  # the gradient of this row is seven times as long
     assert seen(descent(2**14, clip=clip), JOINED, NOBODY, HIGH, 1000, delta=float(DELTA)) <= 1
-    monkeypatch.setattr(_descent, "clipped", lambda gradients: np.rint(gradients).astype(np.int64))
+    monkeypatch.setattr(_descent, "clip_gradients", lambda gradients: np.rint(gradients).astype(np.int64))
     assert seen(descent(2**14, clip=clip), JOINED, NOBODY, HIGH, 1000, delta=float(DELTA)) > 1
     assert CLIP == 2**20
     assert _fits.GAMMA < 1e-5

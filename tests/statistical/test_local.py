@@ -17,7 +17,7 @@ from tests.internals import (
     Response,
     of_people,
     points_for,
-    rounded,
+    round_to_points,
     series_of,
 )
 from tests.statistical.bounds import loss_bound
@@ -59,7 +59,7 @@ def test_a_lie_that_spares_the_truth_is_caught():
 
 
 def number(response, steps, width=1000):
-    return response.respond(rounded(np.full(DRAWS, steps), width, response.k))[:, None].astype(
+    return response.respond(round_to_points(np.full(DRAWS, steps), width, response.k))[:, None].astype(
         float
     )
 
@@ -170,7 +170,7 @@ def test_means_have_no_bias_and_intervals_hold(epsilon, n, times):
     steps = np.random.default_rng(n).integers(0, 700, n)
     response = Response(epsilon, points_for(epsilon))
     kind = Kind(response, bounds=(10.0, 20.0))
-    codes = response.respond(rounded(np.tile(steps, times), 1000, response.k)).reshape(times, n)
+    codes = response.respond(round_to_points(np.tile(steps, times), 1000, response.k)).reshape(times, n)
     cells = np.arange(times)[:, None] * response.k + codes
     counts = np.bincount(cells.ravel(), minlength=times * response.k).reshape(times, response.k)
     computed, truth = Computed(kind, counts), 10 + steps.mean() / 100

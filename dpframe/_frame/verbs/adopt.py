@@ -75,7 +75,7 @@ def pipe(
     >>> print(round(total.mean("total", epsilon=900), 0))
     23.0
     """
-    self._session.base.check_followed()
+    self._session.base.refuse_if_not_followed()
     call, name = _called(func, args, kwargs)
     self._session.check_alive()
     limits_for(max_rows, max_groups)
@@ -144,7 +144,7 @@ def adopt(
     >>> print(round(q.mean("cost", epsilon=900), 0))
     18.0
     """
-    self._session.base.check_followed()
+    self._session.base.refuse_if_not_followed()
     if self._mode.answers_later:
         raise SessionError(
             "a batch asks one frame: adopt first, and then with p.plan_ahead() as batch: ..."
