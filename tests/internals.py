@@ -220,9 +220,9 @@ from dpframe.learn._descent import (
 )
 from dpframe.learn._design import UNIT, Design, Target, shrunk
 from dpframe.learn._design import DesignRows as design_Rows
-from dpframe.learn._fits import Output as fits_Output
+from dpframe.learn._fits import OutputFit
 from dpframe.learn._objective import Objective, largest_mu
-from dpframe.learn._solve import LOGISTIC, Loss, Problem, minimise, newton
+from dpframe.learn._solve import LOGISTIC, Problem, ScoreLoss, minimise, newton
 from dpframe.learn._statistics import Statistics, ridge
 from dpframe.mechanisms import _coins as mechanisms_coins_module
 from dpframe.mechanisms import _sampling as mechanisms_sampling_module
@@ -233,9 +233,9 @@ from dpframe.mechanisms._base import names as mechanism_names
 from dpframe.mechanisms._coins import rate_of
 from dpframe.mechanisms._coins import thrown as coins
 from dpframe.mechanisms._sampling import exp_interval
-from dpframe.mechanisms.noise import Gaussian, Laplace
+from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise
 from dpframe.mechanisms.response import Response, points_for, round_to_points, spread, worst_spread
-from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, _uniform
+from dpframe.mechanisms.selection import ExponentialChoice, NoisyMax, NoisyTop, _uniform
 from dpframe.mechanisms.threshold import (
     Bar,
     GaussianThreshold,
@@ -350,7 +350,7 @@ __all__ = [
     "DuckDatabase",
     "Estimated",
     "Excerpt",
-    "Exponential",
+    "ExponentialChoice",
     "Expr",
     "FileStore",
     "FilesDatabase",
@@ -358,7 +358,7 @@ __all__ = [
     "Finding",
     "FloatEstimate",
     "Form",
-    "Gaussian",
+    "GaussianNoise",
     "GaussianThreshold",
     "Grid",
     "IntEstimate",
@@ -367,12 +367,11 @@ __all__ = [
     "KeySearch",
     "Keys",
     "Kind",
-    "Laplace",
+    "LaplaceNoise",
     "LaplaceThreshold",
     "Leaves",
     "Limit",
     "Limits",
-    "Loss",
     "Magnitudes",
     "Measured",
     "Measures",
@@ -382,6 +381,7 @@ __all__ = [
     "NoisyTop",
     "Objective",
     "Occurring",
+    "OutputFit",
     "Pair",
     "PandasEngine",
     "ParquetSource",
@@ -424,6 +424,7 @@ __all__ = [
     "RowCount",
     "RowSlice",
     "Scope",
+    "ScoreLoss",
     "Scores",
     "Sensitivity",
     "ServerStore",
@@ -529,7 +530,6 @@ __all__ = [
     "first_sigma",
     "first_where",
     "fits",
-    "fits_Output",
     "form_of_grouping",
     "form_of_groups",
     "found_keys",

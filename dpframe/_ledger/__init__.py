@@ -10,10 +10,10 @@ from typing import Any
 from dpframe._errors import BadValue, did_you_mean
 from dpframe._ledger.server import SERVED, ServerStore
 from dpframe._ledger.sqlite import FileStore
-from dpframe._ledger.store import UNSERVED, Kind, MemoryStore, Store, scheme_of, text_of
+from dpframe._ledger.store import UNSERVED, MemoryStore, Store, StoreKind, scheme_of, text_of
 
 # From the scheme of a URL to the stores that serve it; a path has none.
-STORES: dict[str, Kind] = {
+STORES: dict[str, StoreKind] = {
     "": FileStore,
     "memory": MemoryStore,
     **dict.fromkeys(SERVED, ServerStore),

@@ -40,7 +40,7 @@ from dpframe._ledger.store import (
     Entry,
     MemoryStore,
     Store,
-    Table,
+    StoredTable,
     alike,
     charge_for,
     charge_of,
@@ -385,7 +385,7 @@ class Accountant:
         unit: Unit,
         hashes: list[str],
         because: object = None,
-        table: Table | None = None,
+        table: StoredTable | None = None,
     ) -> None:
         """Attaches a frame of these people: the first frame decides relation and id space, and
         others must agree.
@@ -429,7 +429,7 @@ class Accountant:
                     f"budget: open(..., population={name!r}), or declare why a second one is right: open(..., because='...')."
                 )
 
-    def _refuse_another(self, table: Table) -> None:
+    def _refuse_another(self, table: StoredTable) -> None:
         """Refuse a table that is not the first table with these columns and this version.
 
         Each table is compared with the first one alone, so that tables cannot drift away step by

@@ -126,7 +126,7 @@ class Store(Protocol):
         """Whether it outlives the process, so that answers and sketches are kept in it too."""
 
 
-class Kind(Protocol):
+class StoreKind(Protocol):
     """A class of stores, as the table ``STORES`` has it: called with what the user gave as
     ``ledger=``, it opens one."""
 
@@ -309,7 +309,7 @@ class MemoryStore(Once):
 Declared = tuple[str, str, str]  # what, value, where
 
 
-class Table(NamedTuple):
+class StoredTable(NamedTuple):
     """What answers are about: a table by its columns and version, and by what it is known again."""
 
     columns: str

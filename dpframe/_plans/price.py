@@ -37,8 +37,8 @@ from dpframe.mechanisms._base import (
     names,
     pure,
 )
-from dpframe.mechanisms.noise import Gaussian, Laplace
-from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, ranges_cost_less
+from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise
+from dpframe.mechanisms.selection import ExponentialChoice, NoisyMax, NoisyTop, ranges_cost_less
 
 # Arguments that do not fit --------------------------------------------------------------------------------------------
 
@@ -383,7 +383,7 @@ def _price_within(
         # A purely private kind that nothing chooses by itself is priced by its own name.
         name = kind.name if kind is not None and kind.measures and not kind.automatic else AUTO
         prices.append(_least(target, n, lambda x: Price(x, mechanism=name), rule, plan_for))
-    chooser = Exponential if kind is None else kind
+    chooser = ExponentialChoice if kind is None else kind
     if chooser.chooses and plan_for(Price(Fraction(1))).ranged:
         ranged = _least(target, n, lambda x: Price(x, mechanism=chooser.name), rule, plan_for)
         prices = [*prices, ranged] if kind is None else [ranged]
@@ -394,7 +394,7 @@ def _price_within(
         def gaussian(x: Fraction) -> Price:
             price = rule.gaussian(x, budget.queries, budget._now)
             assert price is not None
-            return price._replace(mechanism=Gaussian.name)
+            return price._replace(mechanism=GaussianNoise.name)
 
         # A selection has a mechanism of its own, which is pure.
         if not plan_for(Price(Fraction(1))).selects:
@@ -518,7 +518,7 @@ def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Pr
         raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
     e = pure(price) / len(picks)
     noises: list[Any] = [
-        Laplace.for_price(s.l1, e)
+        LaplaceNoise.for_price(s.l1, e)
         if not rounds
         else NoisyMax.for_price(s.l1, e)
         if rounds == 1
@@ -552,5 +552,5 @@ def choice(aggregate: Aggregate, reach: int, candidates: int, rounds: int, price
     if not named_chooses and not ranges_cost_less(price):
         why = f"{text}; noisy max expects no less than the exponential mechanism of this epsilon"
         return NoisyMax.offer(reach, price)._replace(why=why)
-    chosen: Offer = (named or Exponential).offer(reach, price)
+    chosen: Offer = (named or ExponentialChoice).offer(reach, price)
     return chosen._replace(why=f"{text}; {chosen.why}")

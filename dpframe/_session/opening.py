@@ -22,7 +22,7 @@ from dpframe._groups.keys import ROW_CEILING
 from dpframe._groups.unit import ROWS, Neighbors, named_in
 from dpframe._ledger import on_record, place_of
 from dpframe._ledger.accountant import Accountant
-from dpframe._ledger.store import Declared, Table, text_of
+from dpframe._ledger.store import Declared, StoredTable, text_of
 from dpframe._plans.budget import DEFAULT_QUERIES
 from dpframe._session.card import Card
 from dpframe._session.data import (
@@ -296,7 +296,7 @@ def _attach(session: Session, because: object) -> None:
     sketches = sealed("open", session._engine.sketches, unit, account.secret)
     if session.data.source is not None:
         session.data.source.check()
-    table = Table(session.data.schema, session.data.version, sketches.table)
+    table = StoredTable(session.data.schema, session.data.version, sketches.table)
     account.attach(unit, sketches.people, because, table)
 
 

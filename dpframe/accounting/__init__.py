@@ -18,7 +18,7 @@ from dpframe import _validate
 from dpframe._errors import BadType, BadValue
 from dpframe.accounting._additive import Gdp, Rdp, Zcdp
 from dpframe.accounting._filter import Filter, Limits
-from dpframe.accounting._sums import Advanced, AdvancedSquared, Pure
+from dpframe.accounting._sums import Advanced, AdvancedSquared, PureSum
 from dpframe.accounting._tight import Tight
 from dpframe.accounting.loss import (
     ApproxDP,
@@ -58,7 +58,8 @@ def __dir__() -> list[str]:
 
 # Every rule, by the name that users write. A new one is a file and a place in this line.
 ACCOUNTANTS: dict[str, type[Filter]] = {
-    rule.name: rule for rule in (Pure, Advanced, AdvancedSquared, Zcdp, Rdp, Gdp, Tight, Composed)
+    rule.name: rule
+    for rule in (PureSum, Advanced, AdvancedSquared, Zcdp, Rdp, Gdp, Tight, Composed)
 }
 
 
@@ -71,7 +72,7 @@ def named_rule(name: object, delta: Fraction) -> type[Filter]:
     """Return the rule of this name; without a name, the rule that serves a budget with this delta
     best."""
     if name is None:
-        return Tight if delta else Pure
+        return Tight if delta else PureSum
     return ACCOUNTANTS[_validate.choice(name, "accountant", ACCOUNTANTS)]
 
 

@@ -206,7 +206,7 @@ def moment(x: Floats, log_mass: Floats, theta: Floats) -> Floats:
 # Ranges ---------------------------------------------------------------------------------------------------------------
 
 
-class Value(NamedTuple):
+class GameValue(NamedTuple):
     """V at start + i h, and bounds of it elsewhere."""
 
     start: float
@@ -300,7 +300,7 @@ def _grid(
 @lru_cache(maxsize=64)
 def adversary(
     ranges: tuple[tuple[float, int], ...], log_delta: float, theta: float
-) -> Value | None:
+) -> GameValue | None:
     """V after these (range, count), in whatever order an adversary picks as it goes; None if it
     would take long."""
     ranges = tuple(sorted(ranges))
@@ -340,4 +340,4 @@ def adversary(
             table[state] = np.maximum.reduce(options)
         table.pop((state[0] - 2, *state[1:]), None)
     uses = sum(c for _, c in ranges)
-    return Value(start, h, np.minimum(table[state] * (1 + 4e-15 * uses), 1.0))
+    return GameValue(start, h, np.minimum(table[state] * (1 + 4e-15 * uses), 1.0))

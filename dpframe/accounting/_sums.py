@@ -54,7 +54,7 @@ def stated_sums(losses: Events, delta: Fraction) -> Sums | None:
     return None if total is None else Sums(total, failing + delta)
 
 
-class Pure(Filter):
+class PureSum(Filter):
     """The plain sum of epsilons, exactly, so that ten debits of 0.1 fill 1."""
 
     name: ClassVar[str] = "pure"

@@ -48,7 +48,7 @@ from dpframe.accounting._filter import Charge, Filter, Price
 from dpframe.accounting._pld_bounds import (
     ULP,
     Atoms,
-    Value,
+    GameValue,
     adversary,
     atoms_on_grid,
     curve_of,
@@ -172,7 +172,7 @@ class _Sum(NamedTuple):
     x: Floats
     mass: Floats  # of the loss being x, rounded up
     beyond: float  # mass counted as infinite
-    value: Value | None = None  # what stands for (1 - e**s)+ once the adversary has moved
+    value: GameValue | None = None  # what stands for (1 - e**s)+ once the adversary has moved
 
     def delta(self, t: float) -> tuple[float, float]:
         """E value(t - L), and its derivative (which need not be exact)."""

@@ -40,7 +40,7 @@ from dpframe.audit._divergences import (
     max_divergence,
 )
 from dpframe.audit._events import Event
-from dpframe.audit._reading import Shape, View
+from dpframe.audit._reading import AnswerShape, View
 from dpframe.audit._replay import Replay, Step, distance, replay
 from dpframe.mechanisms import _sampling
 
@@ -241,7 +241,7 @@ def from_draws(
         arrays = all(isinstance(side, np.ndarray) and side.ndim == 2 for side in (one, two))
         # The first half also decides how answers are read: the second has no part in the choice of
         # the event.
-        shape = Shape(one.shape[1]) if arrays else Shape.of([*first[0], *second[0]])
+        shape = AnswerShape(one.shape[1]) if arrays else AnswerShape.of([*first[0], *second[0]])
         read = shape.read if score is None else lambda draws: _events.read_for_score(draws, shape)
         train = [read(side[0]) for side in (first, second)]
         chosen = _events.find(train[0], train[1], shape, d, score)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._errors import BadType, BadValue
-from dpframe.audit._reading import THERE, Shape, unhashable
+from dpframe.audit._reading import THERE, AnswerShape, unhashable
 
 Floats = NDArray[np.float64]
 Score = Callable[[Any], Any]
@@ -42,7 +42,7 @@ class Event:
     threshold: float
     labels: tuple[Any, ...] = ()
     of_neighbour: bool = False  # whether it is the neighbour that makes it likely
-    shape: Shape | None = field(default=None, repr=False, compare=False)
+    shape: AnswerShape | None = field(default=None, repr=False, compare=False)
     score: Score | None = field(default=None, repr=False, compare=False)
     given: bool = field(
         default=False, repr=False, compare=False
@@ -190,7 +190,7 @@ def rank_labels(frame_labels: list[Any], neighbour_labels: list[Any]) -> tuple[l
 # Finding and testing -----------------------------------------------------------------------------------------------------
 
 
-class Tested(NamedTuple):
+class TestedEvent(NamedTuple):
     """An event, how often it was seen, and the loss that this proves."""
 
     event: Event
@@ -199,7 +199,7 @@ class Tested(NamedTuple):
 
 
 def find(
-    frame_draws: Any, neighbour_draws: Any, shape: Shape, delta: float, score: Score | None
+    frame_draws: Any, neighbour_draws: Any, shape: AnswerShape, delta: float, score: Score | None
 ) -> Event:
     """Return the event that shows the largest loss on these draws, in either direction."""
     labels: list[Any] = []
@@ -271,7 +271,7 @@ def prove(
     delta: float,
     risk: float,
     both_ways: bool = False,
-) -> Tested:
+) -> TestedEvent:
     """Return the loss that is proved by draws that had no part in choosing the event, except with
     probability ``risk``."""
     counts = [(int(event.hits(side).sum()), len(side)) for side in (frame_draws, neighbour_draws)]
@@ -280,7 +280,7 @@ def prove(
     for swapped in ways:
         (p, n), (q, m) = counts[::-1] if swapped else counts
         proven.append(float(loss(np.array([p]), n, np.array([q]), m, delta, risk / len(ways))[0]))
-    return Tested(event, (counts[0], counts[1]), max(0.0, *proven))
+    return TestedEvent(event, (counts[0], counts[1]), max(0.0, *proven))
 
 
 def hits(values: Any, thresholds: Any) -> tuple[Any, Any, Any]:
@@ -316,7 +316,7 @@ def at_most(successes: Any, n: int, risk: float) -> Any:
     return np.minimum(bounds * (1 + _CAUTION), 1.0)
 
 
-def read_for_score(draws: Any, shape: Shape) -> Any:
+def read_for_score(draws: Any, shape: AnswerShape) -> Any:
     """Return the draws as a caller's score gets them: a matrix if answers are rows of the same
     numbers, else a list."""
     return shape.read(draws) if shape.numbers is None or shape.regular else list(draws)
@@ -329,7 +329,7 @@ def check_score(score: object, frame_answer: Any, neighbour_answer: Any) -> None
         raise BadType(
             "score must be a function that takes all answers of a side and returns a number each."
         )
-    shape = Shape.of([frame_answer, neighbour_answer])
+    shape = AnswerShape.of([frame_answer, neighbour_answer])
     for answers in (
         [frame_answer, neighbour_answer],
         [frame_answer, neighbour_answer, frame_answer],
@@ -349,7 +349,7 @@ def check_score(score: object, frame_answer: Any, neighbour_answer: Any) -> None
             )
 
 
-def describe_draws(answers: list[Any], shape: Shape) -> str:
+def describe_draws(answers: list[Any], shape: AnswerShape) -> str:
     read = read_for_score(answers, shape)
     return (
         "as a list"

@@ -40,7 +40,7 @@ ABSENT = _Absent()
 
 
 @dataclass(frozen=True)
-class Shape:
+class AnswerShape:
     """The shape of draws: rows of so many numbers, or as labels if ``numbers`` is None.
 
     ``places`` are all cells that were seen, in order; ``varying`` those that some draws lack;
@@ -54,7 +54,7 @@ class Shape:
     codes: Mapping[Path, Mapping[Any, int]] | None = None
 
     @staticmethod
-    def of(draws: Sequence[Any]) -> Shape:
+    def of(draws: Sequence[Any]) -> AnswerShape:
         """Return the shape for draws of *both* frames, so that a label of either has its place."""
         rows = [cells(draw) for draw in draws]
         counts: Counter[Path] = Counter()
@@ -72,10 +72,10 @@ class Shape:
                     _number_label(labels.setdefault(place, {}), cell)
         # A single cell, or labels alone: sets of whole answers say more.
         if not plain or (labels and len(places) == 1):
-            return Shape(None, places, varying)
+            return AnswerShape(None, places, varying)
         sizes = len({len(row) for row in rows}) > 1
-        shape = Shape(0, places, varying, sizes, labels)
-        return Shape(len(shape.names()), places, varying, sizes, labels)
+        shape = AnswerShape(0, places, varying, sizes, labels)
+        return AnswerShape(len(shape.names()), places, varying, sizes, labels)
 
     @property
     def regular(self) -> bool:

@@ -31,7 +31,7 @@ from dpframe.learn._design import UNIT, DesignRows, Floats, shrunk
 from dpframe.learn._fits import Fit, l1_of
 from dpframe.mechanisms._base import Form, Offer, pure
 from dpframe.mechanisms._coins import thrown as coins
-from dpframe.mechanisms.noise import Gaussian
+from dpframe.mechanisms.noise import GaussianNoise
 
 CLIP = 2**20  # steps of a person's gradient, at most
 SIZE_STEPS = 2**16  # steps of a person among all, and of the squared length of their rows
@@ -114,8 +114,8 @@ class Descent(Fit):
         if sampled:
             epsilon = pure(price)
             sigma = sampled_sigma(epsilon, self.delta, Fraction(self.rate, EVERYBODY), self.steps)
-            noise = Gaussian.for_mu(squared, 1 / Fraction(sigma) ** 2)
-            before = Gaussian.for_mu(first, 1 / first_sigma(sigma, self.rate, self.steps) ** 2)
+            noise = GaussianNoise.for_mu(squared, 1 / Fraction(sigma) ** 2)
+            before = GaussianNoise.for_mu(first, 1 / first_sigma(sigma, self.rate, self.steps) ** 2)
             loss, at = ApproxDP(epsilon, self.delta), self.delta
         else:
             noise = self._share(squared * self.steps * FIRST // (FIRST - 1) + 1, price)
@@ -152,13 +152,13 @@ class Descent(Fit):
             declared,
         )
 
-    def _share(self, squared: int, price: Price) -> Gaussian:
+    def _share(self, squared: int, price: Price) -> GaussianNoise:
         """Return the noise that the whole price buys for integers whose squared L2 distance between
         neighbours is ``squared``."""
         sensitivity = Sensitivity(l1_of(squared, self.parameters), squared)
-        noise: Gaussian = noise_for([sensitivity], price._replace(mechanism=Gaussian.name)).noises[
-            0
-        ]
+        noise: GaussianNoise = noise_for(
+            [sensitivity], price._replace(mechanism=GaussianNoise.name)
+        ).noises[0]
         return noise
 
     def _error_text(self, parts: tuple[Part, ...], unit: Unit) -> str:

@@ -20,7 +20,7 @@ from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Price
 from dpframe.learn._design import UNIT, Design, DesignRows, Floats, Scaling
-from dpframe.learn._solve import Loss, Problem, minimise
+from dpframe.learn._solve import Problem, ScoreLoss, minimise
 from dpframe.mechanisms._base import Form, Offer
 
 UP = 1 + 1e-9  # covers the roundings of each public number below, a thousand times over
@@ -33,7 +33,7 @@ class Fit(Question):
     """The question for a fitted model: rows, loss and regulariser. Kinds add their method."""
 
     design: Design
-    loss: Loss
+    loss: ScoreLoss
     l2: float | None
     method: ClassVar[str]
     verb: ClassVar[str] = "fit"
@@ -138,7 +138,7 @@ def l1_of(l2_squared: int, length: int) -> int:
 
 
 @dataclass(frozen=True)
-class Output(Fit):
+class OutputFit(Fit):
     """The minimum of the regularised objective, with noise on it.
 
     Formal guarantee: docs/guarantees/learning.md, theorem 1. One person moves the minimum by at

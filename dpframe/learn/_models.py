@@ -24,9 +24,9 @@ from dpframe._validate import Bounds
 from dpframe.learn import _checks
 from dpframe.learn._descent import EVERYBODY, Descent
 from dpframe.learn._design import Design, Floats, Scaling, Target
-from dpframe.learn._fits import Fit, Output
+from dpframe.learn._fits import Fit, OutputFit
 from dpframe.learn._objective import Objective
-from dpframe.learn._solve import LOGISTIC, Loss
+from dpframe.learn._solve import LOGISTIC, ScoreLoss
 from dpframe.learn._statistics import SQUARES, Statistics
 from dpframe.mechanisms._coins import rate_of
 
@@ -170,7 +170,7 @@ class _Model(ABC):
         if self.method == "statistics":
             return Statistics(design, SQUARES, None), price
         if self.method == "output":
-            return Output(design, self._loss(), self.l2), price
+            return OutputFit(design, self._loss(), self.l2), price
         rate = EVERYBODY if self.method == "objective" else rate_of(self.sample)
         replaces = frame._selection.schema.unit.replaces
         if self.method == "gradient" and (rate == EVERYBODY or replaces):
@@ -212,7 +212,7 @@ class _Model(ABC):
         return 1.0 if self.l2 is None else self.l2
 
     @abstractmethod
-    def _loss(self) -> Loss:
+    def _loss(self) -> ScoreLoss:
         """Return the loss whose sum over the rows is minimised."""
 
     @abstractmethod
@@ -321,7 +321,7 @@ class LogisticRegression(_Model):
         super().__init__(method, epsilon, delta, l2, norm, clip, max_iter, sample, unknown)
         self.classes = classes
 
-    def _loss(self) -> Loss:
+    def _loss(self) -> ScoreLoss:
         return LOGISTIC
 
     def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
@@ -455,8 +455,8 @@ class LinearRegression(_Model):
         if not 2.0**-20 <= self.residual <= 2.0**20:
             raise BadValue(f"residual must be from 2**-20 to 2**20, not {self.residual}.")
 
-    def _loss(self) -> Loss:
-        return Loss("huber", self.residual, 1.0)
+    def _loss(self) -> ScoreLoss:
+        return ScoreLoss("huber", self.residual, 1.0)
 
     def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
         return Target(expr, frame._selection.bounds(expr, name, bounds), None)

@@ -25,7 +25,7 @@ from dpframe.learn._design import Floats
 from dpframe.learn._fits import GAMMA, UP, Fit, l1_of, power_below
 from dpframe.learn._solve import minimise
 from dpframe.mechanisms._base import Offer, pure
-from dpframe.mechanisms.noise import Gaussian, Laplace
+from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise
 
 OUTPUT = Fraction(1, 32)  # of epsilon, for what the solver leaves
 CURVATURE = 0.25  # of epsilon, at most, for the Hessian
@@ -33,7 +33,7 @@ FINE = 2.0**-40  # the grid of the noise in the objective, in deviations
 _TAIL = Fraction(1, 2**900)  # of a Gaussian coordinate beyond 36 deviations
 
 
-class Numbers(NamedTuple):
+class ObjectiveNumbers(NamedTuple):
     """The numbers that follow from the price: the regulariser, the noise in the objective and the
     noise after it."""
 
@@ -64,7 +64,7 @@ class Objective(Fit):
     def __post_init__(self) -> None:
         object.__setattr__(self, "stated", self.stated or str(self.delta or ""))
 
-    def numbers(self, unit: Unit, epsilon: Fraction) -> Numbers:
+    def numbers(self, unit: Unit, epsilon: Fraction) -> ObjectiveNumbers:
         """Return the numbers for this epsilon, all from public facts and each rounded towards
         privacy."""
         p = self.parameters
@@ -91,7 +91,7 @@ class Objective(Fit):
         # The second part is for noise so large that doubles round it by as much.
         solved = reach * GAMMA + sigma * FINE
         gamma = solved + step * math.sqrt(p)
-        return Numbers(l2, sigma, step, solved, gamma, power_below(gamma / l2))
+        return ObjectiveNumbers(l2, sigma, step, solved, gamma, power_below(gamma / l2))
 
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
@@ -101,9 +101,9 @@ class Objective(Fit):
         moved = self.lipschitz(unit) * (2 if unit.replaces else 1)
         # Noise in the objective: on its own grid, so that its parameters are whole numbers.
         inside = math.ceil(moved / numbers.step * UP)
-        first = Gaussian(Fraction(math.ceil((numbers.sigma / numbers.step) ** 2 * UP)))
+        first = GaussianNoise(Fraction(math.ceil((numbers.sigma / numbers.step) ** 2 * UP)))
         steps = math.ceil(2 * numbers.gamma / numbers.l2 / numbers.out * UP) + math.isqrt(p) + 1
-        after = Laplace.for_price(l1_of(steps**2, p), epsilon * OUTPUT)
+        after = LaplaceNoise.for_price(l1_of(steps**2, p), epsilon * OUTPUT)
         parts = (
             Part(
                 "the gradient of the objective", first, l1_of(inside**2, p), inside**2, numbers.step
@@ -120,7 +120,7 @@ class Objective(Fit):
         offer = Offer((first, after), ApproxDP(epsilon, self.delta), self.delta, why)
         return self.plan_fit(unit, parts, offer, expected, declared)
 
-    def excess(self, numbers: Numbers) -> tuple[float, float]:
+    def excess(self, numbers: ObjectiveNumbers) -> tuple[float, float]:
         """Return the square roots of the excess of the sum of losses due to the noise and to the
         regulariser, with probability 0.95, theorem 6."""
         length = numbers.sigma * math.sqrt(float(special.chdtri(self.parameters, 0.05)))

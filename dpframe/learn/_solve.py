@@ -25,7 +25,7 @@ _ROUNDS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class ScoreLoss:
     """phi, as a function of the score z = x . w and of y in [-1, 1]: |phi'| <= slope and 0 <= phi''
     <= curve."""
 
@@ -53,7 +53,7 @@ class Loss:
         return curves
 
 
-LOGISTIC = Loss("logistic", 1.0, 0.25)
+LOGISTIC = ScoreLoss("logistic", 1.0, 0.25)
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Problem:
     x: Floats
     y: Floats
     weights: Floats | None
-    loss: Loss
+    loss: ScoreLoss
     l2: float
     linear: Floats
 

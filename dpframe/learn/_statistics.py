@@ -23,10 +23,10 @@ from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 from dpframe.learn._design import UNIT, DesignRows, Floats, Scaling
 from dpframe.learn._fits import Fit, errors_text
-from dpframe.learn._solve import Loss
+from dpframe.learn._solve import ScoreLoss
 from dpframe.mechanisms._base import Form
 
-SQUARES = Loss("squares", 1.0, 1.0)  # what is minimised afterwards
+SQUARES = ScoreLoss("squares", 1.0, 1.0)  # what is minimised afterwards
 
 
 @dataclass(frozen=True)

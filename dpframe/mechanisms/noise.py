@@ -27,7 +27,7 @@ COARSE = 64.0
 
 @register
 @dataclass(frozen=True, slots=True)
-class Laplace(PureNoise):
+class LaplaceNoise(PureNoise):
     """Adds to each integer independent noise with P[x] proportional to exp(-|x| / scale).
 
     Formal guarantee: integers that one person moves by at most ``l1`` in L1 are released with
@@ -45,8 +45,8 @@ class Laplace(PureNoise):
     scale: Fraction
 
     @staticmethod
-    def for_price(l1: int, epsilon: Fraction) -> Laplace:
-        return Laplace(Fraction(l1 * epsilon.denominator, epsilon.numerator))
+    def for_price(l1: int, epsilon: Fraction) -> LaplaceNoise:
+        return LaplaceNoise(Fraction(l1 * epsilon.denominator, epsilon.numerator))
 
     def draw(self, size: int) -> NDArray[Any]:
         return _sampling.discrete_laplace(self.scale, size)
@@ -116,7 +116,7 @@ class Laplace(PureNoise):
 
 @register
 @dataclass(frozen=True, slots=True)
-class Gaussian(Noise):
+class GaussianNoise(Noise):
     """Adds to each integer independent noise with P[x] proportional to exp(-x**2 / (2 variance)).
 
     Formal guarantee: integers that one person moves by at most L in L2 are released with rho = L**2
@@ -133,20 +133,20 @@ class Gaussian(Noise):
     variance: Fraction
 
     @staticmethod
-    def for_rho(l2_squared: int, rho: Fraction) -> Gaussian:
+    def for_rho(l2_squared: int, rho: Fraction) -> GaussianNoise:
         """Return the least noise with this rho."""
-        return Gaussian(l2_squared / (2 * rho))
+        return GaussianNoise(l2_squared / (2 * rho))
 
     @staticmethod
-    def for_mu(l2_squared: int, mu_squared: Fraction) -> Gaussian:
+    def for_mu(l2_squared: int, mu_squared: Fraction) -> GaussianNoise:
         """Noise with at most this mu squared, by exact comparison, and within 1e-9 of the least.
 
         >>> float(Gaussian.for_mu(1, Fraction(1, 100)).variance)  # a twelfth more than continuous noise would need
         100.08...
         """
         if not l2_squared:
-            return Gaussian(Fraction(0))
-        return Gaussian(_variance_for(mu_squared / l2_squared))
+            return GaussianNoise(Fraction(0))
+        return GaussianNoise(_variance_for(mu_squared / l2_squared))
 
     @property
     def scale(self) -> float:
@@ -248,7 +248,7 @@ class Gaussian(Noise):
 
 @lru_cache(maxsize=1024)
 def _summed_quantile(sigma: float, level: float, terms: int) -> int:
-    """`Gaussian.quantile` where the law is short enough to be summed. Questions of one price have
+    """`GaussianNoise.quantile` where the law is short enough to be summed. Questions of one price have
     one law."""
     steps = np.arange(math.ceil(40 * sigma) + 2)
     with np.errstate(under="ignore"):

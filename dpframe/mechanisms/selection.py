@@ -123,7 +123,7 @@ class NoisyTop(Choice):
 
 @register
 @dataclass(frozen=True, slots=True)
-class Exponential(Choice):
+class ExponentialChoice(Choice):
     """Chooses place i with probability proportional to exp(rate * score[i]), and tells nothing
     else.
 
@@ -143,9 +143,9 @@ class Exponential(Choice):
     rate: Fraction
 
     @staticmethod
-    def for_price(reach: int, epsilon: Fraction) -> Exponential:
+    def for_price(reach: int, epsilon: Fraction) -> ExponentialChoice:
         """Return the largest rate that epsilon pays for."""
-        return Exponential(epsilon / reach)
+        return ExponentialChoice(epsilon / reach)
 
     def release(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Return the place of the chosen score, in an array of one.

@@ -21,7 +21,7 @@ from dpframe._errors import BadValue
 from dpframe.accounting import _search
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import Mechanism, Noise, Pure, register
-from dpframe.mechanisms.noise import Gaussian, Laplace, sum_quantile
+from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise, sum_quantile
 
 Floats = NDArray[np.float64]
 
@@ -198,17 +198,17 @@ class Truncated(Threshold, Pure):
     @property
     def deviation(self) -> float:
         """An upper bound on the standard deviation: that of the noise before it is cut off."""
-        return Laplace(self.scale).deviation
+        return LaplaceNoise(self.scale).deviation
 
     def quantile(self, level: float, terms: int = 1) -> int:
         """Return a t with P[|X| <= t] >= level, for the sum of some such variables: never beyond
         the cut."""
-        return min(Laplace(self.scale).quantile(level, terms), terms * self.cut)
+        return min(LaplaceNoise(self.scale).quantile(level, terms), terms * self.cut)
 
     def reach(self, level: float, terms: int) -> float:
         """Deviations of the uncut noise within which any weighted sum of such noise stays with
         probability ``level``."""
-        return Laplace(self.scale).reach(level, terms)
+        return LaplaceNoise(self.scale).reach(level, terms)
 
     def to_json(self) -> dict[str, Any]:
         return {**super().to_json(), "cut": str(self.cut)}
@@ -387,7 +387,7 @@ class TruncatedVector(Truncated):
 
 @register
 @dataclass(frozen=True)
-class LaplaceThreshold(Threshold, Laplace):
+class LaplaceThreshold(Threshold, LaplaceNoise):
     """Shows what discrete Laplace noise leaves of a key that passes a bar.
 
     Formal guarantee: that of the noise on the integers of keys which others have too; and a key
@@ -451,7 +451,7 @@ def _choose(n: Any, k: int) -> Any:
 
 @register
 @dataclass(frozen=True)
-class GaussianThreshold(Threshold, Gaussian):
+class GaussianThreshold(Threshold, GaussianNoise):
     """Shows what discrete Gaussian noise leaves of a key that passes a bar.
 
     Formal guarantee: that of the noise on the integers of keys which others have too; and a key
@@ -531,8 +531,8 @@ def _beside_gaussian(
 THRESHOLDS: dict[
     type[Noise], Callable[[Any, int, int, Sequence[int], int, Fraction], Threshold]
 ] = {
-    Laplace: _beside_laplace,
-    Gaussian: _beside_gaussian,
+    LaplaceNoise: _beside_laplace,
+    GaussianNoise: _beside_gaussian,
 }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.internals import Gaussian, Laplace, Summed
+from tests.internals import GaussianNoise, LaplaceNoise, Summed
 
 STATES, ZONES = ["CA", "NY", "WA"], [1, 2]
 BOUNDS = {"age": (0, 110)}
@@ -126,7 +126,7 @@ def test_half_width_of_a_margin_covers_the_exact_law(terms, kind):
     steps = np.arange(-half, half + 1)
     for spread in np.geomspace(0.08, 3, 40):
         scale = F(float(spread)).limit_denominator(10**6)
-        noise = Laplace(scale) if kind == "laplace" else Gaussian(scale**2)
+        noise = LaplaceNoise(scale) if kind == "laplace" else GaussianNoise(scale**2)
         law = np.exp(
             -np.abs(steps) / float(scale)
             if kind == "laplace"

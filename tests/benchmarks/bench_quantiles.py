@@ -16,7 +16,7 @@ from dpframe._groups.unit import Unit
 from dpframe._statistics.base import Grid
 from dpframe._statistics.order import Ranks, Tree, distribution, read_off
 from dpframe._validate import Bounds
-from dpframe.mechanisms.noise import Laplace
+from dpframe.mechanisms.noise import LaplaceNoise
 from dpframe.mechanisms.selection import NoisyMax
 
 POINTS, VALUES, EPSILON = 4096, 20_000, Fraction(1, 10)
@@ -40,7 +40,7 @@ def misses(levels: Sequence[Fraction], releases: int) -> list[float]:
     ranks, tree = Ranks(column, grid, tuple(levels)), Tree(column, grid)
     scores, nodes = (s.integers({s.primitives[0]: counts[:, None]}) for s in (ranks, tree))
     chooser = NoisyMax.for_price(ranks.sensitivity(Unit(), False).l1, EPSILON)
-    noise = Laplace.for_price(tree.sensitivity(Unit(), False).l1, EPSILON)
+    noise = LaplaceNoise.for_price(tree.sensitivity(Unit(), False).l1, EPSILON)
     edges = np.linspace(0, POINTS, 102)
     coarse = np.histogram(np.repeat(np.arange(POINTS), counts), edges)[0]
     found: list[list[float]] = [[], [], [], []]

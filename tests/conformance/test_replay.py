@@ -18,8 +18,8 @@ from dpframe.utilities import distance, revenue
 from tests import internals
 from tests.internals import (
     Form,
-    Gaussian,
-    Laplace,
+    GaussianNoise,
+    LaplaceNoise,
     NoisyMax,
     Part,
     Price,
@@ -276,7 +276,7 @@ def test_bounds_that_are_not_applied_are_found(monkeypatch):
 
 @pytest.mark.parametrize("name", ["count", "sum", "groupby mean", "argmax", "top", "median"])
 def test_noise_short_of_its_price_is_found(name, monkeypatch):
-    for law in (Laplace, NoisyMax):
+    for law in (LaplaceNoise, NoisyMax):
         price = law.for_price
         monkeypatch.setattr(
             law, "for_price", staticmethod(lambda s, e, price=price: price(s, e * F(5, 4)))
@@ -295,7 +295,7 @@ def _top(epsilon: F, shift: int, rounds: int) -> Any:
 
 
 def test_no_gaussian_noise_is_found(monkeypatch):
-    monkeypatch.setattr(Gaussian, "for_mu", staticmethod(lambda *_: Gaussian(F(0))))
+    monkeypatch.setattr(GaussianNoise, "for_mu", staticmethod(lambda *_: GaussianNoise(F(0))))
     with pytest.raises(Exception):  # noqa: B017, PT011  (no loss of it can even be written down)
         rows("count", "joins a", delta=1e-6)
 
@@ -351,7 +351,7 @@ class Listed(Question):
         return f"listed({self.kind})"
 
     def plan(self, unit: Any, price: Any, public_rows: int | None, declared: Any) -> Plan:
-        part = Part("rows", Laplace.for_price(1, price.epsilon), 1, 1, 1.0)
+        part = Part("rows", LaplaceNoise.for_price(1, price.epsilon), 1, 1, 1.0)
         return Plan(
             str(self), unit.neighbors, PureDP(price.epsilon), F(0), (part,), (), 1, "told", told="1"
         )

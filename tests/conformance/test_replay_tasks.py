@@ -22,7 +22,7 @@ from dpframe.learn import LinearRegression, LogisticRegression
 from tests import internals
 from tests.fuzz.cells import KINDS, Kind
 from tests.fuzz.programs import is_null
-from tests.internals import Form, Laplace, Part, Question, Sensitivity, Session
+from tests.internals import Form, LaplaceNoise, Part, Question, Sensitivity, Session
 
 PUBLIC = pd.DataFrame({"k": [0, 1, 2, 2], "w": [0.0, 1.0, 2.0, 3.0]})
 TASKS: dict[str, Callable[..., Any]] = {
@@ -269,7 +269,7 @@ class Odd(Question):
         return f"odd({self.kind})"
 
     def plan(self, unit: Any, price: Any, public_rows: int | None, declared: Any) -> Plan:
-        part = Part("rows", Laplace.for_price(9, price.epsilon), 9, 81, 1.0)
+        part = Part("rows", LaplaceNoise.for_price(9, price.epsilon), 9, 81, 1.0)
         return Plan(
             str(self), unit.neighbors, PureDP(price.epsilon), F(0), (part,), (), 1, "told", told="1"
         )

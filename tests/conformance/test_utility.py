@@ -19,7 +19,7 @@ from tests.internals import (
     Bounds,
     Column,
     KeyBy,
-    Laplace,
+    LaplaceNoise,
     Measured,
     PandasEngine,
     Price,
@@ -71,8 +71,8 @@ def rmse_of_halves(frame: pd.DataFrame, unit: Unit, epsilon: F, grouped: bool) -
     total = round(float((frame["x"] - middle).sum() / step))
     count = int(frame["x"].count())
     times = 2 if unit.replaces else 1
-    sums = Laplace.for_price(times * reach, epsilon / 2).release(np.full(DRAWS, total))
-    counts = Laplace.for_price(2 if unit.replaces and grouped else 1, epsilon / 2).release(
+    sums = LaplaceNoise.for_price(times * reach, epsilon / 2).release(np.full(DRAWS, total))
+    counts = LaplaceNoise.for_price(2 if unit.replaces and grouped else 1, epsilon / 2).release(
         np.full(DRAWS, count)
     )
     answers = middle + sums * step / np.maximum(counts, 1)

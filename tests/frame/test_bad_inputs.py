@@ -22,7 +22,7 @@ import pytest
 
 import dpframe
 from dpframe.learn import LogisticRegression
-from tests.internals import Laplace, PandasEngine, deaf_to_noise
+from tests.internals import LaplaceNoise, PandasEngine, deaf_to_noise
 
 LIST = json.loads((Path(__file__).parents[1] / "data" / "bad_inputs.json").read_text())
 CASES = {case["id"]: case for case in LIST["cases"]}
@@ -188,7 +188,7 @@ def an_interrupted_question_stays_charged(df):
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Laplace, "release", interrupted)
+        patch.setattr(LaplaceNoise, "release", interrupted)
         with pytest.raises(KeyboardInterrupt):
             p.count(epsilon=0.5)
     assert spent(df) == Fraction(1, 2)

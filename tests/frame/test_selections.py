@@ -16,7 +16,7 @@ from scipy import stats
 
 from dpframe import BadType, BadValue
 from dpframe.utilities import distance, revenue
-from tests.internals import Exponential, NoisyMax, NoisyTop, Questions, Revenue, Scores
+from tests.internals import ExponentialChoice, NoisyMax, NoisyTop, Questions, Revenue, Scores
 
 EPSILON = F(1)
 CERTAIN = 90  # so little noise that the best candidate is chosen
@@ -89,7 +89,7 @@ def heard(ask: Any, data: pd.DataFrame, neighbors: str, **words: Any) -> tuple[A
     """The mechanism of one question and the scores it was given, through the public door."""
     found: list[tuple[Any, list[int]]] = []
     with pytest.MonkeyPatch.context() as patch:
-        for law in (NoisyMax, NoisyTop, Exponential):
+        for law in (NoisyMax, NoisyTop, ExponentialChoice):
 
             def listening(self: Any, scores: Any, release: Any = law.release) -> Any:
                 found.append((self, [int(s) for s in scores.reshape(-1)]))

@@ -12,7 +12,7 @@ import pytest
 import dpframe
 from dpframe import BadType, BadValue
 from tests import internals
-from tests.internals import MAGNITUDES, Gaussian, Laplace, bounds_of, limit_of
+from tests.internals import MAGNITUDES, GaussianNoise, LaplaceNoise, bounds_of, limit_of
 
 STATES = ["CA", "NY", "WA"]
 
@@ -197,7 +197,7 @@ def test_they_can_be_planned_ahead_and_asked_within(df):
 # The rules ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("noise", [Laplace(Fraction(20)), Gaussian(Fraction(900))])
+@pytest.mark.parametrize("noise", [LaplaceNoise(Fraction(20)), GaussianNoise(Fraction(900))])
 def test_noise_alone_seldom_raises_a_limit_or_finds_a_magnitude(noise):
     people = np.array([400, 500, 60, 40, *[0] * 17])  # the least limit that 95 % do not exceed is 4
     several = np.repeat(people[:, None], 2000, axis=1)
@@ -209,7 +209,7 @@ def test_noise_alone_seldom_raises_a_limit_or_finds_a_magnitude(noise):
 
 
 def test_a_threshold_without_the_number_of_bins_is_caught(monkeypatch):
-    noise = Laplace(Fraction(20))
+    noise = LaplaceNoise(Fraction(20))
     monkeypatch.setattr(internals.suggestions_module, "FALSE_BIN", 0.01 * MAGNITUDES)
     empty = np.zeros((MAGNITUDES, 500), dtype=np.int64)
     assert np.mean([bounds_of(c, noise) is not None for c in noise.release(empty).T]) > 0.3

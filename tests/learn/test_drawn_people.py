@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dpframe.learn import LinearRegression, LogisticRegression
-from tests.internals import CLIP, SIZE_STEPS, Gaussian, learn_descent_module
+from tests.internals import CLIP, SIZE_STEPS, GaussianNoise, learn_descent_module
 
 PRICE = {"epsilon": 1, "delta": 1e-6}
 WILD = [-1.0, 1.0, 0.3, 1e308, -np.inf, np.nan, 0.01]
@@ -36,7 +36,7 @@ def heard(df, model, outputs, unit, neighbors, number, monkeypatch):
         sums.append(integers.copy())
         return outputs[len(sums) - 1]
 
-    monkeypatch.setattr(Gaussian, "release", noisy)
+    monkeypatch.setattr(GaussianNoise, "release", noisy)
     monkeypatch.setattr(learn_descent_module, "coins", lambda rate, size: np.ones(size, dtype=bool))
     names = [c for c in df if str(c).startswith("x")]
     bounds = dict.fromkeys([*names, "y"] if number else names, (-1, 1))

@@ -23,12 +23,13 @@ from tests.internals import (
     Bounds,
     Descent,
     Design,
-    Loss,
     Objective,
+    OutputFit,
     PandasEngine,
     Price,
     Problem,
     Rdp,
+    ScoreLoss,
     Statistics,
     Target,
     Unit,
@@ -48,10 +49,9 @@ from tests.internals import (
 from tests.internals import accounting_gaussian_module as _gaussian
 from tests.internals import accounting_pld_module as pld
 from tests.internals import design_Rows as Rows
-from tests.internals import fits_Output as Output
 from tests.learn.data import BOUNDS, FEATURES, Losses, opened, people
 
-HUBER = Loss("huber", 0.5, 1.0)
+HUBER = ScoreLoss("huber", 0.5, 1.0)
 PRICE = Price(Fraction(1), None, Fraction(1, 40), Fraction(1, 10**6))
 
 
@@ -90,7 +90,7 @@ def test_a_gradient_that_rounding_would_lift_over_the_bound_is_held():
 
 def test_nobody_else_moves_what_a_person_adds_to_a_gradient():
     # x @ w rounds the score of a row by its place among the rows. Here the scores are next to a rounding of the gradient.
-    fit = Descent(design("number"), Loss("huber", 1.0, 1.0), None)
+    fit = Descent(design("number"), ScoreLoss("huber", 1.0, 1.0), None)
     rng, p, step = np.random.default_rng(1), 9, 1 / CLIP
     for _ in range(200):
         row, w = np.rint(rng.uniform(-1, 1, p) * UNIT) / UNIT, rng.normal(size=p) * 0.1
@@ -140,7 +140,7 @@ def exact_gradient(problem: Problem, w: np.ndarray) -> np.ndarray:
     return np.array([float(t) for t in total])
 
 
-def problems(loss: Loss, n: int, seed: int, l2: float, weighted: bool) -> Problem:
+def problems(loss: ScoreLoss, n: int, seed: int, l2: float, weighted: bool) -> Problem:
     rng = np.random.default_rng(seed)
     x = np.rint(rng.uniform(-1, 1, (n, 4)) * UNIT) / UNIT
     y = (
@@ -200,7 +200,9 @@ def test_what_newton_leaves_is_finished_by_others(monkeypatch, other):
         internals.learn_solve_module, "newton", lambda problem, gamma: np.full(4, 3.0)
     )
     if other == "refine_minimum":  # nothing but steps along the gradient is left
-        monkeypatch.setattr(internals.learn_solve_module, "follow_newton_directions", lambda problem, w, gamma: w)
+        monkeypatch.setattr(
+            internals.learn_solve_module, "follow_newton_directions", lambda problem, w, gamma: w
+        )
         monkeypatch.setattr(np.linalg, "solve", lambda a, b: np.zeros(len(b)))
     problem = problems(LOGISTIC, 50, 1, 5.0, False)
     w = minimise(problem, 1e-4)
@@ -219,7 +221,7 @@ def test_minima_are_found_whatever_the_cells_are(residual, y):
         "any": np.rint(rng.uniform(-1, 1, n) * UNIT) / UNIT,
         "a line": 0.25 + x[:, 1] / 2,
     }
-    problem = Problem(x, targets[y], None, Loss("huber", residual, 1.0), 2.0**-20, np.zeros(3))
+    problem = Problem(x, targets[y], None, ScoreLoss("huber", residual, 1.0), 2.0**-20, np.zeros(3))
     gamma = 2.0**-20 * residual
     assert problem.bound_gradient(minimise(problem, gamma), np.longdouble)[1] <= gamma
 
@@ -230,7 +232,7 @@ def test_the_certificate_in_longer_numbers_adds_them_exactly():
     y = np.full(n, -0.75)
     y[:1024] -= 2.0**-50
     problem = Problem(
-        np.ones((n, 1)), y, None, Loss("huber", 1.0, 1.0), 1.0, np.array([0.25 - 2.0**13])
+        np.ones((n, 1)), y, None, ScoreLoss("huber", 1.0, 1.0), 1.0, np.array([0.25 - 2.0**13])
     )
     assert problem.bound_gradient(np.array([-0.25]), np.longdouble)[1] >= 2.0**-40
 
@@ -255,8 +257,8 @@ def fits(norm=None):
     linear, classes = design("number", norm), design("class", norm)
     return {
         "statistics": Statistics(linear, HUBER, None),
-        "output": Output(linear, HUBER, None),
-        "logistic": Output(classes, LOGISTIC, 0.5),
+        "output": OutputFit(linear, HUBER, None),
+        "logistic": OutputFit(classes, LOGISTIC, 0.5),
         "descent": Descent(linear, HUBER, 1.0, steps=1),
     }
 
@@ -317,7 +319,7 @@ def test_no_pair_of_neighbours_is_further_apart_than_the_plan_says(name, norm):
 def test_sensitivities_of_minima_leave_room_for_the_solver_and_for_rounding(neighbors):
     """Theorems 1 and 2: what is left of gradients, on both sides, and half a step of each coefficient, on both sides."""
     unit, root = Unit(neighbors), math.sqrt(3)
-    output = Output(design("number"), HUBER, 4.0)
+    output = OutputFit(design("number"), HUBER, 4.0)
     part = output.plan(unit, PRICE, None, ()).parts[0]
     reach = 0.5 * output.design.length
     moved = (2 if unit.replaces else 1) * reach + 2 * 2.0**-20 * reach

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpframe import audit, calibrate, local, plot
-from tests.internals import Gaussian, Laplace
+from tests.internals import GaussianNoise, LaplaceNoise
 from tests.lecture_notes.draws import drawn
 
 RELATIONS = ["add-remove", "replace-one"]
@@ -114,7 +114,7 @@ def test_randomized_response_is_worse_than_a_curator_by_the_root_of_n():
 
 def test_the_laplace_distribution_is_two_exponentials_back_to_back():
     b = 500
-    noise = Laplace(F(b)).release(np.zeros((60_000, 1), dtype=np.int64))[:, 0].astype(float)
+    noise = LaplaceNoise(F(b)).release(np.zeros((60_000, 1), dtype=np.int64))[:, 0].astype(float)
     assert noise.var() == pytest.approx(2 * b * b, rel=0.05)
     assert abs((noise > 0).mean() - 0.5) < 0.01
     for side in (noise[noise > 0], -noise[noise < 0]):
@@ -139,7 +139,7 @@ def test_gaussian_noise_has_lighter_tails_than_laplace_noise_of_the_same_deviati
     assert 1 < ratios[0] < 2 < 1000 < ratios[2]
     both = [
         np.abs(noise.release(np.zeros((n, 1), dtype=np.int64)))
-        for noise in (Laplace(F(b)), Gaussian(F(2 * b * b)))
+        for noise in (LaplaceNoise(F(b)), GaussianNoise(F(2 * b * b)))
     ]
     beyond = [int((noise > 5 * sigma).sum()) for noise in both]
     assert beyond[0] == pytest.approx(n * math.exp(-5 * math.sqrt(2)), abs=40)  # 51 are expected
@@ -352,7 +352,7 @@ def test_gaussian_noise_by_the_l2_sensitivity_costs_what_it_says(k):
     """In the direction in which people move the vector its noise is one Gaussian, whatever k; and no epsilon is pure."""
     epsilon, delta, n = 0.5, 1e-3, 60_000
     sigma = calibrate.gaussian_sigma(epsilon, delta, sensitivity=math.sqrt(k))
-    noise = Gaussian(F(sigma) ** 2).release(np.zeros((n, k), dtype=np.int64)).astype(float)
+    noise = GaussianNoise(F(sigma) ** 2).release(np.zeros((n, k), dtype=np.int64)).astype(float)
     along = (noise @ np.ones(k)) / math.sqrt(k)
     shift = math.sqrt(k)
     at = (

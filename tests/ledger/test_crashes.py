@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpframe import Accountant, BudgetExceeded, DataError
-from tests.internals import Laplace, PandasEngine, Session
+from tests.internals import LaplaceNoise, PandasEngine, Session
 from tests.internals import ledger_module as ledger
 from tests.internals import opening_module as opening
 from tests.internals import store_module as store
@@ -74,7 +74,7 @@ MOMENTS = {
     "when the debit is committed": (after(store.FileStore, "_commit"), 1, 0),
     "between debit and data": (before(PandasEngine, "reduce"), 1, 0),
     "between data and noise": (after(PandasEngine, "reduce"), 1, 0),
-    "when there is an answer": (after(Laplace, "release"), 1, 0),
+    "when there is an answer": (after(LaplaceNoise, "release"), 1, 0),
     "before the answer is on record": (before(Accountant, "record"), 1, 0),
     "the answer is written, not committed": (after(store.FileStore, "append", 2), 1, 0),
     "when the answer is on record": (after(Accountant, "record"), 1, 1),

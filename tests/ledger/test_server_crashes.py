@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from dpframe import LedgerError
-from tests.internals import Laplace, PandasEngine, Session, stores_module
+from tests.internals import LaplaceNoise, PandasEngine, Session, stores_module
 from tests.internals import server_module as server
 from tests.ledger.people import (
     Outcome,
@@ -53,7 +53,7 @@ MOMENTS = {
     "at the commit of the debit": (before(STORE, "_commit"), 0, 0),
     "when the debit is committed": (after(STORE, "_commit"), 1, 0),
     "between debit and data": (before(PandasEngine, "reduce"), 1, 0),
-    "when there is an answer": (after(Laplace, "release"), 1, 0),
+    "when there is an answer": (after(LaplaceNoise, "release"), 1, 0),
     "the answer is written, not committed": (after(STORE, "append", 2), 1, 0),
     "when the answer is on record": (after(STORE, "_commit", 2), 1, 1),
 }

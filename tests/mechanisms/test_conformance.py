@@ -21,11 +21,11 @@ from scipy import stats
 from tests.internals import (
     MECHANISMS,
     Bar,
-    Exponential,
+    ExponentialChoice,
     Form,
-    Gaussian,
+    GaussianNoise,
     GaussianThreshold,
-    Laplace,
+    LaplaceNoise,
     LaplaceThreshold,
     NoisyMax,
     NoisyTop,
@@ -145,9 +145,9 @@ COUNTS = (([1], [2]), ([7], [8]), ([0], [1]))
 LAPLACE = additive(lambda x: np.exp(-x / 1.5))
 NORMAL = additive(lambda x: np.exp(-(x**2) / 18))
 EXAMPLES = [
-    LAPLACE(Laplace(F(3, 2))),
+    LAPLACE(LaplaceNoise(F(3, 2))),
     LAPLACE(LaplaceThreshold(F(3, 2), (Bar(1, 9), Bar(2, 12)))),
-    NORMAL(Gaussian(F(9))),
+    NORMAL(GaussianNoise(F(9))),
     NORMAL(GaussianThreshold(F(9), (Bar(1, 12),))),
     additive(lambda x: 1 / np.cosh(x / 2), least=False)(Secant(F(2))),
     additive(lambda x: np.where(x <= 9, np.exp(-x / 2), 0.0), failure=at_the_cut, least=False)(
@@ -167,7 +167,7 @@ EXAMPLES = [
         Example(one, law, lambda released: int(released[0]), SCORES)
         for one, law in (
             (NoisyMax(F(1, 3)), lambda scores: flips(scores, 1 / 3)),
-            (Exponential(F(1, 3)), lambda scores: weighed(scores, 1 / 3)),
+            (ExponentialChoice(F(1, 3)), lambda scores: weighed(scores, 1 / 3)),
         )
     ),
     Example(
@@ -294,7 +294,8 @@ def test_choices_of_several_groups_have_a_place_each():
 
 
 @pytest.mark.parametrize(
-    "one", [Laplace(F(2**70)), Gaussian(F(2**140)), LaplaceThreshold(F(2**70), (Bar(1, 9),))]
+    "one",
+    [LaplaceNoise(F(2**70)), GaussianNoise(F(2**140)), LaplaceThreshold(F(2**70), (Bar(1, 9),))],
 )
 def test_wide_noise_is_made_of_python_s_integers(one):
     assert one.form((1, 3)) == Form((1, 3), "O")
@@ -411,7 +412,7 @@ def test_a_choice_at_a_price_costs_no_more(kind):
 
 
 def test_what_nobody_moves_costs_nothing_and_other_rules_are_not_mixed():
-    pure, normal = Laplace(F(2)), Gaussian(F(2))
+    pure, normal = LaplaceNoise(F(2)), GaussianNoise(F(2))
     assert loss_of([(pure, 0)]) is None
     assert loss_of([(pure, 1), (normal, 1)]) is None
     assert loss_of([(pure, 1), (normal, 0), (NoisyMax(F(1, 2)), 1)]) == loss_of([(pure, 2)])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.internals import (
-    Exponential,
+    ExponentialChoice,
     TruncatedThreshold,
     TruncatedVector,
 )
@@ -85,7 +85,7 @@ def test_noise_without_a_cut_is_drawn_at_every_price(epsilon, drawn):
     "scores", [[0] * 9, [0] * 8 + [2**62], [-(2**62), *([2**62] * 8)]], ids=["level", "one", "far"]
 )
 def test_a_choice_is_made_at_every_price(epsilon, scores, drawn):
-    place = Exponential.for_price(2, epsilon).release(np.array([scores]))
+    place = ExponentialChoice.for_price(2, epsilon).release(np.array([scores]))
     assert 0 <= int(place[0, 0]) < len(scores)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.internals import Exponential, NoisyMax, NoisyTop, _uniform
+from tests.internals import ExponentialChoice, NoisyMax, NoisyTop, _uniform
 from tests.internals import mechanisms_sampling_module as _sampling
 
 DRAWS = 10_000
@@ -83,13 +83,13 @@ SCORES = [
 @pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(7, 5)], ids=str)
 @pytest.mark.parametrize("scores", SCORES, ids=str)
 def test_choices_have_exactly_the_weights_of_the_notes(scores, rate):
-    assert p_value(drawn(Exponential(rate), scores), law(scores, rate)) > FALSE_ALARM
+    assert p_value(drawn(ExponentialChoice(rate), scores), law(scores, rate)) > FALSE_ALARM
 
 
 @pytest.mark.parametrize("scores", [(0, 1, 3), (0, 0, 1, 1, 2)], ids=str)
 def test_a_wrong_rate_and_the_other_mechanism_are_told_apart(scores):
     rate = Fraction(1, 2)
-    counts = drawn(Exponential(rate), scores, 2 * DRAWS)
+    counts = drawn(ExponentialChoice(rate), scores, 2 * DRAWS)
     assert p_value(counts, law(scores, rate * Fraction(4, 3))) < FALSE_ALARM
     assert p_value(counts, law(scores, rate * Fraction(3, 4))) < FALSE_ALARM
     assert p_value(drawn(NoisyMax(rate), scores, 2 * DRAWS), law(scores, rate)) < FALSE_ALARM
@@ -99,22 +99,22 @@ def test_a_wrong_rate_and_the_other_mechanism_are_told_apart(scores):
 @pytest.mark.parametrize("scale", [2**20, 2**31, 2**50])
 def test_scores_on_a_fine_grid_have_the_same_law(scale):
     scores = (0, scale, 2 * scale)
-    counts = drawn(Exponential(Fraction(1, scale)), scores, 5000)
+    counts = drawn(ExponentialChoice(Fraction(1, scale)), scores, 5000)
     assert p_value(counts, law((0, 1, 2), Fraction(1))) > FALSE_ALARM
 
 
 def test_scores_beyond_63_bits_and_far_apart_are_chosen_among():
     wide = np.array([[-(2**80), 2**80, 2**80 - 1]], dtype=object)
-    assert int(Exponential(Fraction(60)).release(wide)[0, 0]) == 1
+    assert int(ExponentialChoice(Fraction(60)).release(wide)[0, 0]) == 1
     extremes = np.array([[-(2**62), 2**62]])
-    assert int(Exponential(Fraction(1)).release(extremes)[0, 0]) == 1
+    assert int(ExponentialChoice(Fraction(1)).release(extremes)[0, 0]) == 1
 
 
 def test_one_candidate_is_chosen_and_many_take_no_longer_than_a_pass():
-    assert Exponential(Fraction(1, 10)).release(np.array([[-3]])).tolist() == [[0]]
+    assert ExponentialChoice(Fraction(1, 10)).release(np.array([[-3]])).tolist() == [[0]]
     scores = np.zeros((1, 10**5), dtype=np.int64)
     scores[0, 77] = 1000
-    assert Exponential(Fraction(1)).release(scores).tolist() == [[77]]
+    assert ExponentialChoice(Fraction(1)).release(scores).tolist() == [[77]]
 
 
 @pytest.mark.parametrize("below", [1, 2, 3, 7, 1000, 2**26])
@@ -182,11 +182,11 @@ def ranges(rate, moves):
 
 def test_losses_have_a_range_of_epsilon_where_the_reach_is_right_and_no_more():
     up = list(itertools.product(range(3), repeat=3))  # values within [0, 2]: reach 2
-    rate = Exponential.for_price(2, Fraction(1)).rate
+    rate = ExponentialChoice.for_price(2, Fraction(1)).rate
     assert ranges(rate, up) == pytest.approx(1)
     replaced = [tuple(a - b for a, b in zip(x, y, strict=True)) for x in up for y in up]
     assert ranges(rate, replaced) == pytest.approx(2)  # so replacing a row needs twice the reach
-    assert ranges(Exponential.for_price(4, Fraction(1)).rate, replaced) == pytest.approx(1)
+    assert ranges(ExponentialChoice.for_price(4, Fraction(1)).rate, replaced) == pytest.approx(1)
 
 
 def test_peeled_lists_cost_epsilon_and_with_one_round_s_price_each_they_cost_more():

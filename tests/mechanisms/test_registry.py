@@ -12,7 +12,7 @@ import pytest
 import dpframe
 from tests.internals import (
     MECHANISMS,
-    Laplace,
+    LaplaceNoise,
     mechanism_from,
     mechanism_names,
     mechanisms,
@@ -74,23 +74,23 @@ def test_nobody_else_tells_mechanisms_apart(path):
 @pytest.mark.parametrize(
     "line",
     [
-        "isinstance(noise, Laplace | Gaussian)",
-        "isinstance(noise, (Laplace, int))",
-        "type(noise) is Laplace",
+        "isinstance(noise, LaplaceNoise | GaussianNoise)",
+        "isinstance(noise, (LaplaceNoise, int))",
+        "type(noise) is LaplaceNoise",
         "noise.name == 'laplace'",
         "word in ('auto', 'gaussian')",
-        "noise.name != Laplace.name",
+        "noise.name != LaplaceNoise.name",
     ],
 )
 def test_the_check_sees_a_ladder(line):
-    head = "from dpframe.mechanisms.noise import Gaussian, Laplace\n"
+    head = "from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise\n"
     assert told_apart(ast.parse(head + line)) == {ast.unparse(ast.parse(line))}
 
 
 def test_two_kinds_of_one_name_are_refused():
     with pytest.raises(ValueError, match="two mechanisms have the name 'laplace'"):
         register(type("Other", (), {"name": "laplace"}))
-    assert MECHANISMS["laplace"] is Laplace
+    assert MECHANISMS["laplace"] is LaplaceNoise
 
 
 def test_a_record_of_an_unknown_mechanism_is_not_read():

@@ -14,8 +14,8 @@ from dpframe.learn import LinearRegression, LogisticRegression
 from dpframe.utilities import distance, revenue
 from tests.internals import (
     Form,
-    Gaussian,
-    Laplace,
+    GaussianNoise,
+    LaplaceNoise,
     PandasEngine,
     Question,
     Randomize,
@@ -261,7 +261,7 @@ def test_lengths_that_are_answers_are_one_length():
             check(forms, (keys, np.zeros(shape, dtype=np.int64)))
 
 
-@pytest.mark.parametrize(("kind", "edge"), [(Laplace, 2**48), (Gaussian, 2**88)])
+@pytest.mark.parametrize(("kind", "edge"), [(LaplaceNoise, 2**48), (GaussianNoise, 2**88)])
 def test_the_kind_that_follows_from_a_scale_is_the_one_that_is_drawn(kind, edge):
     third = Fraction(1, 3)
     scales = [edge * part for part in (third, 1 - third / edge, 1, 1 + third / edge, 3, edge)]
@@ -274,11 +274,11 @@ def test_the_kind_that_follows_from_a_scale_is_the_one_that_is_drawn(kind, edge)
 
 
 def test_the_kind_of_noise_follows_from_its_scale():
-    for noise in (Laplace(2), Laplace(2**70), Gaussian(4), Gaussian(2**140)):
+    for noise in (LaplaceNoise(2), LaplaceNoise(2**70), GaussianNoise(4), GaussianNoise(2**140)):
         for size in (0, 1, 50):
             drawn = noise.release(np.zeros((1, size), dtype=np.int64))
             assert fits(noise.form((1, size)), drawn)
-    assert [n.form((1,)).kind for n in (Laplace(2), Laplace(2**70))] == ["i", "O"]
+    assert [n.form((1,)).kind for n in (LaplaceNoise(2), LaplaceNoise(2**70))] == ["i", "O"]
 
 
 def test_a_form_is_exact_but_for_lengths_that_are_answers():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.internals import Gaussian, Measured
+from tests.internals import GaussianNoise, Measured
 
 WEIGHTS = st.floats(-1e3, 1e3, allow_subnormal=False)
 
@@ -37,7 +37,7 @@ def test_weighted_sums_have_one_order(groups, data):
         )
     )
     cell: Any = SimpleNamespace(constants={}, functionals={"x": tuple(weights), "y": (0.0,) * size})
-    found = Measured(cell, Gaussian(1), raw).values({"x": 1, "y": 1})
+    found = Measured(cell, GaussianNoise(1), raw).values({"x": 1, "y": 1})
     if sorted(weights)[-1:] != [1.0]:  # else a row of integers is the answer
         assert found.tolist() == [in_order(weights, column) for column in raw.T.tolist()]
 

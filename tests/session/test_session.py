@@ -27,7 +27,7 @@ from dpframe import (
     Refused,
     SessionError,
 )
-from tests.internals import Laplace, PandasEngine
+from tests.internals import LaplaceNoise, PandasEngine
 from tests.visits import BOUNDS, KEYS, used
 
 # Exact arithmetic of the budget ------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def test_interrupted_question_stays_charged_and_is_not_remembered(df, monkeypatc
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Laplace, "release", interrupted)
+        patch.setattr(LaplaceNoise, "release", interrupted)
         with pytest.raises(KeyboardInterrupt):
             p.count(epsilon=0.5)
     assert used(p) == Fraction(1, 2)

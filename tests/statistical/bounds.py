@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpframe.audit import from_draws
-from tests.internals import Gaussian, NoisyMax, NoisyTop
+from tests.internals import GaussianNoise, NoisyMax, NoisyTop
 
 FALSE_ALARM = 1e-7  # of each bound; a test makes ten at most
 
@@ -42,7 +42,7 @@ def likelihood_of(one: list[Given], two: list[Given]) -> Callable[[Any], Any] | 
         return None
     centres = [np.concatenate([g.integers.reshape(-1) for g in side]) for side in (one, two)]
     scales = np.concatenate([np.full(g.integers.size, float(g.noise.scale)) for g in one])
-    power = 2 if isinstance(one[0].noise, Gaussian) else 1
+    power = 2 if isinstance(one[0].noise, GaussianNoise) else 1
 
     def score(draws: Any) -> Any:
         away = [np.abs(draws - c).astype(np.float64) / scales for c in centres]

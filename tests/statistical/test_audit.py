@@ -24,7 +24,7 @@ from dpframe.audit import (
     kl_divergence,
     max_divergence,
 )
-from tests.internals import Laplace, sessions
+from tests.internals import LaplaceNoise, sessions
 from tests.internals import events_module as _events
 from tests.internals import mechanisms_sampling_module as _sampling
 
@@ -66,7 +66,7 @@ def test_a_bound_is_wrong_no_more_often_than_it_says(full, monkeypatch):
     games = 700 if full else 250
     wrong = tempted = 0
     for _ in range(games):
-        one, two = (Laplace(F(1)).release(np.full((200, 3), c)) for c in (0, 0))
+        one, two = (LaplaceNoise(F(1)).release(np.full((200, 3), c)) for c in (0, 0))
         wrong += from_draws(one, two, level=0.8).epsilon > 0  # the truth: the same law
         shape = _events.Shape(3)
         event = _events.find(one, two, shape, 0.0, None)
@@ -158,7 +158,7 @@ def test_how_answers_are_read_is_chosen_by_the_first_half_alone():
 
 def test_vectors_are_combined():
     """Thirty per cent of the loss in each of three components: the fitted ratio sees more than any of them."""
-    draws = [Laplace(F(10, 3)).release(np.full((40_000, 3), c)) for c in (0, 1)]
+    draws = [LaplaceNoise(F(10, 3)).release(np.full((40_000, 3), c)) for c in (0, 1)]
     best_of_one = max(
         from_draws(a[:, [i]], b[:, [i]]).epsilon for a, b in [draws] for i in range(3)
     )
@@ -188,8 +188,8 @@ def test_a_release_may_open_a_session_and_loses_no_more_than_it_costs(ask):
 
 
 def test_a_session_with_too_little_noise_is_caught(monkeypatch):
-    price = Laplace.for_price
-    monkeypatch.setattr(Laplace, "for_price", staticmethod(lambda s, e: price(s, 4 * e)))
+    price = LaplaceNoise.for_price
+    monkeypatch.setattr(LaplaceNoise, "for_price", staticmethod(lambda s, e: price(s, 4 * e)))
     found = epsilon_lower_bound(
         lambda df: df.dp.open(1).count(epsilon=1), ONE, TWO, n=400, level=1 - 1e-6
     )

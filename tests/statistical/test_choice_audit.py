@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.frame.test_selections import ASKS, frame, heard
-from tests.internals import Exponential, NoisyMax, NoisyTop
+from tests.internals import ExponentialChoice, NoisyMax, NoisyTop
 from tests.statistical.bounds import loss_bound
 
 DRAWS = 8_000
@@ -68,4 +68,4 @@ def test_too_little_noise_is_caught(name, part):
 
 def test_the_mechanisms_are_all_audited():
     kinds = {type(heard(ASKS[n], frame([HIGH]), p[0], **p[3])[0]) for n, p in PAIRS.items()}
-    assert kinds == {NoisyMax, NoisyTop, Exponential}
+    assert kinds == {NoisyMax, NoisyTop, ExponentialChoice}

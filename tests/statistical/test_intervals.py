@@ -20,9 +20,9 @@ from tests.internals import (
     AGGREGATES,
     Bounds,
     Column,
-    Gaussian,
+    GaussianNoise,
     KeyBy,
-    Laplace,
+    LaplaceNoise,
     Measured,
     PandasEngine,
     Planned,
@@ -296,9 +296,9 @@ def test_more_noise_than_the_plan_says_is_not_covered(name, mechanism):
     _, (plan, _) = planned(question, FRAMES["skewed"], True, UNITS["add-remove"], price)
     noise = plan.parts[0].noise
     more = (
-        Laplace(noise.scale * F(3, 2))
+        LaplaceNoise(noise.scale * F(3, 2))
         if mechanism == "laplace"
-        else Gaussian(noise.variance * F(9, 4))
+        else GaussianNoise(noise.variance * F(9, 4))
     )
     found = releases(question, "skewed", None, UNITS["add-remove"], price, 3000, noise=more)
     assert any(too_rarely(one, level) for one in found for level in LEVELS)

@@ -18,18 +18,18 @@ from tests.internals import (
     Bounds,
     Descent,
     Design,
-    Loss,
     Objective,
+    OutputFit,
     PandasEngine,
     Path,
     Price,
     Question,
+    ScoreLoss,
     Statistics,
     Target,
     Unit,
     noise_of,
 )
-from tests.internals import fits_Output as Output
 from tests.internals import learn_descent_module as _descent
 from tests.internals import learn_fits_module as _fits
 from tests.statistical.bounds import loss_bound
@@ -38,7 +38,7 @@ SIZES = [1000, pytest.param(20_000, marks=pytest.mark.slow)]
 DELTA = Fraction(1, 20)
 PURE = Price(Fraction(1))
 # Residuals beyond a half count by their sign alone: then one row moves the gradient as far as any.
-HUBER = Loss("huber", 0.5, 1.0)
+HUBER = ScoreLoss("huber", 0.5, 1.0)
 REPLACED, JOINED = Unit("replace-one"), Unit()
 LOW, HIGH = pd.DataFrame({"x": [1.0], "t": [-1.0]}), pd.DataFrame({"x": [1.0], "t": [1.0]})
 NOBODY = LOW.head(0)
@@ -89,7 +89,7 @@ def descent(rate: int, steps: int = 2, clip: float = 1.0) -> Descent:
 @pytest.mark.parametrize("n", SIZES)
 def test_output_perturbation_loses_no_more_than_was_paid(n):
     for unit, one in ((REPLACED, LOW), (JOINED, NOBODY)):
-        assert seen(Output(design(), HUBER, 4.0), unit, one, HIGH, n) <= 1
+        assert seen(OutputFit(design(), HUBER, 4.0), unit, one, HIGH, n) <= 1
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -117,7 +117,7 @@ def test_gradient_perturbation_loses_no_more_than_was_paid(n, monkeypatch):
 # Broken -------------------------------------------------------------------------------------------------------
 
 
-class Halved(Output):
+class Halved(OutputFit):
     """Somebody who is replaced moves the minimum twice: here once."""
 
     def _grid(self, each, unit):
@@ -158,7 +158,9 @@ def test_a_person_who_is_not_clipped_is_caught(monkeypatch):
     monkeypatch.setattr(_descent, "Path", Recorder)
     clip = 0.1  # the gradient of this row is seven times as long
     assert seen(descent(2**14, clip=clip), JOINED, NOBODY, HIGH, 1000, delta=float(DELTA)) <= 1
-    monkeypatch.setattr(_descent, "clip_gradients", lambda gradients: np.rint(gradients).astype(np.int64))
+    monkeypatch.setattr(
+        _descent, "clip_gradients", lambda gradients: np.rint(gradients).astype(np.int64)
+    )
     assert seen(descent(2**14, clip=clip), JOINED, NOBODY, HIGH, 1000, delta=float(DELTA)) > 1
     assert CLIP == 2**20
     assert _fits.GAMMA < 1e-5

@@ -59,9 +59,9 @@ def test_a_lie_that_spares_the_truth_is_caught():
 
 
 def number(response, steps, width=1000):
-    return response.respond(round_to_points(np.full(DRAWS, steps), width, response.k))[:, None].astype(
-        float
-    )
+    return response.respond(round_to_points(np.full(DRAWS, steps), width, response.k))[
+        :, None
+    ].astype(float)
 
 
 @pytest.mark.parametrize("epsilon", [F(1), F(3)])
@@ -170,7 +170,9 @@ def test_means_have_no_bias_and_intervals_hold(epsilon, n, times):
     steps = np.random.default_rng(n).integers(0, 700, n)
     response = Response(epsilon, points_for(epsilon))
     kind = Kind(response, bounds=(10.0, 20.0))
-    codes = response.respond(round_to_points(np.tile(steps, times), 1000, response.k)).reshape(times, n)
+    codes = response.respond(round_to_points(np.tile(steps, times), 1000, response.k)).reshape(
+        times, n
+    )
     cells = np.arange(times)[:, None] * response.k + codes
     counts = np.bincount(cells.ravel(), minlength=times * response.k).reshape(times, response.k)
     computed, truth = Computed(kind, counts), 10 + steps.mean() / 100

@@ -13,7 +13,7 @@ from dpframe.utilities import distance, revenue
 from tests import internals
 from tests.internals import (
     ENGINES,
-    Laplace,
+    LaplaceNoise,
     PandasEngine,
     Revenue,
     Scores,
@@ -198,6 +198,8 @@ def test_bounding_by_position_is_caught(name, monkeypatch):
 @pytest.mark.parametrize("name", ["groupby mean", "tree"])
 def test_half_the_noise_is_caught(name, monkeypatch):
     monkeypatch.setattr(
-        Laplace, "for_price", staticmethod(lambda l1, epsilon: Laplace(l1 / (2 * epsilon)))
+        LaplaceNoise,
+        "for_price",
+        staticmethod(lambda l1, epsilon: LaplaceNoise(l1 / (2 * epsilon))),
     )
     assert max(seen(name, pair, 20_000) for pair in PAIRS.values()) > EPSILON

@@ -18,7 +18,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import dpframe  # noqa: F401  (frames have .dp then)
-from tests.internals import Gaussian, Laplace, interval_of, measured, unpack
+from tests.internals import GaussianNoise, LaplaceNoise, interval_of, measured, unpack
 from tests.internals import sampling_module as sampling
 
 RUNS, LEVEL, RISK = 2000, 0.95, 1e-8
@@ -261,23 +261,25 @@ def test_differences_of_a_larger_risk_lie_within_those_of_a_smaller_one(populati
 
 
 @pytest.mark.parametrize(
-    "noise", [Laplace(F(3, 2)), Laplace(F(40)), Gaussian(F(1, 4)), Gaussian(F(90))], ids=repr
+    "noise",
+    [LaplaceNoise(F(3, 2)), LaplaceNoise(F(40)), GaussianNoise(F(1, 4)), GaussianNoise(F(90))],
+    ids=repr,
 )
 def test_moments_of_noise_are_those_of_its_law(noise):
     steps = np.arange(-4000, 4001, dtype=float)
     logs = (
         -np.abs(steps) / float(noise.scale)
-        if isinstance(noise, Laplace)
+        if isinstance(noise, LaplaceNoise)
         else -(steps**2) / (2 * float(noise.variance))
     )
     for t in np.linspace(0, 0.9, 10) / noise.deviation:
-        if isinstance(noise, Laplace) and t * float(noise.scale) > 0.95:
+        if isinstance(noise, LaplaceNoise) and t * float(noise.scale) > 0.95:
             continue  # it has no moments from one on
         summed = logsumexp(logs + t * steps) - logsumexp(logs)
         assert noise.cumulant(np.array(t)) >= summed - 1e-9
         assert noise.cumulant(np.array(t)) <= summed * 1.2 + 0.02
         assert noise.cumulant(np.array(-t)) == noise.cumulant(np.array(t))
-    assert np.isinf(Laplace(F(2)).cumulant(np.array(0.5)))
+    assert np.isinf(LaplaceNoise(F(2)).cumulant(np.array(0.5)))
 
 
 def test_moments_of_draws_are_at_most_those_of_two_points():

@@ -24,8 +24,8 @@ import pytest
 from dpframe import PrivateFrame
 from tests.internals import (
     NAMED,
-    Gaussian,
-    Laplace,
+    GaussianNoise,
+    LaplaceNoise,
     NoisyMax,
     NoisyTop,
     PrivateGroupBy,
@@ -221,7 +221,7 @@ def given_to_noise(
     found: list[Given] = []
     inside = False
     with pytest.MonkeyPatch.context() as patch:
-        for law in (Laplace, Gaussian, NoisyMax, NoisyTop):
+        for law in (LaplaceNoise, GaussianNoise, NoisyMax, NoisyTop):
 
             def listening(self: Any, integers: Any, release: Any = law.release) -> Any:
                 nonlocal inside
@@ -374,11 +374,11 @@ def test_answers_end_to_end_are_seen_to_depend_on_a_person(name, sizes):
 
 def short_by_a_fifth(monkeypatch: pytest.MonkeyPatch, law: Any) -> None:
     """Noise of four fifths the scale that the price asks for."""
-    name = "for_mu" if law is Gaussian else "for_price"
+    name = "for_mu" if law is GaussianNoise else "for_price"
     price = getattr(law, name)
 
     def dearer(sensitivity: int, cost: F) -> Any:
-        return price(sensitivity, cost * (F(25, 16) if law is Gaussian else F(5, 4)))
+        return price(sensitivity, cost * (F(25, 16) if law is GaussianNoise else F(5, 4)))
 
     monkeypatch.setattr(law, name, staticmethod(dearer))
 
@@ -387,13 +387,13 @@ def short_by_a_fifth(monkeypatch: pytest.MonkeyPatch, law: Any) -> None:
     "name", ["count", "sum", "mean", "groupby size", "groupby mean", "histogram"]
 )
 def test_laplace_short_by_a_fifth_is_caught(name, monkeypatch):
-    short_by_a_fifth(monkeypatch, Laplace)
+    short_by_a_fifth(monkeypatch, LaplaceNoise)
     assert audited(name, PAIRS["joins a"], 100_000, {"mechanism": "laplace"})[0] > EPSILON
 
 
 @pytest.mark.parametrize("name", ["count", "mean", "groupby mean"])
 def test_gaussian_short_by_a_fifth_is_caught(name, monkeypatch):
-    short_by_a_fifth(monkeypatch, Gaussian)
+    short_by_a_fifth(monkeypatch, GaussianNoise)
     _, one, two, score = audited(name, PAIRS["joins a"], 300_000, GAUSSIAN, DELTA)
     assert divergence_bound(one, two, score) > RHO
 
@@ -445,18 +445,18 @@ def positive(p: Any, **words: Any) -> Any:
     return p.query("x > 0").count(**words)
 
 
-@pytest.mark.parametrize("law", [Laplace, Gaussian], ids=lambda law: law.name)
+@pytest.mark.parametrize("law", [LaplaceNoise, GaussianNoise], ids=lambda law: law.name)
 def test_float_noise_is_caught_by_its_last_digits(law, monkeypatch):
     """A float added to a float: 1 + noise never ends in digits as fine as those of 0 + noise (Mironov 2012)."""
     generator = np.random.default_rng(RNG_SEED)
-    draw = generator.laplace if law is Laplace else generator.normal
+    draw = generator.laplace if law is LaplaceNoise else generator.normal
     monkeypatch.setattr(
         law, "release", lambda self, integers: integers + draw(0, float(self.scale), integers.shape)
     )
     monkeypatch.setattr(
         session_module, "check", lambda forms, raw: None
     )  # the door lets no float out
-    words = {"mechanism": "laplace"} if law is Laplace else GAUSSIAN
+    words = {"mechanism": "laplace"} if law is LaplaceNoise else GAUSSIAN
     people = BASE[0], (6.0, 4, "b", True)  # no row where x > 0, and one
     frames = [frame(p).iloc[len(BASE) :] for p in people]
     given = [given_to_noise(positive, d, "replace-one", words) for d in frames]
@@ -466,6 +466,6 @@ def test_float_noise_is_caught_by_its_last_digits(law, monkeypatch):
 
 def test_cut_noise_is_caught():
     """Noise that ends somewhere leaves answers that only one of the frames can give."""
-    draws = [Laplace(F(1)).release(np.full((20_000, 1), c)).clip(c - 3, c + 3) for c in (0, 1)]
+    draws = [LaplaceNoise(F(1)).release(np.full((20_000, 1), c)).clip(c - 3, c + 3) for c in (0, 1)]
     assert loss_bound(*draws) > EPSILON
     assert loss_bound(draws[0], draws[0][::-1]) <= 0.1

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.internals import Cell, Gaussian, Laplace, Measured
+from tests.internals import Cell, GaussianNoise, LaplaceNoise, Measured
 
 # The reach of weighted sums ------------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ def weight_lists() -> list[list[float]]:
 @pytest.mark.parametrize("level", REACHES)
 def test_the_laplace_spread_holds_for_every_weighted_sum(level):
     for weights in weight_lists():
-        assert outside(weights, Laplace.spread(level)) <= 1 - level + 1e-7, weights
+        assert outside(weights, LaplaceNoise.spread(level)) <= 1 - level + 1e-7, weights
 
 
 def test_a_spread_of_one_law_alone_is_not_enough():
@@ -83,16 +83,16 @@ def test_a_spread_of_one_law_alone_is_not_enough():
 SCALES = [F(1, 8), F(1, 5), F(1, 3), F(1, 2), F(1), F(3, 2), F(2), F(10, 3), F(5), F(10)]
 
 
-@pytest.mark.parametrize("law", [Laplace, Gaussian], ids=lambda law: law.name)
+@pytest.mark.parametrize("law", [LaplaceNoise, GaussianNoise], ids=lambda law: law.name)
 @pytest.mark.parametrize("parts", [1, 2, 3, 4])
 def test_sums_of_coarse_counts_stay_within_their_half_width(law, parts):
     """Few-step noise is far from any continuous law: exact convolution, for every interval that ends at a whole number."""
     for scale in SCALES:
-        noise = Laplace(scale) if law is Laplace else Gaussian(scale**2)
+        noise = LaplaceNoise(scale) if law is LaplaceNoise else GaussianNoise(scale**2)
         x = np.arange(-400, 401)
         mass = (
             np.exp(-np.abs(x) / float(scale))
-            if law is Laplace
+            if law is LaplaceNoise
             else np.exp(-(x**2) / (2 * float(scale) ** 2))
         )
         mass /= mass.sum()
@@ -106,7 +106,7 @@ def test_sums_of_coarse_counts_stay_within_their_half_width(law, parts):
             assert together[steps <= half + 1e-6].sum() >= level - 1e-9, (scale, level)
 
 
-@pytest.mark.parametrize("law", [Laplace, Gaussian], ids=lambda law: law.name)
+@pytest.mark.parametrize("law", [LaplaceNoise, GaussianNoise], ids=lambda law: law.name)
 @pytest.mark.parametrize(
     "weights", [(1, 2), (1, 5), (5, 1), (1, 32), (1, 2, 7), (3, 4, 5, 6)], ids=str
 )
@@ -114,10 +114,10 @@ def test_weighted_sums_of_coarse_counts_stay_within_their_half_width(law, weight
     """Unequal weights: no quantile of an equal sum says how far they reach, whichever of them stands first, and the steps of
     such noise are too large for a continuous law."""
     for scale in SCALES:
-        noise = Laplace(scale) if law is Laplace else Gaussian(scale**2)
+        noise = LaplaceNoise(scale) if law is LaplaceNoise else GaussianNoise(scale**2)
         x = np.arange(-200, 201)
         s = float(scale)
-        mass = np.exp(-np.abs(x) / s) if law is Laplace else np.exp(-(x**2) / (2 * s * s))
+        mass = np.exp(-np.abs(x) / s) if law is LaplaceNoise else np.exp(-(x**2) / (2 * s * s))
         mass /= mass.sum()
         together = np.ones(1)
         for weight in weights:
@@ -131,31 +131,32 @@ def test_weighted_sums_of_coarse_counts_stay_within_their_half_width(law, weight
             assert together[steps <= half].sum() >= level - 1e-9, (scale, level)
 
 
-@pytest.mark.parametrize("law", [Laplace, Gaussian], ids=lambda law: law.name)
+@pytest.mark.parametrize("law", [LaplaceNoise, GaussianNoise], ids=lambda law: law.name)
 def test_wide_noise_reaches_no_further_than_a_continuous_law(law):
     """What whole numbers cost is half a step of each: nothing where a deviation is thousands of them."""
-    noise = Laplace(F(10**4)) if law is Laplace else Gaussian(F(10**8))
+    noise = LaplaceNoise(F(10**4)) if law is LaplaceNoise else GaussianNoise(F(10**8))
     for level in REACHES:
         assert noise.spread(level) <= noise.reach(level, 4) <= noise.spread(level) + 2e-4
         assert noise.reach(level, 10**6) <= 1.05 * noise.spread(level)
 
 
-@pytest.mark.parametrize("law", [Laplace, Gaussian], ids=lambda law: law.name)
+@pytest.mark.parametrize("law", [LaplaceNoise, GaussianNoise], ids=lambda law: law.name)
 def test_noise_and_a_part_of_a_step_are_nearer_to_zero_than_the_continuous_law(law):
     """What the reach stands on: P[|X + U| > t] of a uniform U, which is linear between half steps, at all t."""
     for scale in (*SCALES, F(1, 4), F(3, 5), F(7, 10), F(20)):
         s = float(scale)
         x = np.arange(-1000, 1001)
-        mass = np.exp(-np.abs(x) / s) if law is Laplace else np.exp(-(x**2) / (2 * s * s))
+        mass = np.exp(-np.abs(x) / s) if law is LaplaceNoise else np.exp(-(x**2) / (2 * s * s))
         mass /= mass.sum()
         beyond = np.append(2 * np.cumsum(mass[:1000:-1])[::-1], 0.0)  # P[|X| > m]
         t = np.linspace(0, 12 * s, 5001)
         m = np.floor(t + 0.5).astype(int)
         step = np.where(m == 0, 2 * t * mass[1000], 2 * mass[1000 + m] * (t - m + 0.5))
         left = np.where(m == 0, 1.0, beyond[np.maximum(m - 1, 0)]) - step
-        wide = 1 / (2 * np.tanh(0.5 / s)) if law is Laplace else np.sqrt(s * s + 0.2)
+        wide = 1 / (2 * np.tanh(0.5 / s)) if law is LaplaceNoise else np.sqrt(s * s + 0.2)
         assert (
-            left <= (np.exp(-t / wide) if law is Laplace else 2 * stats.norm.sf(t / wide)) + 1e-12
+            left
+            <= (np.exp(-t / wide) if law is LaplaceNoise else 2 * stats.norm.sf(t / wide)) + 1e-12
         ).all()
 
 

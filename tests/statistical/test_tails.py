@@ -13,15 +13,15 @@ from scipy import stats
 
 import dpframe
 from dpframe import calibrate
-from tests.internals import Exponential, Gaussian, Laplace, NoisyMax
+from tests.internals import ExponentialChoice, GaussianNoise, LaplaceNoise, NoisyMax
 
 DRAWS = 60_000
 UNLIKELY = 1e-6
 LAWS = {
-    "laplace, coarse": (Laplace(F(3)), 3, calibrate.laplace_tail),
-    "laplace, fine": (Laplace(F(1000)), 1000, calibrate.laplace_tail),
-    "gaussian, coarse": (Gaussian(F(9)), 3, calibrate.gaussian_tail),
-    "gaussian, fine": (Gaussian(F(10**6)), 1000, calibrate.gaussian_tail),
+    "laplace, coarse": (LaplaceNoise(F(3)), 3, calibrate.laplace_tail),
+    "laplace, fine": (LaplaceNoise(F(1000)), 1000, calibrate.laplace_tail),
+    "gaussian, coarse": (GaussianNoise(F(9)), 3, calibrate.gaussian_tail),
+    "gaussian, fine": (GaussianNoise(F(10**6)), 1000, calibrate.gaussian_tail),
 }
 
 
@@ -52,7 +52,7 @@ def test_noise_is_off_as_often_as_stated(name, answers):
 
 
 @pytest.mark.parametrize("k", [5, 40])
-@pytest.mark.parametrize("mechanism", [Exponential, NoisyMax])
+@pytest.mark.parametrize("mechanism", [ExponentialChoice, NoisyMax])
 def test_choices_fall_short_as_often_as_stated(mechanism, k):
     """All but the best fall short by w: the worst there is. Halved weights at epsilon 1, the notes' at epsilon 1/2."""
     rate = F(1, 2)
@@ -71,7 +71,7 @@ def test_choices_fall_short_as_often_as_stated(mechanism, k):
         )
         assert not more_often(missed(w), draws, stated)
         # Of few candidates noisy max does better than the bound.
-        if mechanism is Exponential or k == 40:
+        if mechanism is ExponentialChoice or k == 40:
             assert more_often(missed(w * 2 // 3), draws, stated)
 
 
