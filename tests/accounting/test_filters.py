@@ -28,8 +28,7 @@ from tests.accounting.rules import (
     ledgers,
     one,
 )
-from tests.internals import Charge, Limits
-from tests.internals import Gaussian as GaussianNoise
+from tests.internals import Charge, GaussianNoise, Limits
 
 # Exact fills -------------------------------------------------------------------------------------------------------
 

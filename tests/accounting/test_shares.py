@@ -32,8 +32,7 @@ from tests.accounting.rules import (
     limits_for,
     one,
 )
-from tests.internals import Charge, Filter, Limits, Price
-from tests.internals import Gaussian as GaussianNoise
+from tests.internals import Charge, Filter, GaussianNoise, Limits, Price
 
 # Shares ------------------------------------------------------------------------------------------------------------
 
