@@ -171,7 +171,7 @@ def _program(subsets: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArr
     return np.asarray(solved.x[:people])
 
 
-# Promises, and what is none ------------------------------------------------------------------------------------------
+# Promises, and false promises ------------------------------------------------------------------------------------------
 
 
 def a_few_rows(frame: pd.DataFrame, rows: int, seed: int = 0) -> pd.DataFrame:

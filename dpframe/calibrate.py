@@ -412,7 +412,7 @@ def sgd_n(
     """Return the number of people with which a private logistic regression has an excess loss of at
     most ``alpha``.
 
-    For ``method="bound"``: with so many people, one row each, added or removed, the mean loss under
+    For ``method="bound"``: with this number of people, one row each, added or removed, the mean loss under
     ``LogisticRegression("gradient")`` exceeds by at most alpha, in expectation, that of any
     coefficients of at most ``length`` for features scaled to [-1, 1]. The loss is that of clipped
     gradients, and epsilon and delta are those of the fit's Gaussian noise:
@@ -475,6 +475,7 @@ def _sgd(
 
 
 def _delta(value: object) -> float:
+    """Return a valid delta above 0."""
     d = _validate.delta(value)
     if d == 0:
         raise BadValue(

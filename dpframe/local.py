@@ -230,7 +230,7 @@ def reports(
             codes.append(places[value])
         except (KeyError, TypeError):
             raise BadValue(
-                "one of these answers is none of the values that an answer can have."
+                "one of these answers is not among the values that an answer can have."
             ) from None
     name = answers.name if isinstance(answers, pd.Series) else None
     return _reports.series_of(np.array(codes, dtype=np.int64), kind, labels, None, index, name)
@@ -239,6 +239,7 @@ def reports(
 def _kind_of(
     epsilon: object, keys: Any, bounds: Any, other: Any
 ) -> tuple[Kind, list[Any], Keys | None]:
+    """Check the arguments, and return the kind of reports, the labels and the keys."""
     price = _validate.epsilon(epsilon)
     if (keys is None) == (bounds is None):
         raise BadValue(
@@ -344,6 +345,7 @@ def estimate(
 def _pairs(
     reports: Reports, other: Reports, labels: pd.Index[Any], by: pd.Series[Any]
 ) -> pd.DataFrame:
+    """Estimate how many people have each pair of answers."""
     kind, outer = reports._kind, other._kind
     if kind.bounds is not None or outer.bounds is not None:
         raise BadValue(
@@ -368,6 +370,7 @@ def _pairs(
 
 
 def _read(series: object, argument: str) -> Reports:
+    """Return the reports of a Series, by its receipt."""
     if not isinstance(series, pd.Series):
         raise BadType(f"{argument} must be a Series of reports, not {type(series).__name__}.")
     text = receipt_of(series, REPORTS)

@@ -12,7 +12,7 @@ from dpframe._ledger.server import SERVED, ServerStore
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import UNSERVED, MemoryStore, Store, StoreKind, scheme_of, text_of
 
-# From the scheme of a URL to the stores that serve it; a path has none.
+# From the scheme of a URL to the stores that serve it. A path has no scheme.
 STORES: dict[str, StoreKind] = {
     "": FileStore,
     "memory": MemoryStore,
@@ -57,7 +57,7 @@ def public_name(ledger: str) -> str:
 
 def on_record(ledger: str, population: object) -> dict[str, Any]:
     """Return the budget, the unit and the last version that a ledger has on record under a name;
-    refused where it has none."""
+    refuse a name without a record."""
     shown = public_name(ledger)
     if not exists(ledger):
         raise BadValue(

@@ -182,6 +182,7 @@ class Accountant:
         population: str | None,
         ledger: str | os.PathLike[str] | None,
     ) -> None:
+        """Set the rule, the limits and the store, and write or read the terms."""
         self._filter = rule
         self._limits = rule.limits
         alone = population is None and ledger is None  # nothing else can have this budget
@@ -290,6 +291,7 @@ class Accountant:
             return Budget(self._filter, self._state, self._charges, len(self._charges), queries)
 
     def _terms(self) -> dict[str, Any]:
+        """Return the terms as the ledger records them."""
         e, d, r = map(str, self._limits)
         return {
             "schema": 1,
@@ -322,6 +324,7 @@ class Accountant:
                 ) from None
 
     def _fold(self, entry: Entry) -> None:
+        """Add one entry of the ledger to the state."""
         body = _json(entry)
         if entry.kind == "open":
             if body != self._terms():
@@ -418,6 +421,7 @@ class Accountant:
             self._sync()
 
     def _refuse_others(self, hashes: list[str]) -> None:
+        """Refuse a table that another population of this ledger holds already."""
         for name in self._store.populations():
             entries = self._store.entries(name)
             sketches = [_json(e)["hashes"] for e in entries if e.kind == "sketch"]
@@ -623,9 +627,8 @@ class Accountant:
 
 
 def tell(level: int, what: str, account: Accountant, questions: str) -> None:
-    """Tells the logger ``dpframe`` of a debit or of a refusal: what was asked, of which population,
-    and the part of the budget that is gone. All of that is public, and no cell is in it. What a
-    handler raises stays there: a debit is on record, and its answer shall not be lost."""
+    """Log a debit or a refusal: the question, the population, and the used part of the budget. All
+    of that is public. An error of a log handler is dropped, since the debit is on record."""
     with suppress(Exception):
         gone = account.get_used_part(account._state)
         extra = {"population": account.population, "question": questions, "used": gone}
@@ -645,6 +648,7 @@ def _among(hashes: list[str], sketches: Iterable[list[str]]) -> bool:
 
 
 def _json(entry: Entry) -> Any:
+    """Return the body of an entry. Refuse an unreadable one."""
     try:
         return json.loads(entry.body)
     except ValueError:
@@ -658,6 +662,7 @@ def _short(number: str) -> str:
 
 
 def check_population(population: object) -> str:
+    """Return a valid name of a population."""
     if not isinstance(population, str) or not population.strip():
         raise BadType(
             "population= must be a name such as 'patients-2026', and a ledger file needs one."

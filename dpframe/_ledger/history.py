@@ -55,6 +55,7 @@ def _records(table: pd.DataFrame) -> Any:
 
 
 def as_text(path: str) -> str:
+    """Return the whole ledger as text for people."""
     lines = []
     for account in populations(path):
         lines += [

@@ -164,6 +164,7 @@ class ServerStore(Once):
     durable = True
 
     def __init__(self, ledger: str, make: bool = True):
+        """Connect to a ledger in PostgreSQL, and create it unless told otherwise."""
         self._url = _url_of(ledger)  # with the password: it is shown nowhere
         self.place = _place_of(self._url)
         self.secret = b""
@@ -194,6 +195,7 @@ class ServerStore(Once):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
+        """Hold the lock of the ledger for a block, and commit what it appended."""
         with self._begun(True) as connection:
             self.busy, self._failed, self._next = True, False, self._verified
             try:
@@ -203,6 +205,7 @@ class ServerStore(Once):
                 self.busy = False
 
     def append(self, population: str, kind: str, body: str) -> Entry:
+        """Write one entry inside the open transaction."""
         with self._turn:
             if not (self.busy and self._connections) or self._failed:
                 raise LedgerError(OUTSIDE)
@@ -218,6 +221,7 @@ class ServerStore(Once):
             return entry
 
     def entries(self, population: str, after: int = 0) -> list[Entry]:
+        """Return the entries of a population after a number."""
         with self._begun(False):
             rows = self._ask(ENTRIES, after=after, population=population.encode())
             return [
@@ -255,6 +259,7 @@ class ServerStore(Once):
             turn.release()
 
     def _begin(self, lock: bool) -> Any:
+        """Begin a transaction, and try again while the server may come back."""
         started = time.monotonic()
         until = started if self._verified == UNVERIFIED else started + RETURN
         while True:
@@ -269,6 +274,7 @@ class ServerStore(Once):
             time.sleep(0.05 + time.perf_counter_ns() % 65536 * 1e-6)
 
     def _attempt(self, lock: bool, deadline: float) -> Any:
+        """Try once to begin a transaction on a verified ledger."""
         if not self._connections:
             self._connections.append(_connect(self._url))
             self._tables_checked = False
@@ -297,6 +303,7 @@ class ServerStore(Once):
         return connection
 
     def _commit(self, connection: Any) -> None:
+        """Commit, and find out whether it held where the connection broke."""
         if self._connections != [connection] or self._failed:
             raise self._error(
                 "an entry was not written, or this is a forked child. All of it was undone"
@@ -346,6 +353,7 @@ class ServerStore(Once):
         return self.close_on_failure(lambda: self._run(sql, **values), "All of it was undone")
 
     def close_on_failure(self, work: Callable[[], Any], then: str) -> Any:
+        """Do some work. After an error nothing more is written in this transaction."""
         try:
             return work()
         except BaseException as error:
@@ -373,7 +381,7 @@ class ServerStore(Once):
         if isinstance(error, UnicodeError):
             reason, may_pass = ADVICE["XX"], False
         elif not state and isinstance(cause, import_module("psycopg").ProgrammingError):
-            reason, may_pass = "a setting behind ? in its address is none of PostgreSQL's", False
+            reason, may_pass = "PostgreSQL does not know a setting behind ? in its address", False
         elif lost:
             reason, may_pass = AWAY, True
         else:
@@ -392,8 +400,8 @@ class ServerStore(Once):
     # Tables and chain -----------------------------------------------------------------------------------------------
 
     def _has_tables(self) -> bool:
-        """Return whether this is a ledger of this version, with its triggers and nothing else;
-        False where there is none."""
+        """Return whether the database has a ledger of this version, with its triggers and nothing
+        else."""
         shape = {tuple(row) for row in self._run(SHAPE)}
         if not shape:
             return False
@@ -410,7 +418,8 @@ class ServerStore(Once):
         return True
 
     def _create(self, connection: Any) -> None:
-        """A whole ledger, or none; of two processes, the second finds the first's."""
+        """Create a whole ledger or nothing. Of two processes, the second finds the ledger of the
+        first."""
         connection.execution_options(isolation_level="READ COMMITTED", postgresql_readonly=False)
         self._run(ALONE)
         if self._has_tables():
@@ -504,6 +513,7 @@ def _close(connections: list[Any]) -> None:
 
 
 def _sqlalchemy() -> Any:
+    """Import SQLAlchemy and its driver, or say what to install."""
     try:
         import_module("psycopg")
         return import_module("sqlalchemy")
@@ -547,7 +557,7 @@ def _url_of(ledger: str) -> Any:
         url = None
     wrong = "a ledger on a server is postgresql+psycopg://host/database, or for a socket ...:///database?host=/folder"
     if url is None or not url.database or url.drivername.lower() not in SERVED:
-        raise BadValue(f"{wrong}. This is none.")
+        raise BadValue(f"{wrong}, not this text.")
     if "@" in f"{url.host}{url.database}":  # the rest of a password that was not written so
         raise BadValue(f"{wrong}. In a password @ is written as %40, / as %2F, and so on.")
     if (
@@ -576,6 +586,7 @@ def _several(value: Any) -> list[Any]:
 
 
 def _place_of(url: Any) -> str:
+    """Return the place of a ledger in a database, without user and password."""
     database = quote(url.database, safe="")
     if url.host:
         host = f"[{url.host}]" if ":" in url.host else url.host

@@ -93,6 +93,7 @@ def _after_in_parent() -> None:
 
 
 def _after_in_child() -> None:
+    """Leave the parent's connections alone in a forked child."""
     global _lock, _orphaned
     # True if fork() came inside a transaction of its own thread, or could not wait for another
     # thread's.
@@ -122,6 +123,7 @@ class FileStore(Once):
     durable = True
 
     def __init__(self, path: str | os.PathLike[str]):
+        """Open a ledger in a file, or create it."""
         self.label, self._path = _local(path)
         self.secret = b""
         # What is verified and durable, and that with what the open transaction appended.
@@ -150,6 +152,7 @@ class FileStore(Once):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
+        """Hold the lock of the file for a block, and commit what it appended."""
         with self.open_locked("BEGIN EXCLUSIVE") as connection:
             self.busy, self._failed, self._next = True, False, self._verified
             try:
@@ -159,8 +162,9 @@ class FileStore(Once):
                 self.busy = False  # closing the connection undoes what was not committed
 
     def append(self, population: str, kind: str, body: str) -> Entry:
+        """Write one entry inside the open transaction."""
         with _lock:
-            connection = _open.get(self._path)  # in a forked child there is none
+            connection = _open.get(self._path)  # a forked child has no connection
             if connection is None or not self.busy or self._failed:
                 raise LedgerError(OUTSIDE)
             entry = entry_of(self._next[0] + 1, population, kind, body)
@@ -246,6 +250,7 @@ class FileStore(Once):
         return True
 
     def _commit(self, connection: sqlite3.Connection) -> None:
+        """Commit, and check that the file is still the one under its name."""
         if _open.get(self._path) is not connection or self._failed or not connection.in_transaction:
             raise self._error(
                 "an entry was not written, or this is a forked child. All of it was undone"

@@ -76,7 +76,7 @@ class Store(Protocol):
       twice.
     - Texts come back as they were, whatever they hold. No error shows more than the place, which
       holds no password.
-    - A copy of a store in memory is none: pickles and copies are refused, and a forked child does
+    - A store in memory cannot be copied: pickles and copies are refused, and a forked child does
       not write as its parent.
 
     >>> store: Store = MemoryStore()
@@ -189,8 +189,7 @@ class Once:
 def entry_of(
     number: int, population: str, kind: str, body: str, moment: datetime | None = None
 ) -> Entry:
-    """Return an entry of a moment, or else of now; refused where a text is none, or one that UTF-8
-    cannot hold."""
+    """Return an entry of a moment, by default of now. Refuse texts that UTF-8 cannot hold."""
     for text in (population, kind, body):
         if not isinstance(text, str):
             raise BadType(f"an entry of a ledger is made of strings, not of {type(text).__name__}.")
@@ -248,6 +247,7 @@ class MemoryStore(Once):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         # Before the lock: a thread that does not exist in the child may have held it.
+        """Hold the lock for a block."""
         if os.getpid() != self._process:
             raise SessionError(FORKED)
         with self._lock:
@@ -263,6 +263,7 @@ class MemoryStore(Once):
                 self.busy = False
 
     def append(self, population: str, kind: str, body: str | Debit) -> Entry:
+        """Add one entry. A debit becomes text when it is read."""
         if os.getpid() != self._process:
             raise SessionError(FORKED)
         with self._lock:
@@ -283,6 +284,7 @@ class MemoryStore(Once):
             return entry
 
     def entries(self, population: str, after: int = 0) -> list[Entry]:
+        """Return the entries of a population after a number."""
         if os.getpid() != self._process:
             raise SessionError(FORKED)
         with self._lock:
@@ -355,6 +357,7 @@ def unpack(packed: Sequence[Any]) -> list[Any]:
 
 
 def decode_payload(p: Any) -> Any:
+    """Return the noisy numbers of a record."""
     if isinstance(p, list):
         return np.array([[int(x) for x in row] for row in p], dtype=object)
     if "text" in p:
@@ -373,7 +376,7 @@ def receipt_text(plan: Plan, raw: Sequence[Any], **extra: Any) -> str:
     return f'{{"version":1,"plan":{plan.text},{rest[1:]}'
 
 
-# Sketches: of two tables those that share so many hashes hold the same people, or are one --------------------
+# Sketches: two tables whose sketches share enough hashes hold the same people --------------------
 
 SHARED = 0.25  # of the people of two frames
 SAME = 0.5  # of the rows of one table in two states

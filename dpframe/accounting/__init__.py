@@ -119,8 +119,8 @@ def as_events(events: Iterable[Any]) -> Events:
 
 @np.errstate(all="ignore")  # curves underflow where they say nothing, whatever the caller has set
 def epsilon(events: Iterable[Any], delta: float = 0, accountant: str = "pld") -> float:
-    """Return the epsilon of a list of releases that was fixed in advance, at this delta; inf if it
-    has none.
+    """Return the epsilon of a list of releases that was fixed in advance, at this delta. It is inf
+    where no epsilon holds.
 
     ``events`` are losses, or pairs of a loss and a count. Formal guarantee: together they are
     (epsilon, delta)-private, by the theorem of the accountant, with all rounding towards a larger

@@ -55,7 +55,7 @@ class Additive(Filter):
 
     @abstractmethod
     def cost(self, loss: Loss) -> Fraction | None:
-        """Return the number that one release adds; None if it has none."""
+        """Return the number that one release adds, or None if the rule cannot count it."""
 
     def start(self) -> State:
         return State(Fraction(0), Fraction(0))
@@ -170,6 +170,8 @@ class Zcdp(_Concentrated):
         return loss.rho
 
     def worth(self, epsilon: Fraction, state: State) -> Price:
+        """Return the price of a pure mechanism of this epsilon, and of noise of the same zCDP
+        cost."""
         part = self.part(epsilon)
         cost, most = epsilon**2 / 2, part * self.limit
         rho, pure = (cost, epsilon) if cost <= most else (most, root_below(2 * most))
@@ -254,6 +256,8 @@ class Rdp(_Concentrated):
         return cost
 
     def worth(self, epsilon: Fraction, state: State) -> Price:
+        """Return the price of a pure mechanism of this epsilon, and of noise of the same Renyi
+        cost."""
         part = self.part(epsilon)
         cost, most = self._pure_cost(epsilon), part * self.limit
         pure = epsilon if cost <= most else min(epsilon, self._within(most))
@@ -275,7 +279,7 @@ class Rdp(_Concentrated):
 
 
 def mu_squared_sum(losses: Events) -> Fraction | None:
-    """Return the sum of mu squared; None if a release has none."""
+    """Return the sum of mu squared, or None if a release has no mu."""
     return sum_costs(losses, lambda loss: loss.mu_squared)
 
 
@@ -302,6 +306,8 @@ class Gdp(Additive):
         return mu_share(self.limit / queries, self.conversion)
 
     def worth(self, epsilon: Fraction, state: State) -> Price:
+        """Return the price of a pure mechanism of this epsilon, and of the Gaussian that dominates
+        it."""
         part = self.part(epsilon)
         pure_cost, most = PureDP(epsilon).mu_squared, part * self.limit
         cost = (
@@ -321,6 +327,8 @@ class Gdp(Additive):
         return Price(None, amount, None, self.conversion)
 
     def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
+        """Return the price of a Gaussian with this guarantee, at most the question's part of the
+        budget."""
         part = self.part(epsilon)
         cost, most = stated_gaussian(epsilon, delta).mu_squared, part * self.limit
         if cost is None:

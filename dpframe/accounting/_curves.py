@@ -49,6 +49,7 @@ class Laplace(Loss):
     def renyi(self, orders: Floats) -> Floats:
         # Mironov 2017, table II: log(a/(2a-1) e**((a-1) e) + (a-1)/(2a-1) e**(-a e)) / (a-1); first
         # order terms cancel.
+        """Return the Renyi divergences by the closed form of Mironov (2017), table II."""
         e = float(self.epsilon)
         up, down = (orders - 1) * e, -orders * e
         small = up < 300
@@ -61,6 +62,7 @@ class Laplace(Loss):
 
     @property
     def curves(self) -> tuple[Curve, ...]:
+        """Return the privacy curve: delta at each threshold, in closed form."""
         e = float(self.epsilon)
 
         def delta(t: Floats) -> Floats:
@@ -106,6 +108,7 @@ class DiscreteLaplace(Loss):
 
     @property
     def curves(self) -> tuple[Curve, ...]:
+        """Return the privacy curve of the discrete law, summed atom by atom."""
         losses, masses = _laplace_atoms(float(self.a), self.sensitivity)
         if losses is None or masses is None:
             return super().curves
@@ -125,6 +128,8 @@ class DiscreteLaplace(Loss):
 
 @lru_cache(maxsize=64)
 def _laplace_atoms(a: float, s: int) -> tuple[Floats, Floats] | tuple[None, None]:
+    """Return the privacy losses and their probabilities for discrete Laplace noise of rate `a` and
+    sensitivity `s`."""
     if s > 4096 or a * s > 600:
         return None, None  # randomized response is close by then, and holds
     inner = np.arange(1, s)
@@ -217,6 +222,8 @@ class PoissonGaussian(Normal):
         return min((e for e in options if e is not None), default=None)
 
     def renyi(self, orders: Floats) -> Floats:
+        """Return the Renyi divergences of the sampled Gaussian at whole orders, at most those
+        without sampling."""
         whole = np.ceil(orders)  # the divergence grows with the order
         plain = orders * float(self.rho) * UP
         sampled = [
@@ -230,6 +237,7 @@ class PoissonGaussian(Normal):
 
     @property
     def curves(self) -> tuple[Curve, ...]:
+        """Return the two privacy curves: for a removed row and for an added row."""
         q, sigma = float(self.q), float(self.sigma)
         if self.q == 1:
             return Gaussian(self.sigma).curves
@@ -246,6 +254,7 @@ class PoissonGaussian(Normal):
 def renyi_of_sampled_gaussian(q: float, sigma: float, order: int) -> float:
     # Mironov, Talwar and Zhang 2019, section 3.3: log sum_k C(a,k) (1-q)**(a-k) q**k e**((k*k-k)/(2
     # sigma**2)) / (a-1)
+    """Return the Renyi divergence of a Poisson-sampled Gaussian at a whole order."""
     k = np.arange(order + 1)
     logs = special.gammaln(order + 1) - special.gammaln(k + 1) - special.gammaln(order - k + 1)
     logs = (
@@ -265,7 +274,7 @@ def renyi_of_sampled_gaussian(q: float, sigma: float, order: int) -> float:
 
 
 def curve_of_removed_row(q: float, sigma: float, t: Floats) -> Floats:
-    """P = (1 - q) N(0) + q N(1), Q = N(0)."""
+    """Return delta for P = (1 - q) N(0) + q N(1) against Q = N(0)."""
     inside = t > math.log1p(-q)
     z = np.maximum(
         np.where(inside, np.expm1(np.minimum(np.where(inside, t, 0.0), 700)) + q, 1.0), 1e-300
@@ -279,7 +288,7 @@ def curve_of_removed_row(q: float, sigma: float, t: Floats) -> Floats:
 
 
 def curve_of_added_row(q: float, sigma: float, t: Floats) -> Floats:
-    """P = N(0), Q = (1 - q) N(0) + q N(1)."""
+    """Return delta for P = N(0) against Q = (1 - q) N(0) + q N(1)."""
     inside = t < -math.log1p(-q)
     z = np.maximum(np.where(inside, np.expm1(np.where(inside, -t, 0.0)) + q, 1.0), 1e-300)
     x = sigma * sigma * np.log(z / q) + 0.5

@@ -47,7 +47,7 @@ class Charge(NamedTuple):
 
     @property
     def epsilon(self) -> Fraction | None:
-        """The sum of its pure epsilons; None if a loss has none."""
+        """The sum of its pure epsilons; None if a loss has no pure epsilon."""
         return pure_sum(self.losses)
 
 
@@ -57,7 +57,7 @@ def failures(events: Events) -> Fraction:
 
 
 def sum_costs(events: Events, cost: Callable[[Loss], Fraction | None]) -> Fraction | None:
-    """Return the sum of the costs of all uses; None if a loss has none."""
+    """Return the sum of the costs of all uses, or None if a loss has no cost."""
     if len(events) == 1 and events[0][1] == 1:  # as an ordinary debit is
         return cost(events[0][0])
     total = ZERO
@@ -70,13 +70,13 @@ def sum_costs(events: Events, cost: Callable[[Loss], Fraction | None]) -> Fracti
 
 
 def pure_sum(events: Events) -> Fraction | None:
-    """Return the sum of pure epsilons (but for failures); None if one has none."""
+    """Return the sum of pure epsilons without failures, or None if a loss has no pure epsilon."""
     return sum_costs(events, lambda loss: loss.epsilon)
 
 
 def totals(events: Events) -> tuple[Fraction | None, Fraction]:
-    """Return the sum of pure epsilons, None if one has none; and the sum of the probabilities of
-    failing outright."""
+    """Return the sum of pure epsilons, or None, and the sum of the probabilities of failing
+    outright."""
     if len(events) == 1 and events[0][1] == 1:  # as an ordinary debit is
         return events[0][0].epsilon, events[0][0].failure
     return pure_sum(events), failures(events)
@@ -145,7 +145,7 @@ def most_that(fits: Callable[[int], bool]) -> int:
 
 
 def repeat_charge(charge: Charge, times: int) -> Charge:
-    """Return the debit of so many equal ones."""
+    """Return one debit that stands for `times` equal ones."""
     return Charge(tuple((loss, n * times) for loss, n in charge.losses), charge.delta * times)
 
 
@@ -192,8 +192,8 @@ class Filter(ABC):
 
     @abstractmethod
     def share(self, queries: int | Fraction, state: Any) -> Price:
-        """Return the price of one of so many equal questions: the part 1/queries of the budget,
-        whatever it buys."""
+        """Return the price of one of `queries` equal questions: the part 1/queries of the
+        budget."""
 
     @abstractmethod
     def worth(self, epsilon: Fraction, state: Any) -> Price:
@@ -212,8 +212,8 @@ class Filter(ABC):
 
     @abstractmethod
     def gaussian(self, amount: Fraction, queries: int, state: Any) -> Price | None:
-        """Return a price for Gaussians that grows with ``amount``; None if this budget has none, or
-        not now."""
+        """Return a price for Gaussians that grows with ``amount``, or None if this budget cannot
+        pay one now."""
 
     def price_gaussian_by_epsilon(self, epsilon: Fraction, state: Any) -> Price:
         """Return the price of a Gaussian where an epsilon alone buys none: it is stated at the
@@ -274,8 +274,7 @@ class Filter(ABC):
         return min(self.part(epsilon) * room, left)
 
     def failure_share(self, queries: int) -> Fraction:
-        """Return the probability of outright failure with which so many questions always fit; 0 if
-        there is none."""
+        """Return the probability of outright failure at which `queries` questions always fit."""
         return self.failure_for(self.limits.epsilon / queries, None)
 
     def delta_spent(self, state: Any) -> Fraction:

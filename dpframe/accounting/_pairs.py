@@ -183,7 +183,7 @@ class Loss:
 
         @property
         def epsilon(self) -> Fraction | None:
-            """Pure epsilon of all but the failures; None if there is none."""
+            """Pure epsilon without the failures; None if the loss is not pure."""
 
         @property
         def failure(self) -> Fraction:
@@ -204,7 +204,7 @@ class Loss:
 
     @cached_property
     def rho(self) -> Fraction | None:
-        """The parameter of zero-concentrated privacy; None if there is none."""
+        """The parameter of zero-concentrated privacy; None if the loss has no such bound."""
         return None if self.epsilon is None else self.epsilon**2 / 2
 
     @cached_property
@@ -254,8 +254,8 @@ class Loss:
         return left
 
     def epsilon_at(self, delta: Fraction) -> Fraction | None:
-        """Return an epsilon, rounded up, with which one release is (epsilon, delta)-private; None
-        if there is none."""
+        """Return an epsilon, rounded up, with which one release is (epsilon, delta)-private, or
+        None."""
         rest = float(delta - self.failure) * (1 - 1e-12)
         if rest < 0:
             return None
@@ -279,6 +279,7 @@ class Loss:
 
 
 def _solve(curve: Curve, delta: float) -> float:
+    """Return the least threshold at which the curve is at most delta."""
     last = max(curve.upper, 0.0)
     at = np.empty(1)
 
@@ -303,6 +304,7 @@ def response_curve(epsilon: float, t: Floats) -> Floats:
 
 def _renyi_of_response(epsilon: float, orders: Floats) -> Floats:
     # log(cosh((2a - 1) e / 2) / cosh(e / 2)) / (a - 1), in a form that keeps its digits at small e.
+    """Return the Renyi divergences of randomized response, which dominate every pure release."""
     x, y = orders * epsilon / 2, (orders - 1) * epsilon / 2
     small = np.maximum(x, y) < 300
     x, y = np.where(small, x, 1.0), np.where(small, y, 1.0)
@@ -320,6 +322,8 @@ def assign(loss: Loss, **values: Any) -> None:
 
 
 def number(value: object, name: str) -> Fraction:
+    """Return a positive parameter as an exact fraction. Refuse numbers that doubles cannot
+    follow."""
     exact = value if type(value) is Fraction else _validate.exact(value, name)
     if (
         exact.numerator > 0

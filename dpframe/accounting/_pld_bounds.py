@@ -214,6 +214,7 @@ class GameValue(NamedTuple):
     at: Floats
 
     def __call__(self, s: Floats) -> Floats:
+        """Return an upper bound on the value of the game at thresholds s."""
         place = (s - self.start) / self.h
         i = np.clip(np.floor(place), 0, len(self.at) - 2).astype(np.int64)
         step = np.expm1(np.clip(s - (self.start + i * self.h), 0.0, self.h)) / math.expm1(self.h)

@@ -48,7 +48,7 @@ def last_where(
     """Return the last point of [low, high) where a statement holds that holds at ``low`` and fails
     at ``high``.
 
-    The search ends after so many ``rounds`` (fractions need a number of them), when the ends are
+    The search ends after ``rounds`` rounds (fractions need a limit), when the ends are
     ``close``, or when no number lies between them, so that the next one fails. Without ``middle``
     it tries the mean.
 

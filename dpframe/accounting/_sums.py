@@ -67,6 +67,7 @@ class PureSum(Filter):
         return Sums(Fraction(0), Fraction(0))
 
     def after(self, state: Sums, charge: Charge) -> Sums | None:
+        """Return the sums after a debit, or None if the debit does not fit."""
         epsilon, delta = totals(charge.losses)
         if epsilon is None:
             stated = stated_sums(charge.losses, charge.delta)
@@ -113,6 +114,7 @@ class PureSum(Filter):
         return state.delta
 
     def refusal(self, state: Sums, charge: Charge) -> str:
+        """Say why a debit does not fit, in epsilon where that is the reason."""
         requested, remaining = charge.epsilon, self.limits.epsilon - state.epsilon
         if requested is not None and requested > remaining:
             return shortage(
@@ -144,6 +146,7 @@ class _Advanced(Filter):
 
     @classmethod
     def _sums(cls, losses: Events, delta: Fraction) -> Squares | None:
+        """Return the sums of squares and of drifts of some releases, rounded up."""
         needing = sum(n for loss, n in losses if loss.epsilon is None)
         squares = drift = 0.0
         for loss, n in losses:
@@ -159,6 +162,7 @@ class _Advanced(Filter):
         return (math.sqrt(2 * math.log(1 / delta) * sums.squares) + sums.drift) * _UP
 
     def after(self, state: Squares, charge: Charge) -> Squares | None:
+        """Return the sums after a debit, or None if the debit does not fit."""
         cost = self._sums(charge.losses, charge.delta)
         if cost is None:
             return None
@@ -181,7 +185,7 @@ class _Advanced(Filter):
         return min(Fraction(1), Fraction(state.squares / (most * most)))
 
     def each(self, queries: float) -> float:
-        """Return the largest epsilon of which so many equal releases fit, rounded down."""
+        """Return the largest epsilon, rounded down, at which `queries` equal releases fit."""
 
         def fits(e: float) -> bool:
             sums = Squares(
@@ -243,6 +247,7 @@ class _Advanced(Filter):
 
     @classmethod
     def report(cls, events: Events, delta: Fraction) -> float:
+        """Return an epsilon of a list fixed in advance at this delta, rounded up."""
         left = delta - failures(events)
         if left <= 0:
             return math.inf

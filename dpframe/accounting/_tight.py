@@ -65,6 +65,8 @@ class Tight(Filter):
         )
 
     def after(self, state: Either, charge: Charge) -> Either | None:
+        """Return the state after a debit to both the plain sum and the residue, or None if neither
+        takes it."""
         epsilon, lost, room = state.epsilon, state.failures, state.room
         for loss, count in charge.losses:
             pure = loss.epsilon
@@ -100,6 +102,7 @@ class Tight(Filter):
         return state.room
 
     def failure_for(self, epsilon: Fraction, state: Either | None, pure: bool = False) -> Fraction:
+        """Return the probability of outright failure that a question of this price may have."""
         room = self.limits.reserve
         if state is not None and state.mu_squared is None:
             room = state.room
@@ -121,6 +124,7 @@ class Tight(Filter):
         )
 
     def spent(self, state: Either) -> Fraction:
+        """Return the part of the budget that is used, by the rule that has more left."""
         used = []
         if state.epsilon is not None:
             used.append(state.epsilon / self.limits.epsilon)
@@ -129,6 +133,7 @@ class Tight(Filter):
         return min(used)
 
     def times(self, state: Either, charge: Charge) -> int:
+        """Return the number of equal debits that fit one after the other."""
         epsilon, failure = charge.epsilon, charge.failures
         counts = []
         if epsilon is not None and state.epsilon is not None:
@@ -212,6 +217,7 @@ class Tight(Filter):
         return self._offer(epsilon, state, epsilon, _taken_by_pure(epsilon, self.limit), None)
 
     def gaussian(self, amount: Fraction, queries: int, state: Either) -> Price | None:
+        """Return a price for Gaussians that takes a part of the residue."""
         left = state.mu_squared
         if left is None:
             return None
@@ -246,6 +252,7 @@ class Tight(Filter):
         )
 
     def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: Either) -> Price:
+        """Return the price of a Gaussian with this (epsilon, delta) guarantee."""
         mu_squared = stated_gaussian(epsilon, delta).mu_squared
         if mu_squared is None:
             return self._offer(epsilon, state, epsilon, Fraction(0), None)
@@ -269,12 +276,13 @@ class Tight(Filter):
 
 @lru_cache(maxsize=1024)
 def _taken_by_pure(epsilon: Fraction, mu_squared: Fraction) -> Fraction | None:
-    """What a pure release takes of the whole residue; None if it does not fit."""
+    """Return the part of the mu squared that a pure release takes, or None if it does not fit."""
     left = PureDP(epsilon).leaves(mu_squared)
     return None if left is None else mu_squared - left
 
 
 def _residue_epsilon(events: Events, delta: Fraction) -> float:
+    """Return the least epsilon whose residue filter admits the list, at this delta."""
     above = mu_squared_sum(events)  # enough in any case: mu is additive
     if above is None:
         return math.inf
@@ -315,9 +323,8 @@ _KINDS = {"pure": (PureDP, 40, 1e-9, 2, 1.0), "ranged": (Exponential, 8, 1e-3, 4
 
 
 def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) -> Fraction | None:
-    """Return the largest epsilon (nearly) up to ``most`` with which one release takes at most
-    ``cost`` of the mu squared that is left; None if there is none, or if less than ``cost`` is
-    left.
+    """Return the largest epsilon, nearly, at which one release takes at most ``cost`` of the mu
+    squared that is left. It is at most ``most``, and None if less than ``cost`` is left.
 
     >>> round(float(largest("pure", Fraction(1), Fraction(1, 100), None)), 3)
     0.1
@@ -336,12 +343,13 @@ def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) ->
 def _search_largest(
     kind: str, left: Fraction, cost: Fraction, most: Fraction | None
 ) -> Fraction | None:
+    """Return the largest epsilon of this kind of release whose cost is at most ``cost``."""
     make, rounds, close, first, response = _KINDS[kind]
     whole = float(cost)
 
     def used_part(epsilon: Fraction, look: bool = False) -> float:
-        """What it takes of the cost; NaN where a first ``look`` says already that it is too
-        much."""
+        """Return the part of the cost that a release takes. A first ``look`` returns NaN where it
+        is too much."""
         # Affinities multiply, and what dominates has no larger one: that of mu is exp(-mu**2 / 8),
         # of randomized response 1 / cosh(epsilon / 2).
         quarter = min(float(epsilon), 100.0) * response / 4
@@ -402,8 +410,7 @@ def residue_times(mu_squared: Fraction, charge: Charge) -> int:
     count, left, costs = 0, mu_squared, cast("dict[int, Fraction | None]", {})
 
     def between(high: int, low: int) -> None:
-        """A cost at one mu is one at every larger mu: those of the twelfths in between are of use
-        where they are much less."""
+        """Use a cost at one mu for every larger mu, where costs are much smaller there."""
         for part in (high, low):
             if part not in costs:
                 after = residue_after(mu_squared * Fraction(part, 12), charge.losses)

@@ -122,6 +122,7 @@ def profile(
 
 
 def _counts(events: Sequence[tuple[Loss, int]]) -> dict[Loss, int]:
+    """Count the uses of each loss. Refuse negative counts."""
     counts: dict[Loss, int] = {}
     for loss, count in events:
         if count < 0:
@@ -132,6 +133,7 @@ def _counts(events: Sequence[tuple[Loss, int]]) -> dict[Loss, int]:
 
 
 def _pure(counts: dict[Loss, int]) -> float:
+    """Return the sum of pure epsilons, rounded up, or inf."""
     total = Fraction(0)
     for loss, count in counts.items():
         if loss.epsilon is None:
@@ -361,6 +363,8 @@ class _Plan(NamedTuple):
         return sum(k.uses * k.sketch.infinite for k in self.kinds)
 
     def compose_at(self, theta: float, delta: float, scale: float) -> _Sum | None:
+        """Return the composed distribution at one order, with the value of the game where ranges
+        are used."""
         total = _compose(self.kinds, theta, delta, scale, self.cells) if self.kinds else _NO_LOSS
         if not self.ranges:
             return total
@@ -378,6 +382,7 @@ class _Plan(NamedTuple):
         )
 
     def epsilon(self, target: float) -> float:
+        """Return the least epsilon found for a delta."""
         plan = self.cut(target)
         rest = target - plan.infinite()
         if rest <= 0:
@@ -391,6 +396,7 @@ class _Plan(NamedTuple):
         return best if total is None else min(best, _solve(total, target * (1 - 1e-10), best))
 
     def delta(self, t: float) -> float:
+        """Return the least delta found for an epsilon."""
         bound = 1.0
         for _ in range(5):
             # cut by the best bound so far, as long as that helps
@@ -447,6 +453,7 @@ class _Side(NamedTuple):
 
 
 def _sides(counts: dict[Loss, int], cells: int) -> list[_Side]:
+    """Build the plans of both orderings of the pairs, or of one where all pairs are symmetric."""
     if not counts:
         return []
     sides = (
@@ -504,6 +511,7 @@ class Composed(Filter):
         return Fraction(0)
 
     def after(self, state: Fraction, charge: Charge) -> Fraction | None:
+        """Return the state after the one batch that this rule takes, or None."""
         if state:
             return None
         epsilon, limit = self.report(charge.losses, self.limits.delta), self.limits.epsilon

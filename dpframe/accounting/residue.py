@@ -8,7 +8,7 @@ certify, or None.
 
 Formal guarantee: every mu' returned satisfies the inequality at all real thresholds, rounding
 included. A session that starts at mu, replaces mu by the mu' of each event before it happens, and
-ends when there is none, is dominated by G(mu), however the events are chosen (theorem 1 of the
+ends when no mu is left, is dominated by G(mu), however the events are chosen (theorem 1 of the
 page).
 
 For `after_pure`, which losses fall back on, the threshold 0 decides (theorem 2). The others use a
@@ -262,6 +262,7 @@ def _below(p: Array, q: Array, mu: float, spare: float) -> bool:
 
 
 def atoms(losses: Array, masses: Array, symmetric: bool) -> Bump:
+    """Build the bump of an event with finitely many losses."""
     edges = np.unique(np.append(losses, 0.0))
     reverse = masses * np.exp(-losses)
     above = np.exp(-edges / 2) * (

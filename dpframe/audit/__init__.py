@@ -84,6 +84,7 @@ class LowerBound:
     counts: tuple[tuple[int, int], tuple[int, int]]
 
     def _rows(self) -> list[tuple[str, str]]:
+        """Return the lines of the report: a word and its text."""
         (p, n), (q, m) = self.counts
         return [
             (
@@ -184,6 +185,7 @@ def epsilon_lower_bound(
 
 
 def draw_on_copy(release: Callable[[Any], Any], side: Any) -> Any:
+    """Run the release on a copy of the frame that shares nothing with it."""
     if not isinstance(side, pd.DataFrame):
         return release(side)
     # Pickled, as a copy of pandas' own shares the index: what is opened in one call would be known
@@ -267,6 +269,7 @@ class Experiment:
     _checked: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __call__(self, b: int) -> View:
+        """Play the experiment for one bit, and return the view of the adversary."""
         if isinstance(b, bool) or b not in (0, 1):
             raise BadValue(f"b is the bit of the experiment, 0 or 1, not {b!r}.")
         view = View(int.from_bytes(_sampling.random_bytes(8), "little"), ())
@@ -292,6 +295,7 @@ class Experiment:
         self._checked[:] = one, two
 
     def _move(self, view: View) -> tuple[Any, Any, Any]:
+        """Ask the adversary for its next move, and check its form."""
         move = self.adversary(view)
         if not isinstance(move, tuple) or len(move) != 3:
             raise BadType(

@@ -20,7 +20,7 @@ Score = Callable[[Any], Any]
 _COMPONENTS = 24  # numbers of an answer that are put together with others
 _COLUMNS = 512  # numbers of an answer that are tried alone
 _LAST = "last binary digit of "
-_ZERO = 99.0  # stands for the last binary digit of 0, which has none
+_ZERO = 99.0  # stands for the last binary digit of 0
 _CHOOSING = 1e-3  # the risk at which candidates are compared; no claim rests on it
 _CAUTION = 1e-9  # relative, far above the error of scipy's inverse of the incomplete beta function
 
@@ -68,6 +68,7 @@ class Event:
         return values <= self.threshold if self.relation == "<=" else values == self.threshold
 
     def __str__(self) -> str:
+        """Describe the event in words."""
         if not self.what:
             return "the event that was given"
         if self.labels:
@@ -89,7 +90,7 @@ class Event:
     def _of_the_last_digit(self) -> str:
         if self.threshold >= _ZERO:
             return f"{self.what.removeprefix(_LAST)} is {'anything' if self.relation == '<=' else '0 or no number'}"
-        more = {"<=": " or less", ">=": " or more (or there is none)", "==": ""}[self.relation]
+        more = {"<=": " or less", ">=": " or more (or no such number)", "==": ""}[self.relation]
         return f"{self.what} is worth 2**{self.threshold:.0f}{more}"
 
 
@@ -350,6 +351,7 @@ def check_score(score: object, frame_answer: Any, neighbour_answer: Any) -> None
 
 
 def describe_draws(answers: list[Any], shape: AnswerShape) -> str:
+    """Describe the form in which a score gets the draws."""
     read = read_for_score(answers, shape)
     return (
         "as a list"

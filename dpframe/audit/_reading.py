@@ -41,7 +41,7 @@ ABSENT = _Absent()
 
 @dataclass(frozen=True)
 class AnswerShape:
-    """The shape of draws: rows of so many numbers, or as labels if ``numbers`` is None.
+    """The shape of draws: rows of `numbers` numbers, or labels if ``numbers`` is None.
 
     ``places`` are all cells that were seen, in order; ``varying`` those that some draws lack;
     ``codes`` numbers the labels of a cell, in answers that have numbers elsewhere.
@@ -102,6 +102,7 @@ class AnswerShape:
         )
 
     def _numbers(self, row: dict[Path, Any]) -> list[float]:
+        """Return an answer as numbers, NaN where it has another form."""
         assert self.numbers is not None
         if self.regular:
             # A later draw that is no such row of numbers is an answer like any other: it is read as
@@ -168,6 +169,7 @@ def cells(draw: Any) -> dict[Path, Any]:
 
 
 def _cells(draw: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """Yield each cell of an answer with its path."""
     if isinstance(draw, View):
         draw = draw.outputs
     if isinstance(draw, Mapping):

@@ -68,7 +68,7 @@ class _NoiseCall(NamedTuple):
         None  # the keys that the integers belong to, where nobody listed them
     )
     reports: bool = False  # entries of rows in their order, or
-    per_person: int | None = None  # so many of each person, and people in no order
+    per_person: int | None = None  # integers of each person; people come in no order
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,7 @@ class Recorder(Session):
     answers are noise alone."""
 
     def __init__(self, model: Session, frame: pd.DataFrame, key: bytes, tape: list[_Replayed]):
+        """Open a session on a frame that records integers instead of releasing them."""
         self._drawn, self._draws = key, 0
         super().__init__(
             Data.of(frame, model.data.version), model.terms, model.terms.account.open()
@@ -333,7 +334,7 @@ def distance(frame: pd.DataFrame, other: pd.DataFrame) -> int:
 
 
 def _changes(frame: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]:
-    """How many rows of the first table the second has not, and the other way round."""
+    """Count the rows of the first table that the second does not have, and the reverse."""
     a, b = Counter(_hashes(frame)), Counter(_hashes(other))
     return (a - b).total(), (b - a).total()
 
@@ -350,6 +351,7 @@ def _model(side: Any, terms: dict[str, Any]) -> Session:
 
 
 def _are_neighbours(first: Session, second: Session) -> bool:
+    """Return whether the frames differ in one row or person, as the unit defines it."""
     unit = first.unit
     if not unit.people:
         changes = sorted(_changes(first.snapshot, second.snapshot))
@@ -372,6 +374,7 @@ def _hashes(frame: pd.DataFrame) -> list[int]:
 
 
 def _people(frame: pd.DataFrame, unit: Unit) -> dict[int, Counter[int]]:
+    """Count the rows of each person, by hashes of both."""
     ids = frame.iloc[:, [c.position for c in unit.people]]
     named = ids.notna().all(axis=1).to_numpy()
     counts: dict[int, Counter[int]] = {}
@@ -381,6 +384,7 @@ def _people(frame: pd.DataFrame, unit: Unit) -> dict[int, Counter[int]]:
 
 
 def _run(ask: Callable[[PrivateFrame], Any], session: Recorder) -> tuple[Any, Exception | None]:
+    """Call the function on a recording session, and return its answer and its error."""
     answer, raised = None, None
     try:
         answer = ask(PrivateFrame._of(session))
@@ -400,6 +404,7 @@ def _compare(
     second_run: Sequence[_Replayed],
     ends: Sequence[tuple[Any, Exception | None]],
 ) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+    """Compare two runs step by step, and list the problems."""
     (first_answer, first_error), (second_answer, second_error) = ends
     if first_error is not None and repr(first_error) == repr(second_error):
         raise first_error
@@ -474,8 +479,8 @@ def measure_move(first: _NoiseCall, second: _NoiseCall) -> Array:
 
 
 def find_underpriced_noise(question: _Replayed) -> list[str]:
-    """Return the problem of noise that is too small for its price at the declared sensitivity;
-    empty if there is none."""
+    """Return the problem of noise that is too small for its price at the declared sensitivity, or
+    nothing."""
     plan = question.plan
     reports = max(
         (call.per_person or 1 for call in question.calls), default=1
@@ -495,6 +500,7 @@ def find_underpriced_noise(question: _Replayed) -> list[str]:
 
 
 def _same(first: Any, second: Any) -> bool:
+    """Return whether two answers are equal, whatever they are made of."""
     second_value: Any = second
     if isinstance(first, list | tuple):
         return (

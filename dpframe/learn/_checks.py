@@ -37,7 +37,7 @@ PRIVATE_ROWS = (
 
 
 def unknown_arguments(model: str, arguments: Mapping[str, Any]) -> None:
-    """The error about arguments that a model does not have."""
+    """Raise the error about arguments that a model does not have."""
     for name in arguments:
         advice = _ADVICE.get(name)
         raise BadType(f"{model} has no argument {name}=" + (f": {advice}." if advice else "."))
@@ -73,6 +73,7 @@ def public_rows(X: Any, names: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _numbers(values: Any, subject: str) -> NDArray[np.float64]:
+    """Return public numbers as doubles. Refuse nulls and infinities."""
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -35,9 +35,7 @@ from dpframe.mechanisms.noise import GaussianNoise
 
 CLIP = 2**20  # steps of a person's gradient, at most
 SIZE_STEPS = 2**16  # steps of a person among all, and of the squared length of their rows
-FIRST = (
-    32  # one part in so many of the price tells how many people there are, and how long their rows
-)
+FIRST = 32  # this part of the price buys the number of people and the length of their rows
 EVERYBODY = 2**16  # a rate of 1, in the units of coins
 _STEP = 2.0**-30  # the grid of the answer, which is post-processing
 
@@ -106,6 +104,7 @@ class Descent(Fit):
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
         # Sampling hides less of a replaced person, and is not counted on there.
+        """Plan the noise of the first release and of each step, within the price."""
         sampled = self.rate < EVERYBODY and not unit.replaces
         moves = 4 if unit.replaces else 1
         squared = CLIP**2 * moves
@@ -162,6 +161,7 @@ class Descent(Fit):
         return noise
 
     def _error_text(self, parts: tuple[Part, ...], unit: Unit) -> str:
+        """Describe the expected error for a receipt."""
         share, step = self.rate / EVERYBODY, parts[0].step
         who = "everybody" if share == 1 else f"people drawn anew with probability {share:.3g}"
         most = (
@@ -200,6 +200,7 @@ class Descent(Fit):
 
     @np.errstate(all="ignore")
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
+        """Take the steps: sum clipped gradients exactly, add noise, and move the coefficients."""
         gradients, first = plan.parts
         rows = self.design.read(data, unit)
         weights = rows.weights(self.limit(unit))
@@ -350,7 +351,7 @@ class Path:
 
 @lru_cache(maxsize=256)
 def sampled_sigma(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int) -> float:
-    """Return the least noise, rounded up, with which so many sampled steps and the first release
+    """Return the least noise, rounded up, with which `steps` sampled steps and the first release
     are (epsilon, delta)-private."""
 
     def fits(sigma: float) -> bool:
@@ -363,7 +364,7 @@ def sampled_sigma(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int
         high *= 2
         if high > 2.0**60:
             raise BudgetError(
-                "this price is too small for so many steps: give a larger epsilon=, or fewer steps."
+                "this price is too small for these steps: give a larger epsilon=, or fewer steps."
             )
     low = high / 2
     while low > 2.0**-20 and fits(low):

@@ -4,7 +4,7 @@ cells.
 Features are clipped to public bounds and scaled by them to [-1, 1], in steps of 2**-15, with an
 intercept of 1 in front. A row whose features have a larger L2 norm than ``norm`` is scaled back;
 the norm is checked on the integers. A row with a null in a feature or in the target does not count,
-nor one whose label is none of the two classes.
+nor one with another label than the two classes.
 """
 
 from __future__ import annotations

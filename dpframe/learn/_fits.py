@@ -47,6 +47,7 @@ class Fit(Question):
         return self.design.parameters
 
     def __str__(self) -> str:
+        """Return the line that asks for this fit, as a plan shows it."""
         features = ", ".join(str(e) for e, _ in self.design.features)
         where = "" if self.where is None else f" where {self.where}"
         target = self.design.target
@@ -171,6 +172,7 @@ class OutputFit(Fit):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
+        """Plan the noise on the minimum, by its L2 sensitivity."""
         l2 = self._l2(unit, price)
         step, sensitivity = self._grid(self.lipschitz(unit) / l2, unit)
         offer = noise_for([sensitivity], price)

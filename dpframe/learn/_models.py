@@ -165,6 +165,7 @@ class _Model(ABC):
     def _task(
         self, frame: PrivateFrame, design: Design, price: dict[str, Any]
     ) -> tuple[Fit, dict[str, Any]]:
+        """Choose the fit that the method names, with its price."""
         if price.get("mechanism", "auto") != "auto" and self.method in ("objective", "gradient"):
             raise BadValue(f'method="{self.method}" has its own noise: leave mechanism= out.')
         if self.method == "statistics":
@@ -225,6 +226,7 @@ class _Model(ABC):
     # After it -------------------------------------------------------------------------------------------------
 
     def _learn(self, names: list[Any], design: Design, w: Floats, plan: Plan) -> None:
+        """Set the public attributes from the coefficients, in the units of the columns."""
         scales = [Scaling.of(b) for _, b in design.features]
         middles = np.array([s.middle for s in scales])
         halves = np.array([s.half for s in scales])
@@ -249,6 +251,7 @@ class _Model(ABC):
             raise BadValue("this model is not fitted yet: p.fit(model, X=[...], y=...) first.")
 
     def _scores(self, X: Any) -> Floats:
+        """Return the scores of public rows. Refuse private ones."""
         self.check_is_fitted()
         if isinstance(X, PrivateFrame):
             raise BadType(
@@ -267,6 +270,7 @@ class _Model(ABC):
             raise _checks.no_attribute(self, name)
 
     def __repr__(self) -> str:
+        """Return the call that makes this model, without arguments at their defaults."""
         arguments = {
             "method": self.method,
             "epsilon": self.epsilon,
@@ -325,6 +329,7 @@ class LogisticRegression(_Model):
         return LOGISTIC
 
     def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
+        """Read the two classes from the argument, the declared keys or the bounds."""
         declared = (
             frame._selection.schema.keys.get(expr.position) if isinstance(expr, Column) else None
         )
@@ -473,6 +478,7 @@ class LinearRegression(_Model):
 
 
 def _positive(value: float | None, name: str) -> float | None:
+    """Return a positive number or None. Refuse what is too small or too large."""
     if value is None:
         return None
     number = _validate.real(value, name)

@@ -96,6 +96,7 @@ class Objective(Fit):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
+        """Plan the noise in the objective and the noise on its minimum."""
         epsilon, p = pure(price), self.parameters
         numbers = self.numbers(unit, epsilon)
         moved = self.lipschitz(unit) * (2 if unit.replaces else 1)
@@ -128,6 +129,7 @@ class Objective(Fit):
 
     @np.errstate(all="ignore")
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
+        """Draw the noise of the objective, minimise it, and add noise to the minimum."""
         first, after = plan.parts
         assert isinstance(plan.loss, ApproxDP)
         numbers = self.numbers(unit, plan.loss.epsilon)
@@ -154,7 +156,7 @@ def largest_mu(epsilon: float, delta: float, directions: int) -> float:
     """Return the largest mu, rounded down, at which the losses mu |N| + mu**2 / 2 exceed epsilon by
     delta at most.
 
-    |N| is the length of a standard Gaussian vector in so many dimensions. In one it is either half of a Gaussian pair, so
+    |N| is the length of a standard Gaussian vector in that many dimensions. In one it is either half of a Gaussian pair, so
     its curve is twice that pair's where epsilon >= mu**2 / 2; in more the probability itself is taken.
     """
     if directions == 1:

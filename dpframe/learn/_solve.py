@@ -88,6 +88,7 @@ class Problem:
         return gradient
 
     def hessian(self, z: Floats, slopes: Floats) -> Floats:
+        """Return the second derivatives of the objective at these scores."""
         first = slopes if self.weights is None else self.loss.first(z, self.y)
         curves = self.loss.second(z, self.y, first)
         if self.weights is not None:
@@ -138,6 +139,7 @@ class Problem:
 
 
 def _exact(terms: list[Any]) -> Any:
+    """Return the sum of terms, rounded once."""
     if not terms or isinstance(terms[0], float):
         return math.fsum(terms)
     high = [float(t) for t in terms]  # of longer numbers the leading parts, and what they leave

@@ -57,6 +57,7 @@ class Statistics(Fit):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
+        """Plan the noise on the sums of products."""
         sensitivity = self.sensitivity(unit)
         offer = noise_for([sensitivity], price)
         noise = offer.noises[0]
@@ -80,6 +81,7 @@ class Statistics(Fit):
 
     @np.errstate(all="ignore")
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
+        """Sum the products of the rows exactly, and add noise."""
         rows = self.design.read(data, unit)
         z = limit_people(rows, self.limit(unit))
         p = self.parameters
@@ -109,6 +111,7 @@ class Statistics(Fit):
         return self._ridge(part.noise, part.step) if self.l2 is None else self.l2
 
     def coefficients(self, plan: Plan, raw: Any) -> Floats:
+        """Solve the ridge regression for noisy sums of products."""
         part, p = plan.parts[0], self.parameters
         sums = np.asarray(raw[0][:, 0], dtype=np.float64) * part.step
         products = np.zeros((p, p))

@@ -1,4 +1,4 @@
-"""Mechanisms: all modules here without an underscore, each of which puts its kinds on the list in
+"""Mechanisms. Each module here without an underscore registers its kinds in
 `dpframe.mechanisms._base`."""
 
 from importlib import import_module as _import

@@ -145,9 +145,7 @@ class Mechanism(ABC):
     named: ClassVar[bool] = False  # whether mechanism="name" may ask for it
     measures: ClassVar[bool] = False  # whether integers leave with noise
     chooses: ClassVar[bool] = False  # whether places of large scores leave, and nothing else
-    by_row: ClassVar[bool] = (
-        False  # whether it is given rows, of which each leaves as a report of its own
-    )
+    by_row: ClassVar[bool] = False  # whether it gets rows and releases a report for each
     automatic: ClassVar[bool] = (
         False  # whether a question that names no mechanism may get its noise
     )
@@ -249,7 +247,7 @@ class Noise(Mechanism):
 
     @abstractmethod
     def quantile(self, level: float, terms: int = 1) -> int:
-        """Return a t with P[|X| <= t] >= level, for the sum X of so many noises."""
+        """Return a t with P[|X| <= t] >= level, for the sum X of `terms` independent noises."""
 
     def spread(self, level: float) -> float:
         """Deviations within which any weighted sum of noises stays with probability ``level``, by
@@ -260,8 +258,8 @@ class Noise(Mechanism):
         return 1 / math.sqrt(1 - level)
 
     def reach(self, level: float, terms: int) -> float:
-        """Deviations within which a weighted sum of so many noises stays with probability
-        ``level``, whatever the weights.
+        """Return the deviations within which a weighted sum of `terms` noises stays with
+        probability ``level``, whatever the weights.
 
         By Cauchy and Schwarz |w . X| <= |w| sqrt(terms) max |X|, with the union bound for the
         maximum; or by Chebyshev.
@@ -317,6 +315,8 @@ class PureNoise(Noise, Pure):
 
     @classmethod
     def offer(cls, distances: Sequence[tuple[int, int]], price: Price) -> Offer | None:
+        """Return noises that share one pure epsilon evenly, or None if the price buys no pure
+        mechanism."""
         if not price.epsilon:
             return None
         share = len(distances)
@@ -352,8 +352,8 @@ class Choice(Pure):
         return Form((1, 1), "i")
 
     def ways(self, candidates: int) -> int:
-        """Return the number of ways in which a choice among so many can fall short: each round has
-        its own."""
+        """Return the number of ways in which a choice among `candidates` can fall short. Each round
+        has its own."""
         return candidates
 
     def tail(self, candidates: int = 0) -> str:

@@ -226,6 +226,7 @@ class _Sampler(Protocol):
 
 
 def _draw(sampler: _Sampler, size: int) -> NDArray[Any]:
+    """Draw `size` numbers, one by one where they are few or large, else in blocks."""
     if size < 0:
         raise parameter_error("size", "at least 0", size)
     if sampler.python_ints:
@@ -293,6 +294,8 @@ class _Inversion(NamedTuple):
 
     @classmethod
     def of(cls, num: int, den: int, *, signed: bool) -> _Inversion:
+        """Prepare the inversion of a geometric law with rate num / den, or of its two-sided
+        form."""
         scale = den / num if den << _TINY > num else 2.0**-_TINY
         if not signed:
             return cls(num, den, False, scale, 0.0)
@@ -335,6 +338,8 @@ class _Inversion(NamedTuple):
         return least
 
     def magnitude(self, word: int) -> int:
+        """Return the magnitude that one uniform word stands for, with exact arithmetic where
+        doubles cannot decide."""
         digits = word >> 1
         if digits < _COARSE:
             return self.resolve(digits, 0)
@@ -344,6 +349,7 @@ class _Inversion(NamedTuple):
         return n if n == int(t + slack) else self.resolve(digits, n)
 
     def magnitudes(self, words: Words) -> Integers:
+        """Return the magnitudes of many uniform words, exactly."""
         digits = words >> np.uint64(1)
         t = minus_log(digits.astype(np.float64), 63)
         t *= self.scale
@@ -396,6 +402,7 @@ class _Split(NamedTuple):
 
     @classmethod
     def of(cls, num: int, den: int, *, signed: bool) -> _Split:
+        """Prepare a sampler that draws the high part by inversion and the low bits by rejection."""
         m = max(0, den.bit_length() - (_SPLIT_SCALE * num).bit_length())  # the least that may do
         while den > _SPLIT_SCALE * num << m:
             m += 1
@@ -417,6 +424,7 @@ class _Split(NamedTuple):
         )
 
     def draw_one(self) -> int:
+        """Draw one number by rejection."""
         while True:
             word = int.from_bytes(random_bytes(8), "little")
             low_word = int.from_bytes(random_bytes((self.m + self.spare) // 8), "little")
@@ -430,6 +438,7 @@ class _Split(NamedTuple):
         return size + 1
 
     def block(self, n: int) -> Integers:
+        """Draw at most `n` numbers at once. Rejected ones are left out."""
         words = _random_words(2 * n)
         words, low_words = words[:n], words[n:]
         high = self.high.magnitudes(words)
@@ -466,6 +475,7 @@ class _Gaussian(NamedTuple):
 
     @classmethod
     def of(cls, num: int, den: int) -> _Gaussian:
+        """Prepare a sampler of the discrete Gaussian with variance num / den."""
         t = math.isqrt(num // den) + 1
         unit, under = den * t, 2 * num * den * t**2
         if num >= INT64_VARIANCE * den:  # python integers: the doubles below are not used
@@ -481,6 +491,7 @@ class _Gaussian(NamedTuple):
         return _Uniform(v, 32).below(partial(exp_interval, *self.gamma(y)))
 
     def draw_one(self) -> int:
+        """Draw one number by rejection from discrete Laplace noise."""
         while True:
             y, v = self.proposal.draw_one(), int.from_bytes(random_bytes(4), "little")
             top = (abs(y) * self.unit - self.num) ** 2
@@ -496,6 +507,7 @@ class _Gaussian(NamedTuple):
         return 3 * size // 2 + 8  # three in four are kept, fewer at variances below 1
 
     def block(self, n: int) -> Integers:
+        """Draw at most `n` numbers at once. Rejected ones are left out."""
         y = self.proposal.block(n)
         v = np.frombuffer(random_bytes(4 * len(y)), dtype="<u4")
         gamma = np.abs(y).astype(np.float64)

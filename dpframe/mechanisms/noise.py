@@ -106,8 +106,8 @@ class LaplaceNoise(PureNoise):
         return 1.0015 * max(-math.log1p(-level) / math.sqrt(2), normal_quantile(level))
 
     def reach(self, level: float, terms: int) -> float:
-        """Deviations within which any weighted sum of so many whole numbers of such noise stays
-        with that probability."""
+        """Return the deviations within which any weighted sum of `terms` such noises stays with
+        this probability."""
         if not self.deviation:
             return self.spread(level)
         smooth = self.deviation * math.cosh(float(1 / self.scale) / 2)
@@ -168,6 +168,8 @@ class GaussianNoise(Noise):
 
     @classmethod
     def offer(cls, distances: Sequence[tuple[int, int]], price: Price) -> Offer | None:
+        """Return Gaussian noises that share a price evenly, or None if the price buys no
+        Gaussian."""
         if price.rho is None and price.mu_squared is None:
             return None
         buys: Any = cls.for_mu
@@ -184,6 +186,7 @@ class GaussianNoise(Noise):
 
     @classmethod
     def refusal(cls, price: Price) -> str:
+        """Say why this price buys no Gaussian noise, and what to write instead."""
         if price.stake is not None and price.stake.waits:
             return (
                 "mechanism='gaussian' has to wait: large releases with other noise took more than their part of what "
@@ -238,8 +241,8 @@ class GaussianNoise(Noise):
         return normal_quantile(level)
 
     def reach(self, level: float, terms: int) -> float:
-        """Deviations within which any weighted sum of so many whole numbers of such noise stays
-        with that probability."""
+        """Return the deviations within which any weighted sum of `terms` such noises stays with
+        this probability."""
         if not self.deviation:
             return self.spread(level)
         smooth = math.sqrt(self.variance + Fraction(1, 5))
@@ -332,9 +335,9 @@ def discrete_reach(
     level: float,
     terms: int,
 ) -> float:
-    """Return a t of which a sum of so many weighted whole-number noises exceeds t times the norm of
-    its weights with probability 1 - level at most. Their law, rounded no more, is nearer to zero
-    than a continuous one with ``spread`` and ``deviation``.
+    """Return a t that bounds a weighted sum of whole-number noises, divided by the norm of its
+    weights, with probability ``level``. Without rounding its law is nearer to zero than a
+    continuous one with ``spread`` and ``deviation``.
 
     Each of four bounds holds, and the least is taken
     (docs/guarantees/intervals.md#sums-of-several-noisy-integers).

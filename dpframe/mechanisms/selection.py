@@ -177,9 +177,9 @@ class ExponentialChoice(Choice):
 
 
 def _uniform(below: int, size: int) -> NDArray[np.int64]:
-    """`size` independent numbers or fewer, exactly uniform on 0 to `below` - 1: remainders of
-    64-bit words, without the last words, of which some remainders have one more than others. A word
-    is left out with probability below / 2**64."""
+    """Draw up to `size` independent numbers, exactly uniform on 0 to `below` - 1. They are
+    remainders of 64-bit words. Words beyond the last whole multiple of `below` are left out, with
+    probability below / 2**64."""
     words = np.frombuffer(_sampling.random_bytes(8 * size), dtype="<u8")
     last = np.uint64(2**64 - 2**64 % below - 1)
     return (words[words <= last] % np.uint64(below)).astype(np.int64)

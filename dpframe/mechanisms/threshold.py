@@ -41,7 +41,7 @@ class Bar(NamedTuple):
 
 
 def each_of(failure: Fraction, keys: int) -> float:
-    """Return the probability, rounded down, of which any of so many independent ones has at most
+    """Return the largest probability, rounded down, such that one of `keys` independent events has at most
     ``failure``."""
     return -math.expm1(math.log1p(-float(failure) * (1 - 1e-12)) / keys) / _UP
 
@@ -61,7 +61,7 @@ class Threshold(Noise):
             """A key is shown if it passes any of these."""
 
         def above(self, components: int, t: Floats) -> Floats:
-            """P[X >= t] of the sum X of the noises of so many components; doubles, for
+            """P[X >= t] of the sum X of the noises of `components` components, as doubles, for
             intervals."""
 
     @property
@@ -100,7 +100,7 @@ class Threshold(Noise):
         return chances
 
     def mask_surely_shown(self, noisy: NDArray[Any], risk: float) -> NDArray[np.bool_]:
-        """Return a mask of keys of which `shown_at_least` says `_SURELY` or more, without a search:
+        """Return a mask of keys that are shown with probability `_SURELY` or more, without a search:
         those that are far above a bar.
 
         With P[X >= a] below r `_SURELY` and P[X >= -b] at least `_SURELY`, a key that shows y >= T + a + b has more than y - a,
@@ -149,7 +149,7 @@ class Threshold(Noise):
 
 
 def _least(above: Callable[[int], float], each: float) -> int:
-    """Return the least t of which ``above``, a decreasing function, is at most ``each``."""
+    """Return the least t at which the decreasing function ``above`` is at most ``each``."""
     high = 1
     while above(high) > each:
         high *= 2
@@ -238,8 +238,8 @@ class TruncatedThreshold(Truncated):
 
     @staticmethod
     def for_price(moved: int, epsilon: Fraction, failure: Fraction) -> TruncatedThreshold:
-        """Return the least cut for a person who moves so many counts by 1, and of what that leaves
-        of the failure a coin's part."""
+        """Return the least cut for a person who moves `moved` counts by 1. What it leaves of the
+        failure is a coin's part."""
         rate = epsilon / moved
         each, a = each_of(failure, moved), float(rate)
         # exp(-a k) tanh(a / 2) bounds P[X = k] from below, so no smaller cut will do.
@@ -301,6 +301,7 @@ class TruncatedThreshold(Truncated):
         return _truncated_tail(float(self.rate), k, t)
 
     def to_json(self) -> dict[str, Any]:
+        """Return the name and the parameters, without ``lower`` where it is not set."""
         record = Truncated.to_json(self)
         return (
             record
@@ -350,7 +351,7 @@ class TruncatedVector(Truncated):
     def at(
         scale: Fraction, per_key: int, components: Sequence[int], moved: int, failure: Fraction
     ) -> TruncatedVector:
-        """Return the least thresholds for a person who moves so many keys, by ``per_key`` at most
+        """Return the least thresholds for a person who moves `moved` keys, by ``per_key`` at most
         each."""
         a, each = float(1 / scale), each_of(failure, moved)
         first = each * (1 - (len(components) - 1) / _REST)
@@ -392,7 +393,7 @@ class LaplaceThreshold(Threshold, LaplaceNoise):
 
     Formal guarantee: that of the noise on the integers of keys which others have too; and a key
     that one person alone has is shown with the probability that `at` was given, at most, in any of
-    so many keys.
+    `keys` keys.
     """
 
     name: ClassVar[str] = "laplace threshold"
@@ -402,8 +403,8 @@ class LaplaceThreshold(Threshold, LaplaceNoise):
     def at(
         scale: Fraction, per_key: int, components: Sequence[int], keys: int, failure: Fraction
     ) -> LaplaceThreshold:
-        """Return the least thresholds for a person with so many keys, whose own integers add up to
-        ``per_key`` at most in each."""
+        """Return the least thresholds for a person with `keys` keys, who contributes at most
+        ``per_key`` to each."""
         a = float(1 / scale)
         each = each_of(failure, keys)
         return LaplaceThreshold(
@@ -456,7 +457,7 @@ class GaussianThreshold(Threshold, GaussianNoise):
 
     Formal guarantee: that of the noise on the integers of keys which others have too; and a key
     that one person alone has is shown with the probability that `at` was given, at most, in any of
-    so many keys.
+    `keys` keys.
     """
 
     name: ClassVar[str] = "gaussian threshold"
@@ -466,8 +467,8 @@ class GaussianThreshold(Threshold, GaussianNoise):
     def at(
         variance: Fraction, per_key: int, components: Sequence[int], keys: int, failure: Fraction
     ) -> GaussianThreshold:
-        """Return the least thresholds for a person with so many keys, whose own integers add up to
-        ``per_key`` at most in each."""
+        """Return the least thresholds for a person with `keys` keys, who contributes at most
+        ``per_key`` to each."""
         each, v = each_of(failure, keys), float(variance)
         return GaussianThreshold(
             variance, _bars(per_key, components, each, lambda c, t: gaussian_tail(v, c, t))
@@ -511,6 +512,7 @@ def gaussian_tail(variance: float, components: int, t: float) -> float:
 def _beside_laplace(
     noise: Any, l1: int, per_key: int, components: Sequence[int], keys: int, failure: Fraction
 ) -> Threshold:
+    """Return the threshold mechanism with Laplace noise for these components."""
     if tuple(components) == (1,):
         return TruncatedThreshold.for_price(l1, l1 / noise.scale, failure)
     if components[0] == 1:
