@@ -72,7 +72,7 @@ from dpframe._ledger.store import MemoryStore, alike, unpack
 from dpframe._plans import durations as durations_module
 from dpframe._plans import plan as plan_module
 from dpframe._plans import sampling as sampling_module
-from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller, named_in_agg
+from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller, list_agg_names
 from dpframe._plans.aggregates import Output as query_Output
 from dpframe._plans.budget import DEFAULT_QUERIES
 from dpframe._plans.order import ORDERS
@@ -248,7 +248,7 @@ from dpframe.mechanisms.threshold import (
     laplace_tail,
 )
 
-NAMED = named_in_agg()
+NAMED = list_agg_names()
 ACROSS = _ACROSS.split()
 
 

@@ -37,8 +37,7 @@ from dpframe._frame.verbs.measure import Measures, spec_of
 from dpframe._frame.verbs.summaries import check_correlation, described, matrix
 from dpframe._groups.combinations import Sought, TupleBy
 from dpframe._groups.keys import EVERY, By, combined_index, groups_of, keys_of
-from dpframe._plans.aggregates import Output, named_in_agg
-from dpframe._plans.order import ORDERS
+from dpframe._plans.aggregates import Output, list_agg_names
 from dpframe._plans.price import Payment, checked, own_errors
 from dpframe._questions.question import COUNT, SIZE, Query, Release
 from dpframe._refusals import ADVICE, OWN_ROWS, refuse
@@ -438,7 +437,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         advice = _ADVICE.get(name) or ADVICE.get(
             name,
             f"groups have no private {name!r}.{did_you_mean(name, known) if close else ''} They have "
-            f"{', '.join((*named_in_agg(), *ORDERS))}, quantile, describe, value_counts, argmax, top, cov, corr and agg.",
+            f"{', '.join(list_agg_names())}, quantile, describe, value_counts, argmax, top, cov, corr and agg.",
         )
         raise self._refused(advice)
 

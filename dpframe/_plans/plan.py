@@ -1,7 +1,7 @@
 """Plans: everything about a release that can be known before looking at the data, and how a
 question and a price become one.
 
-Each aggregate names the vector that it is read off (`Aggregate.vector_of`); outputs with equal
+Each aggregate names the vector that it is read off (`Aggregate.vector`); outputs with equal
 vectors share one statistic, and so the reach of one person.
 """
 
@@ -27,12 +27,12 @@ from dpframe._plans.aggregates import (
     LISTED,
     Cell,
     Measured,
-    OfColumn,
-    OfRows,
     Outputs,
     Setting,
     Vector,
 )
+from dpframe._plans.counts import ROWS
+from dpframe._plans.moments import make_column
 from dpframe._plans.worth import error_by_spread, in_advance
 from dpframe._statistics.base import Primitive, Reading, Sensitivity, Statistic
 from dpframe.accounting._filter import Charge, Price
@@ -222,8 +222,8 @@ class Plan:
     @property
     def ranged(self) -> bool:
         """Whether its answer is a choice alone, which the exponential mechanism may make."""
-        aggregate = AGGREGATES[self.cells[0].aggregate] if self.cells else None
-        return aggregate is not None and aggregate.ranged
+        choice = AGGREGATES[self.cells[0].aggregate].choice if self.cells else None
+        return choice is not None and choice.ranged
 
     def worst_error(self, n: float | None = None) -> float | None:
         """The largest `error` of its outputs at 95 %; for selections, how far the choice may fall
@@ -289,8 +289,8 @@ class Plan:
                 text = aggregate.promise.format(r=self._shortfall(cell))
                 texts.append(text if len(self.cells) == 1 else f"{cell.name}: {text}")
                 continue
-            if aggregate.selects:
-                return f"the {aggregate.subject} of the choice is within {self._selection_error():.4g} of the largest"
+            if aggregate.choice is not None:
+                return f"the {aggregate.choice.scores} of the choice is within {self._selection_error():.4g} of the largest"
             error = aggregate.error(measured(self, None, cell), level, self.n)
             per_n = aggregate.error(measured(self, None, cell), level, 1e9)
             if error is not None:
@@ -464,24 +464,25 @@ def arrange(
     ``docs/guarantees/statistics.md`` shows why that beats splitting the price, and when one of the
     other forms is better still.
     """
-    vectors = [AGGREGATES[out.aggregate].vector_of(out) for out in query.outputs]
-    moments = {v.expr: v for v in vectors if isinstance(v, OfColumn) and v.bounds is not None}
+    vectors = [AGGREGATES[out.aggregate].vector(out) for out in query.outputs]
+    moments = {v.expr: v for v in vectors if v.make is make_column and v.bounds is not None}
     served: dict[Vector, list[int]] = {}
     for i, vector in enumerate(vectors):
         read = vector
-        if isinstance(vector, OfColumn) and vector.bounds is None:
+        if vector.make is make_column and vector.bounds is None:
             # A count is read off the moments of its column, or is the number of rows where there
             # are no nulls.
-            read = moments.get(vector.expr) or (vector if vector.expr.nullable else OfRows())
+            assert vector.expr is not None
+            read = moments.get(vector.expr) or (vector if vector.expr.nullable else ROWS)
         served.setdefault(read, []).append(i)
     ordered = sorted(served, key=lambda vector: vector.place)
-    columns = [vector for vector in ordered if isinstance(vector, OfColumn)]
+    columns = [vector for vector in ordered if vector.make is make_column]
     host = None
-    if OfRows() in served and columns:
+    if ROWS in served and columns:
         # A column has room for the rows; which one does not depend on the order of outputs.
         host = min(columns, key=lambda column: encode((column.expr, column.bounds)))
-        served[host] += served.pop(OfRows())
-        ordered.remove(OfRows())
+        served[host] += served.pop(ROWS)
+        ordered.remove(ROWS)
     return [
         (
             vector.statistic(

@@ -534,7 +534,9 @@ def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Pr
 def choice(aggregate: Aggregate, reach: int, candidates: int, rounds: int, price: Price) -> Offer:
     """The selection of one candidate or several, and its loss; one person moves scores by ``reach``
     against one another."""
-    ranged = aggregate.ranged
+    selection = aggregate.choice
+    assert selection is not None
+    ranged = selection.ranged
     named: Any = MECHANISMS.get(price.mechanism)
     named_chooses = named is not None and named.chooses and ranged
     if price.mechanism != AUTO and not named_chooses:
@@ -543,7 +545,7 @@ def choice(aggregate: Aggregate, reach: int, candidates: int, rounds: int, price
             f"a selection has its own mechanism (noisy-max): leave mechanism= out{also}."
         )
     text = f"{candidates} candidates, one price: only the choice leaves"
-    if aggregate.several:
+    if selection.several:
         epsilon = pure(price)
         why = f"{text}, in {rounds} rounds that share it, never a count"
         return Offer([NoisyTop.for_price(reach, epsilon, rounds)], PureDP(epsilon), why=why)

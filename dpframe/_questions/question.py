@@ -24,7 +24,7 @@ from dpframe._groups.keys import By, Word, groups_of
 from dpframe._groups.unit import Limit, Unit
 from dpframe._plans.aggregates import AGGREGATES, LISTED, Cell, Measured, Output
 from dpframe._plans.durations import shown
-from dpframe._plans.order import Quantile
+from dpframe._plans.order import enclose_by_other_levels
 from dpframe._plans.plan import Draft, Part, Plan, draft, measured
 from dpframe._plans.price import choice, noise_for, picked
 from dpframe._plans.sampling import NOISE, About
@@ -116,7 +116,7 @@ def _between(
 ) -> tuple[Any, Any]:
     """The interval of a chosen quantile: none of the levels that were chosen together misses by
     more ranks than this level lets any of them, and half of the risk is that of a sample."""
-    aggregate, m = cast(Quantile, AGGREGATES[cell.aggregate]), measured(plan, raw, cell)
+    aggregate, m = AGGREGATES[cell.aggregate], measured(plan, raw, cell)
     if not about.levels:
         return aggregate.interval(m, level)
     choices = [(c.constants["place"], q) for c, q in zip(plan.cells, about.levels, strict=True)]
@@ -124,7 +124,8 @@ def _between(
         (1 - level) * (0.5 if about.population else 1.0),
         [q for _, q in sorted(set(choices))],
     )
-    return aggregate.between(m, chosen, plan._ranks(cell, 1 - risk / len(chosen)), level, about)
+    ranks = plan._ranks(cell, 1 - risk / len(chosen))
+    return enclose_by_other_levels(m, chosen, ranks, level, about)
 
 
 def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
