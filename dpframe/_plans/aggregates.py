@@ -242,7 +242,7 @@ class Vector:
     Outputs with equal keys share one statistic, which gets noise once.
     """
 
-    # Makes the statistic for the outputs that share it.
+    # Return the integers, with their sensitivity, for the outputs that share them.
     make: Callable[[Vector, Sequence[Output], Setting], Statistic]
     # Vectors are released in this order, and within a place in the order of their outputs.
     place: int
@@ -250,10 +250,6 @@ class Vector:
     bounds: Bounds | None = None
     # What else tells vectors apart, such as the resolution of a grid.
     detail: Hashable = None
-
-    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
-        """Return the integers, with their sensitivity, for the outputs that share them."""
-        return self.make(self, outputs, setting)
 
 
 # Entries --------------------------------------------------------------------------------------------------
@@ -419,35 +415,29 @@ class Aggregate:
     # Return the values that a mean is of. They take a part of the risk.
     draws: Callable[[Measured, float], sampling.Draws | None] = find_no_draws
 
-    @property
-    def selects(self) -> bool:
-        """Whether the whole release is one choice."""
-        return self.choice is not None
+    # What follows from the fields above.
+    # True if the whole release is one choice.
+    selects: bool = field(init=False)
+    # True if the whole release is a choice by numbers of rows.
+    of_rows: bool = field(init=False)
+    # True if answers are measured with noise, and have intervals.
+    measured: bool = field(init=False)
+    # True if it counts rows, people or distinct values. Groups are found by rows or people.
+    counts_rows: bool = field(init=False)
+    counts_people: bool = field(init=False)
+    counts_distinct: bool = field(init=False)
 
-    @property
-    def of_rows(self) -> bool:
-        """Whether the whole release is a choice by numbers of rows."""
-        return self.choice is not None and self.choice.of_rows
-
-    @property
-    def measured(self) -> bool:
-        """Whether its answers are measured with noise, and have intervals."""
-        return self.choice is None and not self.picks
-
-    @property
-    def counts_rows(self) -> bool:
-        """Whether it is how many rows a group has. Groups are found by it."""
-        return self.counts == "rows"
-
-    @property
-    def counts_people(self) -> bool:
-        """Whether it is how many people a group has. Groups are found by it."""
-        return self.counts == "people"
-
-    @property
-    def counts_distinct(self) -> bool:
-        """Whether it is how many distinct values a column has."""
-        return self.counts == "distinct values"
+    def __post_init__(self) -> None:
+        computed = {
+            "selects": self.choice is not None,
+            "of_rows": self.choice is not None and self.choice.of_rows,
+            "measured": self.choice is None and not self.picks,
+            "counts_rows": self.counts == "rows",
+            "counts_people": self.counts == "people",
+            "counts_distinct": self.counts == "distinct values",
+        }
+        for name, value in computed.items():
+            object.__setattr__(self, name, value)
 
     def cell(
         self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading

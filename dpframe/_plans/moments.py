@@ -156,8 +156,8 @@ def _judge_sum(cell: Cell, n: float = math.inf) -> tuple[float, float]:
 
 def _mean_alone(out: Output, setting: Setting) -> Statistic | None:
     """Return the distances from the middle of the bounds, if rows are replaced and not grouped."""
-    expr, bounds = out.clipped[0]
-    if not setting.unit.replaces or setting.query.by:
+    expr, bounds = out.expr, out.bounds
+    if not setting.unit.replaces or setting.query.by or expr is None or bounds is None:
         return None
     public = None if expr.nullable else setting.public_rows
     return Centred(expr, Grid.for_width(bounds, VALUE_BITS), public)

@@ -485,7 +485,8 @@ def arrange(
         ordered.remove(ROWS)
     return [
         (
-            vector.statistic(
+            vector.make(
+                vector,
                 [query.outputs[i] for i in served[vector]],
                 Setting(query, unit, public_rows, vector is host),
             ),
