@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import aggregates
 from tests.engines.test_compiled import of_all_sizes
 from tests.engines.test_parts import cut
 from tests.engines.test_sql import engine_in
@@ -197,6 +198,24 @@ ORACLES: dict[str, Oracle] = {
     "skew": Oracle(skew, of_x(), lambda df: df["x"].skew(), 0.15),
     "cov": Oracle(cov, of_pairs, lambda df: df["x"].cov(df["y"]), 2e-2),
 }
+
+
+def from_pandas(name: str) -> Oracle:
+    """Return an oracle that only tells what an aggregate is where no limit binds."""
+
+    def value(pairs: list[Pair]) -> float | None:
+        if not pairs or any(len(p.rows) > p.limit for p in pairs):
+            return None
+        rows = pd.concat([p.rows for p in pairs]).rename(columns={"y": "h"})
+        found = aggregates.truth_of(name, rows)
+        return None if np.isnan(found) else found
+
+    def words(leaves: dict[str, Column]) -> dict[str, Any]:
+        return aggregates.words_of(name, {**leaves, "h": leaves["y"]}, BOUNDS)
+
+    return Oracle(value, words, error=1e-6 if AGGREGATES[name].degree < 2 else 0.15)
+
+
 # Values that stand for all of a person: not weighted, so only what they are where no limit binds, and between which values.
 REPRESENTED = {
     "tree": of_x(level=F(1, 2), resolution=1.0),
@@ -215,6 +234,14 @@ ONCE = {
     "people by groups",
     "people by magnitude",
 }  # tests/conformance/test_representatives.py
+
+# An aggregate without an oracle here has that of its method of pandas.
+KNOWN = {*ORACLES, *REPRESENTED, *SCORES, *ONCE, *ORDERS}
+ORACLES |= {
+    name: from_pandas(name)
+    for name in AGGREGATES
+    if name not in KNOWN and aggregates.has_truth(name)
+}
 
 
 def question(name: str, df: pd.DataFrame, words: dict[str, Any]) -> tuple[Query, Unit]:
@@ -272,6 +299,14 @@ def check(name: str, people: list[list[Any]], limit: int, engine: str) -> None:
 def test_every_aggregate_has_an_oracle():
     # The outputs of a named level, such as a median, are quantiles.
     assert {*ORACLES, *REPRESENTED, *SCORES, *ONCE} == set(AGGREGATES) - set(ORDERS)
+
+
+@pytest.mark.parametrize("name", ["mean", "std", "nunique", "cov"])
+def test_oracles_from_pandas_agree_with_those_by_hand(name):
+    people = [[(4, 4, "a", True), (1, 7, "a", True)], [(8, 8, "a", True), (None, 1, "a", False)]]
+    pairs = pairs_in(frame_of(people), "a", MANY)
+    assert from_pandas(name).value(pairs) == pytest.approx(ORACLES[name].value(pairs))
+    assert from_pandas(name).value(pairs_in(frame_of(people), "a", 1)) is None
 
 
 @pytest.mark.parametrize("engine", ENGINES)
