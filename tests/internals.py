@@ -72,7 +72,14 @@ from dpframe._ledger.store import MemoryStore, alike, unpack
 from dpframe._plans import durations as durations_module
 from dpframe._plans import plan as plan_module
 from dpframe._plans import sampling as sampling_module
-from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller, list_agg_names, list_verbs
+from dpframe._plans.aggregates import (
+    AGGREGATES,
+    Cell,
+    Measured,
+    fieller,
+    list_agg_names,
+    list_verbs,
+)
 from dpframe._plans.aggregates import Output as query_Output
 from dpframe._plans.budget import DEFAULT_QUERIES
 from dpframe._plans.order import ORDERS
@@ -542,7 +549,6 @@ __all__ = [
     "kernels_module",
     "key_of",
     "keys_for",
-    "list_verbs",
     "kind_of",
     "laplace_tail",
     "largest",
@@ -559,6 +565,8 @@ __all__ = [
     "level_sizes",
     "levels",
     "limit_of",
+    "list_agg_names",
+    "list_verbs",
     "logical_not",
     "loss_of",
     "make_plan",
