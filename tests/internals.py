@@ -83,7 +83,7 @@ from dpframe._plans.aggregates import (
 from dpframe._plans.aggregates import Output as query_Output
 from dpframe._plans.budget import DEFAULT_QUERIES
 from dpframe._plans.order import ORDERS
-from dpframe._plans.plan import Part, Plan, arrange, draft, measured, noted
+from dpframe._plans.plan import Part, Plan, arrange, draft, measured, note_reduced_epsilon
 from dpframe._plans.price import WORDS, choice
 from dpframe._plans.price import _cost as cost_of_price
 from dpframe._questions import entries as engines_rows_module
@@ -91,8 +91,8 @@ from dpframe._questions.conditions import code_of_condition
 from dpframe._questions.entries import of_people
 from dpframe._questions.identity import rearrange
 from dpframe._questions.keysearch import Finding, KeySearch, Roomy
-from dpframe._questions.question import Query, Question, Release, interval_of
-from dpframe._questions.reports import packed, unpacked
+from dpframe._questions.question import Query, Question, Release
+from dpframe._questions.reports import packed
 from dpframe._refusals import ADVICE
 from dpframe._session import opening as opening_module
 from dpframe._session import session as session_module
@@ -143,8 +143,6 @@ from dpframe._statistics.order import (
     Tree,
     deviations,
     distribution,
-    level_sizes,
-    read_off,
 )
 from dpframe._statistics.scores import Revenue, Scores, Votes
 from dpframe._validate import Bounds
@@ -274,7 +272,7 @@ def make_plan(
     declared: tuple[Any, ...] = (),
 ) -> Planned:
     """The plan of a question at a price, as a session makes it."""
-    plan = noted(question.plan(unit, price, public_rows, declared), price)
+    plan = note_reduced_epsilon(question.plan(unit, price, public_rows, declared), price)
     return Planned(plan, () if plan._draft is None else plan._draft.statistics)
 
 
@@ -511,6 +509,7 @@ __all__ = [
     "drawing_module",
     "durations_module",
     "each_of",
+    "enclose_output",
     "encode",
     "encoded_fields",
     "encoding_module",
@@ -545,7 +544,6 @@ __all__ = [
     "give_tag",
     "held_as",
     "hypotheses_module",
-    "interval_of",
     "kernels_module",
     "key_of",
     "keys_for",
@@ -562,10 +560,10 @@ __all__ = [
     "leaves_of",
     "ledger_module",
     "let_complete",
-    "level_sizes",
     "levels",
     "limit_of",
     "list_agg_names",
+    "list_level_sizes",
     "list_verbs",
     "logical_not",
     "loss_of",
@@ -610,7 +608,7 @@ __all__ = [
     "pure_sum",
     "query_Output",
     "rate_of",
-    "read_off",
+    "read_quantile",
     "rearrange",
     "recognised",
     "register",
@@ -646,7 +644,7 @@ __all__ = [
     "told_apart",
     "unbiased_module",
     "unpack",
-    "unpacked",
+    "unpack_reports",
     "within",
     "worst_spread",
     "zcdp_delta",

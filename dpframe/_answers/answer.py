@@ -29,7 +29,7 @@ from dpframe._ledger.store import pack, receipt_text
 from dpframe._plans.aggregates import Output
 from dpframe._plans.durations import check_alike
 from dpframe._plans.worth import PART
-from dpframe._questions.question import SEVERAL, Release, glance, numbers
+from dpframe._questions.question import SEVERAL, Release, check_noise_quickly, numbers
 
 # Receipts ----------------------------------------------------------------------------------------------------
 
@@ -254,7 +254,7 @@ def _told(answer: T, release: Release, layout: Layout, values: list[Any]) -> T:
     something to say."""
     if 0 in answer.shape:
         return answer
-    first = glance(release, release.raw, values, SEVERAL) if layout.by_output else None
+    first = check_noise_quickly(release, release.raw, values, SEVERAL) if layout.by_output else None
     quiet = first is not None and not any(first) and not release.plan.caps
     return answer if quiet else telling(answer, release, layout, values, first)
 

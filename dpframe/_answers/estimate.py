@@ -23,11 +23,11 @@ from dpframe._answers.worth import Columns, chosen, noise_in, warn_of_number
 from dpframe._errors import BadType, NotOffered
 from dpframe._ledger.store import pack, unpack
 from dpframe._plans.aggregates import AGGREGATES
-from dpframe._plans.durations import as_text, decimals_of, half_of, moment
+from dpframe._plans.durations import as_text, count_decimals, halve_interval, moment
 from dpframe._plans.plan import Cost, Plan, measured, refuse_choices
 from dpframe._plans.price import own_errors
 from dpframe._plans.worth import ORDINARY, Rule, capped, is_noise
-from dpframe._questions.question import ONE, Release, glance, interval_of, numbers
+from dpframe._questions.question import ONE, Release, check_noise_quickly, enclose_output, numbers
 
 
 class Estimate(Arithmetic, Tabled):
@@ -94,7 +94,7 @@ class Estimate(Arithmetic, Tabled):
         """
         cells = self._plan.cells[:1]
         level, about = about_of(of, n, self._plan, self._raw, cells, _validate.level(level))
-        low, high = interval_of(self._plan, self._raw, 0, level, about)
+        low, high = enclose_output(self._plan, self._raw, 0, level, about)
         if cells[0].duration:
             origin = cells[0].origin
             kind: Any = partial(moment, origin=origin) if origin else pd.Timedelta
@@ -409,12 +409,12 @@ def _text(value: Any, answer: Estimate) -> str:
     if answer._chosen:
         return str(value)
     low, high = cast(Any, answer.interval())
-    decimals = decimals_of(low, high)
-    return f"{as_text(value, decimals)} ± {as_text(half_of(low, high), decimals)}"
+    decimals = count_decimals(low, high)
+    return f"{as_text(value, decimals)} ± {as_text(halve_interval(low, high), decimals)}"
 
 
 def _end(end: Any, answer: Estimate) -> str:
-    return as_text(end, decimals_of(*cast(Any, answer.interval())))
+    return as_text(end, count_decimals(*cast(Any, answer.interval())))
 
 
 # The operators are those of pandas' own.
@@ -456,7 +456,9 @@ def scalar(release: Release) -> Estimate:
     if release.rule is ORDINARY:
         if not release.fresh:
             return answer
-        first = glance(release, [part[:, 0].tolist() for part in release.raw], (float(value),), ONE)
+        first = check_noise_quickly(
+            release, [part[:, 0].tolist() for part in release.raw], (float(value),), ONE
+        )
         if first is not None and not first[0]:
             return answer
     return _told(answer, release)

@@ -27,9 +27,9 @@ from dpframe._plans.sampling import (
     ON_SPREAD,
     Draws,
     drawn,
-    least_risk,
+    find_least_risk,
+    list_rates,
     rate_of,
-    rates_for,
 )
 from dpframe._questions.question import Release
 
@@ -122,7 +122,7 @@ def compared(
     return Tested(
         f"the {noun} of {labels[0]!r} is that of {labels[1]!r}",
         estimate / error if error else 0.0,
-        least_risk(excludes),
+        find_least_risk(excludes),
         estimate,
         difference_within(m, groups, 1 - level),
         f"{labels[0]!r} less {labels[1]!r} in the population",
@@ -147,7 +147,7 @@ def correlated(
     plan, raw = release[:2]
     first, pair, second = (measured(plan, raw, cell) for cell in plan.cells)
     off, error = covariance_under(first, pair, second)
-    p_value = least_risk(lambda risk: bool(are_excluded(first, pair, second, risk)[0]))
+    p_value = find_least_risk(lambda risk: bool(are_excluded(first, pair, second, risk)[0]))
     return Tested(
         f"{names[0]!r} and {names[1]!r} are independent",
         off / error if error else 0.0,
@@ -210,7 +210,7 @@ def are_excluded(
     most = np.maximum(sums.n + pair.half_width({"n": 1.0}, 1 - risk * ON_NUMBER), 0.0)
     rate = rate_of(risk * (1 - 3 * ON_NUMBER - 2 * ON_SPREAD - 2 * _ON_MEAN))
     variance = x.variance(a) * y.variance(b)
-    at = rates_for(rate, most * variance + sums.noise * pair.noise.deviation**2)
+    at = list_rates(rate, most * variance + sums.noise * pair.noise.deviation**2)
     noise = sum(pair.noise.cumulant(at * w) for w in sums.weights)
     above, below = np.maximum(a * b, (1 - a) * (1 - b)), np.maximum(a * (1 - b), b * (1 - a))
     bound = np.where(sums.off > 0, above, below)

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from dpframe._plans import sampling
 from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller
-from dpframe._plans.durations import moment, shown, together, zone_in
+from dpframe._plans.durations import moment, read_zone, shown, together
 from dpframe._plans.plan import Plan, measured
 from dpframe._plans.sampling import NOISE, About
-from dpframe._questions.question import ends_shown, interval_of, levels_shown, numbers
+from dpframe._questions.question import enclose_output, find_shown_levels, numbers, show_ends
 from dpframe.mechanisms._base import Noise
 
 Ends = tuple[NDArray[Any], NDArray[Any]]
@@ -91,16 +91,19 @@ class Layout(ABC):
         for all groups."""
 
     def yards(self, plan: Plan, groups: int) -> list[tuple[Any, Any]]:
-        """What each column is judged by (`Aggregate.yard`)."""
+        """What each column is judged by (`Aggregate.judging_scale`)."""
         most = math.inf if plan.most is None else plan.most
-        each = [AGGREGATES[cell.aggregate].yard(cell, most) for cell in plan.cells]
-        sides = [self.placed([np.full(groups, yard[side]) for yard in each]) for side in (0, 1)]
+        each = [AGGREGATES[cell.aggregate].judging_scale(cell, most) for cell in plan.cells]
+        sides = [
+            self.placed([np.full(groups, judging_scale[side]) for judging_scale in each])
+            for side in (0, 1)
+        ]
         return list(zip(*sides, strict=True))
 
     def zoned(self, plan: Plan, columns: Sequence[NDArray[Any]]) -> list[Any]:
         """Columns as they are shown: moments of times with a zone in that zone, as pandas holds
         them, and all others as they are."""
-        zones = [zone_in(cell.origin) for cell in plan.cells]
+        zones = [read_zone(cell.origin) for cell in plan.cells]
         if not any(zones):
             return list(columns)
         places = self.placed([np.full(1, i + 1 if zone else 0) for i, zone in enumerate(zones)])
@@ -131,13 +134,13 @@ class Columns(Layout):
     def interval(
         self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
     ) -> list[Ends]:
-        return [interval_of(plan, tuple(raw), i, level, about) for i in range(len(plan.cells))]
+        return [enclose_output(plan, tuple(raw), i, level, about) for i in range(len(plan.cells))]
 
     def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         return list(each)
 
     def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
-        if levels_shown(plan, tuple(raw), 0.95) is not None:
+        if find_shown_levels(plan, tuple(raw), 0.95) is not None:
             return None  # the noise of groups that a threshold has shown is large
         return [_deviation(plan, cell) for cell in plan.cells]
 
@@ -171,7 +174,7 @@ class Across(Columns):
         return [np.array([array[0] for array in each])]
 
     def zoned(self, plan: Plan, columns: Sequence[NDArray[Any]]) -> list[Any]:
-        zones = {zone_in(cell.origin) for cell in plan.cells}
+        zones = {read_zone(cell.origin) for cell in plan.cells}
         if len(zones) == 1:
             return super().zoned(plan, columns)
         (column,) = columns  # of several zones, or of none in some rows: objects, as in pandas
@@ -240,7 +243,7 @@ class Grid(Layout):
         self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
     ) -> list[Ends]:
         """The ends of each column; NaN where nothing was asked."""
-        ends = [interval_of(plan, tuple(raw), i, level, about) for i in range(len(plan.cells))]
+        ends = [enclose_output(plan, tuple(raw), i, level, about) for i in range(len(plan.cells))]
         nothing = np.full(len(ends[0][0]), math.nan)
         columns = []
         for column in zip(*self.cells, strict=True):
@@ -424,9 +427,9 @@ class Pivot(Layout):
     ) -> list[Ends]:
         """The ends of each column; where a threshold showed the groups, of each at the level at
         which it covers."""
-        each = levels_shown(plan, tuple(raw), level)
+        each = find_shown_levels(plan, tuple(raw), level)
         if each is not None and self.normalize is None:
-            return [interval_of(plan, tuple(raw), i, level) for i in range(len(plan.cells))]
+            return [enclose_output(plan, tuple(raw), i, level) for i in range(len(plan.cells))]
         if each is not None:
             level = float(each.min(initial=level))  # a total has the noise of all
         found = []
@@ -445,12 +448,12 @@ class Pivot(Layout):
                     law: Any = noise if k == 1 else Summed(noise, int(k))
                     ends = one.population if about.population else one.interval
                     low[at], high[at] = ends(Measured(cell, law, vectors[:, at]), level)
-            low, high = ends_shown(cell, low, high)
+            low, high = show_ends(cell, low, high)
             found += list(zip(self._split(low), self._split(high), strict=True))
         return found
 
     def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
-        if self.normalize is not None or levels_shown(plan, tuple(raw), 0.95) is not None:
+        if self.normalize is not None or find_shown_levels(plan, tuple(raw), 0.95) is not None:
             return None
         found = []
         for cell in plan.cells:

@@ -17,9 +17,9 @@ from dpframe._answers.table import OF
 from dpframe._errors import NotOffered
 from dpframe._plans.aggregates import AGGREGATES, Aggregate, Cell, Measured
 from dpframe._plans.plan import Plan, measured, refuse_choices
-from dpframe._plans.price import known_n
+from dpframe._plans.price import read_public_number
 from dpframe._plans.sampling import REST, About, apart
-from dpframe._questions.question import levels_shown
+from dpframe._questions.question import find_shown_levels
 
 
 class Difference(NamedTuple):
@@ -49,7 +49,7 @@ def about_of(
     chosen = tuple(map(float, levels))
     if n is None or len(chosen) < 2:
         refuse_choices(cells)
-    number = known_n(n, None)
+    number = read_public_number(n, None)
     released = getattr(n, "interval", None)
     if released is not None:
         level = 1 - 0.9 * (1 - level)
@@ -83,7 +83,7 @@ def _refuse_found(plan: Plan, raw: Sequence[Any], kinds: Sequence[Aggregate]) ->
     if they are asked later.
     """
     counts = any(kind.counts for kind in kinds)
-    shown = levels_shown(plan, tuple(raw), 0.5) is not None
+    shown = find_shown_levels(plan, tuple(raw), 0.5) is not None
     if shown and not counts:
         raise NotOffered(
             "these groups were found by the noisy counts that their means are read off. Ask the means by themselves, "

@@ -19,7 +19,7 @@ from dpframe._groups.keys import By, KeyBy, Keys, combined_index
 from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, checked
-from dpframe._questions.keysearch import Finding, KeySearch, measured_at_once
+from dpframe._questions.keysearch import Finding, KeySearch, can_answer_at_once
 from dpframe._questions.question import Query, Release
 from dpframe._session.session import Session
 from dpframe.mechanisms.threshold import THRESHOLDS
@@ -111,7 +111,7 @@ class Search:
     def ask(self, outputs: tuple[Output, ...], layout: Finish, payment: Mapping[str, Any]) -> Any:
         """What a verb returns for some outputs of these groups."""
         words = checked(payment)
-        if self._at_once and measured_at_once(outputs):
+        if self._at_once and can_answer_at_once(outputs):
             return self._measured(outputs, layout, words)
         by = self.keys(words)
         if isinstance(by, Plan):

@@ -22,7 +22,7 @@ from dpframe._groups.keys import Keys, Word, describe
 from dpframe._plans.price import Payment, checked
 from dpframe._questions import entries as _rows
 from dpframe._questions.question import Release
-from dpframe._questions.reports import BITS, Randomize, unpacked
+from dpframe._questions.reports import BITS, Randomize, unpack_reports
 from dpframe._statistics.base import Grid
 from dpframe._validate import Bounds
 from dpframe.mechanisms.response import MOST, POINTS, Response, points_for, rounded
@@ -123,7 +123,7 @@ def randomize(
         response: Any = release.plan.parts[0].noise
         null = None if task.keys is None else task.keys.null
         kind = Kind(response, null, task.bounds, bool(unit.people))
-        codes = unpacked(release.raw, kind.response.k)
+        codes = unpack_reports(release.raw, kind.response.k)
         shown = kind.points() if labels is None else labels
         view = None if index is None else index.view()
         return _reports.series_of(codes, kind, shown, release.plan, view, name)

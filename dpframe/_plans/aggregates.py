@@ -398,10 +398,10 @@ class Aggregate:
     ranks: Callable[[Measured, float], float] = know_no_ranks
     # Return the sums of this number of values that lie far apart, close together and in between, a
     # row for each way. A plan tries with them how wide an interval will be.
-    imagined: Callable[[Floats], dict[str, Floats]] = imagine_nothing
+    imagine_sums: Callable[[Floats], dict[str, Floats]] = imagine_nothing
     # Return the size below which a number is as good as zero, and how far apart the possible
     # answers of ``n`` values are. Noise is judged by both (`_plans.worth`).
-    yard: JudgeScale = know_no_scale
+    judging_scale: JudgeScale = know_no_scale
     # Return the standard deviation of the noise in the answer, or a bound on it.
     deviation: Callable[[Measured], float | None] = know_no_deviation
     # True if the noise is relative to the count, as that of a mean. False for counts and totals.
@@ -572,7 +572,7 @@ def within(low: Floats, high: Floats, limit: float | Floats) -> tuple[Floats, Fl
     return np.clip(low, 0.0, limit), np.clip(high, 0.0, limit)
 
 
-def too_wide(bounds: Bounds, degree: int) -> bool:
+def is_too_wide(bounds: Bounds, degree: int) -> bool:
     """Return whether powers of values between these bounds may be no doubles, for degree 2 and up."""
     return bounds.upper - bounds.lower > 2.0 ** (1000 // degree)
 

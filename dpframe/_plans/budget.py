@@ -95,14 +95,14 @@ class Budget:
     @cached_property
     def fits(self) -> Fraction:
         """`remaining`, as an exact number."""
-        return self._largest(self._admits(self._pure_at))
+        return self._largest(self._make_admission_test(self._charge_pure))
 
-    def _pure_at(self, epsilon: Fraction) -> Charge:
+    def _charge_pure(self, epsilon: Fraction) -> Charge:
         """The charge of a question with pure noise that asks for this epsilon."""
         bought = self.rule.worth(epsilon, self._now).epsilon
         return Charge(((PureDP(epsilon if bought is None else bought), 1),))
 
-    def _admits(self, at: Callable[[Fraction], Charge]) -> Callable[[Fraction], bool]:
+    def _make_admission_test(self, at: Callable[[Fraction], Charge]) -> Callable[[Fraction], bool]:
         """The function that tells whether a question fits at an epsilon, by what it would be
         charged."""
 
@@ -131,7 +131,7 @@ class Budget:
         """The state that prices questions, also where nothing is left to pay with."""
         return self.rule.start() if self.state is None else self.state
 
-    def _following(self, charges: Sequence[Charge]) -> Budget:
+    def make_following_budget(self, charges: Sequence[Charge]) -> Budget:
         """The budget that prices a question after these debits, which nobody has made yet."""
         return replace(self, state=self.rule.ahead(self._now, charges)) if charges else self
 
@@ -324,7 +324,7 @@ class Budget:
                     if left > 0
                     else " No delta is left."
                 )
-        admits = self._admits(self._pure_at if at is None else at)
+        admits = self._make_admission_test(self._charge_pure if at is None else at)
         fits = self._largest(admits)
         if fits * 10_000 < self.rule.limits.epsilon:
             return " Next to nothing is left." if fits else " No epsilon is left."

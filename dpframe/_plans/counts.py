@@ -124,7 +124,7 @@ def _judge_count(cell: Cell, n: float = math.inf) -> tuple[float, float]:
 
 def _enclose_expected_count(m: Measured, level: float) -> Interval:
     """Return the interval of the number to expect in another table of the same population."""
-    return sampling.expected_within(lambda each: enclose_sum(m, each), level)
+    return sampling.enclose_expected_count(lambda each: enclose_sum(m, each), level)
 
 
 # Entries --------------------------------------------------------------------------------------------------

@@ -30,13 +30,13 @@ class InSeconds(Protocol):
     def origin(self) -> str: ...
 
 
-def origin_of(first: pd.Timestamp, zone: str | None) -> str:
+def format_origin(first: pd.Timestamp, zone: str | None) -> str:
     """The moment that seconds are counted from, in UTC if they are of times with a zone, and that
     zone."""
     return first.isoformat() if zone is None else f"{first.isoformat()} {zone}"
 
 
-def zone_in(origin: str) -> str:
+def read_zone(origin: str) -> str:
     """The zone that moments after an origin are shown in; empty of those without one."""
     return origin.partition(" ")[2]
 
@@ -44,7 +44,7 @@ def zone_in(origin: str) -> str:
 def moment(value: Any, origin: str) -> Any:
     """A moment as it is shown: in the zone of the times that it was measured of, if they have
     one."""
-    plain, zone = pd.Timestamp(value), zone_in(origin)
+    plain, zone = pd.Timestamp(value), read_zone(origin)
     return plain.tz_localize("UTC").tz_convert(zone) if zone else plain
 
 
@@ -73,15 +73,15 @@ def shown(
     return found
 
 
-def half_of(low: Any, high: Any) -> Any:
+def halve_interval(low: Any, high: Any) -> Any:
     """Half the width of an interval of durations or of times; a whole width may be too long."""
     return high / 2 - low / 2 if isinstance(low, pd.Timedelta) else (high - low) / 2
 
 
-def decimals_of(low: Any, high: Any) -> int | None:
+def count_decimals(low: Any, high: Any) -> int | None:
     """How many decimals of its seconds a duration or a time is shown with, so that half the width
     of its interval has two digits; None where there is no width."""
-    seconds = half_of(low, high).total_seconds()
+    seconds = halve_interval(low, high).total_seconds()
     return min(max(1 - math.floor(math.log10(seconds)), 0), 9) if seconds > 0 else None
 
 

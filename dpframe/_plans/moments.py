@@ -29,11 +29,11 @@ from dpframe._plans.aggregates import (
     expect_sum_error,
     fieller,
     find_sum_deviation,
+    is_too_wide,
     measure_sum,
     powers,
     ratio,
     register,
-    too_wide,
     within,
 )
 from dpframe._statistics.base import (
@@ -81,7 +81,7 @@ def make_column(vector: Vector, outputs: Sequence[Output], setting: Setting) -> 
         if statistic is not None:
             return statistic
     degree = max([AGGREGATES[name].degree for name in names])
-    if degree > 1 and too_wide(bounds, degree):
+    if degree > 1 and is_too_wide(bounds, degree):
         raise BadValue(
             f"the bounds of {expr} are too wide for {powers(degree)} to be doubles. Rescale the column."
         )
@@ -103,7 +103,7 @@ def _make_pair(vector: Vector, outputs: Sequence[Output], setting: Setting) -> S
     """Return the mixed moments of two columns."""
     (first_expr, first_bounds), (second_expr, second_bounds) = outputs[0].clipped
     for expr, column_bounds in outputs[0].clipped:
-        if too_wide(column_bounds, 2):
+        if is_too_wide(column_bounds, 2):
             raise BadValue(
                 f"the bounds of {expr} are too wide for products to be doubles. Rescale the column."
             )
@@ -605,7 +605,7 @@ register(
         combination=_combine_sum,
         alone=_sum_alone,
         error=expect_sum_error,
-        yard=_judge_sum,
+        judging_scale=_judge_sum,
         deviation=find_sum_deviation,
         ratio=False,
     ),
@@ -626,7 +626,7 @@ register(
         of_times=True,
         alone=_mean_alone,
         error=_expect_mean_error,
-        yard=_judge_mean,
+        judging_scale=_judge_mean,
         ratio=True,
         drawn=True,
         population=_enclose_population_mean,
@@ -646,7 +646,7 @@ register(
         degree=2,
         found_at_once=True,
         error=_expect_variance_error,
-        yard=_judge_variance,
+        judging_scale=_judge_variance,
     ),
     Aggregate(
         name="std",
@@ -662,8 +662,8 @@ register(
         degree=2,
         found_at_once=True,
         of_durations=True,
-        imagined=_imagine_squares,
-        yard=_judge_deviation,
+        imagine_sums=_imagine_squares,
+        judging_scale=_judge_deviation,
     ),
     Aggregate(
         name="sem",
@@ -678,8 +678,8 @@ register(
         takes_ddof=True,
         degree=2,
         found_at_once=True,
-        imagined=_imagine_squares,
-        yard=_judge_standard_error,
+        imagine_sums=_imagine_squares,
+        judging_scale=_judge_standard_error,
     ),
     Aggregate(
         name="skew",
@@ -693,8 +693,8 @@ register(
         needs_bounds=True,
         degree=3,
         found_at_once=True,
-        imagined=_imagine_cubes,
-        yard=_judge_skewness,
+        imagine_sums=_imagine_cubes,
+        judging_scale=_judge_skewness,
     ),
     Aggregate(
         name="cov",
@@ -710,6 +710,6 @@ register(
         degree=2,
         adjust=_mark_products,
         error=_expect_covariance_error,
-        yard=_judge_covariance,
+        judging_scale=_judge_covariance,
     ),
 )

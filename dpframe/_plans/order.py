@@ -37,8 +37,8 @@ from dpframe._statistics.order import (
     deviations,
     enclose,
     estimated,
-    level_sizes,
-    read_off,
+    list_level_sizes,
+    read_quantile,
 )
 
 # Levels, as they are asked for ---------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def levels_of(q: Any) -> Levels:
 _PERCENT = re.compile(r"q(\d\d?(?:\.\d{1,4})?|100)", re.ASCII)
 
 
-def level_named(name: str) -> Fraction | None:
+def find_level(name: str) -> Fraction | None:
     """Return the level of an order statistic that `agg` may name, and None for another name.
 
     ``"q90"`` is 90 percent, and ``"quantile"`` is 0.5, as in pandas. Others are in the catalogue.
@@ -93,7 +93,7 @@ def level_named(name: str) -> Fraction | None:
 _MOST_CHOSEN = 8
 
 
-def how_for(levels: int, method: Any) -> str:
+def choose_quantile_method(levels: int, method: Any) -> str:
     """Return the aggregate that answers: "quantile", a choice, or "tree", a whole distribution."""
     method = _validate.choice(method, "method", ("auto", "choose", "tree"))
     if method == "auto":
@@ -155,7 +155,7 @@ def enclose_by_other_levels(
     spare = (
         1.0
         if not about.population
-        else 1.0 + float(sampling.deviations_of_share(np.array([n]), own, (1 - level) / 2)[0])
+        else 1.0 + float(sampling.bound_share_deviation(np.array([n]), own, (1 - level) / 2)[0])
     )
     points, groups = np.sort(m.raw, axis=0), m.raw.shape[-1]
     above = [i for i, q in enumerate(chosen) if (q - own) * n >= ranks + spare]
@@ -181,7 +181,7 @@ def _measure_quantile(m: Measured) -> NDArray[Any]:
     """Return the quantile of the estimated distribution, which is monotone in the level."""
     assert m.raw is not None
     c = m.cell.constants
-    return _find_points(m.cell, read_off(estimated(m.raw, int(c["points"])), c["level"]))
+    return _find_points(m.cell, read_quantile(estimated(m.raw, int(c["points"])), c["level"]))
 
 
 def _enclose_quantile(m: Measured, level: float) -> Interval:
@@ -209,7 +209,7 @@ def _enclose_population_quantile(m: Measured, level: float) -> Interval:
     low, high = np.zeros(len(most), dtype=np.intp), np.full(len(most), int(c["points"]) - 1)
     for share in sampling.SPLITS:
         each = risk * (1 - sampling.ON_NUMBER)
-        spare = sampling.deviations_of_share(most, c["level"], each * (1 - share))
+        spare = sampling.bound_share_deviation(most, c["level"], each * (1 - share))
         reach = m.noise.reach(1 - each * share, terms) * m.noise.deviation
         ends = enclose(cumulative, c["level"], reach, spare)
         low, high = np.maximum(low, ends[0]), np.minimum(high, ends[1])
@@ -226,7 +226,9 @@ def _expect_rank_error(m: Measured, level: float = 0.95) -> float:
     c = m.cell.constants
     worst = deviations(int(c["points"]), c["level"]).max()
     return (
-        float(worst) * m.noise.reach(level, sum(level_sizes(int(c["points"])))) * m.noise.deviation
+        float(worst)
+        * m.noise.reach(level, sum(list_level_sizes(int(c["points"]))))
+        * m.noise.deviation
     )
 
 
@@ -274,7 +276,7 @@ register(
         adjust=_note_level,
         promise="within ± {r:.4g} ranks",
         ranks=_expect_rank_error,
-        yard=_judge_quantile,
+        judging_scale=_judge_quantile,
         drawn=True,
         population=_enclose_population_quantile,
     ),

@@ -377,7 +377,7 @@ class Plan:
             Part(d["statistic"], mechanism_from(d), d["l1"], d["l2_squared"], d["step"])
             for d in data["parts"]
         )
-        cells = tuple(_cell_from(row) for row in data["cells"])
+        cells = tuple(_read_cell(row) for row in data["cells"])
         return Plan(
             data["question"],
             data["neighbors"],
@@ -395,7 +395,7 @@ class Plan:
 
 
 def _rows_of(cells: Sequence[Cell]) -> list[list[Any]]:
-    """The cells as JSON values, which `_cell_from` reads."""
+    """The cells as JSON values, which `_read_cell` reads."""
     return [
         [
             c.name if isinstance(c.name, str | int | float | None) else str(c.name),
@@ -408,7 +408,7 @@ def _rows_of(cells: Sequence[Cell]) -> list[list[Any]]:
     ]
 
 
-def _cell_from(row: list[Any]) -> Cell:
+def _read_cell(row: list[Any]) -> Cell:
     name, aggregate, part, lower, upper, ddof, whole, functionals, constants, *seconds = row
     maps = {k: tuple(v) for k, v in functionals.items()}
     return Cell(
@@ -426,13 +426,13 @@ def _cell_from(row: list[Any]) -> Cell:
     )
 
 
-def all_choices(cells: Sequence[Cell]) -> bool:
+def has_only_choices(cells: Sequence[Cell]) -> bool:
     return bool(cells) and all(AGGREGATES[cell.aggregate].picks for cell in cells)
 
 
 def refuse_choices(cells: Sequence[Cell]) -> None:
     """Refuses an interval where nothing but choices is shown."""
-    if all_choices(cells):
+    if has_only_choices(cells):
         if any(AGGREGATES[cell.aggregate].keyed for cell in cells):
             raise NotOffered(
                 "the most common value is chosen, not measured, so no interval comes with it. Its plan tells by how many rows "
@@ -597,7 +597,7 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
     return made
 
 
-def noted(plan: Plan, price: Price) -> Plan:
+def note_reduced_epsilon(plan: Plan, price: Price) -> Plan:
     """The plan, with a note on how much and why where a question gets less than the epsilon that
     was asked for."""
     stake, loss = price.stake, plan.loss

@@ -284,9 +284,11 @@ def price_of(
     if within is not None:
         if epsilon is not None or delta is not None:
             raise BadValue("within= finds the price itself: leave epsilon= and delta= out.")
-        price = _price_within(budget, within, known_n(payment.get("n"), people), kind, plan_for)
+        price = _find_price_within(
+            budget, within, read_public_number(payment.get("n"), people), kind, plan_for
+        )
     elif delta is not None:
-        price = _stated(budget, epsilon, delta, kind, part)
+        price = _price_with_delta(budget, epsilon, delta, kind, part)
     elif epsilon is not None:
         e = _validate.epsilon(epsilon)
         price = rule.worth(e if part == 1 else e * part, state)
@@ -307,14 +309,14 @@ def price_of(
     return price if chosen is not None and chosen.chooses else price._replace(mechanism=mechanism)
 
 
-def worded(paid: str) -> str:
+def format_price_as_typed(paid: str) -> str:
     """The price as the user typed it, for messages."""
     pairs = zip(("epsilon", "delta", "within"), paid.removeprefix("half|").split("|"), strict=False)
     typed = ", ".join(f"{name} {value}" for name, value in pairs if value not in ("", "None"))
     return f"asked at {typed}" if typed else "asked for a share"
 
 
-def _stated(
+def _price_with_delta(
     budget: Budget, epsilon: object, delta: object, kind: type[Mechanism] | None, part: Fraction
 ) -> Price:
     """The price of a call that names a delta."""
@@ -347,7 +349,7 @@ def delta_of(delta: object, rule: Filter) -> Fraction:
     return d
 
 
-def known_n(n: object, people: int | None) -> float | None:
+def read_public_number(n: object, people: int | None) -> float | None:
     """A public number of values: given, declared at opening, or the lower end of a released count's
     interval."""
     if n is None:
@@ -365,7 +367,7 @@ def known_n(n: object, people: int | None) -> float | None:
     return number
 
 
-def _price_within(
+def _find_price_within(
     budget: Budget,
     within: object,
     n: float | None,
@@ -453,7 +455,7 @@ def _least(
 # Noise for a price ----------------------------------------------------------------------------------------------------
 
 
-def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
+def buy_noise(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
     """Noise for vectors that share a price, with its loss. Its kind is the one that the price
     names, or else, of those that the price buys, the one with the narrowest intervals."""
     named: Any = MECHANISMS.get(price.mechanism)

@@ -168,7 +168,7 @@ class Draws:
         noises = [
             (k, a - mean * b) for k, a, b in zip(self.times, self.of_total, self.of_n, strict=True)
         ]
-        at = rates_for(rate, self.most * variance + self._spread(noises))
+        at = list_rates(rate, self.most * variance + self._spread(noises))
         moments = self.most * drawn(at, bound, variance) + self._moments(at, noises)
         critical = np.fmin.reduce((rate + moments) / at, axis=0)
         return np.asarray(off <= np.where(np.isnan(critical), np.inf, critical))
@@ -206,7 +206,7 @@ class Draws:
         parts = zip(self.times, self.of_squares, self.of_total, self.of_n, strict=True)
         noises = [(k, a - 2 * mean * b + mean**2 * c) for k, a, b, c in parts]
         largest = np.square(np.maximum(mean, 1 - mean))
-        at = rates_for(self.rate, np.maximum(about, 0.0) * largest + self._spread(noises))
+        at = list_rates(self.rate, np.maximum(about, 0.0) * largest + self._spread(noises))
         spent = (at * about + self.rate + self._moments(at, noises)) / np.maximum(
             self.least, 1e-300
         )
@@ -214,7 +214,7 @@ class Draws:
         return np.maximum(np.fmin(np.fmin.reduce(bounds, axis=0), most), 0.0)
 
 
-def rates_for(rate: Floats | float, variance: Floats) -> Floats:
+def list_rates(rate: Floats | float, variance: Floats) -> Floats:
     """Rates to try, in front of all axes: around the best one for normal errors of this
     variance."""
     best = np.minimum(np.sqrt(2 * rate / np.maximum(variance, 1e-300)), _LARGEST_RATE)
@@ -250,7 +250,7 @@ def apart(first: Draws, second: Draws, risk: float) -> tuple[Floats, Floats]:
     most, on each side. So two such rates add up to more than r with probability (1 + r) exp(-r) at
     most, that of two exponential variables.
     """
-    rate = rate_of_two(risk / 2)
+    rate = find_rate_of_two(risk / 2)
     shares = np.maximum(np.linspace(0.0, rate, _CELLS + 1), 1e-9)[:, None]
     (low, high), (other_low, other_high) = (each.ends(shares) for each in (first, second))
     # The rates that two means take add up to one of a cell: each end of the cell is the outer one.
@@ -259,7 +259,7 @@ def apart(first: Draws, second: Draws, risk: float) -> tuple[Floats, Floats]:
     )
 
 
-def rate_of_two(risk: float) -> float:
+def find_rate_of_two(risk: float) -> float:
     """The r of which (1 + r) exp(-r) is this risk, rounded up."""
     low, high = 0.0, 2.0
     while (1 + high) * math.exp(-high) > risk:
@@ -270,7 +270,7 @@ def rate_of_two(risk: float) -> float:
     return high
 
 
-def least_risk(excludes: Callable[[float], bool]) -> float:
+def find_least_risk(excludes: Callable[[float], bool]) -> float:
     """The least risk at which something is excluded, where more is excluded at a higher one: a
     p-value, rounded up. At least 1e-12, and 1 where nothing does."""
     low, high = math.log(1e-12), math.log(0.9999)
@@ -284,7 +284,7 @@ def least_risk(excludes: Callable[[float], bool]) -> float:
     return min(1.0, math.exp(high))
 
 
-def deviations_of_share(n: Floats, share: float, risk: float) -> Floats:
+def bound_share_deviation(n: Floats, share: float, risk: float) -> Floats:
     """A number that a count of so many draws, each of which counts with probability ``share``, is
     further off from its mean than with this risk, on both sides together. It grows with n."""
     rate, sides = rate_of(risk), []
@@ -292,13 +292,13 @@ def deviations_of_share(n: Floats, share: float, risk: float) -> Floats:
     if not variance:
         return np.zeros_like(n)
     n = np.maximum(n, 0.0)
-    at = rates_for(rate, n * variance)
+    at = list_rates(rate, n * variance)
     for bound in (share, 1 - share):
         sides.append(((rate + n * drawn(at, bound, variance)) / at).min(axis=0))
     return np.asarray(np.minimum(np.maximum(*sides), n))
 
 
-def expected_within(
+def enclose_expected_count(
     noise: Callable[[float], tuple[NDArray[np.generic], NDArray[np.generic]]], level: float
 ) -> tuple[Floats, Floats]:
     """The ends of the expectation of a number of draws, of which ``noise`` has the interval at a
@@ -319,13 +319,13 @@ def expected(low: Floats, high: Floats, deviation: float) -> tuple[Floats, Float
     Poisson's law by those of the normal one."""
     fewest, most = np.maximum(low - 1, 0.0), np.maximum(high, 0.0) + 1
     half = deviation**2 / 2
-    return _where_rate(fewest, half, np.zeros_like(fewest)), _where_rate(
+    return _find_mean_at_rate(fewest, half, np.zeros_like(fewest)), _find_mean_at_rate(
         most, half, most + 2 * deviation * np.sqrt(most) + 4 * half
     )
 
 
 @np.errstate(all="ignore")
-def _where_rate(k: Floats, half: float, far: Floats) -> Floats:
+def _find_mean_at_rate(k: Floats, half: float, far: Floats) -> Floats:
     """The mean m between k and ``far`` at which k log(k / m) - k + m is ``half``, rounded
     outwards."""
     near = k

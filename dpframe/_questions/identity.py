@@ -61,7 +61,7 @@ def identify_sums(
     one = len(vectors) == 1
     condition = None
     if one and not (unit.people and groups.code) and vectors[0] != _ROW_COUNT:
-        condition = _find_counted_rows(prepared.statistics[0])
+        condition = find_counted_condition(prepared.statistics[0])
     if condition is None:
         rows = code_rows(
             ALL_ROWS if where is None else code_of_rows(where), groups, unit, public_rows
@@ -95,7 +95,7 @@ def identify_choice(
     return Identity(code, rows, prepared.codes, groups.places)
 
 
-def _find_counted_rows(statistic: Statistic) -> Expr | None:
+def find_counted_condition(statistic: Statistic) -> Expr | None:
     """Return the condition on the rows that a statistic counts, or None.
 
     Each has the sensitivity of a count of rows, and so the same noise at the same price. Of people

@@ -20,7 +20,7 @@ from dpframe._groups.keys import Word
 from dpframe._groups.unit import LIMIT, Limit, Unit
 from dpframe._plans.aggregates import AGGREGATES, Cell, Output
 from dpframe._plans.plan import Part, Plan, arrange
-from dpframe._plans.price import noise_for
+from dpframe._plans.price import buy_noise
 from dpframe._questions.conditions import code_of_condition
 from dpframe._questions.identity import Identity, rearrange_parts
 from dpframe._questions.question import (
@@ -30,7 +30,7 @@ from dpframe._questions.question import (
     Query,
     Question,
     Release,
-    limits_met,
+    mark_met_limits,
     put_plan_in_shared_order,
 )
 from dpframe._statistics.base import (
@@ -92,14 +92,14 @@ class Seeking(Question):
     def pure_failure(self) -> Fraction:
         return self.failure if self.alone is None else self.alone
 
-    def _affordable(self, price: Price) -> Price:
+    def _drop_gaussian(self, price: Price) -> Price:
         """The price without its Gaussian part, if the session's rule adds no Gaussian noise or none
         that may fail."""
         return (
             price if self.gaussian and self.failure else price._replace(mu_squared=None, rho=None)
         )
 
-    def _failing(self, offer: Offer) -> Offer:
+    def _add_failure(self, offer: Offer) -> Offer:
         """The same offer for noise with a threshold: its loss includes the chance to show a key
         that one person alone has."""
         failure = self.failure if offer.loss.epsilon is None else self.pure_failure
@@ -153,7 +153,7 @@ class KeySearch(Seeking):
             )
         noise, offer = min(options, key=lambda option: option[0].half)
         unused = [threshold for threshold, _ in options if threshold is not noise]
-        why = _why(offer.loss.failure)
+        why = _describe_failure(offer.loss.failure)
         if unused:
             why += f"; {unused[0].name} would need {unused[0].half:.4g} people"
         part = Part("people of each key", noise, sensitivity.l1, sensitivity.l2_squared, 1.0)
@@ -181,10 +181,10 @@ class KeySearch(Seeking):
         for kind in THRESHOLDS:
             if price.mechanism in (AUTO, kind.name):
                 bought = kind.offer(
-                    [(sensitivity.l1, sensitivity.l2_squared)], self._affordable(price)
+                    [(sensitivity.l1, sensitivity.l2_squared)], self._drop_gaussian(price)
                 )
                 if bought is not None:
-                    offer = self._failing(bought)
+                    offer = self._add_failure(bought)
                     noise = offer.noises[0]
                     options.append(
                         (beside(noise, sensitivity.l1, 1, (1,), keys, offer.loss.failure), offer)
@@ -221,7 +221,7 @@ class Roomy(Statistic):
         return (*self.rows.primitives, Rows(), Persons())
 
     def integers(self, reduced: Reduced) -> Integers:
-        mass, people, rows = mass_of(self.rows), reduced[Persons()], reduced[Rows()]
+        mass, people, rows = find_row_mass(self.rows), reduced[Persons()], reduced[Rows()]
         if self.wide:
             people, rows = people.astype(object), rows.astype(object)
         return np.concatenate(
@@ -234,7 +234,7 @@ class Roomy(Statistic):
     @property
     def wide(self) -> bool:
         """Whether the room, times the people there may be, can be beyond 63 bits."""
-        return mass_of(self.rows) * self.most >= 2**31
+        return find_row_mass(self.rows) * self.most >= 2**31
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         return self.rows.sensitivity(unit, grouped)
@@ -247,7 +247,7 @@ class Roomy(Statistic):
         )
 
 
-def mass_of(statistic: Statistic) -> int:
+def find_row_mass(statistic: Statistic) -> int:
     """The sum of all components of one row."""
     return statistic.sensitivity(Unit(), True).l1
 
@@ -280,7 +280,7 @@ class Finding(Seeking):
 
     def identify(self, unit: Unit, public_rows: int | None) -> Identity:
         """Return the identity of the search and of the vectors that are released with it."""
-        arranged, place = self._arranged(unit)
+        arranged, place = self._arrange(unit)
         vectors = tuple([encode(statistic) for statistic, _ in arranged])
         search = encode((self.exprs, self.stated, self.gaussian, vectors[place]))
         rows = join_codes(search, code_of_condition(self.where), encode(unit))
@@ -295,7 +295,7 @@ class Finding(Seeking):
         public_rows: int | None,
     ) -> Release:
         """Return a recorded release with the names and the outputs of this question."""
-        arranged, _ = self._arranged(unit)
+        arranged, _ = self._arrange(unit)
         plan = replace(
             release.plan,
             question=str(self),
@@ -319,7 +319,7 @@ class Finding(Seeking):
         by: Any = tuple(Sought(e, None) for e in self.exprs)
         return Query(outputs, self.where, by)
 
-    def _arranged(self, unit: Unit) -> tuple[list[tuple[Statistic, list[int]]], int]:
+    def _arrange(self, unit: Unit) -> tuple[list[tuple[Statistic, list[int]]], int]:
         """The statistics, each with the outputs that it serves, and the position of the one that
         keys are found by."""
         kinds = [AGGREGATES[out.aggregate] for out in self.asked]
@@ -340,10 +340,10 @@ class Finding(Seeking):
     ) -> Plan:
         if not self.pure_failure:
             raise BudgetError(_NO_DELTA)
-        arranged, place = self._arranged(unit)
+        arranged, place = self._arrange(unit)
         statistics = [s for s, _ in arranged]
         sensitivities = [s.of_person(unit, LIMIT) for s in statistics]
-        offer = self._failing(noise_for(sensitivities, self._affordable(price)))
+        offer = self._add_failure(buy_noise(sensitivities, self._drop_gaussian(price)))
         noises, why = list(offer.noises), offer.why
         noises[place] = self._threshold(
             statistics[place], noises[place], sensitivities[place], unit, offer.loss.failure
@@ -356,7 +356,9 @@ class Finding(Seeking):
         if len(statistics) > 1:
             why += f"; the price is shared by {len(statistics)} statistics"
         limits = dict.fromkeys(s.limit(unit, True) for s in statistics if not s.once)
-        limited = limits_met(tuple([limit for limit in limits if limit is not None]), self.where)
+        limited = mark_met_limits(
+            tuple([limit for limit in limits if limit is not None]), self.where
+        )
         return Plan(
             question=str(self),
             neighbors=unit.neighbors,
@@ -365,7 +367,7 @@ class Finding(Seeking):
             parts=parts,
             cells=self._cells(arranged),
             groups=1,
-            why=f"{why}; {_why(offer.loss.failure)}; {_takes(statistics[place], noises[place])}"
+            why=f"{why}; {_describe_failure(offer.loss.failure)}; {_describe_threshold(statistics[place], noises[place])}"
             + "".join([f"; {limit}" for limit in limited]),
             declared=tuple(map(str, declared)),
             caps=limited,
@@ -386,7 +388,9 @@ class Finding(Seeking):
         counts = {int(np.count_nonzero(weights[name])) for name in ("n", "size") if name in weights}
         if isinstance(statistic, Roomy):
             counts.add(len(next(iter(weights.values()))))
-        per_key = 1 if isinstance(statistic, PersonCount) else most * mass_of(_bare(statistic))
+        per_key = (
+            1 if isinstance(statistic, PersonCount) else most * find_row_mass(_bare(statistic))
+        )
         components = sorted(counts)
         return beside(noise, sensitivity.l1, per_key, components, keys, failure)
 
@@ -408,7 +412,7 @@ class Finding(Seeking):
         return tuple(cells[i] for i in range(len(self.asked)))
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
-        arranged, _ = self._arranged(unit)
+        arranged, _ = self._arrange(unit)
         forms = [Form((None,), "U")]  # the number of keys is a part of the answer
         for part, (statistic, _) in zip(plan.parts, arranged, strict=True):
             form = part.noise.form((statistic.shape(1)[0], None))
@@ -417,7 +421,7 @@ class Finding(Seeking):
         return tuple(forms)
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
-        arranged, place = self._arranged(unit)
+        arranged, place = self._arrange(unit)
         primitives = {p for s, _ in arranged for p in s.primitives}
         texts, reduced = data.occurring(self.exprs, self.where, unit, primitives)
         noisy = [noise(i, s.integers(reduced), keys=texts) for i, (s, _) in enumerate(arranged)]
@@ -433,13 +437,13 @@ def _bare(statistic: Statistic) -> Statistic:
     return statistic.rows if isinstance(statistic, Roomy) else statistic
 
 
-def _why(failure: Fraction) -> str:
+def _describe_failure(failure: Fraction) -> str:
     return f"a key that one person alone has shows with probability {float(failure):.3g} at most"
 
 
-def _takes(statistic: Statistic, noise: Any) -> str:
+def _describe_threshold(statistic: Statistic, noise: Any) -> str:
     """A text about the number of rows, or people, that a key needs."""
-    per_row = 1 if isinstance(statistic, PersonCount) else mass_of(_bare(statistic))
+    per_row = 1 if isinstance(statistic, PersonCount) else find_row_mass(_bare(statistic))
     counted = "people" if isinstance(statistic, PersonCount) else "rows"
     text = f"a key that {noise.half / per_row:.4g} {counted} have is as likely as not to be found"
     if isinstance(statistic, Roomy):
@@ -447,6 +451,6 @@ def _takes(statistic: Statistic, noise: Any) -> str:
     return text
 
 
-def measured_at_once(outputs: Sequence[Output]) -> bool:
+def can_answer_at_once(outputs: Sequence[Output]) -> bool:
     """Whether one release can both find the groups and answer these outputs."""
     return bool(outputs) and all(AGGREGATES[out.aggregate].found_at_once for out in outputs)

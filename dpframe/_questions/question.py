@@ -26,7 +26,7 @@ from dpframe._plans.aggregates import AGGREGATES, LISTED, Cell, Measured, Output
 from dpframe._plans.durations import shown
 from dpframe._plans.order import enclose_by_other_levels
 from dpframe._plans.plan import Draft, Part, Plan, draft, measured
-from dpframe._plans.price import choice, noise_for, picked
+from dpframe._plans.price import buy_noise, choice, picked
 from dpframe._plans.sampling import NOISE, About
 from dpframe._plans.worth import LEVEL, ORDINARY, Rule
 from dpframe._questions.identity import (
@@ -73,7 +73,7 @@ def numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
     )
 
 
-def interval_of(
+def enclose_output(
     plan: Plan, raw: tuple[Any, ...], place: int, level: float, about: About = NOISE
 ) -> tuple[Any, Any]:
     """The interval of one output of a release, a pair for each group: of the noise, or of what else
@@ -81,11 +81,11 @@ def interval_of(
     cell = plan.cells[place]
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.picks:
-        return ends_shown(cell, *_between(plan, raw, cell, level, about))
-    levels = levels_shown(plan, raw, level)
+        return show_ends(cell, *_between(plan, raw, cell, level, about))
+    levels = find_shown_levels(plan, raw, level)
     if levels is None:
         ends = aggregate.population if about.population else aggregate.interval
-        return ends_shown(cell, *ends(measured(plan, raw, cell), level))
+        return show_ends(cell, *ends(measured(plan, raw, cell), level))
     low, high = np.empty(len(levels)), np.empty(len(levels))
     for at_level in np.unique(levels):
         in_level = levels == at_level
@@ -98,13 +98,13 @@ def interval_of(
             # likelier than without one.
             high[in_level] = aggregate.interval(measured(plan, integers, cell), level)[1]
     if cell.duration:
-        return ends_shown(cell, low, high)
+        return show_ends(cell, low, high)
     if aggregate.least_shown is None:
         return low, high
     return np.maximum(low, aggregate.least_shown), np.maximum(high, aggregate.least_shown)
 
 
-def ends_shown(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
+def show_ends(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
     """The ends of intervals; of those in seconds as durations or moments, rounded outwards."""
     if not cell.duration:
         return low, high
@@ -128,7 +128,7 @@ def _between(
     return enclose_by_other_levels(m, chosen, ranks, level, about)
 
 
-def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
+def find_shown_levels(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
     """The level at which an interval covers each group that a threshold has shown; None if there is
     no threshold."""
     for part, integers in zip(plan.parts, raw, strict=False):
@@ -333,7 +333,7 @@ class Query(Question):
             question=str(self),
             parts=tuple(parts),
             cells=prepared.cells,
-            caps=prepared.limits and limits_met(prepared.limits, self.where),
+            caps=prepared.limits and mark_met_limits(prepared.limits, self.where),
             _draft=prepared,
         )
         return release._replace(plan=plan, raw=self._rearrange(release, recorded, own))
@@ -397,7 +397,7 @@ class Query(Question):
         elif any(prepared.picks):
             bought = picked(prepared.moved, prepared.picks, price)
         else:
-            bought = noise_for(prepared.moved, price)
+            bought = buy_noise(prepared.moved, price)
         pairs = zip(prepared.readings, bought.noises, prepared.moved, strict=True)
         parts = [
             Part(reading.description, noise, l1, l2_squared, reading.step)
@@ -413,7 +413,7 @@ class Query(Question):
             candidates,
             bought.why + prepared.why,
             tuple(map(str, declared)),
-            caps=prepared.limits and limits_met(prepared.limits, self.where),
+            caps=prepared.limits and mark_met_limits(prepared.limits, self.where),
             _draft=prepared,
         )
 
@@ -441,7 +441,7 @@ def put_plan_in_shared_order(plan: Plan, own: Identity) -> Plan:
     return replace(plan, parts=tuple([plan.parts[i] for i in order]), cells=cells)
 
 
-def limits_met(limits: tuple[Limit, ...], where: Expr | None) -> tuple[Limit, ...]:
+def mark_met_limits(limits: tuple[Limit, ...], where: Expr | None) -> tuple[Limit, ...]:
     """The limits, marked where the condition proves that nobody has more rows than they say."""
     if not keeps_one_row(where):
         return limits
@@ -452,7 +452,7 @@ def limits_met(limits: tuple[Limit, ...], where: Expr | None) -> tuple[Limit, ..
 
 
 class Numbers(NamedTuple):
-    """How `glance` reckons: with one number an output, or with an array."""
+    """How `check_noise_quickly` reckons: with one number an output, or with an array."""
 
     largest: Callable[..., Any]  # of one array, or the number itself
     maximum: Callable[..., Any]  # of two
@@ -464,7 +464,7 @@ ONE = Numbers(float, max, int, lambda number: 1)
 SEVERAL = Numbers(np.maximum.reduce, np.maximum, np.count_nonzero, len)
 
 
-def glance(
+def check_noise_quickly(
     release: Release, raw: Sequence[Any], values: Sequence[Any], of: Numbers
 ) -> tuple[bool, bool] | None:
     """Whether some numbers of a release, given output by output, may be noise, and whether some are

@@ -142,7 +142,7 @@ class Randomize(Question):
 # Packing ----------------------------------------------------------------------------------------------------------------
 
 
-def width_of(k: int) -> int:
+def find_report_width(k: int) -> int:
     """The bits of a packed report: 1, 2, 4, 8 or 16."""
     return next(bits for bits in (1, 2, 4, 8, 16) if k <= 2**bits)
 
@@ -150,7 +150,7 @@ def width_of(k: int) -> int:
 def packed(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The reports in as few 64-bit words as they need, and their number: ten million of yes or no
     are 1.25 MB."""
-    bits = width_of(k)
+    bits = find_report_width(k)
     if bits == 16:
         cells = codes.astype("<u2").view(np.uint8)
     elif bits == 8:
@@ -172,12 +172,12 @@ def packed(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def words_of(size: int, k: int) -> int:
     """The number of 64-bit words that so many reports need: at least one."""
-    return max(1, -(-size * width_of(k) // 64))
+    return max(1, -(-size * find_report_width(k) // 64))
 
 
-def unpacked(raw: Sequence[Any], k: int) -> Codes:
+def unpack_reports(raw: Sequence[Any], k: int) -> Codes:
     words, size = raw
-    n, bits = int(size[0, 0]), width_of(k)
+    n, bits = int(size[0, 0]), find_report_width(k)
     cells = np.ascontiguousarray(words[0], dtype="<i8").view(np.uint8)
     if bits == 16:
         return cells.view("<u2")[:n]

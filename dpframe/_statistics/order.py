@@ -147,7 +147,7 @@ class Ranks(Statistic):
 
 
 @lru_cache(maxsize=256)
-def level_sizes(points: int) -> tuple[int, ...]:
+def list_level_sizes(points: int) -> tuple[int, ...]:
     """The number of nodes of each level: the points first, then a node for every 16 below, while
     there are more than 16.
 
@@ -197,21 +197,21 @@ class Tree(Statistic):
         return (Leaves(self.expr, self.grid),)
 
     def shape(self, groups: int) -> tuple[int, ...]:
-        return sum(level_sizes(self.points)), groups
+        return sum(list_level_sizes(self.points)), groups
 
     def integers(self, reduced: Reduced) -> Integers:
         levels = [reduced[self.primitives[0]]]
-        for _ in level_sizes(self.points)[1:]:
+        for _ in list_level_sizes(self.points)[1:]:
             levels.append(np.add.reduceat(levels[-1], _starts(len(levels[-1])), axis=0))
         return np.concatenate(levels)
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
-        h = len(level_sizes(self.points))
+        h = len(list_level_sizes(self.points))
         moved = 2 if unit.replaces and (grouped or self.points > 1) else 1
         return Sensitivity(moved * h, moved * h)
 
     def reading(self) -> Reading:
-        h = len(level_sizes(self.points))
+        h = len(list_level_sizes(self.points))
         levels = f"{h} levels" if h > 1 else "one level"
         text = (
             f"values of {self.expr} at {self.points} points, {self.grid.step:g} apart, on {levels}"
@@ -231,7 +231,7 @@ def _variances(points: int) -> list[tuple[Floats, Floats]]:
     """
     leaves = np.ones(points)
     by_level = [(leaves, leaves)]
-    for size in level_sizes(points)[:-1]:
+    for size in list_level_sizes(points)[:-1]:
         below = np.add.reduceat(by_level[-1][0], _starts(size))
         by_level.append((below / (1 + below), below))
     return by_level
@@ -240,7 +240,7 @@ def _variances(points: int) -> list[tuple[Floats, Floats]]:
 def distribution(raw: NDArray[Any], points: int) -> Floats:
     """The estimated number of values up to each point, by least squares: a column a group, the last
     row all values."""
-    sizes, variances = level_sizes(points), _variances(points)
+    sizes, variances = list_level_sizes(points), _variances(points)
     noisy = np.split(raw.astype(float), np.cumsum(sizes)[:-1])
     upward = [noisy[0]]
     sums = []
@@ -264,7 +264,7 @@ def deviations(points: int, q: float) -> Floats:
     Within a node the error up to a point is ``share * node + rest``, and least squares leaves the
     rest uncorrelated with the node. Both are carried from the points up to all values.
     """
-    sizes, variances = level_sizes(points), _variances(points)
+    sizes, variances = list_level_sizes(points), _variances(points)
     place = np.arange(points)
     share, rest = np.ones(points), np.zeros(points)
     for level in range(1, len(sizes)):
@@ -289,7 +289,7 @@ def deviations(points: int, q: float) -> Floats:
     return np.asarray(np.sqrt((first / everything - q) ** 2 * everything + rest))
 
 
-def read_off(cumulative: Floats, q: float) -> NDArray[np.intp]:
+def read_quantile(cumulative: Floats, q: float) -> NDArray[np.intp]:
     """The first point at which a monotone version of the distribution function reaches a share q of
     all values."""
     rising = np.maximum.accumulate(cumulative, axis=0)
@@ -307,7 +307,7 @@ def enclose(
     excess = cumulative - q * cumulative[-1:]
     before = np.concatenate([np.full((1, excess.shape[1]), -np.inf), (excess - slack)[:-1]])
     possible = (excess + slack >= 0) & (before <= 0)
-    chosen, places = read_off(cumulative, q), np.arange(len(cumulative))[:, None]
+    chosen, places = read_quantile(cumulative, q), np.arange(len(cumulative))[:, None]
     low = np.where(possible, places, len(cumulative)).min(axis=0)
     high = np.where(possible, places, -1).max(axis=0)
     return np.minimum(low, chosen), np.maximum(high, chosen)

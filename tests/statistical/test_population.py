@@ -18,7 +18,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import dpframe  # noqa: F401  (frames have .dp then)
-from tests.internals import Gaussian, Laplace, interval_of, measured, unpack
+from tests.internals import Gaussian, Laplace, enclose_output, measured, unpack
 from tests.internals import sampling_module as sampling
 
 RUNS, LEVEL, RISK = 2000, 0.95, 1e-8
@@ -87,7 +87,7 @@ def test_means_of_a_public_number_of_people_cover_that_of_the_population(populat
     x = np.rint(draw(generator(population, n, "public"), (RUNS, n)) * width).astype(np.int64)
     raw = (plan.parts[0].noise.release((2 * x - round(width)).sum(axis=1)[None]),)
     assert plan.cells[0].constants["n"] == n
-    low, high = interval_of(plan, raw, 0, LEVEL, sampling.About(population=True))
+    low, high = enclose_output(plan, raw, 0, LEVEL, sampling.About(population=True))
     assert is_covered(hits({"lower": low, "upper": high}, truth))
 
 
@@ -294,7 +294,7 @@ def test_moments_of_draws_are_at_most_those_of_two_points():
 
 @pytest.mark.parametrize("risk", [0.5, 0.025, 1e-6])
 def test_two_rates_add_up_to_more_with_their_risk(risk):
-    rate = sampling.rate_of_two(risk)
+    rate = sampling.find_rate_of_two(risk)
     assert stats.gamma.sf(rate, 2) == pytest.approx(risk)
     assert stats.gamma.sf(rate, 2) <= risk * (1 + 1e-12)
     assert 2 * np.exp(-sampling.rate_of(risk)) == pytest.approx(risk)
@@ -303,7 +303,7 @@ def test_two_rates_add_up_to_more_with_their_risk(risk):
 @pytest.mark.parametrize("share", [0.02, 0.5])
 @pytest.mark.parametrize("n", [5, 300])
 def test_a_binomial_number_deviates_by_more_with_its_risk(n, share):
-    half = float(sampling.deviations_of_share(np.array([float(n)]), share, 0.05)[0])
+    half = float(sampling.bound_share_deviation(np.array([float(n)]), share, 0.05)[0])
     law = stats.binom(n, share)
     outside = law.sf(np.floor(n * share + half)) + law.cdf(np.ceil(n * share - half) - 1)
     assert outside <= 0.05

@@ -19,7 +19,7 @@ from tests.internals import (
     Finding,
     Price,
     Unit,
-    interval_of,
+    enclose_output,
     make_plan,
     measured,
 )
@@ -74,7 +74,7 @@ def coverage(
             measured(plan, raw, plan.cells[0]), level
         )
     else:
-        low, high = interval_of(plan, raw, 0, level)
+        low, high = enclose_output(plan, raw, 0, level)
     slack = 1e-9 * max(1.0, abs(truth))
     return float(np.mean((low <= truth + slack) & (truth - slack <= high))), raw[0].shape[1]
 

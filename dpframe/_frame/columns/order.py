@@ -26,7 +26,7 @@ from dpframe._frame.typed.answers import (
 )
 from dpframe._groups.keys import EVERY
 from dpframe._plans.order import Levels as Asked
-from dpframe._plans.order import how_for, levels_of
+from dpframe._plans.order import choose_quantile_method, levels_of
 from dpframe._plans.price import checked
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def quantile(
         # them there.
         column, q, bounds = EVERY, column, bounds if isinstance(q, float) and q == 0.5 else q
     levels = _levels(q, payment)
-    how = how_for(len(levels.exact), method)
+    how = choose_quantile_method(len(levels.exact), method)
     return _at(self, levels, column, bounds, resolution, payment, how)
 
 

@@ -39,7 +39,7 @@ from dpframe._frame.typed.answers import (
 )
 from dpframe._groups.keys import EVERY
 from dpframe._plans.aggregates import AGGREGATES, Output, find_named_function, list_agg_names
-from dpframe._plans.order import level_named
+from dpframe._plans.order import find_level
 from dpframe._plans.price import WORDS, Payment, checked
 from dpframe._questions.question import ROWS, Query
 
@@ -431,7 +431,7 @@ def aggregate_name(value: Any, also: Sequence[str] = ()) -> str:
             "p.groupby('k')['x'].agg(['min', 'max'])."
         )
     kind = AGGREGATES.get(value)
-    if (kind is None or not kind.named_in_agg) and level_named(value) is None and value not in also:
+    if (kind is None or not kind.named_in_agg) and find_level(value) is None and value not in also:
         names = [*list_agg_names(), *also]
         close = did_you_mean(value, names) if get_close_matches(value, names, n=1) else ""
         raise BadValue(
@@ -533,7 +533,7 @@ def split_words(
         aggregate = (
             (single or word == "n")
             and isinstance(value, str)
-            and (value in list_agg_names() or level_named(value) is not None)
+            and (value in list_agg_names() or find_level(value) is not None)
         )
         if aggregate or isinstance(value, tuple | pd.NamedAgg):
             del payment[word]
@@ -551,6 +551,6 @@ def _is_pair_of_bounds(value: tuple[Any, ...]) -> bool:
         return len(value) == 2
     return (
         value[1] not in AGGREGATES
-        and level_named(value[1]) is None
+        and find_level(value[1]) is None
         and value[1][:1] in "-+0123456789"
     )

@@ -24,7 +24,7 @@ from dpframe._frame.tracked import Tracked
 from dpframe._frame.typed.answers import Named, Pair
 from dpframe._groups.keys import EVERY, BinBy
 from dpframe._plans.aggregates import DESCRIBED, Output
-from dpframe._plans.order import ORDERS, how_for, levels_of
+from dpframe._plans.order import ORDERS, choose_quantile_method, levels_of
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import COUNT, Query
 
@@ -145,7 +145,7 @@ def described(
         raise BadValue("percentiles= names one twice.")
     labels = _percents(inner)
     levels = [("min", ORDERS["min"]), *zip(labels, inner, strict=True), ("max", ORDERS["max"])]
-    how = how_for(len(levels), "auto")
+    how = choose_quantile_method(len(levels), "auto")
     return [
         (
             selection.named(column)[1],
