@@ -24,7 +24,7 @@ def __dir__() -> list[str]:
     return list(__all__)  # completion shows the public names alone
 
 
-class Columns(Protocol):
+class UtilityColumns(Protocol):
     """The view that a utility has of a tracked frame: its columns, and the declarations about
     them."""
 
@@ -48,7 +48,7 @@ class Utility(ABC):
     """A utility whose sensitivity is a theorem: `choose` takes it as it is."""
 
     @abstractmethod
-    def scored(self, frame: Columns, candidates: Sequence[Any]) -> Scored:
+    def scored(self, frame: UtilityColumns, candidates: Sequence[Any]) -> Scored:
         """The question that this utility makes of a frame and public candidates."""
 
 
@@ -56,8 +56,8 @@ class Utility(ABC):
 class _Revenue(Utility):
     column: Any
 
-    def scored(self, frame: Columns, candidates: Sequence[Any]) -> Scored:
-        expr, name = _numbers(frame, self.column, "revenue")
+    def scored(self, frame: UtilityColumns, candidates: Sequence[Any]) -> Scored:
+        expr, name = _read_numbers(frame, self.column, "revenue")
         prices = [_validate.real(c, "a price") for c in candidates]
         if min(prices) < 0 or max(prices) == 0 or max(prices) > 2.0**500:
             raise BadValue(
@@ -77,8 +77,8 @@ class _Distance(Utility):
     column: Any
     bounds: Any
 
-    def scored(self, frame: Columns, candidates: Sequence[Any]) -> Scored:
-        expr, name = _numbers(frame, self.column, "distance")
+    def scored(self, frame: UtilityColumns, candidates: Sequence[Any]) -> Scored:
+        expr, name = _read_numbers(frame, self.column, "distance")
         pair = frame.bounds(expr, name, self.bounds)
         if math.isinf(pair.upper - pair.lower):
             raise BadValue(
@@ -111,7 +111,7 @@ class _Distance(Utility):
         )
 
 
-def _numbers(frame: Columns, column: Any, utility: str) -> tuple[_expr.Expr, Hashable]:
+def _read_numbers(frame: UtilityColumns, column: Any, utility: str) -> tuple[_expr.Expr, Hashable]:
     expr, name = frame.named(column)
     if expr.kind not in ("number", "bool"):
         raise BadType(f"column {name!r} is of kind {expr.kind}: {utility} needs numbers.")

@@ -83,16 +83,23 @@ from dpframe._plans.aggregates import (
 from dpframe._plans.aggregates import Output as query_Output
 from dpframe._plans.budget import DEFAULT_QUERIES
 from dpframe._plans.order import ORDERS
-from dpframe._plans.plan import Part, Plan, arrange, draft, measured, note_reduced_epsilon
-from dpframe._plans.price import WORDS, choice
-from dpframe._plans.price import _cost as cost_of_price
+from dpframe._plans.plan import (
+    Part,
+    Plan,
+    arrange,
+    get_noisy_sums,
+    make_draft,
+    note_reduced_epsilon,
+)
+from dpframe._plans.price import WORDS, buy_choice
+from dpframe._plans.price import _rank_cost as cost_of_price
 from dpframe._questions import entries as engines_rows_module
 from dpframe._questions.conditions import code_of_condition
-from dpframe._questions.entries import of_people
+from dpframe._questions.entries import take_rows_of_people
 from dpframe._questions.identity import rearrange
 from dpframe._questions.keysearch import Finding, KeySearch, Roomy
-from dpframe._questions.question import Query, Question, Release
-from dpframe._questions.reports import packed
+from dpframe._questions.question import Query, Question, Release, enclose_output
+from dpframe._questions.reports import pack_reports, unpack_reports
 from dpframe._refusals import ADVICE
 from dpframe._session import opening as opening_module
 from dpframe._session import session as session_module
@@ -143,6 +150,8 @@ from dpframe._statistics.order import (
     Tree,
     deviations,
     distribution,
+    list_level_sizes,
+    read_quantile,
 )
 from dpframe._statistics.scores import Revenue, Scores, Votes
 from dpframe._validate import Bounds
@@ -483,11 +492,11 @@ __all__ = [
     "arrange",
     "at_points",
     "bounds_of",
+    "buy_choice",
     "bytes_of",
     "check",
     "check_sql",
     "check_steady",
-    "choice",
     "choices_module",
     "clipped",
     "code_of_condition",
@@ -505,7 +514,6 @@ __all__ = [
     "design_Rows",
     "deviations",
     "distribution",
-    "draft",
     "drawing_module",
     "durations_module",
     "each_of",
@@ -541,6 +549,7 @@ __all__ = [
     "found_keys",
     "free",
     "gaussian_tail",
+    "get_noisy_sums",
     "give_tag",
     "held_as",
     "hypotheses_module",
@@ -567,8 +576,8 @@ __all__ = [
     "list_verbs",
     "logical_not",
     "loss_of",
+    "make_draft",
     "make_plan",
-    "measured",
     "mechanism_from",
     "mechanism_names",
     "mechanisms",
@@ -584,13 +593,12 @@ __all__ = [
     "numbers_of",
     "of_leaf",
     "of_number",
-    "of_people",
     "open_again",
     "open_store",
     "opening_module",
     "order_of",
     "outward",
-    "packed",
+    "pack_reports",
     "pairs_of",
     "parse",
     "people_labels",
@@ -636,6 +644,7 @@ __all__ = [
     "store_module",
     "stores_module",
     "suggestions_module",
+    "take_rows_of_people",
     "text_of",
     "texts_module",
     "threads_module",

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from dpframe._plans import sampling
 from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller
-from dpframe._plans.durations import moment, read_zone, shown, together
-from dpframe._plans.plan import Plan, measured
+from dpframe._plans.durations import align_units, make_moment, read_zone, show_seconds
+from dpframe._plans.plan import Plan, get_noisy_sums
 from dpframe._plans.sampling import NOISE, About
-from dpframe._questions.question import enclose_output, find_shown_levels, numbers, show_ends
+from dpframe._questions.question import enclose_output, find_shown_levels, read_numbers, show_ends
 from dpframe.mechanisms._base import Noise
 
 Ends = tuple[NDArray[Any], NDArray[Any]]
@@ -129,7 +129,7 @@ class Columns(Layout):
     by_output = True
 
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
-        return [numbers(plan, raw, i) for i in range(len(plan.cells))]
+        return [read_numbers(plan, raw, i) for i in range(len(plan.cells))]
 
     def interval(
         self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
@@ -158,14 +158,14 @@ class Across(Columns):
     by_output = False
 
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
-        return [np.concatenate([column[:1] for column in together(super().values(plan, raw))])]
+        return [np.concatenate([column[:1] for column in align_units(super().values(plan, raw))])]
 
     def interval(
         self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
     ) -> list[Ends]:
         pairs = super().interval(plan, raw, level, about)
         low, high = (
-            np.concatenate([end[:1] for end in together([pair[side] for pair in pairs])])
+            np.concatenate([end[:1] for end in align_units([pair[side] for pair in pairs])])
             for side in (0, 1)
         )
         return [(low, high)]
@@ -179,7 +179,7 @@ class Across(Columns):
             return super().zoned(plan, columns)
         (column,) = columns  # of several zones, or of none in some rows: objects, as in pandas
         cells = [
-            moment(value, cell.origin) if cell.origin else value
+            make_moment(value, cell.origin) if cell.origin else value
             for value, cell in zip(column, plan.cells, strict=True)
         ]
         return [np.array([*cells, None], dtype=object)[:-1] if any(zones) else column]
@@ -222,7 +222,7 @@ class Grid(Layout):
 
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         """The columns: whole numbers where all are whole, as pandas has it."""
-        found = [AGGREGATES[c.aggregate].value(measured(plan, raw, c)) for c in plan.cells]
+        found = [AGGREGATES[c.aggregate].value(get_noisy_sums(plan, raw, c)) for c in plan.cells]
         nothing = np.full(len(found[0]), math.nan)
         columns = []
         for column in zip(*self.cells, strict=True):
@@ -234,7 +234,7 @@ class Grid(Layout):
             cells = _in_seconds(plan, column)
             columns.append(np.stack(numbers, axis=1).ravel())
             if cells:
-                columns[-1] = shown(
+                columns[-1] = show_seconds(
                     columns[-1], max(cells, key=lambda c: max(abs(c.lower), abs(c.upper)))
                 )
         return columns
@@ -416,7 +416,7 @@ class Pivot(Layout):
                     some, numbers.astype(float) / np.where(some, total, 1.0), math.nan
                 )
             elif cell.duration:
-                numbers = shown(numbers, cell)
+                numbers = show_seconds(numbers, cell)
             elif not cell.whole:
                 numbers = numbers.astype(np.float64)
             found += self._split(numbers)
@@ -506,7 +506,7 @@ class Pivot(Layout):
             noises = np.array([1.0, 0.0]), np.ones(2), np.array([k, n - k], dtype=float)
             draws = sampling.Draws(counts[at].astype(float), total[at], *ends, noise, *noises)
             low[at], high[at] = (
-                draws.ends(sampling.rate_of(risk * sampling.REST)) if k < n else (1.0, 1.0)
+                draws.ends(sampling.find_rate(risk * sampling.REST)) if k < n else (1.0, 1.0)
             )
         return low, high
 
@@ -582,7 +582,7 @@ def layout_from(receipt: dict[str, Any]) -> Layout:
 
 
 def _deviation(plan: Plan, cell: Cell) -> float:
-    deviation = AGGREGATES[cell.aggregate].deviation(measured(plan, None, cell))
+    deviation = AGGREGATES[cell.aggregate].deviation(get_noisy_sums(plan, None, cell))
     return math.nan if deviation is None else deviation
 
 

@@ -19,7 +19,7 @@ import pandas as pd
 
 from dpframe import _validate
 from dpframe._answers.arithmetic import is_number
-from dpframe._plans.durations import as_text, count_decimals
+from dpframe._plans.durations import count_decimals, format_moment
 
 CHOSEN = "chosen, not measured: no interval"
 NOISE = "noise"
@@ -188,7 +188,7 @@ def _digits(value: Any, low: Any, high: Any) -> int | None:
 
 def _number(cell: Any, decimals: int | None) -> str:
     if decimals is not None and isinstance(cell, pd.Timedelta | pd.Timestamp):
-        return as_text(cell, decimals)
+        return format_moment(cell, decimals)
     if isinstance(cell, float):
         if math.isnan(cell):
             return ""

@@ -19,7 +19,7 @@ from dpframe._frame.selection import WHOLE
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.keys import Keys, Word, describe
-from dpframe._plans.price import Payment, checked
+from dpframe._plans.price import Payment, check_payment
 from dpframe._questions import entries as _rows
 from dpframe._questions.question import Release
 from dpframe._questions.reports import BITS, Randomize, unpack_reports
@@ -66,7 +66,7 @@ def randomize(
     >>> p.randomize("smoker", keys=["no", "yes"], epsilon=60).tolist()
     ['no', 'yes', 'no', 'no']
     """
-    checked(payment)
+    check_payment(payment)
     expr, name = self._selection.named(column)
     premises = self._selection.premises
     if not premises.everyone:
@@ -152,7 +152,7 @@ def rounded_places(values: NDArray[np.float64], kind: Kind) -> NDArray[Any]:
     """Numbers as places on the points of their kind; NaN has none."""
     assert kind.bounds is not None
     grid = Grid.for_width(Bounds(*kind.bounds), BITS)
-    return rounded(_rows.steps_of(values, grid), grid.width, kind.response.k)
+    return rounded(_rows.count_steps(values, grid), grid.width, kind.response.k)
 
 
 def labels_of(keys: Keys, other: Any) -> list[Any]:

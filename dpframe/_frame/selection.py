@@ -32,7 +32,7 @@ from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import AGGREGATES, Output, is_too_wide, powers
 from dpframe._plans.budget import Budget
 from dpframe._plans.order import find_level
-from dpframe._plans.price import Payment, checked, read_public_number
+from dpframe._plans.price import Payment, check_payment, read_public_number
 from dpframe._questions.question import Query, Question, Release
 from dpframe._refusals import Unprinted
 from dpframe._session.batch import Batch
@@ -485,7 +485,7 @@ class Explain(Ask):
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
-        words, assumed = checked(payment), None
+        words, assumed = check_payment(payment), None
         if words.get("n") is not None:
             # From a number of people to an accuracy: only the price within= depends on it, and what
             # is shown always does.
@@ -558,7 +558,7 @@ def priced(
 ) -> Asked:
     """The question with its price; ``ahead`` is the budget as it will be after what comes before in
     a batch."""
-    words = checked(payment)
+    words = check_payment(payment)
     if not question.outputs and isinstance(question, Query):
         raise BadValue("no columns are selected, so nothing is asked.")
     session.check_alive()

@@ -236,14 +236,14 @@ class Setting(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Vector:
+class VectorKey:
     """A key for the integers that an output is read off.
 
     Outputs with equal keys share one statistic, which gets noise once.
     """
 
     # Return the integers, with their sensitivity, for the outputs that share them.
-    make: Callable[[Vector, Sequence[Output], Setting], Statistic]
+    make: Callable[[VectorKey, Sequence[Output], Setting], Statistic]
     # Vectors are released in this order, and within a place in the order of their outputs.
     place: int
     expr: Expr | None = None
@@ -303,7 +303,7 @@ class JudgeScale(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ScoreChoice:
     """A selection: the whole release is a choice of the candidates with the largest scores."""
 
     # The scores, in words, such as "count".
@@ -328,7 +328,7 @@ class Aggregate:
     doc: str
 
     # Return the key of the vector that an output is read off.
-    vector: Callable[[Output], Vector]
+    vector: Callable[[Output], VectorKey]
     # Return the answers, one for each group, from the noisy sums.
     value: Callable[[Measured], NDArray[Any]]
     # Return the interval in which the answer without noise lies with this probability.
@@ -374,7 +374,7 @@ class Aggregate:
 
     # What is chosen instead of measured.
     # Set if the whole release is one choice.
-    choice: Choice | None = None
+    choice: ScoreChoice | None = None
     # True if the answer of each group is a point that is chosen.
     picks: bool = False
     # True if answers are places on a list of keys.

@@ -191,7 +191,7 @@ class Budget:
             if accountant is None
             else [_validate.choice(accountant, "accountant", ACCOUNTANTS)]
         )
-        limits, events = self.rule.limits, runs(self.charges)
+        limits, events = self.rule.limits, count_runs(self.charges)
         rows = []
         for name in names:
             epsilon = ACCOUNTANTS[name].report(events, limits.delta) if events else 0.0
@@ -320,7 +320,7 @@ class Budget:
             requested, left = self.rule.delta_asked(self.state, charge)
             if requested > left:
                 return (
-                    f" A delta= of {_below(left, 6)} would fit."
+                    f" A delta= of {_format_rounded_down(left, 6)} would fit."
                     if left > 0
                     else " No delta is left."
                 )
@@ -328,7 +328,7 @@ class Budget:
         fits = self._largest(admits)
         if fits * 10_000 < self.rule.limits.epsilon:
             return " Next to nothing is left." if fits else " No epsilon is left."
-        texts = (_below(fits, digits) for digits in range(6, 0, -1))
+        texts = (_format_rounded_down(fits, digits) for digits in range(6, 0, -1))
         fitting = next((text for text in texts if admits(Fraction(text))), None)
         return "" if fitting is None else f" The largest epsilon that still fits is {fitting}."
 
@@ -350,21 +350,21 @@ class Budget:
     def _under(self, kind: type[Filter], charge: Charge) -> bool:
         rule = kind(self.rule.limits)
         state = rule.start()
-        for debit in merged([*self.charges, charge]):
+        for debit in merge_charges([*self.charges, charge]):
             state = rule.after(state, debit)
             if state is None:
                 return False
         return True
 
 
-def _below(number: Fraction, digits: int) -> str:
+def _format_rounded_down(number: Fraction, digits: int) -> str:
     """A number as text with so many digits, rounded down."""
     with localcontext(prec=digits, rounding=ROUND_DOWN):
         rounded = Decimal(number.numerator) / Decimal(number.denominator)
     return f"{rounded.normalize():f}"
 
 
-def runs(charges: Any) -> Events:
+def count_runs(charges: Any) -> Events:
     """The losses in order, equal neighbours counted together."""
     counted: list[tuple[Any, int]] = []
     for charge in charges:
@@ -376,7 +376,7 @@ def runs(charges: Any) -> Events:
     return tuple(counted)
 
 
-def merged(charges: Any) -> list[Charge]:
+def merge_charges(charges: Any) -> list[Charge]:
     """Equal charges as one, so that a long ledger is read quickly; accountants other than the
     residue see no order."""
     counts = Counter(charges)

@@ -13,17 +13,17 @@ from dpframe._groups.keys import BinBy
 from dpframe._plans.aggregates import (
     Aggregate,
     Cell,
-    Choice,
     Measured,
     Output,
+    ScoreChoice,
     Setting,
-    Vector,
+    VectorKey,
     find_no_interval,
     refuse_interval,
     register,
 )
 from dpframe._plans.moments import are_whole
-from dpframe._statistics.base import MAGNITUDE_BITS, VALUE_BITS, Grid, Statistic, on_grid
+from dpframe._statistics.base import MAGNITUDE_BITS, VALUE_BITS, Grid, Statistic, place_on_grid
 from dpframe._statistics.counts import Questions, RowCount
 from dpframe._statistics.order import LEAF_CEILING
 from dpframe._statistics.scores import Revenue, Scores, Votes
@@ -32,7 +32,7 @@ from dpframe._validate import Bounds
 # What they are read off -----------------------------------------------------------------------------------
 
 
-def _make_scores(vector: Vector, outputs: Sequence[Output], setting: Setting) -> Statistic:
+def _make_scores(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     """Return the scores of a selection: the rows of each group, or one for each output."""
     first, exprs = outputs[0], tuple(out.expr for out in outputs if out.expr is not None)
     if first.bounds is not None:
@@ -45,17 +45,17 @@ def _make_scores(vector: Vector, outputs: Sequence[Output], setting: Setting) ->
     return Questions(exprs) if exprs else RowCount()
 
 
-def _make_revenue(vector: Vector, outputs: Sequence[Output], setting: Setting) -> Statistic:
+def _make_revenue(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     """Return the revenue of each price, where the groups are the bids between prices."""
     by = setting.query.by[0]
     assert isinstance(by, BinBy)
     prices = by.edges[:-1]
     whole = all(p.is_integer() for p in prices)
     grid = Grid.for_magnitude(Bounds(0.0, prices[-1]), MAGNITUDE_BITS, whole)
-    return Revenue(by.expr, tuple(on_grid(p, grid.exponent) for p in prices), grid)
+    return Revenue(by.expr, tuple(place_on_grid(p, grid.exponent) for p in prices), grid)
 
 
-def _make_votes(vector: Vector, outputs: Sequence[Output], setting: Setting) -> Statistic:
+def _make_votes(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     """Return the rows of each group by their values."""
     assert vector.expr is not None
     assert vector.bounds is not None
@@ -99,7 +99,7 @@ def _read_round(m: Measured) -> NDArray[Any]:
 
 # Entries --------------------------------------------------------------------------------------------------
 
-_SCORES, _REVENUE = Vector(_make_scores, 0), Vector(_make_revenue, 0)
+_SCORES, _REVENUE = VectorKey(_make_scores, 0), VectorKey(_make_revenue, 0)
 
 _ARGMAX = Aggregate(
     name="argmax",
@@ -109,7 +109,7 @@ _ARGMAX = Aggregate(
     interval=refuse_interval,
     verbs=("argmax",),
     always_whole=True,
-    choice=Choice("count", of_rows=True),
+    choice=ScoreChoice("count", of_rows=True),
     adjust=_drop_functionals,
 )
 
@@ -120,14 +120,14 @@ register(
         name="top",
         doc="Keys that most rows have.",
         verbs=("top",),
-        choice=Choice("count", several=True, of_rows=True),
+        choice=ScoreChoice("count", several=True, of_rows=True),
     ),
     replace(
         _ARGMAX,
         name="choose",
         doc="Candidate with the largest utility.",
         verbs=("choose",),
-        choice=Choice("utility", ranged=True),
+        choice=ScoreChoice("utility", ranged=True),
     ),
     replace(
         _ARGMAX,
@@ -135,12 +135,12 @@ register(
         doc="Price with the largest revenue.",
         vector=lambda out: _REVENUE,
         verbs=(),
-        choice=Choice("revenue", ranged=True),
+        choice=ScoreChoice("revenue", ranged=True),
     ),
     Aggregate(
         name="most",
         doc="Values that most rows of each group have, one after the other.",
-        vector=lambda out: Vector(_make_votes, 6, out.expr, out.bounds, out.rounds),
+        vector=lambda out: VectorKey(_make_votes, 6, out.expr, out.bounds, out.rounds),
         value=_read_round,
         interval=find_no_interval,
         always_whole=True,

@@ -16,7 +16,7 @@ from dpframe._plans.aggregates import (
     Measured,
     Output,
     Setting,
-    Vector,
+    VectorKey,
     enclose_sum,
     expect_sum_error,
     find_sum_deviation,
@@ -37,50 +37,54 @@ from dpframe._statistics.counts import (
 # What they are read off -----------------------------------------------------------------------------------
 
 
-def make_row_count(vector: Vector, outputs: Sequence[Output], setting: Setting) -> Statistic:
+def make_row_count(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     """Return the rows of each group."""
     return RowCount()
 
 
-def _make_person_count(vector: Vector, outputs: Sequence[Output], setting: Setting) -> Statistic:
+def _make_person_count(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     return PersonCount()
 
 
-def _make_distinct_count(vector: Vector, outputs: Sequence[Output], setting: Setting) -> Statistic:
+def _make_distinct_count(
+    vector: VectorKey, outputs: Sequence[Output], setting: Setting
+) -> Statistic:
     assert vector.expr is not None
     return DistinctCount(vector.expr)
 
 
-def _make_questions(vector: Vector, outputs: Sequence[Output], setting: Setting) -> Statistic:
+def _make_questions(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     return Questions(tuple(out.expr for out in outputs if out.expr is not None))
 
 
-def _make_row_numbers(vector: Vector, outputs: Sequence[Output], setting: Setting) -> Statistic:
+def _make_row_numbers(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     return PeopleBy("rows", LIMIT.bit_length())
 
 
-def _make_group_numbers(vector: Vector, outputs: Sequence[Output], setting: Setting) -> Statistic:
+def _make_group_numbers(
+    vector: VectorKey, outputs: Sequence[Output], setting: Setting
+) -> Statistic:
     return PeopleBy("groups", (setting.query.groups - 1).bit_length() + 1)
 
 
-def _make_magnitudes(vector: Vector, outputs: Sequence[Output], setting: Setting) -> Statistic:
+def _make_magnitudes(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     assert vector.expr is not None
     return PeopleAround(vector.expr)
 
 
-ROWS = Vector(make_row_count, 2)
-_PEOPLE = Vector(_make_person_count, 3)
-_QUESTIONS = Vector(_make_questions, 5)
+ROWS = VectorKey(make_row_count, 2)
+_PEOPLE = VectorKey(_make_person_count, 3)
+_QUESTIONS = VectorKey(_make_questions, 5)
 
 
-def _read_values(out: Output) -> Vector:
+def _read_values(out: Output) -> VectorKey:
     """Return the key of a column without bounds, or of the rows if no column is named."""
     return ROWS if out.expr is None else column_vector(out.expr)
 
 
-def _read_distinct_values(out: Output) -> Vector:
+def _read_distinct_values(out: Output) -> VectorKey:
     """Return the key of the distinct values of a column, or of the rows if no column is named."""
-    return ROWS if out.expr is None else Vector(_make_distinct_count, 4, out.expr)
+    return ROWS if out.expr is None else VectorKey(_make_distinct_count, 4, out.expr)
 
 
 # How they are read off it ---------------------------------------------------------------------------------
@@ -134,7 +138,7 @@ _COUNT: dict[str, Any] = {
     "interval": enclose_sum,
     "error": expect_sum_error,
     "deviation": find_sum_deviation,
-    "yard": _judge_count,
+    "judging_scale": _judge_count,
     "adjust": _keep_size,
     "combination": _count_size,
     "always_whole": True,
@@ -196,21 +200,21 @@ register(
     Aggregate(
         name="people by rows",
         doc="Number of people in each range of numbers of rows.",
-        vector=lambda out: Vector(_make_row_numbers, 7, out.expr, detail=out),
+        vector=lambda out: VectorKey(_make_row_numbers, 7, out.expr, detail=out),
         counts="people in bins",
         **_DRAWN_COUNT,
     ),
     Aggregate(
         name="people by groups",
         doc="Number of people in each range of numbers of groups.",
-        vector=lambda out: Vector(_make_group_numbers, 7, out.expr, detail=out),
+        vector=lambda out: VectorKey(_make_group_numbers, 7, out.expr, detail=out),
         counts="people in bins",
         **_DRAWN_COUNT,
     ),
     Aggregate(
         name="people by magnitude",
         doc="Number of people in each range of magnitudes of a value.",
-        vector=lambda out: Vector(_make_magnitudes, 7, out.expr, detail=out),
+        vector=lambda out: VectorKey(_make_magnitudes, 7, out.expr, detail=out),
         counts="people in bins",
         **_DRAWN_COUNT,
     ),

@@ -18,7 +18,7 @@ _UNITS: dict[str, int] = {"ns": 10**9, "us": 10**6}  # the finest first
 _FINE = 4.0  # seconds, of which 2**31 rows together are still whole nanoseconds
 
 
-class InSeconds(Protocol):
+class SecondsCell(Protocol):
     """An output that was measured in seconds between two bounds; of a time since its ``origin``,
     which is empty of durations."""
 
@@ -41,27 +41,27 @@ def read_zone(origin: str) -> str:
     return origin.partition(" ")[2]
 
 
-def moment(value: Any, origin: str) -> Any:
+def make_moment(value: Any, origin: str) -> Any:
     """A moment as it is shown: in the zone of the times that it was measured of, if they have
     one."""
     plain, zone = pd.Timestamp(value), read_zone(origin)
     return plain.tz_localize("UTC").tz_convert(zone) if zone else plain
 
 
-def unit_of(lower: float, upper: float) -> str:
+def choose_unit(lower: float, upper: float) -> str:
     """The unit in which numbers of seconds between these bounds, and their sums, are shown:
     microseconds, or nanoseconds where nobody has more than some seconds."""
     return "ns" if max(abs(lower), abs(upper)) < _FINE else "us"
 
 
-def shown(
-    seconds: NDArray[Any], cell: InSeconds, towards: Literal["nearest", "down", "up"] = "nearest"
+def show_seconds(
+    seconds: NDArray[Any], cell: SecondsCell, towards: Literal["nearest", "down", "up"] = "nearest"
 ) -> NDArray[Any]:
     """Numbers of seconds as durations, or as the moments so long after an origin; those beyond what
     a Timedelta holds (292,471 years, or 292 in nanoseconds) as the last that it holds, and NaN as
     NaT. Ends of intervals are rounded outwards. Moments of times with a zone are in UTC, as all
     that is computed of them; `Layout.zoned` shows them in it."""
-    unit = "us" if cell.origin else unit_of(cell.lower, cell.upper)
+    unit = "us" if cell.origin else choose_unit(cell.lower, cell.upper)
     rounded = {"nearest": np.rint, "down": np.floor, "up": np.ceil}[towards]
     with np.errstate(all="ignore"):
         ticks = rounded(np.asarray(seconds, dtype=np.float64) * _UNITS[unit])
@@ -85,7 +85,7 @@ def count_decimals(low: Any, high: Any) -> int | None:
     return min(max(1 - math.floor(math.log10(seconds)), 0), 9) if seconds > 0 else None
 
 
-def as_text(value: Any, decimals: int | None) -> str:
+def format_moment(value: Any, decimals: int | None) -> str:
     """A duration or a time with so many decimals of its seconds; NaT, and where ``decimals`` is
     None, as pandas writes it."""
     if value is pd.NaT or decimals is None:
@@ -101,7 +101,7 @@ def as_text(value: Any, decimals: int | None) -> str:
     return (f"{whole}.{part.ljust(9, '0')[:decimals]}" if decimals else whole) + offset
 
 
-def in_seconds(column: Any) -> NDArray[np.float64]:
+def convert_to_seconds(column: Any) -> NDArray[np.float64]:
     """The numbers of a column, of durations those of seconds: what bounds and noise are in."""
     array = np.asarray(column)
     if array.dtype.kind == "M":  # since whenever: what is judged of them is how wide an interval is
@@ -110,12 +110,12 @@ def in_seconds(column: Any) -> NDArray[np.float64]:
         seconds: NDArray[np.float64] = array / np.timedelta64(1, "s")
         return seconds
     if array.dtype == object:  # durations beside numbers
-        flat = [_seconds(v) for v in array.ravel()]
+        flat = [_convert_cell(v) for v in array.ravel()]
         return np.array(flat, dtype=float).reshape(array.shape)
     return array.astype(float)
 
 
-def _seconds(value: Any) -> Any:
+def _convert_cell(value: Any) -> Any:
     if value is pd.NaT or value is None:
         return np.nan
     if isinstance(value, pd.Timestamp):
@@ -134,7 +134,7 @@ def check_alike(outputs: Sequence[Any]) -> None:
         )
 
 
-def together(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+def align_units(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     """Columns whose cells are to stand one below the other: durations in the coarsest of their
     units, in which none is too long; beside numbers all are objects, as in pandas."""
     kinds = {column.dtype.kind if column.dtype.kind in "mM" else "" for column in columns}

@@ -24,7 +24,7 @@ from dpframe._plans.aggregates import (
     Measured,
     Output,
     Setting,
-    Vector,
+    VectorKey,
     enclose_sum,
     expect_sum_error,
     fieller,
@@ -67,7 +67,7 @@ _ON_PRODUCTS = 0.85
 # What they are read off -----------------------------------------------------------------------------------
 
 
-def make_column(vector: Vector, outputs: Sequence[Output], setting: Setting) -> Statistic:
+def make_column(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     """Return the moments of a column that its outputs need, or the number of its values."""
     expr, bounds = vector.expr, vector.bounds
     assert expr is not None
@@ -88,18 +88,18 @@ def make_column(vector: Vector, outputs: Sequence[Output], setting: Setting) -> 
     return Simplex(expr, Grid.for_width(bounds, VALUE_BITS, degree), degree, nulls)
 
 
-def column_vector(expr: Expr, bounds: Bounds | None = None) -> Vector:
+def column_vector(expr: Expr, bounds: Bounds | None = None) -> VectorKey:
     """Return the key of the values of a column, and of their moments if there are bounds."""
-    return Vector(make_column, 1, expr, bounds)
+    return VectorKey(make_column, 1, expr, bounds)
 
 
-def _read_clipped(out: Output) -> Vector:
+def _read_clipped(out: Output) -> VectorKey:
     """Return the key of the clipped values of a column."""
     assert out.expr is not None
-    return Vector(make_column, 1, out.expr, out.bounds)
+    return VectorKey(make_column, 1, out.expr, out.bounds)
 
 
-def _make_pair(vector: Vector, outputs: Sequence[Output], setting: Setting) -> Statistic:
+def _make_pair(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     """Return the mixed moments of two columns."""
     (first_expr, first_bounds), (second_expr, second_bounds) = outputs[0].clipped
     for expr, column_bounds in outputs[0].clipped:
@@ -191,7 +191,9 @@ def enclose_mean(m: Measured, level: float) -> Interval:
 
 def _enclose_population_mean(m: Measured, level: float) -> Interval:
     """Return the interval of the mean of the population."""
-    low, high = sampling.draws_of(m, 1 - level).ends(sampling.rate_of((1 - level) * sampling.REST))
+    low, high = sampling.make_draws(m, 1 - level).ends(
+        sampling.find_rate((1 - level) * sampling.REST)
+    )
     return _stretch(m.cell, low), _stretch(m.cell, high)
 
 
@@ -630,7 +632,7 @@ register(
         ratio=True,
         drawn=True,
         population=_enclose_population_mean,
-        draws=sampling.draws_of,
+        draws=sampling.make_draws,
     ),
     Aggregate(
         name="var",
@@ -699,7 +701,7 @@ register(
     Aggregate(
         name="cov",
         doc="Covariance of the clipped values of two columns.",
-        vector=lambda out: Vector(_make_pair, 8, out.expr, out.bounds, out),
+        vector=lambda out: VectorKey(_make_pair, 8, out.expr, out.bounds, out),
         value=_measure_covariance,
         interval=_enclose_covariance,
         verbs=("cov",),

@@ -25,7 +25,7 @@ from dpframe._plans.aggregates import (
     Measured,
     Output,
     Setting,
-    Vector,
+    VectorKey,
     find_no_interval,
     register,
 )
@@ -36,15 +36,15 @@ from dpframe._statistics.order import (
     Tree,
     deviations,
     enclose,
-    estimated,
+    estimate_distribution,
     list_level_sizes,
     read_quantile,
 )
 
-# Levels, as they are asked for ---------------------------------------------------------------------------
+# QuantileLevels, as they are asked for ---------------------------------------------------------------------------
 
 
-class Levels(NamedTuple):
+class QuantileLevels(NamedTuple):
     """The levels that ``q=`` names, exactly and as doubles."""
 
     exact: tuple[Fraction, ...]
@@ -57,7 +57,7 @@ class Levels(NamedTuple):
 _MOST_LEVELS = 2**14
 
 
-def levels_of(q: Any) -> Levels:
+def read_levels(q: Any) -> QuantileLevels:
     """Return one level or a list of them, each checked to lie within [0, 1]."""
     if isinstance(q, str | bytes | Mapping | set | frozenset | pd.Series | pd.DataFrame):
         raise BadType(f"q must be a number in [0, 1] or a list of them, not {type(q).__name__}.")
@@ -71,7 +71,7 @@ def levels_of(q: Any) -> Levels:
     for share, level in zip(shares, exact, strict=True):
         if not 0 <= level <= 1:
             raise BadValue(f"q must lie in [0, 1], not {share}.")
-    return Levels(exact, tuple(map(float, exact)), several)
+    return QuantileLevels(exact, tuple(map(float, exact)), several)
 
 
 _PERCENT = re.compile(r"q(\d\d?(?:\.\d{1,4})?|100)", re.ASCII)
@@ -104,7 +104,7 @@ def choose_quantile_method(levels: int, method: Any) -> str:
 # What they are read off -----------------------------------------------------------------------------------
 
 
-def _make_ranks(vector: Vector, outputs: Sequence[Output], setting: Setting) -> Statistic:
+def _make_ranks(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     """Return every point of a grid with its ranks, from which quantiles are chosen."""
     assert vector.expr is not None
     assert vector.bounds is not None
@@ -113,7 +113,7 @@ def _make_ranks(vector: Vector, outputs: Sequence[Output], setting: Setting) -> 
     return Ranks.of(vector.expr, vector.bounds, resolution, levels, setting.query.groups)
 
 
-def _make_tree(vector: Vector, outputs: Sequence[Output], setting: Setting) -> Statistic:
+def _make_tree(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     """Return a distribution on a grid, off which quantiles are read."""
     assert vector.expr is not None
     assert vector.bounds is not None
@@ -181,14 +181,16 @@ def _measure_quantile(m: Measured) -> NDArray[Any]:
     """Return the quantile of the estimated distribution, which is monotone in the level."""
     assert m.raw is not None
     c = m.cell.constants
-    return _find_points(m.cell, read_quantile(estimated(m.raw, int(c["points"])), c["level"]))
+    return _find_points(
+        m.cell, read_quantile(estimate_distribution(m.raw, int(c["points"])), c["level"])
+    )
 
 
 def _enclose_quantile(m: Measured, level: float) -> Interval:
     """Return the interval of the quantile by the noise in the distribution."""
     assert m.raw is not None
     c = m.cell.constants
-    cumulative = estimated(m.raw, int(c["points"]))
+    cumulative = estimate_distribution(m.raw, int(c["points"]))
     low, high = enclose(
         cumulative, c["level"], m.noise.reach(level, len(m.raw)) * m.noise.deviation
     )
@@ -203,7 +205,7 @@ def _enclose_population_quantile(m: Measured, level: float) -> Interval:
     """
     assert m.raw is not None
     risk, c, terms = 1 - level, m.cell.constants, len(m.raw)
-    cumulative = estimated(m.raw, int(c["points"]))
+    cumulative = estimate_distribution(m.raw, int(c["points"]))
     of_all = deviations(int(c["points"]), 0.0)[-1] * m.noise.deviation
     most = cumulative[-1] + of_all * m.noise.reach(1 - risk * sampling.ON_NUMBER, terms)
     low, high = np.zeros(len(most), dtype=np.intp), np.full(len(most), int(c["points"]) - 1)
@@ -246,7 +248,7 @@ def _find_points(cell: Cell, places: NDArray[Any]) -> Floats:
 _QUANTILE = Aggregate(
     name="quantile",
     doc="Quantiles of clipped values.",
-    vector=lambda out: Vector(_make_ranks, 6, out.expr, out.bounds, out.resolution),
+    vector=lambda out: VectorKey(_make_ranks, 6, out.expr, out.bounds, out.resolution),
     value=_choose_quantile,
     interval=find_no_interval,
     verbs=("quantile",),
@@ -266,7 +268,7 @@ register(
     Aggregate(
         name="tree",
         doc="Quantiles of a noisy distribution of clipped values.",
-        vector=lambda out: Vector(_make_tree, 6, out.expr, out.bounds, out.resolution),
+        vector=lambda out: VectorKey(_make_tree, 6, out.expr, out.bounds, out.resolution),
         value=_measure_quantile,
         interval=_enclose_quantile,
         pandas="quantile",

@@ -29,7 +29,7 @@ from dpframe._plans.aggregates import (
     Measured,
     Outputs,
     Setting,
-    Vector,
+    VectorKey,
 )
 from dpframe._plans.counts import ROWS
 from dpframe._plans.moments import make_column
@@ -199,7 +199,9 @@ class Plan:
         for cell in self.cells:
             aggregate = AGGREGATES[cell.aggregate]
             errors[cell.name] = (
-                None if aggregate.selects else aggregate.error(measured(self, None, cell), level, n)
+                None
+                if aggregate.selects
+                else aggregate.error(get_noisy_sums(self, None, cell), level, n)
             )
         return errors
 
@@ -291,12 +293,12 @@ class Plan:
                 continue
             if aggregate.choice is not None:
                 return f"the {aggregate.choice.scores} of the choice is within {self._selection_error():.4g} of the largest"
-            error = aggregate.error(measured(self, None, cell), level, self.n)
-            per_n = aggregate.error(measured(self, None, cell), level, 1e9)
+            error = aggregate.error(get_noisy_sums(self, None, cell), level, self.n)
+            per_n = aggregate.error(get_noisy_sums(self, None, cell), level, 1e9)
             if error is not None:
                 assumed = (
                     self.n is not None
-                    and aggregate.error(measured(self, None, cell), level, None) is None
+                    and aggregate.error(get_noisy_sums(self, None, cell), level, None) is None
                 )
                 text = f"± {error:.4g}{' seconds' * cell.duration}" + (
                     f" for {self.n:g} values" if assumed else ""
@@ -339,7 +341,7 @@ class Plan:
         is the same at every price."""
         prepared = self._draft
         alike = prepared is not None and prepared.cells is self.cells
-        cells = prepared.written if alike else _as_text(_rows_of(self.cells))
+        cells = prepared.written if alike else _as_text(_write_cells(self.cells))
         parts = [
             {
                 **p.noise.to_json(),
@@ -394,7 +396,7 @@ class Plan:
         )
 
 
-def _rows_of(cells: Sequence[Cell]) -> list[list[Any]]:
+def _write_cells(cells: Sequence[Cell]) -> list[list[Any]]:
     """The cells as JSON values, which `_read_cell` reads."""
     return [
         [
@@ -446,7 +448,7 @@ def refuse_choices(cells: Sequence[Cell]) -> None:
         )
 
 
-def measured(plan: Plan, raw: Sequence[Any] | None, cell: Cell) -> Measured:
+def get_noisy_sums(plan: Plan, raw: Sequence[Any] | None, cell: Cell) -> Measured:
     """The noisy sums that an output is finished from; before its release, without integers."""
     return Measured(cell, plan.parts[cell.part].noise, None if raw is None else raw[cell.part])
 
@@ -466,7 +468,7 @@ def arrange(
     """
     vectors = [AGGREGATES[out.aggregate].vector(out) for out in query.outputs]
     moments = {v.expr: v for v in vectors if v.make is make_column and v.bounds is not None}
-    served: dict[Vector, list[int]] = {}
+    served: dict[VectorKey, list[int]] = {}
     for i, vector in enumerate(vectors):
         read = vector
         if vector.make is make_column and vector.bounds is None:
@@ -525,7 +527,7 @@ class Draft(NamedTuple):
             picks=tuple([self.picks[i] for i in places]),
             moved=tuple([self.moved[i] for i in places]),
             cells=cells,
-            written=_as_text(_rows_of(cells)),
+            written=_as_text(_write_cells(cells)),
         )
 
 
@@ -536,7 +538,7 @@ _DRAFTS: dict[Any, Draft] = {}
 _MOST_DRAFTS, _LONGEST = 256, 2000
 
 
-def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
+def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
     """The draft of a question. It is kept where a short key holds all that it follows from, and
     then made once."""
     outputs, groups = query.outputs, groups_of(query.by) if query.by else None
@@ -575,7 +577,7 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
     else:
         moved = tuple([s.of_person(unit, groups) for s in statistics])
     primitives = frozenset([p for s in statistics for p in s.primitives])
-    written = _as_text(_rows_of(in_order))
+    written = _as_text(_write_cells(in_order))
     codes = tuple([encode((s, n) if n else s) for s, n in zip(statistics, picks, strict=True)])
     made = Draft(
         statistics,

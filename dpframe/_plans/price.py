@@ -237,7 +237,7 @@ DEFAULTS: dict[str, Any] = {"mechanism": AUTO, "fresh": False}
 _LEAST = Fraction(1, 2**40)
 
 
-def checked(payment: Mapping[str, Any]) -> Payment:
+def check_payment(payment: Mapping[str, Any]) -> Payment:
     """The keyword arguments of a call, checked: one that no verb knows is an error, not ignored.
 
     An argument that pandas' method has is let through where it changes nothing, and refused with
@@ -263,7 +263,7 @@ def checked(payment: Mapping[str, Any]) -> Payment:
     return payment  # type: ignore[return-value]  # checked just now
 
 
-def price_of(
+def find_price(
     budget: Budget,
     payment: Payment,
     people: int | None,
@@ -324,7 +324,7 @@ def _price_with_delta(
     e = part * (
         rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon)
     )
-    d = delta_of(delta, rule) * part
+    d = check_delta(delta, rule) * part
     if kind is not None and kind.wastes_delta and d:
         raise BadValue(
             f"mechanism={kind.name!r} is purely epsilon-private: leave delta= out, it would be wasted."
@@ -338,7 +338,7 @@ def _price_with_delta(
     return rule.worth(e, budget._now)._replace(mu_squared=None, rho=None)
 
 
-def delta_of(delta: object, rule: Filter) -> Fraction:
+def check_delta(delta: object, rule: Filter) -> Fraction:
     """The delta of one question: at most that of the whole session."""
     d, most = _validate.delta(delta), rule.limits.delta
     if d > most > 0:
@@ -384,10 +384,14 @@ def _find_price_within(
     if kind is None or not kind.needs_delta:
         # A purely private kind that nothing chooses by itself is priced by its own name.
         name = kind.name if kind is not None and kind.measures and not kind.automatic else AUTO
-        prices.append(_least(target, n, lambda x: Price(x, mechanism=name), rule, plan_for))
+        prices.append(
+            _find_least_price(target, n, lambda x: Price(x, mechanism=name), rule, plan_for)
+        )
     chooser = Exponential if kind is None else kind
     if chooser.chooses and plan_for(Price(Fraction(1))).ranged:
-        ranged = _least(target, n, lambda x: Price(x, mechanism=chooser.name), rule, plan_for)
+        ranged = _find_least_price(
+            target, n, lambda x: Price(x, mechanism=chooser.name), rule, plan_for
+        )
         prices = [*prices, ranged] if kind is None else [ranged]
     if (kind is None or kind.needs_delta) and rule.gaussian(
         Fraction(1), budget.queries, budget._now
@@ -400,17 +404,17 @@ def _find_price_within(
 
         # A selection has a mechanism of its own, which is pure.
         if not plan_for(Price(Fraction(1))).selects:
-            prices.append(_least(target, n, gaussian, rule, plan_for))
+            prices.append(_find_least_price(target, n, gaussian, rule, plan_for))
     if not prices:
         raise BudgetError(
             "the accountant of this session cannot count Gaussian noise now: leave mechanism= out."
             if rule.limits.delta
             else "this session has delta=0, so it has no room for the Gaussian mechanism."
         )
-    return min(prices, key=lambda price: _cost(budget, plan_for(price).charge))
+    return min(prices, key=lambda price: _rank_cost(budget, plan_for(price).charge))
 
 
-def _cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
+def _rank_cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
     """The order of charges by cost: whether one does not fit any more, then the part of a whole
     budget that it takes."""
     rule = budget.rule
@@ -419,7 +423,7 @@ def _cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
     return not fits, math.inf if alone is None else float(rule.spent(alone))
 
 
-def _least(
+def _find_least_price(
     target: float,
     n: float | None,
     price: Callable[[Fraction], Price],
@@ -513,7 +517,7 @@ def _mean_width(offer: Offer) -> float:
     )
 
 
-def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Price) -> Offer:
+def buy_points(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Price) -> Offer:
     """Noise for vectors that share a price where some are points to choose from, with a sensitivity
     of differences of scores."""
     if price.mechanism != AUTO:
@@ -533,7 +537,9 @@ def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Pr
     return Offer(noises, PureDP(pure(price)), why=why)
 
 
-def choice(aggregate: Aggregate, reach: int, candidates: int, rounds: int, price: Price) -> Offer:
+def buy_choice(
+    aggregate: Aggregate, reach: int, candidates: int, rounds: int, price: Price
+) -> Offer:
     """The selection of one candidate or several, and its loss; one person moves scores by ``reach``
     against one another."""
     selection = aggregate.choice

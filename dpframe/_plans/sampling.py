@@ -66,12 +66,12 @@ class Law(Protocol):
     def cumulant(self, t: Floats) -> Floats: ...
 
 
-def rate_of(risk: float) -> float:
+def find_rate(risk: float) -> float:
     """The exponent of a tail bound that holds on both sides with this risk."""
     return math.log(2 / risk)
 
 
-def drawn(rate: Floats, bound: Floats | float, variance: Floats | float) -> Floats:
+def bound_log_moment(rate: Floats, bound: Floats | float, variance: Floats | float) -> Floats:
     """A bound on log E exp(rate X) for X of mean 0, at most ``bound``, with at most this variance
     (Hoeffding 1963, theorem 3)."""
     square = np.square(np.maximum(bound, 1e-150))
@@ -169,7 +169,7 @@ class Draws:
             (k, a - mean * b) for k, a, b in zip(self.times, self.of_total, self.of_n, strict=True)
         ]
         at = list_rates(rate, self.most * variance + self._spread(noises))
-        moments = self.most * drawn(at, bound, variance) + self._moments(at, noises)
+        moments = self.most * bound_log_moment(at, bound, variance) + self._moments(at, noises)
         critical = np.fmin.reduce((rate + moments) / at, axis=0)
         return np.asarray(off <= np.where(np.isnan(critical), np.inf, critical))
 
@@ -221,7 +221,7 @@ def list_rates(rate: Floats | float, variance: Floats) -> Floats:
     return np.asarray(np.multiply.outer(_FACTORS, best))
 
 
-def draws_of(m: Measured, risk: float) -> Draws:
+def make_draws(m: Measured, risk: float) -> Draws:
     """The values of a mean as draws; a part of the ``risk`` is spent on how many they are and how
     far they spread."""
     number, total, squares = {"n": 1.0}, {"t1": 1.0}, {"t2": 1.0}
@@ -235,14 +235,14 @@ def draws_of(m: Measured, risk: float) -> Draws:
         m.noise,
         *weights,
         np.ones(len(weights[0])),
-        rate=rate_of(2 * risk * ON_SPREAD),
+        rate=find_rate(2 * risk * ON_SPREAD),
     )
     if "t2" not in m.cell.functionals:
         return draws
     return replace(draws, squares=m.values(squares).astype(float), of_squares=m.weights(squares))
 
 
-def apart(first: Draws, second: Draws, risk: float) -> tuple[Floats, Floats]:
+def enclose_differences(first: Draws, second: Draws, risk: float) -> tuple[Floats, Floats]:
     """The ends of the differences of two means of independent draws, group by group, with this
     risk.
 
@@ -287,14 +287,14 @@ def find_least_risk(excludes: Callable[[float], bool]) -> float:
 def bound_share_deviation(n: Floats, share: float, risk: float) -> Floats:
     """A number that a count of so many draws, each of which counts with probability ``share``, is
     further off from its mean than with this risk, on both sides together. It grows with n."""
-    rate, sides = rate_of(risk), []
+    rate, sides = find_rate(risk), []
     variance = share * (1 - share)
     if not variance:
         return np.zeros_like(n)
     n = np.maximum(n, 0.0)
     at = list_rates(rate, n * variance)
     for bound in (share, 1 - share):
-        sides.append(((rate + n * drawn(at, bound, variance)) / at).min(axis=0))
+        sides.append(((rate + n * bound_log_moment(at, bound, variance)) / at).min(axis=0))
     return np.asarray(np.minimum(np.maximum(*sides), n))
 
 
@@ -308,12 +308,12 @@ def enclose_expected_count(
     low, high = 0.0, np.inf
     for share in SPLITS:
         fewest, most = (side.astype(float) for side in noise(1 - (1 - level) * share))
-        ends = expected(fewest, most, normal_quantile(1 - (1 - level) * (1 - share)))
+        ends = enclose_expectation(fewest, most, normal_quantile(1 - (1 - level) * (1 - share)))
         low, high = np.maximum(low, ends[0]), np.minimum(high, ends[1])
     return np.asarray(low), np.asarray(high)
 
 
-def expected(low: Floats, high: Floats, deviation: float) -> tuple[Floats, Floats]:
+def enclose_expectation(low: Floats, high: Floats, deviation: float) -> tuple[Floats, Floats]:
     """The ends of the expectation of a number of draws that lies between ``low`` and ``high``:
     ``deviation`` is that of a normal tail on each side. Short (2013, theorem 2) has the tails of
     Poisson's law by those of the normal one."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._plans.aggregates import AGGREGATES, Cell, Floats, Measured
-from dpframe._plans.durations import in_seconds
+from dpframe._plans.durations import convert_to_seconds
 
 LEVEL = 0.95  # of the intervals that numbers are judged by
 PART = 0.5  # an interval from 0 up has half its width on either side, so what cannot be told from 0 is noise
@@ -43,10 +43,10 @@ def is_noise(
     What was chosen has no interval, NaN, and is none. A number that is NaN itself, though its
     interval is known, is noise.
     """
-    numbers = in_seconds(values)
+    numbers = convert_to_seconds(values)
     if np.asarray(values).dtype.kind == "M":  # no time is near zero
         numbers = np.where(np.isnan(numbers), np.nan, np.inf)
-    lower, upper = in_seconds(low), in_seconds(high)
+    lower, upper = convert_to_seconds(low), convert_to_seconds(high)
     half = (upper - lower) / 2
     with np.errstate(invalid="ignore"):
         within = (half <= part * np.maximum(np.abs(numbers), unit)) & (

@@ -24,7 +24,7 @@ Entries = NDArray[Any]
 
 
 @np.errstate(all="ignore")  # no warning may tell of a value
-def places(engine: Engine, by: KeyBy) -> Entries:
+def find_places(engine: Engine, by: KeyBy) -> Entries:
     """One more than the place of a row's value among the keys, or 0."""
     find = by.keys.finder()
     entries = [find(piece.vectors[0]) for piece in engine.slices((by.expr,), None, Unit())]
@@ -32,7 +32,7 @@ def places(engine: Engine, by: KeyBy) -> Entries:
 
 
 @np.errstate(all="ignore")
-def steps(engine: Engine, expr: Expr, grid: Grid) -> NDArray[np.int64]:
+def find_steps(engine: Engine, expr: Expr, grid: Grid) -> NDArray[np.int64]:
     """Steps of the grid above its lower end; -1 for a null."""
     entries = [np.empty(0, dtype=np.int64)]
     for piece in engine.slices((expr,), None, Unit()):
@@ -41,11 +41,11 @@ def steps(engine: Engine, expr: Expr, grid: Grid) -> NDArray[np.int64]:
         np.copyto(values, vector.values, casting="unsafe")
         if null is not None:
             values[null] = np.nan
-        entries.append(steps_of(values, grid))
+        entries.append(count_steps(values, grid))
     return np.concatenate(entries)
 
 
-def steps_of(values: NDArray[np.float64], grid: Grid) -> NDArray[np.int64]:
+def count_steps(values: NDArray[np.float64], grid: Grid) -> NDArray[np.int64]:
     """Steps of the grid above its lower end; -1 for NaN."""
     scaled = np.empty(len(values))
     to_grid(values, scaled, grid)
@@ -54,7 +54,7 @@ def steps_of(values: NDArray[np.float64], grid: Grid) -> NDArray[np.int64]:
 
 
 @np.errstate(all="ignore")
-def of_people(
+def take_rows_of_people(
     engine: Engine, columns: tuple[Column, ...], limit: int, entries: Entries, blank: int
 ) -> Entries:
     """The entries of the first ``limit`` rows of each person, filled up with blanks, with the

@@ -23,10 +23,10 @@ from dpframe._groups.forms import NO_GROUPS, form_of_groups
 from dpframe._groups.keys import By, Word, groups_of
 from dpframe._groups.unit import Limit, Unit
 from dpframe._plans.aggregates import AGGREGATES, LISTED, Cell, Measured, Output
-from dpframe._plans.durations import shown
+from dpframe._plans.durations import show_seconds
 from dpframe._plans.order import enclose_by_other_levels
-from dpframe._plans.plan import Draft, Part, Plan, draft, measured
-from dpframe._plans.price import buy_noise, choice, picked
+from dpframe._plans.plan import Draft, Part, Plan, get_noisy_sums, make_draft
+from dpframe._plans.price import buy_choice, buy_noise, buy_points
 from dpframe._plans.sampling import NOISE, About
 from dpframe._plans.worth import LEVEL, ORDINARY, Rule
 from dpframe._questions.identity import (
@@ -57,7 +57,7 @@ class Release(NamedTuple):
     fresh: bool = False
 
 
-def numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
+def read_numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
     """The answers of one output, an entry a group, as int64, float64 or durations by the plan
     alone."""
     cell = plan.cells[place]
@@ -65,7 +65,7 @@ def numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
         Measured(cell, plan.parts[cell.part].noise, raw[cell.part])
     )
     if cell.duration:
-        return shown(answers, cell)
+        return show_seconds(answers, cell)
     return (
         answers
         if answers.dtype == object
@@ -81,22 +81,22 @@ def enclose_output(
     cell = plan.cells[place]
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.picks:
-        return show_ends(cell, *_between(plan, raw, cell, level, about))
+        return show_ends(cell, *_enclose_chosen_quantile(plan, raw, cell, level, about))
     levels = find_shown_levels(plan, raw, level)
     if levels is None:
         ends = aggregate.population if about.population else aggregate.interval
-        return show_ends(cell, *ends(measured(plan, raw, cell), level))
+        return show_ends(cell, *ends(get_noisy_sums(plan, raw, cell), level))
     low, high = np.empty(len(levels)), np.empty(len(levels))
     for at_level in np.unique(levels):
         in_level = levels == at_level
         integers = tuple(part[:, in_level] for part in raw)
         low[in_level], high[in_level] = aggregate.interval(
-            measured(plan, integers, cell), float(at_level)
+            get_noisy_sums(plan, integers, cell), float(at_level)
         )
         if aggregate.least_shown is not None:
             # The groups that a threshold shows have large noise: counts above an upper end are no
             # likelier than without one.
-            high[in_level] = aggregate.interval(measured(plan, integers, cell), level)[1]
+            high[in_level] = aggregate.interval(get_noisy_sums(plan, integers, cell), level)[1]
     if cell.duration:
         return show_ends(cell, low, high)
     if aggregate.least_shown is None:
@@ -108,15 +108,15 @@ def show_ends(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
     """The ends of intervals; of those in seconds as durations or moments, rounded outwards."""
     if not cell.duration:
         return low, high
-    return shown(low, cell, "down"), shown(high, cell, "up")
+    return show_seconds(low, cell, "down"), show_seconds(high, cell, "up")
 
 
-def _between(
+def _enclose_chosen_quantile(
     plan: Plan, raw: tuple[Any, ...], cell: Cell, level: float, about: About
 ) -> tuple[Any, Any]:
     """The interval of a chosen quantile: none of the levels that were chosen together misses by
     more ranks than this level lets any of them, and half of the risk is that of a sample."""
-    aggregate, m = AGGREGATES[cell.aggregate], measured(plan, raw, cell)
+    aggregate, m = AGGREGATES[cell.aggregate], get_noisy_sums(plan, raw, cell)
     if not about.levels:
         return aggregate.interval(m, level)
     choices = [(c.constants["place"], q) for c, q in zip(plan.cells, about.levels, strict=True)]
@@ -352,7 +352,7 @@ class Query(Question):
 
     def _new_outputs(self, unit: Unit, public_rows: int | None) -> Query:
         """Return the question for the outputs whose vectors are released."""
-        cells = draft(self, unit, public_rows).cells
+        cells = make_draft(self, unit, public_rows).cells
         pairs = zip(self.outputs, cells, strict=True)
         new = [out for out, cell in pairs if cell.part in (self.vectors or ())]
         return replace(self, outputs=tuple(new), vectors=None)
@@ -362,7 +362,7 @@ class Query(Question):
         known = getattr(self, "drafted", None)
         if known is not None and known[0] is unit and known[1] == public_rows:
             return cast(Draft, known[2])
-        prepared = draft(self, unit, public_rows)
+        prepared = make_draft(self, unit, public_rows)
         if self.vectors is not None:
             prepared = prepared.keep(self.vectors)
         object.__setattr__(self, "drafted", (unit, public_rows, prepared))
@@ -393,9 +393,11 @@ class Query(Question):
         candidates = 1 if prepared.groups is None else prepared.groups
         if first.selects:
             candidates = len(self.outputs) if prepared.groups is None else prepared.groups
-            bought = choice(first, prepared.moved[0].l1, candidates, self.outputs[0].rounds, price)
+            bought = buy_choice(
+                first, prepared.moved[0].l1, candidates, self.outputs[0].rounds, price
+            )
         elif any(prepared.picks):
-            bought = picked(prepared.moved, prepared.picks, price)
+            bought = buy_points(prepared.moved, prepared.picks, price)
         else:
             bought = buy_noise(prepared.moved, price)
         pairs = zip(prepared.readings, bought.noises, prepared.moved, strict=True)
@@ -451,7 +453,7 @@ def mark_met_limits(limits: tuple[Limit, ...], where: Expr | None) -> tuple[Limi
 # What a release is worth, at first sight -------------------------------------------------------------------------------
 
 
-class Numbers(NamedTuple):
+class NumberFunctions(NamedTuple):
     """How `check_noise_quickly` reckons: with one number an output, or with an array."""
 
     largest: Callable[..., Any]  # of one array, or the number itself
@@ -460,12 +462,12 @@ class Numbers(NamedTuple):
     size: Callable[..., Any]  # how many there are
 
 
-ONE = Numbers(float, max, int, lambda number: 1)
-SEVERAL = Numbers(np.maximum.reduce, np.maximum, np.count_nonzero, len)
+ONE = NumberFunctions(float, max, int, lambda number: 1)
+SEVERAL = NumberFunctions(np.maximum.reduce, np.maximum, np.count_nonzero, len)
 
 
 def check_noise_quickly(
-    release: Release, raw: Sequence[Any], values: Sequence[Any], of: Numbers
+    release: Release, raw: Sequence[Any], values: Sequence[Any], of: NumberFunctions
 ) -> tuple[bool, bool] | None:
     """Whether some numbers of a release, given output by output, may be noise, and whether some are
     at first sight, which is warned of; None where only their intervals tell.

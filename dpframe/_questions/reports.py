@@ -120,23 +120,25 @@ class Randomize(Question):
         assert size is not None  # the plan has refused sessions where it is private
         response: Any = plan.parts[0].noise
         reports = size * unit.reach(None)[0]
-        return Form((1, words_of(reports, response.k)), "i"), Form((1, 1), "i", reports)
+        return Form((1, count_words(reports, response.k)), "i"), Form((1, 1), "i", reports)
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         response: Any = plan.parts[0].noise
         if self.keys is not None:
-            entries, blank = _rows.places(data, KeyBy(self.expr, self.keys)), 0
+            entries, blank = _rows.find_places(data, KeyBy(self.expr, self.keys)), 0
             if self.other is not None:
                 entries = np.where(entries == 0, response.k, entries.astype(np.int64))
                 blank = response.k
         else:
             assert self.bounds is not None
             grid, blank = Grid.for_width(self.bounds, BITS), -1
-            entries = _rows.steps(data, self.expr, grid)
+            entries = _rows.find_steps(data, self.expr, grid)
         if unit.people:
-            entries = _rows.of_people(data, unit.people, unit.reach(None)[0], entries, blank)
+            entries = _rows.take_rows_of_people(
+                data, unit.people, unit.reach(None)[0], entries, blank
+            )
         width = None if self.keys is not None else grid.width
-        return packed(noise(0, entries, width=width), response.k)
+        return pack_reports(noise(0, entries, width=width), response.k)
 
 
 # Packing ----------------------------------------------------------------------------------------------------------------
@@ -147,7 +149,7 @@ def find_report_width(k: int) -> int:
     return next(bits for bits in (1, 2, 4, 8, 16) if k <= 2**bits)
 
 
-def packed(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pack_reports(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The reports in as few 64-bit words as they need, and their number: ten million of yes or no
     are 1.25 MB."""
     bits = find_report_width(k)
@@ -170,7 +172,7 @@ def packed(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     )
 
 
-def words_of(size: int, k: int) -> int:
+def count_words(size: int, k: int) -> int:
     """The number of 64-bit words that so many reports need: at least one."""
     return max(1, -(-size * find_report_width(k) // 64))
 

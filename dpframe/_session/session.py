@@ -38,7 +38,7 @@ from dpframe._ledger.accountant import Accountant, Label, LabelKey, Names, found
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan, note_reduced_epsilon
-from dpframe._plans.price import Payment, format_price_as_typed, price_of
+from dpframe._plans.price import Payment, find_price, format_price_as_typed
 from dpframe._plans.worth import says_nothing
 from dpframe._questions.identity import Identity
 from dpframe._questions.question import ROWS, Array, Query, Question, Release
@@ -256,10 +256,10 @@ class Session:
             return question.plan(self.limited(payment), price, self._public_rows(question), ())
 
         if payment.get("within") is None:
-            return price_of(budget, payment, None, plan_for, part)
+            return find_price(budget, payment, None, plan_for, part)
         # Never remembered: it depends on limits, n, and what is left of the budget, and takes a few
         # hundredths of a second.
-        return price_of(budget, payment, self.count_values(question), plan_for)
+        return find_price(budget, payment, self.count_values(question), plan_for)
 
     def count_values(self, question: Question) -> int | None:
         """Return how many values the question is about, where that is public without ``n=``."""

@@ -75,7 +75,7 @@ class Grid:
     step: float = field(init=False, repr=False, compare=False)  # in data units
 
     def __post_init__(self) -> None:
-        low, high = (on_grid(bound, self.exponent) for bound in self.bounds)
+        low, high = (place_on_grid(bound, self.exponent) for bound in self.bounds)
         computed = low, high, max(1, high - low), math.ldexp(1.0, -self.exponent)
         for name, value in zip(("low", "high", "width", "step"), computed, strict=True):
             object.__setattr__(self, name, value)
@@ -99,7 +99,7 @@ class Grid:
 
 
 @lru_cache(maxsize=4096)
-def on_grid(bound: float, exponent: int) -> int:
+def place_on_grid(bound: float, exponent: int) -> int:
     # Python's round and numpy's rint agree: ties to even.
     return round(Fraction(bound) * Fraction(2) ** exponent)
 

@@ -233,7 +233,7 @@ class DistinctCount(Statistic):
         return reduced[Distincts(self.expr)][None, :]
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
-        return _moved(1, unit, grouped)
+        return _bound_distinct(1, unit, grouped)
 
     def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
         if not unit.people:
@@ -244,7 +244,7 @@ class DistinctCount(Statistic):
                 "groups) that one may add. Give it at the question or once at open(...). It is your choice, not a fact of "
                 "the data."
             )
-        return _moved(unit.groups, unit, groups is not None)
+        return _bound_distinct(unit.groups, unit, groups is not None)
 
     def limit(self, unit: Unit, grouped: bool) -> Limit | None:
         return Limit(values=unit.groups, together=grouped) if unit.people else None
@@ -253,7 +253,7 @@ class DistinctCount(Statistic):
         return Reading(f"distinct values of {self.expr}", {"size": (1.0,)})
 
 
-def _moved(most: int, unit: Unit, grouped: bool) -> Sensitivity:
+def _bound_distinct(most: int, unit: Unit, grouped: bool) -> Sensitivity:
     # Without groups both people of a pair raise the same count, so that what they add does not add
     # up.
     if unit.replaces and grouped:

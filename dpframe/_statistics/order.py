@@ -52,7 +52,7 @@ def leaf_grid(expr: Expr, bounds: Bounds, resolution: float | None) -> Grid:
     return Grid(bounds, min(grid.exponent, 0)) if whole else grid
 
 
-def _places(grid: Grid, points: int) -> dict[str, float]:
+def _describe_points(grid: Grid, points: int) -> dict[str, float]:
     """The constants from which a reader computes where the points of a grid lie."""
     return {"low": float(grid.low), "exponent": float(grid.exponent), "points": float(points)}
 
@@ -143,7 +143,7 @@ class Ranks(Statistic):
     def reading(self) -> Reading:
         many = f" of {len(self.levels)} levels" if len(self.levels) > 1 else ""
         text = f"ranks{many} at {self.points} points, {self.grid.step:g} apart, of {self.expr}"
-        return Reading(text, {}, 1.0 / self.over, _places(self.grid, self.points))
+        return Reading(text, {}, 1.0 / self.over, _describe_points(self.grid, self.points))
 
 
 @lru_cache(maxsize=256)
@@ -216,14 +216,14 @@ class Tree(Statistic):
         text = (
             f"values of {self.expr} at {self.points} points, {self.grid.step:g} apart, on {levels}"
         )
-        return Reading(text, {}, constants=_places(self.grid, self.points))
+        return Reading(text, {}, constants=_describe_points(self.grid, self.points))
 
 
 # Post-processing ------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=32)
-def _variances(points: int) -> list[tuple[Floats, Floats]]:
+def _combine_variances(points: int) -> list[tuple[Floats, Floats]]:
     """The variances by level: that of each node estimated from below and by itself, and the sum of
     it over its children.
 
@@ -240,7 +240,7 @@ def _variances(points: int) -> list[tuple[Floats, Floats]]:
 def distribution(raw: NDArray[Any], points: int) -> Floats:
     """The estimated number of values up to each point, by least squares: a column a group, the last
     row all values."""
-    sizes, variances = list_level_sizes(points), _variances(points)
+    sizes, variances = list_level_sizes(points), _combine_variances(points)
     noisy = np.split(raw.astype(float), np.cumsum(sizes)[:-1])
     upward = [noisy[0]]
     sums = []
@@ -264,7 +264,7 @@ def deviations(points: int, q: float) -> Floats:
     Within a node the error up to a point is ``share * node + rest``, and least squares leaves the
     rest uncorrelated with the node. Both are carried from the points up to all values.
     """
-    sizes, variances = list_level_sizes(points), _variances(points)
+    sizes, variances = list_level_sizes(points), _combine_variances(points)
     place = np.arange(points)
     share, rest = np.ones(points), np.zeros(points)
     for level in range(1, len(sizes)):
@@ -316,7 +316,7 @@ def enclose(
 _last: list[tuple[Any, Floats | None]] = [(None, None)]
 
 
-def estimated(raw: NDArray[Any], points: int) -> Floats:
+def estimate_distribution(raw: NDArray[Any], points: int) -> Floats:
     """The `distribution` of a release, computed once for all quantiles that are read off it."""
     last_raw, cumulative = _last[0]
     if last_raw is not raw or cumulative is None:

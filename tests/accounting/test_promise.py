@@ -25,7 +25,7 @@ from dpframe.accounting.loss import FailingGaussian
 from tests.accounting.rules import ADAPTIVE, F, admitted, one
 from tests.internals import AGGREGATES, Charge, Filter, Limits, Price, largest
 from tests.internals import Gaussian as GaussianNoise
-from tests.internals import choice as selection
+from tests.internals import buy_choice as selection
 
 # What questions buy ------------------------------------------------------------------------------------------------
 

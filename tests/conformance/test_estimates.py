@@ -39,9 +39,9 @@ from tests.internals import (
     SqlEngine,
     Unit,
     constant,
-    draft,
     engines_pandas_module,
     keys_for,
+    make_draft,
 )
 from tests.internals import expr_module as ex
 from tests.internals import query_Output as Output
@@ -253,8 +253,8 @@ def question(name: str, df: pd.DataFrame, words: dict[str, Any]) -> tuple[Query,
 
 
 def raw_of(query: Query, df: pd.DataFrame, unit: Unit, engine: str = "pandas") -> list[Any]:
-    found = ENGINES[engine](df).reduce(query, set(draft(query, unit, None).primitives), unit)
-    return [s.integers(found) for s in draft(query, unit, None).statistics]
+    found = ENGINES[engine](df).reduce(query, set(make_draft(query, unit, None).primitives), unit)
+    return [s.integers(found) for s in make_draft(query, unit, None).statistics]
 
 
 class NoNoise:
@@ -265,7 +265,7 @@ def estimates(name: str, df: pd.DataFrame, limit: int, engine: str) -> list[floa
     """The answers of each group without noise."""
     query, unit = question(name, df, ORACLES[name].words(leaves_of(df)))
     unit = unit.limited(limit, 10 * MANY)
-    (cell_,) = draft(query, unit, None).cells
+    (cell_,) = make_draft(query, unit, None).cells
     measured = Measured(cell_, NoNoise(), raw_of(query, df, unit, engine)[cell_.part])  # type: ignore[arg-type]
     return [float(v) for v in AGGREGATES[name].value(measured)]
 
@@ -348,7 +348,7 @@ def test_quantiles_lie_between_the_values_of_the_people(people, limit):
     df = frame_of(people)
     query, unit = question("tree", df, REPRESENTED["tree"](leaves_of(df)))
     unit = unit.limited(limit, 10 * MANY)
-    (cell_,) = draft(query, unit, None).cells
+    (cell_,) = make_draft(query, unit, None).cells
     measured = Measured(cell_, NoNoise(), raw_of(query, df, unit)[cell_.part])  # type: ignore[arg-type]
     for group, value in zip(GROUPS, AGGREGATES["tree"].value(measured), strict=True):
         values = df.loc[df["g"] == group, "x"].dropna()

@@ -20,8 +20,8 @@ from tests.internals import (
     Price,
     Unit,
     enclose_output,
+    get_noisy_sums,
     make_plan,
-    measured,
 )
 from tests.internals import query_Output as Output
 
@@ -71,7 +71,7 @@ def coverage(
     raw = (noisy[:, noise.shows(noisy)],)
     if bare:
         low, high = AGGREGATES[plan.cells[0].aggregate].interval(
-            measured(plan, raw, plan.cells[0]), level
+            get_noisy_sums(plan, raw, plan.cells[0]), level
         )
     else:
         low, high = enclose_output(plan, raw, 0, level)

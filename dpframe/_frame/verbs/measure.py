@@ -40,7 +40,7 @@ from dpframe._frame.typed.answers import (
 from dpframe._groups.keys import EVERY
 from dpframe._plans.aggregates import AGGREGATES, Output, find_named_function, list_agg_names
 from dpframe._plans.order import find_level
-from dpframe._plans.price import WORDS, Payment, checked
+from dpframe._plans.price import WORDS, Payment, check_payment
 from dpframe._questions.question import ROWS, Query
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
     def _across(self, aggregate: str, payment: Mapping[str, Any]) -> Any:
         """A column of what the cells of each row come to; groups have none, and ``axis=`` is
         refused."""
-        return checked(payment)
+        return check_payment(payment)
 
     # Sums and moments -----------------------------------------------------------------------------------------
 
