@@ -25,19 +25,20 @@ def __dir__() -> list[str]:
 
 
 class UtilityColumns(Protocol):
-    """The view that a utility has of a tracked frame: its columns, and the declarations about
-    them."""
+    """A tracked frame as a utility sees it: its columns, and the declarations about them."""
 
     def named(self, column: Any) -> tuple[_expr.Expr, Hashable]:
-        """The expression of a column, and its name."""
+        """Return the expression of a column, and its name."""
 
     def bounds(self, expr: _expr.Expr, name: Hashable, given: Any) -> _validate.Bounds:
-        """The bounds that are given, else those that are declared for the column."""
+        """Return the bounds that are given, or else those that are declared for the column."""
 
 
 class Scored(NamedTuple):
-    """A utility as a question: its outputs, its groups, and the order of the candidates among its
-    places."""
+    """A utility as a question.
+
+    ``order`` has the places of the candidates, in the order of the groups or outputs.
+    """
 
     outputs: tuple[Output, ...]
     by: tuple[By, ...]
@@ -49,7 +50,7 @@ class Utility(ABC):
 
     @abstractmethod
     def scored(self, frame: UtilityColumns, candidates: Sequence[Any]) -> Scored:
-        """The question that this utility makes of a frame and public candidates."""
+        """Return the question that this utility makes of a frame and public candidates."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,13 @@ class _Revenue(Utility):
     column: Any
 
     def scored(self, frame: UtilityColumns, candidates: Sequence[Any]) -> Scored:
+        """Return the question for the price with the largest revenue."""
         expr, name = _read_numbers(frame, self.column, "revenue")
         prices = [_validate.real(c, "a price") for c in candidates]
         if min(prices) < 0 or max(prices) == 0 or max(prices) > 2.0**500:
             raise BadValue(
-                "prices must be at least 0, one of them above, and none beyond 2**500: the utility of a price is its revenue."
+                "prices must be at least 0, one of them above, and none beyond 2**500: the "
+                "utility of a price is its revenue."
             )
         if max(prices) < _validate.MIN_WIDTH:
             raise BadValue("the largest price is below 2**-900. Rescale the column.")
@@ -78,6 +81,7 @@ class _Distance(Utility):
     bounds: Any
 
     def scored(self, frame: UtilityColumns, candidates: Sequence[Any]) -> Scored:
+        """Return the question for the candidate that is nearest to everybody."""
         expr, name = _read_numbers(frame, self.column, "distance")
         pair = frame.bounds(expr, name, self.bounds)
         if math.isinf(pair.upper - pair.lower):
@@ -112,6 +116,7 @@ class _Distance(Utility):
 
 
 def _read_numbers(frame: UtilityColumns, column: Any, utility: str) -> tuple[_expr.Expr, Hashable]:
+    """Return the expression and the name of a column of numbers. Others are refused."""
     expr, name = frame.named(column)
     if expr.kind not in ("number", "bool"):
         raise BadType(f"column {name!r} is of kind {expr.kind}: {utility} needs numbers.")
@@ -119,8 +124,9 @@ def _read_numbers(frame: UtilityColumns, column: Any, utility: str) -> tuple[_ex
 
 
 def revenue(column: Any) -> Utility:
-    """The revenue at a price: the price times the number of bids in the column that reach it
-    (digital goods).
+    """Return the revenue at a price: the price times the number of bids that reach it.
+
+    This is the utility of digital goods. The bids are the values of the column.
 
     Formal guarantee: a row moves the revenue at one price against that at another by at most the
     largest price, added, removed or replaced. Nulls are no bids. Prices count as multiples of the
@@ -137,8 +143,9 @@ def revenue(column: Any) -> Utility:
 
 
 def distance(column: Any, bounds: Any = None) -> Utility:
-    """The nearness of a place to everybody: minus the sum of its distances from the values of the
-    column, clipped to bounds.
+    """Return the nearness of a place to everybody.
+
+    It is minus the sum of its distances from the values of the column, clipped to bounds.
 
     Formal guarantee: a row moves the utility of one candidate against that of another by at most
     upper - lower, twice that where rows are replaced. Nulls count for nothing. Every candidate is

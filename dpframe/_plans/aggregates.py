@@ -1,4 +1,4 @@
-"""The catalogue of aggregates: an entry each, in `AGGREGATES`, and what plans and answers know of them.
+"""The catalogue of aggregates: an entry for each, in `AGGREGATES`.
 
 An aggregate is a number that is asked of each group. Its entry says which vector of integers the
 number is read off, what it needs, how the answer follows from the noisy integers, and in which
@@ -41,7 +41,7 @@ _LARGEST = np.finfo(float).max
 _SMALL = 2.0**900
 
 
-# Outputs: the numbers that a question asks of each group --------------------------------------------------
+# Outputs: the numbers that a question asks of each group ------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +133,12 @@ class Outputs(Protocol):
     def groups(self) -> int: ...
 
 
-# A release as an aggregate reads it -----------------------------------------------------------------------
+# A release as an aggregate reads it ---------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One output of a plan: the part that it reads, and the linear maps and public numbers for it."""
+    """One output of a plan: the part that it reads, and how it reads it."""
 
     name: Any
     aggregate: str
@@ -217,11 +217,11 @@ class Measured:
         )
 
     def reach(self, level: float) -> float:
-        """Return the number of deviations that bounds any weighted sum with probability ``level``."""
+        """Return how many deviations bound any weighted sum with probability ``level``."""
         return self.noise.reach(level, max(map(len, self.cell.functionals.values())))
 
 
-# What outputs are read off --------------------------------------------------------------------------------
+# What outputs are read off ------------------------------------------------------------------------
 
 
 class Setting(NamedTuple):
@@ -252,7 +252,7 @@ class VectorKey:
     detail: Hashable = None
 
 
-# Entries --------------------------------------------------------------------------------------------------
+# Entries ------------------------------------------------------------------------------------------
 
 
 def refuse_interval(m: Measured, level: float) -> Interval:
@@ -487,7 +487,7 @@ def list_verbs() -> dict[str, Aggregate]:
     }
 
 
-# Weighted sums of the noisy integers ----------------------------------------------------------------------
+# Weighted sums of the noisy integers --------------------------------------------------------------
 
 
 def find_combination(cell: Cell) -> dict[str, float]:
@@ -531,7 +531,7 @@ def find_sum_deviation(m: Measured) -> float | None:
     return math.sqrt(m.covariance(combination, combination))
 
 
-# Ratios of noisy sums -------------------------------------------------------------------------------------
+# Ratios of noisy sums -----------------------------------------------------------------------------
 
 
 def fieller(
@@ -566,14 +566,14 @@ def ratio(top: Floats, n: Floats, empty: float) -> Floats:
 
 
 def within(low: Floats, high: Floats, limit: float | Floats) -> tuple[Floats, Floats]:
-    """Return the part of an interval between 0 and ``limit``, or all of that if they do not meet."""
+    """Return the part of an interval in [0, limit], or all of that if they do not meet."""
     missed = (low > limit) | (high < 0)
     low, high = np.where(missed, 0.0, low), np.where(missed, limit, high)
     return np.clip(low, 0.0, limit), np.clip(high, 0.0, limit)
 
 
 def is_too_wide(bounds: Bounds, degree: int) -> bool:
-    """Return whether powers of values between these bounds may be no doubles, for degree 2 and up."""
+    """Return whether powers of values between these bounds may be too large for doubles."""
     return bounds.upper - bounds.lower > 2.0 ** (1000 // degree)
 
 

@@ -29,7 +29,7 @@ from dpframe._statistics.order import LEAF_CEILING
 from dpframe._statistics.scores import Revenue, Scores, Votes
 from dpframe._validate import Bounds
 
-# What they are read off -----------------------------------------------------------------------------------
+# What they are read off ---------------------------------------------------------------------------
 
 
 def _make_scores(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
@@ -63,13 +63,14 @@ def _make_votes(vector: VectorKey, outputs: Sequence[Output], setting: Setting) 
     cells = votes.values * setting.query.groups
     if cells > LEAF_CEILING:
         raise BadValue(
-            f"that would look at {cells} numbers: {votes.values} keys in {setting.query.groups} groups. At most "
+            f"that would look at {cells} numbers: {votes.values} keys in {setting.query.groups} "
+            "groups. At most "
             f"{LEAF_CEILING} fit: list fewer keys."
         )
     return votes
 
 
-# How they are read off it ---------------------------------------------------------------------------------
+# How they are read off it -------------------------------------------------------------------------
 
 
 def _drop_functionals(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
@@ -97,7 +98,7 @@ def _read_round(m: Measured) -> NDArray[Any]:
     return choice
 
 
-# Entries --------------------------------------------------------------------------------------------------
+# Entries ------------------------------------------------------------------------------------------
 
 _SCORES, _REVENUE = VectorKey(_make_scores, 0), VectorKey(_make_revenue, 0)
 

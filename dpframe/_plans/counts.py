@@ -34,7 +34,7 @@ from dpframe._statistics.counts import (
     RowCount,
 )
 
-# What they are read off -----------------------------------------------------------------------------------
+# What they are read off ---------------------------------------------------------------------------
 
 
 def make_row_count(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
@@ -87,7 +87,7 @@ def _read_distinct_values(out: Output) -> VectorKey:
     return ROWS if out.expr is None else VectorKey(_make_distinct_count, 4, out.expr)
 
 
-# How they are read off it ---------------------------------------------------------------------------------
+# How they are read off it -------------------------------------------------------------------------
 
 
 def _count_size(cell: Cell) -> dict[str, float]:
@@ -131,7 +131,7 @@ def _enclose_expected_count(m: Measured, level: float) -> Interval:
     return sampling.enclose_expected_count(lambda each: enclose_sum(m, each), level)
 
 
-# Entries --------------------------------------------------------------------------------------------------
+# Entries ------------------------------------------------------------------------------------------
 
 _COUNT: dict[str, Any] = {
     "value": measure_sum,

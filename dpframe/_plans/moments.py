@@ -1,4 +1,4 @@
-"""Aggregates that are made of moments: sums, means, variances, deviations, skewness, covariances."""
+"""Aggregates that are made of moments: from sums and means to skewness and covariances."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _ON_SQUARES = 0.9
 _ON_PRODUCTS = 0.85
 
 
-# What they are read off -----------------------------------------------------------------------------------
+# What they are read off ---------------------------------------------------------------------------
 
 
 def make_column(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
@@ -83,7 +83,8 @@ def make_column(vector: VectorKey, outputs: Sequence[Output], setting: Setting) 
     degree = max([AGGREGATES[name].degree for name in names])
     if degree > 1 and is_too_wide(bounds, degree):
         raise BadValue(
-            f"the bounds of {expr} are too wide for {powers(degree)} to be doubles. Rescale the column."
+            f"the bounds of {expr} are too wide for {powers(degree)} to be doubles. Rescale the "
+            "column."
         )
     return Simplex(expr, Grid.for_width(bounds, VALUE_BITS, degree), degree, nulls)
 
@@ -116,19 +117,19 @@ def _make_pair(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -
 
 
 def are_whole(expr: Expr, bounds: Bounds) -> bool:
-    """Return whether sums are whole numbers by dtype and bounds alone, and small enough for that."""
+    """Return whether sums are small whole numbers by dtype and bounds alone."""
     small = max(abs(bounds.lower), abs(bounds.upper)) < 2**MAGNITUDE_BITS
     return expr.integral and small and bounds.lower.is_integer() and bounds.upper.is_integer()
 
 
-# Sums -----------------------------------------------------------------------------------------------------
+# Sums ---------------------------------------------------------------------------------------------
 
 
 def _sum_alone(out: Output, setting: Setting) -> Statistic:
     """Return the total of a column, measured from zero."""
     expr, bounds = out.clipped[0]
     always = setting.public_rows is not None and not expr.nullable
-    # The total of a person is scaled. On a grid of whole numbers it would be rounded by half a unit.
+    # The total of a person is scaled. On a grid of whole numbers it would be rounded too far.
     whole = are_whole(expr, bounds) and not setting.unit.people
     return Total(expr, Grid.for_magnitude(bounds, MAGNITUDE_BITS, whole), always)
 
@@ -151,7 +152,7 @@ def _judge_sum(cell: Cell, n: float = math.inf) -> tuple[float, float]:
     return 0.0, 2 * n * largest if largest else math.inf
 
 
-# Means ----------------------------------------------------------------------------------------------------
+# Means --------------------------------------------------------------------------------------------
 
 
 def _mean_alone(out: Output, setting: Setting) -> Statistic | None:
@@ -213,7 +214,7 @@ def _judge_mean(cell: Cell, n: float = math.inf) -> tuple[float, float]:
     return (cell.upper - cell.lower) / 10, cell.upper - cell.lower
 
 
-# Weighted sums --------------------------------------------------------------------------------------------
+# Weighted sums ------------------------------------------------------------------------------------
 
 
 class WeightedSums:
@@ -266,7 +267,7 @@ def _read_sums(m: Measured, *names: str) -> list[Floats]:
     return [m.values({name: 1.0}).astype(float) for name in names]
 
 
-# Variances ------------------------------------------------------------------------------------------------
+# Variances ----------------------------------------------------------------------------------------
 
 
 def _measure_unit_variance(m: Measured) -> Floats:
@@ -338,7 +339,7 @@ def _judge_variance(cell: Cell, n: float = math.inf) -> tuple[float, float]:
     return width / 40_000, width / 4
 
 
-# Deviations -----------------------------------------------------------------------------------------------
+# Deviations ---------------------------------------------------------------------------------------
 
 
 def measure_deviation(m: Measured) -> NDArray[Any]:
@@ -359,7 +360,7 @@ def _judge_deviation(cell: Cell, n: float = math.inf) -> tuple[float, float]:
     return width / 200, width / 2
 
 
-# Standard errors of means ---------------------------------------------------------------------------------
+# Standard errors of means -------------------------------------------------------------------------
 
 
 def _measure_standard_error(m: Measured) -> NDArray[Any]:
@@ -394,7 +395,7 @@ def _judge_standard_error(cell: Cell, n: float = math.inf) -> tuple[float, float
     return 0.0, (cell.upper - cell.lower) / 2
 
 
-# Skewness -------------------------------------------------------------------------------------------------
+# Skewness -----------------------------------------------------------------------------------------
 
 
 def _measure_skewness(m: Measured) -> NDArray[Any]:
@@ -442,7 +443,7 @@ def _judge_skewness(cell: Cell, n: float = math.inf) -> tuple[float, float]:
     return 1.0, math.inf
 
 
-# Values that nobody has -----------------------------------------------------------------------------------
+# Values that nobody has ---------------------------------------------------------------------------
 
 
 def _ways_to_lie(*sides: float) -> tuple[Floats, Floats, Floats]:
@@ -481,7 +482,7 @@ def _imagine_cubes(n: Floats) -> dict[str, Floats]:
     return _sum_powers(n, *_ways_to_lie(0.0, 0.5, 1.0))
 
 
-# Weights of moments about a mean --------------------------------------------------------------------------
+# Weights of moments about a mean ------------------------------------------------------------------
 
 
 def _weigh_squares(mean: Floats) -> dict[str, Floats]:
@@ -515,7 +516,7 @@ def _weigh_products(first: Floats, second: Floats) -> dict[str, Floats]:
     return {"st": np.ones_like(first), "s1": -first, "t1": -second, "n": first * second}
 
 
-# Covariances ----------------------------------------------------------------------------------------------
+# Covariances --------------------------------------------------------------------------------------
 
 
 def _mark_products(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
@@ -585,7 +586,7 @@ def _judge_covariance(cell: Cell, n: float = math.inf) -> tuple[float, float]:
     return cell.upper / 400, cell.upper / 2
 
 
-# Entries --------------------------------------------------------------------------------------------------
+# Entries ------------------------------------------------------------------------------------------
 
 register(
     Aggregate(

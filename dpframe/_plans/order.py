@@ -41,7 +41,7 @@ from dpframe._statistics.order import (
     read_quantile,
 )
 
-# QuantileLevels, as they are asked for ---------------------------------------------------------------------------
+# QuantileLevels, as they are asked for ------------------------------------------------------------
 
 
 class QuantileLevels(NamedTuple):
@@ -101,7 +101,7 @@ def choose_quantile_method(levels: int, method: Any) -> str:
     return "tree" if method == "tree" else "quantile"
 
 
-# What they are read off -----------------------------------------------------------------------------------
+# What they are read off ---------------------------------------------------------------------------
 
 
 def _make_ranks(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
@@ -121,7 +121,7 @@ def _make_tree(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -
     return Tree.of(vector.expr, vector.bounds, resolution, setting.query.groups)
 
 
-# Quantiles that are chosen --------------------------------------------------------------------------------
+# Quantiles that are chosen ------------------------------------------------------------------------
 
 
 def _mark_level(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
@@ -168,7 +168,7 @@ def enclose_by_other_levels(
     return low, _find_points(m.cell, points[above[0]])
 
 
-# Quantiles of a noisy distribution ------------------------------------------------------------------------
+# Quantiles of a noisy distribution ----------------------------------------------------------------
 
 
 def _note_level(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
@@ -243,7 +243,7 @@ def _find_points(cell: Cell, places: NDArray[Any]) -> Floats:
     return np.asarray(np.clip(points, cell.lower, cell.upper) + 0.0)
 
 
-# Entries --------------------------------------------------------------------------------------------------
+# Entries ------------------------------------------------------------------------------------------
 
 _QUANTILE = Aggregate(
     name="quantile",

@@ -55,7 +55,7 @@ class Part:
     units."""
 
     statistic: str
-    noise: Any  # a mechanism
+    noise: Any  # the mechanism
     l1: int
     l2_squared: int
     step: float
@@ -75,7 +75,8 @@ class Part:
         )
 
     def tail(self, plan: Plan) -> str:
-        """A text on how the noise falls off, for every t at once (docs/guarantees/accuracy.md)."""
+        """Return a text on how the noise falls off, for every t at once
+        (docs/guarantees/accuracy.md)."""
         selects = bool(plan.cells) and AGGREGATES[plan.cells[0].aggregate].selects
         text: str = self.noise.tail(plan.groups if selects else 0)
         return text
@@ -119,7 +120,7 @@ class Plan:
     )  #: The groups found in the data.
     _draft: Any = field(
         default=None, compare=False, repr=False
-    )  # the `Draft` of a question that runs
+    )  # the `Draft` of the question, while it runs
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_draft"}
@@ -186,13 +187,14 @@ class Plan:
                 str(name) for name in errors if errors[name] is None and guessed[name] is not None
             ]:
                 raise BadValue(
-                    f"the error of {', '.join(needy)} depends on how many values there are: plan.error(n=1000), or explain with "
+                    f"the error of {', '.join(needy)} depends on how many values there are: "
+                    "plan.error(n=1000), or explain with "
                     "n=1000."
                 )
-        return errors if len(errors) > 1 else next(iter(errors.values()), None)  # there may be none
+        return errors if len(errors) > 1 else next(iter(errors.values()), None)
 
     def _errors(self, level: float, n: float | None, at_once: bool = False) -> dict[Any, Any]:
-        """The same for each output; None where it cannot be told."""
+        """Return the expected error of each output, or None where it is not known."""
         level = _validate.level(level)
         level = self.level_each(level) if _validate.flag(at_once, "at_once") else level
         errors = {}
@@ -206,11 +208,11 @@ class Plan:
         return errors
 
     def level_each(self, level: float) -> float:
-        """The level of each interval if all of them, over groups and outputs, shall hold together
-        with this level.
+        """Return the level that each interval needs for all of them to hold together with this
+        level.
 
-        Groups have independent noise; the outputs of one group may share theirs, so there it is the
-        union bound.
+        Groups have independent noise. The outputs of one group may share theirs, so there the union
+        bound is used.
         """
         group = math.exp(math.log(_validate.level(level)) / max(self.groups, 1))
         return min(1 - (1 - group) / max(len(self.cells), 1), 1 - 2.0**-53)
@@ -228,8 +230,10 @@ class Plan:
         return choice is not None and choice.ranged
 
     def worst_error(self, n: float | None = None) -> float | None:
-        """The largest `error` of its outputs at 95 %; for selections, how far the choice may fall
-        short of the best."""
+        """Return the largest `error` of the outputs at 95 %.
+
+        For selections it is how far the score of the choice may be below the best.
+        """
         kinds = [AGGREGATES[cell.aggregate] for cell in self.cells]
         if not kinds:
             return None
@@ -251,11 +255,15 @@ class Plan:
         return f"epsilon {self.epsilon:.4g}{delta}" + (f"; {self.limits}" if self.limits else "")
 
     def _rows(self) -> list[tuple[str, str]]:
+        """Return the names and texts of the lines that a plan is printed as."""
         rows = [("question", self.question)]
         if self.budget:
             rows.append(("budget", self.budget))
         if self.delta:
-            guarantee = f"by itself this release guarantees epsilon {self.epsilon:.6g} at delta {self.delta:.3g}"
+            guarantee = (
+                f"by itself this release guarantees epsilon {self.epsilon:.6g} at delta "
+                f"{self.delta:.3g}"
+            )
             rows.append(
                 ("price", guarantee + "; beside others it adds less, as the budget counts it")
             )
@@ -282,6 +290,7 @@ class Plan:
         return rows
 
     def _error_text(self, level: float) -> str:
+        """Return a text with the error to expect at this level, for up to eight outputs."""
         if self.told:
             return self.told
         texts = []
@@ -292,7 +301,10 @@ class Plan:
                 texts.append(text if len(self.cells) == 1 else f"{cell.name}: {text}")
                 continue
             if aggregate.choice is not None:
-                return f"the {aggregate.choice.scores} of the choice is within {self._selection_error():.4g} of the largest"
+                return (
+                    f"the {aggregate.choice.scores} of the choice is within "
+                    f"{self._selection_error():.4g} of the largest"
+                )
             error = aggregate.error(get_noisy_sums(self, None, cell), level, self.n)
             per_n = aggregate.error(get_noisy_sums(self, None, cell), level, 1e9)
             if error is not None:
@@ -311,15 +323,20 @@ class Plan:
         return "; ".join(texts) + ("; ..." if len(self.cells) > 8 else "")
 
     def _selection_error(self) -> float:
+        """Return how far the score of a choice may be below the largest with probability 0.95."""
         part = self.parts[0]
         return part.scale * float(part.noise.shortfall(self.groups))
 
     def _shortfall(self, cell: Cell) -> float:
+        """Return how far a choice may be below the best score, or by how many ranks a quantile may
+        miss."""
         return self._selection_error() if AGGREGATES[cell.aggregate].selects else self._ranks(cell)
 
     def _ranks(self, cell: Cell, level: float = 0.95) -> float:
-        """By how many ranks a quantile may miss with this level: so many values too many lie below
-        it at most, and above it."""
+        """Return by how many ranks a quantile may miss with this level.
+
+        At most this number of values too many lie below it, and above it.
+        """
         aggregate, part = AGGREGATES[cell.aggregate], self.parts[cell.part]
         if not aggregate.picks:
             return aggregate.ranks(Measured(cell, part.noise), level)
@@ -330,7 +347,8 @@ class Plan:
 
     def _repr_html_(self) -> str:
         body = "".join(
-            f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(text)}</td></tr>"
+            f"<tr><th style='text-align:left'>{escape(name)}</th><td "
+            f"style='text-align:left'>{escape(text)}</td></tr>"
             for name, text in self._rows()
         )
         return f"<table>{body}</table>"
@@ -365,16 +383,19 @@ class Plan:
         selected = (
             f',"selected":{_as_text(list(self.selected))}' if self.selected is not None else ""
         )
-        tail = f'"groups":{self.groups},"limits":{caps},"why":{_as_text(self.why)},"declared":[{declared}]{error}{selected}'
+        tail = (
+            f'"groups":{self.groups},"limits":{caps},"why":{_as_text(self.why)},'
+            f'"declared":[{declared}]{error}{selected}'
+        )
         return f'{_as_text(head)[:-1]},"cells":{cells},{tail}}}'
 
     def to_json(self) -> Any:
-        """The plan as a JSON value, which `from_json` reads."""
+        """Return the plan as a JSON value, which `from_json` reads."""
         return json.loads(self.text)
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Plan:
-        """The plan of a receipt."""
+        """Return the plan of a receipt."""
         parts = tuple(
             Part(d["statistic"], mechanism_from(d), d["l1"], d["l2_squared"], d["step"])
             for d in data["parts"]
@@ -397,12 +418,12 @@ class Plan:
 
 
 def _write_cells(cells: Sequence[Cell]) -> list[list[Any]]:
-    """The cells as JSON values, which `_read_cell` reads."""
+    """Return the cells as JSON values, which `_read_cell` reads."""
     return [
         [
             c.name if isinstance(c.name, str | int | float | None) else str(c.name),
             *(c.aggregate, c.part, c.lower, c.upper, c.ddof, c.whole, c.functionals, c.constants),
-            # Receipts of numbers stay what they were.
+            # Receipts of plain numbers have no further entries.
             *([True] if c.duration else []),
             *([c.origin] if c.origin else []),
         ]
@@ -411,6 +432,7 @@ def _write_cells(cells: Sequence[Cell]) -> list[list[Any]]:
 
 
 def _read_cell(row: list[Any]) -> Cell:
+    """Return a cell from its JSON value."""
     name, aggregate, part, lower, upper, ddof, whole, functionals, constants, *seconds = row
     maps = {k: tuple(v) for k, v in functionals.items()}
     return Cell(
@@ -429,42 +451,47 @@ def _read_cell(row: list[Any]) -> Cell:
 
 
 def has_only_choices(cells: Sequence[Cell]) -> bool:
+    """Return whether all outputs are chosen, and none is measured."""
     return bool(cells) and all(AGGREGATES[cell.aggregate].picks for cell in cells)
 
 
 def refuse_choices(cells: Sequence[Cell]) -> None:
-    """Refuses an interval where nothing but choices is shown."""
+    """Refuse an interval if all outputs are chosen."""
     if has_only_choices(cells):
         if any(AGGREGATES[cell.aggregate].keyed for cell in cells):
             raise NotOffered(
-                "the most common value is chosen, not measured, so no interval comes with it. Its plan tells by how many rows "
+                "the most common value is chosen, not measured, so no interval comes with it. Its "
+                "plan tells by how many rows "
                 "it may miss. value_counts has intervals."
             )
         raise NotOffered(
-            "a quantile is chosen, not measured, so no interval of values comes with it. Its plan tells by how many "
-            "ranks it may miss. quantile(column, q, method='tree') has intervals. Several levels that are chosen in one release, "
-            "quantile(column, [0.4, 0.5, 0.6]), bound one another where the number of values is known: "
+            "a quantile is chosen, not measured, so no interval of values comes with it. Its plan "
+            "tells by how many "
+            "ranks it may miss. quantile(column, q, method='tree') has intervals. Several levels "
+            "that are chosen in one release, "
+            "quantile(column, [0.4, 0.5, 0.6]), bound one another where the number of values is "
+            "known: "
             "answer.dp.interval(n=1000), or n= a released count."
         )
 
 
 def get_noisy_sums(plan: Plan, raw: Sequence[Any] | None, cell: Cell) -> Measured:
-    """The noisy sums that an output is finished from; before its release, without integers."""
+    """Return the noisy sums that an output is read off. Before the release they are empty."""
     return Measured(cell, plan.parts[cell.part].noise, None if raw is None else raw[cell.part])
 
 
-# How a plan is made ----------------------------------------------------------------------------------------------------
+# How a plan is made -------------------------------------------------------------------------------
 
 
 def arrange(
     query: Outputs, unit: Unit, public_rows: int | None
 ) -> list[tuple[Statistic, list[int]]]:
-    """The statistics of one release, and the outputs that each serves.
+    """Return the statistics of one release, each with the places of the outputs that it serves.
 
-    A column's count, sum and moments come from one vector whose sensitivity is that of a single
-    number, and so do the rows of the group where the column may be null.
-    ``docs/guarantees/statistics.md`` shows why that beats splitting the price, and when one of the
-    other forms is better still.
+    The count, sum and moments of a column come from one vector, whose sensitivity is that of a
+    single number. So do the rows of the group, if the column may be null.
+    ``docs/guarantees/statistics.md`` shows why that beats splitting the price, and when another
+    form is better still.
     """
     vectors = [AGGREGATES[out.aggregate].vector(out) for out in query.outputs]
     moments = {v.expr: v for v in vectors if v.make is make_column and v.bounds is not None}
@@ -472,8 +499,7 @@ def arrange(
     for i, vector in enumerate(vectors):
         read = vector
         if vector.make is make_column and vector.bounds is None:
-            # A count is read off the moments of its column, or is the number of rows where there
-            # are no nulls.
+            # A count is read off the moments of its column. Without nulls it is the number of rows.
             assert vector.expr is not None
             read = moments.get(vector.expr) or (vector if vector.expr.nullable else ROWS)
         served.setdefault(read, []).append(i)
@@ -481,7 +507,7 @@ def arrange(
     columns = [vector for vector in ordered if vector.make is make_column]
     host = None
     if ROWS in served and columns:
-        # A column has room for the rows; which one does not depend on the order of outputs.
+        # The rows are read off a column. The choice of the column ignores the order of outputs.
         host = min(columns, key=lambda column: encode((column.expr, column.bounds)))
         served[host] += served.pop(ROWS)
         ordered.remove(ROWS)
@@ -502,17 +528,22 @@ class Draft(NamedTuple):
     """The parts of a plan that follow from its question alone, whatever the price."""
 
     statistics: tuple[Statistic, ...]
-    codes: tuple[bytes, ...]  # of each statistic, with the number of points that are chosen of it
-    primitives: frozenset[Primitive]  # of all of them
+    # The code of each statistic, with the number of points that are chosen of it.
+    codes: tuple[bytes, ...]
+    # The primitives of all statistics together.
+    primitives: frozenset[Primitive]
     readings: tuple[Reading, ...]
-    picks: tuple[int, ...]  # how many points are chosen of each of them; none where it is measured
+    # The number of points that are chosen of each statistic, and 0 if it is measured.
+    picks: tuple[int, ...]
     cells: tuple[Cell, ...]
-    written: str  # the cells as JSON
-    # How far one person moves each of them; of a choice, one score against another.
+    # The cells as JSON.
+    written: str
+    # How far one person moves each statistic, or one score of a choice against another.
     moved: tuple[Sensitivity, ...]
     groups: int | None  # None: no grouping
     limits: tuple[Limit, ...]
-    why: str  # with these limits in words
+    # The end of the plan's reason: the statistics that share the price, and the limits.
+    why: str
 
     def keep(self, places: Sequence[int]) -> Draft:
         """Return the draft of the vectors at these places, where the others are on record."""
@@ -531,16 +562,17 @@ class Draft(NamedTuple):
         )
 
 
-# Keyed by the encoding of the outputs, which tells equal values of different types apart (1, True
-# and 1.0), and by the other public facts that a draft follows from. It holds few drafts, with short
-# keys.
+# Drafts by the encoding of the outputs and the other public facts that they follow from. The
+# encoding tells equal values of different types apart (1, True and 1.0).
 _DRAFTS: dict[Any, Draft] = {}
 _MOST_DRAFTS, _LONGEST = 256, 2000
 
 
 def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
-    """The draft of a question. It is kept where a short key holds all that it follows from, and
-    then made once."""
+    """Return the draft of a question.
+
+    It is kept if a short key holds all that it follows from, and is then made once.
+    """
     outputs, groups = query.outputs, groups_of(query.by) if query.by else None
     selects = AGGREGATES[outputs[0].aggregate].selects
     coded = b"" if selects or len(outputs) > LISTED else encode(outputs)
@@ -553,9 +585,8 @@ def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
     readings = tuple([s.reading() for s in statistics])
     cells: dict[int, Cell] = {}
     for part, (statistic, serves) in enumerate(arranged):
-        for place, i in enumerate(
-            serves[:1] if selects else serves
-        ):  # of a choice the first stands for all
+        # The first output of a choice stands for all.
+        for place, i in enumerate(serves[:1] if selects else serves):
             aggregate = AGGREGATES[outputs[i].aggregate]
             cell = aggregate.cell(outputs[i], part, place, statistic, readings[part])
             scaled = aggregate.scales and bool(unit.people)
@@ -600,8 +631,7 @@ def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
 
 
 def note_reduced_epsilon(plan: Plan, price: Price) -> Plan:
-    """The plan, with a note on how much and why where a question gets less than the epsilon that
-    was asked for."""
+    """Return the plan, with a note if the question gets less epsilon than was asked for."""
     stake, loss = price.stake, plan.loss
     if stake is None or (
         not stake.scaled if loss.epsilon is None else loss.epsilon >= stake.epsilon
@@ -615,5 +645,8 @@ def note_reduced_epsilon(plan: Plan, price: Price) -> Plan:
         if stake.cost is None
         else "; after Gaussian noise there is no plain sum that could pay it whole"
     )
-    note = f"epsilon {float(loss.epsilon):.4g} of the {float(stake.epsilon):.4g} asked for, which takes {part}{gone}"
+    note = (
+        f"epsilon {float(loss.epsilon):.4g} of the {float(stake.epsilon):.4g} asked for, which "
+        f"takes {part}{gone}"
+    )
     return replace(plan, why=f"{plan.why}; {note}")

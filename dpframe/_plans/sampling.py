@@ -37,12 +37,16 @@ REST = 1 - ON_NUMBER - ON_SPREAD
 # Parts of the best rate for normal errors.
 _FACTORS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.35, 1.6)
 _POINTS = np.linspace(0.0, 1.0, 33)
-_ROUNDS = 32  # of bisection between two of them
-_CELLS = 24  # of the rates that two means divide between them
+# The rounds of bisection between two points.
+_ROUNDS = 32
+# The number of cells of the rates that two means divide between them.
+_CELLS = 24
 _LARGEST_RATE = 1e12
-_AT_ONCE = 500  # groups: what fits into memory a few hundred times over
+# The number of groups that are computed at once. They fit into memory a few hundred times over.
+_AT_ONCE = 500
 
-Noises = Sequence[tuple[float, Floats]]  # how many noises there are of each weight
+# Numbers of noises, each with their weight.
+Noises = Sequence[tuple[float, Floats]]
 
 
 class About(NamedTuple):
@@ -67,13 +71,15 @@ class Law(Protocol):
 
 
 def find_rate(risk: float) -> float:
-    """The exponent of a tail bound that holds on both sides with this risk."""
+    """Return the exponent of a tail bound that holds on both sides with this risk."""
     return math.log(2 / risk)
 
 
 def bound_log_moment(rate: Floats, bound: Floats | float, variance: Floats | float) -> Floats:
-    """A bound on log E exp(rate X) for X of mean 0, at most ``bound``, with at most this variance
-    (Hoeffding 1963, theorem 3)."""
+    """Return a bound on log E exp(rate X) for X of mean 0 with a largest value and variance.
+
+    X is at most ``bound``, and its variance is at most ``variance`` (Hoeffding 1963, theorem 3).
+    """
     square = np.square(np.maximum(bound, 1e-150))
     with np.errstate(divide="ignore"):
         below = np.log(square / (square + variance)) - rate * (variance / np.sqrt(square))
@@ -105,17 +111,20 @@ class Draws:
     rate: float = 0.0
 
     def part(self, groups: slice) -> Draws:
-        """Some of the groups."""
+        """Return the draws of some of the groups."""
         squares = None if self.squares is None else self.squares[groups]
         cut = (side[groups] for side in (self.total, self.n, self.least, self.most))
         total, n, least, most = cut
         return replace(self, total=total, n=n, least=least, most=most, squares=squares)
 
     def ends(self, rate: Floats | float) -> tuple[Floats, Floats]:
-        """The least and the greatest mean of which the sums are no further off, on either side,
-        than with probability exp(-rate). Where there is none, since the noise has led beyond all
-        means, the one that is nearest, which the ends of larger rates enclose; 0 and 1 where nobody
-        is counted. Of a column of rates, the ends for each of them."""
+        """Return the least and the greatest mean that the sums do not exclude.
+
+        A mean is excluded if the sums are further off than with probability exp(-rate), on either
+        side. If noise has led beyond all means, both ends are the nearest mean, which the ends of
+        larger rates enclose. They are 0 and 1 where nobody is counted. For a column of rates there
+        are ends for each of them.
+        """
         rates = np.broadcast_to(rate, np.broadcast_shapes(np.shape(rate), self.total.shape))
         sides: tuple[list[Floats], list[Floats]] = [], []
         step = max(1, _AT_ONCE // (rates.size // max(len(self.total), 1) or 1))
@@ -133,8 +142,11 @@ class Draws:
         return np.where(missed, least, low), np.where(missed, most, high)
 
     def _end(self, rate: Floats, up: bool) -> Floats:
-        """The outermost mean that is kept: of points from end to end, and then between it and the
-        one that is not."""
+        """Return the outermost mean that is kept.
+
+        It is searched among points from end to end, and then between the last one that is kept and
+        the next.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             middle = np.where(self.n > 0, np.clip(self.total / self.n, 0.0, 1.0), 0.5)
         middle = np.broadcast_to(middle, rate.shape)
@@ -157,10 +169,10 @@ class Draws:
             inside, outside = np.where(good, halfway, inside), np.where(good, outside, halfway)
         return np.asarray(np.where(np.isfinite(inside), outside, np.nan))
 
-    # Rates beyond those of the noise have no moments: they are infinite, and never the least.
+    # Noise has no moments at large rates. They are infinite there, and never the least.
     @np.errstate(all="ignore")
     def _keeps(self, mean: Floats, rate: Floats, up: bool) -> NDArray[np.bool_]:
-        """Whether the noisy sum is not too small for this mean (``up``), or not too large."""
+        """Return whether the noisy sum is large enough (``up``) or small enough for this mean."""
         mean = np.broadcast_to(mean, np.broadcast_shapes(mean.shape, rate.shape))
         variance = self.variance(mean)
         bound = mean if up else 1 - mean
@@ -193,11 +205,11 @@ class Draws:
 
     @np.errstate(all="ignore")
     def variance(self, mean: Floats) -> Floats:
-        """An upper bound on the variance, if this is the mean: that of two points at the bounds, or
-        the least of which the squares about the mean are too few.
+        """Return an upper bound on the variance, given the mean.
 
-        Squares Y within [0, M] have E exp(-t Y) <= 1 - variance (1 - exp(-t M)) / M, since exp is
-        convex.
+        It is the variance of two points at the bounds, or less if the squares about the mean are
+        too few for that. Squares Y within [0, M] have E exp(-t Y) <= 1 - variance (1 - exp(-t M)) /
+        M, since exp is convex.
         """
         most = np.asarray(mean * (1 - mean))
         if self.squares is None or self.of_squares is None:
@@ -215,15 +227,19 @@ class Draws:
 
 
 def list_rates(rate: Floats | float, variance: Floats) -> Floats:
-    """Rates to try, in front of all axes: around the best one for normal errors of this
-    variance."""
+    """Return rates to try, along a new first axis.
+
+    They lie around the best one for normal errors of this variance.
+    """
     best = np.minimum(np.sqrt(2 * rate / np.maximum(variance, 1e-300)), _LARGEST_RATE)
     return np.asarray(np.multiply.outer(_FACTORS, best))
 
 
 def make_draws(m: Measured, risk: float) -> Draws:
-    """The values of a mean as draws; a part of the ``risk`` is spent on how many they are and how
-    far they spread."""
+    """Return the values of a mean as draws.
+
+    A part of the ``risk`` is spent on the number of values and on their spread.
+    """
     number, total, squares = {"n": 1.0}, {"t1": 1.0}, {"t2": 1.0}
     n, half = m.values(number).astype(float), m.half_width(number, 1 - risk * ON_NUMBER)
     weights = m.weights(total), m.weights(number)
@@ -243,8 +259,7 @@ def make_draws(m: Measured, risk: float) -> Draws:
 
 
 def enclose_differences(first: Draws, second: Draws, risk: float) -> tuple[Floats, Floats]:
-    """The ends of the differences of two means of independent draws, group by group, with this
-    risk.
+    """Return the interval of the difference of two means of independent draws, group by group.
 
     By `Draws.ends` the rate at which a true mean is left out is above r with probability exp(-r) at
     most, on each side. So two such rates add up to more than r with probability (1 + r) exp(-r) at
@@ -253,14 +268,14 @@ def enclose_differences(first: Draws, second: Draws, risk: float) -> tuple[Float
     rate = find_rate_of_two(risk / 2)
     shares = np.maximum(np.linspace(0.0, rate, _CELLS + 1), 1e-9)[:, None]
     (low, high), (other_low, other_high) = (each.ends(shares) for each in (first, second))
-    # The rates that two means take add up to one of a cell: each end of the cell is the outer one.
+    # The rates of both means add up to a rate within a cell, so each takes the outer end of it.
     return (low[1:] - other_high[::-1][:-1]).min(axis=0), (high[1:] - other_low[::-1][:-1]).max(
         axis=0
     )
 
 
 def find_rate_of_two(risk: float) -> float:
-    """The r of which (1 + r) exp(-r) is this risk, rounded up."""
+    """Return the r for which (1 + r) exp(-r) is this risk, rounded up."""
     low, high = 0.0, 2.0
     while (1 + high) * math.exp(-high) > risk:
         high *= 2
@@ -271,8 +286,11 @@ def find_rate_of_two(risk: float) -> float:
 
 
 def find_least_risk(excludes: Callable[[float], bool]) -> float:
-    """The least risk at which something is excluded, where more is excluded at a higher one: a
-    p-value, rounded up. At least 1e-12, and 1 where nothing does."""
+    """Return the least risk at which something is excluded: a p-value, rounded up.
+
+    More must be excluded at a higher risk. The result is at least 1e-12, and 1 if nothing is
+    excluded.
+    """
     low, high = math.log(1e-12), math.log(0.9999)
     if not excludes(0.9999):
         return 1.0
@@ -285,8 +303,11 @@ def find_least_risk(excludes: Callable[[float], bool]) -> float:
 
 
 def bound_share_deviation(n: Floats, share: float, risk: float) -> Floats:
-    """A number that a count of so many draws, each of which counts with probability ``share``, is
-    further off from its mean than with this risk, on both sides together. It grows with n."""
+    """Return a bound on the deviation of a binomial count from its mean.
+
+    Each of n draws counts with probability ``share``. The bound is exceeded with probability
+    ``risk`` at most, on both sides together. It grows with n.
+    """
     rate, sides = find_rate(risk), []
     variance = share * (1 - share)
     if not variance:
@@ -301,8 +322,11 @@ def bound_share_deviation(n: Floats, share: float, risk: float) -> Floats:
 def enclose_expected_count(
     noise: Callable[[float], tuple[NDArray[np.generic], NDArray[np.generic]]], level: float
 ) -> tuple[Floats, Floats]:
-    """The ends of the expectation of a number of draws, of which ``noise`` has the interval at a
-    level: those that no way to divide the risk excludes."""
+    """Return the interval of the expectation of a number of draws.
+
+    ``noise`` returns the interval of the number itself at a level. What any of several divisions of
+    the risk excludes is excluded.
+    """
     low: Floats | float
     high: Floats | float
     low, high = 0.0, np.inf
@@ -314,9 +338,11 @@ def enclose_expected_count(
 
 
 def enclose_expectation(low: Floats, high: Floats, deviation: float) -> tuple[Floats, Floats]:
-    """The ends of the expectation of a number of draws that lies between ``low`` and ``high``:
-    ``deviation`` is that of a normal tail on each side. Short (2013, theorem 2) has the tails of
-    Poisson's law by those of the normal one."""
+    """Return the interval of the expectation of a number of draws between ``low`` and ``high``.
+
+    ``deviation`` is that of a normal tail on each side. Short (2013, theorem 2) bounds the tails of
+    the Poisson law by those of the normal one.
+    """
     fewest, most = np.maximum(low - 1, 0.0), np.maximum(high, 0.0) + 1
     half = deviation**2 / 2
     return _find_mean_at_rate(fewest, half, np.zeros_like(fewest)), _find_mean_at_rate(
@@ -326,8 +352,10 @@ def enclose_expectation(low: Floats, high: Floats, deviation: float) -> tuple[Fl
 
 @np.errstate(all="ignore")
 def _find_mean_at_rate(k: Floats, half: float, far: Floats) -> Floats:
-    """The mean m between k and ``far`` at which k log(k / m) - k + m is ``half``, rounded
-    outwards."""
+    """Return the mean m between k and ``far`` at which k log(k / m) - k + m is ``half``.
+
+    It is rounded outwards.
+    """
     near = k
     for _ in range(80):
         m = (near + far) / 2

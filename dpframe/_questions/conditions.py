@@ -17,7 +17,8 @@ from dpframe._expr._build import FLIPPED
 from dpframe._expr._nodes import And, Compare, IsIn, IsNull, Not, Or
 
 ALL_ROWS = b""
-_WHOLE = 2.0**53  # below it a whole double is one whole number, and no other rounds to it
+# Below this size no other whole number rounds to the same double.
+_WHOLE = 2.0**53
 
 
 def code_of_condition(condition: Expr | None) -> bytes:

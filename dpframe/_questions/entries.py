@@ -23,9 +23,9 @@ from dpframe.mechanisms import _sampling
 Entries = NDArray[Any]
 
 
-@np.errstate(all="ignore")  # no warning may tell of a value
+@np.errstate(all="ignore")  # a warning could reveal a value
 def find_places(engine: Engine, by: KeyBy) -> Entries:
-    """One more than the place of a row's value among the keys, or 0."""
+    """Return one more than the place of each value among the keys, and 0 for other values."""
     find = by.keys.finder()
     entries = [find(piece.vectors[0]) for piece in engine.slices((by.expr,), None, Unit())]
     return np.concatenate([np.empty(0, dtype=np.min_scalar_type(len(by.keys))), *entries])
@@ -33,7 +33,7 @@ def find_places(engine: Engine, by: KeyBy) -> Entries:
 
 @np.errstate(all="ignore")
 def find_steps(engine: Engine, expr: Expr, grid: Grid) -> NDArray[np.int64]:
-    """Steps of the grid above its lower end; -1 for a null."""
+    """Return the steps of the grid above its lower end, and -1 for a null."""
     entries = [np.empty(0, dtype=np.int64)]
     for piece in engine.slices((expr,), None, Unit()):
         vector = piece.vectors[0]
@@ -46,7 +46,7 @@ def find_steps(engine: Engine, expr: Expr, grid: Grid) -> NDArray[np.int64]:
 
 
 def count_steps(values: NDArray[np.float64], grid: Grid) -> NDArray[np.int64]:
-    """Steps of the grid above its lower end; -1 for NaN."""
+    """Return the steps of the grid above its lower end, and -1 for NaN."""
     scaled = np.empty(len(values))
     to_grid(values, scaled, grid)
     scaled[np.isnan(scaled)] = -1.0
@@ -57,11 +57,10 @@ def count_steps(values: NDArray[np.float64], grid: Grid) -> NDArray[np.int64]:
 def take_rows_of_people(
     engine: Engine, columns: tuple[Column, ...], limit: int, entries: Entries, blank: int
 ) -> Entries:
-    """The entries of the first ``limit`` rows of each person, filled up with blanks, with the
-    people in a random order.
+    """Return the entries of the first ``limit`` rows of each person, in a random order of people.
 
-    Everyone who has a row has ``limit`` entries. Under replace-one the number of people is public,
-    so the length is, too.
+    People with fewer rows have blanks, so everyone who has a row has ``limit`` entries. Under
+    replace-one the number of people is public, so the length is, too.
     """
     codes_by_slice = [piece.people for piece in engine.slices((), None, Unit(people=columns))]
     codes = np.concatenate(

@@ -55,7 +55,8 @@ from dpframe.mechanisms.threshold import (
 )
 
 _NO_DELTA = (
-    "finding keys that nobody listed takes some delta, and this session has none left for it: list keys=[...], or open it with "
+    "finding keys that nobody listed takes some delta, and this session has no delta left: "
+    "list keys=[...], or open it with "
     "delta > 0."
 )
 
@@ -70,12 +71,12 @@ def keys_as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
 
 
 class Seeking(Question):
-    """A question that finds keys. ``failure`` is the chance that it shows a key which one person
-    alone has; ``alone`` is the same where the noise is not Gaussian, so that the plain sum of
-    epsilons may pay.
+    """A question that finds keys.
 
-    Both may depend on what is spent so far, so they do not identify the question: ``stated`` does,
-    the failure in words or in numbers.
+    ``failure`` is the chance that it shows a key which one person alone has. ``alone`` is the same
+    if the noise is not Gaussian, so that the plain sum of epsilons may pay. Both may depend on what
+    is spent so far, so they do not identify the question. ``stated`` does: it is the failure in
+    words or in numbers.
     """
 
     __slots__ = ()
@@ -93,15 +94,13 @@ class Seeking(Question):
         return self.failure if self.alone is None else self.alone
 
     def _drop_gaussian(self, price: Price) -> Price:
-        """The price without its Gaussian part, if the session's rule adds no Gaussian noise or none
-        that may fail."""
+        """Return the price without its Gaussian part, unless the session can pay for such noise."""
         return (
             price if self.gaussian and self.failure else price._replace(mu_squared=None, rho=None)
         )
 
     def _add_failure(self, offer: Offer) -> Offer:
-        """The same offer for noise with a threshold: its loss includes the chance to show a key
-        that one person alone has."""
+        """Return the offer with the chance to show a key that one person alone has."""
         failure = self.failure if offer.loss.epsilon is None else self.pure_failure
         return offer._replace(loss=offer.loss.failing(failure), stated_at=offer.stated_at + failure)
 
@@ -137,10 +136,12 @@ class KeySearch(Seeking):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
+        """Return the plan of the search, with the threshold that the fewest people pass."""
         kind = MECHANISMS.get(price.mechanism)
         if kind is not None and kind.chooses:
             raise BadValue(
-                f'mechanism="{price.mechanism}" makes choices: keys are found by thresholds, so leave it out.'
+                f'mechanism="{price.mechanism}" makes choices: keys are found by thresholds, so '
+                "leave it out."
             )
         if kind is not None:
             check_finds_keys(kind)
@@ -149,7 +150,8 @@ class KeySearch(Seeking):
         options = self._options(keys, sensitivity, price)
         if not options:
             raise BudgetError(
-                "this price buys no key selection: give epsilon=, and open the session with delta > 0."
+                "this price buys no key selection: give epsilon=, and open the session with delta "
+                "> 0."
             )
         noise, offer = min(options, key=lambda option: option[0].half)
         unused = [threshold for threshold, _ in options if threshold is not noise]
@@ -176,7 +178,7 @@ class KeySearch(Seeking):
     def _options(
         self, keys: int, sensitivity: Sensitivity, price: Price
     ) -> list[tuple[Threshold, Offer]]:
-        """The thresholds that the price buys, each with its offer."""
+        """Return the thresholds that the price buys, each with its offer."""
         options = []
         for kind in THRESHOLDS:
             if price.mechanism in (AUTO, kind.name):
@@ -192,7 +194,7 @@ class KeySearch(Seeking):
         return options
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
-        return (Form((None,), "U"),)  # how many keys are found is the answer
+        return (Form((None,), "U"),)  # the number of keys is part of the answer
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         texts, sums = data.occurring(self.exprs, self.where, unit)
@@ -221,6 +223,7 @@ class Roomy(Statistic):
         return (*self.rows.primitives, Rows(), Persons())
 
     def integers(self, reduced: Reduced) -> Integers:
+        """Return the sums over rows, and the room below them."""
         mass, people, rows = find_row_mass(self.rows), reduced[Persons()], reduced[Rows()]
         if self.wide:
             people, rows = people.astype(object), rows.astype(object)
@@ -248,7 +251,7 @@ class Roomy(Statistic):
 
 
 def find_row_mass(statistic: Statistic) -> int:
-    """The sum of all components of one row."""
+    """Return the sum of all components of one row."""
     return statistic.sensitivity(Unit(), True).l1
 
 
@@ -315,18 +318,21 @@ class Finding(Seeking):
         return str(self._query(self.asked))
 
     def _query(self, outputs: tuple[Output, ...]) -> Query:
-        """A query for these outputs of groups that nobody knows yet."""
+        """Return a query for these outputs of groups that are not known yet."""
         by: Any = tuple(Sought(e, None) for e in self.exprs)
         return Query(outputs, self.where, by)
 
     def _arrange(self, unit: Unit) -> tuple[list[tuple[Statistic, list[int]]], int]:
-        """The statistics, each with the outputs that it serves, and the position of the one that
-        keys are found by."""
+        """Return the statistics with the outputs that each serves, and the place of the counting
+        one.
+
+        Keys are found by the latter.
+        """
         kinds = [AGGREGATES[out.aggregate] for out in self.asked]
         rows = [i for i, kind in enumerate(kinds) if kind.counts_rows]
         outs, counted = self.asked, rows[0] if rows else 0
         if not rows and not all(kind.counts_people for kind in kinds):
-            outs, counted = (*outs, SIZE), len(outs)  # what keys are found by
+            outs, counted = (*outs, SIZE), len(outs)  # keys are found by the number of rows
         arranged = arrange(self._query(outs), unit, None)
         place = next(i for i, (_, serves) in enumerate(arranged) if counted in serves)
         most = unit.limited(1, None).reach(LIMIT)[0] if unit.rows is None else unit.reach(LIMIT)[0]
@@ -338,6 +344,7 @@ class Finding(Seeking):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
+        """Return the plan, in which the statistic that counts has a threshold."""
         if not self.pure_failure:
             raise BudgetError(_NO_DELTA)
         arranged, place = self._arrange(unit)
@@ -367,7 +374,10 @@ class Finding(Seeking):
             parts=parts,
             cells=self._cells(arranged),
             groups=1,
-            why=f"{why}; {_describe_failure(offer.loss.failure)}; {_describe_threshold(statistics[place], noises[place])}"
+            why=(
+                f"{why}; {_describe_failure(offer.loss.failure)}; "
+                f"{_describe_threshold(statistics[place], noises[place])}"
+            )
             + "".join([f"; {limit}" for limit in limited]),
             declared=tuple(map(str, declared)),
             caps=limited,
@@ -381,8 +391,10 @@ class Finding(Seeking):
         unit: Unit,
         failure: Fraction,
     ) -> Threshold:
-        """The noise of the counting statistic with the least threshold that keeps the promise about
-        keys of one person alone."""
+        """Return the noise of the counting statistic, with the least threshold that is safe.
+
+        It keeps the promise about keys of one person alone.
+        """
         most, keys = unit.limited(unit.rows or 1, None).reach(LIMIT)
         weights = statistic.reading().functionals
         counts = {int(np.count_nonzero(weights[name])) for name in ("n", "size") if name in weights}
@@ -395,8 +407,7 @@ class Finding(Seeking):
         return beside(noise, sensitivity.l1, per_key, components, keys, failure)
 
     def _cells(self, arranged: Sequence[tuple[Statistic, list[int]]]) -> tuple[Cell, ...]:
-        """The cells of the outputs that the user asked for, without the one that keys are found
-        by."""
+        """Return the cells of the outputs that the user asked for."""
         cells: dict[int, Cell] = {}
         for part, (statistic, serves) in enumerate(arranged):
             bare, room = _bare(statistic), 1 if isinstance(statistic, Roomy) else 0
@@ -412,6 +423,7 @@ class Finding(Seeking):
         return tuple(cells[i] for i in range(len(self.asked)))
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
+        """Return the forms of the keys and of the integers of each part."""
         arranged, _ = self._arrange(unit)
         forms = [Form((None,), "U")]  # the number of keys is a part of the answer
         for part, (statistic, _) in zip(plan.parts, arranged, strict=True):
@@ -421,6 +433,7 @@ class Finding(Seeking):
         return tuple(forms)
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
+        """Return the keys that pass the threshold, with their noisy integers."""
         arranged, place = self._arrange(unit)
         primitives = {p for s, _ in arranged for p in s.primitives}
         texts, reduced = data.occurring(self.exprs, self.where, unit, primitives)
@@ -438,11 +451,12 @@ def _bare(statistic: Statistic) -> Statistic:
 
 
 def _describe_failure(failure: Fraction) -> str:
+    """Return a text with the chance that a key which one person alone has is shown."""
     return f"a key that one person alone has shows with probability {float(failure):.3g} at most"
 
 
 def _describe_threshold(statistic: Statistic, noise: Any) -> str:
-    """A text about the number of rows, or people, that a key needs."""
+    """Return a text with the number of rows, or people, that a key needs."""
     per_row = 1 if isinstance(statistic, PersonCount) else find_row_mass(_bare(statistic))
     counted = "people" if isinstance(statistic, PersonCount) else "rows"
     text = f"a key that {noise.half / per_row:.4g} {counted} have is as likely as not to be found"
@@ -452,5 +466,5 @@ def _describe_threshold(statistic: Statistic, noise: Any) -> str:
 
 
 def can_answer_at_once(outputs: Sequence[Output]) -> bool:
-    """Whether one release can both find the groups and answer these outputs."""
+    """Return whether one release can both find the groups and answer these outputs."""
     return bool(outputs) and all(AGGREGATES[out.aggregate].found_at_once for out in outputs)

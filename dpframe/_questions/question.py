@@ -48,8 +48,10 @@ ROWS, COUNT, SIZE = Output("rows", "size"), Output("count", "size"), Output("siz
 
 
 class Release(NamedTuple):
-    """A plan and its noisy integers: nothing else ever leaves the door. Beside them stands how the
-    session judges noise, and whether this was released just now."""
+    """A plan and its noisy integers: nothing else ever leaves the door.
+
+    ``rule`` is how the session judges noise. ``fresh`` is true if it was released just now.
+    """
 
     plan: Plan
     raw: tuple[Any, ...]
@@ -58,8 +60,10 @@ class Release(NamedTuple):
 
 
 def read_numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
-    """The answers of one output, an entry a group, as int64, float64 or durations by the plan
-    alone."""
+    """Return the answers of one output, one for each group.
+
+    They are int64, float64 or durations, by the plan alone.
+    """
     cell = plan.cells[place]
     answers = AGGREGATES[cell.aggregate].value(
         Measured(cell, plan.parts[cell.part].noise, raw[cell.part])
@@ -76,8 +80,10 @@ def read_numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
 def enclose_output(
     plan: Plan, raw: tuple[Any, ...], place: int, level: float, about: About = NOISE
 ) -> tuple[Any, Any]:
-    """The interval of one output of a release, a pair for each group: of the noise, or of what else
-    it is to be ``about``."""
+    """Return the interval of one output of a release, as the low and the high end of each group.
+
+    It covers the noise, or what else it is to be ``about``.
+    """
     cell = plan.cells[place]
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.picks:
@@ -94,8 +100,7 @@ def enclose_output(
             get_noisy_sums(plan, integers, cell), float(at_level)
         )
         if aggregate.least_shown is not None:
-            # The groups that a threshold shows have large noise: counts above an upper end are no
-            # likelier than without one.
+            # Groups that a threshold shows have large noise. Upper ends need no correction.
             high[in_level] = aggregate.interval(get_noisy_sums(plan, integers, cell), level)[1]
     if cell.duration:
         return show_ends(cell, low, high)
@@ -105,7 +110,7 @@ def enclose_output(
 
 
 def show_ends(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
-    """The ends of intervals; of those in seconds as durations or moments, rounded outwards."""
+    """Return the ends of intervals, with seconds as durations or times, rounded outwards."""
     if not cell.duration:
         return low, high
     return show_seconds(low, cell, "down"), show_seconds(high, cell, "up")
@@ -114,8 +119,11 @@ def show_ends(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
 def _enclose_chosen_quantile(
     plan: Plan, raw: tuple[Any, ...], cell: Cell, level: float, about: About
 ) -> tuple[Any, Any]:
-    """The interval of a chosen quantile: none of the levels that were chosen together misses by
-    more ranks than this level lets any of them, and half of the risk is that of a sample."""
+    """Return the interval of a chosen quantile, by the levels that were chosen with it.
+
+    No level misses by more ranks than this level allows for all of them. For a population, half of
+    the risk is that of a sample.
+    """
     aggregate, m = AGGREGATES[cell.aggregate], get_noisy_sums(plan, raw, cell)
     if not about.levels:
         return aggregate.interval(m, level)
@@ -129,8 +137,10 @@ def _enclose_chosen_quantile(
 
 
 def find_shown_levels(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
-    """The level at which an interval covers each group that a threshold has shown; None if there is
-    no threshold."""
+    """Return the level at which an interval covers each group that a threshold has shown.
+
+    None if there is no threshold.
+    """
     for part, integers in zip(plan.parts, raw, strict=False):
         levels: NDArray[np.float64] | None = part.noise.levels(integers, level)
         if levels is not None:
@@ -139,11 +149,12 @@ def find_shown_levels(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray
 
 
 class AddNoise(Protocol):
-    """The right to add noise, which the door hands to a question: it turns the exact integers of a
-    part of the plan into an array that may leave. In a session the plan's mechanism does so; an
-    audit hands in a function that records the integers.
+    """The right to add noise, which the door gives to a question.
 
-    ``keys`` names the columns of integers about keys that nobody listed; ``width`` is the width of
+    It turns the exact integers of a part of the plan into an array that may leave. In a session the
+    mechanism of the plan does so. An audit gives a function that records the integers.
+
+    ``keys`` names the columns of integers about keys that nobody listed. ``width`` is the width of
     the grid for steps of one.
     """
 
@@ -158,10 +169,10 @@ class AddNoise(Protocol):
 
 
 class DraftSlot:
-    """A slot for the last draft of a question and what it was made for. A label and a plan need the
-    same one.
+    """A slot for the last draft of a question, with the facts that it was made for.
 
-    It is not a field, so it is not compared, copied or encoded.
+    A label and a plan need the same draft. The slot is not a field, so it is not compared, copied
+    or encoded.
     """
 
     __slots__ = ("drafted",)
@@ -211,7 +222,7 @@ class Question(DraftSlot, ABC):
 
     @abstractmethod
     def __str__(self) -> str:
-        """The question as a plan shows it."""
+        """Return the question as a plan shows it."""
 
     def identify(self, unit: Unit, public_rows: int | None) -> Identity:
         """Return what identifies the release: here the question itself, and the number of rows
@@ -238,24 +249,27 @@ class Question(DraftSlot, ABC):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
-        """The plan of the question: noise, cost and expected error, all of them known before the
-        data is read."""
+        """Return the plan of the question: noise, cost and expected error.
+
+        All of them are known before the data is read.
+        """
 
     @abstractmethod
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
-        """The forms of the arrays that `run` returns, from public facts alone; ``size`` is the
-        number of people, if public."""
+        """Return the forms of the arrays that `run` returns, from public facts alone.
+
+        ``size`` is the number of people, if it is public.
+        """
 
     @abstractmethod
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
-        """The arrays of whole numbers or of text that may leave. They come from ``data``, an
-        engine, through ``noise`` alone.
+        """Return the arrays of whole numbers or of text that may leave.
 
-        Only the door calls it.
+        They come from ``data``, an engine, through ``noise`` alone. Only the door calls it.
         """
 
     def answer(self, release: Release) -> Any:
-        """The answer that the verb returns."""
+        """Return the answer of the verb."""
         return release if self.finish is None else self.finish(release)
 
 
@@ -268,11 +282,10 @@ class Query(Question):
 
     outputs: tuple[Output, ...] = (
         field()
-    )  # declared anew, or the base's property would be its default
+    )  # a field, because the property of the base would else be its default
     where: Expr | None = None
     by: tuple[By, ...] = ()
-    # The places of the vectors that are released, where the others are on record; None: all of
-    # them.
+    # The places of the vectors that are released. The others are on record. None: all vectors.
     vectors: tuple[int, ...] | None = None
 
     @property
@@ -286,6 +299,7 @@ class Query(Question):
         return ", ".join(dict.fromkeys(out.aggregate for out in self.outputs))
 
     def __str__(self) -> str:
+        """Return the outputs, the groups and the condition as a plan shows them."""
         first = self.outputs[0] if self.outputs else None
         if first is not None and first.said:
             text = f"choose 1 of {len(self.outputs)} by {first.said[:300]}"
@@ -293,7 +307,7 @@ class Query(Question):
                 text += f", bounds=({first.bounds.lower:g}, {first.bounds.upper:g})"
         else:
             texts = list(map(str, self.outputs[:LISTED]))
-            # The first place and the second are one choice.
+            # Several places of one choice have the same text.
             if first is not None and first.keys is not None:
                 texts = list(dict.fromkeys(texts))
             text = ", ".join(texts) + (", ..." if len(self.outputs) > LISTED else "")
@@ -385,8 +399,10 @@ class Query(Question):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
-        """The plan of these outputs. It is pure, and the only place where the price of outputs
-        becomes a scale of noise."""
+        """Return the plan of these outputs.
+
+        It is pure, and the only place where the price of outputs becomes a scale of noise.
+        """
         prepared = self._prepare(unit, public_rows)
         text = str(self if self.vectors is None else self._new_outputs(unit, public_rows))
         first = AGGREGATES[self.outputs[0].aggregate]
@@ -444,22 +460,26 @@ def put_plan_in_shared_order(plan: Plan, own: Identity) -> Plan:
 
 
 def mark_met_limits(limits: tuple[Limit, ...], where: Expr | None) -> tuple[Limit, ...]:
-    """The limits, marked where the condition proves that nobody has more rows than they say."""
+    """Return the limits, marked where the condition proves that nobody has more rows."""
     if not keeps_one_row(where):
         return limits
     return tuple([limit._replace(met=limit.rows == 1) for limit in limits])
 
 
-# What a release is worth, at first sight -------------------------------------------------------------------------------
+# What a release is worth, at first sight ----------------------------------------------------------
 
 
 class NumberFunctions(NamedTuple):
-    """How `check_noise_quickly` reckons: with one number an output, or with an array."""
+    """The functions with which `check_noise_quickly` reads one number an output, or an array."""
 
-    largest: Callable[..., Any]  # of one array, or the number itself
-    maximum: Callable[..., Any]  # of two
-    many: Callable[..., Any]  # how many are true
-    size: Callable[..., Any]  # how many there are
+    # Return the largest number of an array, or the number itself.
+    largest: Callable[..., Any]
+    # Return the larger of two.
+    maximum: Callable[..., Any]
+    # Return how many are true.
+    many: Callable[..., Any]
+    # Return how many there are.
+    size: Callable[..., Any]
 
 
 ONE = NumberFunctions(float, max, int, lambda number: 1)
@@ -469,16 +489,17 @@ SEVERAL = NumberFunctions(np.maximum.reduce, np.maximum, np.count_nonzero, len)
 def check_noise_quickly(
     release: Release, raw: Sequence[Any], values: Sequence[Any], of: NumberFunctions
 ) -> tuple[bool, bool] | None:
-    """Whether some numbers of a release, given output by output, may be noise, and whether some are
-    at first sight, which is warned of; None where only their intervals tell.
+    """Return whether some numbers may be noise, and whether some certainly are. Users are warned of
+    the latter.
 
-    Half the interval of a total is between that of one of the integers it is made of and that of
-    all of them; that of a ratio is between 0.7 and 1.3 times as much, as a part of the count, where
-    the count is more than three times its noise.
+    None if only their intervals tell. The numbers are given output by output. Half the interval of
+    a total is between that of one of its integers and that of all of them. That of a ratio is
+    between 0.7 and 1.3 times as much, as a part of the count, if the count is more than three times
+    its noise.
     """
     plan, part = release.plan, release.rule.part
     doubtful, noisy, totals, shown = False, False, 0, 0
-    widths: dict[int, int] = {}  # of the noise of each part
+    widths: dict[int, int] = {}  # half widths of the noise of each part
     for cell, numbers in zip(plan.cells, values, strict=True):
         ratio, mechanism, maps = (
             AGGREGATES[cell.aggregate].ratio,

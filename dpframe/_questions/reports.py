@@ -29,7 +29,8 @@ from dpframe.mechanisms._base import Form, pure
 from dpframe.mechanisms.response import Response, points_for, worst_spread
 
 Codes = NDArray[Any]
-BITS = 31  # of the grid on which a number is exact before it is rounded at random
+# The bits of the grid on which a number is exact before it is rounded at random.
+BITS = 31
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Randomize(Question):
 
     expr: Expr
     keys: Keys | None
-    other: str | None  # the repr of the label for all values that are not listed
+    # The repr of the label for all values that are not listed.
+    other: str | None
     bounds: Bounds | None
     where: Expr | None = None
     verb: ClassVar[str] = "randomize"
@@ -57,20 +59,24 @@ class Randomize(Question):
         return 0 if self.keys is None else len(self.keys) + (self.other is not None)
 
     def response(self, epsilon: Fraction) -> Response:
-        """The mechanism for one report at this epsilon."""
+        """Return the mechanism for one report at this epsilon."""
         if epsilon < _validate.MIN_EPSILON:
             raise BadValue(
-                "a report would have an epsilon below 2**-50. Use a larger epsilon=, or a smaller max_rows=."
+                "a report would have an epsilon below 2**-50. Use a larger epsilon=, or a smaller "
+                "max_rows=."
             )
         return Response(epsilon, points_for(epsilon) if self.keys is None else self.values)
 
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
+        """Return the plan of a report for each row. A private number of rows is refused."""
         if not unit.replaces:
             raise Refused(
-                "a report for each row shows how many rows there are, and in this session that is private "
-                "(neighbors='add-remove'). If the number of people is public, say so when you open the session: "
+                "a report for each row shows how many rows there are, and in this session that is "
+                "private "
+                "(neighbors='add-remove'). If the number of people is public, say so when you "
+                "open the session: "
                 "open(..., neighbors='replace-one')."
             )
         if price.mechanism != "auto":
@@ -80,7 +86,7 @@ class Randomize(Question):
         epsilon = pure(price)
         rows = unit.reach(None)[0]
         mechanism = self.response(epsilon / rows)
-        response: Any = mechanism  # of values, and adds to none
+        response: Any = mechanism
         part = Part("a report a row", response, 1, 1, 1.0)
         if self.bounds is None:
             alternatives = (
@@ -89,19 +95,25 @@ class Randomize(Question):
                 else f"one of the {mechanism.k - 1} other values"
             )
             why = f"true with probability {mechanism.truth:.4g}, else {alternatives}"
-            # The interval covers rows whose value nobody listed, so it is that of a share of
-            # reports: widest near a half.
+            # The interval is that of a share of reports, which is widest near a half. It covers
+            # rows with values that are not listed.
             share = min(0.5, mechanism.truth)
             deviation = math.sqrt(share * (1 - share)) / mechanism.kept
         else:
-            why = f"rounded to {mechanism.k} points without bias, then a uniform one with probability {mechanism.lies:.4g}"
+            why = (
+                f"rounded to {mechanism.k} points without bias, then a uniform one with "
+                f"probability {mechanism.lies:.4g}"
+            )
             deviation = math.sqrt(worst_spread(mechanism)) * (self.bounds.upper - self.bounds.lower)
         if unit.people:
             why += f"; each person has {rows} reports of epsilon {float(mechanism.epsilon):.4g}"
         estimate = "a frequency" if self.bounds is None else "the mean"
         expected = f"at most ± {1.96 * deviation:.4g} / sqrt(n) in {estimate} of n reports"
         if public_rows:
-            expected = f"at most ± {1.96 * deviation / math.sqrt(public_rows):.4g} in {estimate} of all {public_rows} reports"
+            expected = (
+                f"at most ± {1.96 * deviation / math.sqrt(public_rows):.4g} in {estimate} of all "
+                f"{public_rows} reports"
+            )
         texts = tuple(map(str, declared))
         return Plan(
             str(self),
@@ -123,6 +135,7 @@ class Randomize(Question):
         return Form((1, count_words(reports, response.k)), "i"), Form((1, 1), "i", reports)
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
+        """Return the packed reports, and how many there are."""
         response: Any = plan.parts[0].noise
         if self.keys is not None:
             entries, blank = _rows.find_places(data, KeyBy(self.expr, self.keys)), 0
@@ -141,17 +154,19 @@ class Randomize(Question):
         return pack_reports(noise(0, entries, width=width), response.k)
 
 
-# Packing ----------------------------------------------------------------------------------------------------------------
+# Packing ------------------------------------------------------------------------------------------
 
 
 def find_report_width(k: int) -> int:
-    """The bits of a packed report: 1, 2, 4, 8 or 16."""
+    """Return the bits of a packed report: 1, 2, 4, 8 or 16."""
     return next(bits for bits in (1, 2, 4, 8, 16) if k <= 2**bits)
 
 
 def pack_reports(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The reports in as few 64-bit words as they need, and their number: ten million of yes or no
-    are 1.25 MB."""
+    """Return the reports in as few 64-bit words as possible, and their number.
+
+    Ten million reports of yes or no take 1.25 MB.
+    """
     bits = find_report_width(k)
     if bits == 16:
         cells = codes.astype("<u2").view(np.uint8)
@@ -173,11 +188,12 @@ def pack_reports(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.in
 
 
 def count_words(size: int, k: int) -> int:
-    """The number of 64-bit words that so many reports need: at least one."""
+    """Return how many 64-bit words this number of reports needs, which is at least one."""
     return max(1, -(-size * find_report_width(k) // 64))
 
 
 def unpack_reports(raw: Sequence[Any], k: int) -> Codes:
+    """Return the reports that were packed."""
     words, size = raw
     n, bits = int(size[0, 0]), find_report_width(k)
     cells = np.ascontiguousarray(words[0], dtype="<i8").view(np.uint8)

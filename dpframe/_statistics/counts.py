@@ -30,6 +30,7 @@ from dpframe._statistics.base import (
 
 def _one_hot(unit: Unit, grouped: bool) -> Sensitivity:
     # A row is in at most one group: replaced, it may leave one group and enter another.
+    """Return the sensitivity of counts where a row is in at most one."""
     return Sensitivity(2, 2) if unit.replaces and grouped else Sensitivity(1, 1)
 
 
@@ -214,10 +215,9 @@ class PeopleAround(_Once):
 
 @dataclass(frozen=True, slots=True)
 class DistinctCount(Statistic):
-    """Distinct non-null values in each group, of which a person names at most ``max_groups``, in
-    all groups together.
+    """Distinct non-null values in each group. A person adds at most ``max_groups`` over all groups.
 
-    It is no sum over people, so its sensitivity has a proof of its own
+    It is not a sum over people, so its sensitivity has a proof of its own
     (docs/guarantees/statistics.md).
     """
 
@@ -236,12 +236,15 @@ class DistinctCount(Statistic):
         return _bound_distinct(1, unit, grouped)
 
     def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
+        """Return the sensitivity to a person who names at most ``max_groups`` values."""
         if not unit.people:
             return self.sensitivity(unit, groups is not None)
         if unit.groups is None:
             raise BadValue(
-                "a person may have many values here, and max_groups= is not known: the most distinct values (over all "
-                "groups) that one may add. Give it at the question or once at open(...). It is your choice, not a fact of "
+                "a person may have many values here, and max_groups= is not known: the most "
+                "distinct values (over all "
+                "groups) that one may add. Give it at the question or once at open(...). It is "
+                "your choice, not a fact of "
                 "the data."
             )
         return _bound_distinct(unit.groups, unit, groups is not None)
@@ -254,8 +257,8 @@ class DistinctCount(Statistic):
 
 
 def _bound_distinct(most: int, unit: Unit, grouped: bool) -> Sensitivity:
-    # Without groups both people of a pair raise the same count, so that what they add does not add
-    # up.
+    # Without groups both people of a pair raise the same count, so only one of them matters.
+    """Return the sensitivity of distinct values if a person names at most ``most``."""
     if unit.replaces and grouped:
         return Sensitivity(2 * most, 2 * most**2)
     return Sensitivity(most, most**2)

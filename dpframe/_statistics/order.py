@@ -34,15 +34,21 @@ from dpframe._statistics.base import (
 from dpframe._validate import Bounds
 
 Floats = NDArray[np.float64]
-LEAF_BITS = 12  # a grid has fewer steps than 2**12, unless a resolution says otherwise
-LEAF_CEILING = 2**24  # points times groups times quantiles: what fits in memory a few times over
-_FINEST_LEVEL = 2**30  # scores over ROW_CEILING rows stay below 2**62
-BRANCHES = 16  # of 2 to 64 the least error of a distribution function at 2**6 to 2**14 points
+# A grid has fewer steps than 2**12, unless a resolution is given.
+LEAF_BITS = 12
+# The largest product of points, groups and quantiles. It fits in memory a few times over.
+LEAF_CEILING = 2**24
+# With this denominator scores over ROW_CEILING rows stay below 2**62.
+_FINEST_LEVEL = 2**30
+# Of 2 to 64 branches 16 give the least error of a distribution function at 2**6 to 2**14 points.
+BRANCHES = 16
 
 
 def leaf_grid(expr: Expr, bounds: Bounds, resolution: float | None) -> Grid:
-    """The points a quantile may be: whole numbers where they are few enough, else steps of a power
-    of two."""
+    """Return the grid of the points that a quantile may be.
+
+    They are whole numbers if there are few enough, and else steps of a power of two.
+    """
     if resolution is not None:
         return Grid(bounds, min(max(1 - math.frexp(resolution)[1], -960), 960))
     if bounds.lower == bounds.upper:
@@ -53,7 +59,7 @@ def leaf_grid(expr: Expr, bounds: Bounds, resolution: float | None) -> Grid:
 
 
 def _describe_points(grid: Grid, points: int) -> dict[str, float]:
-    """The constants from which a reader computes where the points of a grid lie."""
+    """Return the constants from which a reader computes where the points of a grid lie."""
     return {"low": float(grid.low), "exponent": float(grid.exponent), "points": float(points)}
 
 
@@ -87,12 +93,15 @@ class Ranks(Statistic):
         levels: Iterable[Fraction],
         groups: int,
     ) -> Ranks:
+        """Return the ranks of a column. Too many points, groups and levels are refused."""
         ranks = Ranks(expr, leaf_grid(expr, bounds, resolution), tuple(sorted(set(levels))))
         cells = ranks.points * groups * len(ranks.levels)
         if cells > LEAF_CEILING:
             raise BadValue(
-                f"quantiles of {expr} would look at {cells} numbers: {ranks.points} points between the bounds, "
-                f"{groups} groups, {len(ranks.levels)} levels. At most {LEAF_CEILING} fit: give a coarser resolution=."
+                f"quantiles of {expr} would look at {cells} numbers: {ranks.points} points "
+                "between the bounds, "
+                f"{groups} groups, {len(ranks.levels)} levels. At most {LEAF_CEILING} fit: give a "
+                "coarser resolution=."
             )
         return ranks
 
@@ -118,7 +127,7 @@ class Ranks(Statistic):
         return len(self.levels), self.points, groups
 
     def integers(self, reduced: Reduced) -> Integers:
-        """A score for each level, point and group."""
+        """Return a score for each level, point and group."""
         counts = reduced[self.primitives[0]]
         up_to = np.cumsum(counts, axis=0)
         below, above = up_to - counts, up_to[-1:] - up_to
@@ -134,6 +143,7 @@ class Ranks(Statistic):
         return scores
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        """Return how far a row moves differences of scores, over all levels."""
         larger = [max(share, self.over - share) for share in self.parts]
         moves = [2 * m for m in larger]
         if unit.replaces:
@@ -148,11 +158,10 @@ class Ranks(Statistic):
 
 @lru_cache(maxsize=256)
 def list_level_sizes(points: int) -> tuple[int, ...]:
-    """The number of nodes of each level: the points first, then a node for every 16 below, while
-    there are more than 16.
+    """Return the number of nodes of each level, from the points to at most 16 nodes.
 
-    There is no root: a count of all values would add less to the nodes below it than its noise
-    costs.
+    Each level has a node for every 16 of the level below. There is no root: a count of all values
+    would add less to the nodes below it than its noise costs.
     """
     sizes = [points]
     while sizes[-1] > BRANCHES:
@@ -180,10 +189,12 @@ class Tree(Statistic):
 
     @staticmethod
     def of(expr: Expr, bounds: Bounds, resolution: float | None, groups: int) -> Tree:
+        """Return the tree of a column. Too many points and groups are refused."""
         tree = Tree(expr, leaf_grid(expr, bounds, resolution))
         if tree.points * groups > LEAF_CEILING:
             raise BadValue(
-                f"a distribution of {expr} at {tree.points} points in {groups} groups is more than {LEAF_CEILING} "
+                f"a distribution of {expr} at {tree.points} points in {groups} groups is more "
+                f"than {LEAF_CEILING} "
                 "numbers: give a coarser resolution=."
             )
         return tree
@@ -211,6 +222,7 @@ class Tree(Statistic):
         return Sensitivity(moved * h, moved * h)
 
     def reading(self) -> Reading:
+        """Return the description of the tree, with the place of its points."""
         h = len(list_level_sizes(self.points))
         levels = f"{h} levels" if h > 1 else "one level"
         text = (
@@ -219,15 +231,15 @@ class Tree(Statistic):
         return Reading(text, {}, constants=_describe_points(self.grid, self.points))
 
 
-# Post-processing ------------------------------------------------------------------------------------------------
+# Post-processing ----------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=32)
 def _combine_variances(points: int) -> list[tuple[Floats, Floats]]:
-    """The variances by level: that of each node estimated from below and by itself, and the sum of
-    it over its children.
+    """Return two variances for each level, in units of the variance of one count.
 
-    In units of the variance of one count. At the points themselves the second is not used.
+    The first is that of each node, estimated from the nodes below and by itself. The second is the
+    sum of the first over its children, and is not used at the points.
     """
     leaves = np.ones(points)
     by_level = [(leaves, leaves)]
@@ -238,8 +250,10 @@ def _combine_variances(points: int) -> list[tuple[Floats, Floats]]:
 
 
 def distribution(raw: NDArray[Any], points: int) -> Floats:
-    """The estimated number of values up to each point, by least squares: a column a group, the last
-    row all values."""
+    """Return the estimated number of values up to each point, by least squares.
+
+    There is a column for each group. The last row has all values.
+    """
     sizes, variances = list_level_sizes(points), _combine_variances(points)
     noisy = np.split(raw.astype(float), np.cumsum(sizes)[:-1])
     upward = [noisy[0]]
@@ -258,11 +272,11 @@ def distribution(raw: NDArray[Any], points: int) -> Floats:
 
 
 def deviations(points: int, q: float) -> Floats:
-    """The standard deviation of the noise in (values up to each point) - q (all values), for counts
-    of deviation 1.
+    """Return the deviation of the noise in (values up to each point) - q (all values).
 
-    Within a node the error up to a point is ``share * node + rest``, and least squares leaves the
-    rest uncorrelated with the node. Both are carried from the points up to all values.
+    It is for counts of deviation 1. Within a node the error up to a point is ``share * node +
+    rest``, and least squares leaves the rest uncorrelated with the node. Both are carried from the
+    points up to all values.
     """
     sizes, variances = list_level_sizes(points), _combine_variances(points)
     place = np.arange(points)
@@ -290,8 +304,10 @@ def deviations(points: int, q: float) -> Floats:
 
 
 def read_quantile(cumulative: Floats, q: float) -> NDArray[np.intp]:
-    """The first point at which a monotone version of the distribution function reaches a share q of
-    all values."""
+    """Return the first point at which the distribution reaches a share q of all values.
+
+    The distribution is made monotone first.
+    """
     rising = np.maximum.accumulate(cumulative, axis=0)
     falling = np.minimum.accumulate(cumulative[::-1], axis=0)[::-1]
     reached = (rising + falling) / 2 >= q * np.maximum(cumulative[-1:], 0)
@@ -301,8 +317,10 @@ def read_quantile(cumulative: Floats, q: float) -> NDArray[np.intp]:
 def enclose(
     cumulative: Floats, q: float, reach: float, spare: Floats | float = 0.0
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The outermost points that could be the quantile, if no single estimate is off by more than
-    ``reach`` deviations, and ``spare`` ranks of its group."""
+    """Return the outermost points that could be the quantile.
+
+    No single estimate is off by more than ``reach`` deviations and ``spare`` ranks of its group.
+    """
     slack = reach * deviations(len(cumulative), q)[:, None] + spare
     excess = cumulative - q * cumulative[-1:]
     before = np.concatenate([np.full((1, excess.shape[1]), -np.inf), (excess - slack)[:-1]])
@@ -317,7 +335,7 @@ _last: list[tuple[Any, Floats | None]] = [(None, None)]
 
 
 def estimate_distribution(raw: NDArray[Any], points: int) -> Floats:
-    """The `distribution` of a release, computed once for all quantiles that are read off it."""
+    """Return the `distribution` of a release, computed once for all its quantiles."""
     last_raw, cumulative = _last[0]
     if last_raw is not raw or cumulative is None:
         cumulative = distribution(raw, points)
