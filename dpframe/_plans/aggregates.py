@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
 from operator import mul
@@ -192,14 +193,12 @@ class Measured:
         # Rows are added one after the other. A matrix product differs in the last bit between
         # processors, and a recorded answer must be the same wherever it is asked again.
         rows, sums = self.raw.astype(float), np.zeros(self.raw.shape[1:])
-        with np.errstate(over="ignore"):
+        small = self.raw.dtype != object and max(map(abs, weights)) < _SMALL
+        with nullcontext() if small else np.errstate(over="ignore"):
             for weight, row in zip(weights, rows, strict=True):
                 sums += weight * row
             sums += constant
-        # With weights and integers of usual size nothing overflows.
-        if self.raw.dtype != object and max(map(abs, weights)) < _SMALL:
-            return sums
-        return sums.clip(-_LARGEST, _LARGEST)
+        return sums if small else sums.clip(-_LARGEST, _LARGEST)
 
     def covariance(self, a: dict[str, float], b: dict[str, float]) -> float:
         """Return the covariance of the noise in two weighted sums."""
