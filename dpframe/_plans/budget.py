@@ -42,12 +42,15 @@ class Budget:
     """A budget: what may be spent, what was spent, and what is left. Exact inside; the numbers
     shown are rounded doubles."""
 
-    rule: Filter  #: The accountant's rule.
-    state: Any  #: Where the rule stands.
+    #: The accountant's rule.
+    rule: Filter
+    #: The state of the rule after the debits.
+    state: Any
     # The debits of the ledger, which only grow. The first `_debits` are those of this budget.
     _ledger: Sequence[Charge]
     _debits: int
-    queries: int  #: How many shares there are.
+    #: The number of shares.
+    queries: int
 
     @property
     def charges(self) -> Sequence[Charge]:

@@ -91,36 +91,38 @@ class Plan:
     ``stated_at`` is the delta at which its guarantee is told as (epsilon, delta).
     """
 
-    question: str  #: What is asked, in words.
-    neighbors: str  #: The neighbouring relation.
-    loss: Loss  #: What accountants add up.
-    stated_at: Fraction  #: The delta at which `cost` is told; 0 for a pure mechanism.
-    parts: tuple[Part, ...]  #: The statistics, each with its noise and sensitivity.
-    cells: tuple[Cell, ...]  #: The outputs, as the plan knows them.
-    groups: int  #: How many groups there are; of a choice, how many candidates.
-    why: str  #: Why this mechanism.
-    declared: tuple[str, ...] = field(
-        default=(), compare=False
-    )  #: What is taken to be public for it.
-    told: str = ""  #: The error to expect, in words, of a question with a mechanism of its own.
-    budget: str = field(
-        default="", compare=False
-    )  #: What it would take of the budget, as `explain` sees it.
-    n: float | None = field(
-        default=None, compare=False
-    )  #: How many values `explain` was told to assume.
-    most: float | None = field(
-        default=None, compare=False
-    )  #: The values there can be, where that is public.
-    caps: tuple[
-        Limit, ...
-    ] = ()  #: What one person counts for at most; empty where a row is a person.
-    selected: FoundGroups | None = field(
-        default=None, compare=False
-    )  #: The groups found in the data.
-    _draft: Any = field(
-        default=None, compare=False, repr=False
-    )  # the `Draft` of the question, while it runs
+    #: The question in words.
+    question: str
+    #: The neighbouring relation.
+    neighbors: str
+    #: The privacy loss, which accountants add up.
+    loss: Loss
+    #: The delta of `cost`. It is 0 for a pure mechanism.
+    stated_at: Fraction
+    #: The statistics, each with its noise and sensitivity.
+    parts: tuple[Part, ...]
+    #: The outputs, as the plan knows them.
+    cells: tuple[Cell, ...]
+    #: The number of groups. For a choice it is the number of candidates.
+    groups: int
+    #: The reason for the mechanism.
+    why: str
+    #: The facts that are taken to be public for it.
+    declared: tuple[str, ...] = field(default=(), compare=False)
+    #: The error to expect, in words, of a question with a mechanism of its own.
+    told: str = ""
+    #: The part of the budget that it would take, as `explain` sees it.
+    budget: str = field(default="", compare=False)
+    #: The number of values that `explain` was given.
+    n: float | None = field(default=None, compare=False)
+    #: The largest number of values, if that is public.
+    most: float | None = field(default=None, compare=False)
+    #: The contribution limits of a person. It is empty if a row is a person.
+    caps: tuple[Limit, ...] = ()
+    #: The groups that were found in the data.
+    selected: FoundGroups | None = field(default=None, compare=False)
+    # The `Draft` of the question, while it runs.
+    _draft: Any = field(default=None, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_draft"}
