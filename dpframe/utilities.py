@@ -1,5 +1,4 @@
-"""Named utilities for `choose`: what a candidate is worth to people, with a proof of how much one
-of them can change it.
+"""Named utilities for `choose`: the worth of a candidate, with a bound on what one person changes.
 
 The proofs are in docs/guarantees/exponential.md.
 """
@@ -55,6 +54,8 @@ class Utility(ABC):
 
 @dataclass(frozen=True)
 class _Revenue(Utility):
+    """The revenue at a price, for bids in a column."""
+
     column: Any
 
     def scored(self, frame: UtilityColumns, candidates: Sequence[Any]) -> Scored:
@@ -77,6 +78,8 @@ class _Revenue(Utility):
 
 @dataclass(frozen=True)
 class _Distance(Utility):
+    """The nearness of a place to the values of a column."""
+
     column: Any
     bounds: Any
 

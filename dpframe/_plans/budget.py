@@ -1,5 +1,7 @@
-"""A budget: what may be spent, what was spent and what is left. Pure: nothing here reads data, and
-nothing here can spend."""
+"""A budget: what may be spent, what was spent and what is left.
+
+Nothing here reads data, and nothing here can spend.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,10 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Budget:
-    """A budget: what may be spent, what was spent, and what is left. Exact inside; the numbers
-    shown are rounded doubles."""
+    """A budget: what may be spent, what was spent, and what is left.
+
+    It is exact inside. The numbers shown are rounded doubles.
+    """
 
     #: The accountant's rule.
     rule: Filter

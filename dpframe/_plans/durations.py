@@ -1,5 +1,7 @@
-"""Durations and moments: measured as seconds, shown as what they are, which is post-processing, by
-public facts alone."""
+"""Durations and times: they are measured in seconds, and shown as what they are.
+
+That is post-processing by public facts alone.
+"""
 
 from __future__ import annotations
 

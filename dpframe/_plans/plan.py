@@ -1,8 +1,7 @@
-"""Plans: everything about a release that can be known before looking at the data, and how a
-question and a price become one.
+"""Plans: everything about a release that is known before the data is read, and how plans are made.
 
-Each aggregate names the vector that it is read off (`Aggregate.vector`); outputs with equal
-vectors share one statistic, and so the reach of one person.
+Each aggregate names the vector that it is read off (`Aggregate.vector`). Outputs with equal vectors
+share one statistic, and so its sensitivity.
 """
 
 from __future__ import annotations
@@ -51,8 +50,10 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One statistic of a release, with its own noise. Integers are in steps of ``step`` data
-    units."""
+    """One statistic of a release, with its own noise.
+
+    Its integers are in steps of ``step`` data units.
+    """
 
     statistic: str
     noise: Any  # the mechanism
@@ -84,11 +85,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Plan:
-    """A priced question: mechanism, scale, price, expected error. Public, free, and the same for
-    all data.
+    """A priced question: mechanism, scale, price, expected error.
 
-    `explain` returns it, and every answer carries it. ``loss`` is what accountants add up;
-    ``stated_at`` is the delta at which its guarantee is told as (epsilon, delta).
+    It is public, free, and the same for all data. `explain` returns it, and every answer carries
+    it. ``loss`` is what accountants add up. ``stated_at`` is the delta at which its guarantee is
+    stated as (epsilon, delta).
     """
 
     #: The question in words.

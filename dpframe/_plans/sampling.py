@@ -1,12 +1,11 @@
-"""What a sample says about whom it was drawn from: ends of intervals that hold at every size, from
-noisy sums alone.
+"""Intervals for the population that a table is a sample of, at every size, from noisy sums alone.
 
-The people of a table are draws from a population, independent and alike, or without putting back. A
-noisy sum is off by two errors, of the draws and of the noise, and both have exponential moments:
-those of the noise are known, and those of draws within bounds are at most those of two points with
-the same variance (Hoeffding 1963, theorem 3). By Markov's inequality both are bounded at once, with
-no risk to divide between them. Numbers of draws have tails of their own (Short 2013). The proofs
-are in docs/guarantees/population.md.
+The people of a table are draws from a population, independent and alike, or without replacement. A
+noisy sum has two errors, that of the draws and that of the noise. Both have exponential moments.
+Those of the noise are known. Those of draws within bounds are at most those of two points with the
+same variance (Hoeffding 1963, theorem 3). By Markov's inequality both errors are bounded at once,
+so no risk is divided between them. Numbers of draws have tails of their own (Short 2013). The
+proofs are in docs/guarantees/population.md.
 """
 
 from __future__ import annotations
@@ -50,9 +49,12 @@ Noises = Sequence[tuple[float, Floats]]
 
 
 class About(NamedTuple):
-    """What an interval is to cover: the noise, and the sampling error of a ``population`` too. For
-    choices the least ``n`` that the number of values is known to be, and the ``levels`` of the
-    outputs."""
+    """The errors that an interval is to cover: the noise, and the sampling error of a
+    ``population``.
+
+    For choices it has ``n``, a number that the values are known to reach, and the ``levels`` of the
+    outputs.
+    """
 
     population: bool = False
     n: float | None = None
@@ -89,13 +91,13 @@ def bound_log_moment(rate: Floats, bound: Floats | float, variance: Floats | flo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draws:
-    """Noisy sums of values between 0 and 1, an entry a group, for tests of the mean that they were
-    drawn from.
+    """Noisy sums of values between 0 and 1, for tests of the mean that they were drawn from.
 
-    ``total`` and ``n`` are the noisy sum and number of values, the latter between ``least`` and
-    ``most`` but for a risk that the caller sets aside; ``of_total`` and ``of_n`` the weights of
-    each noise in them, and ``times`` how many noises have these. With ``squares``, the noisy sum of
-    squares, deviations that are smaller than the bounds allow are noticed at ``rate``.
+    All arrays have an entry a group. ``total`` and ``n`` are the noisy sum and number of values.
+    The true number lies between ``least`` and ``most``, except for a risk that the caller sets
+    aside. ``of_total`` and ``of_n`` are the weights of each noise in them, and ``times`` how many
+    noises have these. With ``squares``, the noisy sum of squares, deviations that are smaller than
+    the bounds allow are noticed at ``rate``.
     """
 
     total: Floats
@@ -193,7 +195,7 @@ class Draws:
 
     @property
     def error(self) -> Floats:
-        """The estimated standard errors of the means, of draws and noise."""
+        """Estimated standard errors of the means, of draws and noise together."""
         n = np.maximum(self.n, 1.0)
         mean = np.clip(self.total / n, 0.0, 1.0)
         least = mean * (1 - mean)

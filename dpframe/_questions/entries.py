@@ -1,5 +1,6 @@
-"""Entries of rows, which reports are made from: a place among public values, or steps on a public
-grid.
+"""Entries of rows, which reports are made from.
+
+An entry is a place among public values, or a number of steps on a public grid.
 
 *Formal guarantee.* Without people, an entry is a function of its own row, at the row's place. With
 people, each of them has the same number of entries, made of that person's own rows, wherever these

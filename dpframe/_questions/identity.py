@@ -1,8 +1,7 @@
-"""What identifies a release: the integers that leave the door, and not the words that asked for
-them.
+"""The identity of a release: the integers that leave the door, whatever words asked for them.
 
 *Formal guarantee.* Two questions with equal identities have the same exact integers on every table,
-but for the order of their vectors and of their groups, which `Identity` knows
+except for the order of their vectors and groups, which `Identity` knows
 (docs/guarantees/identity.md). So one release answers both, and the second answer is
 post-processing.
 """

@@ -1,5 +1,7 @@
-"""Keys that nobody listed: the question for those that enough people share, alone or with
-aggregates of their groups (docs/guarantees/keys.md)."""
+"""Questions for keys that nobody listed: those that enough people share.
+
+They are asked alone, or with aggregates of their groups (docs/guarantees/keys.md).
+"""
 
 from __future__ import annotations
 
@@ -109,7 +111,7 @@ class Seeking(Question):
 class KeySearch(Seeking):
     """The question which combinations of values enough people have.
 
-    ``gaussian`` is whether the session's rule counts Gaussian noise itself, and not as (epsilon,
+    ``gaussian`` is true if the session's rule counts Gaussian noise itself, and not as (epsilon,
     delta) pairs.
     """
 
@@ -205,12 +207,11 @@ class KeySearch(Seeking):
 
 @dataclass(frozen=True, slots=True)
 class Roomy(Statistic):
-    """Sums over rows, and beside them the room that a person's rows leave of the R that they may
-    have in a group.
+    """Sums over rows, and beside them the room below a contribution limit of R rows in a group.
 
     A person who is in a group adds non-negative numbers to it that sum to R times the mass of a
-    row, whatever they are: so the room costs nothing, and the sum of all tells how many people
-    there are.
+    row, whatever they are. So the room costs nothing, and the sum of all components tells how many
+    people there are.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("room", "rows", "most")
@@ -257,11 +258,11 @@ def find_row_mass(statistic: Statistic) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Finding(Seeking):
-    """The question for aggregates of groups that enough people share: one release shows the groups
-    and answers for them.
+    """The question for aggregates of groups that enough people share.
 
-    The groups are all combinations of values of ``exprs``. A group is shown if its noisy number of
-    rows, or of people, passes a threshold. ``gaussian`` is as in `KeySearch`.
+    One release shows the groups and answers for them. The groups are all combinations of values of
+    ``exprs``. A group is shown if its noisy number of rows, or of people, passes a threshold.
+    ``gaussian`` is as in `KeySearch`.
     """
 
     identity: ClassVar[tuple[str, ...]] = (

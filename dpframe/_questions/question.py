@@ -1,8 +1,9 @@
-"""The base of questions: frozen values that plan from public facts, read data behind the door, and
-declare their answers' form.
+"""The base of questions.
 
-Measures, choices, searches for keys, reports of rows and models all go the same way: a plan with a
-price, a debit, and only then the data (docs/guarantees/session.md).
+Questions are frozen values. They make plans from public facts, read data behind the door, and
+declare the form of their answers. Measures, choices, searches for keys, reports of rows and models
+all go the same way: a plan with a price, a debit, and only then the data
+(docs/guarantees/session.md).
 """
 
 from __future__ import annotations
@@ -180,10 +181,9 @@ class DraftSlot:
 
 @dataclass(frozen=True, slots=True)
 class Question(DraftSlot, ABC):
-    """A question. Kinds are frozen dataclasses: equal questions compare and hash as equal, and are
-    free when asked again.
+    """A question. Its kinds are frozen dataclasses, so equal questions are free when asked again.
 
-    ``finish`` makes the answer from the release alone. It is no part of the question's identity.
+    ``finish`` makes the answer from the release alone. It is not a part of the question's identity.
     """
 
     finish: Callable[[Release], Any] | None = field(

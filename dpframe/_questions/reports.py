@@ -1,5 +1,4 @@
-"""Reports of rows, each made from its own row alone: the question, and the packing of its
-answer."""
+"""Reports of rows, each made from its own row alone: the question, and how answers are packed."""
 
 from __future__ import annotations
 
@@ -35,8 +34,10 @@ BITS = 31
 
 @dataclass(frozen=True)
 class Randomize(Question):
-    """The question for a report of each row; with people, each of them reports as often as a person
-    may have rows."""
+    """The question for a report of each row.
+
+    With people, each of them reports as often as a person may have rows.
+    """
 
     identity: ClassVar[tuple[str, ...]] = ("reports", "expr", "keys", "other", "bounds", "where")
 

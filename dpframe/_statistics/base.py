@@ -1,12 +1,12 @@
 """The integers an engine may compute, each with its sensitivity and the way back to data units.
 
-A statistic maps a frame to a vector of integers per group, made of *primitive* sums over the rows
-of a group: rows, people, non-null values, powers of ``a``, and ``a * b``, where ``a`` and ``b`` are
-clipped values on their grids, counted from the lower bound; distinct values; and, for order
-statistics, how many values lie on each point of a grid. Proofs of the sensitivities:
-docs/guarantees/statistics.md, quantiles.md, and people.md for those of a person with many rows.
-Those of clipped values (a column's total, its moments, and the mixed moments of two columns) are
-here, beside their grids.
+A statistic maps a frame to a vector of integers per group. It is made of *primitive* sums over the
+rows of a group: rows, people, non-null values, powers of ``a``, and ``a * b``. There ``a`` and
+``b`` are clipped values on their grids, counted from the lower bound. Further primitives are
+distinct values and, for order statistics, the number of values on each point of a grid. Statistics
+of clipped values stand here, beside their grids: the total of a column, its moments, and the mixed
+moments of two columns. The sensitivities are proved in docs/guarantees/statistics.md and
+quantiles.md, and those for a person with many rows in people.md.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ Integers = NDArray[Any]
 
 
 class Sensitivity(NamedTuple):
-    """The exact distance by which one person can move the whole vector: its L1 norm, and the square
-    of its L2 norm."""
+    """The exact distance by which one person can move the whole vector.
+
+    It has the L1 norm, and the square of the L2 norm.
+    """
 
     l1: int
     l2_squared: int
@@ -212,9 +214,11 @@ class Distincts:
 
 @dataclass(frozen=True, slots=True)
 class Bids:
-    """Primitive: the rows of each bin of the question's one grouping. All bins are one group for
-    people: one of them may be in all bins, and counts for the limit of rows in all of them
-    together."""
+    """Primitive: the rows of each bin of the question's one grouping.
+
+    All bins are one group for people. A person may be in several bins, and the limit of rows holds
+    for all of them together.
+    """
 
     additive: ClassVar[bool] = True
     expr: Expr
@@ -236,8 +240,10 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Magnitudes:
-    """Primitive: people by the sign and the power of two of one of their values; without people,
-    rows by their value's."""
+    """Primitive: people by the sign and the power of two of one of their values.
+
+    Without people it counts rows by the value of each row.
+    """
 
     additive: ClassVar[bool] = True
     expr: Expr

@@ -153,10 +153,10 @@ class Questions(Statistic):
 
 
 class _Once(Statistic):
-    """Each person is in at most one of several bins, whatever the groups and the limits: 1, and 2
-    when replaced.
+    """Each person is in at most one of several bins, whatever the groups and the limits.
 
-    Its size is read off any one of the bins: their noises are alike.
+    The sensitivity is 1, and 2 for a replaced person. The size is read off any one of the bins,
+    because their noises are alike.
     """
 
     __slots__ = ()
@@ -195,8 +195,10 @@ class PeopleBy(_Once):
 
 @dataclass(frozen=True, slots=True)
 class PeopleAround(_Once):
-    """People by the magnitude of one of their values, drawn by a hash; those without a value are in
-    no bin."""
+    """People by the magnitude of one of their values, which a hash chooses.
+
+    Those without a value are in no bin.
+    """
 
     identity: ClassVar[tuple[str, ...]] = ("people_around", "expr")
 

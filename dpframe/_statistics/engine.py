@@ -1,5 +1,4 @@
-"""The seam between questions and data: what a session asks of the engine that reads its rows, and
-nothing more."""
+"""What a session asks of the engine that reads its rows, and nothing more."""
 
 from __future__ import annotations
 

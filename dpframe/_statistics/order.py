@@ -65,18 +65,19 @@ def _describe_points(grid: Grid, points: int) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Ranks(Statistic):
-    """The score of each grid point v for each level q: minus the number of ranks by which v misses
-    the quantile.
+    """The score of each grid point v for each level q.
 
-    With B values below v, C at v and A above it, n = B + C + A, a point is a q-quantile exactly if
-    B <= q n and A <= (1 - q) n. Its score is ``-max(0, B - q n, A - (1 - q) n)``, in steps of one
-    over a common denominator of the levels. The vector is not linear, and never gets noise of its
-    own: the largest score is chosen. The claim is therefore about *differences* of scores, summed
-    over the levels, which is what `NoisyMax` asks for.
+    It is minus the number of ranks by which v misses the quantile. With B values below v, C at v
+    and A above it, n = B + C + A, a point is a q-quantile exactly if B <= q n and A <= (1 - q) n.
+    Its score is ``-max(0, B - q n, A - (1 - q) n)``, in steps of one over a common denominator of
+    the levels. The vector is not linear, and never gets noise of its own: the largest score is
+    chosen. The claim is therefore about *differences* of scores, summed over the levels, which is
+    what `NoisyMax` asks for.
 
     Add-remove: a row moves each score by at most max(q, 1 - q) either way, so a difference by 2
-    max(q, 1 - q). Replace-one: each score by at most 1, a difference by 2; over groups a row may
-    leave one and enter another, which moves the differences of both, together by 4 max(q, 1 - q).
+    max(q, 1 - q). Replace-one: each score moves by at most 1, and a difference by 2. Over groups a
+    row may leave one and enter another, which moves the differences of both, together by 4 max(q, 1
+    - q).
     """
 
     identity: ClassVar[tuple[str, ...]] = ("ranks", "expr", "grid", "levels")

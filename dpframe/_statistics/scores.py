@@ -1,8 +1,8 @@
-"""The scores of candidates by which `choose` chooses, all of them sums over rows.
+"""The scores of candidates by which `choose` chooses. All of them are sums over rows.
 
-Nobody ever sees a score: only the place of the chosen one leaves. So the sensitivity that matters
-is the *reach*, the most by which one person can move a score against another. Proofs:
-docs/guarantees/exponential.md.
+Nobody ever sees a score, because only the place of the chosen candidate leaves. So the sensitivity
+that matters is the *reach*: the most by which one person can move a score against another. The
+proofs are in docs/guarantees/exponential.md.
 """
 
 from __future__ import annotations
