@@ -82,6 +82,12 @@ def test_each_measured_aggregate_has_a_coverage_case():
             )
 
 
+def test_each_aggregate_has_a_line_of_documentation():
+    lines = [entry.doc for entry in AGGREGATES.values()]
+    assert all(line.endswith(".") and "\n" not in line for line in lines)
+    assert len({*lines}) == len(lines)
+
+
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 @pytest.mark.parametrize("name", NAMES)
 def test_interval_of_each_aggregate_covers_the_truth(name, mechanism):
