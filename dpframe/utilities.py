@@ -1,5 +1,4 @@
-"""Named utilities for `choose`: what a candidate is worth to people, with a proof of how much one
-of them can change it.
+"""Named utilities for `choose`: the worth of a candidate, with a bound on what one person changes.
 
 The proofs are in docs/guarantees/exponential.md.
 """
@@ -24,20 +23,21 @@ def __dir__() -> list[str]:
     return list(__all__)  # completion shows the public names alone
 
 
-class Columns(Protocol):
-    """The view that a utility has of a tracked frame: its columns, and the declarations about
-    them."""
+class UtilityColumns(Protocol):
+    """A tracked frame as a utility sees it: its columns, and the declarations about them."""
 
     def named(self, column: Any) -> tuple[_expr.Expr, Hashable]:
-        """The expression of a column, and its name."""
+        """Return the expression of a column, and its name."""
 
     def bounds(self, expr: _expr.Expr, name: Hashable, given: Any) -> _validate.Bounds:
-        """The bounds that are given, else those that are declared for the column."""
+        """Return the bounds that are given, or else those that are declared for the column."""
 
 
 class Scored(NamedTuple):
-    """A utility as a question: its outputs, its groups, and the order of the candidates among its
-    places."""
+    """A utility as a question.
+
+    ``order`` has the places of the candidates, in the order of the groups or outputs.
+    """
 
     outputs: tuple[Output, ...]
     by: tuple[By, ...]
@@ -48,20 +48,24 @@ class Utility(ABC):
     """A utility whose sensitivity is a theorem: `choose` takes it as it is."""
 
     @abstractmethod
-    def scored(self, frame: Columns, candidates: Sequence[Any]) -> Scored:
-        """The question that this utility makes of a frame and public candidates."""
+    def scored(self, frame: UtilityColumns, candidates: Sequence[Any]) -> Scored:
+        """Return the question that this utility makes of a frame and public candidates."""
 
 
 @dataclass(frozen=True)
 class _Revenue(Utility):
+    """The revenue at a price, for bids in a column."""
+
     column: Any
 
-    def scored(self, frame: Columns, candidates: Sequence[Any]) -> Scored:
-        expr, name = _numbers(frame, self.column, "revenue")
+    def scored(self, frame: UtilityColumns, candidates: Sequence[Any]) -> Scored:
+        """Return the question for the price with the largest revenue."""
+        expr, name = _read_numbers(frame, self.column, "revenue")
         prices = [_validate.real(c, "a price") for c in candidates]
         if min(prices) < 0 or max(prices) == 0 or max(prices) > 2.0**500:
             raise BadValue(
-                "prices must be at least 0, one of them above, and none beyond 2**500: the utility of a price is its revenue."
+                "prices must be at least 0, one of them above, and none beyond 2**500: the "
+                "utility of a price is its revenue."
             )
         if max(prices) < _validate.MIN_WIDTH:
             raise BadValue("the largest price is below 2**-900. Rescale the column.")
@@ -74,11 +78,14 @@ class _Revenue(Utility):
 
 @dataclass(frozen=True)
 class _Distance(Utility):
+    """The nearness of a place to the values of a column."""
+
     column: Any
     bounds: Any
 
-    def scored(self, frame: Columns, candidates: Sequence[Any]) -> Scored:
-        expr, name = _numbers(frame, self.column, "distance")
+    def scored(self, frame: UtilityColumns, candidates: Sequence[Any]) -> Scored:
+        """Return the question for the candidate that is nearest to everybody."""
+        expr, name = _read_numbers(frame, self.column, "distance")
         pair = frame.bounds(expr, name, self.bounds)
         if math.isinf(pair.upper - pair.lower):
             raise BadValue(
@@ -111,7 +118,8 @@ class _Distance(Utility):
         )
 
 
-def _numbers(frame: Columns, column: Any, utility: str) -> tuple[_expr.Expr, Hashable]:
+def _read_numbers(frame: UtilityColumns, column: Any, utility: str) -> tuple[_expr.Expr, Hashable]:
+    """Return the expression and the name of a column of numbers. Others are refused."""
     expr, name = frame.named(column)
     if expr.kind not in ("number", "bool"):
         raise BadType(f"column {name!r} is of kind {expr.kind}: {utility} needs numbers.")
@@ -119,8 +127,9 @@ def _numbers(frame: Columns, column: Any, utility: str) -> tuple[_expr.Expr, Has
 
 
 def revenue(column: Any) -> Utility:
-    """The revenue at a price: the price times the number of bids in the column that reach it
-    (digital goods).
+    """Return the revenue at a price: the price times the number of bids that reach it.
+
+    This is the utility of digital goods. The bids are the values of the column.
 
     Formal guarantee: a row moves the revenue at one price against that at another by at most the
     largest price, added, removed or replaced. Nulls are no bids. Prices count as multiples of the
@@ -137,8 +146,9 @@ def revenue(column: Any) -> Utility:
 
 
 def distance(column: Any, bounds: Any = None) -> Utility:
-    """The nearness of a place to everybody: minus the sum of its distances from the values of the
-    column, clipped to bounds.
+    """Return the nearness of a place to everybody.
+
+    It is minus the sum of its distances from the values of the column, clipped to bounds.
 
     Formal guarantee: a row moves the utility of one candidate against that of another by at most
     upper - lower, twice that where rows are replaced. Nulls count for nothing. Every candidate is

@@ -72,20 +72,34 @@ from dpframe._ledger.store import MemoryStore, alike, unpack
 from dpframe._plans import durations as durations_module
 from dpframe._plans import plan as plan_module
 from dpframe._plans import sampling as sampling_module
-from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller, named_in_agg
+from dpframe._plans.aggregates import (
+    AGGREGATES,
+    Cell,
+    Measured,
+    fieller,
+    list_agg_names,
+    list_verbs,
+)
 from dpframe._plans.aggregates import Output as query_Output
 from dpframe._plans.budget import DEFAULT_QUERIES
 from dpframe._plans.order import ORDERS
-from dpframe._plans.plan import Part, Plan, arrange, draft, measured, noted
-from dpframe._plans.price import WORDS, choice
-from dpframe._plans.price import _cost as cost_of_price
+from dpframe._plans.plan import (
+    Part,
+    Plan,
+    arrange,
+    get_noisy_sums,
+    make_draft,
+    note_reduced_epsilon,
+)
+from dpframe._plans.price import WORDS, buy_choice
+from dpframe._plans.price import _rank_cost as cost_of_price
 from dpframe._questions import entries as engines_rows_module
 from dpframe._questions.conditions import code_of_condition
-from dpframe._questions.entries import of_people
+from dpframe._questions.entries import take_rows_of_people
 from dpframe._questions.identity import rearrange
 from dpframe._questions.keysearch import Finding, KeySearch, Roomy
-from dpframe._questions.question import Query, Question, Release, interval_of
-from dpframe._questions.reports import packed, unpacked
+from dpframe._questions.question import Query, Question, Release, enclose_output
+from dpframe._questions.reports import pack_reports, unpack_reports
 from dpframe._refusals import ADVICE
 from dpframe._session import opening as opening_module
 from dpframe._session import session as session_module
@@ -136,8 +150,8 @@ from dpframe._statistics.order import (
     Tree,
     deviations,
     distribution,
-    level_sizes,
-    read_off,
+    list_level_sizes,
+    read_quantile,
 )
 from dpframe._statistics.scores import Revenue, Scores, Votes
 from dpframe._validate import Bounds
@@ -248,7 +262,7 @@ from dpframe.mechanisms.threshold import (
     laplace_tail,
 )
 
-NAMED = named_in_agg()
+NAMED = list_agg_names()
 ACROSS = _ACROSS.split()
 
 
@@ -267,7 +281,7 @@ def make_plan(
     declared: tuple[Any, ...] = (),
 ) -> Planned:
     """The plan of a question at a price, as a session makes it."""
-    plan = noted(question.plan(unit, price, public_rows, declared), price)
+    plan = note_reduced_epsilon(question.plan(unit, price, public_rows, declared), price)
     return Planned(plan, () if plan._draft is None else plan._draft.statistics)
 
 
@@ -479,11 +493,11 @@ __all__ = [
     "arrange",
     "at_points",
     "bounds_of",
+    "buy_choice",
     "bytes_of",
     "check",
     "check_sql",
     "check_steady",
-    "choice",
     "choices_module",
     "clip_gradients",
     "code_of_condition",
@@ -501,10 +515,10 @@ __all__ = [
     "design_Rows",
     "deviations",
     "distribution",
-    "draft",
     "drawing_module",
     "durations_module",
     "each_of",
+    "enclose_output",
     "encode",
     "encoded_fields",
     "encoding_module",
@@ -535,10 +549,10 @@ __all__ = [
     "found_keys",
     "free",
     "gaussian_tail",
+    "get_noisy_sums",
     "give_tag",
     "held_as",
     "hypotheses_module",
-    "interval_of",
     "kernels_module",
     "key_of",
     "keys_for",
@@ -555,13 +569,15 @@ __all__ = [
     "leaves_of",
     "ledger_module",
     "let_complete",
-    "level_sizes",
     "levels",
     "limit_of",
+    "list_agg_names",
+    "list_level_sizes",
+    "list_verbs",
     "logical_not",
     "loss_of",
+    "make_draft",
     "make_plan",
-    "measured",
     "mechanism_from",
     "mechanism_names",
     "mechanisms",
@@ -577,13 +593,12 @@ __all__ = [
     "numbers_of",
     "of_leaf",
     "of_number",
-    "of_people",
     "open_again",
     "open_store",
     "opening_module",
     "order_of",
     "outward",
-    "packed",
+    "pack_reports",
     "pairs_of",
     "parse",
     "people_labels",
@@ -601,7 +616,7 @@ __all__ = [
     "pure_sum",
     "query_Output",
     "rate_of",
-    "read_off",
+    "read_quantile",
     "rearrange",
     "recognised",
     "register",
@@ -629,6 +644,7 @@ __all__ = [
     "store_module",
     "stores_module",
     "suggestions_module",
+    "take_rows_of_people",
     "text_of",
     "texts_module",
     "threads_module",
@@ -637,7 +653,7 @@ __all__ = [
     "told_apart",
     "unbiased_module",
     "unpack",
-    "unpacked",
+    "unpack_reports",
     "within",
     "worst_spread",
     "zcdp_delta",

@@ -32,7 +32,7 @@ from dpframe._answers.worth import contents, noise_in
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._ledger.store import unpack
 from dpframe._plans.aggregates import AGGREGATES
-from dpframe._plans.plan import Cost, Plan, all_choices, refuse_choices
+from dpframe._plans.plan import Cost, Plan, has_only_choices, refuse_choices
 from dpframe._plans.price import own_errors
 from dpframe._plans.sampling import NOISE, About
 from dpframe._plans.worth import Rule
@@ -365,7 +365,7 @@ class Answer(Operators, Tabled):
         name = self._answer.name if isinstance(self._answer, pd.Series) else None
         return _plot.picture(
             self._answer,
-            None if all_choices(self._cells) else self.interval(level, at_once),
+            None if has_only_choices(self._cells) else self.interval(level, at_once),
             ~self.reliable,
             kind=kind,
             ax=ax,

@@ -29,7 +29,7 @@ from dpframe._ledger.store import pack, receipt_text
 from dpframe._plans.aggregates import Output
 from dpframe._plans.durations import check_alike
 from dpframe._plans.worth import PART
-from dpframe._questions.question import SEVERAL, Release, glance, numbers
+from dpframe._questions.question import SEVERAL, Release, check_noise_quickly, read_numbers
 
 # Receipts ----------------------------------------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ def seal_of(answer: pd.Series[Any] | pd.DataFrame, labelled: bool) -> str:
 
 def values(release: Release, cell: int) -> Any:
     """The numbers of one output, an entry a group."""
-    return numbers(release.plan, release.raw, cell)
+    return read_numbers(release.plan, release.raw, cell)
 
 
 # Every answer gets a view of the index: its names are the user's to change, and the session's own
@@ -254,7 +254,7 @@ def _told(answer: T, release: Release, layout: Layout, values: list[Any]) -> T:
     something to say."""
     if 0 in answer.shape:
         return answer
-    first = glance(release, release.raw, values, SEVERAL) if layout.by_output else None
+    first = check_noise_quickly(release, release.raw, values, SEVERAL) if layout.by_output else None
     quiet = first is not None and not any(first) and not release.plan.caps
     return answer if quiet else telling(answer, release, layout, values, first)
 
@@ -356,7 +356,9 @@ def _named(labels: tuple[str, ...]) -> pd.Index[Any]:
 
 def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -> pd.DataFrame:
     """Several outputs of several groups."""
-    found = values = [numbers(release.plan, release.raw, i) for i in range(len(release.plan.cells))]
+    found = values = [
+        read_numbers(release.plan, release.raw, i) for i in range(len(release.plan.cells))
+    ]
     if release.rule.blank:
         found = blanked(release, Columns(), values)
     # Python integers appear only at prices so small that noise leaves 63 bits; as doubles they are

@@ -23,11 +23,17 @@ from dpframe._answers.worth import Columns, chosen, noise_in, warn_of_number
 from dpframe._errors import BadType, NotOffered
 from dpframe._ledger.store import pack, unpack
 from dpframe._plans.aggregates import AGGREGATES
-from dpframe._plans.durations import as_text, decimals_of, half_of, moment
-from dpframe._plans.plan import Cost, Plan, measured, refuse_choices
+from dpframe._plans.durations import count_decimals, format_moment, halve_interval, make_moment
+from dpframe._plans.plan import Cost, Plan, get_noisy_sums, refuse_choices
 from dpframe._plans.price import own_errors
 from dpframe._plans.worth import ORDINARY, Rule, capped, is_noise
-from dpframe._questions.question import ONE, Release, glance, interval_of, numbers
+from dpframe._questions.question import (
+    ONE,
+    Release,
+    check_noise_quickly,
+    enclose_output,
+    read_numbers,
+)
 
 
 class Estimate(Arithmetic, Tabled):
@@ -94,10 +100,10 @@ class Estimate(Arithmetic, Tabled):
         """
         cells = self._plan.cells[:1]
         level, about = about_of(of, n, self._plan, self._raw, cells, _validate.level(level))
-        low, high = interval_of(self._plan, self._raw, 0, level, about)
+        low, high = enclose_output(self._plan, self._raw, 0, level, about)
         if cells[0].duration:
             origin = cells[0].origin
-            kind: Any = partial(moment, origin=origin) if origin else pd.Timedelta
+            kind: Any = partial(make_moment, origin=origin) if origin else pd.Timedelta
             return kind(low[0]), kind(high[0])
         return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
 
@@ -165,7 +171,7 @@ class Estimate(Arithmetic, Tabled):
 
     def _deviation(self) -> float | None:
         cell = self._plan.cells[0]
-        return AGGREGATES[cell.aggregate].deviation(measured(self._plan, self._raw, cell))
+        return AGGREGATES[cell.aggregate].deviation(get_noisy_sums(self._plan, self._raw, cell))
 
     def _shown(self, level: float, at_once: bool, of: str, n: Any) -> Shown:
         ends: Any = (
@@ -376,7 +382,7 @@ class TimeEstimate(InSeconds, pd.Timestamp):
     @staticmethod
     def _of(value: Any, plan: Plan, raw: tuple[Any, ...]) -> TimeEstimate:
         # A new one: what pandas makes of a subclass is a Timestamp all the same.
-        self: Any = moment(value, plan.cells[0].origin)
+        self: Any = make_moment(value, plan.cells[0].origin)
         self.__class__ = TimeEstimate
         self._plan, self._raw = plan, raw
         return cast(TimeEstimate, self)
@@ -385,7 +391,7 @@ class TimeEstimate(InSeconds, pd.Timestamp):
         return TimeEstimate._of, (self.asm8, self._plan, self._raw), self._state()
 
     def _number(self) -> pd.Timestamp:
-        return cast(pd.Timestamp, moment(self.asm8, self._plan.cells[0].origin))
+        return cast(pd.Timestamp, make_moment(self.asm8, self._plan.cells[0].origin))
 
 
 class Unshown(FloatEstimate):
@@ -409,12 +415,14 @@ def _text(value: Any, answer: Estimate) -> str:
     if answer._chosen:
         return str(value)
     low, high = cast(Any, answer.interval())
-    decimals = decimals_of(low, high)
-    return f"{as_text(value, decimals)} ± {as_text(half_of(low, high), decimals)}"
+    decimals = count_decimals(low, high)
+    return (
+        f"{format_moment(value, decimals)} ± {format_moment(halve_interval(low, high), decimals)}"
+    )
 
 
 def _end(end: Any, answer: Estimate) -> str:
-    return as_text(end, decimals_of(*cast(Any, answer.interval())))
+    return format_moment(end, count_decimals(*cast(Any, answer.interval())))
 
 
 # The operators are those of pandas' own.
@@ -446,7 +454,7 @@ def correlation(release: Release) -> Estimate:
 def scalar(release: Release) -> Estimate:
     """The answer to a question without groups."""
     kind: Any
-    value = numbers(release.plan, release.raw, 0)[0]
+    value = read_numbers(release.plan, release.raw, 0)[0]
     cell = release.plan.cells[0]
     if cell.duration:
         kind = TimeEstimate._of if cell.origin else DurationEstimate
@@ -456,7 +464,9 @@ def scalar(release: Release) -> Estimate:
     if release.rule is ORDINARY:
         if not release.fresh:
             return answer
-        first = glance(release, [part[:, 0].tolist() for part in release.raw], (float(value),), ONE)
+        first = check_noise_quickly(
+            release, [part[:, 0].tolist() for part in release.raw], (float(value),), ONE
+        )
         if first is not None and not first[0]:
             return answer
     return _told(answer, release)

@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 
 from dpframe._answers.population import difference_within
 from dpframe._plans.aggregates import AGGREGATES, Measured
-from dpframe._plans.plan import Cost, Plan, measured
+from dpframe._plans.plan import Cost, Plan, get_noisy_sums
 from dpframe._plans.sampling import (
     ON_NUMBER,
     ON_SPREAD,
     Draws,
-    drawn,
-    least_risk,
-    rate_of,
-    rates_for,
+    bound_log_moment,
+    find_least_risk,
+    find_rate,
+    list_rates,
 )
 from dpframe._questions.question import Release
 
@@ -107,7 +107,7 @@ def compared(
     """The test that two groups have the same mean: the p-value is the least risk at which the
     interval of their difference leaves out zero, so that the two never contradict each other."""
     plan, raw = release[:2]
-    m, groups = measured(plan, raw, plan.cells[0]), (slice(0, 1), slice(1, 2))
+    m, groups = get_noisy_sums(plan, raw, plan.cells[0]), (slice(0, 1), slice(1, 2))
     labels = plain_label(labels[0]), plain_label(labels[1])
     draws = AGGREGATES[m.cell.aggregate].draws(m, 1 - level)
     assert draws is not None
@@ -122,7 +122,7 @@ def compared(
     return Tested(
         f"the {noun} of {labels[0]!r} is that of {labels[1]!r}",
         estimate / error if error else 0.0,
-        least_risk(excludes),
+        find_least_risk(excludes),
         estimate,
         difference_within(m, groups, 1 - level),
         f"{labels[0]!r} less {labels[1]!r} in the population",
@@ -145,9 +145,9 @@ def correlated(
 ) -> Tested:
     """The test that two columns are independent, by their covariance."""
     plan, raw = release[:2]
-    first, pair, second = (measured(plan, raw, cell) for cell in plan.cells)
+    first, pair, second = (get_noisy_sums(plan, raw, cell) for cell in plan.cells)
     off, error = covariance_under(first, pair, second)
-    p_value = least_risk(lambda risk: bool(are_excluded(first, pair, second, risk)[0]))
+    p_value = find_least_risk(lambda risk: bool(are_excluded(first, pair, second, risk)[0]))
     return Tested(
         f"{names[0]!r} and {names[1]!r} are independent",
         off / error if error else 0.0,
@@ -208,19 +208,21 @@ def are_excluded(
     a, b = np.repeat(a, len(_STEPS), axis=0), np.tile(b, (len(_STEPS), 1))
     sums = Products.of(pair, a, b)
     most = np.maximum(sums.n + pair.half_width({"n": 1.0}, 1 - risk * ON_NUMBER), 0.0)
-    rate = rate_of(risk * (1 - 3 * ON_NUMBER - 2 * ON_SPREAD - 2 * _ON_MEAN))
+    rate = find_rate(risk * (1 - 3 * ON_NUMBER - 2 * ON_SPREAD - 2 * _ON_MEAN))
     variance = x.variance(a) * y.variance(b)
-    at = rates_for(rate, most * variance + sums.noise * pair.noise.deviation**2)
+    at = list_rates(rate, most * variance + sums.noise * pair.noise.deviation**2)
     noise = sum(pair.noise.cumulant(at * w) for w in sums.weights)
     above, below = np.maximum(a * b, (1 - a) * (1 - b)), np.maximum(a * (1 - b), b * (1 - a))
     bound = np.where(sums.off > 0, above, below)
-    critical = np.fmin.reduce((rate + most * drawn(at, bound, variance) + noise) / at, axis=0)
+    critical = np.fmin.reduce(
+        (rate + most * bound_log_moment(at, bound, variance) + noise) / at, axis=0
+    )
     return np.asarray((np.abs(sums.off) > critical).all(axis=0))
 
 
 def _across(draws: Draws, risk: float) -> Floats:
     """Points from end to end of the interval of a mean."""
-    low, high = draws.ends(rate_of(risk))
+    low, high = draws.ends(find_rate(risk))
     return np.asarray(low + _STEPS[:, None] * (high - low))
 
 

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from dpframe._plans import sampling
 from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller
-from dpframe._plans.durations import moment, shown, together, zone_in
-from dpframe._plans.plan import Plan, measured
+from dpframe._plans.durations import align_units, make_moment, read_zone, show_seconds
+from dpframe._plans.plan import Plan, get_noisy_sums
 from dpframe._plans.sampling import NOISE, About
-from dpframe._questions.question import ends_shown, interval_of, levels_shown, numbers
+from dpframe._questions.question import enclose_output, find_shown_levels, read_numbers, show_ends
 from dpframe.mechanisms._base import Noise
 
 Ends = tuple[NDArray[Any], NDArray[Any]]
@@ -91,16 +91,19 @@ class Layout(ABC):
         for all groups."""
 
     def yards(self, plan: Plan, groups: int) -> list[tuple[Any, Any]]:
-        """What each column is judged by (`Aggregate.yard`)."""
+        """What each column is judged by (`Aggregate.judging_scale`)."""
         most = math.inf if plan.most is None else plan.most
-        each = [AGGREGATES[cell.aggregate].yard(cell, most) for cell in plan.cells]
-        sides = [self.placed([np.full(groups, yard[side]) for yard in each]) for side in (0, 1)]
+        each = [AGGREGATES[cell.aggregate].judging_scale(cell, most) for cell in plan.cells]
+        sides = [
+            self.placed([np.full(groups, judging_scale[side]) for judging_scale in each])
+            for side in (0, 1)
+        ]
         return list(zip(*sides, strict=True))
 
     def zoned(self, plan: Plan, columns: Sequence[NDArray[Any]]) -> list[Any]:
         """Columns as they are shown: moments of times with a zone in that zone, as pandas holds
         them, and all others as they are."""
-        zones = [zone_in(cell.origin) for cell in plan.cells]
+        zones = [read_zone(cell.origin) for cell in plan.cells]
         if not any(zones):
             return list(columns)
         places = self.placed([np.full(1, i + 1 if zone else 0) for i, zone in enumerate(zones)])
@@ -126,18 +129,18 @@ class Columns(Layout):
     by_output = True
 
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
-        return [numbers(plan, raw, i) for i in range(len(plan.cells))]
+        return [read_numbers(plan, raw, i) for i in range(len(plan.cells))]
 
     def interval(
         self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
     ) -> list[Ends]:
-        return [interval_of(plan, tuple(raw), i, level, about) for i in range(len(plan.cells))]
+        return [enclose_output(plan, tuple(raw), i, level, about) for i in range(len(plan.cells))]
 
     def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         return list(each)
 
     def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
-        if levels_shown(plan, tuple(raw), 0.95) is not None:
+        if find_shown_levels(plan, tuple(raw), 0.95) is not None:
             return None  # the noise of groups that a threshold has shown is large
         return [_deviation(plan, cell) for cell in plan.cells]
 
@@ -155,14 +158,14 @@ class Across(Columns):
     by_output = False
 
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
-        return [np.concatenate([column[:1] for column in together(super().values(plan, raw))])]
+        return [np.concatenate([column[:1] for column in align_units(super().values(plan, raw))])]
 
     def interval(
         self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
     ) -> list[Ends]:
         pairs = super().interval(plan, raw, level, about)
         low, high = (
-            np.concatenate([end[:1] for end in together([pair[side] for pair in pairs])])
+            np.concatenate([end[:1] for end in align_units([pair[side] for pair in pairs])])
             for side in (0, 1)
         )
         return [(low, high)]
@@ -171,12 +174,12 @@ class Across(Columns):
         return [np.array([array[0] for array in each])]
 
     def zoned(self, plan: Plan, columns: Sequence[NDArray[Any]]) -> list[Any]:
-        zones = {zone_in(cell.origin) for cell in plan.cells}
+        zones = {read_zone(cell.origin) for cell in plan.cells}
         if len(zones) == 1:
             return super().zoned(plan, columns)
         (column,) = columns  # of several zones, or of none in some rows: objects, as in pandas
         cells = [
-            moment(value, cell.origin) if cell.origin else value
+            make_moment(value, cell.origin) if cell.origin else value
             for value, cell in zip(column, plan.cells, strict=True)
         ]
         return [np.array([*cells, None], dtype=object)[:-1] if any(zones) else column]
@@ -219,7 +222,7 @@ class Grid(Layout):
 
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         """The columns: whole numbers where all are whole, as pandas has it."""
-        found = [AGGREGATES[c.aggregate].value(measured(plan, raw, c)) for c in plan.cells]
+        found = [AGGREGATES[c.aggregate].value(get_noisy_sums(plan, raw, c)) for c in plan.cells]
         nothing = np.full(len(found[0]), math.nan)
         columns = []
         for column in zip(*self.cells, strict=True):
@@ -231,7 +234,7 @@ class Grid(Layout):
             cells = _in_seconds(plan, column)
             columns.append(np.stack(numbers, axis=1).ravel())
             if cells:
-                columns[-1] = shown(
+                columns[-1] = show_seconds(
                     columns[-1], max(cells, key=lambda c: max(abs(c.lower), abs(c.upper)))
                 )
         return columns
@@ -240,7 +243,7 @@ class Grid(Layout):
         self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
     ) -> list[Ends]:
         """The ends of each column; NaN where nothing was asked."""
-        ends = [interval_of(plan, tuple(raw), i, level, about) for i in range(len(plan.cells))]
+        ends = [enclose_output(plan, tuple(raw), i, level, about) for i in range(len(plan.cells))]
         nothing = np.full(len(ends[0][0]), math.nan)
         columns = []
         for column in zip(*self.cells, strict=True):
@@ -413,7 +416,7 @@ class Pivot(Layout):
                     some, numbers.astype(float) / np.where(some, total, 1.0), math.nan
                 )
             elif cell.duration:
-                numbers = shown(numbers, cell)
+                numbers = show_seconds(numbers, cell)
             elif not cell.whole:
                 numbers = numbers.astype(np.float64)
             found += self._split(numbers)
@@ -424,9 +427,9 @@ class Pivot(Layout):
     ) -> list[Ends]:
         """The ends of each column; where a threshold showed the groups, of each at the level at
         which it covers."""
-        each = levels_shown(plan, tuple(raw), level)
+        each = find_shown_levels(plan, tuple(raw), level)
         if each is not None and self.normalize is None:
-            return [interval_of(plan, tuple(raw), i, level) for i in range(len(plan.cells))]
+            return [enclose_output(plan, tuple(raw), i, level) for i in range(len(plan.cells))]
         if each is not None:
             level = float(each.min(initial=level))  # a total has the noise of all
         found = []
@@ -445,12 +448,12 @@ class Pivot(Layout):
                     law: Any = noise if k == 1 else Summed(noise, int(k))
                     ends = one.population if about.population else one.interval
                     low[at], high[at] = ends(Measured(cell, law, vectors[:, at]), level)
-            low, high = ends_shown(cell, low, high)
+            low, high = show_ends(cell, low, high)
             found += list(zip(self._split(low), self._split(high), strict=True))
         return found
 
     def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
-        if self.normalize is not None or levels_shown(plan, tuple(raw), 0.95) is not None:
+        if self.normalize is not None or find_shown_levels(plan, tuple(raw), 0.95) is not None:
             return None
         found = []
         for cell in plan.cells:
@@ -503,7 +506,7 @@ class Pivot(Layout):
             noises = np.array([1.0, 0.0]), np.ones(2), np.array([k, n - k], dtype=float)
             draws = sampling.Draws(counts[at].astype(float), total[at], *ends, noise, *noises)
             low[at], high[at] = (
-                draws.ends(sampling.rate_of(risk * sampling.REST)) if k < n else (1.0, 1.0)
+                draws.ends(sampling.find_rate(risk * sampling.REST)) if k < n else (1.0, 1.0)
             )
         return low, high
 
@@ -579,7 +582,7 @@ def layout_from(receipt: dict[str, Any]) -> Layout:
 
 
 def _deviation(plan: Plan, cell: Cell) -> float:
-    deviation = AGGREGATES[cell.aggregate].deviation(measured(plan, None, cell))
+    deviation = AGGREGATES[cell.aggregate].deviation(get_noisy_sums(plan, None, cell))
     return math.nan if deviation is None else deviation
 
 

@@ -16,10 +16,10 @@ from dpframe import _validate
 from dpframe._answers.table import OF
 from dpframe._errors import NotOffered
 from dpframe._plans.aggregates import AGGREGATES, Aggregate, Cell, Measured
-from dpframe._plans.plan import Plan, measured, refuse_choices
-from dpframe._plans.price import known_n
-from dpframe._plans.sampling import REST, About, apart
-from dpframe._questions.question import levels_shown
+from dpframe._plans.plan import Plan, get_noisy_sums, refuse_choices
+from dpframe._plans.price import read_public_number
+from dpframe._plans.sampling import REST, About, enclose_differences
+from dpframe._questions.question import find_shown_levels
 
 
 class Difference(NamedTuple):
@@ -49,7 +49,7 @@ def about_of(
     chosen = tuple(map(float, levels))
     if n is None or len(chosen) < 2:
         refuse_choices(cells)
-    number = known_n(n, None)
+    number = read_public_number(n, None)
     released = getattr(n, "interval", None)
     if released is not None:
         level = 1 - 0.9 * (1 - level)
@@ -83,7 +83,7 @@ def _refuse_found(plan: Plan, raw: Sequence[Any], kinds: Sequence[Aggregate]) ->
     if they are asked later.
     """
     counts = any(kind.counts for kind in kinds)
-    shown = levels_shown(plan, tuple(raw), 0.5) is not None
+    shown = find_shown_levels(plan, tuple(raw), 0.5) is not None
     if shown and not counts:
         raise NotOffered(
             "these groups were found by the noisy counts that their means are read off. Ask the means by themselves, "
@@ -119,7 +119,7 @@ def difference_of(
     plan: Plan, raw: Sequence[Any], cell: Cell, places: tuple[int, int], level: float, of: object
 ) -> Difference:
     """The difference of two groups' means, or of their shares, with its interval."""
-    aggregate, m = AGGREGATES[cell.aggregate], measured(plan, raw, cell)
+    aggregate, m = AGGREGATES[cell.aggregate], get_noisy_sums(plan, raw, cell)
     _, about = about_of(of, None, plan, raw, (cell,), level)
     first, second = (slice(place, place + 1) for place in places)
     if aggregate.draws(m, 1 - level) is None:
@@ -143,7 +143,7 @@ def difference_within(m: Measured, groups: tuple[slice, slice], risk: float) -> 
     """The ends of the difference of two groups' means in the population."""
     draws = AGGREGATES[m.cell.aggregate].draws(m, risk / 2)
     assert draws is not None
-    low, high = apart(draws.part(groups[0]), draws.part(groups[1]), risk * REST)
+    low, high = enclose_differences(draws.part(groups[0]), draws.part(groups[1]), risk * REST)
     width = m.cell.upper - m.cell.lower
     return float(low[0]) * width, float(high[0]) * width
 

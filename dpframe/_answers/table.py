@@ -19,7 +19,7 @@ import pandas as pd
 
 from dpframe import _validate
 from dpframe._answers.arithmetic import is_number
-from dpframe._plans.durations import as_text, decimals_of
+from dpframe._plans.durations import count_decimals, format_moment
 
 CHOSEN = "chosen, not measured: no interval"
 NOISE = "noise"
@@ -175,7 +175,7 @@ def _digits(value: Any, low: Any, high: Any) -> int | None:
     if isinstance(low, pd.Timedelta | pd.Timestamp) and isinstance(
         high, pd.Timedelta | pd.Timestamp
     ):
-        return decimals_of(low, high)
+        return count_decimals(low, high)
     if not (is_number(low) and is_number(high) and math.isfinite(high - low)):
         return None
     half = (high - low) / 2
@@ -188,7 +188,7 @@ def _digits(value: Any, low: Any, high: Any) -> int | None:
 
 def _number(cell: Any, decimals: int | None) -> str:
     if decimals is not None and isinstance(cell, pd.Timedelta | pd.Timestamp):
-        return as_text(cell, decimals)
+        return format_moment(cell, decimals)
     if isinstance(cell, float):
         if math.isnan(cell):
             return ""

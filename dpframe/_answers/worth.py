@@ -121,7 +121,7 @@ def telling(
 ) -> T:
     """A released Series or table: as it came where nothing is to be said of its numbers, else of a
     class that says it where it is shown. Of noise that was released just now there is a warning.
-    ``first`` is what `glance` says of it."""
+    ``first`` is what `check_noise_quickly` says of it."""
     plan, rule = release.plan, release.rule
     if first is None or first == (True, False):
         large = layout.by_output and len(values[0]) > _MANY

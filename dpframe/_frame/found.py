@@ -18,8 +18,8 @@ from dpframe._groups.combinations import Sought, TupleBy, Tuples
 from dpframe._groups.keys import By, KeyBy, Keys, combined_index
 from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Plan
-from dpframe._plans.price import Payment, checked
-from dpframe._questions.keysearch import Finding, KeySearch, measured_at_once
+from dpframe._plans.price import Payment, check_payment
+from dpframe._questions.keysearch import Finding, KeySearch, can_answer_at_once
 from dpframe._questions.question import Query, Release
 from dpframe._session.session import Session
 from dpframe.mechanisms.threshold import THRESHOLDS
@@ -47,7 +47,7 @@ def key_search(
 ) -> tuple[KeySearch, Payment]:
     """The question of `unique`, and the words that are left of its price."""
     findable(asking._selection, columns)
-    words = dict(checked(payment))
+    words = dict(check_payment(payment))
     given, budget = words.pop("delta", None), asking._session.budget
     failure = budget.rule.failure_share(budget.queries) if given is None else _validate.delta(given)
     if not failure:
@@ -110,8 +110,8 @@ class Search:
 
     def ask(self, outputs: tuple[Output, ...], layout: Finish, payment: Mapping[str, Any]) -> Any:
         """What a verb returns for some outputs of these groups."""
-        words = checked(payment)
-        if self._at_once and measured_at_once(outputs):
+        words = check_payment(payment)
+        if self._at_once and can_answer_at_once(outputs):
             return self._measured(outputs, layout, words)
         by = self.keys(words)
         if isinstance(by, Plan):

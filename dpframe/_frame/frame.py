@@ -43,7 +43,7 @@ from dpframe._frame.verbs import choose as _choose
 from dpframe._frame.verbs import merge as _merge
 from dpframe._ledger.accountant import Accountant
 from dpframe._plans.budget import Budget
-from dpframe._plans.price import DEFAULTS, WORDS, Payment, checked, own_errors
+from dpframe._plans.price import DEFAULTS, WORDS, Payment, check_payment, own_errors
 from dpframe._refusals import ADVICE, refuse
 from dpframe._session.batch import Batch
 from dpframe._session.opening import open_session, opened, with_words_of
@@ -190,7 +190,7 @@ class PrivateFrame(Tracked):
 
     def _across(self, aggregate: str, payment: Mapping[str, Any]) -> Any:
         numeric = payment.get("numeric_only") is True
-        checked({word: value for word, value in payment.items() if word != "axis"})
+        check_payment({word: value for word, value in payment.items() if word != "axis"})
         priced = [
             word for word in WORDS if payment.get(word, DEFAULTS.get(word)) != DEFAULTS.get(word)
         ]
@@ -470,7 +470,7 @@ class PrivateFrame(Tracked):
         >>> model.coef_.round(1), round(model.intercept_)
         (array([10.]), 100)
         """
-        checked(payment)
+        check_payment(payment)
         own = getattr(model, "_fit_on", None)
         if own is None or isinstance(model, type):
             raise BadType(

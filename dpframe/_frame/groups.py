@@ -37,9 +37,8 @@ from dpframe._frame.verbs.measure import Measures, spec_of
 from dpframe._frame.verbs.summaries import check_correlation, described, matrix
 from dpframe._groups.combinations import Sought, TupleBy
 from dpframe._groups.keys import EVERY, By, combined_index, groups_of, keys_of
-from dpframe._plans.aggregates import Output, named_in_agg
-from dpframe._plans.order import ORDERS
-from dpframe._plans.price import Payment, checked, own_errors
+from dpframe._plans.aggregates import Output, list_agg_names
+from dpframe._plans.price import Payment, check_payment, own_errors
 from dpframe._questions.question import COUNT, SIZE, Query, Release
 from dpframe._refusals import ADVICE, OWN_ROWS, refuse
 from dpframe._session.session import Session
@@ -260,7 +259,8 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         ]
         options = {"sort": sort, "normalize": normalize, "ascending": ascending}
         return cast(
-            "pd.Series[Any]", counted(self, self._selection.by, levels, options, checked(payment))
+            "pd.Series[Any]",
+            counted(self, self._selection.by, levels, options, check_payment(payment)),
         )
 
     argmax: Final = votes.argmax
@@ -277,7 +277,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         """
         if self._chosen is None:
             raise BadType("name the columns: ['x'].describe() or [['x', 'y']].describe().")
-        payment = checked(payment)
+        payment = check_payment(payment)
         summary = described(self._selection, self._chosen, percentiles, bounds)
         outs = [
             out if self._single else replace(out, name=(name, out.name))
@@ -438,7 +438,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         advice = _ADVICE.get(name) or ADVICE.get(
             name,
             f"groups have no private {name!r}.{did_you_mean(name, known) if close else ''} They have "
-            f"{', '.join((*named_in_agg(), *ORDERS))}, quantile, describe, value_counts, argmax, top, cov, corr and agg.",
+            f"{', '.join(list_agg_names())}, quantile, describe, value_counts, argmax, top, cov, corr and agg.",
         )
         raise self._refused(advice)
 

@@ -19,10 +19,10 @@ from dpframe._frame.selection import WHOLE
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.keys import Keys, Word, describe
-from dpframe._plans.price import Payment, checked
+from dpframe._plans.price import Payment, check_payment
 from dpframe._questions import entries as _rows
 from dpframe._questions.question import Release
-from dpframe._questions.reports import BITS, Randomize, unpacked
+from dpframe._questions.reports import BITS, Randomize, unpack_reports
 from dpframe._statistics.base import Grid
 from dpframe._validate import Bounds
 from dpframe.mechanisms.response import MOST, POINTS, Response, points_for, round_to_points
@@ -66,7 +66,7 @@ def randomize(
     >>> p.randomize("smoker", keys=["no", "yes"], epsilon=60).tolist()
     ['no', 'yes', 'no', 'no']
     """
-    checked(payment)
+    check_payment(payment)
     expr, name = self._selection.named(column)
     premises = self._selection.premises
     if not premises.everyone:
@@ -123,7 +123,7 @@ def randomize(
         response: Any = release.plan.parts[0].noise
         null = None if task.keys is None else task.keys.null
         kind = Kind(response, null, task.bounds, bool(unit.people))
-        codes = unpacked(release.raw, kind.response.k)
+        codes = unpack_reports(release.raw, kind.response.k)
         shown = kind.points() if labels is None else labels
         view = None if index is None else index.view()
         return _reports.series_of(codes, kind, shown, release.plan, view, name)
@@ -152,7 +152,7 @@ def rounded_places(values: NDArray[np.float64], kind: Kind) -> NDArray[Any]:
     """Numbers as places on the points of their kind; NaN has none."""
     assert kind.bounds is not None
     grid = Grid.for_width(Bounds(*kind.bounds), BITS)
-    return round_to_points(_rows.steps_of(values, grid), grid.width, kind.response.k)
+    return round_to_points(_rows.count_steps(values, grid), grid.width, kind.response.k)
 
 
 def labels_of(keys: Keys, other: Any) -> list[Any]:

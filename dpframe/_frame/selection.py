@@ -29,10 +29,10 @@ from dpframe._groups.keys import By, KeyBy, Keys, Word, describe, keys_for, need
 from dpframe._groups.periods import Span
 from dpframe._groups.premises import UNPROVEN, Premises
 from dpframe._groups.unit import Unit
-from dpframe._plans.aggregates import AGGREGATES, Output, powers, too_wide
+from dpframe._plans.aggregates import AGGREGATES, Output, is_too_wide, powers
 from dpframe._plans.budget import Budget
-from dpframe._plans.order import level_named
-from dpframe._plans.price import Payment, checked, known_n
+from dpframe._plans.order import find_level
+from dpframe._plans.price import Payment, check_payment, read_public_number
 from dpframe._questions.question import Query, Question, Release
 from dpframe._refusals import Unprinted
 from dpframe._session.batch import Batch
@@ -321,7 +321,7 @@ class Selection:
                 expr, pair, origin = in_seconds(self, one, expr, label, bounds)
             else:
                 pair = self.bounds(expr, label, bounds)
-        if pair and one.degree > 1 and too_wide(pair, one.degree):
+        if pair and one.degree > 1 and is_too_wide(pair, one.degree):
             what = powers(one.degree)
             raise BadValue(
                 f"bounds of {label!r} are too wide for a {aggregate}: {what} must be doubles."
@@ -377,7 +377,7 @@ class Selection:
         """An output of `agg`, which names aggregates of every kind."""
         one = AGGREGATES.get(aggregate)
         if one is None or one.picks:
-            level = level_named(aggregate)
+            level = find_level(aggregate)
             assert level is not None  # as the spec was read
             return self.order(column, level, bounds, None, name=label)
         if one.counts_rows:
@@ -485,11 +485,11 @@ class Explain(Ask):
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
-        words, assumed = checked(payment), None
+        words, assumed = check_payment(payment), None
         if words.get("n") is not None:
             # From a number of people to an accuracy: only the price within= depends on it, and what
             # is shown always does.
-            assumed = known_n(words["n"], None)
+            assumed = read_public_number(words["n"], None)
             words = (
                 words if words.get("within") is not None else cast(Payment, {**words, "n": None})
             )
@@ -558,7 +558,7 @@ def priced(
 ) -> Asked:
     """The question with its price; ``ahead`` is the budget as it will be after what comes before in
     a batch."""
-    words = checked(payment)
+    words = check_payment(payment)
     if not question.outputs and isinstance(question, Query):
         raise BadValue("no columns are selected, so nothing is asked.")
     session.check_alive()
@@ -570,7 +570,7 @@ def priced(
         known = session.count_values(question)
         # Of a table without rows there is nothing to reckon with.
         if words.get("n") is not None or known:
-            words = cast("Payment", {**words, "n": known_n(words.get("n"), known)})
+            words = cast("Payment", {**words, "n": read_public_number(words.get("n"), known)})
 
     def at(epsilon: Fraction) -> Price:
         """What it would buy at this epsilon."""

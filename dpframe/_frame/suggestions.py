@@ -24,7 +24,7 @@ from dpframe._groups.keys import KeyBy, need_keys
 from dpframe._groups.unit import LIMIT, limits_for
 from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Cost, Plan
-from dpframe._plans.price import Payment, checked
+from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.question import Query, Release
 from dpframe._statistics.base import LARGEST_POWER, LEAST_POWER, MAGNITUDES, Integers
 from dpframe.mechanisms._base import Noise
@@ -161,7 +161,7 @@ def suggest_limits(
     >>> p.mean("x", epsilon=5, **limits) > 0.9
     True
     """
-    words = checked(payment)
+    words = check_payment(payment)
     if not self._session.unit.people:
         raise BadValue(
             "suggest_limits is for sessions with unit=: here a row is a person, and counts once."
@@ -221,7 +221,7 @@ def over_limits(
     True     1
     dtype: int64
     """
-    words, session = dict(checked(payment)), self._session
+    words, session = dict(check_payment(payment)), self._session
     if not session.unit.people:
         raise BadValue(
             "over_limits is for sessions with unit=: here a row is a person, and counts once."
@@ -286,7 +286,7 @@ def suggest_bounds(self: Tracked, column: Any, **payment: Unpack[Payment]) -> Su
     >>> 40 < p.mean("age", bounds=pair, epsilon=5) < 60
     True
     """
-    checked(payment)
+    check_payment(payment)
     expr, name = self._selection.named(column)
     if expr.kind not in ("number", "bool"):
         raise BadType(

@@ -1,4 +1,7 @@
-"""Budgets, what a question may take of them, and which noise and which errors that comes to. Pure
-functions of public facts."""
+"""Budgets, the prices of questions, and the noise and the errors that follow from them.
 
-from dpframe._plans import choices, distincts, moments, order  # noqa: F401  (aggregates enter themselves)
+All functions here are pure functions of public facts.
+"""
+
+# Each module registers the aggregates that it defines.
+from dpframe._plans import choices, counts, moments, order  # noqa: F401

@@ -1,18 +1,21 @@
-"""Outputs and aggregates: a number asked of each group, the vector of integers it is read off, its
-finish and its interval.
+"""The catalogue of aggregates: an entry for each, in `AGGREGATES`.
 
-Each kind of aggregate enters itself in `AGGREGATES` by name, where it is defined, beside the
-vectors it is read off: counts, sums and means here, choices and bins in `choices`, moments in
-`moments`, order statistics in `order`. After the release they work on noisy numbers alone, which is
-post-processing and free. The intervals are derived in docs/guarantees/intervals.md.
+An aggregate is a number that is asked of each group. Its entry says which vector of integers the
+number is read off, what it needs, how the answer follows from the noisy integers, and in which
+interval the answer without noise lies. Lists of aggregates in messages, verbs, pages and tests are
+computed from the entries. An entry registers itself where its functions are: `counts`, `moments`,
+`order` and `choices`, beside this module.
+
+After the release aggregates work on noisy numbers alone, which is post-processing and free. The
+intervals are derived in docs/guarantees/intervals.md.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from fractions import Fraction
 from operator import mul
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -21,23 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._cells.encoding import SHOWN
-from dpframe._errors import BadValue
 from dpframe._expr import Expr
 from dpframe._expr._base import Encoded
 from dpframe._groups.keys import By, Keys
 from dpframe._groups.unit import Unit
 from dpframe._plans import sampling
-from dpframe._statistics.base import (
-    MAGNITUDE_BITS,
-    VALUE_BITS,
-    Centred,
-    Grid,
-    Reading,
-    Simplex,
-    Statistic,
-    Total,
-)
-from dpframe._statistics.counts import RowCount, ValueCount
+from dpframe._statistics.base import Reading, Statistic
 from dpframe._validate import Bounds
 from dpframe.mechanisms._base import Noise
 from dpframe.mechanisms.noise import COARSE
@@ -46,20 +38,18 @@ Floats = NDArray[np.float64]
 Interval = tuple[NDArray[Any], NDArray[Any]]
 
 _LARGEST = np.finfo(float).max
-_SMALL = (
-    2.0**900
-)  # times a whole number of 63 bits, and summed over components, it is far from that
+# A whole number of 63 bits times this, summed over components, is far below the largest double.
+_SMALL = 2.0**900
 
 
-# Outputs: the numbers that a question asks of each group --------------------------------------------------------------
+# Outputs: the numbers that a question asks of each group ------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Output(Encoded):
-    """One number a group: an aggregate of an expression, with the public bounds it is clipped to.
+    """One number for each group: an aggregate of an expression, clipped to public bounds.
 
-    In a selection it is one candidate, or all of them; ``rounds`` is the number to choose, and
-    ``moves`` the owner's bound on how far one row moves a utility.
+    In a selection it is one candidate, or stands for all of them.
     """
 
     identity: ClassVar[tuple[str, ...]] = (
@@ -84,21 +74,29 @@ class Output(Encoded):
     expr: Expr | None = None
     bounds: Bounds | None = None
     ddof: int = 1
+    # How many candidates a selection chooses, one after the other.
     rounds: int = 1
+    # The owner's bound on how far one row moves a utility.
     moves: float | None = None
-    other: Expr | None = None  # the second column of a covariance
+    # The second column of a covariance, with its bounds.
+    other: Expr | None = None
     other_bounds: Bounds | None = None
-    level: Fraction | None = None  # of a quantile
-    resolution: float | None = None  # of a quantile: how far apart its possible answers may be
-    duration: bool = False  # whether it is a number of seconds, to be shown as a duration,
-    origin: str = ""  # or as the moment so long after this one
-    # Of what most rows of a group have: the values, whose places on this list are answered.
+    # The level of a quantile.
+    level: Fraction | None = None
+    # How far apart the possible answers of a quantile may be.
+    resolution: float | None = None
+    # True if the number is in seconds, and is shown as a duration or a time.
+    duration: bool = False
+    # The moment that a time is counted from. Empty for a duration.
+    origin: str = ""
+    # The keys among which the most common values are chosen. Answers are places on this list.
     keys: Keys | None = field(default=None, compare=False, metadata=SHOWN)
-    said: str = field(default="", compare=False, metadata=SHOWN)  # of a utility: how it was written
+    # A utility as the user wrote it.
+    said: str = field(default="", compare=False, metadata=SHOWN)
 
     @property
     def clipped(self) -> tuple[tuple[Expr, Bounds], ...]:
-        """The expressions that it reads, each with the bounds it is clipped to."""
+        """The expressions that it reads, each with the bounds that it is clipped to."""
         first = () if self.expr is None or self.bounds is None else ((self.expr, self.bounds),)
         if self.other is None or self.other_bounds is None:
             return first
@@ -121,7 +119,8 @@ class Output(Encoded):
         return f"{verb}({inner}{clip}{rounds})"
 
 
-LISTED = 6  # outputs that a question's text names; of more it says so
+# The text of a question names at most this number of outputs.
+LISTED = 6
 
 
 class Outputs(Protocol):
@@ -135,13 +134,12 @@ class Outputs(Protocol):
     def groups(self) -> int: ...
 
 
-# A release as an aggregate reads it -----------------------------------------------------------------------------------
+# A release as an aggregate reads it ---------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One output in a plan: the part that it reads, and the linear maps and public numbers by which
-    it reads it."""
+    """One output of a plan: the part that it reads, and how it reads it."""
 
     name: Any
     aggregate: str
@@ -149,31 +147,36 @@ class Cell:
     lower: float
     upper: float
     ddof: int
-    whole: bool  # answers are whole numbers, whatever the data
+    # True if answers are whole numbers, whatever the data.
+    whole: bool
     functionals: dict[str, tuple[float, ...]]
     constants: dict[str, float]
-    duration: bool = False  # numbers are seconds, and answers durations,
-    origin: str = ""  # or the moments so long after this one
+    # True if the numbers are seconds, and answers are shown as durations or times.
+    duration: bool = False
+    # The moment that times are counted from. Empty for durations.
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """Noisy linear sums of one output, with the covariance of their noise (the same for every
-    group)."""
+    """Noisy linear sums of one output. The covariance of their noise is the same in every group."""
 
     cell: Cell
     noise: Noise
-    raw: NDArray[Any] | None = None  # the integers, once they are released
+    # The noisy integers. None before the release.
+    raw: NDArray[Any] | None = None
 
     def weights(self, combination: dict[str, float]) -> Floats:
-        """The weight of each component in a weighted sum of functionals."""
+        """Return the weight of each component in a weighted sum of functionals."""
         rows = [w * np.asarray(self.cell.functionals[name]) for name, w in combination.items()]
         weights: Floats = sum(rows[1:], rows[0])
         return weights
 
     def values(self, combination: dict[str, float]) -> NDArray[Any]:
-        """A weighted sum of functionals for each group; the integers of one component themselves
-        where the sum is just that."""
+        """Return a weighted sum of functionals for each group.
+
+        If the sum is one component, these are the integers of that component.
+        """
         assert self.raw is not None
         constants = self.cell.constants
         constant = (
@@ -187,23 +190,23 @@ class Measured:
         if constant == 0 and max(weights) == 1 and weights.count(0.0) == len(weights) - 1:
             row: NDArray[Any] = self.raw[weights.index(1.0)]  # exact, perhaps beyond 2**53
             return row
-        # Added one after the other: a product of matrices ends in another bit on another processor,
-        # and an answer that is on record is the same wherever it is asked again.
+        # Rows are added one after the other. A matrix product differs in the last bit between
+        # processors, and a recorded answer must be the same wherever it is asked again.
         rows, sums = self.raw.astype(float), np.zeros(self.raw.shape[1:])
-        with np.errstate(over="ignore"):
+        small = self.raw.dtype != object and max(map(abs, weights)) < _SMALL
+        with nullcontext() if small else np.errstate(over="ignore"):
             for weight, row in zip(weights, rows, strict=True):
                 sums += weight * row
             sums += constant
-        # As most are: nothing overflows.
-        if self.raw.dtype != object and max(map(abs, weights)) < _SMALL:
-            return sums
-        return sums.clip(-_LARGEST, _LARGEST)
+        return sums if small else sums.clip(-_LARGEST, _LARGEST)
 
     def covariance(self, a: dict[str, float], b: dict[str, float]) -> float:
+        """Return the covariance of the noise in two weighted sums."""
         return math.fsum(map(mul, self.weights(a), self.weights(b))) * self.noise.deviation**2
 
-    @np.errstate(all="ignore")  # whatever the caller's numpy does with tiny numbers
+    @np.errstate(all="ignore")  # warnings of the caller's numpy about tiny numbers
     def half_width(self, combination: dict[str, float], level: float) -> float:
+        """Return the half width of the interval of a weighted sum."""
         weights = self.weights(combination)
         used = np.abs(weights[weights != 0])
         if len(used) == 1 or (len(used) and self.noise.deviation < COARSE and np.ptp(used) == 0):
@@ -213,8 +216,321 @@ class Measured:
         )
 
     def reach(self, level: float) -> float:
-        """Deviations within which any weighted sum of these stays with probability ``level``."""
+        """Return how many deviations bound any weighted sum with probability ``level``."""
         return self.noise.reach(level, max(map(len, self.cell.functionals.values())))
+
+
+# What outputs are read off ------------------------------------------------------------------------
+
+
+class Setting(NamedTuple):
+    """The facts that decide the form of a vector, beside the outputs that are read off it."""
+
+    query: Outputs
+    unit: Unit
+    # The number of rows, if it is public.
+    public_rows: int | None
+    # True if the rows of each group are read off the same vector.
+    rows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VectorKey:
+    """A key for the integers that an output is read off.
+
+    Outputs with equal keys share one statistic, which gets noise once.
+    """
+
+    # Return the integers, with their sensitivity, for the outputs that share them.
+    make: Callable[[VectorKey, Sequence[Output], Setting], Statistic]
+    # Vectors are released in this order, and within a place in the order of their outputs.
+    place: int
+    expr: Expr | None = None
+    bounds: Bounds | None = None
+    # What else tells vectors apart, such as the resolution of a grid.
+    detail: Hashable = None
+
+
+# Entries ------------------------------------------------------------------------------------------
+
+
+def refuse_interval(m: Measured, level: float) -> Interval:
+    """Fail, because a selection has no interval. Its verbs return bare candidates."""
+    raise AssertionError("a selection has no interval: its verbs return bare candidates")
+
+
+def find_no_interval(m: Measured, level: float) -> Interval:
+    """Return NaN for both ends in every group."""
+    nothing = np.full(0 if m.raw is None else m.raw.shape[-1], np.nan)
+    return nothing, nothing
+
+
+def know_no_error(m: Measured, level: float, n: float | None) -> float | None:
+    """Return None, because the error depends on how the values lie."""
+    return None
+
+
+def know_no_scale(cell: Cell, n: float = math.inf) -> tuple[float, float]:
+    """Return scales that judge nothing: 0 and infinity."""
+    return 0.0, math.inf
+
+
+def know_no_deviation(m: Measured) -> float | None:
+    """Return None, because no standard deviation of the noise can be stated."""
+    return None
+
+
+def find_no_draws(m: Measured, risk: float) -> sampling.Draws | None:
+    """Return None, because the aggregate is not a mean of draws."""
+    return None
+
+
+def imagine_nothing(n: Floats) -> dict[str, Floats]:
+    """Return no sums, because `Aggregate.error` tells the width of the interval."""
+    return {}
+
+
+def know_no_ranks(m: Measured, level: float) -> float:
+    """Fail, because the error of this aggregate is not known in ranks."""
+    raise AssertionError("only an error in ranks is known in advance")
+
+
+class JudgeScale(Protocol):
+    """A function of a cell that returns the scales by which its numbers are judged."""
+
+    def __call__(self, cell: Cell, n: float = math.inf) -> tuple[float, float]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreChoice:
+    """A selection: the whole release is a choice of the candidates with the largest scores."""
+
+    # The scores, in words, such as "count".
+    scores: str
+    # True if the exponential mechanism may make the choice.
+    ranged: bool = False
+    # True if several candidates are chosen, in rounds, one after the other.
+    several: bool = False
+    # True if the scores are numbers of rows.
+    of_rows: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Aggregate:
+    """One entry of `AGGREGATES`.
+
+    ``name`` stands in outputs, records and messages. ``doc`` is one line for the reference.
+    Everything after ``interval`` has a default, and most entries give only a few of these fields.
+    """
+
+    name: str
+    doc: str
+
+    # Return the key of the vector that an output is read off.
+    vector: Callable[[Output], VectorKey]
+    # Return the answers, one for each group, from the noisy sums.
+    value: Callable[[Measured], NDArray[Any]]
+    # Return the interval in which the answer without noise lies with this probability.
+    interval: Callable[[Measured, float], Interval]
+
+    # Where users meet it.
+    # The verbs of frames and groups that release it under their own name.
+    verbs: tuple[str, ...] = ()
+    # True if `agg` may name it. Others have verbs of their own.
+    named_in_agg: bool = False
+    # Functions of Python and numpy that name it in `agg`.
+    functions: tuple[Callable[..., Any], ...] = ()
+    # The method of a pandas column that computes the same of clipped values. Tests compare with it.
+    pandas: str = ""
+    # The level that the name of an order statistic stands for. Its outputs are of "quantile".
+    level: Fraction | None = None
+
+    # What it needs.
+    # True if the column needs public bounds.
+    needs_bounds: bool = False
+    # True if it has a ``ddof``.
+    takes_ddof: bool = False
+    # True if it is asked of two columns at once.
+    of_pairs: bool = False
+    # The highest moment of the column that it is made of.
+    degree: int = 0
+    # True if the release that finds the groups can answer it.
+    found_at_once: bool = False
+
+    # What its answers are.
+    # The things that it counts: "rows", "people", "values", "distinct values" or "answers".
+    # Empty if it does not count.
+    counts: str = ""
+    # True if answers are whole numbers, whatever the data.
+    always_whole: bool = False
+    # True if the sum of one person is scaled to a limit, and so is no longer a whole number.
+    scales: bool = False
+    # True if the answer of durations is a duration, and that of times is a time.
+    of_durations: bool = False
+    of_times: bool = False
+    # The least number that a group can have once a threshold has shown it.
+    least_shown: float | None = None
+
+    # What is chosen instead of measured.
+    # Set if the whole release is one choice.
+    choice: ScoreChoice | None = None
+    # True if the answer of each group is a point that is chosen.
+    picks: bool = False
+    # True if answers are places on a list of keys.
+    keyed: bool = False
+
+    # How it is read off the noisy sums.
+    # Adjusts the cell of an output, given its place among the outputs of the statistic.
+    adjust: Callable[[Cell, Output, int, Statistic], Cell] | None = None
+    # Return the weighted sum of functionals that is the answer, for `measure_sum` and its kin.
+    combination: Callable[[Cell], dict[str, float]] | None = None
+    # Return a statistic with less noise, for an output that is the only one of its column.
+    alone: Callable[[Output, Setting], Statistic | None] | None = None
+
+    # What is known of its error.
+    # Return half the width of the interval to expect. None if it depends on how the values lie, or
+    # on an unknown number of them.
+    error: Callable[[Measured, float, float | None], float | None] = know_no_error
+    # What holds with probability 0.95, if the error is in ranks ``r`` and not in values.
+    promise: str = ""
+    # Return the error in ranks that ``promise`` quotes.
+    ranks: Callable[[Measured, float], float] = know_no_ranks
+    # Return the sums of this number of values that lie far apart, close together and in between, a
+    # row for each way. A plan tries with them how wide an interval will be.
+    imagine_sums: Callable[[Floats], dict[str, Floats]] = imagine_nothing
+    # Return the size below which a number is as good as zero, and how far apart the possible
+    # answers of ``n`` values are. Noise is judged by both (`_plans.worth`).
+    judging_scale: JudgeScale = know_no_scale
+    # Return the standard deviation of the noise in the answer, or a bound on it.
+    deviation: Callable[[Measured], float | None] = know_no_deviation
+    # True if the noise is relative to the count, as that of a mean. False for counts and totals.
+    ratio: bool | None = None
+
+    # What is known of the population that people are drawn from.
+    # True if an interval for the population can be had.
+    drawn: bool = False
+    # Return the interval of the number of the population.
+    population: Callable[[Measured, float], Interval] = find_no_interval
+    # Return the values that a mean is of. They take a part of the risk.
+    draws: Callable[[Measured, float], sampling.Draws | None] = find_no_draws
+
+    # What follows from the fields above.
+    # True if the whole release is one choice.
+    selects: bool = field(init=False)
+    # True if the whole release is a choice by numbers of rows.
+    of_rows: bool = field(init=False)
+    # True if answers are measured with noise, and have intervals.
+    measured: bool = field(init=False)
+    # True if it counts rows, people or distinct values. Groups are found by rows or people.
+    counts_rows: bool = field(init=False)
+    counts_people: bool = field(init=False)
+    counts_distinct: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        computed = {
+            "selects": self.choice is not None,
+            "of_rows": self.choice is not None and self.choice.of_rows,
+            "measured": self.choice is None and not self.picks,
+            "counts_rows": self.counts == "rows",
+            "counts_people": self.counts == "people",
+            "counts_distinct": self.counts == "distinct values",
+        }
+        for name, value in computed.items():
+            object.__setattr__(self, name, value)
+
+    def cell(
+        self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading
+    ) -> Cell:
+        """Return the cell of an output, the ``place``-th that the statistic serves."""
+        lower, upper = out.bounds or (0.0, 1.0)
+        maps, known = reading.functionals, reading.constants
+        kinds = out.ddof, self.always_whole, maps, known, out.duration, out.origin
+        cell = Cell(out.name, out.aggregate, part, lower, upper, *kinds)
+        return cell if self.adjust is None else self.adjust(cell, out, place, statistic)
+
+
+AGGREGATES: dict[str, Aggregate] = {}
+
+# The first rows of `describe`. Quantiles stand below them.
+DESCRIBED = ("count", "mean", "std")
+
+
+def register(*entries: Aggregate) -> None:
+    """Add entries to the catalogue. A name that is there already is an error."""
+    for entry in entries:
+        if entry.name in AGGREGATES:
+            raise AssertionError(f"the aggregate {entry.name!r} is registered twice")
+        AGGREGATES[entry.name] = entry
+
+
+def list_agg_names() -> tuple[str, ...]:
+    """Return the names of all aggregates that `agg` may be given, in the order of the catalogue."""
+    return tuple([name for name, entry in AGGREGATES.items() if entry.named_in_agg])
+
+
+def find_named_function(value: object) -> str | None:
+    """Return the aggregate that a function such as ``np.mean`` names in `agg`."""
+    for name, entry in AGGREGATES.items():
+        if any(function is value for function in entry.functions):
+            return name
+    return None
+
+
+def list_verbs() -> dict[str, Aggregate]:
+    """Return the aggregate that each verb releases, for verbs that measure one column."""
+    return {
+        verb: entry
+        for entry in AGGREGATES.values()
+        if entry.measured or entry.level is not None
+        for verb in entry.verbs
+    }
+
+
+# Weighted sums of the noisy integers --------------------------------------------------------------
+
+
+def find_combination(cell: Cell) -> dict[str, float]:
+    """Return the weighted sum of functionals that is the answer of a linear aggregate."""
+    combination = AGGREGATES[cell.aggregate].combination
+    assert combination is not None
+    return combination(cell)
+
+
+def measure_sum(m: Measured) -> NDArray[Any]:
+    """Return the weighted sum, as integers where it is a whole number."""
+    values = m.values(find_combination(m.cell))
+    if m.cell.whole and values.dtype.kind == "f":
+        return np.asarray(np.rint(values).astype(np.int64))
+    return values
+
+
+def enclose_sum(m: Measured, level: float) -> Interval:
+    """Return the interval of the weighted sum, with whole ends where it is a whole number."""
+    combination = find_combination(m.cell)
+    values = m.values(combination)
+    half = m.half_width(combination, level)
+    with np.errstate(over="ignore"):
+        low, high = values - half, values + half
+    if not m.cell.whole:
+        return low, high
+    # Between ends without a whole number the nearest one stands for both.
+    near, one, two = (end.astype(float) for end in (values, low, high))
+    near, one, two = np.rint(near), np.ceil(one - 1e-6), np.floor(two + 1e-6)
+    return np.minimum(one, near), np.maximum(two, near)
+
+
+def expect_sum_error(m: Measured, level: float, n: float | None) -> float | None:
+    """Return half the width of the interval of the weighted sum."""
+    return m.half_width(find_combination(m.cell), level)
+
+
+def find_sum_deviation(m: Measured) -> float | None:
+    """Return the standard deviation of the noise in the weighted sum."""
+    combination = find_combination(m.cell)
+    return math.sqrt(m.covariance(combination, combination))
+
+
+# Ratios of noisy sums -----------------------------------------------------------------------------
 
 
 def fieller(
@@ -225,11 +541,10 @@ def fieller(
     v_n: float | Floats,
     reach: float,
 ) -> tuple[Floats, Floats]:
-    """All r with (top - r n)**2 <= reach**2 (v_top - 2 r cov + r**2 v_n); everything where n may be
-    zero.
+    """Return the ends of the r with (top - r n)**2 <= reach**2 (v_top - 2 r cov + r**2 v_n).
 
     At the true ratio the left side is noise alone, with just the variance on the right (Fieller
-    1954).
+    1954). The ends are infinite where n may be zero.
     """
     a = n * n - reach**2 * v_n
     b = top * n - reach**2 * cov
@@ -241,408 +556,8 @@ def fieller(
     return np.where(certain, low, -np.inf), np.where(certain, high, np.inf)
 
 
-# Aggregates ------------------------------------------------------------------------------------------------------------
-
-
-class Setting(NamedTuple):
-    """The facts that decide the form of a vector, beside the outputs that are read off it."""
-
-    query: Outputs
-    unit: Unit
-    public_rows: int | None  # the number of rows, where it is public
-    rows: bool = False  # whether the rows of each group are read off the same vector
-
-
-class Vector(ABC):
-    """A key of outputs that are read off the same integers: outputs with equal keys share one
-    statistic, noised once."""
-
-    __slots__ = ()
-    place: ClassVar[int]  # vectors are released in this order, and by first mention within a place
-
-    @abstractmethod
-    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
-        """The integers, with their sensitivity, for the outputs that share them."""
-
-
-class Aggregate(ABC):
-    """An entry of `AGGREGATES`: what an aggregate needs, and how it finishes."""
-
-    degree: ClassVar[int] = 0  # the highest moment it is made of
-    needs_bounds: ClassVar[bool] = False  # public ones, of the column
-    takes_ddof: ClassVar[bool] = False
-    named_in_agg: ClassVar[bool] = False  # others are verbs of their own
-    found_at_once: ClassVar[bool] = False  # whether the release that finds the groups may answer it
-    counts_rows: ClassVar[bool] = False  # whether it is how many rows a group has,
-    counts_people: ClassVar[bool] = False  # or how many people: groups are found by either
-    counts: ClassVar[bool] = (
-        False  # or a number of anything that is there, which is larger in groups that were found
-    )
-    counts_distinct: ClassVar[bool] = (
-        False  # whether it is how many values, or people, a column names
-    )
-    drawn: ClassVar[bool] = False  # whether the interval of a population is known, too
-    least_shown: ClassVar[float | None] = (
-        None  # the least it can be of a group that a threshold has shown
-    )
-    selects: ClassVar[bool] = False  # whether the whole release is one choice
-    subject: str = ""  # of the largest of these scores,
-    ranged: bool = False  # which the exponential mechanism may make,
-    several: bool = False  # or of several places, in rounds, one after the other
-    of_rows: bool = False  # and whether these scores are numbers of rows
-    picks: ClassVar[bool] = False  # whether it is chosen among points instead of measured
-    keyed: ClassVar[bool] = False  # whether answers are places on a list of keys
-    ratio: ClassVar[bool | None] = (
-        None  # whether its noise is a part of its count; False: that of a total
-    )
-    always_whole: ClassVar[bool] = False  # whether answers are whole numbers, whatever the data
-    scales: ClassVar[bool] = (
-        False  # whether what a person adds is scaled to a limit, and so no whole number
-    )
-    of_durations: ClassVar[bool] = False  # whether that of durations is a duration,
-    of_times: ClassVar[bool] = False  # and that of times a time
-    promise: ClassVar[str] = (
-        ""  # what holds with probability 0.95, where the error is not the answer's own
-    )
-
-    @abstractmethod
-    def vector_of(self, out: Output) -> Vector:
-        """The key of the vector that the output is read off."""
-
-    def alone(self, out: Output, setting: Setting) -> Statistic | None:
-        """A statistic with less noise than the shared one, for an output that is the only one of
-        its column; None without one."""
-        return None
-
-    def cell(
-        self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading
-    ) -> Cell:
-        """The cell of an output, the ``place``-th that the statistic serves: its linear maps and
-        public numbers, its 0 and 1 in data units, and whether its answers are whole numbers
-        whatever the data."""
-        lower, upper = out.bounds or (0.0, 1.0)
-        maps, known = reading.functionals, reading.constants
-        kinds = out.ddof, self.always_whole, maps, known, out.duration, out.origin
-        return Cell(out.name, out.aggregate, part, lower, upper, *kinds)
-
-    @abstractmethod
-    def value(self, m: Measured) -> NDArray[Any]:
-        """The answers, one a group."""
-
-    @abstractmethod
-    def interval(self, m: Measured, level: float) -> Interval:
-        """The interval in which the answer without noise lies with probability ``level``."""
-
-    def population(self, m: Measured, level: float) -> Interval:
-        """The interval in which the number of the population lies that people are drawn from; of
-        most kinds NaN."""
-        nothing = np.full(0 if m.raw is None else m.raw.shape[-1], np.nan)
-        return nothing, nothing
-
-    def draws(self, m: Measured, risk: float) -> sampling.Draws | None:
-        """The values that a mean is of; a part of the ``risk`` is spent on them. None of other
-        kinds."""
-        return None
-
-    @abstractmethod
-    def error(self, m: Measured, level: float, n: float | None) -> float | None:
-        """Half the width of the interval to expect; None where it depends on an unknown number of
-        values, or on how they lie."""
-
-    def imagined(self, n: Floats) -> dict[str, Floats]:
-        """The sums of so many values that lie far apart, close together and in between, a row for
-        each way to lie: with these a plan tries how wide an interval will be. None where `error`
-        tells."""
-        return {}
-
-    def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
-        """What a number is judged by beside itself: a size below which it is as good as zero, and
-        how far apart the possible answers of ``n`` values at most are (`_plans.worth`)."""
-        return 0.0, math.inf
-
-    def deviation(self, m: Measured) -> float | None:
-        """The standard deviation of the noise in the answer, or a bound on it; None where none can
-        be stated."""
-        return None
-
-    def ranks(self, m: Measured, level: float = 0.95) -> float:
-        """The error in ranks that `promise` quotes, for an entry with noise."""
-        raise AssertionError("only an error in ranks is known in advance")
-
-
-AGGREGATES: dict[str, Aggregate] = {}  # by name, each entered where it is defined
-
-
-def aggregation(*names: str) -> Callable[[type[Any]], type[Any]]:
-    """A decorator for a kind of aggregate that enters an instance of it under these names."""
-
-    def entered(kind: type[Any]) -> type[Any]:
-        AGGREGATES.update(dict.fromkeys(names, kind()))
-        return kind
-
-    return entered
-
-
-def named_in_agg() -> tuple[str, ...]:
-    """The measured aggregates that `agg` may name."""
-    return tuple(name for name, aggregate in AGGREGATES.items() if aggregate.named_in_agg)
-
-
-DESCRIBED = ("count", "mean", "std")  # the first rows of `describe`; below them stand quantiles
-
-
-def too_wide(bounds: Bounds, degree: int) -> bool:
-    """Whether powers of values between these bounds may be no doubles, where the degree is above
-    1."""
-    return bounds.upper - bounds.lower > 2.0 ** (1000 // degree)
-
-
-def powers(degree: int) -> str:
-    """The name of the powers of this degree."""
-    return {2: "squares", 3: "cubes"}.get(degree, f"powers of degree {degree}")
-
-
-# Vectors that outputs share --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class OfColumn(Vector):
-    """The values of a column, with the moments that its outputs need; without bounds its count
-    alone."""
-
-    place = 1
-
-    expr: Expr
-    bounds: Bounds | None = None
-
-    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
-        nulls = setting.rows and self.expr.nullable
-        if self.bounds is None:
-            return ValueCount(self.expr, nulls)
-        kinds = {out.aggregate: AGGREGATES[out.aggregate] for out in outputs}
-        if len(kinds) == 1 and not setting.rows:
-            alone = kinds[outputs[0].aggregate].alone(outputs[0], setting)
-            if alone is not None:
-                return alone
-        degree = max(kind.degree for kind in kinds.values())
-        if degree > 1 and too_wide(self.bounds, degree):
-            raise BadValue(
-                f"the bounds of {self.expr} are too wide for {powers(degree)} to be doubles. Rescale the column."
-            )
-        return Simplex(self.expr, Grid.for_width(self.bounds, VALUE_BITS, degree), degree, nulls)
-
-
-@dataclass(frozen=True, slots=True)
-class OfRows(Vector):
-    """The rows of each group."""
-
-    place = 2
-
-    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
-        return RowCount()
-
-
-def are_whole(expr: Expr, bounds: Bounds) -> bool:
-    """Whether sums are whole numbers by dtype and bounds alone, and few enough bits to be answered
-    as such."""
-    small = max(abs(bounds.lower), abs(bounds.upper)) < 2**MAGNITUDE_BITS
-    return expr.integral and small and bounds.lower.is_integer() and bounds.upper.is_integer()
-
-
-# Counts, sums and means ------------------------------------------------------------------------------------------------
-
-
-class _Linear(Aggregate):
-    """A weighted sum of the released integers."""
-
-    @abstractmethod
-    def combination(self, cell: Cell) -> dict[str, float]: ...
-
-    def value(self, m: Measured) -> NDArray[Any]:
-        values = m.values(self.combination(m.cell))
-        if m.cell.whole and values.dtype.kind == "f":
-            return np.asarray(np.rint(values).astype(np.int64))
-        return values
-
-    def interval(self, m: Measured, level: float) -> Interval:
-        values = m.values(self.combination(m.cell))
-        half = m.half_width(self.combination(m.cell), level)
-        with np.errstate(over="ignore"):
-            low, high = values - half, values + half
-        # An answer that is whole without noise may have whole ends; where no whole number is in
-        # between, the nearest one.
-        near, one, two = (end.astype(float) for end in (values, low, high))
-        near, one, two = np.rint(near), np.ceil(one - 1e-6), np.floor(two + 1e-6)
-        return (np.minimum(one, near), np.maximum(two, near)) if m.cell.whole else (low, high)
-
-    def error(self, m: Measured, level: float, n: float | None) -> float | None:
-        return m.half_width(self.combination(m.cell), level)
-
-    def deviation(self, m: Measured) -> float | None:
-        combination = self.combination(m.cell)
-        return math.sqrt(m.covariance(combination, combination))
-
-
-class Counted(_Linear):
-    """A number of rows, values or people."""
-
-    ratio = False
-    always_whole = drawn = counts = True
-
-    def cell(
-        self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading
-    ) -> Cell:
-        cell = super().cell(out, part, place, statistic, reading)
-        if getattr(statistic, "expr", out.expr) == out.expr:
-            return cell
-        # Rows read off another column's vector: its own count would leave out that column's nulls.
-        return replace(
-            cell, functionals={"size": cell.functionals.get("size", cell.functionals["n"])}
-        )
-
-    def combination(self, cell: Cell) -> dict[str, float]:
-        return {"size" if "size" in cell.functionals else "n": 1.0}
-
-    def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
-        return 0.0, 2 * n  # noise as large as all of them
-
-    def population(self, m: Measured, level: float) -> Interval:
-        """The interval of the number to expect in a table that is drawn alike."""
-        return sampling.expected_within(lambda each: self.interval(m, each), level)
-
-
-@aggregation("size")
-class Size(Counted):
-    named_in_agg = True
-    counts_rows = True
-    found_at_once = True
-    least_shown = 1.0  # nobody's key is never shown
-
-    def vector_of(self, out: Output) -> Vector:
-        return OfRows()
-
-
-@aggregation("count")
-class Count(Counted):
-    named_in_agg = True
-    found_at_once = True
-    least_shown = 0.0
-
-    def vector_of(self, out: Output) -> Vector:
-        return OfRows() if out.expr is None else OfColumn(out.expr)
-
-    def combination(self, cell: Cell) -> dict[str, float]:
-        return {"n" if "n" in cell.functionals else "size": 1.0}
-
-
-@aggregation("sum")
-class Sum(_Linear):
-    ratio = False
-    degree = 1
-    scales = True
-    of_durations = True
-    needs_bounds = True
-    named_in_agg = True
-    found_at_once = True
-
-    def vector_of(self, out: Output) -> Vector:
-        return OfColumn(*out.clipped[0])
-
-    def alone(self, out: Output, setting: Setting) -> Statistic:
-        expr, bounds = out.clipped[0]
-        always = setting.public_rows is not None and not expr.nullable
-        # On whole numbers alone the scaled total of a person would be rounded by half a unit: 3 of
-        # 10 to none.
-        whole = are_whole(expr, bounds) and not setting.unit.people
-        return Total(expr, Grid.for_magnitude(bounds, MAGNITUDE_BITS, whole), always)
-
-    def cell(
-        self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading
-    ) -> Cell:
-        return replace(
-            super().cell(out, part, place, statistic, reading), whole=are_whole(*out.clipped[0])
-        )
-
-    def combination(self, cell: Cell) -> dict[str, float]:
-        if "total" in cell.functionals:
-            return {"total": 1.0}
-        return {"n": cell.lower, "t1": cell.upper - cell.lower}
-
-    def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
-        largest = max(abs(cell.lower), abs(cell.upper))
-        return 0.0, 2 * n * largest if largest else math.inf  # noise as large as the largest total
-
-
-N, T1 = {"n": 1.0}, {"t1": 1.0}
-
-
-def _stretch(cell: Cell, t: Floats) -> Floats:
-    """Numbers of the scale where the bounds are 0 and 1, in data units: without overflow, and
-    within the bounds."""
-    return (cell.lower * (1 - t) + cell.upper * t).clip(cell.lower, cell.upper)
-
-
-@aggregation("mean")
-class Mean(Aggregate):
-    ratio = True
-    degree = 1
-    of_durations = True
-    of_times = True
-    drawn = True
-    needs_bounds = True
-    named_in_agg = True
-    found_at_once = True
-
-    def vector_of(self, out: Output) -> Vector:
-        return OfColumn(*out.clipped[0])
-
-    def alone(self, out: Output, setting: Setting) -> Statistic | None:
-        expr, bounds = out.clipped[0]
-        if not setting.unit.replaces or setting.query.by:
-            return None
-        public = None if expr.nullable else setting.public_rows
-        return Centred(expr, Grid.for_width(bounds, VALUE_BITS), public)
-
-    def value(self, m: Measured) -> NDArray[Any]:
-        n, t1 = m.values(N).astype(float), m.values(T1).astype(float)
-        return _stretch(m.cell, ratio(t1, n, empty=0.5))
-
-    def interval(self, m: Measured, level: float) -> Interval:
-        low, high = self.unit_interval(m, level)
-        bottom = _stretch(m.cell, low)
-        return bottom, np.maximum(
-            bottom, _stretch(m.cell, high)
-        )  # bounds may be a few doubles apart
-
-    def unit_interval(self, m: Measured, level: float) -> tuple[Floats, Floats]:
-        n, t1 = m.values(N).astype(float), m.values(T1).astype(float)
-        moments = m.covariance(T1, T1), m.covariance(T1, N), m.covariance(N, N)
-        return within(*fieller(t1, n, *moments, m.reach(level)), limit=1.0)
-
-    def draws(self, m: Measured, risk: float) -> sampling.Draws:
-        return sampling.draws_of(m, risk)
-
-    def population(self, m: Measured, level: float) -> Interval:
-        low, high = sampling.draws_of(m, 1 - level).ends(
-            sampling.rate_of((1 - level) * sampling.REST)
-        )
-        return _stretch(m.cell, low), _stretch(m.cell, high)
-
-    def error(self, m: Measured, level: float, n: float | None) -> float | None:
-        if n is None and "n" in m.cell.constants:
-            n = m.cell.constants["n"]
-        if n is None:
-            return None
-        width = m.cell.upper - m.cell.lower
-        worst = max(m.covariance(c, c) for c in ({"t1": 1.0, "n": -t} for t in (0.0, 0.5, 1.0)))
-        return min(width, width * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
-
-    def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
-        return (cell.upper - cell.lower) / 10, cell.upper - cell.lower
-
-
 def ratio(top: Floats, n: Floats, empty: float) -> Floats:
-    """top / n within [0, 1]; ``empty`` where the noisy count leaves nothing to divide by."""
+    """Return top / n within [0, 1], and ``empty`` where the noisy count is not positive."""
     positive = n > 0
     whole = np.count_nonzero(positive) == positive.size
     shares = top / n if whole else np.where(positive, top / np.where(positive, n, 1.0), empty)
@@ -650,7 +565,17 @@ def ratio(top: Floats, n: Floats, empty: float) -> Floats:
 
 
 def within(low: Floats, high: Floats, limit: float | Floats) -> tuple[Floats, Floats]:
-    """The part of the interval that is possible; all that is possible where they do not meet."""
+    """Return the part of an interval in [0, limit], or all of that if they do not meet."""
     missed = (low > limit) | (high < 0)
     low, high = np.where(missed, 0.0, low), np.where(missed, limit, high)
     return np.clip(low, 0.0, limit), np.clip(high, 0.0, limit)
+
+
+def is_too_wide(bounds: Bounds, degree: int) -> bool:
+    """Return whether powers of values between these bounds may be too large for doubles."""
+    return bounds.upper - bounds.lower > 2.0 ** (1000 // degree)
+
+
+def powers(degree: int) -> str:
+    """Return the name of the powers of this degree."""
+    return {2: "squares", 3: "cubes"}.get(degree, f"powers of degree {degree}")

@@ -1,5 +1,7 @@
-"""A budget: what may be spent, what was spent and what is left. Pure: nothing here reads data, and
-nothing here can spend."""
+"""A budget: what may be spent, what was spent and what is left.
+
+Nothing here reads data, and nothing here can spend.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,12 @@ from dpframe.accounting import ACCOUNTANTS, _search
 from dpframe.accounting._filter import Charge, Filter
 from dpframe.accounting.loss import Events, PureDP
 
-DEFAULT_QUERIES = 20  # shares of a budget, unless `open` says how many
+# The number of shares of a budget, unless `open` gives it.
+DEFAULT_QUERIES = 20
 
 
 class Group(NamedTuple):
-    """The promise to so many people together: they are (epsilon, delta)-indistinguishable from any
+    """The promise to a group of people: they are (epsilon, delta)-indistinguishable from any
     others."""
 
     people: int
@@ -38,14 +41,20 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Budget:
-    """A budget: what may be spent, what was spent, and what is left. Exact inside; the numbers
-    shown are rounded doubles."""
+    """A budget: what may be spent, what was spent, and what is left.
 
-    rule: Filter  #: The accountant's rule.
-    state: Any  #: Where the rule stands.
-    _ledger: Sequence[Charge]  # only grows, and the first so many are this budget's
+    It is exact inside. The numbers shown are rounded doubles.
+    """
+
+    #: The accountant's rule.
+    rule: Filter
+    #: The state of the rule after the debits.
+    state: Any
+    # The debits of the ledger, which only grow. The first `_debits` are those of this budget.
+    _ledger: Sequence[Charge]
     _debits: int
-    queries: int  #: How many shares there are.
+    #: The number of shares.
+    queries: int
 
     @property
     def charges(self) -> Sequence[Charge]:
@@ -88,42 +97,41 @@ class Budget:
         """The largest epsilon that one more question with pure noise may ask for, rounded down:
         asked for, it fits."""
         epsilon = float(self.fits)
-        while Fraction(str(epsilon)) > self.fits:  # a price is the decimal that is typed
+        while Fraction(str(epsilon)) > self.fits:  # prices are decimals as typed
             epsilon = math.nextafter(epsilon, 0.0)
         return epsilon
 
     @cached_property
     def fits(self) -> Fraction:
         """`remaining`, as an exact number."""
-        return self._largest(self._admits(self._pure_at))
+        return self._largest(self._make_admission_test(self._charge_pure))
 
-    def _pure_at(self, epsilon: Fraction) -> Charge:
-        """The charge of a question with pure noise that asks for this epsilon."""
+    def _charge_pure(self, epsilon: Fraction) -> Charge:
+        """Return the charge of a question with pure noise that asks for this epsilon."""
         bought = self.rule.worth(epsilon, self._now).epsilon
         return Charge(((PureDP(epsilon if bought is None else bought), 1),))
 
-    def _admits(self, at: Callable[[Fraction], Charge]) -> Callable[[Fraction], bool]:
-        """The function that tells whether a question fits at an epsilon, by what it would be
-        charged."""
+    def _make_admission_test(self, at: Callable[[Fraction], Charge]) -> Callable[[Fraction], bool]:
+        """Return a function that tells whether a question with this charge fits at an epsilon."""
 
         def admits(epsilon: Fraction) -> bool:
             try:
                 return (
                     self.state is not None and self.rule.after(self.state, at(epsilon)) is not None
                 )
-            except (BudgetError, BadValue):  # so little buys nothing that answers the question
+            except (BudgetError, BadValue):  # too little to answer the question
                 return False
 
         return admits
 
     def _largest(self, admits: Callable[[Fraction], bool]) -> Fraction:
-        """The largest epsilon that is admitted, rounded down; 0 if none is."""
+        """Return the largest epsilon that is admitted, rounded down, or else 0."""
         least, most = Fraction(0), self.rule.limits.epsilon
         if self.state is None:
             return least
         spent = self.rule.pure_spent(self.state)
         if spent is not None and spent < most and admits(most - spent):
-            least = most - spent  # exactly
+            least = most - spent
         return _search.last_where(admits, least, most, rounds=40)
 
     @property
@@ -131,12 +139,12 @@ class Budget:
         """The state that prices questions, also where nothing is left to pay with."""
         return self.rule.start() if self.state is None else self.state
 
-    def _following(self, charges: Sequence[Charge]) -> Budget:
-        """The budget that prices a question after these debits, which nobody has made yet."""
+    def make_following_budget(self, charges: Sequence[Charge]) -> Budget:
+        """Return the budget that prices a question after these debits, which are not made yet."""
         return replace(self, state=self.rule.ahead(self._now, charges)) if charges else self
 
     def times(self, charge: Charge) -> int:
-        """The number of debits like this one that fit, one after the other."""
+        """Return how many debits like this one fit, one after the other."""
         return 0 if self.state is None else self.rule.times(self.state, charge)
 
     @property
@@ -166,17 +174,17 @@ class Budget:
         price = None if gone else self.rule.share(self.queries, self.state)
         return float(price.epsilon) if price is not None and price.epsilon is not None else 0.0
 
-    # Reports ------------------------------------------------------------------------------------------------------------
+    # Reports ------------------------------------------------------------
 
-    @np.errstate(
-        all="ignore"
-    )  # curves underflow where they say nothing, whatever the caller has set
+    # Curves underflow where they bound nothing. The settings of the caller do not matter.
+    @np.errstate(all="ignore")
     def report(self, accountant: str | None = None) -> pd.DataFrame:
-        """The cost of the releases so far by each accountant, had their list been fixed in advance.
+        """Return the cost of the releases so far by each accountant.
 
-        ``epsilon`` is at the delta of the budget, ``used`` the part of the budget's epsilon that
-        this is, and ``guards`` tells whether the accountant could also stop a session whose
-        questions depend on earlier answers. Only the session's own does.
+        It is what they would cost if their list had been fixed in advance. ``epsilon`` is at the
+        delta of the budget, and ``used`` is its part of the epsilon of the budget. ``guards`` tells
+        whether the accountant could also stop a session whose questions depend on earlier answers.
+        Only the accountant of the session does.
 
         >>> df = pd.DataFrame({"age": [30, 41, 55]})
         >>> p = df.dp.open(1)
@@ -191,7 +199,7 @@ class Budget:
             if accountant is None
             else [_validate.choice(accountant, "accountant", ACCOUNTANTS)]
         )
-        limits, events = self.rule.limits, runs(self.charges)
+        limits, events = self.rule.limits, count_runs(self.charges)
         rows = []
         for name in names:
             epsilon = ACCOUNTANTS[name].report(events, limits.delta) if events else 0.0
@@ -208,13 +216,12 @@ class Budget:
     def plot(
         self, accountant: str | None = None, ax: Any = None, *, kind: str | None = None
     ) -> Any:
-        """The budget as a bar, used and left; takes and returns matplotlib axes, its own without
-        ``ax``.
+        """Draw the budget as a bar, used and left, and return the matplotlib axes.
 
-        ``kind="rules"``, which naming an ``accountant`` means, draws `report`: what the same
-        questions come to by each rule. These are no overdrafts; only the bar of the session's own
-        rule is what was paid. A bar beyond three budgets is cut and marked with its number. Over
-        time: ``p.accountant.plot()``.
+        Without ``ax`` the axes are new. ``kind="rules"``, or naming an ``accountant``, draws
+        `report`: what the same questions cost by each rule. Only the bar of the session's own rule
+        was paid, so longer bars are not overdrafts. A bar beyond three budgets is cut and marked
+        with its number. Over time: ``p.accountant.plot()``.
         """
         kind = ("used" if accountant is None else "rules") if kind is None else kind
         _plot.needs_matplotlib()
@@ -223,11 +230,11 @@ class Budget:
         return _plot.rules(self.report(accountant)["epsilon"], self.accountant, self.epsilon, ax)
 
     def for_group(self, people: int) -> Group:
-        """The promise of the whole budget to so many people together.
+        """Return the promise of the whole budget to this number of people together.
 
-        k epsilon, and with delta the sum of a geometric series, delta (e**(k eps) - 1) / (e**eps -
-        1); beside it the simpler bound of the lecture notes, k e**(k eps) delta. A delta of 1 or
-        more promises nothing.
+        The epsilon is k epsilon. With delta it is the sum of a geometric series, delta (e**(k eps)
+        - 1) / (e**eps - 1). Beside it stands the simpler bound of the lecture notes, k e**(k eps)
+        delta. A delta of 1 or more promises nothing.
 
         >>> df = pd.DataFrame({"age": [30, 41]})
         >>> df.dp.open(0.5).budget.for_group(4)
@@ -245,8 +252,7 @@ class Budget:
         return Group(k, total, min(1.0, series), min(1.0, k * math.exp(k * e * up) * d * up))
 
     def preview(self, charge: Charge) -> str:
-        """A sentence about what a debit would take, before it is made: nothing is charged by
-        asking."""
+        """Return a sentence about what a debit would take. Nothing is charged by asking."""
         if self.state is None:
             return "nothing is left of it"
         after = self.rule.after(self.state, charge)
@@ -266,9 +272,10 @@ class Budget:
         )
         return text if note is None else f"{text}. Note: {note}"
 
-    # Texts --------------------------------------------------------------------------------------------------------------
+    # Texts ------------------------------------------------------------
 
     def _text(self) -> str:
+        """Return one line with what is spent and what is left."""
         sum_so_far = self.spent
         if self.rule.plain:
             text = (
@@ -277,7 +284,10 @@ class Budget:
             return text + (
                 f"; delta {self.spent_delta:.3g} of {self.delta:.3g}" if self.delta else ""
             )
-        text = f"{100 * self.fraction:.3g} % of epsilon {self.epsilon:.4g}, delta {self.delta:.3g} spent"
+        text = (
+            f"{100 * self.fraction:.3g} % of epsilon {self.epsilon:.4g}, delta {self.delta:.3g} "
+            "spent"
+        )
         if math.isfinite(sum_so_far):
             text += f" (as a plain sum {sum_so_far:.4g})"
         return text + f"; accountant {self.accountant}"
@@ -287,18 +297,24 @@ class Budget:
         return f"{'█' * full}{'░' * (20 - full)} {self._text()} (a share is {self.share:.4g})"
 
     def _repr_html_(self) -> str:
+        """Return the budget as a bar, for notebooks."""
         meter = (
-            "<div role='img' style='width:22em;max-width:100%;height:1em;border:1px solid currentColor;border-radius:3px' "
+            "<div role='img' style='width:22em;max-width:100%;height:1em;border:1px solid "
+            "currentColor;border-radius:3px' "
             f"aria-label='{100 * self.fraction:.3g} % used'>"
-            f"<div style='width:{100 * self.fraction:.1f}%;height:100%;background:{_plot.BLUE}'></div></div>"
+            "<div "
+            f"style='width:{100 * self.fraction:.1f}%;height:100%;background:{_plot.BLUE}'></div></div>"
         )
         return (
             f"<div>{meter}<small>{escape(self._text())}; a share is {self.share:.4g}</small></div>"
         )
 
     def _refusal(self, charge: Charge, at: Callable[[Fraction], Charge] | None = None) -> str:
-        """The text of a refusal: requested, spent, remaining, difference, what would fit, and which
-        rule would allow it."""
+        """Return the text of a refusal.
+
+        It says what is requested, spent and left, what would fit, and which accountant would allow
+        it.
+        """
         subject = "these questions" if len(charge.losses) > 1 else "this question"
         why = self._shortfall(charge) + self._advice(charge, at) + self._others(charge)
         return (
@@ -314,25 +330,27 @@ class Budget:
         )
 
     def _advice(self, charge: Charge, at: Callable[[Fraction], Charge] | None) -> str:
+        """Return a sentence with the largest delta or epsilon that still fits."""
         if len(charge.losses) > 1:
-            return ""  # of a batch no one epsilon would help
+            return ""  # a single epsilon would not help a batch
         if self.state is not None:
             requested, left = self.rule.compare_delta(self.state, charge)
             if requested > left:
                 return (
-                    f" A delta= of {_below(left, 6)} would fit."
+                    f" A delta= of {_format_rounded_down(left, 6)} would fit."
                     if left > 0
                     else " No delta is left."
                 )
-        admits = self._admits(self._pure_at if at is None else at)
+        admits = self._make_admission_test(self._charge_pure if at is None else at)
         fits = self._largest(admits)
         if fits * 10_000 < self.rule.limits.epsilon:
             return " Next to nothing is left." if fits else " No epsilon is left."
-        texts = (_below(fits, digits) for digits in range(6, 0, -1))
+        texts = (_format_rounded_down(fits, digits) for digits in range(6, 0, -1))
         fitting = next((text for text in texts if admits(Fraction(text))), None)
         return "" if fitting is None else f" The largest epsilon that still fits is {fitting}."
 
     def _others(self, charge: Charge) -> str:
+        """Return a sentence with the accountants that would have allowed the charge."""
         if not self.rule.limits.delta:
             return ""
         kinds = [kind for kind in ACCOUNTANTS.values() if kind is not type(self.rule)]
@@ -344,28 +362,35 @@ class Budget:
         )
         for kind in kinds if not self.rule.batches and not self.charges else ():
             if kind.batches and self._under(kind, charge):
-                text += f" As a batch declared in advance, accountant={kind.name!r} would have allowed it."
-        return f"{text} What accountants count: 'How to choose an accountant' (docs/how-to/choose-an-accountant.md)."
+                text += (
+                    f" As a batch declared in advance, accountant={kind.name!r} would have "
+                    "allowed it."
+                )
+        return (
+            f"{text} What accountants count: 'How to choose an accountant' "
+            "(docs/how-to/choose-an-accountant.md)."
+        )
 
     def _under(self, kind: type[Filter], charge: Charge) -> bool:
+        """Return whether another accountant would have allowed all charges and this one."""
         rule = kind(self.rule.limits)
         state = rule.start()
-        for debit in merged([*self.charges, charge]):
+        for debit in merge_charges([*self.charges, charge]):
             state = rule.after(state, debit)
             if state is None:
                 return False
         return True
 
 
-def _below(number: Fraction, digits: int) -> str:
-    """A number as text with so many digits, rounded down."""
+def _format_rounded_down(number: Fraction, digits: int) -> str:
+    """Return a number as text with this number of digits, rounded down."""
     with localcontext(prec=digits, rounding=ROUND_DOWN):
         rounded = Decimal(number.numerator) / Decimal(number.denominator)
     return f"{rounded.normalize():f}"
 
 
-def runs(charges: Any) -> Events:
-    """The losses in order, equal neighbours counted together."""
+def count_runs(charges: Any) -> Events:
+    """Return the losses in order, with equal neighbours counted together."""
     counted: list[tuple[Any, int]] = []
     for charge in charges:
         for loss, n in charge.losses:
@@ -376,9 +401,11 @@ def runs(charges: Any) -> Events:
     return tuple(counted)
 
 
-def merged(charges: Any) -> list[Charge]:
-    """Equal charges as one, so that a long ledger is read quickly; accountants other than the
-    residue see no order."""
+def merge_charges(charges: Any) -> list[Charge]:
+    """Return equal charges as one, so that a long ledger is read quickly.
+
+    Only the accountant of the residue sees the order of charges.
+    """
     counts = Counter(charges)
     return [
         Charge(tuple((loss, n * k) for loss, n in c.losses), c.delta * k) for c, k in counts.items()

@@ -1,5 +1,7 @@
-"""Durations and moments: measured as seconds, shown as what they are, which is post-processing, by
-public facts alone."""
+"""Durations and times: they are measured in seconds, and shown as what they are.
+
+That is post-processing by public facts alone.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,19 @@ from numpy.typing import NDArray
 
 from dpframe._errors import BadType
 
-_LAST = 2**63 - 2**10  # a double, within what a Timedelta holds
-_UNITS: dict[str, int] = {"ns": 10**9, "us": 10**6}  # the finest first
-_FINE = 4.0  # seconds, of which 2**31 rows together are still whole nanoseconds
+# The largest double that a Timedelta holds.
+_LAST = 2**63 - 2**10
+# Ticks of a second, with the finest unit first.
+_UNITS: dict[str, int] = {"ns": 10**9, "us": 10**6}
+# The sum of 2**31 rows of this many seconds is still a whole number of nanoseconds.
+_FINE = 4.0
 
 
-class InSeconds(Protocol):
-    """An output that was measured in seconds between two bounds; of a time since its ``origin``,
-    which is empty of durations."""
+class SecondsCell(Protocol):
+    """An output that was measured in seconds between two bounds.
+
+    The seconds of a time are counted from its ``origin``. That of a duration is empty.
+    """
 
     @property
     def lower(self) -> float: ...
@@ -30,38 +37,43 @@ class InSeconds(Protocol):
     def origin(self) -> str: ...
 
 
-def origin_of(first: pd.Timestamp, zone: str | None) -> str:
-    """The moment that seconds are counted from, in UTC if they are of times with a zone, and that
-    zone."""
+def format_origin(first: pd.Timestamp, zone: str | None) -> str:
+    """Return the moment that seconds are counted from, with the zone of its times if they have one.
+
+    A moment with a zone is written in UTC.
+    """
     return first.isoformat() if zone is None else f"{first.isoformat()} {zone}"
 
 
-def zone_in(origin: str) -> str:
-    """The zone that moments after an origin are shown in; empty of those without one."""
+def read_zone(origin: str) -> str:
+    """Return the zone that moments after an origin are shown in, or an empty text."""
     return origin.partition(" ")[2]
 
 
-def moment(value: Any, origin: str) -> Any:
-    """A moment as it is shown: in the zone of the times that it was measured of, if they have
-    one."""
-    plain, zone = pd.Timestamp(value), zone_in(origin)
+def make_moment(value: Any, origin: str) -> Any:
+    """Return a moment as it is shown: in the zone of its times, if they have one."""
+    plain, zone = pd.Timestamp(value), read_zone(origin)
     return plain.tz_localize("UTC").tz_convert(zone) if zone else plain
 
 
-def unit_of(lower: float, upper: float) -> str:
-    """The unit in which numbers of seconds between these bounds, and their sums, are shown:
-    microseconds, or nanoseconds where nobody has more than some seconds."""
+def choose_unit(lower: float, upper: float) -> str:
+    """Return the unit in which seconds between these bounds, and their sums, are shown.
+
+    It is nanoseconds if nobody has more than a few seconds, and else microseconds.
+    """
     return "ns" if max(abs(lower), abs(upper)) < _FINE else "us"
 
 
-def shown(
-    seconds: NDArray[Any], cell: InSeconds, towards: Literal["nearest", "down", "up"] = "nearest"
+def show_seconds(
+    seconds: NDArray[Any], cell: SecondsCell, towards: Literal["nearest", "down", "up"] = "nearest"
 ) -> NDArray[Any]:
-    """Numbers of seconds as durations, or as the moments so long after an origin; those beyond what
-    a Timedelta holds (292,471 years, or 292 in nanoseconds) as the last that it holds, and NaN as
-    NaT. Ends of intervals are rounded outwards. Moments of times with a zone are in UTC, as all
-    that is computed of them; `Layout.zoned` shows them in it."""
-    unit = "us" if cell.origin else unit_of(cell.lower, cell.upper)
+    """Return numbers of seconds as durations, or as moments after an origin.
+
+    What is beyond the range of a Timedelta (292,471 years, or 292 in nanoseconds) becomes the end
+    of that range, and NaN becomes NaT. Ends of intervals are rounded outwards. Moments of times
+    with a zone are in UTC; `Layout.zoned` shows them in their zone.
+    """
+    unit = "us" if cell.origin else choose_unit(cell.lower, cell.upper)
     rounded = {"nearest": np.rint, "down": np.floor, "up": np.ceil}[towards]
     with np.errstate(all="ignore"):
         ticks = rounded(np.asarray(seconds, dtype=np.float64) * _UNITS[unit])
@@ -73,27 +85,31 @@ def shown(
     return found
 
 
-def half_of(low: Any, high: Any) -> Any:
-    """Half the width of an interval of durations or of times; a whole width may be too long."""
+def halve_interval(low: Any, high: Any) -> Any:
+    """Return half the width of an interval of durations or times. The whole may be too long."""
     return high / 2 - low / 2 if isinstance(low, pd.Timedelta) else (high - low) / 2
 
 
-def decimals_of(low: Any, high: Any) -> int | None:
-    """How many decimals of its seconds a duration or a time is shown with, so that half the width
-    of its interval has two digits; None where there is no width."""
-    seconds = half_of(low, high).total_seconds()
+def count_decimals(low: Any, high: Any) -> int | None:
+    """Return how many decimals of its seconds a duration or a time is shown with.
+
+    Half the width of its interval then has two digits. None if the interval has no width.
+    """
+    seconds = halve_interval(low, high).total_seconds()
     return min(max(1 - math.floor(math.log10(seconds)), 0), 9) if seconds > 0 else None
 
 
-def as_text(value: Any, decimals: int | None) -> str:
-    """A duration or a time with so many decimals of its seconds; NaT, and where ``decimals`` is
-    None, as pandas writes it."""
+def format_moment(value: Any, decimals: int | None) -> str:
+    """Return a duration or a time as text, with this number of decimals of its seconds.
+
+    NaT, and every value if ``decimals`` is None, is written as pandas writes it.
+    """
     if value is pd.NaT or decimals is None:
         return str(value)
     step, zone, offset = f"{10 ** (9 - decimals)}ns", getattr(value, "tz", None), ""
     if zone is None:
         text = str(value.round(step))
-    else:  # rounded in UTC, since a wall time may be two moments, or none
+    else:  # rounded in UTC, because a wall time may be ambiguous or missing
         rounded = value.tz_convert("UTC").round(step).tz_convert(zone)
         text = str(rounded.tz_localize(None))
         offset = str(rounded)[len(text) :]
@@ -101,21 +117,26 @@ def as_text(value: Any, decimals: int | None) -> str:
     return (f"{whole}.{part.ljust(9, '0')[:decimals]}" if decimals else whole) + offset
 
 
-def in_seconds(column: Any) -> NDArray[np.float64]:
-    """The numbers of a column, of durations those of seconds: what bounds and noise are in."""
+def convert_to_seconds(column: Any) -> NDArray[np.float64]:
+    """Return the numbers of a column, with durations and times as seconds.
+
+    Times count from 1970. Only the widths of their intervals are judged.
+    """
     array = np.asarray(column)
-    if array.dtype.kind == "M":  # since whenever: what is judged of them is how wide an interval is
+    if array.dtype.kind == "M":
         array = array - np.datetime64(0, "s")
     if array.dtype.kind == "m":
         seconds: NDArray[np.float64] = array / np.timedelta64(1, "s")
         return seconds
-    if array.dtype == object:  # durations beside numbers
-        flat = [_seconds(v) for v in array.ravel()]
+    if array.dtype == object:  # a column with durations and numbers
+        flat = [_convert_cell(v) for v in array.ravel()]
         return np.array(flat, dtype=float).reshape(array.shape)
     return array.astype(float)
 
 
-def _seconds(value: Any) -> Any:
+def _convert_cell(value: Any) -> Any:
+    """Return a cell of an object column as a number: a duration or a time in seconds, a null as
+    NaN."""
     if value is pd.NaT or value is None:
         return np.nan
     if isinstance(value, pd.Timestamp):
@@ -124,19 +145,22 @@ def _seconds(value: Any) -> Any:
 
 
 def check_alike(outputs: Sequence[Any]) -> None:
-    """Refuses durations or moments in one column with other outputs, which a table has side by
-    side."""
+    """Refuse durations or times in one column with other outputs, as a table would have them."""
     if len({(out.duration, out.origin) for out in outputs}) > 1:
         names = [repr(out.name) for out in outputs if out.duration]
         raise BadType(
-            f"{names[0]} is a duration or a time, and would stand in one column with others. Ask the two apart, or make it a "
+            f"{names[0]} is a duration or a time, and would stand in one column with others. Ask "
+            "the two apart, or make it a "
             "number by .dt.total_seconds()."
         )
 
 
-def together(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Columns whose cells are to stand one below the other: durations in the coarsest of their
-    units, in which none is too long; beside numbers all are objects, as in pandas."""
+def align_units(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Return columns whose cells can stand one below the other.
+
+    Durations get the coarsest of their units, in which none is too long. Beside numbers all cells
+    are objects, as in pandas.
+    """
     kinds = {column.dtype.kind if column.dtype.kind in "mM" else "" for column in columns}
     if len(kinds) > 1:
         plain: dict[str, Any] = {"m": pd.Timedelta, "M": pd.Timestamp}

@@ -1,8 +1,7 @@
-"""Plans: everything about a release that can be known before looking at the data, and how a
-question and a price become one.
+"""Plans: everything about a release that is known before the data is read, and how plans are made.
 
-Each aggregate names the vector that it is read off (`Aggregate.vector_of`); outputs with equal
-vectors share one statistic, and so the reach of one person.
+Each aggregate names the vector that it is read off (`Aggregate.vector`). Outputs with equal vectors
+share one statistic, and so its sensitivity.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from dpframe._plans.aggregates import (
     LISTED,
     Cell,
     Measured,
-    OfColumn,
-    OfRows,
     Outputs,
     Setting,
-    Vector,
+    VectorKey,
 )
+from dpframe._plans.counts import ROWS
+from dpframe._plans.moments import make_column
 from dpframe._plans.worth import error_by_spread, in_advance
 from dpframe._statistics.base import Primitive, Reading, Sensitivity, Statistic
 from dpframe.accounting._filter import Charge, Price
@@ -51,11 +50,13 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One statistic of a release, with its own noise. Integers are in steps of ``step`` data
-    units."""
+    """One statistic of a release, with its own noise.
+
+    Its integers are in steps of ``step`` data units.
+    """
 
     statistic: str
-    noise: Any  # a mechanism
+    noise: Any  # the mechanism
     l1: int
     l2_squared: int
     step: float
@@ -75,7 +76,8 @@ class Part:
         )
 
     def tail(self, plan: Plan) -> str:
-        """A text on how the noise falls off, for every t at once (docs/guarantees/accuracy.md)."""
+        """Return a text on how the noise falls off, for every t at once
+        (docs/guarantees/accuracy.md)."""
         selects = bool(plan.cells) and AGGREGATES[plan.cells[0].aggregate].selects
         text: str = self.noise.tail(plan.groups if selects else 0)
         return text
@@ -83,43 +85,45 @@ class Part:
 
 @dataclass(frozen=True)
 class Plan:
-    """A priced question: mechanism, scale, price, expected error. Public, free, and the same for
-    all data.
+    """A priced question: mechanism, scale, price, expected error.
 
-    `explain` returns it, and every answer carries it. ``loss`` is what accountants add up;
-    ``stated_at`` is the delta at which its guarantee is told as (epsilon, delta).
+    It is public, free, and the same for all data. `explain` returns it, and every answer carries
+    it. ``loss`` is what accountants add up. ``stated_at`` is the delta at which its guarantee is
+    stated as (epsilon, delta).
     """
 
-    question: str  #: What is asked, in words.
-    neighbors: str  #: The neighbouring relation.
-    loss: Loss  #: What accountants add up.
-    stated_at: Fraction  #: The delta at which `cost` is told; 0 for a pure mechanism.
-    parts: tuple[Part, ...]  #: The statistics, each with its noise and sensitivity.
-    cells: tuple[Cell, ...]  #: The outputs, as the plan knows them.
-    groups: int  #: How many groups there are; of a choice, how many candidates.
-    why: str  #: Why this mechanism.
-    declared: tuple[str, ...] = field(
-        default=(), compare=False
-    )  #: What is taken to be public for it.
-    told: str = ""  #: The error to expect, in words, of a question with a mechanism of its own.
-    budget: str = field(
-        default="", compare=False
-    )  #: What it would take of the budget, as `explain` sees it.
-    n: float | None = field(
-        default=None, compare=False
-    )  #: How many values `explain` was told to assume.
-    most: float | None = field(
-        default=None, compare=False
-    )  #: The values there can be, where that is public.
-    caps: tuple[
-        Limit, ...
-    ] = ()  #: What one person counts for at most; empty where a row is a person.
-    selected: FoundGroups | None = field(
-        default=None, compare=False
-    )  #: The groups found in the data.
-    _draft: Any = field(
-        default=None, compare=False, repr=False
-    )  # the `Draft` of a question that runs
+    #: The question in words.
+    question: str
+    #: The neighbouring relation.
+    neighbors: str
+    #: The privacy loss, which accountants add up.
+    loss: Loss
+    #: The delta of `cost`. It is 0 for a pure mechanism.
+    stated_at: Fraction
+    #: The statistics, each with its noise and sensitivity.
+    parts: tuple[Part, ...]
+    #: The outputs, as the plan knows them.
+    cells: tuple[Cell, ...]
+    #: The number of groups. For a choice it is the number of candidates.
+    groups: int
+    #: The reason for the mechanism.
+    why: str
+    #: The facts that are taken to be public for it.
+    declared: tuple[str, ...] = field(default=(), compare=False)
+    #: The error to expect, in words, of a question with a mechanism of its own.
+    told: str = ""
+    #: The part of the budget that it would take, as `explain` sees it.
+    budget: str = field(default="", compare=False)
+    #: The number of values that `explain` was given.
+    n: float | None = field(default=None, compare=False)
+    #: The largest number of values, if that is public.
+    most: float | None = field(default=None, compare=False)
+    #: The contribution limits of a person. It is empty if a row is a person.
+    caps: tuple[Limit, ...] = ()
+    #: The groups that were found in the data.
+    selected: FoundGroups | None = field(default=None, compare=False)
+    # The `Draft` of the question, while it runs.
+    _draft: Any = field(default=None, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_draft"}
@@ -186,29 +190,32 @@ class Plan:
                 str(name) for name in errors if errors[name] is None and guessed[name] is not None
             ]:
                 raise BadValue(
-                    f"the error of {', '.join(needy)} depends on how many values there are: plan.error(n=1000), or explain with "
+                    f"the error of {', '.join(needy)} depends on how many values there are: "
+                    "plan.error(n=1000), or explain with "
                     "n=1000."
                 )
-        return errors if len(errors) > 1 else next(iter(errors.values()), None)  # there may be none
+        return errors if len(errors) > 1 else next(iter(errors.values()), None)
 
     def _errors(self, level: float, n: float | None, at_once: bool = False) -> dict[Any, Any]:
-        """The same for each output; None where it cannot be told."""
+        """Return the expected error of each output, or None where it is not known."""
         level = _validate.level(level)
         level = self.level_each(level) if _validate.flag(at_once, "at_once") else level
         errors = {}
         for cell in self.cells:
             aggregate = AGGREGATES[cell.aggregate]
             errors[cell.name] = (
-                None if aggregate.selects else aggregate.error(measured(self, None, cell), level, n)
+                None
+                if aggregate.selects
+                else aggregate.error(get_noisy_sums(self, None, cell), level, n)
             )
         return errors
 
     def level_each(self, level: float) -> float:
-        """The level of each interval if all of them, over groups and outputs, shall hold together
-        with this level.
+        """Return the level that each interval needs for all of them to hold together with this
+        level.
 
-        Groups have independent noise; the outputs of one group may share theirs, so there it is the
-        union bound.
+        Groups have independent noise. The outputs of one group may share theirs, so there the union
+        bound is used.
         """
         group = math.exp(math.log(_validate.level(level)) / max(self.groups, 1))
         return min(1 - (1 - group) / max(len(self.cells), 1), 1 - 2.0**-53)
@@ -222,12 +229,14 @@ class Plan:
     @property
     def ranged(self) -> bool:
         """Whether its answer is a choice alone, which the exponential mechanism may make."""
-        aggregate = AGGREGATES[self.cells[0].aggregate] if self.cells else None
-        return aggregate is not None and aggregate.ranged
+        choice = AGGREGATES[self.cells[0].aggregate].choice if self.cells else None
+        return choice is not None and choice.ranged
 
     def worst_error(self, n: float | None = None) -> float | None:
-        """The largest `error` of its outputs at 95 %; for selections, how far the choice may fall
-        short of the best."""
+        """Return the largest `error` of the outputs at 95 %.
+
+        For selections it is how far the score of the choice may be below the best.
+        """
         kinds = [AGGREGATES[cell.aggregate] for cell in self.cells]
         if not kinds:
             return None
@@ -249,11 +258,15 @@ class Plan:
         return f"epsilon {self.epsilon:.4g}{delta}" + (f"; {self.limits}" if self.limits else "")
 
     def _rows(self) -> list[tuple[str, str]]:
+        """Return the names and texts of the lines that a plan is printed as."""
         rows = [("question", self.question)]
         if self.budget:
             rows.append(("budget", self.budget))
         if self.delta:
-            guarantee = f"by itself this release guarantees epsilon {self.epsilon:.6g} at delta {self.delta:.3g}"
+            guarantee = (
+                f"by itself this release guarantees epsilon {self.epsilon:.6g} at delta "
+                f"{self.delta:.3g}"
+            )
             rows.append(
                 ("price", guarantee + "; beside others it adds less, as the budget counts it")
             )
@@ -280,6 +293,7 @@ class Plan:
         return rows
 
     def _error_text(self, level: float) -> str:
+        """Return a text with the error to expect at this level, for up to eight outputs."""
         if self.told:
             return self.told
         texts = []
@@ -289,14 +303,17 @@ class Plan:
                 text = aggregate.promise.format(r=self._shortfall(cell))
                 texts.append(text if len(self.cells) == 1 else f"{cell.name}: {text}")
                 continue
-            if aggregate.selects:
-                return f"the {aggregate.subject} of the choice is within {self._selection_error():.4g} of the largest"
-            error = aggregate.error(measured(self, None, cell), level, self.n)
-            per_n = aggregate.error(measured(self, None, cell), level, 1e9)
+            if aggregate.choice is not None:
+                return (
+                    f"the {aggregate.choice.scores} of the choice is within "
+                    f"{self._selection_error():.4g} of the largest"
+                )
+            error = aggregate.error(get_noisy_sums(self, None, cell), level, self.n)
+            per_n = aggregate.error(get_noisy_sums(self, None, cell), level, 1e9)
             if error is not None:
                 assumed = (
                     self.n is not None
-                    and aggregate.error(measured(self, None, cell), level, None) is None
+                    and aggregate.error(get_noisy_sums(self, None, cell), level, None) is None
                 )
                 text = f"± {error:.4g}{' seconds' * cell.duration}" + (
                     f" for {self.n:g} values" if assumed else ""
@@ -309,15 +326,20 @@ class Plan:
         return "; ".join(texts) + ("; ..." if len(self.cells) > 8 else "")
 
     def _selection_error(self) -> float:
+        """Return how far the score of a choice may be below the largest with probability 0.95."""
         part = self.parts[0]
         return part.scale * float(part.noise.shortfall(self.groups))
 
     def _shortfall(self, cell: Cell) -> float:
+        """Return how far a choice may be below the best score, or by how many ranks a quantile may
+        miss."""
         return self._selection_error() if AGGREGATES[cell.aggregate].selects else self._ranks(cell)
 
     def _ranks(self, cell: Cell, level: float = 0.95) -> float:
-        """By how many ranks a quantile may miss with this level: so many values too many lie below
-        it at most, and above it."""
+        """Return by how many ranks a quantile may miss with this level.
+
+        At most this number of values too many lie below it, and above it.
+        """
         aggregate, part = AGGREGATES[cell.aggregate], self.parts[cell.part]
         if not aggregate.picks:
             return aggregate.ranks(Measured(cell, part.noise), level)
@@ -328,7 +350,8 @@ class Plan:
 
     def _repr_html_(self) -> str:
         body = "".join(
-            f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(text)}</td></tr>"
+            f"<tr><th style='text-align:left'>{escape(name)}</th><td "
+            f"style='text-align:left'>{escape(text)}</td></tr>"
             for name, text in self._rows()
         )
         return f"<table>{body}</table>"
@@ -339,7 +362,7 @@ class Plan:
         is the same at every price."""
         prepared = self._draft
         alike = prepared is not None and prepared.cells is self.cells
-        cells = prepared.written if alike else _as_text(_rows_of(self.cells))
+        cells = prepared.written if alike else _as_text(_write_cells(self.cells))
         parts = [
             {
                 **p.noise.to_json(),
@@ -363,21 +386,24 @@ class Plan:
         selected = (
             f',"selected":{_as_text(list(self.selected))}' if self.selected is not None else ""
         )
-        tail = f'"groups":{self.groups},"limits":{caps},"why":{_as_text(self.why)},"declared":[{declared}]{error}{selected}'
+        tail = (
+            f'"groups":{self.groups},"limits":{caps},"why":{_as_text(self.why)},'
+            f'"declared":[{declared}]{error}{selected}'
+        )
         return f'{_as_text(head)[:-1]},"cells":{cells},{tail}}}'
 
     def to_json(self) -> Any:
-        """The plan as a JSON value, which `from_json` reads."""
+        """Return the plan as a JSON value, which `from_json` reads."""
         return json.loads(self.text)
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Plan:
-        """The plan of a receipt."""
+        """Return the plan of a receipt."""
         parts = tuple(
             Part(d["statistic"], mechanism_from(d), d["l1"], d["l2_squared"], d["step"])
             for d in data["parts"]
         )
-        cells = tuple(_cell_from(row) for row in data["cells"])
+        cells = tuple(_read_cell(row) for row in data["cells"])
         return Plan(
             data["question"],
             data["neighbors"],
@@ -394,13 +420,13 @@ class Plan:
         )
 
 
-def _rows_of(cells: Sequence[Cell]) -> list[list[Any]]:
-    """The cells as JSON values, which `_cell_from` reads."""
+def _write_cells(cells: Sequence[Cell]) -> list[list[Any]]:
+    """Return the cells as JSON values, which `_read_cell` reads."""
     return [
         [
             c.name if isinstance(c.name, str | int | float | None) else str(c.name),
             *(c.aggregate, c.part, c.lower, c.upper, c.ddof, c.whole, c.functionals, c.constants),
-            # Receipts of numbers stay what they were.
+            # Receipts of plain numbers have no further entries.
             *([True] if c.duration else []),
             *([c.origin] if c.origin else []),
         ]
@@ -408,7 +434,8 @@ def _rows_of(cells: Sequence[Cell]) -> list[list[Any]]:
     ]
 
 
-def _cell_from(row: list[Any]) -> Cell:
+def _read_cell(row: list[Any]) -> Cell:
+    """Return a cell from its JSON value."""
     name, aggregate, part, lower, upper, ddof, whole, functionals, constants, *seconds = row
     maps = {k: tuple(v) for k, v in functionals.items()}
     return Cell(
@@ -426,65 +453,71 @@ def _cell_from(row: list[Any]) -> Cell:
     )
 
 
-def all_choices(cells: Sequence[Cell]) -> bool:
+def has_only_choices(cells: Sequence[Cell]) -> bool:
+    """Return whether all outputs are chosen, and none is measured."""
     return bool(cells) and all(AGGREGATES[cell.aggregate].picks for cell in cells)
 
 
 def refuse_choices(cells: Sequence[Cell]) -> None:
-    """Refuses an interval where nothing but choices is shown."""
-    if all_choices(cells):
+    """Refuse an interval if all outputs are chosen."""
+    if has_only_choices(cells):
         if any(AGGREGATES[cell.aggregate].keyed for cell in cells):
             raise NotOffered(
-                "the most common value is chosen, not measured, so no interval comes with it. Its plan tells by how many rows "
+                "the most common value is chosen, not measured, so no interval comes with it. Its "
+                "plan tells by how many rows "
                 "it may miss. value_counts has intervals."
             )
         raise NotOffered(
-            "a quantile is chosen, not measured, so no interval of values comes with it. Its plan tells by how many "
-            "ranks it may miss. quantile(column, q, method='tree') has intervals. Several levels that are chosen in one release, "
-            "quantile(column, [0.4, 0.5, 0.6]), bound one another where the number of values is known: "
+            "a quantile is chosen, not measured, so no interval of values comes with it. Its plan "
+            "tells by how many "
+            "ranks it may miss. quantile(column, q, method='tree') has intervals. Several levels "
+            "that are chosen in one release, "
+            "quantile(column, [0.4, 0.5, 0.6]), bound one another where the number of values is "
+            "known: "
             "answer.dp.interval(n=1000), or n= a released count."
         )
 
 
-def measured(plan: Plan, raw: Sequence[Any] | None, cell: Cell) -> Measured:
-    """The noisy sums that an output is finished from; before its release, without integers."""
+def get_noisy_sums(plan: Plan, raw: Sequence[Any] | None, cell: Cell) -> Measured:
+    """Return the noisy sums that an output is read off. Before the release they are empty."""
     return Measured(cell, plan.parts[cell.part].noise, None if raw is None else raw[cell.part])
 
 
-# How a plan is made ----------------------------------------------------------------------------------------------------
+# How a plan is made -------------------------------------------------------------------------------
 
 
 def arrange(
     query: Outputs, unit: Unit, public_rows: int | None
 ) -> list[tuple[Statistic, list[int]]]:
-    """The statistics of one release, and the outputs that each serves.
+    """Return the statistics of one release, each with the places of the outputs that it serves.
 
-    A column's count, sum and moments come from one vector whose sensitivity is that of a single
-    number, and so do the rows of the group where the column may be null.
-    ``docs/guarantees/statistics.md`` shows why that beats splitting the price, and when one of the
-    other forms is better still.
+    The count, sum and moments of a column come from one vector, whose sensitivity is that of a
+    single number. So do the rows of the group, if the column may be null.
+    ``docs/guarantees/statistics.md`` shows why that beats splitting the price, and when another
+    form is better still.
     """
-    vectors = [AGGREGATES[out.aggregate].vector_of(out) for out in query.outputs]
-    moments = {v.expr: v for v in vectors if isinstance(v, OfColumn) and v.bounds is not None}
-    served: dict[Vector, list[int]] = {}
+    vectors = [AGGREGATES[out.aggregate].vector(out) for out in query.outputs]
+    moments = {v.expr: v for v in vectors if v.make is make_column and v.bounds is not None}
+    served: dict[VectorKey, list[int]] = {}
     for i, vector in enumerate(vectors):
         read = vector
-        if isinstance(vector, OfColumn) and vector.bounds is None:
-            # A count is read off the moments of its column, or is the number of rows where there
-            # are no nulls.
-            read = moments.get(vector.expr) or (vector if vector.expr.nullable else OfRows())
+        if vector.make is make_column and vector.bounds is None:
+            # A count is read off the moments of its column. Without nulls it is the number of rows.
+            assert vector.expr is not None
+            read = moments.get(vector.expr) or (vector if vector.expr.nullable else ROWS)
         served.setdefault(read, []).append(i)
     ordered = sorted(served, key=lambda vector: vector.place)
-    columns = [vector for vector in ordered if isinstance(vector, OfColumn)]
+    columns = [vector for vector in ordered if vector.make is make_column]
     host = None
-    if OfRows() in served and columns:
-        # A column has room for the rows; which one does not depend on the order of outputs.
+    if ROWS in served and columns:
+        # The rows are read off a column. The choice of the column ignores the order of outputs.
         host = min(columns, key=lambda column: encode((column.expr, column.bounds)))
-        served[host] += served.pop(OfRows())
-        ordered.remove(OfRows())
+        served[host] += served.pop(ROWS)
+        ordered.remove(ROWS)
     return [
         (
-            vector.statistic(
+            vector.make(
+                vector,
                 [query.outputs[i] for i in served[vector]],
                 Setting(query, unit, public_rows, vector is host),
             ),
@@ -498,17 +531,22 @@ class Draft(NamedTuple):
     """The parts of a plan that follow from its question alone, whatever the price."""
 
     statistics: tuple[Statistic, ...]
-    codes: tuple[bytes, ...]  # of each statistic, with the number of points that are chosen of it
-    primitives: frozenset[Primitive]  # of all of them
+    # The code of each statistic, with the number of points that are chosen of it.
+    codes: tuple[bytes, ...]
+    # The primitives of all statistics together.
+    primitives: frozenset[Primitive]
     readings: tuple[Reading, ...]
-    picks: tuple[int, ...]  # how many points are chosen of each of them; none where it is measured
+    # The number of points that are chosen of each statistic, and 0 if it is measured.
+    picks: tuple[int, ...]
     cells: tuple[Cell, ...]
-    written: str  # the cells as JSON
-    # How far one person moves each of them; of a choice, one score against another.
+    # The cells as JSON.
+    written: str
+    # How far one person moves each statistic, or one score of a choice against another.
     moved: tuple[Sensitivity, ...]
     groups: int | None  # None: no grouping
     limits: tuple[Limit, ...]
-    why: str  # with these limits in words
+    # The end of the plan's reason: the statistics that share the price, and the limits.
+    why: str
 
     def keep(self, places: Sequence[int]) -> Draft:
         """Return the draft of the vectors at these places, where the others are on record."""
@@ -523,20 +561,21 @@ class Draft(NamedTuple):
             picks=tuple([self.picks[i] for i in places]),
             moved=tuple([self.moved[i] for i in places]),
             cells=cells,
-            written=_as_text(_rows_of(cells)),
+            written=_as_text(_write_cells(cells)),
         )
 
 
-# Keyed by the encoding of the outputs, which tells equal values of different types apart (1, True
-# and 1.0), and by the other public facts that a draft follows from. It holds few drafts, with short
-# keys.
+# Drafts by the encoding of the outputs and the other public facts that they follow from. The
+# encoding tells equal values of different types apart (1, True and 1.0).
 _DRAFTS: dict[Any, Draft] = {}
 _MOST_DRAFTS, _LONGEST = 256, 2000
 
 
-def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
-    """The draft of a question. It is kept where a short key holds all that it follows from, and
-    then made once."""
+def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
+    """Return the draft of a question.
+
+    It is kept if a short key holds all that it follows from, and is then made once.
+    """
     outputs, groups = query.outputs, groups_of(query.by) if query.by else None
     selects = AGGREGATES[outputs[0].aggregate].selects
     coded = b"" if selects or len(outputs) > LISTED else encode(outputs)
@@ -549,9 +588,8 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
     readings = tuple([s.reading() for s in statistics])
     cells: dict[int, Cell] = {}
     for part, (statistic, serves) in enumerate(arranged):
-        for place, i in enumerate(
-            serves[:1] if selects else serves
-        ):  # of a choice the first stands for all
+        # The first output of a choice stands for all.
+        for place, i in enumerate(serves[:1] if selects else serves):
             aggregate = AGGREGATES[outputs[i].aggregate]
             cell = aggregate.cell(outputs[i], part, place, statistic, readings[part])
             scaled = aggregate.scales and bool(unit.people)
@@ -573,7 +611,7 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
     else:
         moved = tuple([s.of_person(unit, groups) for s in statistics])
     primitives = frozenset([p for s in statistics for p in s.primitives])
-    written = _as_text(_rows_of(in_order))
+    written = _as_text(_write_cells(in_order))
     codes = tuple([encode((s, n) if n else s) for s, n in zip(statistics, picks, strict=True)])
     made = Draft(
         statistics,
@@ -595,9 +633,8 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
     return made
 
 
-def noted(plan: Plan, price: Price) -> Plan:
-    """The plan, with a note on how much and why where a question gets less than the epsilon that
-    was asked for."""
+def note_reduced_epsilon(plan: Plan, price: Price) -> Plan:
+    """Return the plan, with a note if the question gets less epsilon than was asked for."""
     stake, loss = price.stake, plan.loss
     if stake is None or (
         not stake.scaled if loss.epsilon is None else loss.epsilon >= stake.epsilon
@@ -611,5 +648,8 @@ def noted(plan: Plan, price: Price) -> Plan:
         if stake.cost is None
         else "; after Gaussian noise there is no plain sum that could pay it whole"
     )
-    note = f"epsilon {float(loss.epsilon):.4g} of the {float(stake.epsilon):.4g} asked for, which takes {part}{gone}"
+    note = (
+        f"epsilon {float(loss.epsilon):.4g} of the {float(stake.epsilon):.4g} asked for, which "
+        f"takes {part}{gone}"
+    )
     return replace(plan, why=f"{plan.why}; {note}")

@@ -40,7 +40,7 @@ from dpframe.mechanisms._base import (
 from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise
 from dpframe.mechanisms.selection import ExponentialChoice, NoisyMax, NoisyTop, ranges_cost_less
 
-# Arguments that do not fit --------------------------------------------------------------------------------------------
+# Arguments that do not fit ------------------------------------------------------------------------
 
 
 def neutral(name: str, value: object) -> bool:
@@ -186,7 +186,8 @@ def misfit(
                 f"{name} has no {misfit_name}= here, but for what it is in pandas when left out."
             )
         return BadType(
-            f"{name} has no argument {misfit_name}=.{did_you_mean(misfit_name, sorted(names_known), 'It has')}"
+            f"{name} has no argument "
+            f"{misfit_name}=.{did_you_mean(misfit_name, sorted(names_known), 'It has')}"
         )
     by_position = [
         p.name
@@ -215,7 +216,7 @@ def misfit(
     )
 
 
-# The price of a question ----------------------------------------------------------------------------------------------
+# The price of a question --------------------------------------------------------------------------
 
 
 class Payment(TypedDict, total=False):
@@ -237,11 +238,11 @@ DEFAULTS: dict[str, Any] = {"mechanism": AUTO, "fresh": False}
 _LEAST = Fraction(1, 2**40)
 
 
-def checked(payment: Mapping[str, Any]) -> Payment:
-    """The keyword arguments of a call, checked: one that no verb knows is an error, not ignored.
+def check_payment(payment: Mapping[str, Any]) -> Payment:
+    """Return the keyword arguments of a call. One that no verb has is an error, and is not ignored.
 
-    An argument that pandas' method has is let through where it changes nothing, and refused with
-    its reason where it would.
+    An argument of the method of pandas is allowed where it changes nothing, and refused with its
+    reason where it would.
     """
     for word, value in payment.items():
         if word in PANDAS_WORDS:
@@ -250,7 +251,8 @@ def checked(payment: Mapping[str, Any]) -> Payment:
                 raise BadType(f"{word}= is refused here: {reason}")
         elif word == "bounds":
             raise BadType(
-                "bounds= are of what is clipped or of periods, and nothing is here. Those of periods are given where they are "
+                "bounds= are of what is clipped or of periods, and nothing is here. Those of "
+                "periods are given where they are "
                 "made: p.resample('ME', on='t', bounds=('2024-01-01', '2024-12-31')).size()."
             )
         elif word not in WORDS:
@@ -263,15 +265,18 @@ def checked(payment: Mapping[str, Any]) -> Payment:
     return payment  # type: ignore[return-value]  # checked just now
 
 
-def price_of(
+def find_price(
     budget: Budget,
     payment: Payment,
     people: int | None,
     plan_for: Callable[[Price], Plan],
     part: Fraction = Fraction(1),
 ) -> Price:
-    """The price that a call names, the least that gives the accuracy it names, or a share of the
-    budget; ``part`` of that where a question is answered by several releases."""
+    """Return the price that a call names, the least for the accuracy it names, or a share of the
+    budget.
+
+    A question that is answered by several releases asks for a ``part`` of it each time.
+    """
     mechanism, kind = payment.get("mechanism", AUTO), None
     if not (isinstance(mechanism, str) and mechanism == AUTO):
         kind = MECHANISMS.get(_validate.choice(mechanism, "mechanism", names()))
@@ -284,9 +289,11 @@ def price_of(
     if within is not None:
         if epsilon is not None or delta is not None:
             raise BadValue("within= finds the price itself: leave epsilon= and delta= out.")
-        price = _price_within(budget, within, known_n(payment.get("n"), people), kind, plan_for)
+        price = _find_price_within(
+            budget, within, read_public_number(payment.get("n"), people), kind, plan_for
+        )
     elif delta is not None:
-        price = _stated(budget, epsilon, delta, kind, part)
+        price = _price_with_delta(budget, epsilon, delta, kind, part)
     elif epsilon is not None:
         e = _validate.epsilon(epsilon)
         price = rule.worth(e if part == 1 else e * part, state)
@@ -300,32 +307,33 @@ def price_of(
         price = rule.price_gaussian_by_epsilon(
             price.epsilon or rule.limits.epsilon * part / budget.queries, state
         )
-    # For a choice within= may have found another mechanism to be cheaper than noisy max.
+    # For a choice, within= may have found another mechanism that is cheaper than noisy max.
     if price.mechanism == mechanism:
         return price
     chosen = MECHANISMS.get(price.mechanism)
     return price if chosen is not None and chosen.chooses else price._replace(mechanism=mechanism)
 
 
-def worded(paid: str) -> str:
-    """The price as the user typed it, for messages."""
+def format_price_as_typed(paid: str) -> str:
+    """Return the price as the user typed it, for messages."""
     pairs = zip(("epsilon", "delta", "within"), paid.removeprefix("half|").split("|"), strict=False)
     typed = ", ".join(f"{name} {value}" for name, value in pairs if value not in ("", "None"))
     return f"asked at {typed}" if typed else "asked for a share"
 
 
-def _stated(
+def _price_with_delta(
     budget: Budget, epsilon: object, delta: object, kind: type[Mechanism] | None, part: Fraction
 ) -> Price:
-    """The price of a call that names a delta."""
+    """Return the price of a call that names a delta."""
     rule = budget.rule
     e = part * (
         rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon)
     )
-    d = delta_of(delta, rule) * part
+    d = check_delta(delta, rule) * part
     if kind is not None and kind.wastes_delta and d:
         raise BadValue(
-            f"mechanism={kind.name!r} is purely epsilon-private: leave delta= out, it would be wasted."
+            f"mechanism={kind.name!r} is purely epsilon-private: leave delta= out, it would be "
+            "wasted."
         )
     if kind is not None and kind.needs_delta and not d:
         raise BadValue(f"mechanism={kind.name!r} needs delta > 0.")
@@ -336,26 +344,30 @@ def _stated(
     return rule.worth(e, budget._now)._replace(mu_squared=None, rho=None)
 
 
-def delta_of(delta: object, rule: Filter) -> Fraction:
-    """The delta of one question: at most that of the whole session."""
+def check_delta(delta: object, rule: Filter) -> Fraction:
+    """Return the delta of one question, which is at most that of the whole session."""
     d, most = _validate.delta(delta), rule.limits.delta
     if d > most > 0:
         raise BudgetError(
-            f"delta={float(d):g} is more than the whole session has, {float(most):g}: a question that may fail so often is not "
+            f"delta={float(d):g} is more than the whole session has, {float(most):g}: a question "
+            "that may fail so often is not "
             "what was promised at opening."
         )
     return d
 
 
-def known_n(n: object, people: int | None) -> float | None:
-    """A public number of values: given, declared at opening, or the lower end of a released count's
-    interval."""
+def read_public_number(n: object, people: int | None) -> float | None:
+    """Return a public number of values.
+
+    It is given, was declared at opening, or is the lower end of the interval of a released count.
+    """
     if n is None:
         return None if people is None else float(people)
     interval = getattr(n, "interval", None) if isinstance(n, int | float) else None
     if not isinstance(n, int | float | Fraction | Decimal | np.number):
         raise BadType(
-            f"n= is one number, public or released, not a {type(n).__name__}. Of groups give the smallest."
+            f"n= is one number, public or released, not a {type(n).__name__}. Of groups give the "
+            "smallest."
         )
     number = _validate.real(n, "n") if interval is None else float(interval()[0])
     if number < 1:
@@ -365,27 +377,33 @@ def known_n(n: object, people: int | None) -> float | None:
     return number
 
 
-def _price_within(
+def _find_price_within(
     budget: Budget,
     within: object,
     n: float | None,
     kind: type[Mechanism] | None,
     plan_for: Callable[[Price], Plan],
 ) -> Price:
-    """The least price, in the session's currency, whose 95 % interval is at most this wide on
-    either side."""
+    """Return the least price whose 95 % interval is at most this wide on either side.
+
+    It is in the currency of the session.
+    """
     target = _validate.real(within, "within")
     if target <= 0:
         raise BadValue(f"within= must be positive, not {within}.")
     rule = budget.rule
     prices = []
     if kind is None or not kind.needs_delta:
-        # A purely private kind that nothing chooses by itself is priced by its own name.
+        # A pure mechanism that is never chosen automatically is priced by its own name.
         name = kind.name if kind is not None and kind.measures and not kind.automatic else AUTO
-        prices.append(_least(target, n, lambda x: Price(x, mechanism=name), rule, plan_for))
+        prices.append(
+            _find_least_price(target, n, lambda x: Price(x, mechanism=name), rule, plan_for)
+        )
     chooser = ExponentialChoice if kind is None else kind
     if chooser.chooses and plan_for(Price(Fraction(1))).ranged:
-        ranged = _least(target, n, lambda x: Price(x, mechanism=chooser.name), rule, plan_for)
+        ranged = _find_least_price(
+            target, n, lambda x: Price(x, mechanism=chooser.name), rule, plan_for
+        )
         prices = [*prices, ranged] if kind is None else [ranged]
     if (kind is None or kind.needs_delta) and rule.gaussian(
         Fraction(1), budget.queries, budget._now
@@ -398,41 +416,44 @@ def _price_within(
 
         # A selection has a mechanism of its own, which is pure.
         if not plan_for(Price(Fraction(1))).selects:
-            prices.append(_least(target, n, gaussian, rule, plan_for))
+            prices.append(_find_least_price(target, n, gaussian, rule, plan_for))
     if not prices:
         raise BudgetError(
             "the accountant of this session cannot count Gaussian noise now: leave mechanism= out."
             if rule.limits.delta
             else "this session has delta=0, so it has no room for the Gaussian mechanism."
         )
-    return min(prices, key=lambda price: _cost(budget, plan_for(price).charge))
+    return min(prices, key=lambda price: _rank_cost(budget, plan_for(price).charge))
 
 
-def _cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
-    """The order of charges by cost: whether one does not fit any more, then the part of a whole
-    budget that it takes."""
+def _rank_cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
+    """Return what charges are ordered by: whether one no longer fits, then its part of a whole
+    budget."""
     rule = budget.rule
     fits = budget.state is not None and rule.after(budget.state, charge) is not None
     alone = rule.after(rule.empty_state(budget._now), charge)
     return not fits, math.inf if alone is None else float(rule.spent(alone))
 
 
-def _least(
+def _find_least_price(
     target: float,
     n: float | None,
     price: Callable[[Fraction], Price],
     rule: Filter,
     plan_for: Callable[[Price], Plan],
 ) -> Price:
+    """Return the least price whose expected error is at most the target, to 24 bits."""
     high = Fraction(1)
 
     def wide(x: Fraction) -> bool:
         error = plan_for(price(x)).worst_error(n)
         if error is None:
             raise BadValue(
-                "within= needs to know how many values there are: give n=, a public number or a released count."
+                "within= needs to know how many values there are: give n=, a public number or a "
+                "released count."
                 if n is None and plan_for(price(x)).worst_error(1e6) is not None
-                else "within= cannot tell the width of this answer's interval in advance: give epsilon=."
+                else "within= cannot tell the width of this answer's interval in advance: "
+                "give epsilon=."
             )
         return error > target
 
@@ -440,7 +461,8 @@ def _least(
         high *= 4
         if high > 2**20:
             raise BadValue(
-                f"no price gives an interval of ±{target:g}: it is finer than the grid of the answer."
+                f"no price gives an interval of ±{target:g}: it is finer than the grid of the "
+                "answer."
             )
     low = high / 4
     while not wide(low):
@@ -450,17 +472,21 @@ def _least(
     return price(_search.first_where(lambda x: not wide(x), low, high, rounds=24))
 
 
-# Noise for a price ----------------------------------------------------------------------------------------------------
+# Noise for a price --------------------------------------------------------------------------------
 
 
-def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
-    """Noise for vectors that share a price, with its loss. Its kind is the one that the price
-    names, or else, of those that the price buys, the one with the narrowest intervals."""
+def buy_noise(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
+    """Return noise for vectors that share a price, with its loss.
+
+    Its kind is the one that the price names. Otherwise it is the one with the narrowest intervals,
+    of those that the price buys.
+    """
     named: Any = MECHANISMS.get(price.mechanism)
     if named is not None:
         if not named.measures:
             raise BadValue(
-                f'mechanism="{price.mechanism}" makes choices: this question measures, so leave it out.'
+                f'mechanism="{price.mechanism}" makes choices: this question measures, so leave '
+                "it out."
             )
         bought: Offer | None = named.offer(sensitivities, price)
         if bought is None:
@@ -493,7 +519,10 @@ def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
         widths[best] / max(widths[0], 1),
     )
     if ratio < 1:
-        why = f"{best_name} intervals are {ratio:.3g} times as wide as {first_name} ones at this price"
+        why = (
+            f"{best_name} intervals are {ratio:.3g} times as wide as {first_name} ones at this "
+            "price"
+        )
         return offers[best][1]._replace(why=why)
     return first_offer._replace(
         why=f"{first_name}: {best_name} intervals would be {ratio:.3g} times as wide at this price"
@@ -511,9 +540,11 @@ def _mean_width(offer: Offer) -> float:
     )
 
 
-def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Price) -> Offer:
-    """Noise for vectors that share a price where some are points to choose from, with a sensitivity
-    of differences of scores."""
+def buy_points(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Price) -> Offer:
+    """Return noise for vectors that share a price, if some of them are points to choose from.
+
+    Their sensitivity is that of differences of scores.
+    """
     if price.mechanism != AUTO:
         raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
     e = pure(price) / len(picks)
@@ -531,10 +562,16 @@ def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Pr
     return Offer(noises, PureDP(pure(price)), why=why)
 
 
-def choice(aggregate: Aggregate, reach: int, candidates: int, rounds: int, price: Price) -> Offer:
-    """The selection of one candidate or several, and its loss; one person moves scores by ``reach``
-    against one another."""
-    ranged = aggregate.ranged
+def buy_choice(
+    aggregate: Aggregate, reach: int, candidates: int, rounds: int, price: Price
+) -> Offer:
+    """Return the mechanism that selects one candidate or several, with its loss.
+
+    One person moves scores by ``reach`` against one another.
+    """
+    selection = aggregate.choice
+    assert selection is not None
+    ranged = selection.ranged
     named: Any = MECHANISMS.get(price.mechanism)
     named_chooses = named is not None and named.chooses and ranged
     if price.mechanism != AUTO and not named_chooses:
@@ -543,7 +580,7 @@ def choice(aggregate: Aggregate, reach: int, candidates: int, rounds: int, price
             f"a selection has its own mechanism (noisy-max): leave mechanism= out{also}."
         )
     text = f"{candidates} candidates, one price: only the choice leaves"
-    if aggregate.several:
+    if selection.several:
         epsilon = pure(price)
         why = f"{text}, in {rounds} rounds that share it, never a count"
         return Offer([NoisyTop.for_price(reach, epsilon, rounds)], PureDP(epsilon), why=why)

@@ -1,12 +1,11 @@
-"""What a sample says about whom it was drawn from: ends of intervals that hold at every size, from
-noisy sums alone.
+"""Intervals for the population that a table is a sample of, at every size, from noisy sums alone.
 
-The people of a table are draws from a population, independent and alike, or without putting back. A
-noisy sum is off by two errors, of the draws and of the noise, and both have exponential moments:
-those of the noise are known, and those of draws within bounds are at most those of two points with
-the same variance (Hoeffding 1963, theorem 3). By Markov's inequality both are bounded at once, with
-no risk to divide between them. Numbers of draws have tails of their own (Short 2013). The proofs
-are in docs/guarantees/population.md.
+The people of a table are draws from a population, independent and alike, or without replacement. A
+noisy sum has two errors, that of the draws and that of the noise. Both have exponential moments.
+Those of the noise are known. Those of draws within bounds are at most those of two points with the
+same variance (Hoeffding 1963, theorem 3). By Markov's inequality both errors are bounded at once,
+so no risk is divided between them. Numbers of draws have tails of their own (Short 2013). The
+proofs are in docs/guarantees/population.md.
 """
 
 from __future__ import annotations
@@ -37,18 +36,25 @@ REST = 1 - ON_NUMBER - ON_SPREAD
 # Parts of the best rate for normal errors.
 _FACTORS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.35, 1.6)
 _POINTS = np.linspace(0.0, 1.0, 33)
-_ROUNDS = 32  # of bisection between two of them
-_CELLS = 24  # of the rates that two means divide between them
+# The rounds of bisection between two points.
+_ROUNDS = 32
+# The number of cells of the rates that two means divide between them.
+_CELLS = 24
 _LARGEST_RATE = 1e12
-_AT_ONCE = 500  # groups: what fits into memory a few hundred times over
+# The number of groups that are computed at once. They fit into memory a few hundred times over.
+_AT_ONCE = 500
 
-Noises = Sequence[tuple[float, Floats]]  # how many noises there are of each weight
+# Numbers of noises, each with their weight.
+Noises = Sequence[tuple[float, Floats]]
 
 
 class About(NamedTuple):
-    """What an interval is to cover: the noise, and the sampling error of a ``population`` too. For
-    choices the least ``n`` that the number of values is known to be, and the ``levels`` of the
-    outputs."""
+    """The errors that an interval is to cover: the noise, and the sampling error of a
+    ``population``.
+
+    For choices it has ``n``, a number that the values are known to reach, and the ``levels`` of the
+    outputs.
+    """
 
     population: bool = False
     n: float | None = None
@@ -66,14 +72,16 @@ class Law(Protocol):
     def cumulant(self, t: Floats) -> Floats: ...
 
 
-def rate_of(risk: float) -> float:
-    """The exponent of a tail bound that holds on both sides with this risk."""
+def find_rate(risk: float) -> float:
+    """Return the exponent of a tail bound that holds on both sides with this risk."""
     return math.log(2 / risk)
 
 
-def drawn(rate: Floats, bound: Floats | float, variance: Floats | float) -> Floats:
-    """A bound on log E exp(rate X) for X of mean 0, at most ``bound``, with at most this variance
-    (Hoeffding 1963, theorem 3)."""
+def bound_log_moment(rate: Floats, bound: Floats | float, variance: Floats | float) -> Floats:
+    """Return a bound on log E exp(rate X) for X of mean 0 with a largest value and variance.
+
+    X is at most ``bound``, and its variance is at most ``variance`` (Hoeffding 1963, theorem 3).
+    """
     square = np.square(np.maximum(bound, 1e-150))
     with np.errstate(divide="ignore"):
         below = np.log(square / (square + variance)) - rate * (variance / np.sqrt(square))
@@ -83,13 +91,13 @@ def drawn(rate: Floats, bound: Floats | float, variance: Floats | float) -> Floa
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draws:
-    """Noisy sums of values between 0 and 1, an entry a group, for tests of the mean that they were
-    drawn from.
+    """Noisy sums of values between 0 and 1, for tests of the mean that they were drawn from.
 
-    ``total`` and ``n`` are the noisy sum and number of values, the latter between ``least`` and
-    ``most`` but for a risk that the caller sets aside; ``of_total`` and ``of_n`` the weights of
-    each noise in them, and ``times`` how many noises have these. With ``squares``, the noisy sum of
-    squares, deviations that are smaller than the bounds allow are noticed at ``rate``.
+    All arrays have an entry a group. ``total`` and ``n`` are the noisy sum and number of values.
+    The true number lies between ``least`` and ``most``, except for a risk that the caller sets
+    aside. ``of_total`` and ``of_n`` are the weights of each noise in them, and ``times`` how many
+    noises have these. With ``squares``, the noisy sum of squares, deviations that are smaller than
+    the bounds allow are noticed at ``rate``.
     """
 
     total: Floats
@@ -105,17 +113,20 @@ class Draws:
     rate: float = 0.0
 
     def part(self, groups: slice) -> Draws:
-        """Some of the groups."""
+        """Return the draws of some of the groups."""
         squares = None if self.squares is None else self.squares[groups]
         cut = (side[groups] for side in (self.total, self.n, self.least, self.most))
         total, n, least, most = cut
         return replace(self, total=total, n=n, least=least, most=most, squares=squares)
 
     def ends(self, rate: Floats | float) -> tuple[Floats, Floats]:
-        """The least and the greatest mean of which the sums are no further off, on either side,
-        than with probability exp(-rate). Where there is none, since the noise has led beyond all
-        means, the one that is nearest, which the ends of larger rates enclose; 0 and 1 where nobody
-        is counted. Of a column of rates, the ends for each of them."""
+        """Return the least and the greatest mean that the sums do not exclude.
+
+        A mean is excluded if the sums are further off than with probability exp(-rate), on either
+        side. If noise has led beyond all means, both ends are the nearest mean, which the ends of
+        larger rates enclose. They are 0 and 1 where nobody is counted. For a column of rates there
+        are ends for each of them.
+        """
         rates = np.broadcast_to(rate, np.broadcast_shapes(np.shape(rate), self.total.shape))
         sides: tuple[list[Floats], list[Floats]] = [], []
         step = max(1, _AT_ONCE // (rates.size // max(len(self.total), 1) or 1))
@@ -133,8 +144,11 @@ class Draws:
         return np.where(missed, least, low), np.where(missed, most, high)
 
     def _end(self, rate: Floats, up: bool) -> Floats:
-        """The outermost mean that is kept: of points from end to end, and then between it and the
-        one that is not."""
+        """Return the outermost mean that is kept.
+
+        It is searched among points from end to end, and then between the last one that is kept and
+        the next.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             middle = np.where(self.n > 0, np.clip(self.total / self.n, 0.0, 1.0), 0.5)
         middle = np.broadcast_to(middle, rate.shape)
@@ -157,10 +171,10 @@ class Draws:
             inside, outside = np.where(good, halfway, inside), np.where(good, outside, halfway)
         return np.asarray(np.where(np.isfinite(inside), outside, np.nan))
 
-    # Rates beyond those of the noise have no moments: they are infinite, and never the least.
+    # Noise has no moments at large rates. They are infinite there, and never the least.
     @np.errstate(all="ignore")
     def _keeps(self, mean: Floats, rate: Floats, up: bool) -> NDArray[np.bool_]:
-        """Whether the noisy sum is not too small for this mean (``up``), or not too large."""
+        """Return whether the noisy sum is large enough (``up``) or small enough for this mean."""
         mean = np.broadcast_to(mean, np.broadcast_shapes(mean.shape, rate.shape))
         variance = self.variance(mean)
         bound = mean if up else 1 - mean
@@ -168,8 +182,8 @@ class Draws:
         noises = [
             (k, a - mean * b) for k, a, b in zip(self.times, self.of_total, self.of_n, strict=True)
         ]
-        at = rates_for(rate, self.most * variance + self._spread(noises))
-        moments = self.most * drawn(at, bound, variance) + self._moments(at, noises)
+        at = list_rates(rate, self.most * variance + self._spread(noises))
+        moments = self.most * bound_log_moment(at, bound, variance) + self._moments(at, noises)
         critical = np.fmin.reduce((rate + moments) / at, axis=0)
         return np.asarray(off <= np.where(np.isnan(critical), np.inf, critical))
 
@@ -181,7 +195,7 @@ class Draws:
 
     @property
     def error(self) -> Floats:
-        """The estimated standard errors of the means, of draws and noise."""
+        """Estimated standard errors of the means, of draws and noise together."""
         n = np.maximum(self.n, 1.0)
         mean = np.clip(self.total / n, 0.0, 1.0)
         least = mean * (1 - mean)
@@ -193,11 +207,11 @@ class Draws:
 
     @np.errstate(all="ignore")
     def variance(self, mean: Floats) -> Floats:
-        """An upper bound on the variance, if this is the mean: that of two points at the bounds, or
-        the least of which the squares about the mean are too few.
+        """Return an upper bound on the variance, given the mean.
 
-        Squares Y within [0, M] have E exp(-t Y) <= 1 - variance (1 - exp(-t M)) / M, since exp is
-        convex.
+        It is the variance of two points at the bounds, or less if the squares about the mean are
+        too few for that. Squares Y within [0, M] have E exp(-t Y) <= 1 - variance (1 - exp(-t M)) /
+        M, since exp is convex.
         """
         most = np.asarray(mean * (1 - mean))
         if self.squares is None or self.of_squares is None:
@@ -206,7 +220,7 @@ class Draws:
         parts = zip(self.times, self.of_squares, self.of_total, self.of_n, strict=True)
         noises = [(k, a - 2 * mean * b + mean**2 * c) for k, a, b, c in parts]
         largest = np.square(np.maximum(mean, 1 - mean))
-        at = rates_for(self.rate, np.maximum(about, 0.0) * largest + self._spread(noises))
+        at = list_rates(self.rate, np.maximum(about, 0.0) * largest + self._spread(noises))
         spent = (at * about + self.rate + self._moments(at, noises)) / np.maximum(
             self.least, 1e-300
         )
@@ -214,16 +228,20 @@ class Draws:
         return np.maximum(np.fmin(np.fmin.reduce(bounds, axis=0), most), 0.0)
 
 
-def rates_for(rate: Floats | float, variance: Floats) -> Floats:
-    """Rates to try, in front of all axes: around the best one for normal errors of this
-    variance."""
+def list_rates(rate: Floats | float, variance: Floats) -> Floats:
+    """Return rates to try, along a new first axis.
+
+    They lie around the best one for normal errors of this variance.
+    """
     best = np.minimum(np.sqrt(2 * rate / np.maximum(variance, 1e-300)), _LARGEST_RATE)
     return np.asarray(np.multiply.outer(_FACTORS, best))
 
 
-def draws_of(m: Measured, risk: float) -> Draws:
-    """The values of a mean as draws; a part of the ``risk`` is spent on how many they are and how
-    far they spread."""
+def make_draws(m: Measured, risk: float) -> Draws:
+    """Return the values of a mean as draws.
+
+    A part of the ``risk`` is spent on the number of values and on their spread.
+    """
     number, total, squares = {"n": 1.0}, {"t1": 1.0}, {"t2": 1.0}
     n, half = m.values(number).astype(float), m.half_width(number, 1 - risk * ON_NUMBER)
     weights = m.weights(total), m.weights(number)
@@ -235,32 +253,31 @@ def draws_of(m: Measured, risk: float) -> Draws:
         m.noise,
         *weights,
         np.ones(len(weights[0])),
-        rate=rate_of(2 * risk * ON_SPREAD),
+        rate=find_rate(2 * risk * ON_SPREAD),
     )
     if "t2" not in m.cell.functionals:
         return draws
     return replace(draws, squares=m.values(squares).astype(float), of_squares=m.weights(squares))
 
 
-def apart(first: Draws, second: Draws, risk: float) -> tuple[Floats, Floats]:
-    """The ends of the differences of two means of independent draws, group by group, with this
-    risk.
+def enclose_differences(first: Draws, second: Draws, risk: float) -> tuple[Floats, Floats]:
+    """Return the interval of the difference of two means of independent draws, group by group.
 
     By `Draws.ends` the rate at which a true mean is left out is above r with probability exp(-r) at
     most, on each side. So two such rates add up to more than r with probability (1 + r) exp(-r) at
     most, that of two exponential variables.
     """
-    rate = rate_of_two(risk / 2)
+    rate = find_rate_of_two(risk / 2)
     shares = np.maximum(np.linspace(0.0, rate, _CELLS + 1), 1e-9)[:, None]
     (low, high), (other_low, other_high) = (each.ends(shares) for each in (first, second))
-    # The rates that two means take add up to one of a cell: each end of the cell is the outer one.
+    # The rates of both means add up to a rate within a cell, so each takes the outer end of it.
     return (low[1:] - other_high[::-1][:-1]).min(axis=0), (high[1:] - other_low[::-1][:-1]).max(
         axis=0
     )
 
 
-def rate_of_two(risk: float) -> float:
-    """The r of which (1 + r) exp(-r) is this risk, rounded up."""
+def find_rate_of_two(risk: float) -> float:
+    """Return the r for which (1 + r) exp(-r) is this risk, rounded up."""
     low, high = 0.0, 2.0
     while (1 + high) * math.exp(-high) > risk:
         high *= 2
@@ -270,9 +287,12 @@ def rate_of_two(risk: float) -> float:
     return high
 
 
-def least_risk(excludes: Callable[[float], bool]) -> float:
-    """The least risk at which something is excluded, where more is excluded at a higher one: a
-    p-value, rounded up. At least 1e-12, and 1 where nothing does."""
+def find_least_risk(excludes: Callable[[float], bool]) -> float:
+    """Return the least risk at which something is excluded: a p-value, rounded up.
+
+    More must be excluded at a higher risk. The result is at least 1e-12, and 1 if nothing is
+    excluded.
+    """
     low, high = math.log(1e-12), math.log(0.9999)
     if not excludes(0.9999):
         return 1.0
@@ -284,50 +304,60 @@ def least_risk(excludes: Callable[[float], bool]) -> float:
     return min(1.0, math.exp(high))
 
 
-def deviations_of_share(n: Floats, share: float, risk: float) -> Floats:
-    """A number that a count of so many draws, each of which counts with probability ``share``, is
-    further off from its mean than with this risk, on both sides together. It grows with n."""
-    rate, sides = rate_of(risk), []
+def bound_share_deviation(n: Floats, share: float, risk: float) -> Floats:
+    """Return a bound on the deviation of a binomial count from its mean.
+
+    Each of n draws counts with probability ``share``. The bound is exceeded with probability
+    ``risk`` at most, on both sides together. It grows with n.
+    """
+    rate, sides = find_rate(risk), []
     variance = share * (1 - share)
     if not variance:
         return np.zeros_like(n)
     n = np.maximum(n, 0.0)
-    at = rates_for(rate, n * variance)
+    at = list_rates(rate, n * variance)
     for bound in (share, 1 - share):
-        sides.append(((rate + n * drawn(at, bound, variance)) / at).min(axis=0))
+        sides.append(((rate + n * bound_log_moment(at, bound, variance)) / at).min(axis=0))
     return np.asarray(np.minimum(np.maximum(*sides), n))
 
 
-def expected_within(
+def enclose_expected_count(
     noise: Callable[[float], tuple[NDArray[np.generic], NDArray[np.generic]]], level: float
 ) -> tuple[Floats, Floats]:
-    """The ends of the expectation of a number of draws, of which ``noise`` has the interval at a
-    level: those that no way to divide the risk excludes."""
+    """Return the interval of the expectation of a number of draws.
+
+    ``noise`` returns the interval of the number itself at a level. What any of several divisions of
+    the risk excludes is excluded.
+    """
     low: Floats | float
     high: Floats | float
     low, high = 0.0, np.inf
     for share in SPLITS:
         fewest, most = (side.astype(float) for side in noise(1 - (1 - level) * share))
-        ends = expected(fewest, most, normal_quantile(1 - (1 - level) * (1 - share)))
+        ends = enclose_expectation(fewest, most, normal_quantile(1 - (1 - level) * (1 - share)))
         low, high = np.maximum(low, ends[0]), np.minimum(high, ends[1])
     return np.asarray(low), np.asarray(high)
 
 
-def expected(low: Floats, high: Floats, deviation: float) -> tuple[Floats, Floats]:
-    """The ends of the expectation of a number of draws that lies between ``low`` and ``high``:
-    ``deviation`` is that of a normal tail on each side. Short (2013, theorem 2) has the tails of
-    Poisson's law by those of the normal one."""
+def enclose_expectation(low: Floats, high: Floats, deviation: float) -> tuple[Floats, Floats]:
+    """Return the interval of the expectation of a number of draws between ``low`` and ``high``.
+
+    ``deviation`` is that of a normal tail on each side. Short (2013, theorem 2) bounds the tails of
+    the Poisson law by those of the normal one.
+    """
     fewest, most = np.maximum(low - 1, 0.0), np.maximum(high, 0.0) + 1
     half = deviation**2 / 2
-    return _where_rate(fewest, half, np.zeros_like(fewest)), _where_rate(
+    return _find_mean_at_rate(fewest, half, np.zeros_like(fewest)), _find_mean_at_rate(
         most, half, most + 2 * deviation * np.sqrt(most) + 4 * half
     )
 
 
 @np.errstate(all="ignore")
-def _where_rate(k: Floats, half: float, far: Floats) -> Floats:
-    """The mean m between k and ``far`` at which k log(k / m) - k + m is ``half``, rounded
-    outwards."""
+def _find_mean_at_rate(k: Floats, half: float, far: Floats) -> Floats:
+    """Return the mean m between k and ``far`` at which k log(k / m) - k + m is ``half``.
+
+    It is rounded outwards.
+    """
     near = k
     for _ in range(80):
         m = (near + far) / 2

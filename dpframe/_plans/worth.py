@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._plans.aggregates import AGGREGATES, Cell, Floats, Measured
-from dpframe._plans.durations import in_seconds
+from dpframe._plans.durations import convert_to_seconds
 
 LEVEL = 0.95  # of the intervals that numbers are judged by
 PART = 0.5  # an interval from 0 up has half its width on either side, so what cannot be told from 0 is noise
@@ -43,10 +43,10 @@ def is_noise(
     What was chosen has no interval, NaN, and is none. A number that is NaN itself, though its
     interval is known, is noise.
     """
-    numbers = in_seconds(values)
+    numbers = convert_to_seconds(values)
     if np.asarray(values).dtype.kind == "M":  # no time is near zero
         numbers = np.where(np.isnan(numbers), np.nan, np.inf)
-    lower, upper = in_seconds(low), in_seconds(high)
+    lower, upper = convert_to_seconds(low), convert_to_seconds(high)
     half = (upper - lower) / 2
     with np.errstate(invalid="ignore"):
         within = (half <= part * np.maximum(np.abs(numbers), unit)) & (
@@ -72,7 +72,7 @@ def says_nothing(plan: Any, cell: Cell, values: float) -> bool:
     if tried is not None:
         return bool(_noise_of(cell, tried)[0])
     error = aggregate.error(Measured(cell, plan.parts[cell.part].noise), LEVEL, values)
-    return error is not None and 2 * error >= aggregate.yard(cell, values)[1]
+    return error is not None and 2 * error >= aggregate.judging_scale(cell, values)[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +94,7 @@ def _tried(
     for each way and a column for each number of values; None of outputs whose error does not depend
     on that."""
     aggregate = AGGREGATES[cell.aggregate]
-    sums = aggregate.imagined(values)
+    sums = aggregate.imagine_sums(values)
     if not sums:
         return None
     m = Imagined(cell, plan.parts[cell.part].noise, None, sums)
@@ -103,7 +103,9 @@ def _tried(
 
 def _noise_of(cell: Cell, tried: tuple[Floats, Floats, Floats]) -> NDArray[np.bool_]:
     """Whether the answer is noise, however the values lie: for each number of them."""
-    return np.asarray(is_noise(*tried, *AGGREGATES[cell.aggregate].yard(cell), PART).all(axis=0))
+    return np.asarray(
+        is_noise(*tried, *AGGREGATES[cell.aggregate].judging_scale(cell), PART).all(axis=0)
+    )
 
 
 def error_by_spread(plan: Any, cell: Cell, level: float) -> str:
@@ -157,9 +159,9 @@ def fewest(plan: Any, cell: Cell) -> float | None:
         return None
     if aggregate.promise or aggregate.selects:
         return float(plan._shortfall(cell)) / PART
-    if aggregate.imagined(np.ones(1)):
+    if aggregate.imagine_sums(np.ones(1)):
         return _fewest_imagined(plan, cell)
-    _, width = aggregate.yard(cell)
+    _, width = aggregate.judging_scale(cell)
     error = aggregate.error(Measured(cell, plan.parts[cell.part].noise), LEVEL, 1e15)
     if error is None or not 0 < width < math.inf:
         return None

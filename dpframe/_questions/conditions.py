@@ -1,10 +1,11 @@
-"""Normal forms of conditions: conditions that hold in the same rows, as far as their text shows it,
-have one code.
+"""Normal forms of conditions.
+
+Conditions that hold in the same rows, as far as their text shows it, have one code.
 
 *Formal guarantee.* Two conditions with equal codes hold in the same rows of every table
 (docs/guarantees/identity.md). The forms know that And and Or are sets of conditions, that a
-comparison can be read from both sides, that a negation cancels another, and that a whole constant
-is one number, whether it is written 5 or 5.0.
+comparison can be read from both sides, and that one negation cancels another. They also know that a
+whole constant is one number, whether it is written 5 or 5.0.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from dpframe._expr._build import FLIPPED
 from dpframe._expr._nodes import And, Compare, IsIn, IsNull, Not, Or
 
 ALL_ROWS = b""
-_WHOLE = 2.0**53  # below it a whole double is one whole number, and no other rounds to it
+# Below this size no other whole number rounds to the same double.
+_WHOLE = 2.0**53
 
 
 def code_of_condition(condition: Expr | None) -> bytes:

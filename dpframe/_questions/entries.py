@@ -1,5 +1,6 @@
-"""Entries of rows, which reports are made from: a place among public values, or steps on a public
-grid.
+"""Entries of rows, which reports are made from.
+
+An entry is a place among public values, or a number of steps on a public grid.
 
 *Formal guarantee.* Without people, an entry is a function of its own row, at the row's place. With
 people, each of them has the same number of entries, made of that person's own rows, wherever these
@@ -23,17 +24,17 @@ from dpframe.mechanisms import _sampling
 Entries = NDArray[Any]
 
 
-@np.errstate(all="ignore")  # no warning may tell of a value
-def places(engine: Engine, by: KeyBy) -> Entries:
-    """One more than the place of a row's value among the keys, or 0."""
+@np.errstate(all="ignore")  # a warning could reveal a value
+def find_places(engine: Engine, by: KeyBy) -> Entries:
+    """Return one more than the place of each value among the keys, and 0 for other values."""
     find = by.keys.finder()
     entries = [find(piece.vectors[0]) for piece in engine.slices((by.expr,), None, Unit())]
     return np.concatenate([np.empty(0, dtype=np.min_scalar_type(len(by.keys))), *entries])
 
 
 @np.errstate(all="ignore")
-def steps(engine: Engine, expr: Expr, grid: Grid) -> NDArray[np.int64]:
-    """Steps of the grid above its lower end; -1 for a null."""
+def find_steps(engine: Engine, expr: Expr, grid: Grid) -> NDArray[np.int64]:
+    """Return the steps of the grid above its lower end, and -1 for a null."""
     entries = [np.empty(0, dtype=np.int64)]
     for piece in engine.slices((expr,), None, Unit()):
         vector = piece.vectors[0]
@@ -41,12 +42,12 @@ def steps(engine: Engine, expr: Expr, grid: Grid) -> NDArray[np.int64]:
         np.copyto(values, vector.values, casting="unsafe")
         if null is not None:
             values[null] = np.nan
-        entries.append(steps_of(values, grid))
+        entries.append(count_steps(values, grid))
     return np.concatenate(entries)
 
 
-def steps_of(values: NDArray[np.float64], grid: Grid) -> NDArray[np.int64]:
-    """Steps of the grid above its lower end; -1 for NaN."""
+def count_steps(values: NDArray[np.float64], grid: Grid) -> NDArray[np.int64]:
+    """Return the steps of the grid above its lower end, and -1 for NaN."""
     scaled = np.empty(len(values))
     to_grid(values, scaled, grid)
     scaled[np.isnan(scaled)] = -1.0
@@ -54,14 +55,13 @@ def steps_of(values: NDArray[np.float64], grid: Grid) -> NDArray[np.int64]:
 
 
 @np.errstate(all="ignore")
-def of_people(
+def take_rows_of_people(
     engine: Engine, columns: tuple[Column, ...], limit: int, entries: Entries, blank: int
 ) -> Entries:
-    """The entries of the first ``limit`` rows of each person, filled up with blanks, with the
-    people in a random order.
+    """Return the entries of the first ``limit`` rows of each person, in a random order of people.
 
-    Everyone who has a row has ``limit`` entries. Under replace-one the number of people is public,
-    so the length is, too.
+    People with fewer rows have blanks, so everyone who has a row has ``limit`` entries. Under
+    replace-one the number of people is public, so the length is, too.
     """
     codes_by_slice = [piece.people for piece in engine.slices((), None, Unit(people=columns))]
     codes = np.concatenate(

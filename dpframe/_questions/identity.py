@@ -1,8 +1,7 @@
-"""What identifies a release: the integers that leave the door, and not the words that asked for
-them.
+"""The identity of a release: the integers that leave the door, whatever words asked for them.
 
 *Formal guarantee.* Two questions with equal identities have the same exact integers on every table,
-but for the order of their vectors and of their groups, which `Identity` knows
+except for the order of their vectors and groups, which `Identity` knows
 (docs/guarantees/identity.md). So one release answers both, and the second answer is
 post-processing.
 """
@@ -61,7 +60,7 @@ def identify_sums(
     one = len(vectors) == 1
     condition = None
     if one and not (unit.people and groups.code) and vectors[0] != _ROW_COUNT:
-        condition = _find_counted_rows(prepared.statistics[0])
+        condition = find_counted_condition(prepared.statistics[0])
     if condition is None:
         rows = code_rows(
             ALL_ROWS if where is None else code_of_rows(where), groups, unit, public_rows
@@ -95,7 +94,7 @@ def identify_choice(
     return Identity(code, rows, prepared.codes, groups.places)
 
 
-def _find_counted_rows(statistic: Statistic) -> Expr | None:
+def find_counted_condition(statistic: Statistic) -> Expr | None:
     """Return the condition on the rows that a statistic counts, or None.
 
     Each has the sensitivity of a count of rows, and so the same noise at the same price. Of people

@@ -1,5 +1,7 @@
-"""Keys that nobody listed: the question for those that enough people share, alone or with
-aggregates of their groups (docs/guarantees/keys.md)."""
+"""Questions for keys that nobody listed: those that enough people share.
+
+They are asked alone, or with aggregates of their groups (docs/guarantees/keys.md).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from dpframe._groups.keys import Word
 from dpframe._groups.unit import LIMIT, Limit, Unit
 from dpframe._plans.aggregates import AGGREGATES, Cell, Output
 from dpframe._plans.plan import Part, Plan, arrange
-from dpframe._plans.price import noise_for
+from dpframe._plans.price import buy_noise
 from dpframe._questions.conditions import code_of_condition
 from dpframe._questions.identity import Identity, rearrange_parts
 from dpframe._questions.question import (
@@ -30,7 +32,7 @@ from dpframe._questions.question import (
     Query,
     Question,
     Release,
-    limits_met,
+    mark_met_limits,
     put_plan_in_shared_order,
 )
 from dpframe._statistics.base import (
@@ -55,7 +57,8 @@ from dpframe.mechanisms.threshold import (
 )
 
 _NO_DELTA = (
-    "finding keys that nobody listed takes some delta, and this session has none left for it: list keys=[...], or open it with "
+    "finding keys that nobody listed takes some delta, and this session has no delta left: "
+    "list keys=[...], or open it with "
     "delta > 0."
 )
 
@@ -70,12 +73,12 @@ def keys_as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
 
 
 class Seeking(Question):
-    """A question that finds keys. ``failure`` is the chance that it shows a key which one person
-    alone has; ``alone`` is the same where the noise is not Gaussian, so that the plain sum of
-    epsilons may pay.
+    """A question that finds keys.
 
-    Both may depend on what is spent so far, so they do not identify the question: ``stated`` does,
-    the failure in words or in numbers.
+    ``failure`` is the chance that it shows a key which one person alone has. ``alone`` is the same
+    if the noise is not Gaussian, so that the plain sum of epsilons may pay. Both may depend on what
+    is spent so far, so they do not identify the question. ``stated`` does: it is the failure in
+    words or in numbers.
     """
 
     __slots__ = ()
@@ -92,16 +95,14 @@ class Seeking(Question):
     def pure_failure(self) -> Fraction:
         return self.failure if self.alone is None else self.alone
 
-    def _affordable(self, price: Price) -> Price:
-        """The price without its Gaussian part, if the session's rule adds no Gaussian noise or none
-        that may fail."""
+    def _drop_gaussian(self, price: Price) -> Price:
+        """Return the price without its Gaussian part, unless the session can pay for such noise."""
         return (
             price if self.gaussian and self.failure else price._replace(mu_squared=None, rho=None)
         )
 
-    def _failing(self, offer: Offer) -> Offer:
-        """The same offer for noise with a threshold: its loss includes the chance to show a key
-        that one person alone has."""
+    def _add_failure(self, offer: Offer) -> Offer:
+        """Return the offer with the chance to show a key that one person alone has."""
         failure = self.failure if offer.loss.epsilon is None else self.pure_failure
         return offer._replace(loss=offer.loss.failing(failure), stated_at=offer.stated_at + failure)
 
@@ -110,7 +111,7 @@ class Seeking(Question):
 class KeySearch(Seeking):
     """The question which combinations of values enough people have.
 
-    ``gaussian`` is whether the session's rule counts Gaussian noise itself, and not as (epsilon,
+    ``gaussian`` is true if the session's rule counts Gaussian noise itself, and not as (epsilon,
     delta) pairs.
     """
 
@@ -137,10 +138,12 @@ class KeySearch(Seeking):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
+        """Return the plan of the search, with the threshold that the fewest people pass."""
         kind = MECHANISMS.get(price.mechanism)
         if kind is not None and kind.chooses:
             raise BadValue(
-                f'mechanism="{price.mechanism}" makes choices: keys are found by thresholds, so leave it out.'
+                f'mechanism="{price.mechanism}" makes choices: keys are found by thresholds, so '
+                "leave it out."
             )
         if kind is not None:
             check_finds_keys(kind)
@@ -149,11 +152,12 @@ class KeySearch(Seeking):
         options = self._options(keys, sensitivity, price)
         if not options:
             raise BudgetError(
-                "this price buys no key selection: give epsilon=, and open the session with delta > 0."
+                "this price buys no key selection: give epsilon=, and open the session with delta "
+                "> 0."
             )
         noise, offer = min(options, key=lambda option: option[0].half)
         unused = [threshold for threshold, _ in options if threshold is not noise]
-        why = _why(offer.loss.failure)
+        why = _describe_failure(offer.loss.failure)
         if unused:
             why += f"; {unused[0].name} would need {unused[0].half:.4g} people"
         part = Part("people of each key", noise, sensitivity.l1, sensitivity.l2_squared, 1.0)
@@ -176,15 +180,15 @@ class KeySearch(Seeking):
     def _options(
         self, keys: int, sensitivity: Sensitivity, price: Price
     ) -> list[tuple[Threshold, Offer]]:
-        """The thresholds that the price buys, each with its offer."""
+        """Return the thresholds that the price buys, each with its offer."""
         options = []
         for kind in THRESHOLDS:
             if price.mechanism in (AUTO, kind.name):
                 bought = kind.offer(
-                    [(sensitivity.l1, sensitivity.l2_squared)], self._affordable(price)
+                    [(sensitivity.l1, sensitivity.l2_squared)], self._drop_gaussian(price)
                 )
                 if bought is not None:
-                    offer = self._failing(bought)
+                    offer = self._add_failure(bought)
                     noise = offer.noises[0]
                     options.append(
                         (beside(noise, sensitivity.l1, 1, (1,), keys, offer.loss.failure), offer)
@@ -192,7 +196,7 @@ class KeySearch(Seeking):
         return options
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
-        return (Form((None,), "U"),)  # how many keys are found is the answer
+        return (Form((None,), "U"),)  # the number of keys is part of the answer
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         texts, sums = data.occurring(self.exprs, self.where, unit)
@@ -203,12 +207,11 @@ class KeySearch(Seeking):
 
 @dataclass(frozen=True, slots=True)
 class Roomy(Statistic):
-    """Sums over rows, and beside them the room that a person's rows leave of the R that they may
-    have in a group.
+    """Sums over rows, and beside them the room below a contribution limit of R rows in a group.
 
     A person who is in a group adds non-negative numbers to it that sum to R times the mass of a
-    row, whatever they are: so the room costs nothing, and the sum of all tells how many people
-    there are.
+    row, whatever they are. So the room costs nothing, and the sum of all components tells how many
+    people there are.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("room", "rows", "most")
@@ -221,7 +224,8 @@ class Roomy(Statistic):
         return (*self.rows.primitives, Rows(), Persons())
 
     def integers(self, reduced: Reduced) -> Integers:
-        mass, people, rows = mass_of(self.rows), reduced[Persons()], reduced[Rows()]
+        """Return the sums over rows, and the room below them."""
+        mass, people, rows = find_row_mass(self.rows), reduced[Persons()], reduced[Rows()]
         if self.wide:
             people, rows = people.astype(object), rows.astype(object)
         return np.concatenate(
@@ -234,7 +238,7 @@ class Roomy(Statistic):
     @property
     def wide(self) -> bool:
         """Whether the room, times the people there may be, can be beyond 63 bits."""
-        return mass_of(self.rows) * self.most >= 2**31
+        return find_row_mass(self.rows) * self.most >= 2**31
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         return self.rows.sensitivity(unit, grouped)
@@ -247,18 +251,18 @@ class Roomy(Statistic):
         )
 
 
-def mass_of(statistic: Statistic) -> int:
-    """The sum of all components of one row."""
+def find_row_mass(statistic: Statistic) -> int:
+    """Return the sum of all components of one row."""
     return statistic.sensitivity(Unit(), True).l1
 
 
 @dataclass(frozen=True, slots=True)
 class Finding(Seeking):
-    """The question for aggregates of groups that enough people share: one release shows the groups
-    and answers for them.
+    """The question for aggregates of groups that enough people share.
 
-    The groups are all combinations of values of ``exprs``. A group is shown if its noisy number of
-    rows, or of people, passes a threshold. ``gaussian`` is as in `KeySearch`.
+    One release shows the groups and answers for them. The groups are all combinations of values of
+    ``exprs``. A group is shown if its noisy number of rows, or of people, passes a threshold.
+    ``gaussian`` is as in `KeySearch`.
     """
 
     identity: ClassVar[tuple[str, ...]] = (
@@ -280,7 +284,7 @@ class Finding(Seeking):
 
     def identify(self, unit: Unit, public_rows: int | None) -> Identity:
         """Return the identity of the search and of the vectors that are released with it."""
-        arranged, place = self._arranged(unit)
+        arranged, place = self._arrange(unit)
         vectors = tuple([encode(statistic) for statistic, _ in arranged])
         search = encode((self.exprs, self.stated, self.gaussian, vectors[place]))
         rows = join_codes(search, code_of_condition(self.where), encode(unit))
@@ -295,7 +299,7 @@ class Finding(Seeking):
         public_rows: int | None,
     ) -> Release:
         """Return a recorded release with the names and the outputs of this question."""
-        arranged, _ = self._arranged(unit)
+        arranged, _ = self._arrange(unit)
         plan = replace(
             release.plan,
             question=str(self),
@@ -315,18 +319,21 @@ class Finding(Seeking):
         return str(self._query(self.asked))
 
     def _query(self, outputs: tuple[Output, ...]) -> Query:
-        """A query for these outputs of groups that nobody knows yet."""
+        """Return a query for these outputs of groups that are not known yet."""
         by: Any = tuple(Sought(e, None) for e in self.exprs)
         return Query(outputs, self.where, by)
 
-    def _arranged(self, unit: Unit) -> tuple[list[tuple[Statistic, list[int]]], int]:
-        """The statistics, each with the outputs that it serves, and the position of the one that
-        keys are found by."""
+    def _arrange(self, unit: Unit) -> tuple[list[tuple[Statistic, list[int]]], int]:
+        """Return the statistics with the outputs that each serves, and the place of the counting
+        one.
+
+        Keys are found by the latter.
+        """
         kinds = [AGGREGATES[out.aggregate] for out in self.asked]
         rows = [i for i, kind in enumerate(kinds) if kind.counts_rows]
         outs, counted = self.asked, rows[0] if rows else 0
         if not rows and not all(kind.counts_people for kind in kinds):
-            outs, counted = (*outs, SIZE), len(outs)  # what keys are found by
+            outs, counted = (*outs, SIZE), len(outs)  # keys are found by the number of rows
         arranged = arrange(self._query(outs), unit, None)
         place = next(i for i, (_, serves) in enumerate(arranged) if counted in serves)
         most = unit.limited(1, None).reach(LIMIT)[0] if unit.rows is None else unit.reach(LIMIT)[0]
@@ -338,12 +345,13 @@ class Finding(Seeking):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
+        """Return the plan, in which the statistic that counts has a threshold."""
         if not self.pure_failure:
             raise BudgetError(_NO_DELTA)
-        arranged, place = self._arranged(unit)
+        arranged, place = self._arrange(unit)
         statistics = [s for s, _ in arranged]
         sensitivities = [s.of_person(unit, LIMIT) for s in statistics]
-        offer = self._failing(noise_for(sensitivities, self._affordable(price)))
+        offer = self._add_failure(buy_noise(sensitivities, self._drop_gaussian(price)))
         noises, why = list(offer.noises), offer.why
         noises[place] = self._threshold(
             statistics[place], noises[place], sensitivities[place], unit, offer.loss.failure
@@ -356,7 +364,9 @@ class Finding(Seeking):
         if len(statistics) > 1:
             why += f"; the price is shared by {len(statistics)} statistics"
         limits = dict.fromkeys(s.limit(unit, True) for s in statistics if not s.once)
-        limited = limits_met(tuple([limit for limit in limits if limit is not None]), self.where)
+        limited = mark_met_limits(
+            tuple([limit for limit in limits if limit is not None]), self.where
+        )
         return Plan(
             question=str(self),
             neighbors=unit.neighbors,
@@ -365,7 +375,10 @@ class Finding(Seeking):
             parts=parts,
             cells=self._cells(arranged),
             groups=1,
-            why=f"{why}; {_why(offer.loss.failure)}; {_takes(statistics[place], noises[place])}"
+            why=(
+                f"{why}; {_describe_failure(offer.loss.failure)}; "
+                f"{_describe_threshold(statistics[place], noises[place])}"
+            )
             + "".join([f"; {limit}" for limit in limited]),
             declared=tuple(map(str, declared)),
             caps=limited,
@@ -379,20 +392,23 @@ class Finding(Seeking):
         unit: Unit,
         failure: Fraction,
     ) -> Threshold:
-        """The noise of the counting statistic with the least threshold that keeps the promise about
-        keys of one person alone."""
+        """Return the noise of the counting statistic, with the least threshold that is safe.
+
+        It keeps the promise about keys of one person alone.
+        """
         most, keys = unit.limited(unit.rows or 1, None).reach(LIMIT)
         weights = statistic.reading().functionals
         counts = {int(np.count_nonzero(weights[name])) for name in ("n", "size") if name in weights}
         if isinstance(statistic, Roomy):
             counts.add(len(next(iter(weights.values()))))
-        per_key = 1 if isinstance(statistic, PersonCount) else most * mass_of(_bare(statistic))
+        per_key = (
+            1 if isinstance(statistic, PersonCount) else most * find_row_mass(_bare(statistic))
+        )
         components = sorted(counts)
         return beside(noise, sensitivity.l1, per_key, components, keys, failure)
 
     def _cells(self, arranged: Sequence[tuple[Statistic, list[int]]]) -> tuple[Cell, ...]:
-        """The cells of the outputs that the user asked for, without the one that keys are found
-        by."""
+        """Return the cells of the outputs that the user asked for."""
         cells: dict[int, Cell] = {}
         for part, (statistic, serves) in enumerate(arranged):
             bare, room = _bare(statistic), 1 if isinstance(statistic, Roomy) else 0
@@ -408,7 +424,8 @@ class Finding(Seeking):
         return tuple(cells[i] for i in range(len(self.asked)))
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
-        arranged, _ = self._arranged(unit)
+        """Return the forms of the keys and of the integers of each part."""
+        arranged, _ = self._arrange(unit)
         forms = [Form((None,), "U")]  # the number of keys is a part of the answer
         for part, (statistic, _) in zip(plan.parts, arranged, strict=True):
             form = part.noise.form((statistic.shape(1)[0], None))
@@ -417,7 +434,8 @@ class Finding(Seeking):
         return tuple(forms)
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
-        arranged, place = self._arranged(unit)
+        """Return the keys that pass the threshold, with their noisy integers."""
+        arranged, place = self._arrange(unit)
         primitives = {p for s, _ in arranged for p in s.primitives}
         texts, reduced = data.occurring(self.exprs, self.where, unit, primitives)
         noisy = [noise(i, s.integers(reduced), keys=texts) for i, (s, _) in enumerate(arranged)]
@@ -433,13 +451,14 @@ def _bare(statistic: Statistic) -> Statistic:
     return statistic.rows if isinstance(statistic, Roomy) else statistic
 
 
-def _why(failure: Fraction) -> str:
+def _describe_failure(failure: Fraction) -> str:
+    """Return a text with the chance that a key which one person alone has is shown."""
     return f"a key that one person alone has shows with probability {float(failure):.3g} at most"
 
 
-def _takes(statistic: Statistic, noise: Any) -> str:
-    """A text about the number of rows, or people, that a key needs."""
-    per_row = 1 if isinstance(statistic, PersonCount) else mass_of(_bare(statistic))
+def _describe_threshold(statistic: Statistic, noise: Any) -> str:
+    """Return a text with the number of rows, or people, that a key needs."""
+    per_row = 1 if isinstance(statistic, PersonCount) else find_row_mass(_bare(statistic))
     counted = "people" if isinstance(statistic, PersonCount) else "rows"
     text = f"a key that {noise.half / per_row:.4g} {counted} have is as likely as not to be found"
     if isinstance(statistic, Roomy):
@@ -447,6 +466,6 @@ def _takes(statistic: Statistic, noise: Any) -> str:
     return text
 
 
-def measured_at_once(outputs: Sequence[Output]) -> bool:
-    """Whether one release can both find the groups and answer these outputs."""
+def can_answer_at_once(outputs: Sequence[Output]) -> bool:
+    """Return whether one release can both find the groups and answer these outputs."""
     return bool(outputs) and all(AGGREGATES[out.aggregate].found_at_once for out in outputs)

@@ -1,8 +1,9 @@
-"""The base of questions: frozen values that plan from public facts, read data behind the door, and
-declare their answers' form.
+"""The base of questions.
 
-Measures, choices, searches for keys, reports of rows and models all go the same way: a plan with a
-price, a debit, and only then the data (docs/guarantees/session.md).
+Questions are frozen values. They make plans from public facts, read data behind the door, and
+declare the form of their answers. Measures, choices, searches for keys, reports of rows and models
+all go the same way: a plan with a price, a debit, and only then the data
+(docs/guarantees/session.md).
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from dpframe._groups.forms import NO_GROUPS, form_of_groups
 from dpframe._groups.keys import By, Word, groups_of
 from dpframe._groups.unit import Limit, Unit
 from dpframe._plans.aggregates import AGGREGATES, LISTED, Cell, Measured, Output
-from dpframe._plans.durations import shown
-from dpframe._plans.order import Quantile
-from dpframe._plans.plan import Draft, Part, Plan, draft, measured
-from dpframe._plans.price import choice, noise_for, picked
+from dpframe._plans.durations import show_seconds
+from dpframe._plans.order import enclose_by_other_levels
+from dpframe._plans.plan import Draft, Part, Plan, get_noisy_sums, make_draft
+from dpframe._plans.price import buy_choice, buy_noise, buy_points
 from dpframe._plans.sampling import NOISE, About
 from dpframe._plans.worth import LEVEL, ORDINARY, Rule
 from dpframe._questions.identity import (
@@ -48,8 +49,10 @@ ROWS, COUNT, SIZE = Output("rows", "size"), Output("count", "size"), Output("siz
 
 
 class Release(NamedTuple):
-    """A plan and its noisy integers: nothing else ever leaves the door. Beside them stands how the
-    session judges noise, and whether this was released just now."""
+    """A plan and its noisy integers: nothing else ever leaves the door.
+
+    ``rule`` is how the session judges noise. ``fresh`` is true if it was released just now.
+    """
 
     plan: Plan
     raw: tuple[Any, ...]
@@ -57,15 +60,17 @@ class Release(NamedTuple):
     fresh: bool = False
 
 
-def numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
-    """The answers of one output, an entry a group, as int64, float64 or durations by the plan
-    alone."""
+def read_numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
+    """Return the answers of one output, one for each group.
+
+    They are int64, float64 or durations, by the plan alone.
+    """
     cell = plan.cells[place]
     answers = AGGREGATES[cell.aggregate].value(
         Measured(cell, plan.parts[cell.part].noise, raw[cell.part])
     )
     if cell.duration:
-        return shown(answers, cell)
+        return show_seconds(answers, cell)
     return (
         answers
         if answers.dtype == object
@@ -73,50 +78,54 @@ def numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
     )
 
 
-def interval_of(
+def enclose_output(
     plan: Plan, raw: tuple[Any, ...], place: int, level: float, about: About = NOISE
 ) -> tuple[Any, Any]:
-    """The interval of one output of a release, a pair for each group: of the noise, or of what else
-    it is to be ``about``."""
+    """Return the interval of one output of a release, as the low and the high end of each group.
+
+    It covers the noise, or what else it is to be ``about``.
+    """
     cell = plan.cells[place]
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.picks:
-        return ends_shown(cell, *_between(plan, raw, cell, level, about))
-    levels = levels_shown(plan, raw, level)
+        return show_ends(cell, *_enclose_chosen_quantile(plan, raw, cell, level, about))
+    levels = find_shown_levels(plan, raw, level)
     if levels is None:
         ends = aggregate.population if about.population else aggregate.interval
-        return ends_shown(cell, *ends(measured(plan, raw, cell), level))
+        return show_ends(cell, *ends(get_noisy_sums(plan, raw, cell), level))
     low, high = np.empty(len(levels)), np.empty(len(levels))
     for at_level in np.unique(levels):
         in_level = levels == at_level
         integers = tuple(part[:, in_level] for part in raw)
         low[in_level], high[in_level] = aggregate.interval(
-            measured(plan, integers, cell), float(at_level)
+            get_noisy_sums(plan, integers, cell), float(at_level)
         )
         if aggregate.least_shown is not None:
-            # The groups that a threshold shows have large noise: counts above an upper end are no
-            # likelier than without one.
-            high[in_level] = aggregate.interval(measured(plan, integers, cell), level)[1]
+            # Groups that a threshold shows have large noise. Upper ends need no correction.
+            high[in_level] = aggregate.interval(get_noisy_sums(plan, integers, cell), level)[1]
     if cell.duration:
-        return ends_shown(cell, low, high)
+        return show_ends(cell, low, high)
     if aggregate.least_shown is None:
         return low, high
     return np.maximum(low, aggregate.least_shown), np.maximum(high, aggregate.least_shown)
 
 
-def ends_shown(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
-    """The ends of intervals; of those in seconds as durations or moments, rounded outwards."""
+def show_ends(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
+    """Return the ends of intervals, with seconds as durations or times, rounded outwards."""
     if not cell.duration:
         return low, high
-    return shown(low, cell, "down"), shown(high, cell, "up")
+    return show_seconds(low, cell, "down"), show_seconds(high, cell, "up")
 
 
-def _between(
+def _enclose_chosen_quantile(
     plan: Plan, raw: tuple[Any, ...], cell: Cell, level: float, about: About
 ) -> tuple[Any, Any]:
-    """The interval of a chosen quantile: none of the levels that were chosen together misses by
-    more ranks than this level lets any of them, and half of the risk is that of a sample."""
-    aggregate, m = cast(Quantile, AGGREGATES[cell.aggregate]), measured(plan, raw, cell)
+    """Return the interval of a chosen quantile, by the levels that were chosen with it.
+
+    No level misses by more ranks than this level allows for all of them. For a population, half of
+    the risk is that of a sample.
+    """
+    aggregate, m = AGGREGATES[cell.aggregate], get_noisy_sums(plan, raw, cell)
     if not about.levels:
         return aggregate.interval(m, level)
     choices = [(c.constants["place"], q) for c, q in zip(plan.cells, about.levels, strict=True)]
@@ -124,12 +133,15 @@ def _between(
         (1 - level) * (0.5 if about.population else 1.0),
         [q for _, q in sorted(set(choices))],
     )
-    return aggregate.between(m, chosen, plan._ranks(cell, 1 - risk / len(chosen)), level, about)
+    ranks = plan._ranks(cell, 1 - risk / len(chosen))
+    return enclose_by_other_levels(m, chosen, ranks, level, about)
 
 
-def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
-    """The level at which an interval covers each group that a threshold has shown; None if there is
-    no threshold."""
+def find_shown_levels(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
+    """Return the level at which an interval covers each group that a threshold has shown.
+
+    None if there is no threshold.
+    """
     for part, integers in zip(plan.parts, raw, strict=False):
         levels: NDArray[np.float64] | None = part.noise.levels(integers, level)
         if levels is not None:
@@ -138,11 +150,12 @@ def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.f
 
 
 class AddNoise(Protocol):
-    """The right to add noise, which the door hands to a question: it turns the exact integers of a
-    part of the plan into an array that may leave. In a session the plan's mechanism does so; an
-    audit hands in a function that records the integers.
+    """The right to add noise, which the door gives to a question.
 
-    ``keys`` names the columns of integers about keys that nobody listed; ``width`` is the width of
+    It turns the exact integers of a part of the plan into an array that may leave. In a session the
+    mechanism of the plan does so. An audit gives a function that records the integers.
+
+    ``keys`` names the columns of integers about keys that nobody listed. ``width`` is the width of
     the grid for steps of one.
     """
 
@@ -157,10 +170,10 @@ class AddNoise(Protocol):
 
 
 class DraftSlot:
-    """A slot for the last draft of a question and what it was made for. A label and a plan need the
-    same one.
+    """A slot for the last draft of a question, with the facts that it was made for.
 
-    It is not a field, so it is not compared, copied or encoded.
+    A label and a plan need the same draft. The slot is not a field, so it is not compared, copied
+    or encoded.
     """
 
     __slots__ = ("drafted",)
@@ -168,10 +181,9 @@ class DraftSlot:
 
 @dataclass(frozen=True, slots=True)
 class Question(DraftSlot, ABC):
-    """A question. Kinds are frozen dataclasses: equal questions compare and hash as equal, and are
-    free when asked again.
+    """A question. Its kinds are frozen dataclasses, so equal questions are free when asked again.
 
-    ``finish`` makes the answer from the release alone. It is no part of the question's identity.
+    ``finish`` makes the answer from the release alone. It is not a part of the question's identity.
     """
 
     finish: Callable[[Release], Any] | None = field(
@@ -210,7 +222,7 @@ class Question(DraftSlot, ABC):
 
     @abstractmethod
     def __str__(self) -> str:
-        """The question as a plan shows it."""
+        """Return the question as a plan shows it."""
 
     def identify(self, unit: Unit, public_rows: int | None) -> Identity:
         """Return what identifies the release: here the question itself, and the number of rows
@@ -237,24 +249,27 @@ class Question(DraftSlot, ABC):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
-        """The plan of the question: noise, cost and expected error, all of them known before the
-        data is read."""
+        """Return the plan of the question: noise, cost and expected error.
+
+        All of them are known before the data is read.
+        """
 
     @abstractmethod
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
-        """The forms of the arrays that `run` returns, from public facts alone; ``size`` is the
-        number of people, if public."""
+        """Return the forms of the arrays that `run` returns, from public facts alone.
+
+        ``size`` is the number of people, if it is public.
+        """
 
     @abstractmethod
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
-        """The arrays of whole numbers or of text that may leave. They come from ``data``, an
-        engine, through ``noise`` alone.
+        """Return the arrays of whole numbers or of text that may leave.
 
-        Only the door calls it.
+        They come from ``data``, an engine, through ``noise`` alone. Only the door calls it.
         """
 
     def answer(self, release: Release) -> Any:
-        """The answer that the verb returns."""
+        """Return the answer of the verb."""
         return release if self.finish is None else self.finish(release)
 
 
@@ -267,11 +282,10 @@ class Query(Question):
 
     outputs: tuple[Output, ...] = (
         field()
-    )  # declared anew, or the base's property would be its default
+    )  # a field, because the property of the base would else be its default
     where: Expr | None = None
     by: tuple[By, ...] = ()
-    # The places of the vectors that are released, where the others are on record; None: all of
-    # them.
+    # The places of the vectors that are released. The others are on record. None: all vectors.
     vectors: tuple[int, ...] | None = None
 
     @property
@@ -285,6 +299,7 @@ class Query(Question):
         return ", ".join(dict.fromkeys(out.aggregate for out in self.outputs))
 
     def __str__(self) -> str:
+        """Return the outputs, the groups and the condition as a plan shows them."""
         first = self.outputs[0] if self.outputs else None
         if first is not None and first.said:
             text = f"choose 1 of {len(self.outputs)} by {first.said[:300]}"
@@ -292,7 +307,7 @@ class Query(Question):
                 text += f", bounds=({first.bounds.lower:g}, {first.bounds.upper:g})"
         else:
             texts = list(map(str, self.outputs[:LISTED]))
-            # The first place and the second are one choice.
+            # Several places of one choice have the same text.
             if first is not None and first.keys is not None:
                 texts = list(dict.fromkeys(texts))
             text = ", ".join(texts) + (", ..." if len(self.outputs) > LISTED else "")
@@ -332,7 +347,7 @@ class Query(Question):
             question=str(self),
             parts=tuple(parts),
             cells=prepared.cells,
-            caps=prepared.limits and limits_met(prepared.limits, self.where),
+            caps=prepared.limits and mark_met_limits(prepared.limits, self.where),
             _draft=prepared,
         )
         return release._replace(plan=plan, raw=self._rearrange(release, recorded, own))
@@ -351,7 +366,7 @@ class Query(Question):
 
     def _new_outputs(self, unit: Unit, public_rows: int | None) -> Query:
         """Return the question for the outputs whose vectors are released."""
-        cells = draft(self, unit, public_rows).cells
+        cells = make_draft(self, unit, public_rows).cells
         pairs = zip(self.outputs, cells, strict=True)
         new = [out for out, cell in pairs if cell.part in (self.vectors or ())]
         return replace(self, outputs=tuple(new), vectors=None)
@@ -361,7 +376,7 @@ class Query(Question):
         known = getattr(self, "drafted", None)
         if known is not None and known[0] is unit and known[1] == public_rows:
             return cast(Draft, known[2])
-        prepared = draft(self, unit, public_rows)
+        prepared = make_draft(self, unit, public_rows)
         if self.vectors is not None:
             prepared = prepared.keep(self.vectors)
         object.__setattr__(self, "drafted", (unit, public_rows, prepared))
@@ -384,19 +399,23 @@ class Query(Question):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
-        """The plan of these outputs. It is pure, and the only place where the price of outputs
-        becomes a scale of noise."""
+        """Return the plan of these outputs.
+
+        It is pure, and the only place where the price of outputs becomes a scale of noise.
+        """
         prepared = self._prepare(unit, public_rows)
         text = str(self if self.vectors is None else self._new_outputs(unit, public_rows))
         first = AGGREGATES[self.outputs[0].aggregate]
         candidates = 1 if prepared.groups is None else prepared.groups
         if first.selects:
             candidates = len(self.outputs) if prepared.groups is None else prepared.groups
-            bought = choice(first, prepared.moved[0].l1, candidates, self.outputs[0].rounds, price)
+            bought = buy_choice(
+                first, prepared.moved[0].l1, candidates, self.outputs[0].rounds, price
+            )
         elif any(prepared.picks):
-            bought = picked(prepared.moved, prepared.picks, price)
+            bought = buy_points(prepared.moved, prepared.picks, price)
         else:
-            bought = noise_for(prepared.moved, price)
+            bought = buy_noise(prepared.moved, price)
         pairs = zip(prepared.readings, bought.noises, prepared.moved, strict=True)
         parts = [
             Part(reading.description, noise, l1, l2_squared, reading.step)
@@ -412,7 +431,7 @@ class Query(Question):
             candidates,
             bought.why + prepared.why,
             tuple(map(str, declared)),
-            caps=prepared.limits and limits_met(prepared.limits, self.where),
+            caps=prepared.limits and mark_met_limits(prepared.limits, self.where),
             _draft=prepared,
         )
 
@@ -440,42 +459,47 @@ def put_plan_in_shared_order(plan: Plan, own: Identity) -> Plan:
     return replace(plan, parts=tuple([plan.parts[i] for i in order]), cells=cells)
 
 
-def limits_met(limits: tuple[Limit, ...], where: Expr | None) -> tuple[Limit, ...]:
-    """The limits, marked where the condition proves that nobody has more rows than they say."""
+def mark_met_limits(limits: tuple[Limit, ...], where: Expr | None) -> tuple[Limit, ...]:
+    """Return the limits, marked where the condition proves that nobody has more rows."""
     if not keeps_one_row(where):
         return limits
     return tuple([limit._replace(met=limit.rows == 1) for limit in limits])
 
 
-# What a release is worth, at first sight -------------------------------------------------------------------------------
+# What a release is worth, at first sight ----------------------------------------------------------
 
 
-class Numbers(NamedTuple):
-    """How `glance` reckons: with one number an output, or with an array."""
+class NumberFunctions(NamedTuple):
+    """The functions with which `check_noise_quickly` reads one number an output, or an array."""
 
-    largest: Callable[..., Any]  # of one array, or the number itself
-    maximum: Callable[..., Any]  # of two
-    many: Callable[..., Any]  # how many are true
-    size: Callable[..., Any]  # how many there are
+    # Return the largest number of an array, or the number itself.
+    largest: Callable[..., Any]
+    # Return the larger of two.
+    maximum: Callable[..., Any]
+    # Return how many are true.
+    many: Callable[..., Any]
+    # Return how many there are.
+    size: Callable[..., Any]
 
 
-ONE = Numbers(float, max, int, lambda number: 1)
-SEVERAL = Numbers(np.maximum.reduce, np.maximum, np.count_nonzero, len)
+ONE = NumberFunctions(float, max, int, lambda number: 1)
+SEVERAL = NumberFunctions(np.maximum.reduce, np.maximum, np.count_nonzero, len)
 
 
-def glance(
-    release: Release, raw: Sequence[Any], values: Sequence[Any], of: Numbers
+def check_noise_quickly(
+    release: Release, raw: Sequence[Any], values: Sequence[Any], of: NumberFunctions
 ) -> tuple[bool, bool] | None:
-    """Whether some numbers of a release, given output by output, may be noise, and whether some are
-    at first sight, which is warned of; None where only their intervals tell.
+    """Return whether some numbers may be noise, and whether some certainly are. Users are warned of
+    the latter.
 
-    Half the interval of a total is between that of one of the integers it is made of and that of
-    all of them; that of a ratio is between 0.7 and 1.3 times as much, as a part of the count, where
-    the count is more than three times its noise.
+    None if only their intervals tell. The numbers are given output by output. Half the interval of
+    a total is between that of one of its integers and that of all of them. That of a ratio is
+    between 0.7 and 1.3 times as much, as a part of the count, if the count is more than three times
+    its noise.
     """
     plan, part = release.plan, release.rule.part
     doubtful, noisy, totals, shown = False, False, 0, 0
-    widths: dict[int, int] = {}  # of the noise of each part
+    widths: dict[int, int] = {}  # half widths of the noise of each part
     for cell, numbers in zip(plan.cells, values, strict=True):
         ratio, mechanism, maps = (
             AGGREGATES[cell.aggregate].ratio,

@@ -1,5 +1,4 @@
-"""Reports of rows, each made from its own row alone: the question, and the packing of its
-answer."""
+"""Reports of rows, each made from its own row alone: the question, and how answers are packed."""
 
 from __future__ import annotations
 
@@ -29,19 +28,23 @@ from dpframe.mechanisms._base import Form, pure
 from dpframe.mechanisms.response import Response, points_for, worst_spread
 
 Codes = NDArray[Any]
-BITS = 31  # of the grid on which a number is exact before it is rounded at random
+# The bits of the grid on which a number is exact before it is rounded at random.
+BITS = 31
 
 
 @dataclass(frozen=True)
 class Randomize(Question):
-    """The question for a report of each row; with people, each of them reports as often as a person
-    may have rows."""
+    """The question for a report of each row.
+
+    With people, each of them reports as often as a person may have rows.
+    """
 
     identity: ClassVar[tuple[str, ...]] = ("reports", "expr", "keys", "other", "bounds", "where")
 
     expr: Expr
     keys: Keys | None
-    other: str | None  # the repr of the label for all values that are not listed
+    # The repr of the label for all values that are not listed.
+    other: str | None
     bounds: Bounds | None
     where: Expr | None = None
     verb: ClassVar[str] = "randomize"
@@ -57,20 +60,24 @@ class Randomize(Question):
         return 0 if self.keys is None else len(self.keys) + (self.other is not None)
 
     def response(self, epsilon: Fraction) -> Response:
-        """The mechanism for one report at this epsilon."""
+        """Return the mechanism for one report at this epsilon."""
         if epsilon < _validate.MIN_EPSILON:
             raise BadValue(
-                "a report would have an epsilon below 2**-50. Use a larger epsilon=, or a smaller max_rows=."
+                "a report would have an epsilon below 2**-50. Use a larger epsilon=, or a smaller "
+                "max_rows=."
             )
         return Response(epsilon, points_for(epsilon) if self.keys is None else self.values)
 
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
+        """Return the plan of a report for each row. A private number of rows is refused."""
         if not unit.replaces:
             raise Refused(
-                "a report for each row shows how many rows there are, and in this session that is private "
-                "(neighbors='add-remove'). If the number of people is public, say so when you open the session: "
+                "a report for each row shows how many rows there are, and in this session that is "
+                "private "
+                "(neighbors='add-remove'). If the number of people is public, say so when you "
+                "open the session: "
                 "open(..., neighbors='replace-one')."
             )
         if price.mechanism != "auto":
@@ -80,7 +87,7 @@ class Randomize(Question):
         epsilon = pure(price)
         rows = unit.reach(None)[0]
         mechanism = self.response(epsilon / rows)
-        response: Any = mechanism  # of values, and adds to none
+        response: Any = mechanism
         part = Part("a report a row", response, 1, 1, 1.0)
         if self.bounds is None:
             alternatives = (
@@ -89,19 +96,25 @@ class Randomize(Question):
                 else f"one of the {mechanism.k - 1} other values"
             )
             why = f"true with probability {mechanism.truth:.4g}, else {alternatives}"
-            # The interval covers rows whose value nobody listed, so it is that of a share of
-            # reports: widest near a half.
+            # The interval is that of a share of reports, which is widest near a half. It covers
+            # rows with values that are not listed.
             share = min(0.5, mechanism.truth)
             deviation = math.sqrt(share * (1 - share)) / mechanism.kept
         else:
-            why = f"rounded to {mechanism.k} points without bias, then a uniform one with probability {mechanism.lies:.4g}"
+            why = (
+                f"rounded to {mechanism.k} points without bias, then a uniform one with "
+                f"probability {mechanism.lies:.4g}"
+            )
             deviation = math.sqrt(worst_spread(mechanism)) * (self.bounds.upper - self.bounds.lower)
         if unit.people:
             why += f"; each person has {rows} reports of epsilon {float(mechanism.epsilon):.4g}"
         estimate = "a frequency" if self.bounds is None else "the mean"
         expected = f"at most ± {1.96 * deviation:.4g} / sqrt(n) in {estimate} of n reports"
         if public_rows:
-            expected = f"at most ± {1.96 * deviation / math.sqrt(public_rows):.4g} in {estimate} of all {public_rows} reports"
+            expected = (
+                f"at most ± {1.96 * deviation / math.sqrt(public_rows):.4g} in {estimate} of all "
+                f"{public_rows} reports"
+            )
         texts = tuple(map(str, declared))
         return Plan(
             str(self),
@@ -120,37 +133,42 @@ class Randomize(Question):
         assert size is not None  # the plan has refused sessions where it is private
         response: Any = plan.parts[0].noise
         reports = size * unit.reach(None)[0]
-        return Form((1, words_of(reports, response.k)), "i"), Form((1, 1), "i", reports)
+        return Form((1, count_words(reports, response.k)), "i"), Form((1, 1), "i", reports)
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
+        """Return the packed reports, and how many there are."""
         response: Any = plan.parts[0].noise
         if self.keys is not None:
-            entries, blank = _rows.places(data, KeyBy(self.expr, self.keys)), 0
+            entries, blank = _rows.find_places(data, KeyBy(self.expr, self.keys)), 0
             if self.other is not None:
                 entries = np.where(entries == 0, response.k, entries.astype(np.int64))
                 blank = response.k
         else:
             assert self.bounds is not None
             grid, blank = Grid.for_width(self.bounds, BITS), -1
-            entries = _rows.steps(data, self.expr, grid)
+            entries = _rows.find_steps(data, self.expr, grid)
         if unit.people:
-            entries = _rows.of_people(data, unit.people, unit.reach(None)[0], entries, blank)
+            entries = _rows.take_rows_of_people(
+                data, unit.people, unit.reach(None)[0], entries, blank
+            )
         width = None if self.keys is not None else grid.width
-        return packed(noise(0, entries, width=width), response.k)
+        return pack_reports(noise(0, entries, width=width), response.k)
 
 
-# Packing ----------------------------------------------------------------------------------------------------------------
+# Packing ------------------------------------------------------------------------------------------
 
 
-def width_of(k: int) -> int:
-    """The bits of a packed report: 1, 2, 4, 8 or 16."""
+def find_report_width(k: int) -> int:
+    """Return the bits of a packed report: 1, 2, 4, 8 or 16."""
     return next(bits for bits in (1, 2, 4, 8, 16) if k <= 2**bits)
 
 
-def packed(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The reports in as few 64-bit words as they need, and their number: ten million of yes or no
-    are 1.25 MB."""
-    bits = width_of(k)
+def pack_reports(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the reports in as few 64-bit words as possible, and their number.
+
+    Ten million reports of yes or no take 1.25 MB.
+    """
+    bits = find_report_width(k)
     if bits == 16:
         cells = codes.astype("<u2").view(np.uint8)
     elif bits == 8:
@@ -170,14 +188,15 @@ def packed(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     )
 
 
-def words_of(size: int, k: int) -> int:
-    """The number of 64-bit words that so many reports need: at least one."""
-    return max(1, -(-size * width_of(k) // 64))
+def count_words(size: int, k: int) -> int:
+    """Return how many 64-bit words this number of reports needs, which is at least one."""
+    return max(1, -(-size * find_report_width(k) // 64))
 
 
-def unpacked(raw: Sequence[Any], k: int) -> Codes:
+def unpack_reports(raw: Sequence[Any], k: int) -> Codes:
+    """Return the reports that were packed."""
     words, size = raw
-    n, bits = int(size[0, 0]), width_of(k)
+    n, bits = int(size[0, 0]), find_report_width(k)
     cells = np.ascontiguousarray(words[0], dtype="<i8").view(np.uint8)
     if bits == 16:
         return cells.view("<u2")[:n]

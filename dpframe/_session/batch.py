@@ -58,7 +58,7 @@ class Batch(Generic[Frame]):
                 charges.append(charge)
             self._owed.add(label)
         self._priced = len(self._questions)
-        self._ahead = now.state, self._ahead[1]._following(charges)
+        self._ahead = now.state, self._ahead[1].make_following_budget(charges)
         return self._ahead[1]
 
     def add(self, asked: Asked) -> Planned:

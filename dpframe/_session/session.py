@@ -37,8 +37,8 @@ from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger.accountant import Accountant, Label, LabelKey, Names, find_answer
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.budget import Budget
-from dpframe._plans.plan import Plan, noted
-from dpframe._plans.price import Payment, price_of, worded
+from dpframe._plans.plan import Plan, note_reduced_epsilon
+from dpframe._plans.price import Payment, find_price, format_price_as_typed
 from dpframe._plans.worth import says_nothing
 from dpframe._questions.identity import Identity
 from dpframe._questions.question import ROWS, Array, Query, Question, Release
@@ -256,10 +256,10 @@ class Session:
             return question.plan(self.limited(payment), price, self._public_rows(question), ())
 
         if payment.get("within") is None:
-            return price_of(budget, payment, None, plan_for, part)
+            return find_price(budget, payment, None, plan_for, part)
         # Never remembered: it depends on limits, n, and what is left of the budget, and takes a few
         # hundredths of a second.
-        return price_of(budget, payment, self.count_values(question), plan_for)
+        return find_price(budget, payment, self.count_values(question), plan_for)
 
     def count_values(self, question: Question) -> int | None:
         """Return how many values the question is about, where that is public without ``n=``."""
@@ -293,13 +293,16 @@ class Session:
             )
         split = self._split(label, identity, asked)
         if split is None:
-            return replace(plan, budget=f"{worded(asked.paid)}: {self.budget.preview(plan.charge)}")
+            return replace(
+                plan,
+                budget=f"{format_price_as_typed(asked.paid)}: {self.budget.preview(plan.charge)}",
+            )
         plan = assemble_plan(split.plan, split.known)
         if split.rest is None:
             return replace(plan, budget="takes nothing: all of it is on record")
         new, _ = self._planned(split.rest)
         text = f"pays for {new.question} only, since the rest is on record: {self.budget.preview(new.charge)}"
-        return replace(plan, budget=f"{worded(asked.paid)}: {text}")
+        return replace(plan, budget=f"{format_price_as_typed(asked.paid)}: {text}")
 
     @property
     def default_counts(self) -> int:
@@ -344,7 +347,9 @@ class Session:
                 if by.token not in opened and (word := by.word) is not None
             ]
         rows = None if self.public_rows is None else self._public_rows(question)
-        plan = noted(question.plan(one.unit, one.price, rows, tuple(words)), one.price)
+        plan = note_reduced_epsilon(
+            question.plan(one.unit, one.price, rows, tuple(words)), one.price
+        )
         if (
             question.by
             and (selected := self.find_selected(question.by, question.where)) is not None

@@ -1,12 +1,12 @@
 """The integers an engine may compute, each with its sensitivity and the way back to data units.
 
-A statistic maps a frame to a vector of integers per group, made of *primitive* sums over the rows
-of a group: rows, people, non-null values, powers of ``a``, and ``a * b``, where ``a`` and ``b`` are
-clipped values on their grids, counted from the lower bound; distinct values; and, for order
-statistics, how many values lie on each point of a grid. Proofs of the sensitivities:
-docs/guarantees/statistics.md, quantiles.md, and people.md for those of a person with many rows.
-Those of clipped values (a column's total, its moments, and the mixed moments of two columns) are
-here, beside their grids.
+A statistic maps a frame to a vector of integers per group. It is made of *primitive* sums over the
+rows of a group: rows, people, non-null values, powers of ``a``, and ``a * b``. There ``a`` and
+``b`` are clipped values on their grids, counted from the lower bound. Further primitives are
+distinct values and, for order statistics, the number of values on each point of a grid. Statistics
+of clipped values stand here, beside their grids: the total of a column, its moments, and the mixed
+moments of two columns. The sensitivities are proved in docs/guarantees/statistics.md and
+quantiles.md, and those for a person with many rows in people.md.
 """
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ from dpframe._groups.unit import Limit, Unit
 from dpframe._validate import Bounds
 
 Maps = dict[str, tuple[float, ...]]
-Integers = NDArray[Any]  # int64, or Python integers in an object array where 63 bits are too few
+# int64, or Python integers in an object array if 63 bits are too few.
+Integers = NDArray[Any]
 
 
 class Sensitivity(NamedTuple):
-    """The exact distance by which one person can move the whole vector: its L1 norm, and the square
-    of its L2 norm."""
+    """The exact distance by which one person can move the whole vector.
+
+    It has the L1 norm, and the square of the L2 norm.
+    """
 
     l1: int
     l2_squared: int
@@ -41,12 +44,12 @@ class Sensitivity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The description of a vector in a plan, and the way back from its integers, one of which is a
-    ``step`` of what it describes.
+    """The description of a vector in a plan, and the way back to data units.
 
-    ``functionals`` are linear maps from the components to ``size`` (rows), ``n`` (non-null values),
-    ``t1``, ``t2`` and so on (the sums of their powers on the scale where the bounds are 0 and 1)
-    and ``total`` (data units); ``constants`` are public numbers that are added to some of these.
+    One step of an integer is ``step`` of what the vector describes. ``functionals`` are linear maps
+    from the components to ``size`` (rows), ``n`` (non-null values), ``t1``, ``t2`` and so on (the
+    sums of their powers on the scale where the bounds are 0 and 1) and ``total`` (data units).
+    ``constants`` are public numbers that are added to some of these.
     """
 
     description: str
@@ -70,12 +73,13 @@ class Grid:
     exponent: int
     low: int = field(init=False, repr=False, compare=False)
     high: int = field(init=False, repr=False, compare=False)
-    # Steps between the bounds; one for bounds that coincide, so that a row always counts.
+    # The steps between the bounds. Equal bounds have one step, so that a row always counts.
     width: int = field(init=False, repr=False, compare=False)
-    step: float = field(init=False, repr=False, compare=False)  # in data units
+    # The length of a step in data units.
+    step: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        low, high = (on_grid(bound, self.exponent) for bound in self.bounds)
+        low, high = (place_on_grid(bound, self.exponent) for bound in self.bounds)
         computed = low, high, max(1, high - low), math.ldexp(1.0, -self.exponent)
         for name, value in zip(("low", "high", "width", "step"), computed, strict=True):
             object.__setattr__(self, name, value)
@@ -86,27 +90,34 @@ class Grid:
 
     @staticmethod
     def for_width(bounds: Bounds, bits: int, degree: int = 1) -> Grid:
-        """The finest grid on which the width of the bounds, to the power of a degree, stays below
-        ``2**bits`` steps: where powers are summed, the highest has no more bits than a value."""
+        """Return the finest grid on which a power of the width stays below ``2**bits`` steps.
+
+        If powers are summed, the highest has no more bits than a value.
+        """
         return Grid(bounds, _exponent(bounds.lower, bounds.upper, bits // max(degree, 1)))
 
     @staticmethod
     def for_magnitude(bounds: Bounds, bits: int, integral: bool) -> Grid:
-        """The finest grid on which the values stay below ``2**bits`` steps; whole numbers that fit
-        stay whole."""
+        """Return the finest grid on which the values stay below ``2**bits`` steps.
+
+        Whole numbers that fit stay whole.
+        """
         exponent = _exponent(0.0, max(map(abs, bounds)), bits)
         return Grid(bounds, min(exponent, 0) if integral else exponent)
 
 
 @lru_cache(maxsize=4096)
-def on_grid(bound: float, exponent: int) -> int:
+def place_on_grid(bound: float, exponent: int) -> int:
     # Python's round and numpy's rint agree: ties to even.
+    """Return the whole number of steps that is nearest to a bound."""
     return round(Fraction(bound) * Fraction(2) ** exponent)
 
 
 def to_grid(values: NDArray[Any], a: NDArray[np.float64], grid: Grid) -> None:
-    """Writes the values into ``a``: clipped, scaled by a power of two, rounded, counted from the
-    lower bound; NaN stays NaN."""
+    """Write the values into ``a`` as steps above the lower bound.
+
+    They are clipped, scaled by a power of two and rounded. NaN stays NaN.
+    """
     lower, upper = grid.bounds
     np.clip(values, lower, upper, out=a)
     if grid.exponent:
@@ -118,11 +129,13 @@ def to_grid(values: NDArray[Any], a: NDArray[np.float64], grid: Grid) -> None:
 
 @lru_cache(maxsize=4096)
 def _exponent(lower: float, upper: float, bits: int) -> int:
-    """The largest power of two that leaves less than ``2**bits`` steps between two numbers; of
-    equal ones, below their size."""
+    """Return the largest power of two that leaves less than ``2**bits`` steps between two numbers.
+
+    For equal numbers it leaves less than that below their size.
+    """
     extent = Fraction(upper) - Fraction(lower) or abs(Fraction(upper)) or Fraction(1)
-    # 2**(e-1) <= extent < 2**(e+1), hence extent * 2**(bits - e - 1) < 2**bits; capped so that the
-    # scale is a double.
+    # From 2**(e-1) <= extent < 2**(e+1) follows extent * 2**(bits - e - 1) < 2**bits. The cap keeps
+    # the scale a double.
     e = extent.numerator.bit_length() - extent.denominator.bit_length()
     return min(bits - e - 1, 960)
 
@@ -201,9 +214,11 @@ class Distincts:
 
 @dataclass(frozen=True, slots=True)
 class Bids:
-    """Primitive: the rows of each bin of the question's one grouping. All bins are one group for
-    people: one of them may be in all bins, and counts for the limit of rows in all of them
-    together."""
+    """Primitive: the rows of each bin of the question's one grouping.
+
+    All bins are one group for people. A person may be in several bins, and the limit of rows holds
+    for all of them together.
+    """
 
     additive: ClassVar[bool] = True
     expr: Expr
@@ -211,10 +226,10 @@ class Bids:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Primitive: people by the number of their rows in the group where they have most, or by the
-    number of their groups.
+    """Primitive: people by the number of their rows in the group where they have most, or of their
+    groups.
 
-    One column: those with 1, with 2, with 3 or 4, and so on by powers of two; the last has all that
+    One column: those with 1, with 2, with 3 or 4, and so on by powers of two. The last has all that
     have more.
     """
 
@@ -225,8 +240,10 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Magnitudes:
-    """Primitive: people by the sign and the power of two of one of their values; without people,
-    rows by their value's."""
+    """Primitive: people by the sign and the power of two of one of their values.
+
+    Without people it counts rows by the value of each row.
+    """
 
     additive: ClassVar[bool] = True
     expr: Expr
@@ -240,9 +257,12 @@ Primitive = (
 Reduced = Mapping[Primitive, Integers]
 
 # The bits of a grid: sums over ROW_CEILING rows of values, or of their powers, stay within 2**62.
-VALUE_BITS = 31  # of the width of the bounds
-SQUARE_BITS = VALUE_BITS // 2  # the same where squares are summed
-MAGNITUDE_BITS = 30  # of a value itself, which may have either sign
+# The bits of the width of the bounds.
+VALUE_BITS = 31
+# The same if squares are summed.
+SQUARE_BITS = VALUE_BITS // 2
+# The bits of a value itself, without its sign.
+MAGNITUDE_BITS = 30
 
 
 # Magnitudes: zero is what lies within 2**LEAST_POWER of it, and the largest powers have all that is
@@ -252,8 +272,10 @@ MAGNITUDES = 2 * (LARGEST_POWER - LEAST_POWER) + 1
 
 
 class Statistic(ABC):
-    """A vector of integers that one release adds noise to. ``once``: a person counts once in it,
-    whatever the limits."""
+    """A vector of integers that one release adds noise to.
+
+    If ``once`` is true, a person counts once in it, whatever the limits.
+    """
 
     __slots__ = ()
     identity: ClassVar[tuple[str, ...]]  # the tag of the class, and its fields in a fixed order
@@ -266,19 +288,22 @@ class Statistic(ABC):
 
     @abstractmethod
     def integers(self, reduced: Reduced) -> Integers:
-        """The vector itself, one row a component, one column a group."""
+        """Return the vector itself, one row a component, one column a group."""
 
     def shape(self, groups: int) -> tuple[int, ...]:
-        """The shape of the vector, from public facts alone; where each group has choices: choices,
-        candidates, groups."""
+        """Return the shape of the vector, from public facts alone.
+
+        If each group has choices, the axes are choices, candidates and groups.
+        """
         return 1, groups
 
     @abstractmethod
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
-        """The largest change one person can cause, over all groups together."""
+        """Return the largest change that one row can cause, over all groups together."""
 
     def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
-        """`sensitivity` of a person with R rows in each of G groups (docs/guarantees/people.md)."""
+        """Return the sensitivity to a person with R rows in each of G groups
+        (docs/guarantees/people.md)."""
         row_sensitivity = self.sensitivity(unit, groups is not None)
         if not unit.people:
             return row_sensitivity
@@ -289,24 +314,26 @@ class Statistic(ABC):
         )
 
     def limit(self, unit: Unit, grouped: bool) -> Limit | None:
-        """What a person with many rows counts for at most; None where a row is a person."""
+        """Return the contribution limit of a person, or None if a row is a person."""
         return unit.limit(grouped)
 
     def reach(self, unit: Unit) -> int:
-        """The most by which one person can move a component against another: the sensitivity of a
-        choice among them."""
+        """Return the most by which one row can move a component against another.
+
+        It is the sensitivity of a choice among the components.
+        """
         raise AssertionError(f"nothing is chosen among {self.reading().description}")
 
     def reach_of_person(self, unit: Unit, groups: int | None) -> int:
-        """`reach` of a person with R rows in each group, for components that are sums over rows."""
+        """Return `reach` for a person with R rows in each group, for sums over rows."""
         return self.reach(unit) * unit.reach(groups)[0]
 
     @abstractmethod
     def reading(self) -> Reading:
-        """The description of the vector in plans, with the maps that make outputs of it."""
+        """Return the description of the vector in plans, with the maps that make outputs of it."""
 
 
-# Sums of clipped values ------------------------------------------------------------------------------------------------
+# Sums of clipped values ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +362,7 @@ class Total(Statistic):
         return total[None, :]  # the lower bound is at most 2**30 steps on this grid
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        """Return the largest step that a row adds, or that a replaced row changes."""
         m = self.grid.magnitude
         if not unit.replaces:
             return Sensitivity(m, m * m)
@@ -366,7 +394,8 @@ class Simplex(Statistic):
     expr: Expr
     grid: Grid
     degree: int
-    nulls: bool  # whether rows with a null are counted beside the others
+    # True if rows with a null are counted beside the others.
+    nulls: bool
 
     @property
     def primitives(self) -> tuple[Primitive, ...]:
@@ -377,11 +406,13 @@ class Simplex(Statistic):
         return self.degree + 1 + self.nulls, groups
 
     def integers(self, reduced: Reduced) -> Integers:
+        """Return the Bernstein sums from the sums of powers, by repeated differences."""
         powers = reduced[Powers(self.expr, self.grid, self.degree)]
-        terms, level = [], list(powers)  # the sums of a**k * b**r, of one r for all k
+        # At each round `level` has the sums of a**k * b**r for one r and all k.
+        terms, level = [], list(powers)
         while level:
             terms.append(level[-1])
-            # As b = W - a; no product is above the mass of all rows, so no step overflows.
+            # Here b = W - a. Products are at most the mass of all rows, so nothing overflows.
             level = [self.grid.width * term - next_term for term, next_term in pairwise(level)]
         times = [math.comb(self.degree, k) for k in range(self.degree + 1)]
         parts = [
@@ -396,6 +427,7 @@ class Simplex(Statistic):
         return Sensitivity(2 * m, 2 * m * m) if unit.replaces else Sensitivity(m, m * m)
 
     def reading(self) -> Reading:
+        """Return the maps from Bernstein sums to the sums of powers."""
         d = self.degree
         unit_weight = 1.0 / self.grid.width**d
         # a**j * W**(d - j) is a combination of the terms: comb(k, j) / comb(d, j) of the k-th.
@@ -449,6 +481,7 @@ class Centred(Statistic):
         return Sensitivity(2 * w, 4 * w * w)
 
     def reading(self) -> Reading:
+        """Return the maps to the number of values and to their sum."""
         w, text = float(self.grid.width), f"distance of {self.expr} from the middle"
         if self.rows is None:
             maps: Maps = {"n": (0.0, 1 / w), "t1": (1 / (2 * w), 1 / (2 * w))}
@@ -501,6 +534,7 @@ class Pair(Statistic):
         return Sensitivity(2 * m, 2 * m * m) if unit.replaces else Sensitivity(m, m * m)
 
     def reading(self) -> Reading:
+        """Return the maps from the four mixed sums to the number of rows and to the sums."""
         weight = 1.0 / self._mass
         maps: Maps = {
             "n": (weight, weight, weight, weight),

@@ -30,6 +30,7 @@ from dpframe._statistics.base import (
 
 def _one_hot(unit: Unit, grouped: bool) -> Sensitivity:
     # A row is in at most one group: replaced, it may leave one group and enter another.
+    """Return the sensitivity of counts where a row is in at most one."""
     return Sensitivity(2, 2) if unit.replaces and grouped else Sensitivity(1, 1)
 
 
@@ -152,10 +153,10 @@ class Questions(Statistic):
 
 
 class _Once(Statistic):
-    """Each person is in at most one of several bins, whatever the groups and the limits: 1, and 2
-    when replaced.
+    """Each person is in at most one of several bins, whatever the groups and the limits.
 
-    Its size is read off any one of the bins: their noises are alike.
+    The sensitivity is 1, and 2 for a replaced person. The size is read off any one of the bins,
+    because their noises are alike.
     """
 
     __slots__ = ()
@@ -194,8 +195,10 @@ class PeopleBy(_Once):
 
 @dataclass(frozen=True, slots=True)
 class PeopleAround(_Once):
-    """People by the magnitude of one of their values, drawn by a hash; those without a value are in
-    no bin."""
+    """People by the magnitude of one of their values, which a hash chooses.
+
+    Those without a value are in no bin.
+    """
 
     identity: ClassVar[tuple[str, ...]] = ("people_around", "expr")
 
@@ -214,10 +217,9 @@ class PeopleAround(_Once):
 
 @dataclass(frozen=True, slots=True)
 class DistinctCount(Statistic):
-    """Distinct non-null values in each group, of which a person names at most ``max_groups``, in
-    all groups together.
+    """Distinct non-null values in each group. A person adds at most ``max_groups`` over all groups.
 
-    It is no sum over people, so its sensitivity has a proof of its own
+    It is not a sum over people, so its sensitivity has a proof of its own
     (docs/guarantees/statistics.md).
     """
 
@@ -233,18 +235,21 @@ class DistinctCount(Statistic):
         return reduced[Distincts(self.expr)][None, :]
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
-        return _moved(1, unit, grouped)
+        return _bound_distinct(1, unit, grouped)
 
     def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
+        """Return the sensitivity to a person who names at most ``max_groups`` values."""
         if not unit.people:
             return self.sensitivity(unit, groups is not None)
         if unit.groups is None:
             raise BadValue(
-                "a person may have many values here, and max_groups= is not known: the most distinct values (over all "
-                "groups) that one may add. Give it at the question or once at open(...). It is your choice, not a fact of "
+                "a person may have many values here, and max_groups= is not known: the most "
+                "distinct values (over all "
+                "groups) that one may add. Give it at the question or once at open(...). It is "
+                "your choice, not a fact of "
                 "the data."
             )
-        return _moved(unit.groups, unit, groups is not None)
+        return _bound_distinct(unit.groups, unit, groups is not None)
 
     def limit(self, unit: Unit, grouped: bool) -> Limit | None:
         return Limit(values=unit.groups, together=grouped) if unit.people else None
@@ -253,9 +258,9 @@ class DistinctCount(Statistic):
         return Reading(f"distinct values of {self.expr}", {"size": (1.0,)})
 
 
-def _moved(most: int, unit: Unit, grouped: bool) -> Sensitivity:
-    # Without groups both people of a pair raise the same count, so that what they add does not add
-    # up.
+def _bound_distinct(most: int, unit: Unit, grouped: bool) -> Sensitivity:
+    # Without groups both people of a pair raise the same count, so only one of them matters.
+    """Return the sensitivity of distinct values if a person names at most ``most``."""
     if unit.replaces and grouped:
         return Sensitivity(2 * most, 2 * most**2)
     return Sensitivity(most, most**2)

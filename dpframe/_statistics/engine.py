@@ -1,5 +1,4 @@
-"""The seam between questions and data: what a session asks of the engine that reads its rows, and
-nothing more."""
+"""What a session asks of the engine that reads its rows, and nothing more."""
 
 from __future__ import annotations
 
@@ -25,12 +24,10 @@ PEOPLE: frozenset[Primitive] = frozenset({Persons()})
 class Scope:
     """The rows that a question is about, and the groups that these are in."""
 
-    where: Expr | None = (
-        None  # the condition that holds in these rows; a null is no hit. None: all rows
-    )
-    by: tuple[
-        By, ...
-    ] = ()  # the last one the fastest: a group is a combination of one group of each
+    # The condition that holds in these rows. A null does not fulfil it. None: all rows.
+    where: Expr | None = None
+    # A group is a combination of one group of each. The last one varies fastest.
+    by: tuple[By, ...] = ()
 
     @property
     def groups(self) -> int:
@@ -75,10 +72,9 @@ class Engine(Protocol):
       `dpframe.engines.expressions`.
     - Without ``unit.people`` a row is a person. With them rows of equal values in these columns are
       one person's, and rows with a null there are nobody's. What a person adds is bounded as
-      docs/guarantees/people.md says: of more than ``unit.rows`` rows in a group so many count,
-      totals of more values than that are scaled down to so many, and of more than ``unit.groups``
-      groups so many count, chosen by that person's own rows and the key of the engine. Nobody
-      else's rows may have a say in it.
+      docs/guarantees/people.md says. In a group at most ``unit.rows`` rows count, and totals of
+      more values are scaled down to that number. At most ``unit.groups`` groups count, chosen by
+      that person's own rows and the key of the engine. Nobody else's rows may influence the choice.
     - Nothing is raised, warned of or logged that holds a cell, or tells one table from another.
 
     *Parts.* A table can be read in parts whose integers are added, since all primitives are sums
@@ -106,13 +102,12 @@ class Engine(Protocol):
     """
 
     def __len__(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
 
     def reduce(
         self, scope: Scope, primitives: set[Primitive], unit: Unit, /
     ) -> dict[Primitive, Integers]:
-        """The primitive sums of each group, of the shapes that `dpframe._statistics.base` gives
-        them."""
+        """Return the primitive sums of each group, in the shapes of `dpframe._statistics.base`."""
 
     def occurring(
         self,
@@ -122,26 +117,32 @@ class Engine(Protocol):
         primitives: frozenset[Primitive] | set[Primitive] = PEOPLE,
         /,
     ) -> tuple[Texts, dict[Primitive, Integers]]:
-        """The combinations of values that count for somebody, as texts, and their primitive sums,
-        as `reduce` has them.
+        """Return the combinations of values that count for somebody, as texts, with primitive sums.
 
-        A combination with a null, or with a cell that has no text, is none. People and sums over
-        rows are asked for, and no other primitives; people are always in the answer.
+        The sums are those of `reduce`. A combination with a null, or with a cell that has no text,
+        does not count. Only people and sums over rows may be asked for. People are always in the
+        answer.
         """
 
     def slices(
         self, exprs: Sequence[Expr], where: Expr | None, unit: Unit, /
     ) -> Iterator[RowSlice]:
-        """All rows, slice by slice, for questions that are no sums. A person has one code, in all
-        slices."""
+        """Return all rows, slice by slice, for questions that are not sums.
+
+        A person has the same code in all slices.
+        """
 
     def people(self, unit: Unit, /) -> int:
-        """The number of people who have a row, where columns name them. It is asked for where it is
-        public."""
+        """Return the number of people who have a row, if columns name them.
+
+        It is asked for only if it is public.
+        """
 
     def sketches(self, unit: Unit, secret: bytes, /) -> Sketches:
-        """The sketches by which a ledger recognizes these people and this table. The secret is that
-        of the ledger's store."""
+        """Return the sketches by which a ledger recognizes these people and this table.
+
+        The secret is that of the store of the ledger.
+        """
 
     def close(self) -> None:
-        """Lets go of the data. Nothing is asked afterwards."""
+        """Let go of the data. Nothing is asked afterwards."""

@@ -34,15 +34,21 @@ from dpframe._statistics.base import (
 from dpframe._validate import Bounds
 
 Floats = NDArray[np.float64]
-LEAF_BITS = 12  # a grid has fewer steps than 2**12, unless a resolution says otherwise
-LEAF_CEILING = 2**24  # points times groups times quantiles: what fits in memory a few times over
-_FINEST_LEVEL = 2**30  # scores over ROW_CEILING rows stay below 2**62
-BRANCHES = 16  # of 2 to 64 the least error of a distribution function at 2**6 to 2**14 points
+# A grid has fewer steps than 2**12, unless a resolution is given.
+LEAF_BITS = 12
+# The largest product of points, groups and quantiles. It fits in memory a few times over.
+LEAF_CEILING = 2**24
+# With this denominator scores over ROW_CEILING rows stay below 2**62.
+_FINEST_LEVEL = 2**30
+# Of 2 to 64 branches 16 give the least error of a distribution function at 2**6 to 2**14 points.
+BRANCHES = 16
 
 
 def leaf_grid(expr: Expr, bounds: Bounds, resolution: float | None) -> Grid:
-    """The points a quantile may be: whole numbers where they are few enough, else steps of a power
-    of two."""
+    """Return the grid of the points that a quantile may be.
+
+    They are whole numbers if there are few enough, and else steps of a power of two.
+    """
     if resolution is not None:
         return Grid(bounds, min(max(1 - math.frexp(resolution)[1], -960), 960))
     if bounds.lower == bounds.upper:
@@ -52,25 +58,26 @@ def leaf_grid(expr: Expr, bounds: Bounds, resolution: float | None) -> Grid:
     return Grid(bounds, min(grid.exponent, 0)) if whole else grid
 
 
-def _places(grid: Grid, points: int) -> dict[str, float]:
-    """The constants from which a reader computes where the points of a grid lie."""
+def _describe_points(grid: Grid, points: int) -> dict[str, float]:
+    """Return the constants from which a reader computes where the points of a grid lie."""
     return {"low": float(grid.low), "exponent": float(grid.exponent), "points": float(points)}
 
 
 @dataclass(frozen=True, slots=True)
 class Ranks(Statistic):
-    """The score of each grid point v for each level q: minus the number of ranks by which v misses
-    the quantile.
+    """The score of each grid point v for each level q.
 
-    With B values below v, C at v and A above it, n = B + C + A, a point is a q-quantile exactly if
-    B <= q n and A <= (1 - q) n. Its score is ``-max(0, B - q n, A - (1 - q) n)``, in steps of one
-    over a common denominator of the levels. The vector is not linear, and never gets noise of its
-    own: the largest score is chosen. The claim is therefore about *differences* of scores, summed
-    over the levels, which is what `NoisyMax` asks for.
+    It is minus the number of ranks by which v misses the quantile. With B values below v, C at v
+    and A above it, n = B + C + A, a point is a q-quantile exactly if B <= q n and A <= (1 - q) n.
+    Its score is ``-max(0, B - q n, A - (1 - q) n)``, in steps of one over a common denominator of
+    the levels. The vector is not linear, and never gets noise of its own: the largest score is
+    chosen. The claim is therefore about *differences* of scores, summed over the levels, which is
+    what `NoisyMax` asks for.
 
     Add-remove: a row moves each score by at most max(q, 1 - q) either way, so a difference by 2
-    max(q, 1 - q). Replace-one: each score by at most 1, a difference by 2; over groups a row may
-    leave one and enter another, which moves the differences of both, together by 4 max(q, 1 - q).
+    max(q, 1 - q). Replace-one: each score moves by at most 1, and a difference by 2. Over groups a
+    row may leave one and enter another, which moves the differences of both, together by 4 max(q, 1
+    - q).
     """
 
     identity: ClassVar[tuple[str, ...]] = ("ranks", "expr", "grid", "levels")
@@ -87,12 +94,15 @@ class Ranks(Statistic):
         levels: Iterable[Fraction],
         groups: int,
     ) -> Ranks:
+        """Return the ranks of a column. Too many points, groups and levels are refused."""
         ranks = Ranks(expr, leaf_grid(expr, bounds, resolution), tuple(sorted(set(levels))))
         cells = ranks.points * groups * len(ranks.levels)
         if cells > LEAF_CEILING:
             raise BadValue(
-                f"quantiles of {expr} would look at {cells} numbers: {ranks.points} points between the bounds, "
-                f"{groups} groups, {len(ranks.levels)} levels. At most {LEAF_CEILING} fit: give a coarser resolution=."
+                f"quantiles of {expr} would look at {cells} numbers: {ranks.points} points "
+                "between the bounds, "
+                f"{groups} groups, {len(ranks.levels)} levels. At most {LEAF_CEILING} fit: give a "
+                "coarser resolution=."
             )
         return ranks
 
@@ -118,7 +128,7 @@ class Ranks(Statistic):
         return len(self.levels), self.points, groups
 
     def integers(self, reduced: Reduced) -> Integers:
-        """A score for each level, point and group."""
+        """Return a score for each level, point and group."""
         counts = reduced[self.primitives[0]]
         up_to = np.cumsum(counts, axis=0)
         below, above = up_to - counts, up_to[-1:] - up_to
@@ -134,6 +144,7 @@ class Ranks(Statistic):
         return scores
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        """Return how far a row moves differences of scores, over all levels."""
         larger = [max(share, self.over - share) for share in self.parts]
         moves = [2 * m for m in larger]
         if unit.replaces:
@@ -143,16 +154,15 @@ class Ranks(Statistic):
     def reading(self) -> Reading:
         many = f" of {len(self.levels)} levels" if len(self.levels) > 1 else ""
         text = f"ranks{many} at {self.points} points, {self.grid.step:g} apart, of {self.expr}"
-        return Reading(text, {}, 1.0 / self.over, _places(self.grid, self.points))
+        return Reading(text, {}, 1.0 / self.over, _describe_points(self.grid, self.points))
 
 
 @lru_cache(maxsize=256)
-def level_sizes(points: int) -> tuple[int, ...]:
-    """The number of nodes of each level: the points first, then a node for every 16 below, while
-    there are more than 16.
+def list_level_sizes(points: int) -> tuple[int, ...]:
+    """Return the number of nodes of each level, from the points to at most 16 nodes.
 
-    There is no root: a count of all values would add less to the nodes below it than its noise
-    costs.
+    Each level has a node for every 16 of the level below. There is no root: a count of all values
+    would add less to the nodes below it than its noise costs.
     """
     sizes = [points]
     while sizes[-1] > BRANCHES:
@@ -180,10 +190,12 @@ class Tree(Statistic):
 
     @staticmethod
     def of(expr: Expr, bounds: Bounds, resolution: float | None, groups: int) -> Tree:
+        """Return the tree of a column. Too many points and groups are refused."""
         tree = Tree(expr, leaf_grid(expr, bounds, resolution))
         if tree.points * groups > LEAF_CEILING:
             raise BadValue(
-                f"a distribution of {expr} at {tree.points} points in {groups} groups is more than {LEAF_CEILING} "
+                f"a distribution of {expr} at {tree.points} points in {groups} groups is more "
+                f"than {LEAF_CEILING} "
                 "numbers: give a coarser resolution=."
             )
         return tree
@@ -197,50 +209,53 @@ class Tree(Statistic):
         return (Leaves(self.expr, self.grid),)
 
     def shape(self, groups: int) -> tuple[int, ...]:
-        return sum(level_sizes(self.points)), groups
+        return sum(list_level_sizes(self.points)), groups
 
     def integers(self, reduced: Reduced) -> Integers:
         levels = [reduced[self.primitives[0]]]
-        for _ in level_sizes(self.points)[1:]:
+        for _ in list_level_sizes(self.points)[1:]:
             levels.append(np.add.reduceat(levels[-1], _starts(len(levels[-1])), axis=0))
         return np.concatenate(levels)
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
-        h = len(level_sizes(self.points))
+        h = len(list_level_sizes(self.points))
         moved = 2 if unit.replaces and (grouped or self.points > 1) else 1
         return Sensitivity(moved * h, moved * h)
 
     def reading(self) -> Reading:
-        h = len(level_sizes(self.points))
+        """Return the description of the tree, with the place of its points."""
+        h = len(list_level_sizes(self.points))
         levels = f"{h} levels" if h > 1 else "one level"
         text = (
             f"values of {self.expr} at {self.points} points, {self.grid.step:g} apart, on {levels}"
         )
-        return Reading(text, {}, constants=_places(self.grid, self.points))
+        return Reading(text, {}, constants=_describe_points(self.grid, self.points))
 
 
-# Post-processing ------------------------------------------------------------------------------------------------
+# Post-processing ----------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=32)
-def _variances(points: int) -> list[tuple[Floats, Floats]]:
-    """The variances by level: that of each node estimated from below and by itself, and the sum of
-    it over its children.
+def _combine_variances(points: int) -> list[tuple[Floats, Floats]]:
+    """Return two variances for each level, in units of the variance of one count.
 
-    In units of the variance of one count. At the points themselves the second is not used.
+    The first is that of each node, estimated from the nodes below and by itself. The second is the
+    sum of the first over its children, and is not used at the points.
     """
     leaves = np.ones(points)
     by_level = [(leaves, leaves)]
-    for size in level_sizes(points)[:-1]:
+    for size in list_level_sizes(points)[:-1]:
         below = np.add.reduceat(by_level[-1][0], _starts(size))
         by_level.append((below / (1 + below), below))
     return by_level
 
 
 def distribution(raw: NDArray[Any], points: int) -> Floats:
-    """The estimated number of values up to each point, by least squares: a column a group, the last
-    row all values."""
-    sizes, variances = level_sizes(points), _variances(points)
+    """Return the estimated number of values up to each point, by least squares.
+
+    There is a column for each group. The last row has all values.
+    """
+    sizes, variances = list_level_sizes(points), _combine_variances(points)
     noisy = np.split(raw.astype(float), np.cumsum(sizes)[:-1])
     upward = [noisy[0]]
     sums = []
@@ -258,13 +273,13 @@ def distribution(raw: NDArray[Any], points: int) -> Floats:
 
 
 def deviations(points: int, q: float) -> Floats:
-    """The standard deviation of the noise in (values up to each point) - q (all values), for counts
-    of deviation 1.
+    """Return the deviation of the noise in (values up to each point) - q (all values).
 
-    Within a node the error up to a point is ``share * node + rest``, and least squares leaves the
-    rest uncorrelated with the node. Both are carried from the points up to all values.
+    It is for counts of deviation 1. Within a node the error up to a point is ``share * node +
+    rest``, and least squares leaves the rest uncorrelated with the node. Both are carried from the
+    points up to all values.
     """
-    sizes, variances = level_sizes(points), _variances(points)
+    sizes, variances = list_level_sizes(points), _combine_variances(points)
     place = np.arange(points)
     share, rest = np.ones(points), np.zeros(points)
     for level in range(1, len(sizes)):
@@ -289,9 +304,11 @@ def deviations(points: int, q: float) -> Floats:
     return np.asarray(np.sqrt((first / everything - q) ** 2 * everything + rest))
 
 
-def read_off(cumulative: Floats, q: float) -> NDArray[np.intp]:
-    """The first point at which a monotone version of the distribution function reaches a share q of
-    all values."""
+def read_quantile(cumulative: Floats, q: float) -> NDArray[np.intp]:
+    """Return the first point at which the distribution reaches a share q of all values.
+
+    The distribution is made monotone first.
+    """
     rising = np.maximum.accumulate(cumulative, axis=0)
     falling = np.minimum.accumulate(cumulative[::-1], axis=0)[::-1]
     reached = (rising + falling) / 2 >= q * np.maximum(cumulative[-1:], 0)
@@ -301,13 +318,15 @@ def read_off(cumulative: Floats, q: float) -> NDArray[np.intp]:
 def enclose(
     cumulative: Floats, q: float, reach: float, spare: Floats | float = 0.0
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The outermost points that could be the quantile, if no single estimate is off by more than
-    ``reach`` deviations, and ``spare`` ranks of its group."""
+    """Return the outermost points that could be the quantile.
+
+    No single estimate is off by more than ``reach`` deviations and ``spare`` ranks of its group.
+    """
     slack = reach * deviations(len(cumulative), q)[:, None] + spare
     excess = cumulative - q * cumulative[-1:]
     before = np.concatenate([np.full((1, excess.shape[1]), -np.inf), (excess - slack)[:-1]])
     possible = (excess + slack >= 0) & (before <= 0)
-    chosen, places = read_off(cumulative, q), np.arange(len(cumulative))[:, None]
+    chosen, places = read_quantile(cumulative, q), np.arange(len(cumulative))[:, None]
     low = np.where(possible, places, len(cumulative)).min(axis=0)
     high = np.where(possible, places, -1).max(axis=0)
     return np.minimum(low, chosen), np.maximum(high, chosen)
@@ -316,8 +335,8 @@ def enclose(
 _last: list[tuple[Any, Floats | None]] = [(None, None)]
 
 
-def estimated(raw: NDArray[Any], points: int) -> Floats:
-    """The `distribution` of a release, computed once for all quantiles that are read off it."""
+def estimate_distribution(raw: NDArray[Any], points: int) -> Floats:
+    """Return the `distribution` of a release, computed once for all its quantiles."""
     last_raw, cumulative = _last[0]
     if last_raw is not raw or cumulative is None:
         cumulative = distribution(raw, points)

@@ -1,8 +1,8 @@
-"""The scores of candidates by which `choose` chooses, all of them sums over rows.
+"""The scores of candidates by which `choose` chooses. All of them are sums over rows.
 
-Nobody ever sees a score: only the place of the chosen one leaves. So the sensitivity that matters
-is the *reach*, the most by which one person can move a score against another. Proofs:
-docs/guarantees/exponential.md.
+Nobody ever sees a score, because only the place of the chosen candidate leaves. So the sensitivity
+that matters is the *reach*: the most by which one person can move a score against another. The
+proofs are in docs/guarantees/exponential.md.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class Scores(_Choice):
         return min(provable, 2 * self._steps(self.moves))
 
     def reach_of_person(self, unit: Unit, groups: int | None) -> int:
-        # Each total of many rows is rounded once more: a score of one person by at most half a
-        # step, of two by one.
+        # Each total of many rows is rounded once more, by at most half a step. So the scores of two
+        # people differ by one step more.
         rows, _ = unit.reach(groups)
         if self.moves is None or not unit.people:
             return self.reach(unit) * rows
@@ -92,13 +92,12 @@ class Scores(_Choice):
 
 @dataclass(frozen=True, slots=True)
 class Revenue(_Choice):
-    """Price times the number of bids that reach it, for increasing prices on a grid; groups are the
-    bids between prices.
+    """Price times the number of bids that reach it, for increasing prices on a grid.
 
-    A bid adds the price to every score from the first to the dearest that it reaches, and 0 beyond.
-    Added, it moves one score against another by the largest price at most. Replaced by a higher bid
-    it raises some scores and lowers none, by a lower one or by none the other way round: the
-    largest price again.
+    Groups are the bids between prices. A bid adds the price to every score from the first to the
+    dearest that it reaches, and 0 beyond. Added, it moves one score against another by the largest
+    price at most. Replaced by a higher bid it raises some scores and lowers none. By a lower bid,
+    or by none, it is the other way round: the largest price again.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("revenue", "expr", "prices", "grid")
@@ -133,16 +132,15 @@ class Revenue(_Choice):
 
 @dataclass(frozen=True, slots=True)
 class Votes(Statistic):
-    """How many rows of each group have each of some listed values, of which each group chooses
-    those that most rows have.
+    """The rows of each group that have each of some listed values.
 
-    ``expr`` is the place of a row's value on the list, and null for others. The vector never gets
-    noise of its own, so the claim is about *differences* of counts within a group, summed over the
-    groups, whose choices are independent.
+    Each group chooses the values that most of its rows have. ``expr`` is the place of a row's value
+    on the list, and null for others. The vector never gets noise of its own, so the claim is about
+    *differences* of counts within a group, summed over the groups, whose choices are independent.
 
-    Add-remove: a row adds 1 to one count of one group: it moves a difference there by 1, and none
+    Add-remove: a row adds 1 to one count of one group. It moves a difference there by 1, and none
     elsewhere. Replace-one: within a group it may leave one count for another, which moves their
-    difference by 2; between groups it moves one by 1 in each.
+    difference by 2. Between groups it moves one by 1 in each.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("votes", "expr", "values")

@@ -17,7 +17,7 @@ from dpframe._errors import BudgetError, progress
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
-from dpframe._plans.price import noise_for
+from dpframe._plans.price import buy_noise
 from dpframe._questions.question import AddNoise, Array
 from dpframe._sizes import SIZES
 from dpframe._statistics.base import Sensitivity
@@ -155,7 +155,7 @@ class Descent(Fit):
         """Return the noise that the whole price buys for integers whose squared L2 distance between
         neighbours is ``squared``."""
         sensitivity = Sensitivity(l1_of(squared, self.parameters), squared)
-        noise: GaussianNoise = noise_for(
+        noise: GaussianNoise = buy_noise(
             [sensitivity], price._replace(mechanism=GaussianNoise.name)
         ).noises[0]
         return noise

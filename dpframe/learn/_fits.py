@@ -14,7 +14,7 @@ from dpframe._expr import Expr
 from dpframe._groups.keys import Keys, Word, describe
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
-from dpframe._plans.price import noise_for
+from dpframe._plans.price import buy_noise
 from dpframe._questions.question import AddNoise, Array, Question
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
@@ -158,7 +158,7 @@ class OutputFit(Fit):
         if self.l2 is not None:
             return self.l2
         step, sensitivity = self._grid(self.lipschitz(unit), unit)
-        noise = noise_for([sensitivity], price).noises[0]
+        noise = buy_noise([sensitivity], price).noises[0]
         return 2 * power_below(noise.deviation * step * self.loss.curve / SPREAD)
 
     def _grid(self, distance: float, unit: Unit) -> tuple[float, Sensitivity]:
@@ -175,7 +175,7 @@ class OutputFit(Fit):
         """Plan the noise on the minimum, by its L2 sensitivity."""
         l2 = self._l2(unit, price)
         step, sensitivity = self._grid(self.lipschitz(unit) / l2, unit)
-        offer = noise_for([sensitivity], price)
+        offer = buy_noise([sensitivity], price)
         noise = offer.noises[0]
         part = Part(
             "coefficients of scaled features", noise, sensitivity.l1, sensitivity.l2_squared, step

@@ -18,7 +18,7 @@ from dpframe._expr import Column, Expr
 from dpframe._frame.frame import PrivateFrame
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._plans.plan import Cost, Plan
-from dpframe._plans.price import checked, delta_of, own_errors
+from dpframe._plans.price import check_delta, check_payment, own_errors
 from dpframe._questions.question import Release
 from dpframe._validate import Bounds
 from dpframe.learn import _checks
@@ -151,7 +151,7 @@ class _Model(ABC):
         _checks.refuse_two_prices(model_price, payment)
         price = {**model_price, **_without_none(payment)}
         task, price = self._task(frame, design, price)
-        unit = frame._session.limited(checked(price))
+        unit = frame._session.limited(check_payment(price))
 
         def finish(release: Release) -> _Model:
             # The question about statistics does not depend on l2, and is asked without it.
@@ -160,7 +160,7 @@ class _Model(ABC):
             self.l2_ = solver.regulariser(release.plan, unit)
             return self
 
-        return frame._ask(task, finish, checked(price), declared=tuple(declarations))
+        return frame._ask(task, finish, check_payment(price), declared=tuple(declarations))
 
     def _task(
         self, frame: PrivateFrame, design: Design, price: dict[str, Any]
@@ -194,7 +194,7 @@ class _Model(ABC):
         rest = {k: v for k, v in price.items() if k != "delta"}
         delta_argument, epsilon_argument = price.get("delta"), price.get("epsilon")
         if delta_argument is not None:
-            delta = delta_of(delta_argument, budget.rule)
+            delta = check_delta(delta_argument, budget.rule)
         else:
             e = (
                 budget.rule.limits.epsilon / budget.queries

@@ -14,7 +14,7 @@ from dpframe._expr import Expr
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
-from dpframe._plans.price import noise_for
+from dpframe._plans.price import buy_noise
 from dpframe._questions.question import AddNoise, Array
 from dpframe._sizes import SIZES
 from dpframe._statistics.base import Sensitivity
@@ -59,7 +59,7 @@ class Statistics(Fit):
     ) -> Plan:
         """Plan the noise on the sums of products."""
         sensitivity = self.sensitivity(unit)
-        offer = noise_for([sensitivity], price)
+        offer = buy_noise([sensitivity], price)
         noise = offer.noises[0]
         step = 1.0 / UNIT**2
         part = Part("sums of products", noise, sensitivity.l1, sensitivity.l2_squared, step)

@@ -24,7 +24,7 @@ from dpframe.accounting import (
 from dpframe.accounting.loss import FailingGaussian
 from tests.accounting.rules import ADAPTIVE, F, admitted, one
 from tests.internals import AGGREGATES, Charge, Filter, GaussianNoise, Limits, Price, largest
-from tests.internals import choice as selection
+from tests.internals import buy_choice as selection
 
 # What questions buy ------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import numpy as np
 from dpframe._expr import Column
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import Grid
-from dpframe._statistics.order import Ranks, Tree, distribution, read_off
+from dpframe._statistics.order import Ranks, Tree, distribution, read_quantile
 from dpframe._validate import Bounds
 from dpframe.mechanisms.noise import LaplaceNoise
 from dpframe.mechanisms.selection import NoisyMax
@@ -56,7 +56,7 @@ def misses(levels: Sequence[Fraction], releases: int) -> list[float]:
         sums = np.r_[0, np.cumsum(coarse + RNG.laplace(0, float(1 / EPSILON), len(coarse)))]
         sums = np.maximum.accumulate(sums)
         for q in shares:
-            note(1, int(read_off(estimate, q)[0]), q)
+            note(1, int(read_quantile(estimate, q)[0]), q)
             utility = -np.abs(below - q * VALUES) * float(EPSILON) / (2 * len(levels))
             weights = np.exp(utility - utility.max())
             note(2, int(RNG.choice(POINTS, p=weights / weights.sum())), q)

@@ -16,8 +16,8 @@ from scipy import stats
 import dpframe  # noqa: F401  (frames have .dp then)
 from dpframe._answers.hypotheses import are_excluded, independent
 from dpframe._ledger.store import unpack
-from dpframe._plans.plan import measured
-from dpframe._plans.sampling import REST, apart, draws_of
+from dpframe._plans.plan import get_noisy_sums
+from dpframe._plans.sampling import REST, enclose_differences, make_draws
 from dpframe._questions.question import Release
 
 ALPHA, SIZES, PRICES = 0.05, (500, 2000, 8000), (0.5, 2.0)
@@ -44,8 +44,8 @@ def means(rng: Any, n: int, epsilon: float, runs: int) -> tuple[float, float]:
         plan, raw = released(
             x.ravel(), runs, lambda g: g["x"].agg(["mean", "std"], epsilon=epsilon)
         )
-        draws.append(draws_of(measured(plan, raw, plan.cells[0]), ALPHA / 2))
-    low, high = apart(*draws, ALPHA * REST)
+        draws.append(make_draws(get_noisy_sums(plan, raw, plan.cells[0]), ALPHA / 2))
+    low, high = enclose_differences(*draws, ALPHA * REST)
     return float(((low > 0) | (high < 0)).mean()), float(plain.mean())
 
 
@@ -73,9 +73,9 @@ def correlations(rng: Any, n: int, epsilon: float, runs: int) -> tuple[float, fl
         x.ravel(), runs, lambda g: g[["x", "y"]].corr(epsilon=epsilon), y=y.ravel()
     )
     cells = [next(c for c in plan.cells if c.name == name) for name in ("x, x", "x, y", "y, y")]
-    return float(are_excluded(*(measured(plan, raw, cell) for cell in cells), ALPHA).mean()), float(
-        plain
-    )
+    return float(
+        are_excluded(*(get_noisy_sums(plan, raw, cell) for cell in cells), ALPHA).mean()
+    ), float(plain)
 
 
 def main(runs: int) -> None:

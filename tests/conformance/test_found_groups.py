@@ -63,7 +63,7 @@ def vectors(
     frame: pd.DataFrame, task: Finding, unit: Unit
 ) -> list[dict[tuple[str, ...], list[int]]]:
     """By statistic, the integers of each group."""
-    arranged, _ = task._arranged(unit)
+    arranged, _ = task._arrange(unit)
     primitives = {p for s, _ in arranged for p in s.primitives}
     texts, sums = PandasEngine(frame, KEY).occurring(task.exprs, None, unit, primitives)
     return [dict(zip(texts, s.integers(sums).T.tolist(), strict=True)) for s, _ in arranged]
@@ -110,7 +110,7 @@ def test_a_person_alone_in_a_group_is_within_what_the_bars_allow(kind, own, rows
             return  # of rows that are people there is nothing to tell apart
         own = own[:1]
     plan = make_plan(task, unit, Price(F(1), mechanism="laplace")).plan
-    _, place = task._arranged(unit)
+    _, place = task._arrange(unit)
     noise: Any = plan.parts[place].noise
     # With noise on top that is nearly sure to stay below, a bar stands above what one person can add up to.
     found = vectors(frame_of([(1, own)], 0), task, unit)[place]
@@ -132,7 +132,7 @@ def test_bars_are_the_least_for_one_person_with_all_their_rows_and_groups(
 ):
     """What such a person adds up to is measured; the bars are then those of the mechanism itself."""
     task, unit = finding(kind), unit_of("add-remove", rows, groups)
-    _, place = task._arranged(unit)
+    _, place = task._arrange(unit)
     own = [(name, 4.0) for name in "abcd"[:groups] for _ in range(rows)]
     found = vectors(frame_of([(1, own)], 0), task, unit)[place]
     most = max(sum(column) for column in found.values())
@@ -153,7 +153,7 @@ def test_bars_are_the_least_for_one_person_with_all_their_rows_and_groups(
 def test_the_room_tells_how_many_people_there_are():
     people = [(i, [("a", 1.0)] * (i % 4 + 1) + [("b", None)]) for i in range(12)]
     task, unit = finding("moments"), unit_of("add-remove", 3, 2)
-    (statistic, _), *_ = task._arranged(unit)[0]
+    (statistic, _), *_ = task._arrange(unit)[0]
     assert isinstance(statistic, Roomy)
     (found,) = vectors(frame_of(people, 3), task, unit)
     mass = make_plan(task, unit, Price(F(1))).plan.parts[0].l1 // 6

@@ -101,7 +101,7 @@ def test_too_much_room_is_caught(monkeypatch):
 
 
 def test_noise_for_a_smaller_person_is_caught(monkeypatch):
-    real = Finding._failing
+    real = Finding._add_failure
 
     def less(self: Any, offer: Any) -> Any:
         parts = [(4 * variance, distance) for variance, distance in offer.loss.parts]

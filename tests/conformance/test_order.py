@@ -25,7 +25,7 @@ from tests.conformance.frames import (
     on_grid,
     rows_of,
 )
-from tests.internals import SIZES, Bounds, Grid, Ranks, Statistic, Tree, level_sizes
+from tests.internals import SIZES, Bounds, Grid, Ranks, Statistic, Tree, list_level_sizes
 from tests.internals import engines_pandas_module as engine_module
 
 LEVELS = [
@@ -210,4 +210,4 @@ def test_a_level_finer_than_the_integers_is_rounded_and_scores_stay_within_63_bi
     crowd = np.array([[2**31], [0]])
     scores = fine.integers({fine.primitives[0]: crowd})
     assert scores[0, 1, 0] == -(fine.over - fine.parts[0]) * 2**31
-    assert level_sizes(4096) == (4096, 256, 16)
+    assert list_level_sizes(4096) == (4096, 256, 16)

@@ -236,7 +236,7 @@ def by_code(engine: Any, columns: Any, limit: int, entries: Any, blank: int) -> 
 
 def test_people_counted_by_the_range_of_their_ids_are_found(monkeypatch):
     assert not problems("randomize")
-    monkeypatch.setattr(internals.engines_rows_module, "of_people", by_code)
+    monkeypatch.setattr(internals.engines_rows_module, "take_rows_of_people", by_code)
     assert "the shape of what was released depends on the frame" in problems("randomize")
 
 
@@ -248,13 +248,13 @@ def test_reports_that_cost_more_than_they_are_charged_are_found(monkeypatch):
 
 def test_reports_of_more_than_one_person_are_found(monkeypatch):
     """An entry that depends on who stands beside it."""
-    own = internals.engines_rows_module.of_people
+    own = internals.engines_rows_module.take_rows_of_people
 
     def mixed(*args: Any) -> Any:
         entries = own(*args)
         return np.where(entries.sum() % 2, entries, 0)
 
-    monkeypatch.setattr(internals.engines_rows_module, "of_people", mixed)
+    monkeypatch.setattr(internals.engines_rows_module, "take_rows_of_people", mixed)
     assert "moved by" in problems("randomize, listed")
 
 

@@ -276,7 +276,7 @@ def test_numbers_of_seconds_become_durations_by_public_facts_alone() -> None:
         cell = query_Output("x", "mean", duration=True)
         cell = types.SimpleNamespace(lower=0.0, upper=upper, origin=cell.origin)
         ways: tuple[Any, ...] = ("nearest", "down", "up")
-        nearest, down, up = (durations_module.shown(cells, cell, way) for way in ways)
+        nearest, down, up = (durations_module.show_seconds(cells, cell, way) for way in ways)
         assert nearest.dtype == f"timedelta64[{unit}]"
         assert np.isnat(nearest).tolist() == [False, False, True, False, False]
         assert (down[[0, 1]] <= nearest[[0, 1]]).all()

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpframe import BadType, BadValue, BudgetError, MissingBounds, NotOffered
-from tests.internals import LEAF_CEILING, Answer, read_off
+from tests.internals import LEAF_CEILING, Answer, read_quantile
 
 MUCH = 100  # noise is a fraction of a rank
 N = 999
@@ -245,8 +245,8 @@ def test_a_distribution_that_noise_has_bent_is_read_alike_from_both_ends(q):
         counts = rng.normal(1, 3, 12)
         while counts.sum() <= 0:
             counts = rng.normal(1, 3, 12)
-        forth = read_off(np.cumsum(counts)[:, None], q)[0]
-        back = read_off(np.cumsum(counts[::-1])[:, None], 1 - q)[0]
+        forth = read_quantile(np.cumsum(counts)[:, None], q)[0]
+        back = read_quantile(np.cumsum(counts[::-1])[:, None], 1 - q)[0]
         assert forth == 11 - back
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, BudgetExceeded, MissingBounds, MissingKeys, Refused, local
-from tests.internals import exp_interval, packed, unpacked
+from tests.internals import exp_interval, pack_reports, unpack_reports
 from tests.internals import mechanisms_sampling_module as _sampling
 
 TRUE = 60  # an epsilon at which no report of these tests is false
@@ -93,9 +93,9 @@ def test_a_ledger_file_returns_the_same_reports_after_a_restart(tmp_path):
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1000])
 def test_packed_reports_come_back(k, n):
     codes = np.random.default_rng(n).integers(0, k, n)
-    raw = packed(codes, k)
+    raw = pack_reports(codes, k)
     assert raw[0].dtype == np.int64
-    assert unpacked(raw, k).tolist() == codes.tolist()
+    assert unpack_reports(raw, k).tolist() == codes.tolist()
 
 
 def test_values_that_are_not_listed_are_uniform_or_other():

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpframe import local
-from tests.internals import Column, PandasEngine, of_people, people_of, prepare
+from tests.internals import Column, PandasEngine, people_of, prepare, take_rows_of_people
 
 N = 12
 FEW = settings(max_examples=12, deadline=None)  # sessions
@@ -170,5 +170,7 @@ def test_derived_frames_have_reports_of_the_same_people():
 def test_a_person_has_their_own_first_rows(monkeypatch):
     frame = pd.DataFrame({"id": [7000, 1, 7000, 1, 7000]})
     monkeypatch.setattr("dpframe.mechanisms._sampling.permutation", np.arange)
-    found = of_people(PandasEngine(frame), vectors(frame), 2, np.array([1, 2, 3, 4, 5]), 0)
+    found = take_rows_of_people(
+        PandasEngine(frame), vectors(frame), 2, np.array([1, 2, 3, 4, 5]), 0
+    )
     assert found.tolist() == [2, 4, 1, 3]

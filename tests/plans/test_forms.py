@@ -207,7 +207,7 @@ def by_the_range_of_ids(engine, columns, limit, entries, blank):
 
 
 def test_reports_by_the_range_of_ids_do_not_leave(monkeypatch):
-    monkeypatch.setattr(engines_rows_module, "of_people", by_the_range_of_ids)
+    monkeypatch.setattr(engines_rows_module, "take_rows_of_people", by_the_range_of_ids)
     p = opened(frame(64), "id")
     for ask in ("randomize", "two values", "a number"):
         with pytest.raises(DataError):

@@ -15,7 +15,7 @@ from dpframe.accounting.loss import Exponential as ExponentialLoss
 from dpframe.accounting.loss import PureDP
 from dpframe.utilities import distance, revenue
 from tests.frame.test_selections import ASKS, BASE, frame, opened
-from tests.internals import AGGREGATES, Price, choice
+from tests.internals import AGGREGATES, Price, buy_choice
 
 
 def test_with_delta_the_exponential_mechanism_chooses_and_is_counted_by_its_range():
@@ -195,4 +195,4 @@ def test_what_means_nothing_is_refused_and_costs_nothing(ask, error):
 
 def test_the_price_of_a_choice_is_refused_by_a_price_that_buys_none():
     with pytest.raises(BudgetError, match="epsilon"):
-        choice(AGGREGATES["choose"], 1, 2, 1, Price(None))
+        buy_choice(AGGREGATES["choose"], 1, 2, 1, Price(None))

@@ -169,10 +169,10 @@ def test_a_total_of_so_few_values_says_nothing_where_its_noise_is_as_large_as_it
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, kind in AGGREGATES.items() if kind.imagined(np.ones(1))]
+    "name", [name for name, kind in AGGREGATES.items() if kind.imagine_sums(np.ones(1))]
 )
 def test_imagined_values_are_ones_that_there_can_be(name):
-    sums = AGGREGATES[name].imagined(np.array([10.0]))
+    sums = AGGREGATES[name].imagine_sums(np.array([10.0]))
     n, t1, t2 = (sums[key][:, 0] / 10 for key in ("n", "t1", "t2"))
     assert (n == 1).all()
     assert ((t1 > 0) & (t1 < 1)).all()

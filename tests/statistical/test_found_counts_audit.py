@@ -46,7 +46,7 @@ class Drawn:
     ):
         frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
         plan = make_plan(task, unit, price).plan
-        arranged, place = task._arranged(unit)
+        arranged, place = task._arrange(unit)
         primitives = {p for s, _ in arranged for p in s.primitives}
         engine = PandasEngine(frame, b"12345678")
         texts, sums = engine.occurring(task.exprs, None, unit, primitives)

@@ -17,7 +17,7 @@ import pytest
 from scipy import stats
 
 import dpframe  # noqa: F401  (frames have .dp then)
-from tests.internals import Release, hypotheses_module, measured, unpack
+from tests.internals import Release, get_noisy_sums, hypotheses_module, unpack
 from tests.internals import sampling_module as sampling
 
 ALPHA, RISK = 0.05, 1e-8
@@ -102,7 +102,9 @@ def excluded(plan, raw):
     """How many of the runs a test rejects."""
     cells = [next(c for c in plan.cells if c.name == name) for name in ("x, x", "x, y", "y, y")]
     return int(
-        hypotheses_module.are_excluded(*(measured(plan, raw, cell) for cell in cells), ALPHA).sum()
+        hypotheses_module.are_excluded(
+            *(get_noisy_sums(plan, raw, cell) for cell in cells), ALPHA
+        ).sum()
     )
 
 
@@ -204,7 +206,7 @@ def test_the_normal_law_bounds_the_tails_of_poisson(mean):
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
 def test_numbers_to_expect_are_those_that_poisson_allows(level):
     counts = np.array([0.0, 1.0, 5.0, 300.0])
-    low, high = sampling.expected(counts, counts, stats.norm.ppf((1 + level) / 2))
+    low, high = sampling.enclose_expectation(counts, counts, stats.norm.ppf((1 + level) / 2))
     exact = (
         stats.chi2.ppf((1 - level) / 2, 2 * counts) / 2,
         stats.chi2.ppf((1 + level) / 2, 2 * counts + 2) / 2,

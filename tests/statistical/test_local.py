@@ -15,10 +15,10 @@ from tests.internals import (
     Kind,
     PandasEngine,
     Response,
-    of_people,
     points_for,
     round_to_points,
     series_of,
+    take_rows_of_people,
 )
 from tests.statistical.bounds import loss_bound
 
@@ -105,7 +105,7 @@ def of_person(own, limit):
     entries = np.where(frame["x"] == "a", 1, 2)
     response, found = Response(F(1), 2), np.empty((4000, 1))
     for i in range(len(found)):
-        rows = of_people(engine, (person,), limit, entries, 0)
+        rows = take_rows_of_people(engine, (person,), limit, entries, 0)
         found[i] = (response.respond(rows) == 0).sum()
     return found
 

@@ -25,7 +25,7 @@ from tests.internals import (
     Unit,
     deviations,
     distribution,
-    level_sizes,
+    list_level_sizes,
     make_plan,
 )
 from tests.internals import query_Output as Output
@@ -193,7 +193,7 @@ def _quartered(noise: Any) -> Any:
 @pytest.mark.parametrize("points", [1, 2, 16, 17, 111, 300])
 def test_deviations_of_a_tree_are_those_of_least_squares(points):
     """Against the covariance of the least-squares solution, from its matrix."""
-    sizes = level_sizes(points)
+    sizes = list_level_sizes(points)
     rows, leaf = [], np.arange(points)
     for level, size in enumerate(sizes):
         rows.append((leaf // 16**level == np.arange(size)[:, None]).astype(float))

@@ -18,7 +18,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import dpframe  # noqa: F401  (frames have .dp then)
-from tests.internals import GaussianNoise, LaplaceNoise, interval_of, measured, unpack
+from tests.internals import GaussianNoise, LaplaceNoise, enclose_output, get_noisy_sums, unpack
 from tests.internals import sampling_module as sampling
 
 RUNS, LEVEL, RISK = 2000, 0.95, 1e-8
@@ -87,7 +87,7 @@ def test_means_of_a_public_number_of_people_cover_that_of_the_population(populat
     x = np.rint(draw(generator(population, n, "public"), (RUNS, n)) * width).astype(np.int64)
     raw = (plan.parts[0].noise.release((2 * x - round(width)).sum(axis=1)[None]),)
     assert plan.cells[0].constants["n"] == n
-    low, high = interval_of(plan, raw, 0, LEVEL, sampling.About(population=True))
+    low, high = enclose_output(plan, raw, 0, LEVEL, sampling.About(population=True))
     assert is_covered(hits({"lower": low, "upper": high}, truth))
 
 
@@ -212,7 +212,7 @@ def test_differences_cover_that_of_two_populations(pair, n, m, epsilon, together
         draws_in(name, size, epsilon, together, side)
         for side, (name, size) in enumerate(zip(pair, (n, m), strict=True))
     ]
-    lower, upper = sampling.apart(*ends, (1 - LEVEL) * sampling.REST)
+    lower, upper = sampling.enclose_differences(*ends, (1 - LEVEL) * sampling.REST)
     truth = POPULATIONS[pair[0]][1] - POPULATIONS[pair[1]][1]
     assert is_covered(hits({"lower": lower, "upper": upper}, truth))
 
@@ -225,8 +225,8 @@ def draws_in(population, n, epsilon, together, side):
         .agg(together, epsilon=epsilon)
     )
     raw = unpack(json.loads(answer.attrs["dpframe_receipt"])["raw"])
-    return sampling.draws_of(
-        measured(answer.dp.plan, raw, answer.dp.plan.cells[0]), (1 - LEVEL) / 2
+    return sampling.make_draws(
+        get_noisy_sums(answer.dp.plan, raw, answer.dp.plan.cells[0]), (1 - LEVEL) / 2
     )
 
 
@@ -236,7 +236,7 @@ def test_no_mean_beyond_the_ends_is_kept(population, together):
     """Of 501 means none that is kept lies outside of what a search on 33 points finds."""
     draws, means = draws_in(population, 60, 1.0, together, 0), np.linspace(0, 1, 501)
     draws = draws.part(slice(0, 30))
-    rate = sampling.rate_of(1 - LEVEL)
+    rate = sampling.find_rate(1 - LEVEL)
     low, high = draws.ends(rate)
     for mean in means:
         every = np.full(30, mean)
@@ -251,7 +251,9 @@ def test_differences_of_a_larger_risk_lie_within_those_of_a_smaller_one(populati
     """Which a p-value, the least risk at which 0 is left out, rests on."""
     first, second = (draws_in(population, 60, 1.0, ["mean", "std"], side) for side in (0, 1))
     first, second = first.part(slice(0, 10)), second.part(slice(0, 10))
-    ends = [sampling.apart(first, second, risk) for risk in np.geomspace(1e-9, 0.5, 9)]
+    ends = [
+        sampling.enclose_differences(first, second, risk) for risk in np.geomspace(1e-9, 0.5, 9)
+    ]
     for (low, high), (inner_low, inner_high) in pairwise(ends):
         assert (inner_low >= low - 1e-9).all()
         assert (inner_high <= high + 1e-9).all()
@@ -288,24 +290,24 @@ def test_moments_of_draws_are_at_most_those_of_two_points():
         x = draw(rng, 200_000) - mean
         variance = max(float(x.var()), 1e-9) * 1.02
         for rate in (0.1, 1.0, 5.0):
-            bound = sampling.drawn(np.array(rate), 1 - mean, variance)
+            bound = sampling.bound_log_moment(np.array(rate), 1 - mean, variance)
             assert np.log(np.exp(rate * x).mean()) <= bound + 0.01
-    two = sampling.drawn(np.array(2.0), 0.7, 0.21)
+    two = sampling.bound_log_moment(np.array(2.0), 0.7, 0.21)
     assert two == pytest.approx(np.log(0.7 * np.exp(-0.6) + 0.3 * np.exp(1.4)))
 
 
 @pytest.mark.parametrize("risk", [0.5, 0.025, 1e-6])
 def test_two_rates_add_up_to_more_with_their_risk(risk):
-    rate = sampling.rate_of_two(risk)
+    rate = sampling.find_rate_of_two(risk)
     assert stats.gamma.sf(rate, 2) == pytest.approx(risk)
     assert stats.gamma.sf(rate, 2) <= risk * (1 + 1e-12)
-    assert 2 * np.exp(-sampling.rate_of(risk)) == pytest.approx(risk)
+    assert 2 * np.exp(-sampling.find_rate(risk)) == pytest.approx(risk)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.5])
 @pytest.mark.parametrize("n", [5, 300])
 def test_a_binomial_number_deviates_by_more_with_its_risk(n, share):
-    half = float(sampling.deviations_of_share(np.array([float(n)]), share, 0.05)[0])
+    half = float(sampling.bound_share_deviation(np.array([float(n)]), share, 0.05)[0])
     law = stats.binom(n, share)
     outside = law.sf(np.floor(n * share + half)) + law.cdf(np.ceil(n * share - half) - 1)
     assert outside <= 0.05

@@ -18,7 +18,7 @@ import pytest
 from scipy import stats
 
 import dpframe
-from tests.internals import compiled_module, engines_pandas_module, interval_of, unpack
+from tests.internals import compiled_module, enclose_output, engines_pandas_module, unpack
 from tests.internals import engines_people_module as limits_module
 from tests.internals import sampling_module as sampling
 
@@ -202,5 +202,5 @@ def test_numbers_of_groups_that_were_found_do_not_cover_the_one_to_expect(found)
         answer.dp.interval(LEVEL, of="population")
     raw = unpack(json.loads(answer.attrs["dpframe_receipt"])["raw"])
     plan = replace(answer.dp.plan, selected=None)
-    low, high = interval_of(plan, raw, 0, LEVEL, sampling.About(population=True))
+    low, high = enclose_output(plan, raw, 0, LEVEL, sampling.About(population=True))
     assert not is_covered(hits(pd.DataFrame({"lower": low, "upper": high}), 15), len(keys))

@@ -19,9 +19,9 @@ from tests.internals import (
     Finding,
     Price,
     Unit,
-    interval_of,
+    enclose_output,
+    get_noisy_sums,
     make_plan,
-    measured,
 )
 from tests.internals import query_Output as Output
 
@@ -71,10 +71,10 @@ def coverage(
     raw = (noisy[:, noise.shows(noisy)],)
     if bare:
         low, high = AGGREGATES[plan.cells[0].aggregate].interval(
-            measured(plan, raw, plan.cells[0]), level
+            get_noisy_sums(plan, raw, plan.cells[0]), level
         )
     else:
-        low, high = interval_of(plan, raw, 0, level)
+        low, high = enclose_output(plan, raw, 0, level)
     slack = 1e-9 * max(1.0, abs(truth))
     return float(np.mean((low <= truth + slack) & (truth - slack <= high))), raw[0].shape[1]
 

@@ -25,9 +25,9 @@ from dpframe._frame.typed.answers import (
     Value,
 )
 from dpframe._groups.keys import EVERY
-from dpframe._plans.order import Levels as Asked
-from dpframe._plans.order import how_for, levels_of
-from dpframe._plans.price import checked
+from dpframe._plans.order import QuantileLevels as Asked
+from dpframe._plans.order import choose_quantile_method, read_levels
+from dpframe._plans.price import check_payment
 
 if TYPE_CHECKING:
     from dpframe._frame.column import PrivateColumn
@@ -120,7 +120,7 @@ def quantile(
         # them there.
         column, q, bounds = EVERY, column, bounds if isinstance(q, float) and q == 0.5 else q
     levels = _levels(q, payment)
-    how = how_for(len(levels.exact), method)
+    how = choose_quantile_method(len(levels.exact), method)
     return _at(self, levels, column, bounds, resolution, payment, how)
 
 
@@ -274,8 +274,8 @@ def _levels(q: Any, payment: Mapping[str, Any], one: bool = False) -> Asked:
         raise BadValue(
             "quantiles take no candidates=: bounds= are enough, and resolution= says how fine."
         )
-    checked(payment)
-    levels = levels_of(q)
+    check_payment(payment)
+    levels = read_levels(q)
     if one and levels.several:
         raise BadType("q= is one number here. For several levels ask quantile.")
     return levels

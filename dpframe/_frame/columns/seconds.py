@@ -13,7 +13,7 @@ from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Expr
 from dpframe._groups.periods import ends_of, in_zone, span_of
 from dpframe._plans.aggregates import Aggregate
-from dpframe._plans.durations import origin_of
+from dpframe._plans.durations import format_origin
 from dpframe._validate import Bounds
 
 # The estimates are what answers of these columns are.
@@ -85,7 +85,7 @@ def _since_first(
     return (
         since,
         None if given is None else (pd.Timedelta(0), last - first),
-        origin_of(plain, expr.tz),
+        format_origin(plain, expr.tz),
     )
 
 

@@ -20,7 +20,7 @@ from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import KeyBy, Keys, Word, describe, keys_of
 from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Plan
-from dpframe._plans.price import Payment, checked
+from dpframe._plans.price import Payment, check_payment
 from dpframe._validate import Bounds
 
 Listed = list[tuple[Hashable, Keys]]  # the names of columns, with their keys
@@ -47,7 +47,7 @@ def argmax(self: Any, column: Any = None, *, keys: Any = None, **payment: Unpack
     Name: ill, dtype: str
     """
     names, single = _columns(self, column, "argmax")
-    found = _keys(self, names, keys, "argmax", checked(payment))
+    found = _keys(self, names, keys, "argmax", check_payment(payment))
     if isinstance(found, Plan):
         return found
     levels, part = found
@@ -86,7 +86,7 @@ def top(
             "top has its groups as index: leave as_index=False out, and reset_index() the answer."
         )
     rounds = _validate.positive_int(k, "k")  # before a search for keys that nobody listed is paid
-    found = _keys(self, names, keys, "top", checked(payment))
+    found = _keys(self, names, keys, "top", check_payment(payment))
     if isinstance(found, Plan):
         return found
     levels, part = found

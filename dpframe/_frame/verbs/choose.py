@@ -22,7 +22,7 @@ from dpframe._frame.tracked import Tracked
 from dpframe._groups.keys import By, KeyBy, Word, describe
 from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Plan
-from dpframe._plans.price import Payment, checked
+from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.question import Query, Release
 from dpframe._validate import Bounds
 from dpframe.utilities import Scored, Utility
@@ -53,7 +53,7 @@ def argmax(self: Tracked, column: Any, *, keys: Any = None, **payment: Unpack[Pa
     >>> p.argmax({"fever": "fever", "no flu": "diagnosis != 'flu'"}, epsilon=80)
     'fever'
     """
-    checked(payment)
+    check_payment(payment)
     if isinstance(column, list | Mapping):
         if keys is not None:
             raise BadValue(
@@ -85,7 +85,7 @@ def top(
     >>> p.top("state", 2, keys=["WA", "NY", "CA"], epsilon=200)
     ['CA', 'NY']
     """
-    checked(payment)
+    check_payment(payment)
     rounds = _validate.positive_int(k, "k")  # before a search for keys that nobody listed is paid
     level = level_of(self, self._selection.named(column), keys, "top")
     groups = listed(self, (level,), payment)
@@ -131,7 +131,7 @@ def choose(
     >>> p.choose(range(6, 13), "(arrives - @candidate).abs() <= 1", epsilon=400)
     8
     """
-    checked(payment)
+    check_payment(payment)
     options = _candidates(candidates)
     declared: tuple[Word, ...] = ()
     if isinstance(utility, Utility):

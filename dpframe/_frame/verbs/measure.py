@@ -13,7 +13,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Unpack, overload
 
-import numpy as np
 import pandas as pd
 
 from dpframe._answers import answer as _release
@@ -39,9 +38,9 @@ from dpframe._frame.typed.answers import (
     Words,
 )
 from dpframe._groups.keys import EVERY
-from dpframe._plans.aggregates import AGGREGATES, Output, named_in_agg
-from dpframe._plans.order import ORDERS, level_named
-from dpframe._plans.price import WORDS, Payment, checked
+from dpframe._plans.aggregates import AGGREGATES, Output, find_named_function, list_agg_names
+from dpframe._plans.order import find_level
+from dpframe._plans.price import WORDS, Payment, check_payment
 from dpframe._questions.question import ROWS, Query
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
     def _across(self, aggregate: str, payment: Mapping[str, Any]) -> Any:
         """A column of what the cells of each row come to; groups have none, and ``axis=`` is
         refused."""
-        return checked(payment)
+        return check_payment(payment)
 
     # Sums and moments -----------------------------------------------------------------------------------------
 
@@ -420,24 +419,11 @@ class Spec(NamedTuple):
     wanted: tuple[Wanted, ...]
 
 
-# Functions that stand for an aggregate, whatever the data: others could look at rows as they are.
-_FUNCTIONS: dict[Any, str] = {
-    sum: "sum",
-    min: "min",
-    max: "max",
-    np.sum: "sum",
-    np.mean: "mean",
-    np.median: "median",
-    np.min: "min",
-    np.max: "max",
-}
-
-
 def aggregate_name(value: Any, also: Sequence[str] = ()) -> str:
     """The name of one of the aggregates that have a price, or ``also`` of others; or of a function
     that means one, such as ``np.mean``."""
     if callable(value):
-        value = next((name for function, name in _FUNCTIONS.items() if function is value), value)
+        value = find_named_function(value) or value
     if not isinstance(value, str):
         raise BadType(
             "an aggregate is a name such as 'mean' or 'q90', or a list of names; not a function, which could see the data. "
@@ -445,8 +431,8 @@ def aggregate_name(value: Any, also: Sequence[str] = ()) -> str:
             "p.groupby('k')['x'].agg(['min', 'max'])."
         )
     kind = AGGREGATES.get(value)
-    if (kind is None or not kind.named_in_agg) and level_named(value) is None and value not in also:
-        names = [*named_in_agg(), *ORDERS, *also]
+    if (kind is None or not kind.named_in_agg) and find_level(value) is None and value not in also:
+        names = [*list_agg_names(), *also]
         close = did_you_mean(value, names) if get_close_matches(value, names, n=1) else ""
         raise BadValue(
             f"no private aggregate {value!r}{_INSTEAD.get(value, '.' + close)} Those there are: {', '.join(names)}, and "
@@ -547,7 +533,7 @@ def split_words(
         aggregate = (
             (single or word == "n")
             and isinstance(value, str)
-            and (value in named_in_agg() or level_named(value) is not None)
+            and (value in list_agg_names() or find_level(value) is not None)
         )
         if aggregate or isinstance(value, tuple | pd.NamedAgg):
             del payment[word]
@@ -565,6 +551,6 @@ def _is_pair_of_bounds(value: tuple[Any, ...]) -> bool:
         return len(value) == 2
     return (
         value[1] not in AGGREGATES
-        and level_named(value[1]) is None
+        and find_level(value[1]) is None
         and value[1][:1] in "-+0123456789"
     )

@@ -24,8 +24,8 @@ from dpframe._frame.tracked import Tracked
 from dpframe._frame.typed.answers import Named, Pair
 from dpframe._groups.keys import EVERY, BinBy
 from dpframe._plans.aggregates import DESCRIBED, Output
-from dpframe._plans.order import ORDERS, how_for, levels_of
-from dpframe._plans.price import Payment, checked
+from dpframe._plans.order import ORDERS, choose_quantile_method, read_levels
+from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.question import COUNT, Query
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def describe(
     25%      30.0
     max      40.0
     """
-    payment = checked(payment)
+    payment = check_payment(payment)
     if column is not EVERY and not isinstance(column, list):
         ((name, outs),) = described(self._selection, [column], percentiles, bounds)
         index = pd.Index([out.name for out in outs])
@@ -139,13 +139,13 @@ def described(
     value."""
     percentile_list = [0.25, 0.5, 0.75] if percentiles is None else percentiles
     is_empty = isinstance(percentile_list, list | tuple) and not percentile_list
-    exact = () if is_empty else levels_of(percentile_list).exact
+    exact = () if is_empty else read_levels(percentile_list).exact
     inner = sorted(set(exact))
     if len(inner) < len(exact):
         raise BadValue("percentiles= names one twice.")
     labels = _percents(inner)
     levels = [("min", ORDERS["min"]), *zip(labels, inner, strict=True), ("max", ORDERS["max"])]
-    how = how_for(len(levels), "auto")
+    how = choose_quantile_method(len(levels), "auto")
     return [
         (
             selection.named(column)[1],
@@ -373,7 +373,7 @@ def matrix(
 ) -> Any:
     """A table of the columns by themselves, for each group if there are groups, of covariances or
     what is made of them."""
-    names, _ = asking._columns_for(EVERY, "var", checked(payment).get("numeric_only") is True)
+    names, _ = asking._columns_for(EVERY, "var", check_payment(payment).get("numeric_only") is True)
     outs, cells = pairs_of(asking._selection, names, min_periods, ddof, bounds)
     index, layout = pd.Index(list(names), tupleize_cols=False), kind(cells)
     return asking._ask_for(

@@ -26,7 +26,7 @@ from dpframe._groups.combinations import Sought, TupleBy, with_rest
 from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, keys_for, with_options
 from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Plan
-from dpframe._plans.price import Payment, checked
+from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.question import COUNT, Query, Release
 
 
@@ -101,7 +101,7 @@ def value_counts(
     WA    0
     Name: count, dtype: int64
     """
-    payment = checked(payment)
+    payment = check_payment(payment)
     options = {"sort": sort, "normalize": normalize, "ascending": ascending}
     if column is EVERY:
         column = list(self._selection.columns) if subset is None else subset
@@ -172,7 +172,7 @@ def pivot_table(
     NY         41     0   41
     All        91    30  121
     """
-    payment = checked(payment)
+    payment = check_payment(payment)
     _validate.flag(margins, "margins")
     check_options(True, observed, None)
     sides = _sides(self, index, columns, keys, sort, dropna, "pivot_table")
@@ -235,7 +235,7 @@ def crosstab(
     NY          1     0    1
     All         2     1    3
     """
-    payment = checked(payment)
+    payment = check_payment(payment)
     _validate.flag(margins, "margins")
     share = _share(normalize, values is not None)
     if (values is None) != (aggfunc is None):
