@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpframe._cells import kernels
-from dpframe._cells.threads import shares, side_by_side
+from dpframe._cells.threads import shares, side_by_side, split_blocks
 from dpframe._expr import Kind
 from dpframe._sizes import SIZES
 
@@ -262,12 +261,8 @@ def _encoded_in_shares(arrow: Any) -> tuple[Array, Array]:
     which texts occur."""
     pa: Any = import_module("pyarrow")
 
-    by_kernel = kernels.at_hand(len(arrow)) and arrow.type in (pa.string(), pa.large_string())
-
     def encode(share: slice) -> list[Any]:
         some = arrow.slice(share.start, share.stop - share.start)
-        if by_kernel:
-            return list(map(_numbered, some.chunks if hasattr(some, "chunks") else [some]))
         encoded = some.dictionary_encode()
         return list(encoded.chunks) if hasattr(encoded, "chunks") else [encoded]
 
@@ -287,35 +282,12 @@ def _encoded_in_shares(arrow: Any) -> tuple[Array, Array]:
     return codes, texts
 
 
-def _numbered(strings: Any) -> Any:
-    """What `dictionary_encode` makes of an array of strings, in half of its time."""
-    pa: Any = import_module("pyarrow")
-    if not len(strings):  # then there may be no buffers
-        return strings.dictionary_encode()
-    bits, ends, cells = strings.buffers()
-    offsets = np.frombuffer(ends, dtype=np.int64 if strings.type == pa.large_string() else np.int32)
-    empty = np.zeros(0, dtype=np.uint8)
-    valid = empty if bits is None else np.frombuffer(bits, dtype=np.uint8)
-    data = empty if cells is None else np.frombuffer(cells, dtype=np.uint8)
-    codes = np.empty(len(strings), dtype=np.int32)
-    places = kernels.numbered(offsets, data, valid, strings.offset, codes)
-    if places is None:
-        return strings.dictionary_encode()
-    dictionary = strings.take(pa.array(places - strings.offset))
-    indices = pa.array(codes, mask=codes < 0) if strings.null_count else pa.array(codes)
-    return pa.DictionaryArray.from_arrays(indices, dictionary, safe=False)
-
-
 def _translate(piece: tuple[Any, Array, Array]) -> None:
     """Puts codes where they belong: of the indices of a share, by a table with the code of a null
     at its end."""
     indices, table, codes = piece
     own = np.asarray(indices.fill_null(len(table) - 1) if indices.null_count else indices)
-    if kernels.at_hand(len(codes)):
-        kernels.kernel(kernels.look_up)(table, own, codes)
-        return
-    for start in range(0, len(codes), SIZES.block):
-        rows = slice(start, start + SIZES.block)
+    for rows in split_blocks(slice(0, len(codes))):
         np.take(table, own[rows], out=codes[rows], mode="clip")
 
 

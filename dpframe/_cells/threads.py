@@ -8,7 +8,7 @@ own, and whole numbers are added.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from itertools import pairwise
@@ -30,6 +30,12 @@ def shares(rows: int, least: int | None = None) -> list[slice]:
     pieces = max(1, min(processors(), rows // (least or SIZES.thread_rows)))
     ends = [rows * i // pieces for i in range(pieces + 1)]
     return [slice(begin, end) for begin, end in pairwise(ends)]
+
+
+def split_blocks(rows: slice) -> Iterator[slice]:
+    """Yield blocks of some rows that fit into the processor's cache."""
+    for start in range(rows.start, rows.stop, SIZES.block):
+        yield slice(start, min(start + SIZES.block, rows.stop))
 
 
 def side_by_side(task: Callable[[S], T], pieces: Sequence[S]) -> list[T]:

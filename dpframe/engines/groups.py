@@ -6,8 +6,10 @@ more than one of these.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -16,14 +18,126 @@ from numpy.typing import NDArray
 
 from dpframe._cells.codec import Buckets, Finder, looked_up, unit_of
 from dpframe._cells.columns import Vector
-from dpframe._cells.threads import processors
+from dpframe._cells.threads import processors, shares, side_by_side
 from dpframe._expr import Expr
-from dpframe._groups.combinations import Tuples
-from dpframe._groups.keys import BinBy, By, KeyBy, Keys
+from dpframe._groups.combinations import RestBy, TupleBy, Tuples
+from dpframe._groups.keys import BinBy, By, KeyBy, Keys, groups_of
 from dpframe._groups.periods import TICKS, Periods, TimeBy
 from dpframe._sizes import SIZES
+from dpframe._statistics.base import Integers
+from dpframe.engines.keys import Occurring
+from dpframe.engines.reading import FrameReader, QuestionReader
 
 _LEAST, _MOST = np.iinfo(np.int64).min + 1, np.iinfo(np.int64).max  # the least of all is no time
+
+
+@dataclass
+class GroupFinder:
+    """The groups of the rows of one frame: the bucket of each row, and the rows of each group.
+
+    Both are kept for later questions, within the room that the frame's reader allows. The oldest
+    are forgotten first.
+    """
+
+    _table: FrameReader
+    _buckets: OrderedDict[By, Buckets] = field(default_factory=OrderedDict)
+    _counts: dict[By, Integers] = field(default_factory=dict)  # of groupings with known buckets
+
+    def find_buckets(self, by: tuple[By, ...]) -> Buckets | None:
+        """Return the bucket of each row among all combinations of groups; None for one group."""
+        if not by:
+            return None
+        if isinstance(by[0], Occurring):
+            return by[0].buckets
+        combined = self.find_level(by[0])
+        for level in by[1:]:
+            inner, size = self.find_level(level), len(level.index)
+            wide = (combined.astype(np.int64) - 1) * size + inner
+            combined = np.where((combined == 0) | (inner == 0), 0, wide)
+        return combined
+
+    def count_rows(self, by: tuple[By, ...], buckets: Buckets) -> Integers:
+        """Return the rows of each group in the whole frame."""
+        known = self._counts.get(by[0]) if len(by) == 1 else None
+        if known is None:
+            known = _count_in_threads(buckets, groups_of(by))
+            if len(by) == 1 and by[0] in self._buckets and known.nbytes <= buckets.nbytes:
+                self._counts[by[0]] = known
+        return known
+
+    def find_level(self, by: By) -> Buckets:
+        """Return the bucket of each row in one grouping."""
+        known = self._buckets.get(by)
+        if known is not None:
+            self._buckets.move_to_end(by)
+            return known
+        found = self._make_level(by)
+        self._buckets[by] = found
+        while (
+            len(self._buckets) > 1
+            and sum(b.nbytes for b in self._buckets.values()) > self._table.room
+        ):
+            self._counts.pop(self._buckets.popitem(last=False)[0], None)
+        return found
+
+    def _make_level(self, by: By) -> Buckets:
+        if isinstance(by, TupleBy):
+            return tuple_buckets([self.find_level(level) for level in by.levels], by.tuples)
+        read = QuestionReader(self._table)
+        if isinstance(by, RestBy):
+            return rest_buckets(self.find_level(by.listed), read.find_nulls(by.expr), len(by.index))
+        strings = self._table.find_strings(by.expr) if isinstance(by, KeyBy) else None
+        if isinstance(by, KeyBy) and strings is not None:
+            return arrow_buckets(by.keys, strings)
+        expr, find = finder_of(by)
+        small = np.min_scalar_type(len(by.index))
+        found = np.empty(self._table.rows, dtype=small if small != np.uint64 else np.int64)
+        read.read_columns([expr])
+
+        def fill(share: slice) -> None:
+            for rows in self._table.blocks(share):
+                found[rows] = find(read.evaluate(expr, rows))
+
+        side_by_side(fill, shares(len(found)))
+        return found
+
+    def clear(self) -> None:
+        """Forget all groups."""
+        self._buckets.clear()
+        self._counts.clear()
+
+
+def _count_in_threads(buckets: Buckets, groups: int) -> Integers:
+    """Return the rows of each group, counted by several threads where that pays."""
+
+    def count(share: slice) -> Integers:
+        found = np.zeros(groups, dtype=np.int64)
+        for start in range(share.start, share.stop, SIZES.sum_block):
+            found += count_buckets(
+                buckets[start : min(start + SIZES.sum_block, share.stop)], groups
+            )
+        return found
+
+    rows = len(buckets)
+    each = shares(rows) if groups <= SIZES.thread_sums else [slice(0, rows)]
+    return np.asarray(np.sum(side_by_side(count, each), axis=0))
+
+
+def count_buckets(buckets: Buckets, groups: int) -> Integers:
+    """Return how many rows each bucket but the first has."""
+    if buckets.dtype != np.uint8 or len(buckets) < SIZES.pair_block:
+        return np.bincount(buckets, minlength=groups + 1)[1:]
+    # Two neighbours are read as one number of 16 bits. So there are half as many numbers to count,
+    # and each pair counts for both of its buckets.
+    even, pairs = len(buckets) & ~1, np.zeros(2**16, dtype=np.int64)
+    step = max(2, SIZES.block & ~1)
+    for start in range(0, even, step):
+        some = buckets[start : min(start + step, even)].view(np.uint16)
+        np.add.at(pairs, some.astype(np.intp), 1)
+    counts = pairs.reshape(256, 256).sum(axis=0) + pairs.reshape(256, 256).sum(axis=1)
+    for odd in buckets[even:]:
+        counts[odd] += 1
+    return np.asarray(counts[1 : groups + 1])
 
 
 # Keys and bins ---------------------------------------------------------------------------------------

@@ -17,13 +17,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._cells import kernels
 from dpframe._cells.codec import form_of
 from dpframe._cells.columns import UNMATCHED, Vector, narrow, prepare
 from dpframe._cells.texts import key_of, order_of, text_of, texts_of, times
-from dpframe._cells.threads import shares, side_by_side
+from dpframe._cells.threads import shares, side_by_side, split_blocks
 from dpframe._expr import Column, Constant, Expr, If, in_order
-from dpframe._sizes import SIZES
 from dpframe._statistics.engine import Texts
 from dpframe.engines.expressions import evaluate
 from dpframe.engines.people import Numbers, ends_within, factorized, folded, number_of
@@ -32,7 +30,7 @@ Codes = NDArray[np.int64]
 _TEXT = 100  # bytes, about
 
 
-class Coded(NamedTuple):
+class KeyCodes(NamedTuple):
     """A place for each row in a table that has the number of its key, or -1 there; and for each key
     its text."""
 
@@ -65,7 +63,7 @@ class Coded(NamedTuple):
         return found
 
 
-def coded(vector: Vector) -> Coded:
+def number_keys(vector: Vector) -> KeyCodes:
     """A null, and a cell that cannot be a key, has none."""
     if vector.categories is not None:
         texts = texts_of(vector.categories.tolist())
@@ -95,21 +93,16 @@ def coded(vector: Vector) -> Coded:
     return _numbered(narrow(codes, len(uniques)), table, [text for _, text in named])
 
 
-def _of_range(values: NDArray[Any], low: int, high: int) -> Coded:
+def _of_range(values: NDArray[Any], low: int, high: int) -> KeyCodes:
     """The same of whole numbers of a narrow range: nothing is searched for, and places are in
     order, but some are nobody's."""
     size = high - low + 1
     codes = np.empty(len(values), dtype=narrow(np.empty(0, np.int64), size).dtype)
     first = np.array(low % 2**64, dtype=np.uint64).astype(codes.dtype)
-    by_kernel = values.dtype == np.int64 and kernels.at_hand(len(values))
 
     def fill(share: slice) -> NDArray[np.bool_]:
         there = np.zeros(size, dtype=bool)
-        if by_kernel:
-            kernels.kernel(kernels.place_numbers)(values[share], low, codes[share], there)
-            return there
-        for start in range(share.start, share.stop, SIZES.block):
-            rows = slice(start, min(start + SIZES.block, share.stop))
+        for rows in split_blocks(share):
             own = codes[rows]
             # A difference that a type can hold is in its low bits, whichever way the others
             # overflow.
@@ -129,10 +122,10 @@ def _whole(numbers: Iterable[int]) -> list[str]:
     return [f"n{number}" for number in numbers]
 
 
-def _numbered(codes: NDArray[Any], places: Any, texts: list[str]) -> Coded:
+def _numbered(codes: NDArray[Any], places: Any, texts: list[str]) -> KeyCodes:
     table = np.append(np.asarray(places, dtype=np.int64), -1)
     found = np.array(texts, dtype=object)
-    return Coded(codes, table, found)
+    return KeyCodes(codes, table, found)
 
 
 def images(
@@ -209,7 +202,7 @@ class Occurring:
         raise AssertionError("what occurs is no part of a question")
 
 
-def together(columns: list[Coded]) -> tuple[Codes, Texts]:
+def combine_keys(columns: list[KeyCodes]) -> tuple[Codes, Texts]:
     """The combinations that occur: numbered in the order of their parts, each with its texts."""
     codes = columns[0].codes
     places: list[Codes] = [np.arange(len(columns[0].texts))]

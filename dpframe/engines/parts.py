@@ -246,7 +246,7 @@ class _Distinct:
     unit: Unit
 
     def __call__(self, part: PandasEngine) -> dict[str, Any]:
-        groups, rows, values = part.distinct(self.expr, self.scope, self.unit)
+        groups, rows, values = part.find_distinct(self.expr, self.scope, self.unit)
         return {"group": groups, **_cells(values, rows)}
 
 

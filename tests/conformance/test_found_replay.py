@@ -12,8 +12,8 @@ import pytest
 from dpframe.accounting import DiscreteGaussian
 from dpframe.audit import replay
 from tests.internals import Finding, Roomy
-from tests.internals import engines_pandas_module as engine
 from tests.internals import engines_people_module as people
+from tests.internals import person_sums_module as engine
 
 BOUNDS = {"x": (0, 5)}
 ONE = pd.DataFrame(

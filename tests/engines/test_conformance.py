@@ -84,7 +84,7 @@ class Positional(PandasEngine):
 
 class Talkative(PandasEngine):
     def occurring(self, by, where, unit, primitives=frozenset()):
-        raise BadType(f"cannot read {self._frame.iloc[0, 0]!r}.")
+        raise BadType(f"cannot read {self.table.frame.iloc[0, 0]!r}.")
 
 
 class Named(PandasEngine):

@@ -18,7 +18,7 @@ import pytest
 from scipy import stats
 
 import dpframe
-from tests.internals import compiled_module, engines_pandas_module, interval_of, unpack
+from tests.internals import compiled_module, interval_of, person_sums_module, unpack
 from tests.internals import engines_people_module as limits_module
 from tests.internals import sampling_module as sampling
 
@@ -87,7 +87,7 @@ class CountedApart(limits_module.Bound):
 @pytest.fixture
 def counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled_module, "available", lambda rows: False)
-    monkeypatch.setattr(engines_pandas_module, "Bound", CountedApart)
+    monkeypatch.setattr(person_sums_module, "Bound", CountedApart)
 
 
 # Means and counts of people -----------------------------------------------------------------------------------------------
