@@ -6,12 +6,14 @@ import glob
 import os
 from collections.abc import Hashable, Iterator, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar
 
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._sizes import SIZES
 from dpframe.engines.sources import Counting, Source, is_text, plain_type, stats_of
 from dpframe.engines.steadiness import NO_QUERY, Answers, HazardAnswer
+from dpframe.engines.tables.kinds import TableKind, register_kind
 from dpframe.engines.tables.parquet import VIEW, WIDTH, FilesDatabase, counted, plain_columns
 
 
@@ -257,8 +259,64 @@ def _is_read_checked(dataset: Any, dtype: Any) -> bool:
     )
 
 
-def of_paths(paths: Any) -> Source:
+def read_files(paths: Any) -> Source:
+    """Return the source of one name of Parquet files, or of a list of names."""
     listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not listed or not all(isinstance(p, str | os.PathLike) for p in listed):
         raise BadType("a list of files is a list of their names.")
     return ParquetSource(files_of([os.fspath(p) for p in listed]))
+
+
+# The entries of the catalogue --------------------------------------------------------------------
+
+
+def write_example_files(table: Any, folder: Path) -> str:
+    """Write rows to three Parquet files with small row groups, and return a pattern of their names."""
+    pq: Any = import_module("pyarrow.parquet")
+    size = -(-table.num_rows // 3)
+    for i in range(3):
+        pq.write_table(table.slice(i * size, size), folder / f"{i}.parquet", row_group_size=4)
+    return str(folder / "*.parquet")
+
+
+def _make_example_dataset(table: Any, folder: Path) -> Any:
+    write_example_files(table, folder)
+    return import_module("pyarrow.dataset").dataset(str(folder))
+
+
+register_kind(
+    TableKind(
+        title="Parquet files",
+        words="a name or a pattern of Parquet files, or a list of names",
+        types=("builtins.str", "builtins.list", "pathlib.Path", "pathlib.PurePath"),
+        read=read_files,
+        source=ParquetSource,
+        requires=("pyarrow",),
+        extra="duckdb",
+        example=write_example_files,
+    )
+)
+register_kind(
+    TableKind(
+        title="pyarrow table",
+        words="a pyarrow table",
+        types=("pyarrow.Table",),
+        read=TableSource,
+        source=TableSource,
+        requires=("pyarrow",),
+        extra="duckdb",
+        example=lambda table, folder: table,
+    )
+)
+register_kind(
+    TableKind(
+        title="pyarrow dataset",
+        words="a pyarrow dataset",
+        types=("pyarrow.Dataset",),
+        read=DatasetSource,
+        source=DatasetSource,
+        requires=("pyarrow",),
+        extra="duckdb",
+        example=_make_example_dataset,
+    )
+)

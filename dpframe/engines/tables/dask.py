@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from dpframe._expr import Column
 from dpframe.engines.people import bytes_of_text
 from dpframe.engines.sources import Source, Task, lots, series_of, typed
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer
+from dpframe.engines.tables.kinds import TableKind, register_kind
 
 _LOTS = 32  # into which a pass is cut at most: of n partitions there are so many times n pieces
 
@@ -211,3 +213,25 @@ def _counted(task: Task, columns: dict[int, int], key: bytes, tables: list[Any])
         place: series_of(table.column(i)) for place, i in columns.items()
     }
     return table.num_rows, task(parts.engine_of(some, table.num_rows, key))
+
+
+# The entry of the catalogue ----------------------------------------------------------------------
+
+
+def _make_example(table: Any, folder: Path) -> Any:
+    frame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    return import_module("dask.dataframe").from_pandas(frame, npartitions=3)
+
+
+register_kind(
+    TableKind(
+        title="dask DataFrame",
+        words="a dask DataFrame",
+        types=("dask.DataFrame",),
+        read=DaskSource,
+        source=DaskSource,
+        requires=("dask.dataframe", "pyarrow"),
+        extra="dask",
+        example=_make_example,
+    )
+)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -25,9 +26,10 @@ from dpframe.engines.sources import (
 from dpframe.engines.sql.databases import ROWS, RelatedDatabase, SqliteDatabase, plain_rows
 from dpframe.engines.sql.dialects import OURS
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
+from dpframe.engines.tables.arrow import write_example_files
 from dpframe.engines.tables.duckdb_plans import find_plan_sums
+from dpframe.engines.tables.kinds import TableKind, register_kind
 from dpframe.engines.tables.parquet import WIDTH
-from dpframe.engines.tables.postgres import PostgresSource
 from dpframe.engines.tables.queries import (
     QUOTED,
     check_sql,
@@ -390,64 +392,13 @@ class SqliteSource(Source):
         return repr(seen)
 
 
-def of_database(database: NamedTable) -> Source:
-    connection, table = database.connection, database.table
-    if _is_postgres(connection):
-        return PostgresSource(connection, table)
-    if isinstance(connection, str):
-        connection = _connected(connection)
-        try:
-            source = of_database(NamedTable(connection, table))
-        except BaseException:
-            connection.close()
-            raise
-        source.held = connection  # nobody else has it
-        return source
-    made = DATABASES.get(
-        f"{type(connection).__module__.partition('.')[0]}.{type(connection).__name__}"
-    )
-    if made is None:
-        raise BadType(
-            f"dpframe.sql does not read by a {type(connection).__name__}. It takes a URL (sqlite:///FILE, duckdb:///FILE, "
-            "postgresql://HOST/NAME) or a connection of sqlite3 or duckdb. Of others write the rows to Parquet files."
-        )
-    return made(connection, table)
-
-
-def _connected(url: str) -> Any:
-    scheme, _, path = url.partition(":///")
-    path = os.path.expanduser(path)
-    if scheme in ("sqlite", "duckdb") and path:
-        if not os.path.isfile(path):
-            raise BadValue(f"no database is at {path!r}.")
-        if scheme == "duckdb":
-            duckdb = import_module("duckdb")
-            with suppress(duckdb.ConnectionException, duckdb.IOException):
-                return duckdb.connect(path, read_only=True)
-            raise BadValue(
-                f"duckdb does not open {path!r} to read it: a connection may have it open to write. Give that connection, "
-                "dpframe.sql(connection, 'table'), or close it."
-            )
-        address = "file:" + quote(os.path.abspath(path)) + "?mode=ro"
-        return import_module("sqlite3").connect(
-            address, uri=True, check_same_thread=False, isolation_level=None
-        )
-    raise NotOffered(
-        f"dpframe.sql reads sqlite:///FILE, duckdb:///FILE and postgresql://HOST/NAME, and not {scheme!r}. Of others "
-        "write the rows to Parquet files, and open those: dpframe.open('rows.parquet', ...)."
-    )
-
-
-def _is_postgres(url: object) -> bool:
-    return isinstance(url, str) and url.startswith(
-        ("postgresql://", "postgres://", "postgresql+psycopg://")
-    )
-
-
-def _of_duck(connection: Any, table: str) -> Source:
+def _read_duckdb(database: Any, table: str) -> Source:
+    """Return the source of a table of duckdb, by a connection or by the URL of a file."""
+    if isinstance(database, str):
+        return _hold(_connect_duckdb(_find_file(database)), table, _read_duckdb)
     relation = None
     with suppress(import_module("duckdb").CatalogException):
-        relation = connection.table(table)
+        relation = database.table(table)
     if relation is None:
         raise BadValue(
             f"this database has no table {table!r}, and no such view. Of a query make a view, and open that."
@@ -455,9 +406,113 @@ def _of_duck(connection: Any, table: str) -> Source:
     return DuckSource(relation)
 
 
-# By the package and the name of a connection: what reads a table by it.
-DATABASES: dict[str, Callable[[Any, str], Source]] = {
-    "sqlite3.Connection": SqliteSource,
-    "duckdb.DuckDBPyConnection": _of_duck,
-    "_duckdb.DuckDBPyConnection": _of_duck,
-}
+def _read_sqlite(database: Any, table: str) -> Source:
+    """Return the source of a table of SQLite, by a connection or by the URL of a file."""
+    if isinstance(database, str):
+        return _hold(_connect_sqlite(_find_file(database)), table, SqliteSource)
+    return SqliteSource(database, table)
+
+
+def _hold(connection: Any, table: str, read: Callable[[Any, str], Source]) -> Source:
+    """Return the source of a table by a connection made for it alone, which it closes."""
+    try:
+        source = read(connection, table)
+    except BaseException:
+        connection.close()
+        raise
+    source.held = connection
+    return source
+
+
+def _find_file(url: str) -> str:
+    """Return the path of a URL such as sqlite:///FILE."""
+    path = os.path.expanduser(url.partition(":///")[2])
+    if not os.path.isfile(path):
+        raise BadValue(f"no database is at {path!r}.")
+    return path
+
+
+def _connect_duckdb(path: str) -> Any:
+    duckdb: Any = import_module("duckdb")
+    with suppress(duckdb.ConnectionException, duckdb.IOException):
+        return duckdb.connect(path, read_only=True)
+    raise BadValue(
+        f"duckdb does not open {path!r} to read it: a connection may have it open to write. Give that connection, "
+        "dpframe.sql(connection, 'table'), or close it."
+    )
+
+
+def _connect_sqlite(path: str) -> Any:
+    address = "file:" + quote(os.path.abspath(path)) + "?mode=ro"
+    return import_module("sqlite3").connect(
+        address, uri=True, check_same_thread=False, isolation_level=None
+    )
+
+
+# The entries of the catalogue --------------------------------------------------------------------
+
+
+def _make_example_relation(table: Any, folder: Path) -> Any:
+    base = import_module("duckdb").connect(str(folder / "t.duckdb"))
+    base.execute(f"CREATE TABLE t AS SELECT * FROM '{write_example_files(table, folder)}'")
+    return base.table("t")
+
+
+def _make_example_duckdb(table: Any, folder: Path) -> NamedTable:
+    _make_example_relation(table, folder)
+    return NamedTable(f"duckdb:///{folder / 't.duckdb'}", "t")
+
+
+def _make_example_sqlite(table: Any, folder: Path) -> NamedTable:
+    types = {"int64": "INTEGER", "double": "REAL", "string": "TEXT", "bool": "BOOLEAN"}
+    columns = ", ".join(f"{quoted(field.name)} {types[str(field.type)]}" for field in table.schema)
+    base = import_module("sqlite3").connect(folder / "t.db")
+    base.execute(f"CREATE TABLE t ({columns})")
+    marks = ", ".join("?" * table.num_columns)
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    base.executemany(f"INSERT INTO t VALUES ({marks})", rows)
+    base.commit()
+    base.close()
+    return NamedTable(f"sqlite:///{folder / 't.db'}", "t")
+
+
+register_kind(
+    TableKind(
+        title="duckdb relation",
+        words="a duckdb relation",
+        types=("duckdb.DuckDBPyRelation", "_duckdb.DuckDBPyRelation"),
+        read=DuckSource,
+        source=DuckSource,
+        requires=("duckdb", "pyarrow"),
+        extra="duckdb",
+        example=_make_example_relation,
+    )
+)
+register_kind(
+    TableKind(
+        title="duckdb table",
+        words="a connection of duckdb, or a URL duckdb:///FILE",
+        types=("duckdb.DuckDBPyConnection", "_duckdb.DuckDBPyConnection"),
+        read=_read_duckdb,
+        source=DuckSource,
+        requires=("duckdb", "pyarrow"),
+        extra="duckdb",
+        example=_make_example_duckdb,
+        database=True,
+        url_schemes=("duckdb:///",),
+    )
+)
+register_kind(
+    TableKind(
+        title="SQLite table",
+        words="a connection of sqlite3, or a URL sqlite:///FILE",
+        types=("sqlite3.Connection",),
+        read=_read_sqlite,
+        source=SqliteSource,
+        requires=("pyarrow",),
+        extra="duckdb",
+        example=_make_example_sqlite,
+        database=True,
+        url_schemes=("sqlite:///",),
+    )
+)

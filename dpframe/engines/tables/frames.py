@@ -14,7 +14,13 @@ from dpframe._sizes import SIZES
 from dpframe.engines.sources import Source, stats_of
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
 from dpframe.engines.tables import polars_plans as plans
-from dpframe.engines.tables.arrow import ParquetSource, files_of
+from dpframe.engines.tables.arrow import (
+    ParquetSource,
+    TableSource,
+    files_of,
+    write_example_files,
+)
+from dpframe.engines.tables.kinds import TableKind, register_kind
 from dpframe.engines.tables.queries import check_sql, find_across, find_sums
 
 
@@ -118,3 +124,33 @@ class LazySource(Source):
 
     def version(self) -> Hashable:
         return self._listed(self._paths) == self._files, stats_of(self._files)
+
+
+# The entries of the catalogue --------------------------------------------------------------------
+
+register_kind(
+    TableKind(
+        title="polars DataFrame",
+        words="a polars DataFrame",
+        types=("polars.DataFrame",),
+        read=lambda frame: TableSource(frame.to_arrow()),
+        source=TableSource,
+        requires=("polars", "pyarrow"),
+        extra="polars",
+        example=lambda table, folder: import_module("polars").from_arrow(table),
+    )
+)
+register_kind(
+    TableKind(
+        title="polars LazyFrame",
+        words="a polars LazyFrame",
+        types=("polars.LazyFrame",),
+        read=LazySource,
+        source=LazySource,
+        requires=("polars", "pyarrow"),
+        extra="polars",
+        example=lambda table, folder: import_module("polars").scan_parquet(
+            write_example_files(table, folder)
+        ),
+    )
+)

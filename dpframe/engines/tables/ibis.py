@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from dpframe._errors import BadValue, NotOffered
 from dpframe.engines.sources import Source
 from dpframe.engines.steadiness import FoundHazard, make_refusal
+from dpframe.engines.tables.arrow import write_example_files
 from dpframe.engines.tables.databases import DuckSource, SqliteSource
 from dpframe.engines.tables.frames import LazySource
+from dpframe.engines.tables.kinds import TableKind, register_kind
 from dpframe.engines.tables.spark import SparkSource
 
 # Operations of ibis, by the names of their types or of one that these inherit from: those of
@@ -104,3 +107,26 @@ BACKENDS: dict[str, Callable[[Any, Any], Source]] = {
     "pyspark": _of_spark,
     "sqlite": _of_sqlite,
 }
+
+
+# The entry of the catalogue ----------------------------------------------------------------------
+
+
+def _make_example(table: Any, folder: Path) -> Any:
+    base = import_module("ibis").duckdb.connect(str(folder / "t.duckdb"))
+    base.con.execute(f"CREATE TABLE t AS SELECT * FROM '{write_example_files(table, folder)}'")
+    return base.table("t")
+
+
+register_kind(
+    TableKind(
+        title="ibis table",
+        words="an ibis table of duckdb, polars, SQLite or Spark",
+        types=("ibis.Table",),
+        read=of_ibis,
+        source=DuckSource,
+        requires=("ibis", "pyarrow"),
+        extra="ibis",
+        example=_make_example,
+    )
+)

@@ -13,6 +13,7 @@ from dpframe.engines.sources import Counting, Source, quoted
 from dpframe.engines.sql.databases import PostgresDatabase
 from dpframe.engines.sql.dialects import OURS
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
+from dpframe.engines.tables.kinds import TableKind, register_kind
 from dpframe.engines.tables.queries import check_sql, find_across, with_views
 
 _EPOCH = "(extract(epoch FROM {0}) * 1000000)::int8"
@@ -221,3 +222,21 @@ def _connected(url: str) -> Any:
         "this database cannot be reached, or does not let this user in. Try the same URL with psql; what the server says is not "
         "shown here, since it may quote a password."
     )
+
+
+# The entry of the catalogue ----------------------------------------------------------------------
+
+register_kind(
+    TableKind(
+        title="PostgreSQL table",
+        words="a URL postgresql://HOST/NAME",
+        types=(),  # by a URL only: a session needs a connection of its own
+        read=PostgresSource,
+        source=PostgresSource,
+        requires=("psycopg", "pyarrow"),
+        extra="server",
+        example=None,  # takes a server
+        database=True,
+        url_schemes=("postgresql://", "postgres://", "postgresql+psycopg://"),
+    )
+)

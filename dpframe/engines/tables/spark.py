@@ -36,6 +36,7 @@ from dpframe.engines.sources import (
 )
 from dpframe.engines.sql.databases import SparkDatabase
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
+from dpframe.engines.tables.kinds import TableKind, register_kind
 from dpframe.engines.tables.queries import QUOTED, check_steady
 
 _LOT = "dpframe lot"
@@ -277,3 +278,19 @@ def _counting(
             yield found()
 
     return work
+
+
+# The entry of the catalogue ----------------------------------------------------------------------
+
+register_kind(
+    TableKind(
+        title="Spark DataFrame",
+        words="a Spark DataFrame",
+        types=("pyspark.DataFrame",),
+        read=SparkSource,
+        source=SparkSource,
+        requires=("pyspark", "pyarrow"),
+        extra="spark",
+        example=None,  # takes a cluster
+    )
+)
