@@ -174,6 +174,7 @@ from dpframe.engines import reading as reading_module
 from dpframe.engines import row_sums as row_sums_module
 from dpframe.engines import rows as derive_module
 from dpframe.engines import sources as sources_module
+from dpframe.engines import tables as tables_module
 from dpframe.engines.expressions import _NODES as NODES
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.functions import numbers as numbers_module
@@ -630,6 +631,7 @@ __all__ = [
     "store_module",
     "stores_module",
     "suggestions_module",
+    "tables_module",
     "text_of",
     "texts_module",
     "threads_module",

@@ -76,7 +76,7 @@ class OwnSums(NamedTuple):
     """The sums of one person, by group; and the person's groups, in the order they occur."""
 
     rows: Array
-    count: Array  # of values, by kind and group
+    values: Array  # their number, by kind and group
     total: Array
     square: Array
     groups: Array
@@ -163,7 +163,7 @@ def add_rows(cells: Array, rows: Array, degrees: Array, own: OwnSums) -> int:
         for v in range(len(degrees)):
             a = np.int64(cells[j, 2 + v])
             if a >= 0:
-                own.count[v, g] += 1
+                own.values[v, g] += 1
                 own.total[v, g] += a
                 if degrees[v] >= 2:
                     own.square[v, g] += a * a
@@ -195,7 +195,8 @@ def find_bar(choice: GroupChoice, person: int, found: int, own: OwnSums, best: A
                 at -= 1
             best[at] = rank
             kept = min(kept + 1, most)
-    return best[most - 1] if most <= FEW_RANKS else np.sort(own.ranks[:found])[most - 1]
+    bar: int = best[most - 1] if most <= FEW_RANKS else np.sort(own.ranks[:found])[most - 1]
+    return bar
 
 
 @kernel
@@ -214,7 +215,7 @@ def add_person(
             sums.rows[g] += min(own.rows[g], limit)
             sums.people[g] += 1
             for v in range(kinds):
-                s0, s1, s2 = own.count[v, g], own.total[v, g], own.square[v, g]
+                s0, s1, s2 = own.values[v, g], own.total[v, g], own.square[v, g]
                 if s0 > limit:  # scaled to `limit` values, to the nearest integer
                     s1 = s1 // s0 * limit + (s1 % s0 * limit + s0 // 2) // s0
                     s2 = s2 // s0 * limit + (s2 % s0 * limit + s0 // 2) // s0
@@ -227,7 +228,7 @@ def add_person(
                     sums.powers[v, 2, g] += min(max(s2, 2 * w * s1 - w * w * s0, 0), w * s1)
         own.rows[g] = 0
         for v in range(kinds):
-            own.count[v, g], own.total[v, g], own.square[v, g] = 0, 0, 0
+            own.values[v, g], own.total[v, g], own.square[v, g] = 0, 0, 0
 
 
 @kernel

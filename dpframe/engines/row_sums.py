@@ -9,7 +9,7 @@ A bucket is one more than the group of a row, or 0 for a row of no group.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,7 +77,7 @@ class RowSums:
     where: Expr | None
     groups: int
     buckets: Buckets | None
-    primitives: list[Primitive]
+    primitives: Sequence[Primitive]
 
     def sum_in_threads(self) -> tuple[Integers, Sums]:
         """Return what `sum_share` returns for all rows, where threads add up shares of them.

@@ -145,7 +145,6 @@ COUNTED = {
     "Parquet files": "duckdb",
     "duckdb relation": "duckdb",
     "duckdb table": "duckdb",
-    "ibis table": "duckdb",
     "SQLite table": "sqlite3",
     "Spark DataFrame": "pyspark",
 }
@@ -172,6 +171,7 @@ def integers(engine: Any, dtypes: Any, people: bool) -> list[Any]:
 
 
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support")
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table")  # in ibis
 @pytest.mark.parametrize("people", [False, True], ids=["rows", "people"])
 @pytest.mark.parametrize(
     "kind",
