@@ -40,7 +40,6 @@ KEPT = "encoded"
 _LONG = 1000  # encodings of so many bytes are not kept
 _head = struct.Struct(">BQ").pack
 _short = struct.Struct(">BQc").pack
-_pair = struct.Struct(">BQcBQccBQc").pack
 _float = struct.Struct(">BQcd").pack
 _FLOAT_HEAD = _head(1, 8) + b"f"
 _FLOAT_CELL = np.dtype([("head", (np.bytes_, len(_FLOAT_HEAD))), ("value", ">f8")])
@@ -91,15 +90,13 @@ def encode(value: Any) -> bytes:
     elif kind is float:
         return _float(1, 8, b"f", value)
     elif kind is int:
-        tag, body = b"i", value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
+        return _encode_int(value)
     elif kind is Fraction:
-        # Tag q of a pair: tag t of a list L, of numerator and denominator with tag i.
+        # Encoded as the tuple of its numerator and denominator, with a tag of its own.
         up, down = value.as_integer_ratio()
-        above, below = up.bit_length() // 8 + 1, down.bit_length() // 8 + 1
-        body = _pair(1, 31 + above + below, b"q", 1, 21 + above + below, b"t", b"L", 1, above, b"i")
-        body += up.to_bytes(above, "big", signed=True) + _short(1, below, b"i")
-        body += down.to_bytes(below, "big", signed=True)
-        return body
+        body = b"L" + _encode_int(up) + _encode_int(down)
+        body = _short(1, len(body), b"t") + body
+        return _short(1, len(body), b"q") + body
     elif kind in _BY_TYPE:
         tag, body = _BY_TYPE[kind](value)
     elif "identity" in vars(kind):  # not that of a base: a class below it may have more fields
@@ -108,6 +105,11 @@ def encode(value: Any) -> bytes:
     else:
         tag, body = _other(value)
     return _head(len(tag), len(body)) + tag + body
+
+
+def _encode_int(value: int) -> bytes:
+    body = value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
+    return _short(1, len(body), b"i") + body
 
 
 def join_codes(*codes: bytes) -> bytes:

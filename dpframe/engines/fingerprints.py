@@ -389,8 +389,12 @@ def _sketch(rows: NDArray[Any], secret: bytes) -> list[str]:
     smallest = _smallest(rows, secret)
     if len(smallest) < ENOUGH:
         return []
-    digests = (hashlib.blake2b(row.tobytes(), key=secret, digest_size=8) for row in smallest)
-    return sorted(d.hexdigest() for d in digests)
+    keyed, digests = hashlib.blake2b(key=secret, digest_size=8), []
+    for row in smallest:
+        digest = keyed.copy()
+        digest.update(row.tobytes())
+        digests.append(digest.hexdigest())
+    return sorted(digests)
 
 
 def _smallest(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
