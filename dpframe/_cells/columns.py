@@ -65,8 +65,7 @@ class Vector:
         return Vector(self.kind, self.values[rows], null, self.categories)
 
     def nulls(self) -> Bools | None:
-        """A mask of the nulls, whichever way they are stored; None if this kind of storage has
-        none."""
+        """Return a mask of the nulls, however they are stored; None if there can be no null."""
         if self.categories is not None:
             return self.values < 0
         if self.values.dtype.kind in "mM":
@@ -95,7 +94,7 @@ UNMATCHED = _Unmatched()
 
 @np.errstate(all="ignore")  # nor may what a caller has set make a NaN raise
 def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
-    """The column's cells, zero-copy where the memory already is what `Vector` says."""
+    """Return the column's cells, without a copy if the memory is already as `Vector` says."""
     dtype: Any = series.dtype
     if isinstance(dtype, np.dtype) and kind == "number" and dtype.isnative and dtype.itemsize <= 8:
         return Vector(kind, series.to_numpy())
@@ -116,8 +115,10 @@ def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
 
 
 def _sparse(cells: Any, kind: Kind) -> Vector:
-    """The dense array of the dtype that a sparse one names: numpy's own conversion turns to doubles
-    where it finds a gap."""
+    """Return the cells of a sparse column as a dense array of the dtype it names.
+
+    numpy's own conversion makes doubles of cells where it finds a gap.
+    """
     fill, places, n = cells.fill_value, cells.sp_index.indices, len(cells)
     gap = bool(pd.isna(fill))
     values = (
@@ -171,7 +172,7 @@ def _unmasked(cells: Any, blank: Any) -> tuple[Array, Bools | None]:
 
 
 def _native(values: Array) -> Array:
-    """The array in native byte order, with no float wider than a double."""
+    """Return the array in native byte order, with no float wider than a double."""
     if values.dtype.kind == "f" and values.dtype.itemsize > 8:
         with np.errstate(all="ignore"):
             return values.astype(np.float64)
@@ -247,8 +248,10 @@ def _text_vector(codes: Array, texts: Array) -> Vector:
 
 
 def repeated(arrow: Any) -> bool:
-    """Whether texts are few enough for each share to number its own: of a sample many occur
-    again."""
+    """Return whether many texts of a sample occur again.
+
+    Then texts are few enough for each share of the rows to number its own.
+    """
     pa: Any = import_module("pyarrow")
     sample = arrow.take(
         pa.array(np.linspace(0, len(arrow) - 1, SIZES.text_sample).astype(np.int64))
@@ -257,8 +260,10 @@ def repeated(arrow: Any) -> bool:
 
 
 def _encoded_in_shares(arrow: Any) -> tuple[Array, Array]:
-    """The same codes and texts, each share of the rows by itself first: numbered in the order in
-    which texts occur."""
+    """Return the same codes and texts, where each thread numbers a share of the rows first.
+
+    Texts are numbered in the order in which they occur.
+    """
     pa: Any = import_module("pyarrow")
 
     def encode(share: slice) -> list[Any]:
@@ -304,8 +309,10 @@ def _encoded(arrow: Any) -> tuple[Array, Array]:
 
 
 def _bytes_of(arrow: Any) -> Any:
-    """The bytes of texts, also of those that dictionaries, or dictionaries of dictionaries, stand
-    for. Nothing is decoded."""
+    """Return texts as bytes, which are not decoded.
+
+    Dictionaries become the texts that they stand for.
+    """
     pa: Any = import_module("pyarrow")
     if hasattr(arrow.type, "value_type"):
         return _bytes_of(arrow.dictionary).take(arrow.indices)
@@ -343,8 +350,10 @@ def _one_by_one(values: Array) -> tuple[Array, Array]:
 
 
 def _categorical(cells: Any, kind: Kind) -> Vector:
-    """The cells of a categorical, with its codes. Two categories may become the same plain value,
-    which harms nobody."""
+    """Return the cells of a categorical, with its codes.
+
+    Two categories may become the same plain value.
+    """
     codes: Array = np.asarray(cells.codes)
     return Vector(
         kind, codes, None, objects(map(plain, np.asarray(cells.categories, dtype=object)))
@@ -352,8 +361,7 @@ def _categorical(cells: Any, kind: Kind) -> Vector:
 
 
 def objects(values: Iterable[Any]) -> Array:
-    """A flat object array of values, whatever they are: also of values that numpy would unpack or
-    convert to arrays."""
+    """Return a flat object array of values, even of those that numpy would unpack or convert."""
     cells = list(values)
     return np.fromiter(cells, dtype=object, count=len(cells))
 
@@ -367,7 +375,7 @@ def narrow(codes: Array, count: int) -> Array:
 
 
 def as_floats(v: Vector) -> Array:
-    """The cells as doubles, with NaN for null."""
+    """Return the cells as doubles, with NaN for null."""
     values = v.values.astype(np.float64, copy=v.null is not None)
     if v.null is not None:
         values[v.null] = np.nan
@@ -375,13 +383,15 @@ def as_floats(v: Vector) -> Array:
 
 
 def look_up(table: Array, codes: Array) -> Array:
-    """A table with one entry per category, and a last one for null, which is what code -1 finds."""
+    """Return the entries of a table with one entry per category, and a last one for null."""
     return table.take(codes, mode="wrap")
 
 
 def fits(value: Any, dtype: Any) -> bool:
-    """Whether the integer dtype can hold the value. Types and constants decide, so every row gets
-    the same answer."""
+    """Return whether the integer dtype can hold the value.
+
+    Types and constants decide, so every row gets the same answer.
+    """
     return value is None or (
         isinstance(value, int) and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
     )
@@ -391,7 +401,7 @@ def fits(value: Any, dtype: Any) -> bool:
 
 
 def plain(cell: Any) -> Any:
-    """The cell as a plain scalar; None if it is null, `UNMATCHED` if it is anything else."""
+    """Return the cell as a plain scalar: None if it is null, `UNMATCHED` if it is anything else."""
     convert = _PLAIN.get(id(type(cell)))
     return UNMATCHED if convert is None else convert(cell)
 
@@ -448,8 +458,10 @@ def _complex(cell: Any) -> Any:
 
 
 def _moment(cell: Any) -> Any:
-    """A Timestamp, in UTC if it has a zone: the zone's own code runs here, guarded, and never
-    again."""
+    """Return a Timestamp, in UTC if it has a zone; `UNMATCHED` if the zone's code fails.
+
+    The zone's own code runs here, guarded, and never again.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

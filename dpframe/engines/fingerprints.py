@@ -35,7 +35,7 @@ _NODES = 100_000  # that are read of one cell
 
 @np.errstate(all="ignore")
 def hashes_of(column: pd.Series[Any]) -> Hashes:
-    """A hash for each cell."""
+    """Return a hash of each cell."""
     kind = kind_of(column.dtype)
     if kind in NO_KEYS:
         return _others(column.array)
@@ -52,7 +52,7 @@ def hashes_of(column: pd.Series[Any]) -> Hashes:
 
 
 def unmatched(column: pd.Series[Any], vector: Vector) -> Iterator[tuple[int, bytes]]:
-    """The places of cells that are no plain scalars, and what is written of each."""
+    """Yield the places of cells that are no plain scalars, and the bytes written for each."""
     if vector.categories is None or not any(c is UNMATCHED for c in vector.categories):
         return
     unknown = np.array([c is UNMATCHED for c in vector.categories] + [False])
@@ -66,7 +66,7 @@ def unmatched(column: pd.Series[Any], vector: Vector) -> Iterator[tuple[int, byt
 
 
 def _others(array: Any) -> Hashes:
-    """Hashes of cells whose dtype is asked about nulls alone: by their memory."""
+    """Return hashes of cells of other dtypes, by their memory."""
     if isinstance(array.dtype, pd.ArrowDtype):
         arrow = array.__arrow_array__()
         chunks = [
@@ -101,8 +101,10 @@ def _mixed(hashes: Hashes) -> Hashes:
 
 
 def _arrow(array: Any) -> Hashes:
-    """A hash for each slot, by buffers and children: Arrow makes no Python object of every cell
-    that it holds."""
+    """Return a hash of each slot of an Arrow array, from its buffers and children.
+
+    Arrow makes no Python object of every cell that it holds.
+    """
     types: Any = import_module("pyarrow.types")
     if hasattr(array, "storage"):
         array = array.storage
@@ -150,7 +152,7 @@ def _maps(array: Any) -> Hashes:
 
 
 def _in_order(owner: NDArray[Any], items: Hashes, size: int) -> Hashes:
-    """The items of each owner, in their order."""
+    """Return a hash of the items of each owner, in their order."""
     counts = np.bincount(owner, minlength=size)
     nth = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
     found = counts.astype(np.uint64)
@@ -166,7 +168,7 @@ def _structs(array: Any) -> Hashes:
 
 
 def _fixed(array: Any) -> Hashes:
-    """Values of a fixed width, as they lie in memory."""
+    """Return hashes of values of a fixed width, as they lie in memory."""
     width, data = array.type.bit_width // 8, array.buffers()[1]
     if data is None or not width:
         return _blank(array)
@@ -209,8 +211,10 @@ _READ: list[tuple[tuple[str, ...], Callable[[Any], Hashes]]] = [
 
 
 def written(cell: Any) -> bytes:
-    """A text of any cell, equal for equal cells of one type; of objects whose code is not known it
-    is one and the same."""
+    """Return bytes of any cell, equal for equal cells of one type.
+
+    All objects with unknown code have the same bytes.
+    """
     return b"".join(_parts(cell, [_NODES], 0))
 
 
@@ -243,7 +247,7 @@ def _parts(cell: Any, left: list[int], depth: int) -> Iterable[bytes]:
 
 
 def _inside(cell: Any) -> tuple[bytes, Any]:
-    """What a container holds, by its exact type."""
+    """Return the kind of a container and the items in it, by its exact type."""
     kind = id(type(cell))
     if kind in (id(list), id(tuple)):
         return b"list", cell
@@ -303,11 +307,10 @@ DIFFERENT = 0.9  # of the rows of a table that is known by a sketch
 
 @np.errstate(all="ignore")
 def sketches(frame: pd.DataFrame, unit: Sequence[int], secret: bytes) -> Sketches:
-    """The sketches of a frame whose people are named by the columns at some places; without any, a
-    row is a person.
+    """Return the sketches of a frame: those of its people, and that of the table.
 
-    What a table is known by are its rows; of more people than a sketch has, those of the people in
-    it.
+    The columns of ``unit`` name the people; without any, a row is a person. A table is known by its
+    rows. If there are more people than a sketch has, those of the people in the sketch are used.
     """
     if not unit:
         cells = _plain(frame)
@@ -331,11 +334,11 @@ class Sketching:
         self._sums = [0, 0, 0]
 
     def hashes(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """A keyed hash of each row."""
+        """Return a keyed hash of each row."""
         return _hashes(frame, self._secret)
 
     def add(self, rows: NDArray[Any]) -> None:
-        """Some more rows, by their hashes."""
+        """Add the hashes of some more rows."""
         with np.errstate(all="ignore"):
             sums = [len(rows), int(_mixed(rows).sum()), int(_mixed(rows ^ _STEP).sum())]
         self._sums = [(a + b) % 2**64 for a, b in zip(self._sums, sums, strict=True)]
@@ -351,12 +354,15 @@ class Sketching:
         self.smallest, self._rows = found[kept], many[kept]
 
     def sketch(self) -> list[str]:
-        """Empty where too few rows are different."""
+        """Return the sketch; empty if too few rows differ."""
         return _sketch(self.smallest, self._secret)
 
     def known_by(self) -> list[str]:
-        """The same as `known_by`, but that whether nearly all rows differ is told by those of the
-        smallest hashes; else by sums of hashes, which no order changes."""
+        """Return the texts by which the table is known again, as `known_by` does.
+
+        The rows of the smallest hashes tell whether nearly all rows differ. If they do not, sums of
+        hashes identify the table, in any order of rows.
+        """
         different = len(self.smallest)
         if different >= max(ENOUGH, DIFFERENT * int(self._rows.sum())):
             return self.sketch()
@@ -365,12 +371,11 @@ class Sketching:
 
 
 def known_by(rows: NDArray[Any], secret: bytes) -> list[str]:
-    """By what a table is known again, whatever the order of its rows: their sketch, or a keyed
-    digest of all of them.
+    """Return the texts by which a table is known again, in whatever order its rows are.
 
-    A sketch knows rows and not how often they are there. So it stands for a table only if nearly
-    all rows differ: then there are many more that could be, and two tables have few in common by
-    chance.
+    They are the sketch of the rows if nearly all rows differ, and a digest of all rows otherwise. A
+    sketch does not tell how often rows occur. If nearly all differ, two tables have few of them in
+    common by chance.
     """
     if len(np.unique(rows)) >= max(ENOUGH, DIFFERENT * len(rows)):
         return _sketch(rows, secret)
@@ -378,14 +383,13 @@ def known_by(rows: NDArray[Any], secret: bytes) -> list[str]:
 
 
 def sketch_of(frame: pd.DataFrame, secret: bytes) -> list[str]:
-    """The sketch of a frame whose cells pandas hashes as they are; empty where too few rows are
-    different."""
+    """Return the sketch of a frame, by pandas' own hashes; empty if too few rows differ."""
     rows = _keyed(frame, secret)
     return [] if len(np.unique(rows)) < len(rows) // 4 else _sketch(rows, secret)
 
 
 def _sketch(rows: NDArray[Any], secret: bytes) -> list[str]:
-    """Whatever their order; empty where too few are different."""
+    """Return the digests of the smallest hashes in order; empty if too few hashes differ."""
     smallest = _smallest(rows, secret)
     if len(smallest) < ENOUGH:
         return []
@@ -398,8 +402,10 @@ def _sketch(rows: NDArray[Any], secret: bytes) -> list[str]:
 
 
 def _smallest(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
-    """The first of the different hashes, in an order that is keyed here: numbers are hashed without
-    the key by pandas."""
+    """Return the first of the different hashes, in an order that depends on the secret.
+
+    pandas hashes numbers without a key.
+    """
     rows = np.unique(rows)
     return rows[np.argsort(_ordered(rows, secret), kind="stable")[:SIZE]]
 
@@ -416,7 +422,7 @@ def _ordered(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
 
 
 def _hashes(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
-    """A keyed hash of each row."""
+    """Return a keyed hash of each row."""
     return _keyed(_plain(frame), secret)
 
 
@@ -429,8 +435,10 @@ def _keyed(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """The cells as pandas can hash them, alike for alike values; column names do not matter. No
-    code of a cell runs."""
+    """Return the cells as pandas can hash them, alike for alike values.
+
+    Column names do not matter. No code of a cell runs.
+    """
     return pd.DataFrame({i: _cells(frame.iloc[:, i]) for i in range(frame.shape[1])})
 
 

@@ -81,6 +81,7 @@ class GroupFinder:
         return found
 
     def _make_level(self, by: By) -> Buckets:
+        """Return the bucket of each row in a grouping that is not known yet."""
         if isinstance(by, TupleBy):
             return tuple_buckets([self.find_level(level) for level in by.levels], by.tuples)
         read = QuestionReader(self._table)
@@ -144,11 +145,10 @@ def count_buckets(buckets: Buckets, groups: int) -> Integers:
 
 
 def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
-    """What `Keys.finder` says of a whole Arrow array of strings: each is looked up among the keys,
-    pieces side by side.
+    """Return the buckets of an Arrow array of strings, as `Keys.finder` finds them.
 
-    Looking keys up takes two thirds of the time of numbering all values first, and Arrow lets go of
-    Python's lock.
+    Each string is looked up among the keys, in threads. That takes two thirds of the time of
+    numbering all strings first.
     """
     pa: Any = import_module("pyarrow")
     pc: Any = import_module("pyarrow.compute")
@@ -175,8 +175,10 @@ def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
 
 
 def bin_buckets(edges: tuple[float, ...]) -> Finder:
-    """One more than the bin that each number falls in: left-closed, the last one closed; 0 outside
-    and for nulls."""
+    """Return a function from numbers to one more than the bin that each falls in.
+
+    Bins are left-closed, and the last one is closed. 0 is for numbers outside and for nulls.
+    """
     breaks = np.asarray(edges, dtype=np.float64)
     table = _bin_table(breaks)
     in_order = table is not None and np.array_equal(table[:-2], np.arange(len(table) - 2))
@@ -198,7 +200,7 @@ def bin_buckets(edges: tuple[float, ...]) -> Finder:
 
 
 def _bin_table(breaks: NDArray[np.float64]) -> Buckets | None:
-    """Bins by whole number, where there are not too many between the edges."""
+    """Return the bins of whole numbers as a table; None if too many numbers are between the edges."""
     low, high = breaks[0], breaks[-1]
     if (
         not (np.isfinite(low) and np.isfinite(high))
@@ -213,8 +215,10 @@ def _bin_table(breaks: NDArray[np.float64]) -> Buckets | None:
 
 
 def _counted_from(values: NDArray[Any], low: int, table: Buckets) -> Buckets | None:
-    """What `looked_up` finds where each whole number is a bin of its own, by subtraction; None
-    where one is in none of these."""
+    """Return the bins by subtraction, if each whole number is a bin of its own.
+
+    Return None if a number is in no bin.
+    """
     first = low - 1
     unsigned = 0 <= low <= 1 and values.itemsize >= 4
     # Without its sign a number below 0 is beyond all bins, of which there are fewer than 2**20.
@@ -230,8 +234,10 @@ def _counted_from(values: NDArray[Any], low: int, table: Buckets) -> Buckets | N
 
 
 def _position(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One more than where each value lies between the edges, as if these were evenly spaced; 0
-    below, and NaN for NaN."""
+    """Return one more than where each value lies between the edges, if they were evenly spaced.
+
+    A value below the edges is 0, and NaN stays NaN.
+    """
     bins = len(breaks) - 1
     with np.errstate(all="ignore"):
         found = values - breaks[0]
@@ -241,8 +247,10 @@ def _position(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> NDArr
 
 
 def _unevenness(breaks: NDArray[np.float64]) -> float | None:
-    """How far the positions of the edges are from whole numbers, at most; None where no bin can be
-    told from a position."""
+    """Return how far the positions of the edges are from whole numbers, at most.
+
+    Return None if no bin can be told from a position.
+    """
     with np.errstate(all="ignore"):
         error = float(np.abs(_position(breaks, breaks) - np.arange(1, len(breaks) + 1)).max())
     return error + 2.0**-30 if error < 0.125 else None
@@ -293,8 +301,7 @@ def _by_position(values: NDArray[np.float64], breaks: NDArray[np.float64], error
 
 
 def finder_of(by: By) -> tuple[Expr, Finder]:
-    """The expression that decides a grouping of one column, and the way from its values to
-    buckets."""
+    """Return the expression that decides a grouping, and a function from its values to buckets."""
     if isinstance(by, KeyBy):
         return by.expr, by.keys.finder()
     if isinstance(by, TimeBy):
@@ -349,7 +356,7 @@ def _looked_up(
 
 
 def rest_buckets(listed: Buckets, null: NDArray[np.bool_], groups: int) -> Buckets:
-    """The same buckets, and the last one for rows that are in none and not null."""
+    """Return the buckets with one more for rows that are in no group and not null."""
     buckets = listed.astype(np.min_scalar_type(groups))
     buckets[(listed == 0) & ~null] = groups
     return buckets

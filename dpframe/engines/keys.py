@@ -64,7 +64,10 @@ class KeyCodes(NamedTuple):
 
 
 def number_keys(vector: Vector) -> KeyCodes:
-    """A null, and a cell that cannot be a key, has none."""
+    """Return the keys of a column, numbered in the order of their values.
+
+    A null has no key, and neither has a cell that cannot be one.
+    """
     if vector.categories is not None:
         texts = texts_of(vector.categories.tolist())
         proper = {t for t in texts if t is not None}
@@ -94,8 +97,7 @@ def number_keys(vector: Vector) -> KeyCodes:
 
 
 def _of_range(values: NDArray[Any], low: int, high: int) -> KeyCodes:
-    """The same of whole numbers of a narrow range: nothing is searched for, and places are in
-    order, but some are nobody's."""
+    """Return the keys of whole numbers within a narrow range, without a search."""
     size = high - low + 1
     codes = np.empty(len(values), dtype=narrow(np.empty(0, np.int64), size).dtype)
     first = np.array(low % 2**64, dtype=np.uint64).astype(codes.dtype)
@@ -118,7 +120,7 @@ def _of_range(values: NDArray[Any], low: int, high: int) -> KeyCodes:
 
 
 def _whole(numbers: Iterable[int]) -> list[str]:
-    """The texts of whole numbers, as `text_of` has them, without asking each what it is."""
+    """Return the texts of whole numbers, as `text_of` writes them."""
     return [f"n{number}" for number in numbers]
 
 
@@ -131,8 +133,10 @@ def _numbered(codes: NDArray[Any], places: Any, texts: list[str]) -> KeyCodes:
 def images(
     expr: Expr, columns: Sequence[Column], listed: Sequence[Sequence[Any]]
 ) -> tuple[Any, ...]:
-    """What an expression makes of all combinations of listed values of its columns, and the
-    constants that it gives itself. Of public lists: no frame is read."""
+    """Return all values that an expression gives for listed values of its columns.
+
+    The constants that it gives itself are among them. Only public lists are read, and no frame.
+    """
     rows = list(product(*listed))
     vectors = {
         c.position: prepare(_series([row[i] for row in rows], c), c.kind)
@@ -162,7 +166,7 @@ def _series(values: list[Any], column: Column) -> pd.Series[Any]:
 
 
 def _written(expr: Expr) -> list[Any]:
-    """The constants that an expression gives whatever its columns hold."""
+    """Return the constants that an expression gives whatever its columns hold."""
     if isinstance(expr, If):
         return [*_written(expr.x), *_written(expr.y)]
     return [expr.value] if isinstance(expr, Constant) and expr.value is not None else []
@@ -186,8 +190,10 @@ class Occurring:
         return pd.RangeIndex(self.size)
 
     def numbers(self) -> Numbers:
-        """The number of each combination, by which it is drawn: a function of its values, and not
-        of what else is there."""
+        """Return the number of each combination, by which it is drawn.
+
+        It is a function of the values of the combination, and of nothing else in the frame.
+        """
         known: dict[str, int] = {}
         found = np.zeros(len(self.texts), dtype=np.int64)
         for level in range(len(self.exprs)):
@@ -203,7 +209,7 @@ class Occurring:
 
 
 def combine_keys(columns: list[KeyCodes]) -> tuple[Codes, Texts]:
-    """The combinations that occur: numbered in the order of their parts, each with its texts."""
+    """Return the combinations of keys that occur, numbered in order, and the texts of each."""
     codes = columns[0].codes
     places: list[Codes] = [np.arange(len(columns[0].texts))]
     for one in columns[1:]:

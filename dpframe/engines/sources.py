@@ -136,16 +136,17 @@ class Source(ABC):
 
     @abstractmethod
     def _scan(self, names: list[str]) -> Iterator[Any]:
-        """Tables or record batches of Arrow with these columns, of all rows. There is at least one
-        column."""
+        """Yield tables or record batches of Arrow with these columns, of all rows.
+
+        There is at least one column.
+        """
 
     @abstractmethod
     def version(self) -> Hashable:
-        """What changes when the rows do: files with their sizes and times, or the number of a
-        snapshot."""
+        """Return what changes when the rows do: files with sizes and times, or a snapshot's number."""
 
     def check(self) -> None:
-        """Raises where the source is no longer what it was when it was opened."""
+        """Raise if the source is no longer what it was when it was opened."""
         found: Hashable = _UNKNOWN
         with suppress(Exception):  # what an engine says is its own
             found = self.version()
@@ -162,9 +163,10 @@ class Source(ABC):
             )
 
     def reads(self, other: Source) -> bool:
-        """Whether another source was made of the same, and this one still reads what it did: of one
-        object, of an equal name, or of a plan that says all. An object that was changed in place
-        has other columns, or these at other addresses.
+        """Return whether another source reads the same table, and this one still reads what it did.
+
+        They were made of one object, of an equal name, or of a plan that says all. An object that
+        was changed in place has other columns, or these at other addresses.
         """
         if self.given is None or type(self) is not type(other):
             return False
@@ -183,7 +185,7 @@ class Source(ABC):
         return False
 
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         if self._rows is None:
             self._rows = self._count()
         return self._rows
@@ -192,8 +194,10 @@ class Source(ABC):
         return sum(batch.num_rows for batch in self._scan(self.names[:1])) if self.names else 0
 
     def batches(self, columns: Sequence[int], part: Part | None = None) -> Iterator[pd.DataFrame]:
-        """Frames with the columns at these places, in this order, in the dtypes of the schema; of
-        all rows, or of a part."""
+        """Yield frames with the columns at these places, of all rows or of a part.
+
+        Columns are in this order and in the dtypes of the schema.
+        """
         wanted = list(
             dict.fromkeys([*columns, *(c.position for c in (part.people if part else ()))])
         )
@@ -217,7 +221,7 @@ class Source(ABC):
             raise ValueError("two scans of one source have not the same rows")
 
     def _within(self, table: Any, wanted: list[int], part: Part) -> NDArray[np.bool_]:
-        """Which rows are in a part."""
+        """Return a mask of the rows of a part."""
         vectors = [
             prepare(series_of(table.column(wanted.index(c.position))), c.kind) for c in part.people
         ]
@@ -229,27 +233,31 @@ class Source(ABC):
         return frame
 
     def passes(self, columns: Sequence[int]) -> int:
-        """In how many parts the people are read, so that the rows of one fit into the memory that
-        there is."""
+        """Return in how many parts the people are read, so that the rows of a part fit into memory."""
         return self.passes_of(sum(_width(self.types[i]) for i in columns) + _ROW)
 
     def passes_of(self, width: int) -> int:
-        """The same for rows that take so many bytes."""
+        """Return in how many parts the people are read, if a row takes ``width`` bytes."""
         return max(1, math.ceil(self.rows() * width / max(self.memory, 1)))
 
     def counting(self) -> Counting | None:
-        """The database that can count these rows; None where they are read here alone. By the
-        schema, and by no cell."""
+        """Return the database that can count these rows; None if they are only read here.
+
+        The schema decides, and no cell does.
+        """
         return None
 
     def each(
         self, task: Task, columns: Sequence[int], people: tuple[Column, ...], key: bytes
     ) -> Iterator[Any] | None:
-        """What a task makes of each part, where the rows are; None where they are read here."""
+        """Yield the results of a task for each part, computed where the rows are.
+
+        Return None if the rows are read here.
+        """
         return None
 
     def close(self) -> None:
-        """Lets go of what it holds."""
+        """Close the source and forget what it holds."""
         self.given = None
         if self.held is not None:
             self.held.close()
@@ -257,7 +265,7 @@ class Source(ABC):
 
 @np.errstate(all="ignore")
 def lots(columns: Sequence[Vector], of: int) -> NDArray[np.int64]:
-    """A number below ``of`` for each row, that the cells that name its person decide alone."""
+    """Return a number below ``of`` for each row, which the cells that name its person decide."""
     mixed = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:
         values = column.values
@@ -279,8 +287,10 @@ def lots(columns: Sequence[Vector], of: int) -> NDArray[np.int64]:
 
 
 def plain_type(dtype: Any) -> Any:
-    """The type that a column is read in: dictionaries as what they stand for, and texts of every
-    width as one type."""
+    """Return the type in which a column is read.
+
+    Dictionaries are read as what they stand for, and texts of every width as one type.
+    """
     pa: Any = import_module("pyarrow")
     types: Any = import_module("pyarrow.types")
     if types.is_dictionary(dtype):
@@ -297,8 +307,10 @@ def is_text(dtype: Any) -> bool:
 
 
 def typed(raw: Any, names: list[str], types: list[Any]) -> Any:
-    """Columns in the types of the schema. Only texts of another width, dictionaries, and zones may
-    be what a batch has."""
+    """Return the columns of a batch in the types of the schema.
+
+    A batch may differ only in the width of texts, in dictionaries and in time zones.
+    """
     pa: Any = import_module("pyarrow")
     arrays = []
     for name, dtype in zip(names, types, strict=True):
@@ -312,8 +324,10 @@ def typed(raw: Any, names: list[str], types: list[Any]) -> Any:
 
 
 def _same_moments(one: Any, other: Any) -> bool:
-    """Whether two types are of times in UTC, shown in different zones: a session of a database may
-    change its own."""
+    """Return whether two types are of times in UTC, perhaps shown in different zones.
+
+    A session of a database may change its own zone.
+    """
     zones = [getattr(dtype, "tz", None) for dtype in (one, other)]
     return None not in zones and one.unit == other.unit
 
@@ -324,7 +338,7 @@ def _column(chunks: list[Any], dtype: Any) -> pd.Series[Any]:
 
 
 def series_of(column: Any) -> pd.Series[Any]:
-    """A column of Arrow as pandas has it."""
+    """Return a column of Arrow as a pandas Series."""
     pa: Any = import_module("pyarrow")
     array: Any = pd.arrays.ArrowExtensionArray(column)
     if pa.types.is_large_string(
@@ -342,14 +356,16 @@ def stats_of(files: Iterable[str]) -> Hashable:
 
 
 def told_apart(names: Iterable[str]) -> bool:
-    """Whether names are different without their cases too, so that no database takes one column for
-    another."""
+    """Return whether names differ even without their cases.
+
+    Then no database takes one column for another.
+    """
     listed = list(names)
     return len({name.casefold() for name in listed}) == len(listed)
 
 
 def quoted(name: str) -> str:
-    """A name in SQL."""
+    """Return a name as SQL quotes it."""
     return '"' + name.replace('"', '""') + '"'
 
 

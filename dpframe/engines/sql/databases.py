@@ -35,8 +35,10 @@ class Database(Protocol):
         """How it is written to."""
 
     def fetch(self, sql: str, parameters: Sequence[Any], /) -> Rows:
-        """The rows that a statement returns. A parameter is an integer, a double or a text, and may
-        stand more than once."""
+        """Return the rows of a statement.
+
+        A parameter is an integer, a double or a text, and may stand more than once.
+        """
 
     def register(self, name: str, listing: Listing, /) -> None:
         """Makes a list readable under a name, to this connection alone."""
@@ -45,7 +47,7 @@ class Database(Protocol):
         """Lets go of a list."""
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """A block in which all statements read one state of the data."""
+        """Open a block in which all statements read one state of the data."""
 
 
 class DuckDatabase:
@@ -92,11 +94,11 @@ class Bound(ABC):
 
     @abstractmethod
     def _run(self, sql: str, parameters: list[Any]) -> Rows:
-        """The rows that a statement returns."""
+        """Return the rows of a statement."""
 
     @abstractmethod
     def _listed(self, listing: Listing, parameters: list[Any]) -> str:
-        """The query that returns a list, whose cells are added to the parameters."""
+        """Return the query that returns a list, and add its cells to the parameters."""
 
     def register(self, name: str, listing: Listing) -> None:
         """Makes a list readable under a name, to this connection alone."""
@@ -107,7 +109,7 @@ class Bound(ABC):
         self._lists.pop(name, None)
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> Rows:
-        """The rows that a statement returns; one that names a list begins with WITH."""
+        """Return the rows of a statement; one that names a list begins with WITH."""
         words, named = list(parameters), set(re.findall(r"\w+", sql))
         lists = [
             f"{name} ({', '.join(column for column, _ in listing.columns)}) AS ({self._listed(listing, words)})"
@@ -136,8 +138,10 @@ class SqliteDatabase(Bound):
 
     @staticmethod
     def _named(parameters: list[Any]) -> dict[str, Any]:
-        """The parameters under their numbers: ``?1`` counts as a name, and from Python 3.14 on
-        names take no list."""
+        """Return the parameters under their numbers.
+
+        ``?1`` counts as a name, and from Python 3.14 on names take no list.
+        """
         return {str(place): value for place, value in enumerate(parameters, 1)}
 
     def _listed(self, listing: Listing, parameters: list[Any]) -> str:
@@ -152,8 +156,10 @@ class SqliteDatabase(Bound):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """A read transaction, if there is none: SQLite's readers see the state of their first
-        statement."""
+        """Open a read transaction if there is none.
+
+        SQLite's readers see the state of their first statement.
+        """
         if self._connection.in_transaction:
             yield
             return
@@ -165,8 +171,10 @@ class SqliteDatabase(Bound):
 
 
 def plain_rows(connection: Any, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> Rows:
-    """The rows that SQLite returns, as tuples, and texts as texts, whatever the connection is set
-    to make of them."""
+    """Return the rows that SQLite returns, as tuples, with texts as texts.
+
+    The connection may be set to make something else of them.
+    """
     factory, cursor = connection.text_factory, connection.cursor()
     connection.text_factory, cursor.row_factory = _decoded, None
     try:
@@ -183,7 +191,7 @@ def _digest(text: bytes | None) -> int | None:
 
 
 def _readable(text: bytes | None) -> bool:
-    """Whether bytes are a text in UTF-8."""
+    """Return whether bytes are a text in UTF-8."""
     if text is not None:
         with suppress(UnicodeDecodeError):
             str(text, "utf-8")

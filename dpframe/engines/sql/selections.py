@@ -51,8 +51,7 @@ class Statement:
     kinds: tuple[Kind, ...] = ()  # of the keys in its first columns, which nobody listed
 
     def read(self, rows: Returned, groups: int | None = None) -> dict[Primitive, Integers]:
-        """The primitive sums in the rows that it returned, the first column of which is the place
-        of a group."""
+        """Return the primitive sums in returned rows, whose first column is the place of a group."""
         return self.reader(rows, self.groups if groups is None else groups)
 
 
@@ -68,8 +67,10 @@ class Part(NamedTuple):
 
 
 def number_of(dialect: Dialect, cells: Sequence[tuple[str, Kind]]) -> str:
-    """The number of a person or a key by these cells, none of them a double, as
-    `dpframe.engines.people` defines it."""
+    """Return the number of a person or a key, as `dpframe.engines.people` defines it.
+
+    None of its cells is a double.
+    """
     if any(kind == "double" for _, kind in cells):
         raise Unwritten
     first, *rest = (
@@ -102,28 +103,30 @@ class Source:
         self.listings: dict[str, Listing] = {}
 
     def value(self, sql: str) -> str:
-        """The name of something that is read of a row."""
+        """Return the name of something that is read of a row."""
         return self._values.setdefault(sql, f"v{len(self._values)}")
 
     def derived(self, sql: str) -> str:
-        """The name of something that is made of such."""
+        """Return the name of something that is computed from what is read of a row."""
         return self._derived.setdefault(sql, f"a{len(self._derived)}")
 
     def listing(self, listing: Listing) -> str:
-        """The name of a list."""
+        """Return the name of a list."""
         name = f"{OURS}list_{next(_NAMES)}"
         self.listings[name] = listing
         return name
 
     def statement(self, sql: str, reader: Reader, kinds: tuple[Kind, ...] = ()) -> Statement:
-        """What is made of these rows."""
+        """Return the statement that makes something of these rows."""
         inline = self.c.dialect.inline
         stages = ", ".join(f"{name} AS{inline} ({sql})" for sql, name in self._stages.items())
         return Statement(*self.c.whole(f"WITH {stages} {sql}"), self.listings, reader, kinds=kinds)
 
     def stage(self, sql: str) -> str:
-        """The name of a table that the statement goes through: one inside the other they would be
-        too deep for some parsers."""
+        """Return the name of an intermediate table of the statement.
+
+        Queries inside each other would be too deep for some parsers.
+        """
         return self._stages.setdefault(sql, f"{OURS}stage_{len(self._stages)}")
 
     def sql(self) -> str:
@@ -150,7 +153,7 @@ class Level(NamedTuple):
 
 
 def levels_of(source: Source, by: Sequence[By]) -> list[Level]:
-    """The groupings of a question, as far as they can be written."""
+    """Return the groupings of a question, as far as they can be written."""
     found = []
     for i, one in enumerate(by):
         if isinstance(one, BinBy):
@@ -166,7 +169,7 @@ def levels_of(source: Source, by: Sequence[By]) -> list[Level]:
 
 
 def _bin(source: Source, by: BinBy) -> str:
-    """The bin of a number by bisection: left-closed, the last one closed."""
+    """Return the bin of a number by bisection: left-closed, the last one closed."""
     c, edges = source.c, by.edges
     if len(edges) > SIZES.statement_bins or not all(map(math.isfinite, edges)):
         raise Unwritten
@@ -210,8 +213,10 @@ def _keyed(source: Source, i: int, by: KeyBy, rest: int | None) -> Level:
 
 
 def placed(levels: list[Level]) -> str:
-    """The place of a combination of groups, the last one the fastest; NULL where one of them is
-    none."""
+    """Return the place of a combination of groups, the last grouping the fastest.
+
+    It is NULL if a row is in no group of one of them.
+    """
     place = levels[0].place if levels else "0"
     for level in levels[1:]:
         place = f"({place} * {level.size} + {level.place})"
@@ -256,7 +261,7 @@ def _shaped(p: Primitive, rows: list[Integers]) -> Integers:
 
 
 def _integers(groups: int, places: list[int], values: list[int]) -> Integers:
-    """A number for each group; in 64 bits where that is enough."""
+    """Return a number for each group; in 64 bits where that is enough."""
     wide = any(value >= 2**63 for value in values)
     found: Integers = np.zeros(groups, dtype=object if wide else np.int64)
     # A place may stand twice.
@@ -265,7 +270,7 @@ def _integers(groups: int, places: list[int], values: list[int]) -> Integers:
 
 
 def whole(cell: Any) -> int:
-    """An integer that a database returned, in a type that is exact; a sum of no rows is 0."""
+    """Return an integer that a database returned, in an exact type; a sum of no rows is 0."""
     assert not isinstance(cell, float), "a sum that may be rounded"
     return 0 if cell is None else int(cell)
 
@@ -276,8 +281,11 @@ def reader_of(
     total: Callable[[list[int]], int],
     width: int,
 ) -> Reader:
-    """The reader of answers whose rows hold a place, a number of rows, one of people if there are
-    any, and of each measure the count and the sums in so many parts."""
+    """Return the reader of answers whose rows hold a place, counts and sums.
+
+    The counts are of rows, and of people if there are any. Each measure has its count, and its sums
+    in ``width`` parts.
+    """
 
     def read(rows: Returned, groups: int) -> dict[Primitive, Integers]:
         places = [int(row[0]) for row in rows]

@@ -144,7 +144,7 @@ class Crowd:
         self.names = [name for name, _ in self._people]
 
     def rows(self, sql: str, there: str) -> str:
-        """Those of these rows that meet a condition and are a person's."""
+        """Write those of these rows that meet a condition and are a person's."""
         d, somebody = (
             self._source.c.dialect,
             " AND ".join(f"{name} IS NOT NULL" for name in self.names),
@@ -152,8 +152,10 @@ class Crowd:
         return f"SELECT {d.gathered(self.names)}* FROM {self._source.stage(sql)} AS o WHERE {there} AND {somebody}"
 
     def ranked(self, sql: str) -> str:
-        """The same rows, with the hash of their person and group as h, as
-        `dpframe.engines.people.Draw` has it."""
+        """Write the same rows, with the hash of their person and group as h.
+
+        The hash is that of `dpframe.engines.people.Draw`.
+        """
         a, b, d, f, g, e, last = self._constants
         x = number_of(self._source.c.dialect, self._people)
         y = number_of(self._source.c.dialect, list(zip(self._groups, self._kinds, strict=True)))
@@ -166,8 +168,10 @@ class Crowd:
         return f"SELECT n4.*, (hu * ((hu + {last}) % {p})) % {p} AS h FROM {self._source.stage(sql)} AS n4"
 
     def first(self, sql: str, most: int, rank: str = "ROW_NUMBER") -> str:
-        """The first so many groups of each person by their hashes; of equal ones that which stands
-        before the other."""
+        """Write the first groups of each person by their hashes, at most ``most``.
+
+        Of equal hashes the group that stands before the other comes first.
+        """
         own, order = ", ".join(self.names), _ascending(["h", *self._groups])
         nth = f"{rank}() OVER (PARTITION BY {own} ORDER BY {order}) AS nth"
         numbered = f"SELECT w0.*, {nth} FROM {self._source.stage(self.ranked(sql))} AS w0"
@@ -187,12 +191,12 @@ def _grouped(source: Source, levels: list[Level], crowd: Crowd, names: Sequence[
 
 
 def _ascending(terms: Sequence[str]) -> str:
-    """An order, said in full: what a database takes where a direction is left out is a setting."""
+    """Write an ascending order in full, since a setting decides what a database takes else."""
     return ", ".join([f"{term} ASC" for term in terms])
 
 
 def _names(measures: dict[Primitive, Measure | None]) -> list[str]:
-    """What is read of a row for these."""
+    """Return the names of what is read of a row for these measures."""
     found: list[str] = []
     for measure in measures.values():
         if measure is not None:
@@ -225,8 +229,10 @@ def _of_people(
 
 
 def _limits(unit: Unit, scope: Scope) -> tuple[int, int]:
-    """The limits as the engine on numpy reads them: some statistics need no limits, and the plan
-    has asked for those that are needed."""
+    """Return the limits as the engine of pandas frames reads them.
+
+    Some statistics need no limits. The plan asked for those that are needed.
+    """
     return unit.limited(unit.rows or 1, unit.groups or 1).reach(scope.groups if scope.by else None)
 
 
@@ -239,8 +245,10 @@ def _bounded(
     limit: int,
     most: int | None,
 ) -> str:
-    """What people add to each group: pairs, those that stay, their totals scaled and moved back,
-    and the sums of these."""
+    """Write what people add to each group.
+
+    These are pairs, those of them that stay, their totals scaled and moved back, and sums of these.
+    """
     d, names = source.c.dialect, [*crowd.names, *groups]
     numbered = list(enumerate(m for m in measures.values() if m is not None))
     if any(len(m.widths) == 1 and len(m.sums) > 2 for _, m in numbered):
@@ -295,7 +303,7 @@ def _ends(m: Measure, c: str, own: list[str]) -> tuple[str, str]:
 def _alone(
     source: Source, levels: list[Level], p: Primitive, unit: Unit, scope: Scope, key: bytes
 ) -> Statement:
-    """A primitive that is no sum over rows."""
+    """Write a statement for a primitive that is no sum over rows."""
     if isinstance(p, Spread):
         sql, reader = _spread(source, levels, p, unit, key)
     elif isinstance(p, Distincts):
@@ -418,13 +426,12 @@ def _magnitudes(source: Source, p: Magnitudes, unit: Unit, key: bytes) -> tuple[
 
 
 def _middles(source: Source, crowd: Crowd, rows: str, a: str, limit: int) -> str:
-    """The values that count of each person and group: all, or the middles of so many equal parts of
-    them in their order.
+    """Write the values that count of each person and group: all, or the middles of equal parts.
 
-    Of n values in order, those at rank floor(m) count, for m = (2 i + 1) n / (2 R) and i below R;
-    where m is whole, that at m - 1 where i and the hash add up to an odd number. A value at rank r
-    is asked by two of these at most: i0, the first with m >= r, and, where 2 R (r + 1) / n is an
-    odd whole number 2 i1 + 1, by i1.
+    Of n values in order, those at rank floor(m) count, for m = (2 i + 1) n / (2 R) and i below R.
+    Where m is whole, the one at m - 1 counts if i and the hash add up to an odd number. A value at
+    rank r is asked by two of these at most. One is i0, the first with m >= r. The other is i1,
+    where 2 R (r + 1) / n is an odd whole number 2 i1 + 1.
     """
     d, pair = source.c.dialect, ", ".join([*crowd.names, "place"])
     some = f"SELECT * FROM {source.stage(rows)} AS m0 WHERE {a} IS NOT NULL"
@@ -457,8 +464,10 @@ def found_keys(
     key: bytes,
     part: Part | None = None,
 ) -> Statement:
-    """The keys that occur, in columns of their own, and the sums of each. Doubles are keys only
-    where a row is a person."""
+    """Write the keys that occur, in columns of their own, and the sums of each.
+
+    Doubles are keys only where a row is a person.
+    """
     source = Source(compiler, relation, where, part)
     terms = [compiler.key(e) for e in by]
     names, kinds = [source.value(term.sql) for term in terms], [term.kind for term in terms]
@@ -487,7 +496,7 @@ def found_keys(
 
 
 def people_who_are(compiler: Compiler, relation: str, unit: Unit) -> Statement:
-    """How many people have a row."""
+    """Write a statement that counts the people who have a row."""
     source = Source(compiler, relation, None)
     names = [source.value(compiler.key(column).sql) for column in unit.people]
     there = " AND ".join(f"{name} IS NOT NULL" for name in names)

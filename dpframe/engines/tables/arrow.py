@@ -52,7 +52,7 @@ class ParquetSource(Source):
         self._rows, self._plain = rows, plain_columns(metas)
 
     def counting(self) -> Counting | None:
-        """A duckdb of its own, where that is installed."""
+        """Return a duckdb of its own, if duckdb is installed."""
         self._counted = counted(self.files, self._plain, self.names, self.memory)
         return None if self._counted is None else Counting(self._counted, VIEW, WIDTH)
 
@@ -81,6 +81,7 @@ class ParquetSource(Source):
 
 
 def is_dictionary_of_texts(dtype: Any) -> bool:
+    """Return whether a type is a dictionary of texts."""
     types: Any = import_module("pyarrow.types")
     return bool(types.is_dictionary(dtype) and is_text(plain_type(dtype)))
 
@@ -113,14 +114,14 @@ def _without_dictionaries(name: str) -> Any:
 
 
 def scanned(dataset: Any, names: list[str]) -> Iterator[Any]:
-    """The batches of an Arrow dataset, of which few are in memory at a time."""
+    """Yield the batches of an Arrow dataset, with few of them in memory at a time."""
     yield from dataset.to_batches(
         columns=names, batch_size=max(1, SIZES.batch // 4), batch_readahead=4, fragment_readahead=1
     )
 
 
 def _check_alike(files: list[str], schemas: list[Any]) -> None:
-    """One list of columns in all files, each of one type: names and types are public."""
+    """Raise unless all files have the same columns of the same types: these are public."""
     first = schemas[0]
     for file, schema in zip(files[1:], schemas[1:], strict=True):
         if schema.names != first.names:
@@ -143,8 +144,10 @@ def _check_alike(files: list[str], schemas: list[Any]) -> None:
 
 
 def files_of(paths: Sequence[str]) -> list[str]:
-    """The files that patterns, folders and names stand for, in order, by their real names and each
-    once."""
+    """Return the files that patterns, folders and names stand for.
+
+    They are given by their real names, in order, and each once.
+    """
     found: list[str] = []
     for path in paths:
         path = os.path.expanduser(path)

@@ -81,8 +81,7 @@ class DaskSource(Source):
     def each(
         self, task: Task, columns: Sequence[int], people: tuple[Column, ...], key: bytes
     ) -> Iterator[Any]:
-        """What a task makes of each partition; with people of each lot of them, of all
-        partitions."""
+        """Yield the results of a task for each partition, or for each lot of people."""
         wanted = list(dict.fromkeys([*columns, *(c.position for c in people)]))
         names = [self.names[i] for i in wanted]
         pieces, shape = self._frame_of_dask[names].to_delayed(), self._shape(names)
@@ -157,7 +156,7 @@ class _Shape(NamedTuple):
     dtypes: list[Any]
 
     def table(self, partition: Any) -> Any:
-        """The rows of a partition."""
+        """Return the rows of a partition."""
         pa: Any = import_module("pyarrow")
         if list(partition.dtypes) != self.dtypes:
             raise TypeError("a partition has other dtypes than its frame")
@@ -197,7 +196,7 @@ def _whole(shape: _Shape, partition: Any) -> Any:
 def _cut(
     shape: _Shape, at: list[tuple[int, Any]], number: int, passes: int, of: int, partition: Any
 ) -> tuple[Any, ...]:
-    """How many rows a partition has, and those of each lot of one pass."""
+    """Return how many rows a partition has, and the rows of each lot of one pass."""
     pa: Any = import_module("pyarrow")
     table = _whole(shape, partition)
     lot = lots([prepare(series_of(table.column(i)), kind) for i, kind in at], passes * of)
@@ -205,7 +204,7 @@ def _cut(
 
 
 def _counted(task: Task, columns: dict[int, int], key: bytes, tables: list[Any]) -> tuple[int, Any]:
-    """The number of rows of some tables, and what a task makes of them together."""
+    """Return the number of rows of some tables, and the result of a task for them together."""
     pa: Any = import_module("pyarrow")
     parts: Any = import_module("dpframe.engines.parts")
     table = pa.concat_tables(tables)

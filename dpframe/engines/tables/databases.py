@@ -149,9 +149,11 @@ class DuckSource(Source):
         return found
 
     def _functions(self) -> list[Any]:
-        """The macros, and the functions that the query calls: of each its name, its number, which
-        other code of Python under the name does not have, what a macro says, and whether it has one
-        result."""
+        """Return the macros, and the functions that the query calls.
+
+        Each has a name, a number, the text of a macro, and whether its result is always the same.
+        Other code of Python under the name has another number.
+        """
         # A query without a call names none of them, and duckdb takes long to list all it has.
         if not self._called:
             return []
@@ -166,7 +168,7 @@ class DuckSource(Source):
         return self._asked("select view_name, sql from duckdb_views() where not internal")
 
     def _text(self, functions: list[Any] | None = None) -> str:
-        """The query, with the views and the macros that it names, as they are now."""
+        """Return the query, with the views and the macros that it names, as they are now."""
         views = self._views()
         macros = [
             (name, written)
@@ -179,8 +181,10 @@ class DuckSource(Source):
         return with_views(self._relation.sql_query(), named)
 
     def _named(self, text: str) -> list[str]:
-        """The files that a query names, as texts or as names of tables, and that are now where its
-        patterns look: as duckdb finds them, and all in a folder."""
+        """Return the files that a query names, as texts or as names of tables.
+
+        Patterns are looked up as duckdb does, and a folder stands for all files in it.
+        """
         names = {unquoted(q) for q in QUOTED.findall(text) if q[0] in "'\""}
         found: set[str] = set()
         for name in names - {""}:
@@ -201,8 +205,7 @@ class DuckSource(Source):
         )
 
     def _meaning(self) -> list[Any]:
-        """What decides which rows the words of a query mean, beside tables and files: settings, and
-        an open transaction, whose rows may be taken back."""
+        """Return the settings, and an open transaction, that decide which rows a query means."""
         settings = self._asked(
             f"select name, value from duckdb_settings() where lower(name) in ({_SETTINGS}) order by name"
         )
@@ -220,8 +223,10 @@ class DuckSource(Source):
         return int(rows)
 
     def counting(self) -> Counting | None:
-        """The connection of the relation, of the columns whose types mean the same there; none
-        where a table may have the name of one of a statement's own."""
+        """Return the connection of the relation, with the columns whose types mean the same there.
+
+        Return None if a table may have the name of one in a statement of ours.
+        """
         kinds = zip(self._relation.columns, map(str, self._relation.types), strict=True)
         plain = [name for name, kind in kinds if kind in PLAIN or kind.startswith("ENUM")]
         if _FOREIGN_ROWS.search(self._text()):
@@ -348,8 +353,7 @@ class SqliteSource(Source):
         return int(rows)
 
     def counting(self) -> Counting | None:
-        """The connection itself, if its statements may be long, and none of their own tables has
-        the name of this one."""
+        """Return the connection itself, if statements may be long and no table has a name of ours."""
         sqlite: Any = import_module("sqlite3")
         parameters = self._connection.getlimit(sqlite.SQLITE_LIMIT_VARIABLE_NUMBER)
         if (

@@ -97,7 +97,7 @@ class LazySource(Source):
 
     @staticmethod
     def _listed(paths: list[str]) -> list[str]:
-        """The files that are now where these paths, patterns and folders look."""
+        """Return the files that are now at these paths, patterns and folders."""
         known = {
             f
             for path in paths

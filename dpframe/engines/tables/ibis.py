@@ -31,7 +31,7 @@ _OURS = {"InMemoryTable", "ScalarUDF", "AggUDF", "VectorizedUDF"}
 
 
 def of_ibis(table: Any) -> Source:
-    """The source of what stands behind a table of ibis. Nothing is run for it."""
+    """Return the source of what stands behind a table of ibis. Nothing is run for it."""
     _check_operations(table)
     backend: Any = None
     with suppress(Exception):  # what ibis says is its own
@@ -52,8 +52,7 @@ def of_ibis(table: Any) -> Source:
 
 
 def _check_operations(table: Any) -> None:
-    """Raises where an expression has other rows each time that it is read, or rows and functions of
-    this process."""
+    """Raise if an expression gives other rows each time, or has rows or functions of this process."""
     operations: Any = import_module("ibis.expr.operations")
     for node in table.op().find(operations.Node):
         kinds = {kind.__name__ for kind in type(node).__mro__}
@@ -67,8 +66,10 @@ def _check_operations(table: Any) -> None:
 
 
 def _written(backend: Any, write: Callable[[], Any]) -> Any:
-    """What an expression becomes for its backend. Where that fails, what ibis or the backend says
-    is not told."""
+    """Return an expression as its backend takes it.
+
+    If that fails, the message of ibis or of the backend is not shown.
+    """
     with suppress(Exception):
         return write()
     raise BadValue(
@@ -90,7 +91,7 @@ def _of_spark(backend: Any, table: Any) -> Source:
 
 
 def _of_sqlite(backend: Any, table: Any) -> Source:
-    """Reads a table or a view alone: the columns of a query have no types in SQLite."""
+    """Return the source of a table or a view: the columns of a query have no types in SQLite."""
     node = table.op()
     if type(node).__name__ != "DatabaseTable" or node.namespace.database is not None:
         raise NotOffered(

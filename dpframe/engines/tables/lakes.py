@@ -28,7 +28,7 @@ _ANSWERS = NO_QUERY | {
 
 
 def _place(uri: str) -> str:
-    """The name of a file by which it is known, whichever way it was opened."""
+    """Return the name by which a file is known, however it was opened."""
     return (
         os.path.realpath(unquote(uri.removeprefix("file://")))
         if uri.startswith(("file:", "/"))
@@ -64,8 +64,10 @@ class DeltaSource(Source):
         yield from scanned(self._dataset, names)
 
     def version(self) -> Hashable:
-        """The files of this version, which vacuum may remove: their sizes, and times where the
-        storage tells them."""
+        """Return the sizes of the files of this version, and times if the storage tells them.
+
+        vacuum may remove these files.
+        """
         found = self._dataset.filesystem.get_file_info(self._files)
         sizes = tuple((f.size, f.mtime_ns) for f in found)
         if any(size is None for size, _ in sizes):
@@ -106,7 +108,7 @@ class IcebergSource(Source):
             yield pa.table(batch.columns, names=batch.schema.names)
 
     def version(self) -> Hashable:
-        """The files of this snapshot, which expiry may remove, and their sizes."""
+        """Return the files of this snapshot, which expiry may remove, and their sizes."""
         listed = sorted(task.file.file_path for task in self._scanning(("*",)).plan_files())
         sizes = tuple((file, len(self._table.io.new_input(file))) for file in listed)
         return sizes, _local_times(map(_place, listed))

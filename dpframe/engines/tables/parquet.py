@@ -62,7 +62,7 @@ class FilesDatabase(DuckDatabase):
         )
 
     def close(self) -> None:
-        """Lets go of its memory and its folder."""
+        """Free its memory and remove its folder."""
         self._connection.close()
         self._folder()
 
@@ -70,7 +70,7 @@ class FilesDatabase(DuckDatabase):
 def counted(
     files: Sequence[str], columns: Sequence[str], names: Sequence[str], memory: int
 ) -> FilesDatabase | None:
-    """The duckdb that counts files, of these columns; None where there is none."""
+    """Return the duckdb that counts these columns of files; None if there is no such duckdb."""
     odd = any(
         char in file for file in files for char in "*?[]{}"
     )  # which it would take for a pattern
@@ -82,8 +82,10 @@ def counted(
 
 
 def plain_columns(metas: Sequence[Any]) -> list[str]:
-    """The columns that duckdb takes for what Arrow does: of one plain type in all files, and packed
-    in a way that is known."""
+    """Return the columns that duckdb reads as Arrow does.
+
+    They are of one plain type in all files, and packed in a known way.
+    """
     first = metas[0]
     if not all(meta.schema.equals(first.schema) for meta in metas[1:]):
         return []

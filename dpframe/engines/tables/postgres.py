@@ -158,8 +158,10 @@ class PostgresSource(Source):
         return int(self._asked(f"SELECT COUNT(*) FROM {self._name}")[0][0])
 
     def counting(self) -> Counting | None:
-        """The connection itself, of the columns whose cells mean the same there, if texts are UTF-8
-        on the server."""
+        """Return the connection, with the columns whose cells mean the same there.
+
+        The texts on the server must be UTF-8.
+        """
         # A statement has such names for its own tables.
         ours = self._name.casefold().strip('"').startswith(OURS)
         if self._asked("SHOW server_encoding") != [("UTF8",)] or not self._counted or ours:
@@ -179,8 +181,7 @@ class PostgresSource(Source):
                 yield pa.table([_array(pa, cells, dtype) for cells, dtype in columns], names=names)
 
     def version(self) -> Hashable:
-        """The snapshot, which is one as long as the transaction is; and functions, of which a
-        server has those of now."""
+        """Return the snapshot, which is one for the whole transaction, and the present functions."""
         return str(self._asked(f"SELECT pg_current_snapshot()::text, ({_FUNCTIONS})"))
 
     def close(self) -> None:
@@ -200,8 +201,10 @@ def _array(pa: Any, cells: Any, dtype: Any) -> Any:
 
 
 def _connected(url: str) -> Any:
-    """A connection in a transaction that sees one state. What a server says when it refuses may
-    quote a password."""
+    """Return a connection in a transaction that sees one state.
+
+    A message of the server may quote a password, and is not shown.
+    """
     try:
         psycopg: Any = import_module("psycopg")
     except ImportError:

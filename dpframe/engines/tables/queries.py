@@ -93,8 +93,7 @@ _HIDDEN = '"__duckdb_source_'  # what stands in a query of duckdb for a variable
 
 
 def with_views(text: str, views: Mapping[str, str]) -> str:
-    """A text of SQL, and below it those of the views that it names, and of the views that these
-    name."""
+    """Return a text of SQL, followed by the views that it names, and by those that these name."""
     used: set[str] = set()
     texts = [text]
     for one in texts:  # which grows
@@ -179,8 +178,10 @@ def _is_exact(argument: str) -> bool:
 
 
 def files_read(text: str) -> list[str]:
-    """What the functions that read files are given. Raises where a query computes it, so that it
-    cannot be watched."""
+    """Return the arguments of the functions that read files. Raise if a query computes one.
+
+    A computed name cannot be watched.
+    """
 
     def masked(quoted: re.Match[str]) -> str:  # as long as it was
         inside = len(quoted[0]) - 2
@@ -209,18 +210,17 @@ def find_far(text: str) -> list[FoundHazard]:
 
 
 def unquoted(text: str) -> str:
-    """What stands between quotes."""
+    """Return what stands between quotes."""
     return text[1:-1].replace(2 * text[0], text[0])
 
 
 def functions_in(text: str) -> set[str]:
-    """The names of the functions that a query calls, and of all else that stands before a
-    parenthesis."""
+    """Return the names of the functions that a query calls, and all else before a parenthesis."""
     return {name.lower() for name in re.findall(r"(\w+)\s*\(", QUOTED.sub(_without_quotes, text))}
 
 
 def literal(text: str) -> str:
-    """A text as SQL has it."""
+    """Return a text as SQL quotes it."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -234,8 +234,7 @@ def _without_quotes(quoted: re.Match[str]) -> str:
 
 
 def _call(text: str, begin: int) -> str:
-    """The argument that begins there, behind a parenthesis, and that of the window over which it is
-    asked."""
+    """Return the argument that begins behind a parenthesis, and that of the window over it."""
     end = _closed(text, begin)
     over = _OVER.match(text, end)
     return text[begin : end if over is None else _closed(text, over.end())]
@@ -254,7 +253,7 @@ def _drop_parentheses(text: str) -> str:
 
 
 def _closed(text: str, begin: int) -> int:
-    """Where the parenthesis ends behind which a text begins."""
+    """Return where the parenthesis ends behind which a text begins."""
     depth, end = 1, begin
     while depth and end < len(text):
         depth += {"(": 1, ")": -1}.get(text[end], 0)

@@ -108,8 +108,7 @@ class SparkSource(Source):
         return int(self._spark.count())
 
     def counting(self) -> Counting | None:
-        """The session of the frame, of the columns whose types mean the same in SQL, if doubles are
-        read as such there."""
+        """Return the session of the frame, with the columns whose types mean the same in SQL."""
         plain = [field.name for field in self._spark.schema.fields if _is_plain(field.dataType)]
         session = self._spark.sparkSession
         decimal = session.conf.get("spark.sql.legacy.exponentLiteralAsDecimal.enabled", "false")
@@ -137,7 +136,10 @@ class SparkSource(Source):
     def each(
         self, task: Task, columns: Sequence[int], people: tuple[Column, ...], key: bytes
     ) -> Iterator[Any]:
-        """What a task makes of the rows of each partition; with people each of them is in one."""
+        """Yield the results of a task for the rows of each partition.
+
+        If there are people, each of them is in one partition.
+        """
         wanted = list(dict.fromkeys([*columns, *(c.position for c in people)]))
         names = [self.names[i] for i in wanted]
         rows = self._some(names)
@@ -162,8 +164,10 @@ class SparkSource(Source):
 
 
 def _is_plain(dtype: Any) -> bool:
-    """Whether cells of a type are whole numbers, doubles, bools, or texts that are compared by
-    their bytes."""
+    """Return whether cells of a type mean the same in SQL as here.
+
+    These are whole numbers, doubles, bools, and texts that are compared by their bytes.
+    """
     known = {"byte", "short", "integer", "long", "float", "double", "boolean", "string"}
     return (
         str(dtype.typeName()) in known
@@ -186,7 +190,7 @@ def _hazards(plans: dict[str, str]) -> Iterator[FoundHazard]:
 
 
 def _plans_of(frame: Any) -> dict[str, str]:
-    """The plans by their names, as Spark prints them."""
+    """Return the plans by their names, as Spark prints them."""
     with redirect_stdout(StringIO()) as told:
         frame.explain(extended=True)
     pieces = re.split(r"^== (\w+(?: \w+)?) Plan ==\n", told.getvalue(), flags=re.MULTILINE)
@@ -200,8 +204,10 @@ def _plans_of(frame: Any) -> dict[str, str]:
 
 
 def _check_chosen(frame: Any, plan: str) -> None:
-    """Raises where a plan may give other rows each time: where Spark says so, and where rows are
-    chosen by which come first."""
+    """Raise if a plan may give other rows each time.
+
+    Spark says so, or rows are chosen by which come first.
+    """
     steady = _CHOSEN.search(QUOTED.sub(" ", plan)) is None
     with suppress(Exception):  # a session of Spark Connect keeps its plans to itself
         steady = steady and bool(frame._jdf.queryExecution().optimizedPlan().deterministic())
@@ -214,8 +220,7 @@ def _check_chosen(frame: Any, plan: str) -> None:
 
 
 def _check_workers(session: Any) -> None:
-    """Sends a row there and back, so that workers that cannot read are seen before anything is paid
-    for."""
+    """Send a row there and back, so that an unable worker is seen before anything is paid for."""
     with suppress(Exception):
         if len(session.range(1).mapInArrow(_as_bytes, "found binary").collect()) == 1:
             return
