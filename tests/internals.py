@@ -187,7 +187,7 @@ from dpframe.engines.people import Draw, number_of, numbers_of, pairs_of, people
 from dpframe.engines.rows import Rows as engine_Rows
 from dpframe.engines.rows import people_labels
 from dpframe.engines.sources import Part as SourcePart
-from dpframe.engines.sources import Source, told_apart
+from dpframe.engines.sources import Source, differ_without_case
 from dpframe.engines.sql import SqlEngine
 from dpframe.engines.sql import dialects as sql_dialects_module
 from dpframe.engines.sql.databases import (
@@ -499,6 +499,7 @@ __all__ = [
     "derived_sources_module",
     "design_Rows",
     "deviations",
+    "differ_without_case",
     "distribution",
     "draft",
     "drawing_module",
@@ -636,7 +637,6 @@ __all__ = [
     "texts_module",
     "threads_module",
     "times_module",
-    "told_apart",
     "unbiased_module",
     "unpack",
     "unpacked",

@@ -227,12 +227,12 @@ def _search(
         # There is a 0 before the first and after the last.
         table = np.zeros(int(listed[-1]) - low + 3, dtype=position_dtype)
         table[[int(v) - low + 1 for v, _ in ordered]] = positions
-        return lambda values: looked_up(values, low, table)
-    search = _compared if len(listed) <= SIZES.listed_bisected else _bisected
+        return lambda values: find_in_table(values, low, table)
+    search = _find_by_comparison if len(listed) <= SIZES.listed_bisected else _find_by_bisection
     return lambda values: search(values, listed, positions)
 
 
-def _compared(values: Array, listed: Array, places: Buckets) -> Buckets:
+def _find_by_comparison(values: Array, listed: Array, places: Buckets) -> Buckets:
     hit_places = np.zeros(len(values), dtype=places.dtype)
     for value, place in zip(listed, places, strict=True):
         hits = values == value
@@ -242,7 +242,7 @@ def _compared(values: Array, listed: Array, places: Buckets) -> Buckets:
     return hit_places
 
 
-def looked_up(values: Array, first: int, table: Buckets) -> Buckets:
+def find_in_table(values: Array, first: int, table: Buckets) -> Buckets:
     """``table[1 + value - first]``, and the zeros at its ends for values beyond them.
 
     A difference that wraps lands far outside the table, whose range is below 2**20, so it finds an
@@ -254,7 +254,7 @@ def looked_up(values: Array, first: int, table: Buckets) -> Buckets:
     return np.asarray(np.take(table, offset, mode="clip"))
 
 
-def _bisected(values: Array, listed: Array, places: Buckets) -> Buckets:
+def _find_by_bisection(values: Array, listed: Array, places: Buckets) -> Buckets:
     at = np.minimum(np.searchsorted(listed, values), len(listed) - 1)
     return np.where(listed[at] == values, places[at], places.dtype.type(0))
 

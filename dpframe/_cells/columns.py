@@ -107,7 +107,7 @@ def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
     if isinstance(dtype, pd.ArrowDtype):
         arrow = cells.__arrow_array__()
         if kind == "text" and hasattr(arrow.type, "value_type"):
-            return _text_vector(*_encoded(arrow))
+            return _text_vector(*_encode_bytes(arrow))
         if kind == "label":
             arrow = arrow.cast(arrow.type.value_type)  # a dictionary is read as what it stands for
             cells = np.array(arrow.to_pylist(), dtype=object)
@@ -144,21 +144,21 @@ def _number(cells: Any, arrow: Any) -> Vector:
         if pa.types.is_decimal(arrow.type):
             arrow = arrow.cast(pa.float64(), safe=False)
         if pa.types.is_integer(arrow.type):
-            return Vector("number", *_filled(arrow, 0))
+            return Vector("number", *_fill_nulls(arrow, 0))
         return Vector("number", _native(arrow.to_numpy()))
     if isinstance(cells, np.ndarray):
         return Vector("number", _native(cells))
-    return Vector("number", *_unmasked(cells, 0))
+    return Vector("number", *_split_mask(cells, 0))
 
 
 def _bool(cells: Any, arrow: Any) -> Vector:
-    values, null = _unmasked(cells, False) if arrow is None else _filled(arrow, False)
+    values, null = _split_mask(cells, False) if arrow is None else _fill_nulls(arrow, False)
     # A bool made of foreign bytes may hold others than 0 and 1, which numpy's functions read
     # differently.
     return Vector("bool", values.view(np.uint8) != 0, null)
 
 
-def _unmasked(cells: Any, blank: Any) -> tuple[Array, Bools | None]:
+def _split_mask(cells: Any, blank: Any) -> tuple[Array, Bools | None]:
     """Values and mask of a numpy or nullable array; `blank` stands under the mask."""
     if isinstance(cells, np.ndarray):
         return _native(cells), None
@@ -179,7 +179,7 @@ def _native(values: Array) -> Array:
     return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
 
 
-def _filled(arrow: Any, blank: Any) -> tuple[Array, Bools | None]:
+def _fill_nulls(arrow: Any, blank: Any) -> tuple[Array, Bools | None]:
     if arrow.null_count == 0:
         return arrow.to_numpy(), None
     return arrow.fill_null(blank).to_numpy(), arrow.is_null().to_numpy()
@@ -189,13 +189,13 @@ def _time(cells: Any, arrow: Any) -> Vector:
     if arrow is not None:
         pa: Any = import_module("pyarrow")
         if pa.types.is_date32(arrow.type):
-            days, null = _filled(arrow.cast(pa.int32()), 0)
+            days, null = _fill_nulls(arrow.cast(pa.int32()), 0)
             moments = days.astype(np.int64) * 86_400
             if null is not None:
                 moments[null] = NAT
             return Vector("time", moments.view("M8[s]"))
         unit = "ms" if pa.types.is_date64(arrow.type) else arrow.type.unit
-        ticks, _ = _filled(arrow.cast(pa.int64()), NAT)
+        ticks, _ = _fill_nulls(arrow.cast(pa.int64()), NAT)
         return Vector("time", ticks.view(f"M8[{unit}]"))
     if getattr(cells, "tz", None) is not None:
         cells = cells.tz_convert(None)
@@ -208,7 +208,7 @@ def _time(cells: Any, arrow: Any) -> Vector:
 def _duration_cells(cells: Any, arrow: Any) -> Vector:
     if arrow is not None:
         pa: Any = import_module("pyarrow")
-        ticks, _ = _filled(arrow.cast(pa.int64()), NAT)
+        ticks, _ = _fill_nulls(arrow.cast(pa.int64()), NAT)
         return Vector("duration", ticks.view(f"m8[{arrow.type.unit}]"))
     values = np.asarray(cells)
     return Vector(
@@ -234,12 +234,12 @@ def _text(cells: Any, arrow: Any) -> Vector:
     try:
         if len(cells) >= SIZES.thread_texts and getattr(cells.dtype, "storage", None) == "pyarrow":
             arrow = cells.__arrow_array__()
-            if repeated(arrow):
-                return _text_vector(*_encoded_in_shares(arrow))
+            if has_repeats(arrow):
+                return _text_vector(*_encode_in_shares(arrow))
         codes, uniques = pd.factorize(cells)
         texts = np.asarray(uniques, dtype=object)
     except Exception:  # Arrow does not check what it is given: some cell is no UTF-8
-        codes, texts = _encoded(cells.__arrow_array__())
+        codes, texts = _encode_bytes(cells.__arrow_array__())
     return _text_vector(codes, texts)
 
 
@@ -247,7 +247,7 @@ def _text_vector(codes: Array, texts: Array) -> Vector:
     return Vector("text", narrow(codes, len(texts)), None, texts)
 
 
-def repeated(arrow: Any) -> bool:
+def has_repeats(arrow: Any) -> bool:
     """Return whether many texts of a sample occur again.
 
     Then texts are few enough for each share of the rows to number its own.
@@ -259,7 +259,7 @@ def repeated(arrow: Any) -> bool:
     return len(sample.unique()) < 0.95 * SIZES.text_sample
 
 
-def _encoded_in_shares(arrow: Any) -> tuple[Array, Array]:
+def _encode_in_shares(arrow: Any) -> tuple[Array, Array]:
     """Return the same codes and texts, where each thread numbers a share of the rows first.
 
     Texts are numbered in the order in which they occur.
@@ -296,7 +296,7 @@ def _translate(piece: tuple[Any, Array, Array]) -> None:
         np.take(table, own[rows], out=codes[rows], mode="clip")
 
 
-def _encoded(arrow: Any) -> tuple[Array, Array]:
+def _encode_bytes(arrow: Any) -> tuple[Array, Array]:
     """Codes and texts by their bytes, of which some may be no text: those become halves of
     characters, which equal no key."""
     pa: Any = import_module("pyarrow")

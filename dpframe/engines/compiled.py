@@ -26,7 +26,7 @@ from dpframe._sizes import SIZES
 from dpframe._statistics.base import Integers, Persons, Powers, Primitive, Rows, Trues
 from dpframe._statistics.engine import Scope
 from dpframe.engines.keys import Occurring
-from dpframe.engines.people import Draw, Numbers, People, widened
+from dpframe.engines.people import Draw, Numbers, People, widen
 from dpframe.engines.reading import QuestionReader
 
 WIDEST = 2**31 - 2  # of a grid: values are kept in 32 bits
@@ -187,7 +187,7 @@ class RowsByPerson:
 
         def count_share(one: tuple[int, slice]) -> None:
             for rows in split_blocks(one[1]):
-                count(widened(codes[rows]), max(self._people.size, 1), self._shift, counts[one[0]])
+                count(widen(codes[rows]), max(self._people.size, 1), self._shift, counts[one[0]])
 
         side_by_side(count_share, self._threads)
         return counts
@@ -205,7 +205,7 @@ class RowsByPerson:
             for rows in split_blocks(one[1]):
                 for summed, room in zip(self._values, values, strict=True):
                     summed.put(rows, room[: rows.stop - rows.start])
-                own, size = widened(codes[rows]), max(self._people.size, 1)
+                own, size = widen(codes[rows]), max(self._people.size, 1)
                 buckets = self._buckets(rows)
                 kernels.place_rows(
                     own, size, buckets, values, self._shift, following[one[0]], cells

@@ -19,7 +19,7 @@ from dpframe._groups.keys import ROW_CEILING
 from dpframe._sizes import SIZES
 from dpframe.engines.parts import Columns
 from dpframe.engines.rows import frame_of
-from dpframe.engines.sources import Part, Source, SourceFrame, lots
+from dpframe.engines.sources import Part, Source, SourceFrame, assign_lots
 from dpframe.engines.steadiness import HAZARDS, Answers, HazardAnswer
 
 _ROW = 200  # bytes that a row of a person takes, beside its cells
@@ -90,7 +90,7 @@ class DerivedSource(Source):
             places = np.arange(len(frame))
             if part is not None and part.of > 1:
                 vectors = [prepare(frame.iloc[:, c.position], c.kind) for c in part.people]
-                places = np.flatnonzero(lots(vectors, part.of) == part.number)
+                places = np.flatnonzero(assign_lots(vectors, part.of) == part.number)
             for start in range(0, len(places), SIZES.batch):
                 yield frame.iloc[places[start : start + SIZES.batch], list(columns)]
         if seen != self.rows():

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._cells.codec import Buckets, Finder, looked_up, unit_of
+from dpframe._cells.codec import Buckets, Finder, find_in_table, unit_of
 from dpframe._cells.columns import Vector
 from dpframe._cells.threads import processors, shares, side_by_side
 from dpframe._expr import Expr
@@ -188,9 +188,9 @@ def bin_buckets(edges: tuple[float, ...]) -> Finder:
         values = vector.values.view(np.int8) if vector.values.dtype == bool else vector.values
         if values.dtype.kind in "iu" and table is not None:
             low = int(np.ceil(breaks[0]))
-            found = _counted_from(values, low, table) if in_order else None
+            found = _subtract_first(values, low, table) if in_order else None
             if found is None:
-                found = looked_up(values, low, table)
+                found = find_in_table(values, low, table)
         else:
             found = _numbers_in_bins(values.astype(np.float64, copy=False), breaks, error)
         missing = vector.null
@@ -214,7 +214,7 @@ def _bin_table(breaks: NDArray[np.float64]) -> Buckets | None:
     return table
 
 
-def _counted_from(values: NDArray[Any], low: int, table: Buckets) -> Buckets | None:
+def _subtract_first(values: NDArray[Any], low: int, table: Buckets) -> Buckets | None:
     """Return the bins by subtraction, if each whole number is a bin of its own.
 
     Return None if a number is in no bin.
@@ -331,7 +331,7 @@ def tuple_buckets(levels: Sequence[Buckets], tuples: Tuples) -> Buckets:
         rows = slice(start, start + SIZES.key_block)
         code = levels[0][rows].astype(np.int64)
         for level, (size, known, table) in zip(levels[1:], steps, strict=True):
-            code = _looked_up(code * size + level[rows], known, table)
+            code = _find_codes(code * size + level[rows], known, table)
         found[rows] = places[code]
     return found
 
@@ -346,7 +346,7 @@ def _table(known: NDArray[np.int64]) -> NDArray[Any] | None:
     return table
 
 
-def _looked_up(
+def _find_codes(
     code: NDArray[np.int64], known: NDArray[np.int64], table: NDArray[Any] | None
 ) -> NDArray[np.int64]:
     if table is not None:
@@ -367,7 +367,7 @@ def time_buckets(periods: Periods) -> Finder:
     exactly."""
     ready: dict[str, tuple[int, NDArray[np.int64], int, int]] = {}
 
-    def prepared(unit: str) -> tuple[int, NDArray[np.int64], int, int]:
+    def prepare_for_unit(unit: str) -> tuple[int, NDArray[np.int64], int, int]:
         per_second, given = TICKS[unit], TICKS[periods.unit]
         # left: t >= e is t >= ceil(e). right: t > e is t > floor(e).
         up = periods.side == "left"
@@ -385,7 +385,7 @@ def time_buckets(periods: Periods) -> Finder:
     def buckets(vector: Vector) -> Buckets:
         unit = unit_of(vector.values)
         if unit not in ready:
-            ready[unit] = prepared(unit)
+            ready[unit] = prepare_for_unit(unit)
         passed, edges, first, last = ready[unit]
         if first > _MOST or last < _LEAST:
             return np.zeros(len(vector), dtype=np.int64)

@@ -24,7 +24,7 @@ from dpframe._cells.threads import shares, side_by_side, split_blocks
 from dpframe._expr import Column, Constant, Expr, If, in_order
 from dpframe._statistics.engine import Texts
 from dpframe.engines.expressions import evaluate
-from dpframe.engines.people import Numbers, ends_within, factorized, folded, number_of
+from dpframe.engines.people import Numbers, combine_numbers, ends_within, number_of, number_values
 
 Codes = NDArray[np.int64]
 _TEXT = 100  # bytes, about
@@ -76,14 +76,14 @@ def number_keys(vector: Vector) -> KeyCodes:
             None: -1,
             **dict(zip(ordered, range(len(ordered)), strict=True)),
         }
-        return _numbered(vector.values, list(map(places.__getitem__, texts)), ordered)
+        return _make_key_codes(vector.values, list(map(places.__getitem__, texts)), ordered)
     values, null = vector.values, vector.nulls()
     if values.dtype.kind == "f":
         values = values.astype(np.float64) + 0.0  # -0.0 is 0.0
     ends = ends_within(values, null, len(values) // 8)
     if ends is not None:
         return _of_range(values, *ends)
-    codes, uniques = factorized(values, null)
+    codes, uniques = number_values(values, null)
     order = np.argsort(uniques, kind="stable")
     written: Iterable[str | None] = map(text_of, uniques[order].tolist())
     if vector.kind == "time":
@@ -93,7 +93,7 @@ def number_keys(vector: Vector) -> KeyCodes:
     named = [(place, text) for place, text in zip(order, written, strict=True) if text is not None]
     table = np.full(len(uniques), -1, dtype=np.int64)
     table[[place for place, _ in named]] = np.arange(len(named))
-    return _numbered(narrow(codes, len(uniques)), table, [text for _, text in named])
+    return _make_key_codes(narrow(codes, len(uniques)), table, [text for _, text in named])
 
 
 def _of_range(values: NDArray[Any], low: int, high: int) -> KeyCodes:
@@ -116,7 +116,7 @@ def _of_range(values: NDArray[Any], low: int, high: int) -> KeyCodes:
     places = np.flatnonzero(found)
     table = np.full(size, -1, dtype=np.int64)
     table[places] = np.arange(len(places))
-    return _numbered(codes, table, _whole([low + place for place in places.tolist()]))
+    return _make_key_codes(codes, table, _whole([low + place for place in places.tolist()]))
 
 
 def _whole(numbers: Iterable[int]) -> list[str]:
@@ -124,7 +124,7 @@ def _whole(numbers: Iterable[int]) -> list[str]:
     return [f"n{number}" for number in numbers]
 
 
-def _numbered(codes: NDArray[Any], places: Any, texts: list[str]) -> KeyCodes:
+def _make_key_codes(codes: NDArray[Any], places: Any, texts: list[str]) -> KeyCodes:
     table = np.append(np.asarray(places, dtype=np.int64), -1)
     found = np.array(texts, dtype=object)
     return KeyCodes(codes, table, found)
@@ -149,7 +149,9 @@ def images(
     else:
         null = found.nulls()
         cells = (found.values if null is None else found.values[~null]).tolist()
-    made = {(type(c), form_of(c)): c for c in (*cells, *_written(expr)) if c is not UNMATCHED}
+    made = {
+        (type(c), form_of(c)): c for c in (*cells, *_list_constants(expr)) if c is not UNMATCHED
+    }
     return in_order(made.values())
 
 
@@ -165,10 +167,10 @@ def _series(values: list[Any], column: Column) -> pd.Series[Any]:
     )
 
 
-def _written(expr: Expr) -> list[Any]:
+def _list_constants(expr: Expr) -> list[Any]:
     """Return the constants that an expression gives whatever its columns hold."""
     if isinstance(expr, If):
-        return [*_written(expr.x), *_written(expr.y)]
+        return [*_list_constants(expr.x), *_list_constants(expr.y)]
     return [expr.value] if isinstance(expr, Constant) and expr.value is not None else []
 
 
@@ -201,7 +203,7 @@ class Occurring:
             for text in {*texts} - known.keys():
                 known[text] = number_of(key_of(text))
             more = np.array([known[text] for text in texts], dtype=np.int64)
-            found = folded(found, more) if level else more
+            found = combine_numbers(found, more) if level else more
         return found
 
     def to_json(self) -> object:

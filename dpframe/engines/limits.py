@@ -43,10 +43,10 @@ from dpframe.engines.people import (
     Numbers,
     Pairs,
     People,
-    coded,
-    folded,
+    combine_numbers,
+    encode_values,
     numbers_of,
-    widened,
+    widen,
 )
 
 Places = NDArray[np.int64]
@@ -147,15 +147,21 @@ class Bound:
         self._pairs, self._kept, self._limit, self._groups = pairs, kept, limit, groups
 
     def rows(self) -> Integers:
-        return np.asarray(self._added(lambda at, rows: [np.minimum(rows, self._limit)])[0])
+        return np.asarray(
+            self._add_over_people(lambda at, rows: [np.minimum(rows, self._limit)])[0]
+        )
 
     def people(self) -> Integers:
-        return np.asarray(self._added(lambda at, rows: [np.ones(len(rows), dtype=np.int64)])[0])
+        return np.asarray(
+            self._add_over_people(lambda at, rows: [np.ones(len(rows), dtype=np.int64)])[0]
+        )
 
     def count(self, true: NDArray[np.bool_]) -> Integers:
         """Return the rows of each group where a condition holds."""
         counts = np.bincount(self._pairs.of_row[true], minlength=self._pairs.size)
-        return np.asarray(self._added(lambda at, rows: [np.minimum(counts[at], self._limit)])[0])
+        return np.asarray(
+            self._add_over_people(lambda at, rows: [np.minimum(counts[at], self._limit)])[0]
+        )
 
     def powers(self, values: Iterable[NDArray[np.float64]], degree: int, width: int) -> Integers:
         """Return the sums of a**0 .. a**degree of values 0 <= a <= width, by group.
@@ -205,7 +211,7 @@ class Bound:
                     moments[k][missed] = count[missed] * mean**k
             return moments
 
-        return self._added(of_pairs)
+        return self._add_over_people(of_pairs)
 
     def products(
         self,
@@ -233,9 +239,9 @@ class Bound:
             mixed = np.clip(mixed, least, np.minimum(other * first, width * second))
             return [count, first, second, mixed]
 
-        return self._added(of_pairs)
+        return self._add_over_people(of_pairs)
 
-    def _added(self, of_pairs: Callable[[Any, Places], list[Places]]) -> Integers:
+    def _add_over_people(self, of_pairs: Callable[[Any, Places], list[Places]]) -> Integers:
         """Return sums over people of what pairs count for, by group.
 
         ``of_pairs(places, rows)`` returns it for some pairs, given their places and their rows. As
@@ -248,7 +254,7 @@ class Bound:
             some = slice(start, min(start + step, n))
             rows = pairs.rows[some].astype(np.int64, copy=False)
             at = some if pairs.places is None else pairs.places[some]
-            found = found + np.stack([self._grouped(one, some) for one in of_pairs(at, rows)])
+            found = found + np.stack([self._sum_by_group(one, some) for one in of_pairs(at, rows)])
         return found
 
     def _blocks(
@@ -271,7 +277,7 @@ class Bound:
         found[over] = whole * self._limit + (rest * self._limit + c // 2) // c
         return found
 
-    def _grouped(self, totals: Places, some: slice) -> Integers:
+    def _sum_by_group(self, totals: Places, some: slice) -> Integers:
         """Return sums over some of the pairs, by group."""
         group = self._pairs.group[some]
         if self._kept is not None:
@@ -373,7 +379,7 @@ def distinct_pairs(
     key: bytes,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the distinct pairs of a group and a value that count: their groups, and a row of each."""
-    codes, known = coded(values)
+    codes, known = encode_values(values)
     size = len(known)
     asked = codes >= 0 if asked is None else asked & (codes >= 0)
     if buckets is not None:
@@ -385,12 +391,12 @@ def distinct_pairs(
         wide += (buckets[asked].astype(np.int64) - 1) * size
     own, pairs = pd.factorize(wide)
     if people is not None:
-        both = pd.unique(widened(people.codes[asked]) * max(1, len(pairs)) + own)
+        both = pd.unique(widen(people.codes[asked]) * max(1, len(pairs)) + own)
         person, own = both // max(1, len(pairs)), both % max(1, len(pairs))
         group, value = pairs[own] // max(1, size), pairs[own] % max(1, size)
         numbers = people.numbers(np.unique(person))[person]
         named, at = np.unique(value, return_inverse=True)
-        seed = folded(numbers, numbers_of(known[named])[at])
+        seed = combine_numbers(numbers, numbers_of(known[named])[at])
         kept = smallest(person, Draw(key).ranks(seed, group), limit)
         pairs = pd.unique(pairs[own[kept]])
     rows = np.empty(size, dtype=np.int64)

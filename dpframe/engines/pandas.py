@@ -22,7 +22,7 @@ from dpframe.engines.fingerprints import sketches
 from dpframe.engines.groups import GroupFinder
 from dpframe.engines.keys import KeyCodes, Occurring, combine_keys, number_keys
 from dpframe.engines.limits import distinct_pairs
-from dpframe.engines.people import widened
+from dpframe.engines.people import widen
 from dpframe.engines.person_sums import PairFinder, sum_people
 from dpframe.engines.reading import FrameReader, QuestionReader
 from dpframe.engines.row_sums import sum_rows
@@ -114,7 +114,7 @@ class PandasEngine:
         for rows in self.table.blocks():
             mask = None if where is None else read.select(where, rows)
             vectors = [read.evaluate(e, rows) for e in exprs]
-            own = None if people is None else widened(people[rows])
+            own = None if people is None else widen(people[rows])
             yield RowSlice(vectors, mask, own, len(self))
 
     def people(self, unit: Unit) -> int:

@@ -83,7 +83,7 @@ def numbers_of(values: NDArray[Any]) -> Numbers:
     if kind == "f":
         return _of_doubles(values.astype(np.float64))
     if kind == "M":
-        return reduced(
+        return reduce_modulo(
             _whole(values.view(np.int64)) * (TICKS["ns"] // TICKS[unit_of(values)] % PRIME)
         )
     return _whole(values)
@@ -109,7 +109,7 @@ def _of_doubles(values: NDArray[np.float64]) -> Numbers:
     infinite = np.isinf(values)
     part, power = np.frexp(np.where(infinite, 0.0, values))
     whole = (part * 2.0**53).astype(np.int64) % PRIME
-    found = reduced(whole << (power.astype(np.int64) - 53) % 31)
+    found = reduce_modulo(whole << (power.astype(np.int64) - 53) % 31)
     found[infinite] = np.where(values[infinite] > 0, _INFINITE, PRIME - _INFINITE)
     return found
 
@@ -137,12 +137,12 @@ def _of_text(text: str) -> int:
     return (int.from_bytes(digest[:8], "big") >> 4) % PRIME
 
 
-def folded(numbers: Numbers, more: Numbers) -> Numbers:
+def combine_numbers(numbers: Numbers, more: Numbers) -> Numbers:
     """Return the number of two things together."""
-    return reduced(numbers * FOLD + more)
+    return reduce_modulo(numbers * FOLD + more)
 
 
-def reduced(values: NDArray[np.int64]) -> Numbers:
+def reduce_modulo(values: NDArray[np.int64]) -> Numbers:
     """Reduce integers from 0 to 2**63 - 1 modulo P, in place."""
     for start in range(0, len(values), SIZES.hash_block):
         part = values[start : start + SIZES.hash_block]
@@ -204,8 +204,8 @@ class Draw:
 
     @staticmethod
     def _round(numbers: Numbers, a: int, b: int, d: int) -> Numbers:
-        u = reduced(numbers * a + b)
-        return reduced(u * reduced(u + d))
+        u = reduce_modulo(numbers * a + b)
+        return reduce_modulo(u * reduce_modulo(u + d))
 
     def ranks(self, people: Numbers, groups: Numbers) -> Numbers:
         """Return the hash of each person and group."""
@@ -218,7 +218,7 @@ class Draw:
         _near(_near(u))
         v = _near(u + self.last)  # both are at most P + 2 now, and their product is below 2**63
         v *= u
-        return reduced(v)
+        return reduce_modulo(v)
 
     def rank(self, person: int, group: int) -> int:
         """Return the hash of a person and a group in plain Python, as it is defined."""
@@ -238,7 +238,7 @@ class People:
 
     Every code below ``size`` is that of a row, so the size is a function of the set of people who
     are there: neither of the range of their numbers, nor of the categories that nobody has. Codes
-    may be of 32 bits. They are `widened` where they are multiplied, and where they are indices,
+    may be of 32 bits. They are `widen` where they are multiplied, and where they are indices,
     which numpy would widen more slowly.
     """
 
@@ -263,7 +263,7 @@ class People:
                 numbers_of(column.values[places[new]]) for column, places in self._columns
             )
             for more in rest:
-                first = folded(first, more)
+                first = combine_numbers(first, more)
             self._numbers[new] = first
             self._numbered[new] = True
         return self._numbers
@@ -288,8 +288,8 @@ class People:
         first, *rest = (column.hashes()[places] for column, places in self._columns)
         with np.errstate(over="ignore"):
             for more in rest:
-                first = _mixed(first * np.uint64(31) + more, self._key)
-        return _mixed(first, self._key)
+                first = _mix_with_key(first * np.uint64(31) + more, self._key)
+        return _mix_with_key(first, self._key)
 
 
 @np.errstate(all="ignore")  # no NaN may raise, whatever the caller has set
@@ -299,21 +299,21 @@ def people_of(columns: Sequence[Vector], key: bytes) -> People:
     A null in any column is nobody, and so is a cell that is no plain scalar: it would make one
     person of many. Equal numbers are one person, whatever their type.
     """
-    codes, column, places = _named(columns[0])
+    codes, column, places = _code_column(columns[0])
     known, people = [(column, places)], len(places)
     for vector in columns[1:]:
-        inner, column, places = _named(vector)
+        inner, column, places = _code_column(vector)
         size = max(1, len(places))
-        wide = np.where((codes < 0) | (inner < 0), -1, widened(codes) * size + inner)
-        codes, pairs = factorized(wide, wide < 0)
+        wide = np.where((codes < 0) | (inner < 0), -1, widen(codes) * size + inner)
+        codes, pairs = number_values(wide, wide < 0)
         known = [(one, at[pairs // size]) for one, at in known] + [(column, places[pairs % size])]
         people = len(pairs)
     return People(codes, people, known, key)
 
 
-def _named(vector: Vector) -> tuple[Codes, Coded, Codes]:
+def _code_column(vector: Vector) -> tuple[Codes, Coded, Codes]:
     """Return codes without gaps, the possible values, and the place of each code's value."""
-    column = coded(vector)
+    column = encode_values(vector)
     codes = column.codes
     if vector.categories is not None:
         unknown = np.array([c is UNMATCHED for c in vector.categories] + [False])
@@ -333,12 +333,12 @@ def _named(vector: Vector) -> tuple[Codes, Coded, Codes]:
     return found, column, places
 
 
-def widened(codes: Codes) -> NDArray[np.int64]:
+def widen(codes: Codes) -> NDArray[np.int64]:
     """Return codes in 64 bits."""
     return codes.astype(np.int64, copy=False)
 
 
-def counted(codes: Codes, size: int, some: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+def count_each(codes: Codes, size: int, some: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
     """Count how often each whole number below ``size`` occurs, in some rows or in all.
 
     No other array as long as the rows is made.
@@ -346,7 +346,7 @@ def counted(codes: Codes, size: int, some: NDArray[np.bool_] | None = None) -> N
     found = np.zeros(size, dtype=np.int64)
     for start in range(0, len(codes), SIZES.block):
         rows = slice(start, start + SIZES.block)
-        np.add.at(found, widened(codes[rows] if some is None else codes[rows][some[rows]]), 1)
+        np.add.at(found, widen(codes[rows] if some is None else codes[rows][some[rows]]), 1)
     return found
 
 
@@ -372,7 +372,7 @@ class Coded(NamedTuple):
         )
 
 
-def coded(column: Vector) -> Coded:
+def encode_values(column: Vector) -> Coded:
     """Return a code of each cell, and the values of the codes. Equal numbers have one code."""
     if column.categories is not None:
         return _of_categories(column)
@@ -381,7 +381,7 @@ def coded(column: Vector) -> Coded:
         values = values.view(np.int64)
     elif values.dtype.kind == "f":
         values = values.astype(np.float64) + 0.0  # -0.0 is 0.0
-    codes, uniques = ranged(values, column.nulls(), 2 * len(values)) or factorized(
+    codes, uniques = code_range(values, column.nulls(), 2 * len(values)) or number_values(
         values, column.nulls()
     )
     return Coded(
@@ -389,7 +389,7 @@ def coded(column: Vector) -> Coded:
     )
 
 
-def ranged(
+def code_range(
     values: NDArray[Any], null: NDArray[np.bool_] | None, most: int
 ) -> tuple[Codes, NDArray[Any]] | None:
     """Return whole numbers of a narrow range as their own codes; None for all others.
@@ -423,7 +423,7 @@ def ends_within(
     return (low, high) if high - low <= most + SIZES.table_spare else None
 
 
-def factorized(
+def number_values(
     values: NDArray[Any], null: NDArray[np.bool_] | None = None
 ) -> tuple[Codes, NDArray[Any]]:
     """Return the place of each value among those that occur, in order of occurrence; -1 for null."""
@@ -455,7 +455,7 @@ def text_of_scalar(cell: Any) -> str:
     return f"{type(cell).__name__} {cell!s}"
 
 
-def _mixed(hashes: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
+def _mix_with_key(hashes: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
     """Mix the bits of hashes with a key."""
     salt = np.uint64(int.from_bytes(key[:8].ljust(8, b"\1"), "little") | 1)
     with np.errstate(over="ignore"):
@@ -484,13 +484,13 @@ class Pairs(NamedTuple):
 
 def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int) -> Pairs:
     """Return the pairs of a person and a group that have rows."""
-    wide: Codes = person if group is None else widened(person) * groups + group
+    wide: Codes = person if group is None else widen(person) * groups + group
     size = people * groups
     if size > 4 * len(wide) + SIZES.table_spare:
-        uniques, of_row, rows = _numbered(widened(wide), size)
+        uniques, of_row, rows = _number_occurring(widen(wide), size)
         person, group = _narrow(uniques // groups), _narrow(uniques % groups)
         return Pairs(of_row, None, len(uniques), person, group, _narrow(rows))
-    rows = counted(wide, size)
+    rows = count_each(wide, size)
     places = np.flatnonzero(rows)
     if group is None:  # each person is a pair
         own = _narrow(places)
@@ -508,7 +508,7 @@ def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int
     )
 
 
-def _numbered(wide: Codes, size: int) -> tuple[Codes, NDArray[Any], NDArray[np.int64]]:
+def _number_occurring(wide: Codes, size: int) -> tuple[Codes, NDArray[Any], NDArray[np.int64]]:
     """Return the numbers below ``size`` that occur, in order.
 
     Return also the place of each row's number among them, and how often each occurs.

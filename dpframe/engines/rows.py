@@ -203,7 +203,7 @@ class Multiplied(NamedTuple):
     array: Any
 
 
-def exploded(array: Any, dtype: str | None) -> Multiplied:
+def explode_lists(array: Any, dtype: str | None) -> Multiplied:
     """Return the elements of lists, each in a row of its own, with the row it comes from.
 
     An empty list and a null have one row with a null. Other cells have one row.
@@ -345,7 +345,7 @@ class Table:
         return Matched(left, right)
 
 
-def matched(left: pd.DataFrame, right: pd.DataFrame, how: str) -> Matched:
+def match_rows(left: pd.DataFrame, right: pd.DataFrame, how: str) -> Matched:
     """Return the rows of two tables that have the same keys.
 
     Rows without a match that ``how`` keeps have -1 on the other side. Rows stay in their order:
@@ -411,7 +411,7 @@ def with_room_for_nulls(array: Any) -> Any:
     return array if masked or isinstance(array.dtype, kept) else objects(array)
 
 
-def taken(array: Any, places: Places) -> Any:
+def take_cells(array: Any, places: Places) -> Any:
     """Return the cells at some places, null where the place is -1."""
     if isinstance(array, np.ndarray) and not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))

@@ -204,7 +204,9 @@ class Source(ABC):
         pa: Any = import_module("pyarrow")
         seen, size, waiting = 0, 0, []
         for raw in self._scan([self.names[i] for i in wanted]):
-            table = typed(raw, [self.names[i] for i in wanted], [self.types[i] for i in wanted])
+            table = cast_batch(
+                raw, [self.names[i] for i in wanted], [self.types[i] for i in wanted]
+            )
             seen += table.num_rows
             if part is not None and part.of > 1:
                 table = table.filter(pa.array(self._within(table, wanted, part)))
@@ -225,7 +227,7 @@ class Source(ABC):
         vectors = [
             prepare(series_of(table.column(wanted.index(c.position))), c.kind) for c in part.people
         ]
-        return np.asarray(lots(vectors, part.of) == part.number)
+        return np.asarray(assign_lots(vectors, part.of) == part.number)
 
     def _frame(self, table: Any, columns: Sequence[int]) -> pd.DataFrame:
         frame = pd.DataFrame({i: series_of(table.column(self.names[i])) for i in columns})
@@ -264,7 +266,7 @@ class Source(ABC):
 
 
 @np.errstate(all="ignore")
-def lots(columns: Sequence[Vector], of: int) -> NDArray[np.int64]:
+def assign_lots(columns: Sequence[Vector], of: int) -> NDArray[np.int64]:
     """Return a number below ``of`` for each row, which the cells that name its person decide."""
     mixed = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:
@@ -306,7 +308,7 @@ def is_text(dtype: Any) -> bool:
     return bool(dtype == import_module("pyarrow").large_string())
 
 
-def typed(raw: Any, names: list[str], types: list[Any]) -> Any:
+def cast_batch(raw: Any, names: list[str], types: list[Any]) -> Any:
     """Return the columns of a batch in the types of the schema.
 
     A batch may differ only in the width of texts, in dictionaries and in time zones.
@@ -355,7 +357,7 @@ def stats_of(files: Iterable[str]) -> Hashable:
     return tuple((s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_dev, s.st_ino) for s in found)
 
 
-def told_apart(names: Iterable[str]) -> bool:
+def differ_without_case(names: Iterable[str]) -> bool:
     """Return whether names differ even without their cases.
 
     Then no database takes one column for another.
@@ -364,7 +366,7 @@ def told_apart(names: Iterable[str]) -> bool:
     return len({name.casefold() for name in listed}) == len(listed)
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return a name as SQL quotes it."""
     return '"' + name.replace('"', '""') + '"'
 

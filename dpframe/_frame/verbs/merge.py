@@ -20,7 +20,7 @@ from dpframe._session.data import ATTR, marks, sessions
 from dpframe._session.derived import Made, Source, derived, hash_of, no_limits, unit_for
 from dpframe._session.session import Session, sealed
 from dpframe._validate import Bounds
-from dpframe.engines.rows import Table, array_of, taken, with_room_for_nulls
+from dpframe.engines.rows import Table, array_of, take_cells, with_room_for_nulls
 
 _KEYS = 2**12  # so many values of a public column are keys without being listed
 
@@ -240,7 +240,7 @@ def _joined(source: Source, join: _Join) -> Made:
     made.names = [join.names[n] for n in made.names]
     made.keys = {i: k.named(made.names[i]) for i, k in made.keys.items()}
     for name, array in join.public.items():
-        made.add(name, taken(with_room_for_nulls(array) if join.left else array, rows.right))
+        made.add(name, take_cells(with_room_for_nulls(array) if join.left else array, rows.right))
     return made
 
 

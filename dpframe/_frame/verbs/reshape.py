@@ -25,7 +25,7 @@ from dpframe._groups.unit import limits_for
 from dpframe._session.derived import Made, Source, derived, unit_for
 from dpframe._session.session import Session, sealed
 from dpframe._validate import Bounds
-from dpframe.engines.rows import Rows, exploded, joined, numbers
+from dpframe.engines.rows import Rows, explode_lists, joined, numbers
 
 
 def source_of(frame: Tracked, verb: str) -> Source:
@@ -225,7 +225,7 @@ def _without_order(made: Made, ids: Sequence[Hashable]) -> Made:
 
 def _exploded(source: Source, name: Hashable, dtype: str | None) -> Made:
     """The rows of explode, made behind the door."""
-    rows = exploded(source.array(source.columns[name]), dtype)
+    rows = explode_lists(source.array(source.columns[name]), dtype)
     made = source.copied(rows.source, skip=[name])
     _insert(made, list(source.columns).index(name), name, rows.array)
     return made

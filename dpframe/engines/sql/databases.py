@@ -97,7 +97,7 @@ class Bound(ABC):
         """Return the rows of a statement."""
 
     @abstractmethod
-    def _listed(self, listing: Listing, parameters: list[Any]) -> str:
+    def _write_list_query(self, listing: Listing, parameters: list[Any]) -> str:
         """Return the query that returns a list, and add its cells to the parameters."""
 
     def register(self, name: str, listing: Listing) -> None:
@@ -112,7 +112,7 @@ class Bound(ABC):
         """Return the rows of a statement; one that names a list begins with WITH."""
         words, named = list(parameters), set(re.findall(r"\w+", sql))
         lists = [
-            f"{name} ({', '.join(column for column, _ in listing.columns)}) AS ({self._listed(listing, words)})"
+            f"{name} ({', '.join(column for column, _ in listing.columns)}) AS ({self._write_list_query(listing, words)})"
             for name, listing in self._lists.items()
             if name in named
         ]
@@ -134,17 +134,17 @@ class SqliteDatabase(Bound):
         connection.create_function("dpframe_readable", 1, _readable, deterministic=True)
 
     def _run(self, sql: str, parameters: list[Any]) -> Rows:
-        return plain_rows(self._connection, sql, self._named(parameters))
+        return plain_rows(self._connection, sql, self._number_parameters(parameters))
 
     @staticmethod
-    def _named(parameters: list[Any]) -> dict[str, Any]:
+    def _number_parameters(parameters: list[Any]) -> dict[str, Any]:
         """Return the parameters under their numbers.
 
         ``?1`` counts as a name, and from Python 3.14 on names take no list.
         """
         return {str(place): value for place, value in enumerate(parameters, 1)}
 
-    def _listed(self, listing: Listing, parameters: list[Any]) -> str:
+    def _write_list_query(self, listing: Listing, parameters: list[Any]) -> str:
         rows = []
         for row in listing.rows:
             rows.append(
@@ -176,7 +176,7 @@ def plain_rows(connection: Any, sql: str, parameters: Sequence[Any] | dict[str, 
     The connection may be set to make something else of them.
     """
     factory, cursor = connection.text_factory, connection.cursor()
-    connection.text_factory, cursor.row_factory = _decoded, None
+    connection.text_factory, cursor.row_factory = _decode_text, None
     try:
         rows: Rows = cursor.execute(sql, parameters).fetchall()
     finally:
@@ -199,7 +199,7 @@ def _readable(text: bytes | None) -> bool:
     return False
 
 
-def _decoded(text: bytes) -> str:
+def _decode_text(text: bytes) -> str:
     """Bytes that are no UTF-8 become halves of characters, as in columns of texts."""
     return text.decode("utf-8", "surrogateescape")
 
@@ -223,7 +223,7 @@ class PostgresDatabase(Bound):
             rows: Rows = self._cursor.execute(sql, parameters, binary=True).fetchall()
         return rows
 
-    def _listed(self, listing: Listing, parameters: list[Any]) -> str:
+    def _write_list_query(self, listing: Listing, parameters: list[Any]) -> str:
         d = self.dialect
         kinds = {"integer": d.integers, "double": d.doubles, "text": d.texts}
         cells: Any = (
@@ -267,7 +267,7 @@ class RelatedDatabase(Bound):
         del dpframe_words
         return rows
 
-    def _listed(self, listing: Listing, parameters: list[Any]) -> str:
+    def _write_list_query(self, listing: Listing, parameters: list[Any]) -> str:
         pa: Any = import_module("pyarrow")
         types = {"integer": pa.int64(), "double": pa.float64(), "text": pa.string()}
         cells: Any = (

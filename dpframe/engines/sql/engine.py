@@ -50,7 +50,7 @@ class SqlEngine:
         self._passes = passes
         self._database, self._relation, self._schema = database, relation, schema.iloc[:0]
         self._key, self._fallback = key, fallback
-        self._unread = self._refused()
+        self._unread = self._find_refused()
 
     def __len__(self) -> int:
         ((rows,),) = self._rows([Statement(f"SELECT COUNT(*) FROM {self._relation} AS r", [])])[0]
@@ -60,7 +60,7 @@ class SqlEngine:
         self, scope: Scope, primitives: set[Primitive], unit: Unit
     ) -> dict[Primitive, Integers]:
         """Return the primitive sums of each group, as int64."""
-        planned = self._planned(scope, primitives, unit)
+        planned = self._plan_passes(scope, primitives, unit)
         if not planned:
             return self._fallback.reduce(scope, primitives, unit)
         returned, kinds = (
@@ -90,7 +90,7 @@ class SqlEngine:
             ]
         except Unwritten:
             planned = []
-        if not self._together(planned):
+        if not self._read_one_state(planned):
             return self._fallback.occurring(by, where, unit, primitives)
         returned = [row for rows in self._rows(planned) for row in rows]
         named = [(tuple(map(_text, planned[0].kinds, row)), row) for row in returned]
@@ -126,7 +126,7 @@ class SqlEngine:
     def _compiler(self) -> Compiler:
         return Compiler(self._database.dialect, self._schema, self._unread)
 
-    def _refused(self) -> frozenset[int]:
+    def _find_refused(self) -> frozenset[int]:
         """Return the columns that the database does not know, or takes for other than their dtypes
         say.
 
@@ -159,9 +159,9 @@ class SqlEngine:
 
         If not, all of the question goes to the fallback, so that it reads one state of the data.
         """
-        return bool(self._planned(scope, primitives, unit))
+        return bool(self._plan_passes(scope, primitives, unit))
 
-    def _planned(
+    def _plan_passes(
         self, scope: Scope, primitives: set[Primitive], unit: Unit
     ) -> list[list[Statement]]:
         """Return the statements of each pass."""
@@ -173,7 +173,9 @@ class SqlEngine:
         except Unwritten:
             return []
         return (
-            planned if self._together([statement for one in planned for statement in one]) else []
+            planned
+            if self._read_one_state([statement for one in planned for statement in one])
+            else []
         )
 
     def _parts(self, unit: Unit) -> list[Part | None]:
@@ -182,7 +184,7 @@ class SqlEngine:
             [None] if passes == 1 else [Part(unit.people, place, passes) for place in range(passes)]
         )
 
-    def _together(self, planned: list[Statement]) -> bool:
+    def _read_one_state(self, planned: list[Statement]) -> bool:
         """Return whether there are statements, and they read one state of the data."""
         return len(planned) == 1 or (len(planned) > 1 and self._database.dialect.snapshots)
 

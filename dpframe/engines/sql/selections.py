@@ -160,9 +160,9 @@ def levels_of(source: Source, by: Sequence[By]) -> list[Level]:
             name = source.derived(_bin(source, one))
             found.append(Level(name, f"s.{name}", "", len(one.index)))
         elif isinstance(one, KeyBy):
-            found.append(_keyed(source, i, one, None))
+            found.append(_write_key(source, i, one, None))
         elif isinstance(one, RestBy):
-            found.append(_keyed(source, i, one.listed, len(one.listed.index)))
+            found.append(_write_key(source, i, one.listed, len(one.listed.index)))
         else:
             raise Unwritten
     return found
@@ -187,7 +187,7 @@ def _bin(source: Source, by: BinBy) -> str:
     return f"(CASE WHEN {outside} THEN NULL WHEN {x} = {last} THEN {bins - 1} ELSE {among(0, bins)} END)"
 
 
-def _keyed(source: Source, i: int, by: KeyBy, rest: int | None) -> Level:
+def _write_key(source: Source, i: int, by: KeyBy, rest: int | None) -> Level:
     c, keys = source.c, by.keys
     key = c.key(by.expr)
     name, size = source.value(key.sql), len(keys) + (rest is not None)
@@ -212,7 +212,7 @@ def _keyed(source: Source, i: int, by: KeyBy, rest: int | None) -> Level:
     return Level(name, f"(CASE WHEN s.{name} IS NULL THEN {null} ELSE {other} END)", join, size)
 
 
-def placed(levels: list[Level]) -> str:
+def combine_places(levels: list[Level]) -> str:
     """Return the place of a combination of groups, the last grouping the fastest.
 
     It is NULL if a row is in no group of one of them.
@@ -256,7 +256,7 @@ def measure_of(source: Source, p: Primitive) -> Measure | None:
     return Measure(a, (a, b, f"{a} * {b}"), (p.grid.width, p.other_grid.width))
 
 
-def _shaped(p: Primitive, rows: list[Integers]) -> Integers:
+def _shape_sums(p: Primitive, rows: list[Integers]) -> Integers:
     return np.stack(rows) if isinstance(p, Powers | Products) else rows[0]
 
 
@@ -305,7 +305,7 @@ def reader_of(
             for _ in measure.sums:
                 halves = [next(at) for _ in range(width)]
                 parts.append([total(list(one)) for one in zip(*halves, strict=True)])
-            found[p] = _shaped(p, [_integers(groups, places, part) for part in parts])
+            found[p] = _shape_sums(p, [_integers(groups, places, part) for part in parts])
         return found
 
     return read

@@ -43,10 +43,10 @@ from dpframe.engines.sql.selections import (
     Reader,
     Source,
     Statement,
+    combine_places,
     levels_of,
     measure_of,
     number_of,
-    placed,
     reader_of,
     whole,
 )
@@ -92,7 +92,7 @@ def statements(
     return found
 
 
-def _summed(source: Source, measures: dict[Primitive, Measure | None]) -> list[str]:
+def _write_sums(source: Source, measures: dict[Primitive, Measure | None]) -> list[str]:
     """Counts and sums over rows, in the order in which they are read."""
     d, found = source.c.dialect, ["COUNT(*)"]
     for measure in measures.values():
@@ -107,13 +107,13 @@ def _of_rows(
 ) -> Statement:
     """Rows by the cells that they are grouped by, and then by the places of those, of which there
     are fewer to be found."""
-    d, sums = source.c.dialect, _summed(source, measures)
+    d, sums = source.c.dialect, _write_sums(source, measures)
     named = [f"m{i}" for i in range(len(sums))]
     if levels:
         names = list(dict.fromkeys(level.name for level in levels))
         selected = [*names, *(f"{sql} AS {name}" for sql, name in zip(sums, named, strict=True))]
         cells = f"SELECT {', '.join(selected)} FROM {source.stage(source.sql())} AS q GROUP BY {', '.join(names)}"
-        columns = [f"{placed(levels)} AS place", *(f"s.{name}" for name in named)]
+        columns = [f"{combine_places(levels)} AS place", *(f"s.{name}" for name in named)]
         places = f"SELECT {', '.join(columns)} FROM {source.stage(cells)} AS s{''.join(level.join for level in levels)}"
         outer = ", ".join(["place", *(f"SUM({name})" for name in named)])
         sql = f"SELECT {outer} FROM {source.stage(places)} AS o WHERE place IS NOT NULL GROUP BY place"
@@ -178,16 +178,19 @@ class Crowd:
         return f"SELECT * FROM {self._source.stage(numbered)} AS w1 WHERE nth <= {most}"
 
 
-def _joined(source: Source, levels: list[Level], names: Sequence[str]) -> str:
+def _join_levels(source: Source, levels: list[Level], names: Sequence[str]) -> str:
     """Rows with the place of their group, which may be NULL."""
-    selected = [f"{placed(levels)} AS place", *(f"s.{name}" for name in dict.fromkeys(names))]
+    selected = [
+        f"{combine_places(levels)} AS place",
+        *(f"s.{name}" for name in dict.fromkeys(names)),
+    ]
     joins = "".join(level.join for level in levels)
     return f"SELECT {', '.join(selected)} FROM {source.stage(source.sql())} AS s{joins}"
 
 
-def _grouped(source: Source, levels: list[Level], crowd: Crowd, names: Sequence[str]) -> str:
+def _write_groups(source: Source, levels: list[Level], crowd: Crowd, names: Sequence[str]) -> str:
     """Somebody's rows in a group, with its place."""
-    return crowd.rows(_joined(source, levels, [*crowd.names, *names]), "place IS NOT NULL")
+    return crowd.rows(_join_levels(source, levels, [*crowd.names, *names]), "place IS NOT NULL")
 
 
 def _ascending(terms: Sequence[str]) -> str:
@@ -214,9 +217,9 @@ def _of_people(
 ) -> Statement:
     limit, most = _limits(unit, scope)
     crowd = Crowd(source, unit, ["place"], ["integer"], key)
-    rows = _grouped(source, levels, crowd, _names(measures))
+    rows = _write_groups(source, levels, crowd, _names(measures))
     d = source.c.dialect
-    sql = _bounded(
+    sql = _write_bounded(
         source,
         crowd,
         rows,
@@ -236,7 +239,7 @@ def _limits(unit: Unit, scope: Scope) -> tuple[int, int]:
     return unit.limited(unit.rows or 1, unit.groups or 1).reach(scope.groups if scope.by else None)
 
 
-def _bounded(
+def _write_bounded(
     source: Source,
     crowd: Crowd,
     rows: str,
@@ -333,7 +336,7 @@ def _spread(
         raise Unwritten
     crowd = Crowd(source, unit, ["place"], ["integer"], key)
     own = ", ".join(crowd.names)
-    rows = source.stage(_grouped(source, levels, crowd, []))
+    rows = source.stage(_write_groups(source, levels, crowd, []))
     pairs = f"SELECT {own}, place, COUNT(*) AS k FROM {rows} AS q GROUP BY {own}, place"
     size = "COUNT(*)" if p.of == "groups" else "MAX(k)"
     sizes = f"SELECT {size} AS n FROM {source.stage(pairs)} AS t GROUP BY {own}"
@@ -347,7 +350,7 @@ def _distinct(source: Source, levels: list[Level], p: Distincts, unit: Unit) -> 
     if unit.people:  # who may name so many values, drawn by numbers of values too
         raise Unwritten
     name = source.value(source.c.key(p.expr).sql)
-    joined = _joined(source, levels, [name])
+    joined = _join_levels(source, levels, [name])
     sql = f"SELECT 0, place, COUNT(DISTINCT {name}) FROM {source.stage(joined)} AS o WHERE place IS NOT NULL GROUP BY place"
     return sql, lambda rows, groups: {p: _table(p, rows, (1, groups))[p][0]}
 
@@ -359,12 +362,12 @@ def _leaves(
     if unit.people:
         limit, most = _limits(unit, scope)
         crowd = Crowd(source, unit, ["place"], ["integer"], key)
-        rows = _grouped(source, levels, crowd, [a])
+        rows = _write_groups(source, levels, crowd, [a])
         few = scope.by and most < scope.groups
         rows = crowd.first(rows, most, "DENSE_RANK") if few else crowd.ranked(rows)
         rows = _middles(source, crowd, rows, a, limit)
     else:
-        joined = _joined(source, levels, [a])
+        joined = _join_levels(source, levels, [a])
         rows = (
             f"SELECT * FROM {source.stage(joined)} AS o WHERE place IS NOT NULL AND {a} IS NOT NULL"
         )
@@ -384,7 +387,7 @@ def _bids(
     selected = ", ".join(
         ["0 AS place", *(f"s.{name}" for name in dict.fromkeys([*crowd.names, x]))]
     )
-    bins = f"CASE WHEN s.{x} IS NULL THEN NULL ELSE COALESCE({placed(levels)} + 1, 0) END AS bin"
+    bins = f"CASE WHEN s.{x} IS NULL THEN NULL ELSE COALESCE({combine_places(levels)} + 1, 0) END AS bin"
     rows = crowd.rows(
         f"SELECT {selected}, {bins} FROM {source.stage(source.sql())} AS s", "bin IS NOT NULL"
     )
@@ -486,10 +489,10 @@ def found_keys(
         rows = crowd.rows(source.sql(), there)
         if set(crowd.names) & set(names):
             raise Unwritten
-        sql = _bounded(source, crowd, rows, names, measures, limit, most)
+        sql = _write_bounded(source, crowd, rows, names, measures, limit, most)
     else:
         rows = f"SELECT * FROM {source.stage(source.sql())} AS o WHERE {there}"
-        selected = ", ".join([*names, *_summed(source, measures)])
+        selected = ", ".join([*names, *_write_sums(source, measures)])
         sql = f"SELECT {selected} FROM {source.stage(rows)} AS q GROUP BY {', '.join(names)}"
     reader = reader_of(measures, bool(unit.people), d.total, len(d.totals("a")))
     return source.statement(sql, reader, tuple(kinds))

@@ -14,7 +14,13 @@ from dpframe._sizes import SIZES
 from dpframe.engines.sources import Counting, Source, is_text, plain_type, stats_of
 from dpframe.engines.steadiness import NO_QUERY, Answers, HazardAnswer
 from dpframe.engines.tables.kinds import TableKind, register_kind
-from dpframe.engines.tables.parquet import VIEW, WIDTH, FilesDatabase, counted, plain_columns
+from dpframe.engines.tables.parquet import (
+    VIEW,
+    WIDTH,
+    FilesDatabase,
+    connect_to_files,
+    plain_columns,
+)
 
 
 class ParquetSource(Source):
@@ -53,7 +59,7 @@ class ParquetSource(Source):
 
     def counting(self) -> Counting | None:
         """Return a duckdb of its own, if duckdb is installed."""
-        self._counted = counted(self.files, self._plain, self.names, self.memory)
+        self._counted = connect_to_files(self.files, self._plain, self.names, self.memory)
         return None if self._counted is None else Counting(self._counted, VIEW, WIDTH)
 
     def close(self) -> None:
@@ -113,7 +119,7 @@ def _without_dictionaries(name: str) -> Any:
     return made
 
 
-def scanned(dataset: Any, names: list[str]) -> Iterator[Any]:
+def scan_dataset(dataset: Any, names: list[str]) -> Iterator[Any]:
     """Yield the batches of an Arrow dataset, with few of them in memory at a time."""
     yield from dataset.to_batches(
         columns=names, batch_size=max(1, SIZES.batch // 4), batch_readahead=4, fragment_readahead=1
@@ -241,7 +247,7 @@ class DatasetSource(Source):
         super().__init__(dataset.schema, f"dataset {kind} " + "\n".join(names), names)
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
-        yield from scanned(self._dataset, names)
+        yield from scan_dataset(self._dataset, names)
 
     def version(self) -> Hashable:
         if self._local:

@@ -18,10 +18,10 @@ from dpframe.engines.sources import (
     Counting,
     NamedTable,
     Source,
+    differ_without_case,
     is_text,
-    quoted,
+    quote_name,
     stats_of,
-    told_apart,
 )
 from dpframe.engines.sql.databases import ROWS, RelatedDatabase, SqliteDatabase, plain_rows
 from dpframe.engines.sql.dialects import OURS
@@ -39,7 +39,7 @@ from dpframe.engines.tables.queries import (
     find_sums,
     functions_in,
     literal,
-    unquoted,
+    read_quoted,
     with_views,
 )
 
@@ -105,7 +105,7 @@ class DuckSource(Source):
     def __init__(self, relation: Any):
         self._relation = relation
         self._databases = [
-            p for _, p in self._asked("select database_name, path from duckdb_databases()") if p
+            p for _, p in self._ask("select database_name, path from duckdb_databases()") if p
         ]
         self._called = functions_in(
             "\n".join([relation.sql_query(), *(text for _, text in self._views())])
@@ -114,7 +114,7 @@ class DuckSource(Source):
         check_sql(text)
         self._called = functions_in(text)
         self.declared: tuple[FoundHazard, ...] = judge(self.answers, self._hazards(text))
-        self._files = self._named(text)
+        self._files = self._find_files(text)
         tables = [t for _, _, t, *_ in self._tables() if t in text]
         where = ", ".join(map(os.path.realpath, self._databases))
         marks: list[Hashable] = [*self._files, *((where, t) for t in tables if where)]
@@ -134,17 +134,17 @@ class DuckSource(Source):
             elif name not in _functions_of_duckdb():
                 yield FoundHazard("code", f"the function {name}, which is not duckdb's own,")
         words = {word.casefold() for word in re.findall(r"\w+", text)}
-        for name, kind in self._asked(
+        for name, kind in self._ask(
             "select database_name, type from duckdb_databases() where not internal"
         ):
             if kind not in ("duckdb", "sqlite") and name.casefold() in words:
                 yield FoundHazard("elsewhere", f"the database {name} of {kind}")
         yield from find_far(text)
-        sums = find_plan_sums(self._asked, self._relation.sql_query())
+        sums = find_plan_sums(self._ask, self._relation.sql_query())
         yield from find_sums(text) if sums is None else sums
         yield from find_across(text)
 
-    def _asked(self, text: str) -> list[Any]:
+    def _ask(self, text: str) -> list[Any]:
         found: list[Any] = self._relation.query("dpframe_asks", text).fetchall()
         return found
 
@@ -158,14 +158,14 @@ class DuckSource(Source):
         if not self._called:
             return []
         names = ", ".join(map(literal, sorted(self._called)))
-        return self._asked(
+        return self._ask(
             "select function_name, function_oid, macro_definition, coalesce(stability, 'CONSISTENT') = 'CONSISTENT' "
             f"from duckdb_functions() where (macro_definition is not null and not internal) or lower(function_name) in ({names}) "
             "order by all"
         )
 
     def _views(self) -> list[Any]:
-        return self._asked("select view_name, sql from duckdb_views() where not internal")
+        return self._ask("select view_name, sql from duckdb_views() where not internal")
 
     def _text(self, functions: list[Any] | None = None) -> str:
         """Return the query, with the views and the macros that it names, as they are now."""
@@ -180,16 +180,16 @@ class DuckSource(Source):
             named[name] = f"{named.get(name, '')}\n{written}"
         return with_views(self._relation.sql_query(), named)
 
-    def _named(self, text: str) -> list[str]:
+    def _find_files(self, text: str) -> list[str]:
         """Return the files that a query names, as texts or as names of tables.
 
         Patterns are looked up as duckdb does, and a folder stands for all files in it.
         """
-        names = {unquoted(q) for q in QUOTED.findall(text) if q[0] in "'\""}
+        names = {read_quoted(q) for q in QUOTED.findall(text) if q[0] in "'\""}
         found: set[str] = set()
         for name in names - {""}:
             with suppress(Exception):  # a text that is no name of a file
-                found |= {f for (f,) in self._asked(f"select file from glob({literal(name)})")}
+                found |= {f for (f,) in self._ask(f"select file from glob({literal(name)})")}
         for name in files_read(text):
             for folder, _, files in os.walk(os.path.expanduser(name)):
                 found |= {os.path.join(folder, file) for file in files}
@@ -199,18 +199,18 @@ class DuckSource(Source):
         """Each table by its database, schema and name, its number, which another one of this name
         does not have, and its rows."""
         return sorted(
-            self._asked(
+            self._ask(
                 "select database_name, schema_name, table_name, table_oid, estimated_size from duckdb_tables() where not internal"
             )
         )
 
     def _meaning(self) -> list[Any]:
         """Return the settings, and an open transaction, that decide which rows a query means."""
-        settings = self._asked(
+        settings = self._ask(
             f"select name, value from duckdb_settings() where lower(name) in ({_SETTINGS}) order by name"
         )
-        place = self._asked("select current_database(), current_schema()")
-        ((one,),), ((two,),) = (self._asked("select txid_current()") for _ in range(2))
+        place = self._ask("select current_database(), current_schema()")
+        ((one,),), ((two,),) = (self._ask("select txid_current()") for _ in range(2))
         return [*settings, *place, one if one == two else None]
 
     @staticmethod
@@ -232,9 +232,9 @@ class DuckSource(Source):
         if _FOREIGN_ROWS.search(self._text()):
             plain = [name for name in plain if not is_text(self.types[self.names.index(name)])]
         names = _LITERAL.sub(" ", self._relation.sql_query()).casefold()
-        if not plain or not told_apart(self.names) or OURS in names:
+        if not plain or not differ_without_case(self.names) or OURS in names:
             return None
-        database = RelatedDatabase(self._relation.project(", ".join(map(quoted, plain))))
+        database = RelatedDatabase(self._relation.project(", ".join(map(quote_name, plain))))
         probe = f"SELECT {database.dialect.parameter(0)} FROM {ROWS} WHERE 1 = 0"
         with (
             suppress(Exception),
@@ -245,14 +245,14 @@ class DuckSource(Source):
         return None
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
-        with self._stream(self._relation.project(", ".join(map(quoted, names)))) as stream:
+        with self._stream(self._relation.project(", ".join(map(quote_name, names)))) as stream:
             yield from stream  # one that is left open would keep its connection from anything else
 
     def version(self) -> Hashable:
         files = [f for path in self._databases for f in (path, f"{path}.wal") if os.path.exists(f)]
         functions = self._functions()
         text = self._text(functions)  # of a view that was made anew it is another one
-        named = self._named(text)
+        named = self._find_files(text)
         stats = stats_of([*files, *self._files])
         return text, named == self._files, stats, repr((self._tables(), functions, self._meaning()))
 
@@ -279,7 +279,7 @@ class SqliteSource(Source):
     def __init__(self, connection: Any, table: str):
         pa: Any = import_module("pyarrow")
         self._connection, self._name = connection, table
-        listed = plain_rows(connection, f"PRAGMA table_info({quoted(table)})")
+        listed = plain_rows(connection, f"PRAGMA table_info({quote_name(table)})")
         if not listed:
             raise BadValue(
                 f"this database has no table {table!r}, and no such view. Of a query make a view, and open that."
@@ -289,7 +289,7 @@ class SqliteSource(Source):
                 "the texts of this database are UTF-16, which is not read here. Copy its tables to a new one, or to Parquet."
             )
         kinds = {name: self._kind(name, str(declared)) for _, name, declared, *_ in listed}
-        self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
+        self._read = {name: text.format(quote_name(name)) for name, (text, _) in kinds.items()}
         files: Any = plain_rows(connection, "PRAGMA database_list")
         text = self._text()
         check_sql(text)
@@ -311,7 +311,7 @@ class SqliteSource(Source):
         """
         views: dict[str, str] = {}
         for _, database, _ in plain_rows(self._connection, "PRAGMA database_list"):
-            listing = f"SELECT name, sql FROM {quoted(database)}.sqlite_master WHERE type = 'view' OR {condition}"
+            listing = f"SELECT name, sql FROM {quote_name(database)}.sqlite_master WHERE type = 'view' OR {condition}"
             for name, text in plain_rows(self._connection, listing):
                 views[name] = f"{views.get(name, '')}\n{text}"
         return with_views(self._name, views).removeprefix(self._name)
@@ -349,7 +349,7 @@ class SqliteSource(Source):
         )
 
     def _count(self) -> int:
-        ((rows,),) = plain_rows(self._connection, f"SELECT COUNT(*) FROM {quoted(self._name)}")
+        ((rows,),) = plain_rows(self._connection, f"SELECT COUNT(*) FROM {quote_name(self._name)}")
         return int(rows)
 
     def counting(self) -> Counting | None:
@@ -362,14 +362,14 @@ class SqliteSource(Source):
             or sqlite.sqlite_version_info < (3, 35)
         ):
             return None
-        return Counting(SqliteDatabase(self._connection), quoted(self._name))
+        return Counting(SqliteDatabase(self._connection), quote_name(self._name))
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
         pa: Any = import_module("pyarrow")
         texts = ", ".join(self._read[n] for n in names)
         cursor = self._connection.cursor()
         cursor.row_factory = None
-        cursor.execute(f"SELECT {texts} FROM {quoted(self._name)}")
+        cursor.execute(f"SELECT {texts} FROM {quote_name(self._name)}")
         types = [self.types[self.names.index(n)] for n in names]
         while rows := cursor.fetchmany(SIZES.fetch):
             columns = []
@@ -390,7 +390,7 @@ class SqliteSource(Source):
         listed: Any = plain_rows(self._connection, "PRAGMA database_list")
         for _, name, file in listed:
             for word in ("data_version", "schema_version"):
-                seen += plain_rows(self._connection, f"PRAGMA {quoted(name)}.{word}")
+                seen += plain_rows(self._connection, f"PRAGMA {quote_name(name)}.{word}")
             there = [f for f in (file, f"{file}-wal") if file and os.path.exists(f)]
             seen.append((name, file, stats_of(there)))
         return repr(seen)
@@ -469,7 +469,9 @@ def _make_example_duckdb(table: Any, folder: Path) -> NamedTable:
 
 def _make_example_sqlite(table: Any, folder: Path) -> NamedTable:
     types = {"int64": "INTEGER", "double": "REAL", "string": "TEXT", "bool": "BOOLEAN"}
-    columns = ", ".join(f"{quoted(field.name)} {types[str(field.type)]}" for field in table.schema)
+    columns = ", ".join(
+        f"{quote_name(field.name)} {types[str(field.type)]}" for field in table.schema
+    )
     base = import_module("sqlite3").connect(folder / "t.db")
     base.execute(f"CREATE TABLE t ({columns})")
     marks = ", ".join("?" * table.num_columns)

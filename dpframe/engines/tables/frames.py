@@ -60,8 +60,8 @@ class LazySource(Source):
             check_sql(query)
             found += [*find_sums(query), *find_across(query)]
         self.declared: tuple[FoundHazard, ...] = judge(self.answers, found)
-        self._paths = self._scanned(plan)
-        self._files = self._listed(self._paths)
+        self._paths = self._find_paths(plan)
+        self._files = self._list_files(self._paths)
         in_memory = plans.holds_rows(plan)
         self.told = not (self.declared or in_memory)
         memory = f" {id(lazy)}" if in_memory else ""
@@ -84,7 +84,7 @@ class LazySource(Source):
         return None
 
     @staticmethod
-    def _scanned(plan: Any) -> list[str]:
+    def _find_paths(plan: Any) -> list[str]:
         """Return the paths that are in a plan, whose text shows few of a long list."""
         found = plans.paths_in(plan)
         elsewhere = next((path for path in found if "://" in path), None)
@@ -96,7 +96,7 @@ class LazySource(Source):
         return found
 
     @staticmethod
-    def _listed(paths: list[str]) -> list[str]:
+    def _list_files(paths: list[str]) -> list[str]:
         """Return the files that are now at these paths, patterns and folders."""
         known = {
             f
@@ -123,7 +123,7 @@ class LazySource(Source):
             yield frame.to_arrow()
 
     def version(self) -> Hashable:
-        return self._listed(self._paths) == self._files, stats_of(self._files)
+        return self._list_files(self._paths) == self._files, stats_of(self._files)
 
 
 # The entries of the catalogue --------------------------------------------------------------------

@@ -30,7 +30,7 @@ _UNSTEADY = {"Limit", "Sample", "First", "Last", "Arbitrary", "Impure"}
 _OURS = {"InMemoryTable", "ScalarUDF", "AggUDF", "VectorizedUDF"}
 
 
-def of_ibis(table: Any) -> Source:
+def make_ibis_source(table: Any) -> Source:
     """Return the source of what stands behind a table of ibis. Nothing is run for it."""
     _check_operations(table)
     backend: Any = None
@@ -65,7 +65,7 @@ def _check_operations(table: Any) -> None:
             raise make_refusal(FoundHazard("first", type(node).__name__.upper()))
 
 
-def _written(backend: Any, write: Callable[[], Any]) -> Any:
+def _compile(backend: Any, write: Callable[[], Any]) -> Any:
     """Return an expression as its backend takes it.
 
     If that fails, the message of ibis or of the backend is not shown.
@@ -79,15 +79,15 @@ def _written(backend: Any, write: Callable[[], Any]) -> Any:
 
 
 def _of_duckdb(backend: Any, table: Any) -> Source:
-    return DuckSource(_written(backend, lambda: backend.con.sql(backend.compile(table))))
+    return DuckSource(_compile(backend, lambda: backend.con.sql(backend.compile(table))))
 
 
 def _of_polars(backend: Any, table: Any) -> Source:
-    return LazySource(_written(backend, lambda: backend.compile(table)))
+    return LazySource(_compile(backend, lambda: backend.compile(table)))
 
 
 def _of_spark(backend: Any, table: Any) -> Source:
-    return SparkSource(_written(backend, lambda: backend._session.sql(backend.compile(table))))
+    return SparkSource(_compile(backend, lambda: backend._session.sql(backend.compile(table))))
 
 
 def _of_sqlite(backend: Any, table: Any) -> Source:
@@ -124,7 +124,7 @@ register_kind(
         title="ibis table",
         words="an ibis table of duckdb, polars, SQLite or Spark",
         types=("ibis.Table",),
-        read=of_ibis,
+        read=make_ibis_source,
         source=DuckSource,
         requires=("ibis", "pyarrow"),
         extra="ibis",

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from dpframe._errors import BadType, BadValue
 from dpframe.engines.sources import Source, stats_of
 from dpframe.engines.steadiness import NO_QUERY, Answers, HazardAnswer
-from dpframe.engines.tables.arrow import scanned
+from dpframe.engines.tables.arrow import scan_dataset
 from dpframe.engines.tables.kinds import TableKind, register_kind
 
 _ANSWERS = NO_QUERY | {
@@ -61,7 +61,7 @@ class DeltaSource(Source):
         super().__init__(self._dataset.schema, uri, self._names)
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
-        yield from scanned(self._dataset, names)
+        yield from scan_dataset(self._dataset, names)
 
     def version(self) -> Hashable:
         """Return the sizes of the files of this version, and times if the storage tells them.

@@ -28,11 +28,11 @@ from dpframe.engines.sources import (
     Counting,
     Source,
     Task,
-    lots,
+    assign_lots,
+    cast_batch,
+    differ_without_case,
     series_of,
     stats_of,
-    told_apart,
-    typed,
 )
 from dpframe.engines.sql.databases import SparkDatabase
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
@@ -83,7 +83,7 @@ class SparkSource(Source):
         check_steady(
             re.sub(r"\b(Global|Local)Limit\b|\bTail\b", "Limit", plans["Analyzed Logical"])
         )
-        _check_chosen(frame, plans["Optimized Logical"])
+        _check_choices(frame, plans["Optimized Logical"])
         self.declared: tuple[FoundHazard, ...] = judge(self.answers, _hazards(plans))
         local = [f for f in frame.inputFiles() if f.startswith("file:")]
         self._files = sorted(unquote("/" + f.removeprefix("file:").lstrip("/")) for f in local)
@@ -115,7 +115,7 @@ class SparkSource(Source):
         if (
             decimal != "false"
             or not plain
-            or not told_apart(self.names)
+            or not differ_without_case(self.names)
             or any("${" in n for n in plain)
         ):
             return None
@@ -203,7 +203,7 @@ def _plans_of(frame: Any) -> dict[str, str]:
     return plans | {"Analyzed Logical": analyzed or types}
 
 
-def _check_chosen(frame: Any, plan: str) -> None:
+def _check_choices(frame: Any, plan: str) -> None:
     """Raise if a plan may give other rows each time.
 
     Spark says so, or rows are chosen by which come first.
@@ -250,8 +250,8 @@ def _with_lots(
     def work(batches: Any) -> Iterator[Any]:
         pa: Any = import_module("pyarrow")
         for batch in batches:
-            table = typed(pa.table(batch.columns, names=names), names, types)
-            lot = lots([prepare(series_of(table.column(i)), kind) for i, kind in at], of)
+            table = cast_batch(pa.table(batch.columns, names=names), names, types)
+            lot = assign_lots([prepare(series_of(table.column(i)), kind) for i, kind in at], of)
             yield pa.record_batch([*batch.columns, pa.array(lot, pa.int32())], names=[*names, _LOT])
 
     return work
@@ -276,7 +276,9 @@ def _counting(
             return pa.record_batch([pa.array([raw], pa.binary())], names=["found"])
 
         for batch in batches:
-            waiting.append(typed(pa.table(batch.columns[: len(names)], names=names), names, types))
+            waiting.append(
+                cast_batch(pa.table(batch.columns[: len(names)], names=names), names, types)
+            )
             if not whole and sum(t.num_rows for t in waiting) >= SIZES.batch:
                 yield found()
         if waiting:
