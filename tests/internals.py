@@ -184,9 +184,9 @@ from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.parts import PartsEngine
 from dpframe.engines.people import Draw, number_of, numbers_of, pairs_of, people_of
-from dpframe.engines.rows import Rows as engine_Rows
+from dpframe.engines.rows import FrameRows as engine_Rows
 from dpframe.engines.rows import people_labels
-from dpframe.engines.sources import Part as SourcePart
+from dpframe.engines.sources import PeoplePart as SourcePart
 from dpframe.engines.sources import Source, differ_without_case
 from dpframe.engines.sql import SqlEngine
 from dpframe.engines.sql import dialects as sql_dialects_module

@@ -28,7 +28,7 @@ from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches, Texts
 from dpframe.engines.fingerprints import Sketching
 from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.people import text_of_scalar
-from dpframe.engines.sources import Part, Source, Task
+from dpframe.engines.sources import PeoplePart, Source, Task
 
 _PAIR = 100  # bytes that a pair of a group and a value takes while sets are joined
 
@@ -149,14 +149,14 @@ class PartsEngine:
         elif unit.people:
             passes = self._source.passes(columns)
             for i in range(passes):
-                yield self._frame(columns, Part(i, passes, unit.people))
+                yield self._frame(columns, PeoplePart(i, passes, unit.people))
         elif not len(self):
             yield self._empty()
         else:
             for frame in self._source.batches(columns):
                 yield self._engine(_by_place(columns, frame), len(frame))
 
-    def _frame(self, columns: Sequence[int], part: Part | None) -> PandasEngine:
+    def _frame(self, columns: Sequence[int], part: PeoplePart | None) -> PandasEngine:
         """Return the engine of all rows of a part."""
         if not columns:
             return self._engine({}, len(self))
@@ -260,10 +260,10 @@ class _Distinct:
 
 def engine_of(columns: dict[int, pd.Series[Any]], rows: int, key: bytes) -> PandasEngine:
     """Return the engine of some columns, which keep their places among all columns."""
-    return PandasEngine(cast("pd.DataFrame", Columns(columns, rows)), key)
+    return PandasEngine(cast("pd.DataFrame", SelectedColumns(columns, rows)), key)
 
 
-class Columns:
+class SelectedColumns:
     """Some columns of a frame, at the places that they have in all of them. Those that were not
     read are not there."""
 
@@ -274,14 +274,14 @@ class Columns:
         return self._rows
 
     @property
-    def iloc(self) -> Columns:
+    def iloc(self) -> SelectedColumns:
         """The same: what is asked for is all rows of the column at a place, or none of them."""
         return self
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):
             return self._columns[key[1]]
-        return Columns({}, 0)
+        return SelectedColumns({}, 0)
 
     def memory_usage(self, index: bool, deep: bool) -> NDArray[np.int64]:
         """Return the bytes of each column."""

@@ -35,7 +35,7 @@ _TEXTUAL = ("text", "label")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class Rows:
+class FrameRows:
     """A snapshot read by expressions, each column normalised once."""
 
     def __init__(self, frame: pd.DataFrame):
@@ -269,7 +269,7 @@ def joined(arrays: Sequence[Any]) -> Any:
 
 
 @np.errstate(all="ignore")
-def numbers(rows: Rows, exprs: Sequence[Expr]) -> list[Any]:
+def numbers(rows: FrameRows, exprs: Sequence[Expr]) -> list[Any]:
     """Numbers of several dtypes as doubles."""
     numbers = []
     for expr in exprs:
@@ -291,7 +291,7 @@ class Matched(NamedTuple):
     right: Places
 
 
-class Table:
+class PublicTable:
     """A public table by its key columns: how often a key may match is public too."""
 
     most: int
@@ -302,7 +302,7 @@ class Table:
         # Where a cell is found, among how many, and in which column.
         self._levels: list[tuple[Finder, int, Expr]] = []
         self._steps: list[NDArray[np.int64]] = []
-        rows = Rows(frame)
+        rows = FrameRows(frame)
         listed: list[Hashable] = list(frame.columns)
         codes = np.zeros(len(frame), dtype=np.int64)
         for name, (left_name, left) in zip(names, lefts.items(), strict=True):
@@ -324,7 +324,7 @@ class Table:
         self._starts = np.cumsum(self._counts) - self._counts
         self.most = int(self._counts.max(initial=0))
 
-    def match(self, rows: Rows, kept: Places, keep_all: bool) -> Matched:
+    def match(self, rows: FrameRows, kept: Places, keep_all: bool) -> Matched:
         """Return the rows on the left with the rows on the right that have their keys.
 
         A null has no match.
@@ -352,8 +352,8 @@ def match_rows(left: pd.DataFrame, right: pd.DataFrame, how: str) -> Matched:
     that of the left table, or of the right one if ``how`` is "right".
     """
     columns = [Column.of(i, i, left.dtypes[i]) for i in range(left.shape[1])]
-    table = Table(right, list(right.columns), dict(enumerate(columns)))
-    rows = Rows(left)
+    table = PublicTable(right, list(right.columns), dict(enumerate(columns)))
+    rows = FrameRows(left)
     found = table.match(rows, np.arange(len(rows)), how in ("left", "outer"))
     if how in ("inner", "left"):
         return found

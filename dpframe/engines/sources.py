@@ -39,7 +39,7 @@ _TEXT = 48  # bytes of a text, about
 Task = Callable[[Any], Any]  # of the engine for frames, on some rows
 
 
-class Part(NamedTuple):
+class PeoplePart(NamedTuple):
     """Some of the people, with all of their rows: those of one number among ``of``. Rows of nobody
     are in one too."""
 
@@ -193,7 +193,9 @@ class Source(ABC):
     def _count(self) -> int:
         return sum(batch.num_rows for batch in self._scan(self.names[:1])) if self.names else 0
 
-    def batches(self, columns: Sequence[int], part: Part | None = None) -> Iterator[pd.DataFrame]:
+    def batches(
+        self, columns: Sequence[int], part: PeoplePart | None = None
+    ) -> Iterator[pd.DataFrame]:
         """Yield frames with the columns at these places, of all rows or of a part.
 
         Columns are in this order and in the dtypes of the schema.
@@ -222,7 +224,7 @@ class Source(ABC):
         if seen != self.rows():
             raise ValueError("two scans of one source have not the same rows")
 
-    def _within(self, table: Any, wanted: list[int], part: Part) -> NDArray[np.bool_]:
+    def _within(self, table: Any, wanted: list[int], part: PeoplePart) -> NDArray[np.bool_]:
         """Return a mask of the rows of a part."""
         vectors = [
             prepare(series_of(table.column(wanted.index(c.position))), c.kind) for c in part.people

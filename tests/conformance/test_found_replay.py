@@ -79,7 +79,9 @@ def test_rows_beyond_the_limit_are_caught(monkeypatch):
     )
     words = {"max_rows": 1, "max_groups": 1}
     assert not caught("size", many, TWO, **words)
-    monkeypatch.setattr(people.Bound, "rows", lambda self: self._added(lambda at, rows: [rows])[0])
+    monkeypatch.setattr(
+        people.Bound, "rows", lambda self: self._add_over_people(lambda at, rows: [rows])[0]
+    )
     assert caught("size", many, TWO, **words)
 
 

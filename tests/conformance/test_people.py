@@ -320,7 +320,9 @@ def test_rows_beyond_the_limit_are_seen(asked, monkeypatch):
     query, leaf = asked
     unit = Unit("add-remove", (leaf,), 2, 4)
     assert worst(query, unit) <= 1
-    monkeypatch.setattr(_people.Bound, "rows", lambda self: self._added(lambda at, rows: [rows])[0])
+    monkeypatch.setattr(
+        _people.Bound, "rows", lambda self: self._add_over_people(lambda at, rows: [rows])[0]
+    )
     assert worst(query, unit) > 1
 
 

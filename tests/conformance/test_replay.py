@@ -254,7 +254,9 @@ def test_forgotten_limits_are_found(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(internals.person_sums_module, "within_groups", lambda *_: None)
         assert "moved by 3, and 2 is declared" in problem(people("groupby nunique", "joins"))
-    monkeypatch.setattr(_people.Bound, "rows", lambda self: self._added(lambda at, rows: [rows])[0])
+    monkeypatch.setattr(
+        _people.Bound, "rows", lambda self: self._add_over_people(lambda at, rows: [rows])[0]
+    )
     assert "moved by 15, and 4 is declared" in problem(people("count", "joins"))
 
 

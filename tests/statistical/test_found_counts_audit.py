@@ -161,7 +161,9 @@ def test_exact_counts_of_keys_that_noisy_ones_show_are_caught(size):
 @pytest.mark.scaled
 def test_rows_beyond_the_limit_are_caught(size, monkeypatch):
     people = internals.engines_people_module
-    monkeypatch.setattr(people.Bound, "rows", lambda self: self._added(lambda at, rows: [rows])[0])
+    monkeypatch.setattr(
+        people.Bound, "rows", lambda self: self._add_over_people(lambda at, rows: [rows])[0]
+    )
     assert excess("own keys", size, rows=1) > 0
 
 

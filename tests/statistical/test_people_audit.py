@@ -166,7 +166,9 @@ def test_forgetting_the_limit_on_groups_is_caught(monkeypatch):
 
 
 def test_forgetting_the_limit_on_rows_is_caught(monkeypatch):
-    monkeypatch.setattr(_people.Bound, "rows", lambda self: self._added(lambda at, rows: [rows])[0])
+    monkeypatch.setattr(
+        _people.Bound, "rows", lambda self: self._add_over_people(lambda at, rows: [rows])[0]
+    )
     assert seen("count", PAIRS["joins"], 20_000) > EPSILON
 
 

@@ -68,9 +68,9 @@ class CountedApart(limits_module.Bound):
         there = np.concatenate([block == block for block in blocks])
         counts = np.bincount(self._pairs.of_row[there], minlength=self._pairs.size)
         found = super().powers(iter(blocks), degree, width)
-        of_values = self._added(lambda at, rows: [self._scale_totals(counts[at], rows)])
+        of_values = self._add_over_people(lambda at, rows: [self._scale_totals(counts[at], rows)])
         sums = [
-            self._added(lambda at, rows, t=t: [self._scale_totals(t[at], rows)])[0]
+            self._add_over_people(lambda at, rows, t=t: [self._scale_totals(t[at], rows)])[0]
             for t in self._sums_of(blocks)
         ]
         found[0] = of_values[0]

@@ -83,7 +83,7 @@ class DuckDatabase:
             self._connection.execute("ROLLBACK")
 
 
-class Bound(ABC):
+class ListBinder(ABC):
     """Lists that are bound to the statements that name them, as what their cells are: nothing is
     written anywhere."""
 
@@ -121,7 +121,7 @@ class Bound(ABC):
         return self._run(sql, words)
 
 
-class SqliteDatabase(Bound):
+class SqliteDatabase(ListBinder):
     """A connection of the standard library's sqlite3, which nobody else uses meanwhile. What it is
     set to stays as it is."""
 
@@ -204,7 +204,7 @@ def _decode_text(text: bytes) -> str:
     return text.decode("utf-8", "surrogateescape")
 
 
-class PostgresDatabase(Bound):
+class PostgresDatabase(ListBinder):
     """A connection of psycopg 3, which nobody else uses: in autocommit, or in a transaction that
     sees one state. That goes on where a statement fails."""
 
@@ -247,7 +247,7 @@ class PostgresDatabase(Bound):
             self._cursor.execute("ROLLBACK")
 
 
-class RelatedDatabase(Bound):
+class RelatedDatabase(ListBinder):
     """The connection of a relation of duckdb, asked through it: a statement reads it by the name
     `ROWS`."""
 

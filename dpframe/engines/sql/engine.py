@@ -22,7 +22,7 @@ from dpframe._statistics.base import Integers, Persons, Primitive
 from dpframe._statistics.engine import PEOPLE, Engine, RowSlice, Scope, Sketches, Texts
 from dpframe.engines.sql.databases import Database, Rows
 from dpframe.engines.sql.expressions import Compiler, Unwritten, held_as
-from dpframe.engines.sql.selections import Part, Statement
+from dpframe.engines.sql.selections import PeopleShare, Statement
 from dpframe.engines.sql.statements import found_keys, people_who_are, statements
 
 
@@ -178,10 +178,12 @@ class SqlEngine:
             else []
         )
 
-    def _parts(self, unit: Unit) -> list[Part | None]:
+    def _parts(self, unit: Unit) -> list[PeopleShare | None]:
         passes = self._passes() if unit.people and self._database.dialect.snapshots else 1
         return (
-            [None] if passes == 1 else [Part(unit.people, place, passes) for place in range(passes)]
+            [None]
+            if passes == 1
+            else [PeopleShare(unit.people, place, passes) for place in range(passes)]
         )
 
     def _read_one_state(self, planned: list[Statement]) -> bool:

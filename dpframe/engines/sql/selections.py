@@ -58,7 +58,7 @@ class Statement:
 # What is selected of a row ------------------------------------------------------------------------------------
 
 
-class Part(NamedTuple):
+class PeopleShare(NamedTuple):
     """Some of the people: those whose number has this rest."""
 
     people: tuple[Column, ...]
@@ -82,14 +82,14 @@ def number_of(dialect: Dialect, cells: Sequence[tuple[str, Kind]]) -> str:
     return first
 
 
-class Source:
+class SelectedRows:
     """The rows that are asked about: values of their cells, then what is made of those, so that no
     text grows by repetition."""
 
     c: Compiler
 
     def __init__(
-        self, compiler: Compiler, relation: str, where: Expr | None, part: Part | None = None
+        self, compiler: Compiler, relation: str, where: Expr | None, part: PeopleShare | None = None
     ):
         self.c, self._relation = compiler, relation
         conditions = [] if where is None else [compiler.hit(where)]
@@ -152,7 +152,7 @@ class Level(NamedTuple):
     size: int
 
 
-def levels_of(source: Source, by: Sequence[By]) -> list[Level]:
+def levels_of(source: SelectedRows, by: Sequence[By]) -> list[Level]:
     """Return the groupings of a question, as far as they can be written."""
     found = []
     for i, one in enumerate(by):
@@ -168,7 +168,7 @@ def levels_of(source: Source, by: Sequence[By]) -> list[Level]:
     return found
 
 
-def _bin(source: Source, by: BinBy) -> str:
+def _bin(source: SelectedRows, by: BinBy) -> str:
     """Return the bin of a number by bisection: left-closed, the last one closed."""
     c, edges = source.c, by.edges
     if len(edges) > SIZES.statement_bins or not all(map(math.isfinite, edges)):
@@ -187,7 +187,7 @@ def _bin(source: Source, by: BinBy) -> str:
     return f"(CASE WHEN {outside} THEN NULL WHEN {x} = {last} THEN {bins - 1} ELSE {among(0, bins)} END)"
 
 
-def _write_key(source: Source, i: int, by: KeyBy, rest: int | None) -> Level:
+def _write_key(source: SelectedRows, i: int, by: KeyBy, rest: int | None) -> Level:
     c, keys = source.c, by.keys
     key = c.key(by.expr)
     name, size = source.value(key.sql), len(keys) + (rest is not None)
@@ -234,7 +234,7 @@ class Measure(NamedTuple):
     widths: tuple[int, ...] = ()
 
 
-def measure_of(source: Source, p: Primitive) -> Measure | None:
+def measure_of(source: SelectedRows, p: Primitive) -> Measure | None:
     """None of what is a count of rows or people; the rest is in statements of its own."""
     c = source.c
     if isinstance(p, Rows | Persons | Bids):

@@ -39,9 +39,9 @@ from dpframe.engines.sql.expressions import Compiler, Kind, Unwritten
 from dpframe.engines.sql.selections import (
     Level,
     Measure,
-    Part,
+    PeopleShare,
     Reader,
-    Source,
+    SelectedRows,
     Statement,
     combine_places,
     levels_of,
@@ -61,7 +61,7 @@ def statements(
     primitives: set[Primitive],
     unit: Unit,
     key: bytes,
-    part: Part | None = None,
+    part: PeopleShare | None = None,
 ) -> list[Statement]:
     """All that is asked, in as few statements as there are kinds of it; `Unwritten` if there is
     none for some of it. Of some of the people, with a ``part``: their sums add up."""
@@ -74,11 +74,11 @@ def statements(
     sums = primitives - alone
     found = []
     for p in sorted(alone, key=str):
-        source = Source(compiler(), relation, scope.where, part)
+        source = SelectedRows(compiler(), relation, scope.where, part)
         levels = levels_of(source, scope.by)
         found.append(_alone(source, levels, p, unit, scope, key))
     if sums:
-        source = Source(compiler(), relation, scope.where, part)
+        source = SelectedRows(compiler(), relation, scope.where, part)
         levels = levels_of(source, scope.by)
         measures = {p: measure_of(source, p) for p in sorted(sums, key=str)}
         one = (
@@ -92,7 +92,7 @@ def statements(
     return found
 
 
-def _write_sums(source: Source, measures: dict[Primitive, Measure | None]) -> list[str]:
+def _write_sums(source: SelectedRows, measures: dict[Primitive, Measure | None]) -> list[str]:
     """Counts and sums over rows, in the order in which they are read."""
     d, found = source.c.dialect, ["COUNT(*)"]
     for measure in measures.values():
@@ -103,7 +103,7 @@ def _write_sums(source: Source, measures: dict[Primitive, Measure | None]) -> li
 
 
 def _of_rows(
-    source: Source, levels: list[Level], measures: dict[Primitive, Measure | None]
+    source: SelectedRows, levels: list[Level], measures: dict[Primitive, Measure | None]
 ) -> Statement:
     """Rows by the cells that they are grouped by, and then by the places of those, of which there
     are fewer to be found."""
@@ -133,7 +133,12 @@ class Crowd:
     names: list[str]
 
     def __init__(
-        self, source: Source, unit: Unit, groups: Sequence[str], kinds: Sequence[Kind], key: bytes
+        self,
+        source: SelectedRows,
+        unit: Unit,
+        groups: Sequence[str],
+        kinds: Sequence[Kind],
+        key: bytes,
     ):
         self._source, self._groups, self._kinds = source, list(groups), list(kinds)
         found = [source.c.key(column) for column in unit.people]
@@ -178,7 +183,7 @@ class Crowd:
         return f"SELECT * FROM {self._source.stage(numbered)} AS w1 WHERE nth <= {most}"
 
 
-def _join_levels(source: Source, levels: list[Level], names: Sequence[str]) -> str:
+def _join_levels(source: SelectedRows, levels: list[Level], names: Sequence[str]) -> str:
     """Rows with the place of their group, which may be NULL."""
     selected = [
         f"{combine_places(levels)} AS place",
@@ -188,7 +193,9 @@ def _join_levels(source: Source, levels: list[Level], names: Sequence[str]) -> s
     return f"SELECT {', '.join(selected)} FROM {source.stage(source.sql())} AS s{joins}"
 
 
-def _write_groups(source: Source, levels: list[Level], crowd: Crowd, names: Sequence[str]) -> str:
+def _write_groups(
+    source: SelectedRows, levels: list[Level], crowd: Crowd, names: Sequence[str]
+) -> str:
     """Somebody's rows in a group, with its place."""
     return crowd.rows(_join_levels(source, levels, [*crowd.names, *names]), "place IS NOT NULL")
 
@@ -208,7 +215,7 @@ def _names(measures: dict[Primitive, Measure | None]) -> list[str]:
 
 
 def _of_people(
-    source: Source,
+    source: SelectedRows,
     levels: list[Level],
     measures: dict[Primitive, Measure | None],
     unit: Unit,
@@ -240,7 +247,7 @@ def _limits(unit: Unit, scope: Scope) -> tuple[int, int]:
 
 
 def _write_bounded(
-    source: Source,
+    source: SelectedRows,
     crowd: Crowd,
     rows: str,
     groups: list[str],
@@ -304,7 +311,7 @@ def _ends(m: Measure, c: str, own: list[str]) -> tuple[str, str]:
 
 
 def _alone(
-    source: Source, levels: list[Level], p: Primitive, unit: Unit, scope: Scope, key: bytes
+    source: SelectedRows, levels: list[Level], p: Primitive, unit: Unit, scope: Scope, key: bytes
 ) -> Statement:
     """Write a statement for a primitive that is no sum over rows."""
     if isinstance(p, Spread):
@@ -330,7 +337,7 @@ def _table(p: Primitive, rows: Returned, shape: tuple[int, int]) -> dict[Primiti
 
 
 def _spread(
-    source: Source, levels: list[Level], p: Spread, unit: Unit, key: bytes
+    source: SelectedRows, levels: list[Level], p: Spread, unit: Unit, key: bytes
 ) -> tuple[str, Reader]:
     if not unit.people:
         raise Unwritten
@@ -346,7 +353,9 @@ def _spread(
     return sql, lambda rows, groups: _table(p, rows, (p.bins, 1))
 
 
-def _distinct(source: Source, levels: list[Level], p: Distincts, unit: Unit) -> tuple[str, Reader]:
+def _distinct(
+    source: SelectedRows, levels: list[Level], p: Distincts, unit: Unit
+) -> tuple[str, Reader]:
     if unit.people:  # who may name so many values, drawn by numbers of values too
         raise Unwritten
     name = source.value(source.c.key(p.expr).sql)
@@ -356,7 +365,7 @@ def _distinct(source: Source, levels: list[Level], p: Distincts, unit: Unit) -> 
 
 
 def _leaves(
-    source: Source, levels: list[Level], p: Leaves, unit: Unit, scope: Scope, key: bytes
+    source: SelectedRows, levels: list[Level], p: Leaves, unit: Unit, scope: Scope, key: bytes
 ) -> tuple[str, Reader]:
     a = source.derived(source.c.steps(source.value(source.c.double(p.expr)), p.grid))
     if unit.people:
@@ -376,7 +385,7 @@ def _leaves(
 
 
 def _bids(
-    source: Source, levels: list[Level], p: Bids, unit: Unit, scope: Scope, key: bytes
+    source: SelectedRows, levels: list[Level], p: Bids, unit: Unit, scope: Scope, key: bytes
 ) -> tuple[str, Reader]:
     """Bins that are no groups: a person counts for so many rows in all of them together."""
     if any(level.join for level in levels):
@@ -396,7 +405,7 @@ def _bids(
     return sql, lambda rows, groups: {p: _table(p, rows, (1, groups + 1))[p][0, 1:]}
 
 
-def _magnitudes(source: Source, p: Magnitudes, unit: Unit, key: bytes) -> tuple[str, Reader]:
+def _magnitudes(source: SelectedRows, p: Magnitudes, unit: Unit, key: bytes) -> tuple[str, Reader]:
     """Rows by the sign and power of two of a value; people by that of the one at the rank that
     their hash draws."""
     x = source.value(source.c.double(p.expr))
@@ -428,7 +437,7 @@ def _magnitudes(source: Source, p: Magnitudes, unit: Unit, key: bytes) -> tuple[
     return sql, lambda rows, groups: _table(p, rows, (MAGNITUDES, 1))
 
 
-def _middles(source: Source, crowd: Crowd, rows: str, a: str, limit: int) -> str:
+def _middles(source: SelectedRows, crowd: Crowd, rows: str, a: str, limit: int) -> str:
     """Write the values that count of each person and group: all, or the middles of equal parts.
 
     Of n values in order, those at rank floor(m) count, for m = (2 i + 1) n / (2 R) and i below R.
@@ -465,13 +474,13 @@ def found_keys(
     primitives: set[Primitive],
     unit: Unit,
     key: bytes,
-    part: Part | None = None,
+    part: PeopleShare | None = None,
 ) -> Statement:
     """Write the keys that occur, in columns of their own, and the sums of each.
 
     Doubles are keys only where a row is a person.
     """
-    source = Source(compiler, relation, where, part)
+    source = SelectedRows(compiler, relation, where, part)
     terms = [compiler.key(e) for e in by]
     names, kinds = [source.value(term.sql) for term in terms], [term.kind for term in terms]
     if len(set(names)) < len(names) or not all(
@@ -500,7 +509,7 @@ def found_keys(
 
 def people_who_are(compiler: Compiler, relation: str, unit: Unit) -> Statement:
     """Write a statement that counts the people who have a row."""
-    source = Source(compiler, relation, None)
+    source = SelectedRows(compiler, relation, None)
     names = [source.value(compiler.key(column).sql) for column in unit.people]
     there = " AND ".join(f"{name} IS NOT NULL" for name in names)
     own, rows = ", ".join(dict.fromkeys(names)), source.stage(source.sql())
