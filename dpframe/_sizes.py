@@ -21,11 +21,7 @@ class TuningSizes:
     thread_rows: int = 2**20  # that a thread is worth, where little is done with each
     thread_texts: int = 2**18  # that are numbered by several threads
     thread_sums: int = 2**18  # that each thread may have for itself
-    kernel_rows: int = 2**18  # of fewer rows a kernel saves less than it takes to call it
-    kernel_load_rows: int = (
-        2**25
-    )  # of which a kernel of single rows saves as much time as loading numba takes
-    kernel_texts: int = 2**10  # for which a kernel has room at first
+    kernel_rows: int = 2**18  # of fewer rows a kernel saves less than it takes to load it
     # Rows of one block
     block: int = 2**16  # rows that stay in the processor's cache
     sum_block: int = 2**21  # rows of the largest block whose sums are exact in doubles

@@ -21,7 +21,6 @@ from dpframe._answers.lineage import Excerpt, Released
 from dpframe._answers.reports import Computed, Estimated, Kind, Reports, series_of
 from dpframe._cells import columns as engines_columns_module
 from dpframe._cells import encoding as encoding_module
-from dpframe._cells import kernels as kernels_module
 from dpframe._cells import threads as threads_module
 from dpframe._cells.codec import finder
 from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
@@ -176,7 +175,6 @@ from dpframe.accounting.residue import (
 from dpframe.audit import _events as events_module
 from dpframe.audit._replay import Recorder
 from dpframe.engines import ENGINES, engine_for
-from dpframe.engines import blocks as engines_blocks_module
 from dpframe.engines import compiled as compiled_module
 from dpframe.engines import derived as derived_sources_module
 from dpframe.engines import fingerprints as sketch_module
@@ -185,21 +183,25 @@ from dpframe.engines import keys as engines_keys_module
 from dpframe.engines import limits as engines_people_module
 from dpframe.engines import pandas as engines_pandas_module
 from dpframe.engines import parts as engines_parts_module
+from dpframe.engines import person_sums as person_sums_module
+from dpframe.engines import reading as reading_module
+from dpframe.engines import row_sums as row_sums_module
 from dpframe.engines import rows as derive_module
 from dpframe.engines import sources as sources_module
+from dpframe.engines import tables as tables_module
 from dpframe.engines.expressions import _NODES as NODES
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.functions import numbers as numbers_module
 from dpframe.engines.functions import texts as texts_module
-from dpframe.engines.keys import Occurring, coded, together
+from dpframe.engines.keys import Occurring, combine_keys, number_keys
 from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.parts import PartsEngine
 from dpframe.engines.people import Draw, number_of, numbers_of, pairs_of, people_of
-from dpframe.engines.rows import Rows as engine_Rows
+from dpframe.engines.rows import FrameRows as engine_Rows
 from dpframe.engines.rows import people_labels
-from dpframe.engines.sources import Part as SourcePart
-from dpframe.engines.sources import Source, told_apart
+from dpframe.engines.sources import PeoplePart as SourcePart
+from dpframe.engines.sources import Source, differ_without_case
 from dpframe.engines.sql import SqlEngine
 from dpframe.engines.sql import dialects as sql_dialects_module
 from dpframe.engines.sql.databases import (
@@ -210,10 +212,9 @@ from dpframe.engines.sql.databases import (
     SqliteDatabase,
 )
 from dpframe.engines.sql.expressions import held_as
-from dpframe.engines.tables import SOURCES
+from dpframe.engines.tables import KINDS
 from dpframe.engines.tables.arrow import ParquetSource, TableSource
 from dpframe.engines.tables.dask import DaskSource
-from dpframe.engines.tables.databases import DATABASES
 from dpframe.engines.tables.ibis import BACKENDS
 from dpframe.engines.tables.parquet import FilesDatabase, plain_columns
 from dpframe.engines.tables.queries import check_sql, check_steady, files_read, find_sums
@@ -313,10 +314,10 @@ __all__ = [
     "AGGREGATES",
     "BACKENDS",
     "CLIP",
-    "DATABASES",
     "DEFAULT_QUERIES",
     "ENGINES",
     "HOOKS",
+    "KINDS",
     "LEAF_CEILING",
     "LOGISTIC",
     "MAGNITUDES",
@@ -332,7 +333,6 @@ __all__ = [
     "ROW_CEILING",
     "SIZES",
     "SIZE_STEPS",
-    "SOURCES",
     "SQUARE_BITS",
     "STEPS",
     "STORES",
@@ -501,8 +501,8 @@ __all__ = [
     "choices_module",
     "clip_gradients",
     "code_of_condition",
-    "coded",
     "coins",
+    "combine_keys",
     "compare",
     "compiled_module",
     "constant",
@@ -514,6 +514,7 @@ __all__ = [
     "derived_sources_module",
     "design_Rows",
     "deviations",
+    "differ_without_case",
     "distribution",
     "drawing_module",
     "durations_module",
@@ -524,7 +525,6 @@ __all__ = [
     "encoding_module",
     "engine_Rows",
     "engine_for",
-    "engines_blocks_module",
     "engines_columns_module",
     "engines_groups_module",
     "engines_keys_module",
@@ -553,7 +553,6 @@ __all__ = [
     "give_tag",
     "held_as",
     "hypotheses_module",
-    "kernels_module",
     "key_of",
     "keys_for",
     "kind_of",
@@ -588,6 +587,7 @@ __all__ = [
     "newton",
     "noise_module",
     "noise_of",
+    "number_keys",
     "number_of",
     "numbers_module",
     "numbers_of",
@@ -603,6 +603,7 @@ __all__ = [
     "parse",
     "people_labels",
     "people_of",
+    "person_sums_module",
     "place_of",
     "plain",
     "plain_columns",
@@ -617,11 +618,13 @@ __all__ = [
     "query_Output",
     "rate_of",
     "read_quantile",
+    "reading_module",
     "rearrange",
     "recognised",
     "register",
     "ridge",
     "round_to_points",
+    "row_sums_module",
     "sampled_sigma",
     "sampling_module",
     "scores",
@@ -644,13 +647,12 @@ __all__ = [
     "store_module",
     "stores_module",
     "suggestions_module",
+    "tables_module",
     "take_rows_of_people",
     "text_of",
     "texts_module",
     "threads_module",
     "times_module",
-    "together",
-    "told_apart",
     "unbiased_module",
     "unpack",
     "unpack_reports",

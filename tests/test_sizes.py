@@ -26,7 +26,6 @@ ROOMS = (
 NUMBERS = 30
 # What a power of two below that is, where it is no size: (file, line of code without its comment) -> what it limits.
 LIMITS = {
-    "_cells/kernels.py": {"_SLACK = 2**10": "a constant of a kernel, which numba compiles"},
     "_frame/sources.py": {
         '"KIB": 2**10': "a unit",
         '"MIB": 2**20': "a unit",
@@ -48,10 +47,8 @@ LIMITS = {
     "engines/functions/numbers.py": {
         "LENGTH = 2**10": "every row is computed in a call of this length"
     },
-    "engines/pandas.py": {
-        "+ 2**16": "bytes of an engine, as the least that its room may be",
-        "np.zeros(2**16": "the pairs of two bytes",
-    },
+    "engines/groups.py": {"np.zeros(2**16": "the pairs of two bytes"},
+    "engines/reading.py": {"LEAST_ROOM = 2**16": "bytes of an engine, as the least of its room"},
     "engines/sql/dialects.py": {"listed: ClassVar[int] = 2**20": "keys that a database takes"},
     "engines/tables/parquet.py": {"_LEAST = 2**28": "bytes without which duckdb does not start"},
     "learn/_descent.py": {

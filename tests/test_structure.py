@@ -449,7 +449,7 @@ def test_every_question_is_a_frozen_value_that_is_run_alike():
 
 READERS = (
     *("kept", "array", "people", "copied", "column", "match"),  # of rows
-    *("exploded", "joined", "numbers", "taken", "people_of", "sketches", "sketch"),
+    *("explode_lists", "joined", "numbers", "take_cells", "people_of", "sketches", "sketch"),
 )
 
 

@@ -53,8 +53,10 @@ _INT64 = np.iinfo(np.int64)
 
 
 def form_of(value: Any) -> Hashable:
-    """The form of a plain scalar that is not null: two scalars have one form if they are equal, by
-    the table above."""
+    """Return the form of a plain scalar that is not null.
+
+    Two scalars have one form if they are equal, by the table above.
+    """
     if type(value) is bool:
         return bool, value
     if type(value) in (pd.Timestamp, date):
@@ -69,7 +71,10 @@ def _moment(ticks: int, unit: str, zoned: bool) -> Hashable:
 
 @np.errstate(all="ignore")
 def forms_of(vector: Vector) -> list[Hashable]:
-    """The forms of a column's distinct cells, without nulls and cells that equal nothing."""
+    """Return the forms of a column's distinct cells.
+
+    Nulls and cells that equal nothing have no form.
+    """
     if vector.categories is not None:
         forms = (
             form_of(c) for c in vector.categories.tolist() if c is not None and c is not UNMATCHED
@@ -101,10 +106,10 @@ def in_utc(moment: Any) -> Any:
 
 
 def finder(listed: Iterable[tuple[Any, int]]) -> Finder:
-    """A function from cells to the positions, from 1 on, of the listed values that they equal; 0
-    for others. None is null.
+    """Return a function from cells to the positions of the listed values that they equal.
 
-    If listed values are equal, the first is found.
+    Positions begin at 1, and 0 is for all other cells. None is null. If listed values are equal,
+    the first is found.
     """
     null, table = 0, dict[Hashable, int]()
     for value, place in listed:
@@ -116,7 +121,7 @@ def finder(listed: Iterable[tuple[Any, int]]) -> Finder:
 
 
 def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
-    """A function as `finder` returns it, for a table from forms to positions."""
+    """Return a function as `finder` does, for a table from forms to positions."""
     dtype = np.min_scalar_type(max([null, *table.values()]))
     by_dictionary: dict[int, tuple[Any, Buckets]] = {}  # held, so that the id of one stays its own
     by_dtype: dict[Any, Callable[[Array], Buckets]] = {}
@@ -157,8 +162,10 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
 
 
 def _plain_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype in which cells are compared: bools and ticks as whole numbers, all floats as
-    doubles."""
+    """Return the dtype in which cells are compared.
+
+    Bools and ticks are compared as whole numbers, and all floats as doubles.
+    """
     if dtype.kind == "f":
         return np.dtype(np.float64)
     kinds: dict[str, np.dtype[Any]] = {"b": np.dtype(np.uint8), "M": np.dtype(np.int64)}
@@ -172,7 +179,7 @@ def _plain_values(values: Array) -> Array:
 
 
 def _held(form: Any, dtype: np.dtype[Any]) -> int | float | None:
-    """The value as a column of this dtype holds it; None if no cell of it can equal the value."""
+    """Return the value as a column of this dtype holds it; None if no cell can equal it."""
     if type(form) is tuple:  # a bool or a moment
         if (form[0] is pd.Timestamp) != (dtype.kind == "M"):
             return None
@@ -192,7 +199,7 @@ def _held(form: Any, dtype: np.dtype[Any]) -> int | float | None:
 
 
 def as_double(number: int | float) -> float | None:
-    """The double that equals a number, if there is one."""
+    """Return the double that equals a number; None if there is no such double."""
     try:
         near = float(number)
     except OverflowError:
@@ -203,8 +210,10 @@ def as_double(number: int | float) -> float | None:
 def _search(
     place_of: dict[int | float, int], dtype: np.dtype[Any], position_dtype: np.dtype[Any]
 ) -> Callable[[Array], Buckets]:
-    """A search by a table, by comparison with each value, or by bisection: all exact, since values
-    and cells have one dtype."""
+    """Return an exact search of values in one dtype.
+
+    It is by a table, by comparison with each value, or by bisection.
+    """
     ordered = sorted(place_of.items())
     listed = np.array([v for v, _ in ordered], dtype=dtype)
     positions = np.array([p for _, p in ordered], dtype=position_dtype)
@@ -218,12 +227,12 @@ def _search(
         # There is a 0 before the first and after the last.
         table = np.zeros(int(listed[-1]) - low + 3, dtype=position_dtype)
         table[[int(v) - low + 1 for v, _ in ordered]] = positions
-        return lambda values: looked_up(values, low, table)
-    search = _compared if len(listed) <= SIZES.listed_bisected else _bisected
+        return lambda values: find_in_table(values, low, table)
+    search = _find_by_comparison if len(listed) <= SIZES.listed_bisected else _find_by_bisection
     return lambda values: search(values, listed, positions)
 
 
-def _compared(values: Array, listed: Array, places: Buckets) -> Buckets:
+def _find_by_comparison(values: Array, listed: Array, places: Buckets) -> Buckets:
     hit_places = np.zeros(len(values), dtype=places.dtype)
     for value, place in zip(listed, places, strict=True):
         hits = values == value
@@ -233,7 +242,7 @@ def _compared(values: Array, listed: Array, places: Buckets) -> Buckets:
     return hit_places
 
 
-def looked_up(values: Array, first: int, table: Buckets) -> Buckets:
+def find_in_table(values: Array, first: int, table: Buckets) -> Buckets:
     """``table[1 + value - first]``, and the zeros at its ends for values beyond them.
 
     A difference that wraps lands far outside the table, whose range is below 2**20, so it finds an
@@ -245,7 +254,7 @@ def looked_up(values: Array, first: int, table: Buckets) -> Buckets:
     return np.asarray(np.take(table, offset, mode="clip"))
 
 
-def _bisected(values: Array, listed: Array, places: Buckets) -> Buckets:
+def _find_by_bisection(values: Array, listed: Array, places: Buckets) -> Buckets:
     at = np.minimum(np.searchsorted(listed, values), len(listed) - 1)
     return np.where(listed[at] == values, places[at], places.dtype.type(0))
 
@@ -254,8 +263,10 @@ def _bisected(values: Array, listed: Array, places: Buckets) -> Buckets:
 
 
 def index_of(values: list[Any], name: Hashable) -> pd.Index[Any]:
-    """An index that holds each of the listed values as it is, in the dtype that pandas gives them
-    where that changes none."""
+    """Return an index that holds each of the listed values as it is.
+
+    It has the dtype that pandas gives the values, if that changes none of them.
+    """
     types = set(map(type, values))
     try:
         index: pd.Index[Any] = pd.Index(values, name=name, tupleize_cols=False)

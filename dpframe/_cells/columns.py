@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpframe._cells import kernels
-from dpframe._cells.threads import shares, side_by_side
+from dpframe._cells.threads import shares, side_by_side, split_blocks
 from dpframe._expr import Kind
 from dpframe._sizes import SIZES
 
@@ -66,8 +65,7 @@ class Vector:
         return Vector(self.kind, self.values[rows], null, self.categories)
 
     def nulls(self) -> Bools | None:
-        """A mask of the nulls, whichever way they are stored; None if this kind of storage has
-        none."""
+        """Return a mask of the nulls, however they are stored; None if there can be no null."""
         if self.categories is not None:
             return self.values < 0
         if self.values.dtype.kind in "mM":
@@ -96,7 +94,7 @@ UNMATCHED = _Unmatched()
 
 @np.errstate(all="ignore")  # nor may what a caller has set make a NaN raise
 def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
-    """The column's cells, zero-copy where the memory already is what `Vector` says."""
+    """Return the column's cells, without a copy if the memory is already as `Vector` says."""
     dtype: Any = series.dtype
     if isinstance(dtype, np.dtype) and kind == "number" and dtype.isnative and dtype.itemsize <= 8:
         return Vector(kind, series.to_numpy())
@@ -109,7 +107,7 @@ def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
     if isinstance(dtype, pd.ArrowDtype):
         arrow = cells.__arrow_array__()
         if kind == "text" and hasattr(arrow.type, "value_type"):
-            return _text_vector(*_encoded(arrow))
+            return _text_vector(*_encode_bytes(arrow))
         if kind == "label":
             arrow = arrow.cast(arrow.type.value_type)  # a dictionary is read as what it stands for
             cells = np.array(arrow.to_pylist(), dtype=object)
@@ -117,8 +115,10 @@ def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
 
 
 def _sparse(cells: Any, kind: Kind) -> Vector:
-    """The dense array of the dtype that a sparse one names: numpy's own conversion turns to doubles
-    where it finds a gap."""
+    """Return the cells of a sparse column as a dense array of the dtype it names.
+
+    numpy's own conversion makes doubles of cells where it finds a gap.
+    """
     fill, places, n = cells.fill_value, cells.sp_index.indices, len(cells)
     gap = bool(pd.isna(fill))
     values = (
@@ -144,21 +144,21 @@ def _number(cells: Any, arrow: Any) -> Vector:
         if pa.types.is_decimal(arrow.type):
             arrow = arrow.cast(pa.float64(), safe=False)
         if pa.types.is_integer(arrow.type):
-            return Vector("number", *_filled(arrow, 0))
+            return Vector("number", *_fill_nulls(arrow, 0))
         return Vector("number", _native(arrow.to_numpy()))
     if isinstance(cells, np.ndarray):
         return Vector("number", _native(cells))
-    return Vector("number", *_unmasked(cells, 0))
+    return Vector("number", *_split_mask(cells, 0))
 
 
 def _bool(cells: Any, arrow: Any) -> Vector:
-    values, null = _unmasked(cells, False) if arrow is None else _filled(arrow, False)
+    values, null = _split_mask(cells, False) if arrow is None else _fill_nulls(arrow, False)
     # A bool made of foreign bytes may hold others than 0 and 1, which numpy's functions read
     # differently.
     return Vector("bool", values.view(np.uint8) != 0, null)
 
 
-def _unmasked(cells: Any, blank: Any) -> tuple[Array, Bools | None]:
+def _split_mask(cells: Any, blank: Any) -> tuple[Array, Bools | None]:
     """Values and mask of a numpy or nullable array; `blank` stands under the mask."""
     if isinstance(cells, np.ndarray):
         return _native(cells), None
@@ -172,14 +172,14 @@ def _unmasked(cells: Any, blank: Any) -> tuple[Array, Bools | None]:
 
 
 def _native(values: Array) -> Array:
-    """The array in native byte order, with no float wider than a double."""
+    """Return the array in native byte order, with no float wider than a double."""
     if values.dtype.kind == "f" and values.dtype.itemsize > 8:
         with np.errstate(all="ignore"):
             return values.astype(np.float64)
     return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
 
 
-def _filled(arrow: Any, blank: Any) -> tuple[Array, Bools | None]:
+def _fill_nulls(arrow: Any, blank: Any) -> tuple[Array, Bools | None]:
     if arrow.null_count == 0:
         return arrow.to_numpy(), None
     return arrow.fill_null(blank).to_numpy(), arrow.is_null().to_numpy()
@@ -189,13 +189,13 @@ def _time(cells: Any, arrow: Any) -> Vector:
     if arrow is not None:
         pa: Any = import_module("pyarrow")
         if pa.types.is_date32(arrow.type):
-            days, null = _filled(arrow.cast(pa.int32()), 0)
+            days, null = _fill_nulls(arrow.cast(pa.int32()), 0)
             moments = days.astype(np.int64) * 86_400
             if null is not None:
                 moments[null] = NAT
             return Vector("time", moments.view("M8[s]"))
         unit = "ms" if pa.types.is_date64(arrow.type) else arrow.type.unit
-        ticks, _ = _filled(arrow.cast(pa.int64()), NAT)
+        ticks, _ = _fill_nulls(arrow.cast(pa.int64()), NAT)
         return Vector("time", ticks.view(f"M8[{unit}]"))
     if getattr(cells, "tz", None) is not None:
         cells = cells.tz_convert(None)
@@ -208,7 +208,7 @@ def _time(cells: Any, arrow: Any) -> Vector:
 def _duration_cells(cells: Any, arrow: Any) -> Vector:
     if arrow is not None:
         pa: Any = import_module("pyarrow")
-        ticks, _ = _filled(arrow.cast(pa.int64()), NAT)
+        ticks, _ = _fill_nulls(arrow.cast(pa.int64()), NAT)
         return Vector("duration", ticks.view(f"m8[{arrow.type.unit}]"))
     values = np.asarray(cells)
     return Vector(
@@ -234,12 +234,12 @@ def _text(cells: Any, arrow: Any) -> Vector:
     try:
         if len(cells) >= SIZES.thread_texts and getattr(cells.dtype, "storage", None) == "pyarrow":
             arrow = cells.__arrow_array__()
-            if repeated(arrow):
-                return _text_vector(*_encoded_in_shares(arrow))
+            if has_repeats(arrow):
+                return _text_vector(*_encode_in_shares(arrow))
         codes, uniques = pd.factorize(cells)
         texts = np.asarray(uniques, dtype=object)
     except Exception:  # Arrow does not check what it is given: some cell is no UTF-8
-        codes, texts = _encoded(cells.__arrow_array__())
+        codes, texts = _encode_bytes(cells.__arrow_array__())
     return _text_vector(codes, texts)
 
 
@@ -247,9 +247,11 @@ def _text_vector(codes: Array, texts: Array) -> Vector:
     return Vector("text", narrow(codes, len(texts)), None, texts)
 
 
-def repeated(arrow: Any) -> bool:
-    """Whether texts are few enough for each share to number its own: of a sample many occur
-    again."""
+def has_repeats(arrow: Any) -> bool:
+    """Return whether many texts of a sample occur again.
+
+    Then texts are few enough for each share of the rows to number its own.
+    """
     pa: Any = import_module("pyarrow")
     sample = arrow.take(
         pa.array(np.linspace(0, len(arrow) - 1, SIZES.text_sample).astype(np.int64))
@@ -257,17 +259,15 @@ def repeated(arrow: Any) -> bool:
     return len(sample.unique()) < 0.95 * SIZES.text_sample
 
 
-def _encoded_in_shares(arrow: Any) -> tuple[Array, Array]:
-    """The same codes and texts, each share of the rows by itself first: numbered in the order in
-    which texts occur."""
-    pa: Any = import_module("pyarrow")
+def _encode_in_shares(arrow: Any) -> tuple[Array, Array]:
+    """Return the same codes and texts, where each thread numbers a share of the rows first.
 
-    by_kernel = kernels.at_hand(len(arrow)) and arrow.type in (pa.string(), pa.large_string())
+    Texts are numbered in the order in which they occur.
+    """
+    pa: Any = import_module("pyarrow")
 
     def encode(share: slice) -> list[Any]:
         some = arrow.slice(share.start, share.stop - share.start)
-        if by_kernel:
-            return list(map(_numbered, some.chunks if hasattr(some, "chunks") else [some]))
         encoded = some.dictionary_encode()
         return list(encoded.chunks) if hasattr(encoded, "chunks") else [encoded]
 
@@ -287,39 +287,16 @@ def _encoded_in_shares(arrow: Any) -> tuple[Array, Array]:
     return codes, texts
 
 
-def _numbered(strings: Any) -> Any:
-    """What `dictionary_encode` makes of an array of strings, in half of its time."""
-    pa: Any = import_module("pyarrow")
-    if not len(strings):  # then there may be no buffers
-        return strings.dictionary_encode()
-    bits, ends, cells = strings.buffers()
-    offsets = np.frombuffer(ends, dtype=np.int64 if strings.type == pa.large_string() else np.int32)
-    empty = np.zeros(0, dtype=np.uint8)
-    valid = empty if bits is None else np.frombuffer(bits, dtype=np.uint8)
-    data = empty if cells is None else np.frombuffer(cells, dtype=np.uint8)
-    codes = np.empty(len(strings), dtype=np.int32)
-    places = kernels.numbered(offsets, data, valid, strings.offset, codes)
-    if places is None:
-        return strings.dictionary_encode()
-    dictionary = strings.take(pa.array(places - strings.offset))
-    indices = pa.array(codes, mask=codes < 0) if strings.null_count else pa.array(codes)
-    return pa.DictionaryArray.from_arrays(indices, dictionary, safe=False)
-
-
 def _translate(piece: tuple[Any, Array, Array]) -> None:
     """Puts codes where they belong: of the indices of a share, by a table with the code of a null
     at its end."""
     indices, table, codes = piece
     own = np.asarray(indices.fill_null(len(table) - 1) if indices.null_count else indices)
-    if kernels.at_hand(len(codes)):
-        kernels.kernel(kernels.look_up)(table, own, codes)
-        return
-    for start in range(0, len(codes), SIZES.block):
-        rows = slice(start, start + SIZES.block)
+    for rows in split_blocks(slice(0, len(codes))):
         np.take(table, own[rows], out=codes[rows], mode="clip")
 
 
-def _encoded(arrow: Any) -> tuple[Array, Array]:
+def _encode_bytes(arrow: Any) -> tuple[Array, Array]:
     """Codes and texts by their bytes, of which some may be no text: those become halves of
     characters, which equal no key."""
     pa: Any = import_module("pyarrow")
@@ -332,8 +309,10 @@ def _encoded(arrow: Any) -> tuple[Array, Array]:
 
 
 def _bytes_of(arrow: Any) -> Any:
-    """The bytes of texts, also of those that dictionaries, or dictionaries of dictionaries, stand
-    for. Nothing is decoded."""
+    """Return texts as bytes, which are not decoded.
+
+    Dictionaries become the texts that they stand for.
+    """
     pa: Any = import_module("pyarrow")
     if hasattr(arrow.type, "value_type"):
         return _bytes_of(arrow.dictionary).take(arrow.indices)
@@ -371,8 +350,10 @@ def _one_by_one(values: Array) -> tuple[Array, Array]:
 
 
 def _categorical(cells: Any, kind: Kind) -> Vector:
-    """The cells of a categorical, with its codes. Two categories may become the same plain value,
-    which harms nobody."""
+    """Return the cells of a categorical, with its codes.
+
+    Two categories may become the same plain value.
+    """
     codes: Array = np.asarray(cells.codes)
     return Vector(
         kind, codes, None, objects(map(plain, np.asarray(cells.categories, dtype=object)))
@@ -380,8 +361,7 @@ def _categorical(cells: Any, kind: Kind) -> Vector:
 
 
 def objects(values: Iterable[Any]) -> Array:
-    """A flat object array of values, whatever they are: also of values that numpy would unpack or
-    convert to arrays."""
+    """Return a flat object array of values, even of those that numpy would unpack or convert."""
     cells = list(values)
     return np.fromiter(cells, dtype=object, count=len(cells))
 
@@ -395,7 +375,7 @@ def narrow(codes: Array, count: int) -> Array:
 
 
 def as_floats(v: Vector) -> Array:
-    """The cells as doubles, with NaN for null."""
+    """Return the cells as doubles, with NaN for null."""
     values = v.values.astype(np.float64, copy=v.null is not None)
     if v.null is not None:
         values[v.null] = np.nan
@@ -403,13 +383,15 @@ def as_floats(v: Vector) -> Array:
 
 
 def look_up(table: Array, codes: Array) -> Array:
-    """A table with one entry per category, and a last one for null, which is what code -1 finds."""
+    """Return the entries of a table with one entry per category, and a last one for null."""
     return table.take(codes, mode="wrap")
 
 
 def fits(value: Any, dtype: Any) -> bool:
-    """Whether the integer dtype can hold the value. Types and constants decide, so every row gets
-    the same answer."""
+    """Return whether the integer dtype can hold the value.
+
+    Types and constants decide, so every row gets the same answer.
+    """
     return value is None or (
         isinstance(value, int) and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
     )
@@ -419,7 +401,7 @@ def fits(value: Any, dtype: Any) -> bool:
 
 
 def plain(cell: Any) -> Any:
-    """The cell as a plain scalar; None if it is null, `UNMATCHED` if it is anything else."""
+    """Return the cell as a plain scalar: None if it is null, `UNMATCHED` if it is anything else."""
     convert = _PLAIN.get(id(type(cell)))
     return UNMATCHED if convert is None else convert(cell)
 
@@ -476,8 +458,10 @@ def _complex(cell: Any) -> Any:
 
 
 def _moment(cell: Any) -> Any:
-    """A Timestamp, in UTC if it has a zone: the zone's own code runs here, guarded, and never
-    again."""
+    """Return a Timestamp, in UTC if it has a zone; `UNMATCHED` if the zone's code fails.
+
+    The zone's own code runs here, guarded, and never again.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

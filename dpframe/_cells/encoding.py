@@ -1,11 +1,16 @@
 """One encoding decides what is free: a question as bytes, which no two different questions share.
 
 `encode` is total and injective, and the same in every process for values that mean the same there.
-A value becomes the tag of its type, its length and its parts; nothing is cut or rounded, and no
-object's own text is used. A list of keys becomes its 32-byte digest, so that questions about many
-keys stay short.
+Nothing is cut or rounded, and no object's own text is used. A list of keys becomes its 32-byte
+digest, so that questions about many keys stay short.
 
-A class of dpframe says in ``identity`` how it is encoded: a tag, and the names of the fields that count, in a fixed order::
+The code of a value is four things, one after the other: the length of its tag (one byte), the
+length of its body (eight bytes, big endian), the tag, and the body. The tag says the type. The body
+of a container holds the codes of its parts. All lengths are computed from the bytes, but for a
+double, whose body always has eight bytes.
+
+A class of dpframe says in ``identity`` how it is encoded: a tag, and the names of the fields that
+count, in a fixed order::
 
     identity: ClassVar[tuple[str, ...]] = ("compare", "op", "left", "right")
 
@@ -40,7 +45,6 @@ KEPT = "encoded"
 _LONG = 1000  # encodings of so many bytes are not kept
 _head = struct.Struct(">BQ").pack
 _short = struct.Struct(">BQc").pack
-_pair = struct.Struct(">BQcBQccBQc").pack
 _float = struct.Struct(">BQcd").pack
 _FLOAT_HEAD = _head(1, 8) + b"f"
 _FLOAT_CELL = np.dtype([("head", (np.bytes_, len(_FLOAT_HEAD))), ("value", ">f8")])
@@ -50,9 +54,11 @@ _PLAIN = (type(None), bool, int, float, str, pd.Timestamp, datetime.date)
 
 
 def encode(value: Any) -> bytes:
-    """The value as bytes: the length of its tag and that of its parts, the tag, and the parts. It
-    is called for each part of each question, so the frequent types are branches of this one
-    function; the tables below have the others."""
+    """Return the code of a value: the lengths of tag and body, the tag, and the body.
+
+    This is called for each part of each question. So the frequent types are branches of this one
+    function, and the tables below have the others.
+    """
     kind: Any = type(value)
     body: bytes
     if kind is str:
@@ -91,15 +97,13 @@ def encode(value: Any) -> bytes:
     elif kind is float:
         return _float(1, 8, b"f", value)
     elif kind is int:
-        tag, body = b"i", value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
+        return _encode_int(value)
     elif kind is Fraction:
-        # Tag q of a pair: tag t of a list L, of numerator and denominator with tag i.
+        # Encoded as the tuple of its numerator and denominator, with a tag of its own.
         up, down = value.as_integer_ratio()
-        above, below = up.bit_length() // 8 + 1, down.bit_length() // 8 + 1
-        body = _pair(1, 31 + above + below, b"q", 1, 21 + above + below, b"t", b"L", 1, above, b"i")
-        body += up.to_bytes(above, "big", signed=True) + _short(1, below, b"i")
-        body += down.to_bytes(below, "big", signed=True)
-        return body
+        body = b"L" + _encode_int(up) + _encode_int(down)
+        body = _short(1, len(body), b"t") + body
+        return _short(1, len(body), b"q") + body
     elif kind in _BY_TYPE:
         tag, body = _BY_TYPE[kind](value)
     elif "identity" in vars(kind):  # not that of a base: a class below it may have more fields
@@ -108,6 +112,12 @@ def encode(value: Any) -> bytes:
     else:
         tag, body = _other(value)
     return _head(len(tag), len(body)) + tag + body
+
+
+def _encode_int(value: int) -> bytes:
+    """Return the code of a whole number: as few bytes as it takes, with a sign."""
+    body = value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
+    return _short(1, len(body), b"i") + body
 
 
 def join_codes(*codes: bytes) -> bytes:
@@ -126,7 +136,7 @@ def _lengths(number: int) -> struct.Struct:
 
 
 def _floats(values: tuple[float, ...]) -> bytes:
-    """The encodings of doubles, one after the other, as of the edges of bins."""
+    """Return the codes of doubles, one after the other."""
     if len(values) < SIZES.encoded_values:
         return b"".join([_float(1, 8, b"f", value) for value in values])
     cells = np.empty(len(values), _FLOAT_CELL)
@@ -135,13 +145,15 @@ def _floats(values: tuple[float, ...]) -> bytes:
 
 
 def digest(*values: Any) -> str:
-    """The digest of the values: 32 bytes as hexadecimal text."""
+    """Return the digest of the values: 32 bytes as hexadecimal text."""
     return hashlib.blake2b(encode(values), digest_size=32).hexdigest()
 
 
 def plain(value: Any) -> bool:
-    """Whether a name is a plain scalar or a tuple of plain scalars, so that its text says all of
-    it."""
+    """Return whether a name is a plain scalar, or a tuple of plain scalars.
+
+    Then its text identifies it.
+    """
     if type(value) is tuple:
         return all(map(plain, value))
     return type(value) in _PLAIN or (isinstance(value, np.generic) and value.dtype.kind in "biufU")
@@ -207,6 +219,7 @@ def _digest_keys(value: Any) -> bytes:
 
 
 def _items(values: Iterable[Any]) -> bytes:
+    """Return the body of a list: texts at once with their lengths, or the codes of its items."""
     listed = list(values)
     if {*map(type, listed)} == _TEXTS:  # at once, since lists of keys are long
         texts = [v.encode("utf-8", "surrogatepass") for v in listed]
@@ -217,6 +230,7 @@ def _items(values: Iterable[Any]) -> bytes:
 
 
 def _array(values: Any) -> tuple[bytes, bytes]:
+    """Return the tag and the body of an array of numpy or pandas: its dtype, shape and cells."""
     if isinstance(values, np.ndarray):
         if values.dtype.kind in "biufcmM":
             head = encode((values.dtype.str, values.shape))
@@ -232,6 +246,7 @@ def _array(values: Any) -> tuple[bytes, bytes]:
 
 
 def _index(index: pd.Index[Any]) -> tuple[bytes, bytes]:
+    """Return the tag and the body of an index: its name, dtype and cells, or its levels."""
     if isinstance(index, pd.MultiIndex):
         levels = [index.get_level_values(i) for i in range(index.nlevels)]
         return b"levels", b"".join(map(encode, levels))
@@ -240,7 +255,7 @@ def _index(index: pd.Index[Any]) -> tuple[bytes, bytes]:
 
 
 def _frame(frame: pd.DataFrame) -> tuple[bytes, bytes]:
-    """A frame by its names, dtypes and cells, without the index."""
+    """Return the tag and the body of a frame: names, dtypes and cells, without the index."""
     columns = [frame.iloc[:, i].array for i in range(frame.shape[1])]
     cells = [c.to_numpy() if isinstance(c.dtype, np.dtype) else c for c in columns]
     return b"frame", b"".join(
@@ -251,8 +266,10 @@ def _frame(frame: pd.DataFrame) -> tuple[bytes, bytes]:
 
 
 def _dtype(dtype: Any) -> tuple[bytes, bytes]:
-    """A dtype by its name. The categories of a categorical are not public unless they are declared,
-    so they are not in it."""
+    """Return the tag and the body of a dtype: its name.
+
+    The categories of a categorical are not public unless they are declared, so they are left out.
+    """
     if isinstance(dtype, np.dtype):
         return b"dtype", encode(dtype.str)
     if isinstance(dtype, pd.IntervalDtype):
@@ -325,8 +342,10 @@ _tokens: dict[Any, bytes] = {}
 
 
 def _opaque(value: Any) -> tuple[bytes, bytes]:
-    """An object of an unknown class: a random name, the same for equal objects in this process, and
-    another in every other."""
+    """Return the tag and the body of an object of an unknown class: a random name.
+
+    Equal objects have one name in this process, and another in every other process.
+    """
     if is_dataclass(value) and type(value).__module__.startswith("dpframe."):
         raise AssertionError(type(value).__name__ + " is part of a question and has no identity.")
     token_key = (type(value), value)

@@ -23,7 +23,7 @@ _LARGEST = 2**1000  # of a number that may be a key
 
 
 def texts_of(cells: list[Any]) -> list[str | None]:
-    """The text of each cell; None for a cell that cannot be a key."""
+    """Return the text of each cell; None for a cell that cannot be a key."""
     if {*map(type, cells)} <= {str}:
         try:
             "".join(cells).encode()
@@ -34,8 +34,10 @@ def texts_of(cells: list[Any]) -> list[str | None]:
 
 
 def text_of(cell: Any) -> str | None:
-    """The text that `key_of` reads back as an equal key; None for a cell that cannot be a key. It
-    never raises."""
+    """Return the text that `key_of` reads back as an equal key; None if the cell cannot be a key.
+
+    It never raises.
+    """
     if cell is None or cell is UNMATCHED:
         return None
     if isinstance(cell, str):
@@ -56,8 +58,10 @@ def text_of(cell: Any) -> str | None:
 
 
 def _moment(cell: Any) -> str | None:
-    """A time of a year with four digits, in a zone whose distance from UTC has no seconds: no other
-    can be read back."""
+    """Return the text of a time; None if it cannot be read back.
+
+    Its year must have four digits, and its zone a distance from UTC in whole minutes.
+    """
     if not 1 <= cell.year <= 9999:
         return None
     text = cell.isoformat()
@@ -69,8 +73,7 @@ def _moment(cell: Any) -> str | None:
 
 
 def _interval(cell: Any) -> str | None:
-    """The text of an interval between doubles; None of one between whole numbers that are no
-    doubles, or between times."""
+    """Return the text of an interval between doubles; None for all other intervals."""
     ends = []
     for end in (cell.left, cell.right):
         if (
@@ -109,7 +112,7 @@ def _number(cell: Any) -> str | None:
 
 
 def keys_of(texts: Sequence[str], tz: Any = None) -> list[Any]:
-    """The key that each text stands for. Whole numbers are read at once."""
+    """Return the key that each text stands for. Whole numbers are read at once."""
     if {*map(itemgetter(0), texts)} == {"n"}:
         with suppress(ValueError):  # some are none
             return [int(text[1:]) for text in texts]
@@ -117,7 +120,7 @@ def keys_of(texts: Sequence[str], tz: Any = None) -> list[Any]:
 
 
 def key_of(text: str, tz: Any = None) -> Any:
-    """The key that a text stands for; times are in this zone."""
+    """Return the key that a text stands for; times are in the given zone."""
     kind, rest = text[0], text[1:]
     if kind == "s":
         return rest
@@ -143,8 +146,11 @@ def key_of(text: str, tz: Any = None) -> Any:
 
 
 def times(uniques: NDArray[Any]) -> list[str | None]:
-    """The texts of times: ticks with their unit. None outside of the years 1 to 9999 and within two
-    days of the last ticks of the unit, since in some zone such a time cannot be read back."""
+    """Return the texts of times: ticks with their unit.
+
+    A time is None outside of the years 1 to 9999, and within two days of the last ticks of the
+    unit. In some zone it could not be read back.
+    """
     unit = np.datetime_data(uniques.dtype)[0]
     day = int(np.timedelta64(1, "D") / np.timedelta64(1, unit))  # type: ignore[call-overload]  # a unit of the column
     first, last = -719_161 * day, 2_932_895 * day  # 0001-01-02 and 9999-12-30
@@ -156,7 +162,7 @@ def times(uniques: NDArray[Any]) -> list[str | None]:
 
 
 def order_of(text: str) -> tuple[str, Any, str]:
-    """The sort key of a text: numbers are sorted by value, all others by text."""
+    """Return the sort key of a text: numbers are sorted by value, all others by text."""
     if text[0] == "p":
         return "p", int(text.split()[1]), text
     return ("n", Fraction(text[1:]), text) if text[0] in "nd" else (text[0], 0, text)

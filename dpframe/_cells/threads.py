@@ -8,7 +8,7 @@ own, and whole numbers are added.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from itertools import pairwise
@@ -21,20 +21,28 @@ S = TypeVar("S")
 
 
 def processors() -> int:
-    """How many threads can run at once."""
+    """Return how many threads can run at once."""
     return SIZES.threads or os.cpu_count() or 1
 
 
 def shares(rows: int, least: int | None = None) -> list[slice]:
-    """All rows in pieces, one for each thread that is worth while; one piece of few."""
+    """Return all rows in pieces, one for each thread that is worth while."""
     pieces = max(1, min(processors(), rows // (least or SIZES.thread_rows)))
     ends = [rows * i // pieces for i in range(pieces + 1)]
     return [slice(begin, end) for begin, end in pairwise(ends)]
 
 
+def split_blocks(rows: slice) -> Iterator[slice]:
+    """Yield blocks of some rows that fit into the processor's cache."""
+    for start in range(rows.start, rows.stop, SIZES.block):
+        yield slice(start, min(start + SIZES.block, rows.stop))
+
+
 def side_by_side(task: Callable[[S], T], pieces: Sequence[S]) -> list[T]:
-    """What a task makes of each piece, in their order. What is set for this thread is set for the
-    others: that no warning is heard, and none of a value."""
+    """Run a task on each piece in threads, and return the results in order.
+
+    Each thread has a copy of this thread's context, so that no warning about a value is shown.
+    """
     if len(pieces) == 1:
         return [task(pieces[0])]
     with ThreadPoolExecutor(min(len(pieces), processors())) as pool:

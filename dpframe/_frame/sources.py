@@ -23,7 +23,7 @@ from dpframe._session.session import sealed, told
 from dpframe._session.terms import Words
 from dpframe.engines.sources import NamedTable, Source
 from dpframe.engines.steadiness import check_declared
-from dpframe.engines.tables import source_of
+from dpframe.engines.tables import list_tables, make_source
 
 _UNITS = {
     "": 1,
@@ -42,11 +42,8 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
     """Open the budgeted session of files, or of a table that another engine has, by the words of
     ``df.dp.open``.
 
-    ``source`` is a name or a pattern of Parquet files (``"visits/*.parquet"``), or a list of names;
-    a polars DataFrame or LazyFrame; a pyarrow table or dataset; a duckdb relation; a dask or a
-    Spark DataFrame; a table of deltalake or pyiceberg, at the version that it has; a table of ibis,
-    of which what stands behind it is read; what `dpframe.sql` returns; or a pandas frame, of which
-    this is ``df.dp.open``. Its rows are read in batches, and only the columns that a question
+    ``source`` is {tables}; what `dpframe.sql` returns; or a pandas frame, of which this is
+    ``df.dp.open``. Its rows are read in batches, and only the columns that a question
     needs. With ``unit=`` whole people are read in as many passes as ``memory`` makes needed. The
     same line once more returns the session that is there, as long as the table is what it was.
 
@@ -101,6 +98,10 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
             [("source", word, "open") for word in (shortened(table.place), *reasons)]
         )
         return p
+
+
+# The list is that of the catalogue of kinds of tables.
+open.__doc__ = (open.__doc__ or "").replace("{tables}", list_tables())
 
 
 def sql(database: Any, table: str) -> NamedTable:
@@ -192,7 +193,7 @@ def recognised(table: object) -> Source:
     try:
         with warnings.catch_warnings():  # nor are its warnings dpframe's
             warnings.simplefilter("ignore")
-            found = source_of(table)
+            found = make_source(table)
             found.given = table
             return found
     except DPError:

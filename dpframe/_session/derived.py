@@ -30,7 +30,7 @@ from dpframe._session.terms import Terms, declarations, record_of
 from dpframe._validate import Bounds
 from dpframe.engines.derived import DerivedSource
 from dpframe.engines.parts import columns_of
-from dpframe.engines.rows import Places, Rows, array_of, frame_of
+from dpframe.engines.rows import FrameRows, Places, array_of, frame_of
 from dpframe.mechanisms import _sampling
 
 
@@ -172,7 +172,7 @@ class Source:
         if debugging():
             session.accountant.declare([DEBUGGED])
         self.session, self.columns, self.where, self.verb = session, dict(columns), where, verb
-        self.rows, self.premises = Rows(session.snapshot), premises
+        self.rows, self.premises = FrameRows(session.snapshot), premises
         self.places = sealed(verb, self.rows.kept, where, self.order)
         self.all = where is None
 
@@ -219,7 +219,7 @@ class Source:
     def _over(self, batch: Any) -> Source:
         """The same of a batch, behind the door."""
         other = copy(self)
-        other.rows = Rows(batch)
+        other.rows = FrameRows(batch)
         other.places = other.rows.kept(self.where, self.order)
         return other
 

@@ -17,8 +17,7 @@ from dpframe.engines.sql import SqlEngine
 
 
 def _of_source(frame: SourceFrame, key: bytes) -> Engine:
-    """What reads a source in parts; where there is a database that counts its rows, what asks that
-    first."""
+    """Return the engine of a source: its database if one counts the rows, else parts."""
     source = frame._source
     parts, counting = PartsEngine(source, key), source.counting()
     if counting is None:
@@ -38,8 +37,7 @@ ENGINES: dict[type, Callable[[Any, bytes], Engine]] = {
 
 
 def engine_for(table: object, key: bytes) -> Engine:
-    """The engine that reads a table, by the table's type or the nearest of those it inherits
-    from."""
+    """Return the engine that reads a table, by its type or the nearest base of it."""
     for kind in type(table).__mro__:
         if kind in ENGINES:
             return ENGINES[kind](table, key)

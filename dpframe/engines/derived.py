@@ -17,9 +17,9 @@ from dpframe._cells.columns import prepare
 from dpframe._errors import DataError
 from dpframe._groups.keys import ROW_CEILING
 from dpframe._sizes import SIZES
-from dpframe.engines.parts import Columns
+from dpframe.engines.parts import SelectedColumns
 from dpframe.engines.rows import frame_of
-from dpframe.engines.sources import Part, Source, SourceFrame, lots
+from dpframe.engines.sources import PeoplePart, Source, SourceFrame, assign_lots
 from dpframe.engines.steadiness import HAZARDS, Answers, HazardAnswer
 
 _ROW = 200  # bytes that a row of a person takes, beside its cells
@@ -69,7 +69,7 @@ class DerivedSource(Source):
         """Frames with all columns: of these there is no way back to Arrow."""
         for batch in self._base.batches(self._columns):
             columns = {place: batch.iloc[:, i] for i, place in enumerate(self._columns)}
-            frame = frame_of(self._make(Columns(columns, len(batch))))
+            frame = frame_of(self._make(SelectedColumns(columns, len(batch))))
             if list(frame.dtypes) != self._dtypes:
                 raise TypeError("rows of a batch have other dtypes than those of no rows")
             yield frame
@@ -82,7 +82,9 @@ class DerivedSource(Source):
             )
         return rows
 
-    def batches(self, columns: Sequence[int], part: Part | None = None) -> Iterator[pd.DataFrame]:
+    def batches(
+        self, columns: Sequence[int], part: PeoplePart | None = None
+    ) -> Iterator[pd.DataFrame]:
         """Frames with the columns at these places, of all rows, or of a part."""
         seen = 0
         for frame in self._scan([]):
@@ -90,7 +92,7 @@ class DerivedSource(Source):
             places = np.arange(len(frame))
             if part is not None and part.of > 1:
                 vectors = [prepare(frame.iloc[:, c.position], c.kind) for c in part.people]
-                places = np.flatnonzero(lots(vectors, part.of) == part.number)
+                places = np.flatnonzero(assign_lots(vectors, part.of) == part.number)
             for start in range(0, len(places), SIZES.batch):
                 yield frame.iloc[places[start : start + SIZES.batch], list(columns)]
         if seen != self.rows():

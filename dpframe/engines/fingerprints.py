@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dpframe._cells.columns import UNMATCHED, Vector, objects, plain, prepare
 from dpframe._expr import NO_KEYS, kind_of
 from dpframe._statistics.engine import Sketches
-from dpframe.engines.people import coded, text_of_scalar
+from dpframe.engines.people import encode_values, text_of_scalar
 from dpframe.engines.rows import rows_of
 
 Hashes = NDArray[np.uint64]
@@ -35,7 +35,7 @@ _NODES = 100_000  # that are read of one cell
 
 @np.errstate(all="ignore")
 def hashes_of(column: pd.Series[Any]) -> Hashes:
-    """A hash for each cell."""
+    """Return a hash of each cell."""
     kind = kind_of(column.dtype)
     if kind in NO_KEYS:
         return _others(column.array)
@@ -44,29 +44,29 @@ def hashes_of(column: pd.Series[Any]) -> Hashes:
         assert vector.categories is not None
         texts = objects(str(c).encode("utf-8", "surrogatepass") for c in vector.categories)
         return np.append(pd.util.hash_array(texts, categorize=False), _NULL)[vector.values]
-    known = coded(vector)
+    known = encode_values(vector)
     found = np.append(known.hashes(), _NULL)[known.codes]
-    for i, text in unmatched(column, vector):
+    for i, text in find_unmatched(column, vector):
         found[i] = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
     return found
 
 
-def unmatched(column: pd.Series[Any], vector: Vector) -> Iterator[tuple[int, bytes]]:
-    """The places of cells that are no plain scalars, and what is written of each."""
+def find_unmatched(column: pd.Series[Any], vector: Vector) -> Iterator[tuple[int, bytes]]:
+    """Yield the places of cells that are no plain scalars, and the bytes written for each."""
     if vector.categories is None or not any(c is UNMATCHED for c in vector.categories):
         return
     unknown = np.array([c is UNMATCHED for c in vector.categories] + [False])
     places = np.flatnonzero(unknown.take(vector.values, mode="wrap"))
     if isinstance(column.array, pd.Categorical):
-        known = [written(c) for c in np.asarray(column.array.categories, dtype=object)]
+        known = [write_cell(c) for c in np.asarray(column.array.categories, dtype=object)]
         yield from ((int(i), known[vector.values[i]]) for i in places)
     else:
         cells = np.asarray(column.array, dtype=object)
-        yield from ((int(i), written(cells[i])) for i in places)
+        yield from ((int(i), write_cell(cells[i])) for i in places)
 
 
 def _others(array: Any) -> Hashes:
-    """Hashes of cells whose dtype is asked about nulls alone: by their memory."""
+    """Return hashes of cells of other dtypes, by their memory."""
     if isinstance(array.dtype, pd.ArrowDtype):
         arrow = array.__arrow_array__()
         chunks = [
@@ -75,24 +75,24 @@ def _others(array: Any) -> Hashes:
         return np.concatenate([np.zeros(0, dtype=np.uint64), *chunks])
     if isinstance(array, pd.arrays.IntervalArray):
         ends = [hashes_of(pd.Series(side, dtype=side.dtype)) for side in (array.left, array.right)]
-        return _mixed(ends[0] * _ODD + ends[1])
+        return _mix_bits(ends[0] * _ODD + ends[1])
     inner = getattr(array, "_ndarray", None)
     values = inner if isinstance(inner, np.ndarray) else np.zeros(len(array), dtype=np.int8)
     if values.dtype.kind in "mM" or values.dtype == np.int64:
-        return _hashed(values.astype(values.dtype.newbyteorder("=")).view(np.int64))
+        return _hash_words(values.astype(values.dtype.newbyteorder("=")).view(np.int64))
     if values.dtype.kind == "c":
         parts = values.astype(np.complex128)
-        found = _mixed(_hashed(parts.real + 0.0) * _ODD + _hashed(parts.imag + 0.0))
+        found = _mix_bits(_hash_words(parts.real + 0.0) * _ODD + _hash_words(parts.imag + 0.0))
         found[np.isnan(parts)] = _NULL
         return found
     return np.zeros(len(values), dtype=np.uint64)
 
 
-def _hashed(values: NDArray[Any]) -> Hashes:
-    return _mixed(np.ascontiguousarray(values).view(np.uint64) + _STEP)
+def _hash_words(values: NDArray[Any]) -> Hashes:
+    return _mix_bits(np.ascontiguousarray(values).view(np.uint64) + _STEP)
 
 
-def _mixed(hashes: Hashes) -> Hashes:
+def _mix_bits(hashes: Hashes) -> Hashes:
     mixed = (hashes ^ (hashes >> np.uint64(29))) * _ODD
     return mixed ^ (mixed >> np.uint64(32))
 
@@ -101,8 +101,10 @@ def _mixed(hashes: Hashes) -> Hashes:
 
 
 def _arrow(array: Any) -> Hashes:
-    """A hash for each slot, by buffers and children: Arrow makes no Python object of every cell
-    that it holds."""
+    """Return a hash of each slot of an Arrow array, from its buffers and children.
+
+    Arrow makes no Python object of every cell that it holds.
+    """
     types: Any = import_module("pyarrow.types")
     if hasattr(array, "storage"):
         array = array.storage
@@ -145,28 +147,28 @@ def _maps(array: Any) -> Hashes:
     inside = np.arange(counts.sum()) + np.repeat(
         offsets[:-1] - (np.cumsum(counts) - counts), counts
     )
-    pairs = _mixed(_arrow(array.keys) * _ODD + _arrow(array.items))
+    pairs = _mix_bits(_arrow(array.keys) * _ODD + _arrow(array.items))
     return _in_order(np.repeat(np.arange(len(array)), counts), pairs[inside], len(array))
 
 
 def _in_order(owner: NDArray[Any], items: Hashes, size: int) -> Hashes:
-    """The items of each owner, in their order."""
+    """Return a hash of the items of each owner, in their order."""
     counts = np.bincount(owner, minlength=size)
     nth = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
     found = counts.astype(np.uint64)
-    np.add.at(found, owner, _mixed(items + (nth + 1).astype(np.uint64) * _STEP))
-    return _mixed(found)
+    np.add.at(found, owner, _mix_bits(items + (nth + 1).astype(np.uint64) * _STEP))
+    return _mix_bits(found)
 
 
 def _structs(array: Any) -> Hashes:
     hashes = _blank(array)
     for field in array.flatten():
-        hashes = _mixed(hashes * _ODD + _arrow(field))
+        hashes = _mix_bits(hashes * _ODD + _arrow(field))
     return hashes
 
 
-def _fixed(array: Any) -> Hashes:
-    """Values of a fixed width, as they lie in memory."""
+def _hash_fixed(array: Any) -> Hashes:
+    """Return hashes of values of a fixed width, as they lie in memory."""
     width, data = array.type.bit_width // 8, array.buffers()[1]
     if data is None or not width:
         return _blank(array)
@@ -177,19 +179,19 @@ def _fixed(array: Any) -> Hashes:
     words[:, :width] = raw.reshape(len(array), width)
     hashes = _blank(array)
     for word in words.view(np.uint64).T:
-        hashes = _mixed(hashes * _ODD + word + _STEP)
+        hashes = _mix_bits(hashes * _ODD + word + _STEP)
     return hashes
 
 
 def _floats(array: Any) -> Hashes:
     values = array.to_numpy(zero_copy_only=False).astype(np.float64) + 0.0
-    hashes = _hashed(values)
+    hashes = _hash_words(values)
     hashes[np.isnan(values)] = _NULL
     return hashes
 
 
 def _truths(array: Any) -> Hashes:
-    return _hashed(array.fill_null(False).to_numpy(zero_copy_only=False).astype(np.int64))
+    return _hash_words(array.fill_null(False).to_numpy(zero_copy_only=False).astype(np.int64))
 
 
 _READ: list[tuple[tuple[str, ...], Callable[[Any], Hashes]]] = [
@@ -201,16 +203,18 @@ _READ: list[tuple[tuple[str, ...], Callable[[Any], Hashes]]] = [
     (("is_struct",), _structs),
     (("is_boolean",), _truths),
     (("is_floating",), _floats),
-    (("is_integer", "is_temporal", "is_decimal", "is_interval"), _fixed),
+    (("is_integer", "is_temporal", "is_decimal", "is_interval"), _hash_fixed),
 ]
 
 
 # ---- objects ----------------------------------------------------------------------------------------------
 
 
-def written(cell: Any) -> bytes:
-    """A text of any cell, equal for equal cells of one type; of objects whose code is not known it
-    is one and the same."""
+def write_cell(cell: Any) -> bytes:
+    """Return bytes of any cell, equal for equal cells of one type.
+
+    All objects with unknown code have the same bytes.
+    """
     return b"".join(_parts(cell, [_NODES], 0))
 
 
@@ -224,11 +228,11 @@ def _parts(cell: Any, left: list[int], depth: int) -> Iterable[bytes]:
         yield b"null;"
         return
     if value is not UNMATCHED:
-        yield _sized(text_of_scalar(value).encode("utf-8", "surrogatepass"))
+        yield _with_size(text_of_scalar(value).encode("utf-8", "surrogatepass"))
         return
     read = _TEXTS.get(id(type(cell)))
     if read is not None:
-        yield _sized(read(cell))
+        yield _with_size(read(cell))
         return
     kind, parts = _inside(cell)
     yield kind
@@ -243,7 +247,7 @@ def _parts(cell: Any, left: list[int], depth: int) -> Iterable[bytes]:
 
 
 def _inside(cell: Any) -> tuple[bytes, Any]:
-    """What a container holds, by its exact type."""
+    """Return the kind of a container and the items in it, by its exact type."""
     kind = id(type(cell))
     if kind in (id(list), id(tuple)):
         return b"list", cell
@@ -260,7 +264,7 @@ def _inside(cell: Any) -> tuple[bytes, Any]:
     return b"?", ()
 
 
-def _sized(text: bytes) -> bytes:
+def _with_size(text: bytes) -> bytes:
     return b"%d:%s" % (len(text), text)
 
 
@@ -303,15 +307,14 @@ DIFFERENT = 0.9  # of the rows of a table that is known by a sketch
 
 @np.errstate(all="ignore")
 def sketches(frame: pd.DataFrame, unit: Sequence[int], secret: bytes) -> Sketches:
-    """The sketches of a frame whose people are named by the columns at some places; without any, a
-    row is a person.
+    """Return the sketches of a frame: those of its people, and that of the table.
 
-    What a table is known by are its rows; of more people than a sketch has, those of the people in
-    it.
+    The columns of ``unit`` name the people; without any, a row is a person. A table is known by its
+    rows. If there are more people than a sketch has, those of the people in the sketch are used.
     """
     if not unit:
         cells = _plain(frame)
-        return Sketches(sketch_of(cells, secret), known_by(_keyed(cells, secret), secret))
+        return Sketches(sketch_of(cells, secret), known_by(_hash_with_key(cells, secret), secret))
     people = _hashes(frame.iloc[:, list(unit)], secret)
     some = np.isin(people, _smallest(people, secret))
     return Sketches(
@@ -331,32 +334,35 @@ class Sketching:
         self._sums = [0, 0, 0]
 
     def hashes(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """A keyed hash of each row."""
+        """Return a keyed hash of each row."""
         return _hashes(frame, self._secret)
 
     def add(self, rows: NDArray[Any]) -> None:
-        """Some more rows, by their hashes."""
+        """Add the hashes of some more rows."""
         with np.errstate(all="ignore"):
-            sums = [len(rows), int(_mixed(rows).sum()), int(_mixed(rows ^ _STEP).sum())]
+            sums = [len(rows), int(_mix_bits(rows).sum()), int(_mix_bits(rows ^ _STEP).sum())]
         self._sums = [(a + b) % 2**64 for a, b in zip(self._sums, sums, strict=True)]
-        order = _ordered(rows, self._secret)
+        order = _order_by_secret(rows, self._secret)
         if len(self.smallest) == SIZE:
-            rows = rows[order <= _ordered(self.smallest, self._secret).max()]
+            rows = rows[order <= _order_by_secret(self.smallest, self._secret).max()]
         some, counts = np.unique(rows, return_counts=True)
         both = np.concatenate([self.smallest, some])
         found, places = np.unique(both, return_inverse=True)
         many = np.zeros(len(found), dtype=np.int64)
         np.add.at(many, places, np.concatenate([self._rows, counts]))
-        kept = np.argsort(_ordered(found, self._secret), kind="stable")[:SIZE]
+        kept = np.argsort(_order_by_secret(found, self._secret), kind="stable")[:SIZE]
         self.smallest, self._rows = found[kept], many[kept]
 
     def sketch(self) -> list[str]:
-        """Empty where too few rows are different."""
+        """Return the sketch; empty if too few rows differ."""
         return _sketch(self.smallest, self._secret)
 
     def known_by(self) -> list[str]:
-        """The same as `known_by`, but that whether nearly all rows differ is told by those of the
-        smallest hashes; else by sums of hashes, which no order changes."""
+        """Return the texts by which the table is known again, as `known_by` does.
+
+        The rows of the smallest hashes tell whether nearly all rows differ. If they do not, sums of
+        hashes identify the table, in any order of rows.
+        """
         different = len(self.smallest)
         if different >= max(ENOUGH, DIFFERENT * int(self._rows.sum())):
             return self.sketch()
@@ -365,12 +371,11 @@ class Sketching:
 
 
 def known_by(rows: NDArray[Any], secret: bytes) -> list[str]:
-    """By what a table is known again, whatever the order of its rows: their sketch, or a keyed
-    digest of all of them.
+    """Return the texts by which a table is known again, in whatever order its rows are.
 
-    A sketch knows rows and not how often they are there. So it stands for a table only if nearly
-    all rows differ: then there are many more that could be, and two tables have few in common by
-    chance.
+    They are the sketch of the rows if nearly all rows differ, and a digest of all rows otherwise. A
+    sketch does not tell how often rows occur. If nearly all differ, two tables have few of them in
+    common by chance.
     """
     if len(np.unique(rows)) >= max(ENOUGH, DIFFERENT * len(rows)):
         return _sketch(rows, secret)
@@ -378,30 +383,35 @@ def known_by(rows: NDArray[Any], secret: bytes) -> list[str]:
 
 
 def sketch_of(frame: pd.DataFrame, secret: bytes) -> list[str]:
-    """The sketch of a frame whose cells pandas hashes as they are; empty where too few rows are
-    different."""
-    rows = _keyed(frame, secret)
+    """Return the sketch of a frame, by pandas' own hashes; empty if too few rows differ."""
+    rows = _hash_with_key(frame, secret)
     return [] if len(np.unique(rows)) < len(rows) // 4 else _sketch(rows, secret)
 
 
 def _sketch(rows: NDArray[Any], secret: bytes) -> list[str]:
-    """Whatever their order; empty where too few are different."""
+    """Return the digests of the smallest hashes in order; empty if too few hashes differ."""
     smallest = _smallest(rows, secret)
     if len(smallest) < ENOUGH:
         return []
-    digests = (hashlib.blake2b(row.tobytes(), key=secret, digest_size=8) for row in smallest)
-    return sorted(d.hexdigest() for d in digests)
+    keyed, digests = hashlib.blake2b(key=secret, digest_size=8), []
+    for row in smallest:
+        digest = keyed.copy()
+        digest.update(row.tobytes())
+        digests.append(digest.hexdigest())
+    return sorted(digests)
 
 
 def _smallest(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
-    """The first of the different hashes, in an order that is keyed here: numbers are hashed without
-    the key by pandas."""
+    """Return the first of the different hashes, in an order that depends on the secret.
+
+    pandas hashes numbers without a key.
+    """
     rows = np.unique(rows)
-    return rows[np.argsort(_ordered(rows, secret), kind="stable")[:SIZE]]
+    return rows[np.argsort(_order_by_secret(rows, secret), kind="stable")[:SIZE]]
 
 
 @np.errstate(all="ignore")
-def _ordered(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
+def _order_by_secret(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
     salt = np.uint64(
         int.from_bytes(hashlib.blake2b(secret, digest_size=8, person=b"order").digest(), "little")
         | 1
@@ -412,11 +422,11 @@ def _ordered(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
 
 
 def _hashes(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
-    """A keyed hash of each row."""
-    return _keyed(_plain(frame), secret)
+    """Return a keyed hash of each row."""
+    return _hash_with_key(_plain(frame), secret)
 
 
-def _keyed(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
+def _hash_with_key(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
     if not len(frame) or not frame.shape[1]:
         return np.zeros(0, dtype=np.uint64)
     key = hashlib.blake2b(secret, digest_size=8).hexdigest()
@@ -425,8 +435,10 @@ def _keyed(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """The cells as pandas can hash them, alike for alike values; column names do not matter. No
-    code of a cell runs."""
+    """Return the cells as pandas can hash them, alike for alike values.
+
+    Column names do not matter. No code of a cell runs.
+    """
     return pd.DataFrame({i: _cells(frame.iloc[:, i]) for i in range(frame.shape[1])})
 
 
@@ -441,7 +453,7 @@ def _cells(column: pd.Series[Any]) -> Any:
             values[null] = np.nan
         return values
     texts = objects([*map(_text, vector.categories), None]).take(vector.values, mode="wrap")
-    for i, text in unmatched(column, vector):
+    for i, text in find_unmatched(column, vector):
         texts[i] = text.hex()
     return pd.array(texts, dtype="str")
 

@@ -6,35 +6,149 @@ more than one of these.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._cells.codec import Buckets, Finder, looked_up, unit_of
+from dpframe._cells.codec import Buckets, Finder, find_in_table, unit_of
 from dpframe._cells.columns import Vector
-from dpframe._cells.threads import processors
+from dpframe._cells.threads import processors, shares, side_by_side
 from dpframe._expr import Expr
-from dpframe._groups.combinations import Tuples
-from dpframe._groups.keys import BinBy, By, KeyBy, Keys
+from dpframe._groups.combinations import RestBy, TupleBy, Tuples
+from dpframe._groups.keys import BinBy, By, KeyBy, Keys, groups_of
 from dpframe._groups.periods import TICKS, Periods, TimeBy
 from dpframe._sizes import SIZES
+from dpframe._statistics.base import Integers
+from dpframe.engines.keys import Occurring
+from dpframe.engines.reading import FrameReader, QuestionReader
 
 _LEAST, _MOST = np.iinfo(np.int64).min + 1, np.iinfo(np.int64).max  # the least of all is no time
+
+
+@dataclass
+class GroupFinder:
+    """The groups of the rows of one frame: the bucket of each row, and the rows of each group.
+
+    Both are kept for later questions, within the room that the frame's reader allows. The oldest
+    are forgotten first.
+    """
+
+    _table: FrameReader
+    _buckets: OrderedDict[By, Buckets] = field(default_factory=OrderedDict)
+    _counts: dict[By, Integers] = field(default_factory=dict)  # of groupings with known buckets
+
+    def find_buckets(self, by: tuple[By, ...]) -> Buckets | None:
+        """Return the bucket of each row among all combinations of groups; None for one group."""
+        if not by:
+            return None
+        if isinstance(by[0], Occurring):
+            return by[0].buckets
+        combined = self.find_level(by[0])
+        for level in by[1:]:
+            inner, size = self.find_level(level), len(level.index)
+            wide = (combined.astype(np.int64) - 1) * size + inner
+            combined = np.where((combined == 0) | (inner == 0), 0, wide)
+        return combined
+
+    def count_rows(self, by: tuple[By, ...], buckets: Buckets) -> Integers:
+        """Return the rows of each group in the whole frame."""
+        known = self._counts.get(by[0]) if len(by) == 1 else None
+        if known is None:
+            known = _count_in_threads(buckets, groups_of(by))
+            if len(by) == 1 and by[0] in self._buckets and known.nbytes <= buckets.nbytes:
+                self._counts[by[0]] = known
+        return known
+
+    def find_level(self, by: By) -> Buckets:
+        """Return the bucket of each row in one grouping."""
+        known = self._buckets.get(by)
+        if known is not None:
+            self._buckets.move_to_end(by)
+            return known
+        found = self._make_level(by)
+        self._buckets[by] = found
+        while (
+            len(self._buckets) > 1
+            and sum(b.nbytes for b in self._buckets.values()) > self._table.room
+        ):
+            self._counts.pop(self._buckets.popitem(last=False)[0], None)
+        return found
+
+    def _make_level(self, by: By) -> Buckets:
+        """Return the bucket of each row in a grouping that is not known yet."""
+        if isinstance(by, TupleBy):
+            return tuple_buckets([self.find_level(level) for level in by.levels], by.tuples)
+        read = QuestionReader(self._table)
+        if isinstance(by, RestBy):
+            return rest_buckets(self.find_level(by.listed), read.find_nulls(by.expr), len(by.index))
+        strings = self._table.find_strings(by.expr) if isinstance(by, KeyBy) else None
+        if isinstance(by, KeyBy) and strings is not None:
+            return arrow_buckets(by.keys, strings)
+        expr, find = finder_of(by)
+        small = np.min_scalar_type(len(by.index))
+        found = np.empty(self._table.rows, dtype=small if small != np.uint64 else np.int64)
+        read.read_columns([expr])
+
+        def fill(share: slice) -> None:
+            for rows in self._table.blocks(share):
+                found[rows] = find(read.evaluate(expr, rows))
+
+        side_by_side(fill, shares(len(found)))
+        return found
+
+    def clear(self) -> None:
+        """Forget all groups."""
+        self._buckets.clear()
+        self._counts.clear()
+
+
+def _count_in_threads(buckets: Buckets, groups: int) -> Integers:
+    """Return the rows of each group, counted by several threads where that pays."""
+
+    def count(share: slice) -> Integers:
+        found = np.zeros(groups, dtype=np.int64)
+        for start in range(share.start, share.stop, SIZES.sum_block):
+            found += count_buckets(
+                buckets[start : min(start + SIZES.sum_block, share.stop)], groups
+            )
+        return found
+
+    rows = len(buckets)
+    each = shares(rows) if groups <= SIZES.thread_sums else [slice(0, rows)]
+    return np.asarray(np.sum(side_by_side(count, each), axis=0))
+
+
+def count_buckets(buckets: Buckets, groups: int) -> Integers:
+    """Return how many rows each bucket but the first has."""
+    if buckets.dtype != np.uint8 or len(buckets) < SIZES.pair_block:
+        return np.bincount(buckets, minlength=groups + 1)[1:]
+    # Two neighbours are read as one number of 16 bits. So there are half as many numbers to count,
+    # and each pair counts for both of its buckets.
+    even, pairs = len(buckets) & ~1, np.zeros(2**16, dtype=np.int64)
+    step = max(2, SIZES.block & ~1)
+    for start in range(0, even, step):
+        some = buckets[start : min(start + step, even)].view(np.uint16)
+        np.add.at(pairs, some.astype(np.intp), 1)
+    counts = pairs.reshape(256, 256).sum(axis=0) + pairs.reshape(256, 256).sum(axis=1)
+    for odd in buckets[even:]:
+        counts[odd] += 1
+    return np.asarray(counts[1 : groups + 1])
 
 
 # Keys and bins ---------------------------------------------------------------------------------------
 
 
 def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
-    """What `Keys.finder` says of a whole Arrow array of strings: each is looked up among the keys,
-    pieces side by side.
+    """Return the buckets of an Arrow array of strings, as `Keys.finder` finds them.
 
-    Looking keys up takes two thirds of the time of numbering all values first, and Arrow lets go of
-    Python's lock.
+    Each string is looked up among the keys, in threads. That takes two thirds of the time of
+    numbering all strings first.
     """
     pa: Any = import_module("pyarrow")
     pc: Any = import_module("pyarrow.compute")
@@ -61,8 +175,10 @@ def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
 
 
 def bin_buckets(edges: tuple[float, ...]) -> Finder:
-    """One more than the bin that each number falls in: left-closed, the last one closed; 0 outside
-    and for nulls."""
+    """Return a function from numbers to one more than the bin that each falls in.
+
+    Bins are left-closed, and the last one is closed. 0 is for numbers outside and for nulls.
+    """
     breaks = np.asarray(edges, dtype=np.float64)
     table = _bin_table(breaks)
     in_order = table is not None and np.array_equal(table[:-2], np.arange(len(table) - 2))
@@ -72,9 +188,9 @@ def bin_buckets(edges: tuple[float, ...]) -> Finder:
         values = vector.values.view(np.int8) if vector.values.dtype == bool else vector.values
         if values.dtype.kind in "iu" and table is not None:
             low = int(np.ceil(breaks[0]))
-            found = _counted_from(values, low, table) if in_order else None
+            found = _subtract_first(values, low, table) if in_order else None
             if found is None:
-                found = looked_up(values, low, table)
+                found = find_in_table(values, low, table)
         else:
             found = _numbers_in_bins(values.astype(np.float64, copy=False), breaks, error)
         missing = vector.null
@@ -84,7 +200,7 @@ def bin_buckets(edges: tuple[float, ...]) -> Finder:
 
 
 def _bin_table(breaks: NDArray[np.float64]) -> Buckets | None:
-    """Bins by whole number, where there are not too many between the edges."""
+    """Return the bins of whole numbers as a table; None if too many numbers are between the edges."""
     low, high = breaks[0], breaks[-1]
     if (
         not (np.isfinite(low) and np.isfinite(high))
@@ -98,9 +214,11 @@ def _bin_table(breaks: NDArray[np.float64]) -> Buckets | None:
     return table
 
 
-def _counted_from(values: NDArray[Any], low: int, table: Buckets) -> Buckets | None:
-    """What `looked_up` finds where each whole number is a bin of its own, by subtraction; None
-    where one is in none of these."""
+def _subtract_first(values: NDArray[Any], low: int, table: Buckets) -> Buckets | None:
+    """Return the bins by subtraction, if each whole number is a bin of its own.
+
+    Return None if a number is in no bin.
+    """
     first = low - 1
     unsigned = 0 <= low <= 1 and values.itemsize >= 4
     # Without its sign a number below 0 is beyond all bins, of which there are fewer than 2**20.
@@ -116,8 +234,10 @@ def _counted_from(values: NDArray[Any], low: int, table: Buckets) -> Buckets | N
 
 
 def _position(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One more than where each value lies between the edges, as if these were evenly spaced; 0
-    below, and NaN for NaN."""
+    """Return one more than where each value lies between the edges, if they were evenly spaced.
+
+    A value below the edges is 0, and NaN stays NaN.
+    """
     bins = len(breaks) - 1
     with np.errstate(all="ignore"):
         found = values - breaks[0]
@@ -127,8 +247,10 @@ def _position(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> NDArr
 
 
 def _unevenness(breaks: NDArray[np.float64]) -> float | None:
-    """How far the positions of the edges are from whole numbers, at most; None where no bin can be
-    told from a position."""
+    """Return how far the positions of the edges are from whole numbers, at most.
+
+    Return None if no bin can be told from a position.
+    """
     with np.errstate(all="ignore"):
         error = float(np.abs(_position(breaks, breaks) - np.arange(1, len(breaks) + 1)).max())
     return error + 2.0**-30 if error < 0.125 else None
@@ -179,8 +301,7 @@ def _by_position(values: NDArray[np.float64], breaks: NDArray[np.float64], error
 
 
 def finder_of(by: By) -> tuple[Expr, Finder]:
-    """The expression that decides a grouping of one column, and the way from its values to
-    buckets."""
+    """Return the expression that decides a grouping, and a function from its values to buckets."""
     if isinstance(by, KeyBy):
         return by.expr, by.keys.finder()
     if isinstance(by, TimeBy):
@@ -210,7 +331,7 @@ def tuple_buckets(levels: Sequence[Buckets], tuples: Tuples) -> Buckets:
         rows = slice(start, start + SIZES.key_block)
         code = levels[0][rows].astype(np.int64)
         for level, (size, known, table) in zip(levels[1:], steps, strict=True):
-            code = _looked_up(code * size + level[rows], known, table)
+            code = _find_codes(code * size + level[rows], known, table)
         found[rows] = places[code]
     return found
 
@@ -225,7 +346,7 @@ def _table(known: NDArray[np.int64]) -> NDArray[Any] | None:
     return table
 
 
-def _looked_up(
+def _find_codes(
     code: NDArray[np.int64], known: NDArray[np.int64], table: NDArray[Any] | None
 ) -> NDArray[np.int64]:
     if table is not None:
@@ -235,7 +356,7 @@ def _looked_up(
 
 
 def rest_buckets(listed: Buckets, null: NDArray[np.bool_], groups: int) -> Buckets:
-    """The same buckets, and the last one for rows that are in none and not null."""
+    """Return the buckets with one more for rows that are in no group and not null."""
     buckets = listed.astype(np.min_scalar_type(groups))
     buckets[(listed == 0) & ~null] = groups
     return buckets
@@ -246,7 +367,7 @@ def time_buckets(periods: Periods) -> Finder:
     exactly."""
     ready: dict[str, tuple[int, NDArray[np.int64], int, int]] = {}
 
-    def prepared(unit: str) -> tuple[int, NDArray[np.int64], int, int]:
+    def prepare_for_unit(unit: str) -> tuple[int, NDArray[np.int64], int, int]:
         per_second, given = TICKS[unit], TICKS[periods.unit]
         # left: t >= e is t >= ceil(e). right: t > e is t > floor(e).
         up = periods.side == "left"
@@ -264,7 +385,7 @@ def time_buckets(periods: Periods) -> Finder:
     def buckets(vector: Vector) -> Buckets:
         unit = unit_of(vector.values)
         if unit not in ready:
-            ready[unit] = prepared(unit)
+            ready[unit] = prepare_for_unit(unit)
         passed, edges, first, last = ready[unit]
         if first > _MOST or last < _LEAST:
             return np.zeros(len(vector), dtype=np.int64)

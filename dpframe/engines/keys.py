@@ -17,22 +17,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._cells import kernels
 from dpframe._cells.codec import form_of
 from dpframe._cells.columns import UNMATCHED, Vector, narrow, prepare
 from dpframe._cells.texts import key_of, order_of, text_of, texts_of, times
-from dpframe._cells.threads import shares, side_by_side
+from dpframe._cells.threads import shares, side_by_side, split_blocks
 from dpframe._expr import Column, Constant, Expr, If, in_order
-from dpframe._sizes import SIZES
 from dpframe._statistics.engine import Texts
 from dpframe.engines.expressions import evaluate
-from dpframe.engines.people import Numbers, ends_within, factorized, folded, number_of
+from dpframe.engines.people import Numbers, combine_numbers, ends_within, number_of, number_values
 
 Codes = NDArray[np.int64]
 _TEXT = 100  # bytes, about
 
 
-class Coded(NamedTuple):
+class KeyCodes(NamedTuple):
     """A place for each row in a table that has the number of its key, or -1 there; and for each key
     its text."""
 
@@ -65,8 +63,11 @@ class Coded(NamedTuple):
         return found
 
 
-def coded(vector: Vector) -> Coded:
-    """A null, and a cell that cannot be a key, has none."""
+def number_keys(vector: Vector) -> KeyCodes:
+    """Return the keys of a column, numbered in the order of their values.
+
+    A null has no key, and neither has a cell that cannot be one.
+    """
     if vector.categories is not None:
         texts = texts_of(vector.categories.tolist())
         proper = {t for t in texts if t is not None}
@@ -75,14 +76,14 @@ def coded(vector: Vector) -> Coded:
             None: -1,
             **dict(zip(ordered, range(len(ordered)), strict=True)),
         }
-        return _numbered(vector.values, list(map(places.__getitem__, texts)), ordered)
+        return _make_key_codes(vector.values, list(map(places.__getitem__, texts)), ordered)
     values, null = vector.values, vector.nulls()
     if values.dtype.kind == "f":
         values = values.astype(np.float64) + 0.0  # -0.0 is 0.0
     ends = ends_within(values, null, len(values) // 8)
     if ends is not None:
         return _of_range(values, *ends)
-    codes, uniques = factorized(values, null)
+    codes, uniques = number_values(values, null)
     order = np.argsort(uniques, kind="stable")
     written: Iterable[str | None] = map(text_of, uniques[order].tolist())
     if vector.kind == "time":
@@ -92,24 +93,18 @@ def coded(vector: Vector) -> Coded:
     named = [(place, text) for place, text in zip(order, written, strict=True) if text is not None]
     table = np.full(len(uniques), -1, dtype=np.int64)
     table[[place for place, _ in named]] = np.arange(len(named))
-    return _numbered(narrow(codes, len(uniques)), table, [text for _, text in named])
+    return _make_key_codes(narrow(codes, len(uniques)), table, [text for _, text in named])
 
 
-def _of_range(values: NDArray[Any], low: int, high: int) -> Coded:
-    """The same of whole numbers of a narrow range: nothing is searched for, and places are in
-    order, but some are nobody's."""
+def _of_range(values: NDArray[Any], low: int, high: int) -> KeyCodes:
+    """Return the keys of whole numbers within a narrow range, without a search."""
     size = high - low + 1
     codes = np.empty(len(values), dtype=narrow(np.empty(0, np.int64), size).dtype)
     first = np.array(low % 2**64, dtype=np.uint64).astype(codes.dtype)
-    by_kernel = values.dtype == np.int64 and kernels.at_hand(len(values))
 
     def fill(share: slice) -> NDArray[np.bool_]:
         there = np.zeros(size, dtype=bool)
-        if by_kernel:
-            kernels.kernel(kernels.place_numbers)(values[share], low, codes[share], there)
-            return there
-        for start in range(share.start, share.stop, SIZES.block):
-            rows = slice(start, min(start + SIZES.block, share.stop))
+        for rows in split_blocks(share):
             own = codes[rows]
             # A difference that a type can hold is in its low bits, whichever way the others
             # overflow.
@@ -121,25 +116,27 @@ def _of_range(values: NDArray[Any], low: int, high: int) -> Coded:
     places = np.flatnonzero(found)
     table = np.full(size, -1, dtype=np.int64)
     table[places] = np.arange(len(places))
-    return _numbered(codes, table, _whole([low + place for place in places.tolist()]))
+    return _make_key_codes(codes, table, _whole([low + place for place in places.tolist()]))
 
 
 def _whole(numbers: Iterable[int]) -> list[str]:
-    """The texts of whole numbers, as `text_of` has them, without asking each what it is."""
+    """Return the texts of whole numbers, as `text_of` writes them."""
     return [f"n{number}" for number in numbers]
 
 
-def _numbered(codes: NDArray[Any], places: Any, texts: list[str]) -> Coded:
+def _make_key_codes(codes: NDArray[Any], places: Any, texts: list[str]) -> KeyCodes:
     table = np.append(np.asarray(places, dtype=np.int64), -1)
     found = np.array(texts, dtype=object)
-    return Coded(codes, table, found)
+    return KeyCodes(codes, table, found)
 
 
 def images(
     expr: Expr, columns: Sequence[Column], listed: Sequence[Sequence[Any]]
 ) -> tuple[Any, ...]:
-    """What an expression makes of all combinations of listed values of its columns, and the
-    constants that it gives itself. Of public lists: no frame is read."""
+    """Return all values that an expression gives for listed values of its columns.
+
+    The constants that it gives itself are among them. Only public lists are read, and no frame.
+    """
     rows = list(product(*listed))
     vectors = {
         c.position: prepare(_series([row[i] for row in rows], c), c.kind)
@@ -152,7 +149,9 @@ def images(
     else:
         null = found.nulls()
         cells = (found.values if null is None else found.values[~null]).tolist()
-    made = {(type(c), form_of(c)): c for c in (*cells, *_written(expr)) if c is not UNMATCHED}
+    made = {
+        (type(c), form_of(c)): c for c in (*cells, *_list_constants(expr)) if c is not UNMATCHED
+    }
     return in_order(made.values())
 
 
@@ -168,10 +167,10 @@ def _series(values: list[Any], column: Column) -> pd.Series[Any]:
     )
 
 
-def _written(expr: Expr) -> list[Any]:
-    """The constants that an expression gives whatever its columns hold."""
+def _list_constants(expr: Expr) -> list[Any]:
+    """Return the constants that an expression gives whatever its columns hold."""
     if isinstance(expr, If):
-        return [*_written(expr.x), *_written(expr.y)]
+        return [*_list_constants(expr.x), *_list_constants(expr.y)]
     return [expr.value] if isinstance(expr, Constant) and expr.value is not None else []
 
 
@@ -193,8 +192,10 @@ class Occurring:
         return pd.RangeIndex(self.size)
 
     def numbers(self) -> Numbers:
-        """The number of each combination, by which it is drawn: a function of its values, and not
-        of what else is there."""
+        """Return the number of each combination, by which it is drawn.
+
+        It is a function of the values of the combination, and of nothing else in the frame.
+        """
         known: dict[str, int] = {}
         found = np.zeros(len(self.texts), dtype=np.int64)
         for level in range(len(self.exprs)):
@@ -202,15 +203,15 @@ class Occurring:
             for text in {*texts} - known.keys():
                 known[text] = number_of(key_of(text))
             more = np.array([known[text] for text in texts], dtype=np.int64)
-            found = folded(found, more) if level else more
+            found = combine_numbers(found, more) if level else more
         return found
 
     def to_json(self) -> object:
         raise AssertionError("what occurs is no part of a question")
 
 
-def together(columns: list[Coded]) -> tuple[Codes, Texts]:
-    """The combinations that occur: numbered in the order of their parts, each with its texts."""
+def combine_keys(columns: list[KeyCodes]) -> tuple[Codes, Texts]:
+    """Return the combinations of keys that occur, numbered in order, and the texts of each."""
     codes = columns[0].codes
     places: list[Codes] = [np.arange(len(columns[0].texts))]
     for one in columns[1:]:

@@ -43,10 +43,10 @@ from dpframe.engines.people import (
     Numbers,
     Pairs,
     People,
-    coded,
-    folded,
+    combine_numbers,
+    encode_values,
     numbers_of,
-    widened,
+    widen,
 )
 
 Places = NDArray[np.int64]
@@ -63,12 +63,11 @@ def within_groups(
     key: bytes,
     labels: Callable[[], Numbers] | None = None,
 ) -> NDArray[np.bool_] | None:
-    """Which pairs stay when a person may be in so many groups; None if all do. Pairs of one person
-    stand together.
+    """Return which pairs stay when a person may be in so many groups; None if all stay.
 
-    The number of a listed group is its place in the list. Groups that nobody listed have the places
-    that other people's values leave them, so the numbers of their own values come as ``labels``; of
-    their places only the order counts, which is that of the values themselves.
+    Pairs of one person stand together. The number of a listed group is its place in the list. The
+    places of unlisted groups depend on other people's values. So the numbers of their own values
+    are given as ``labels``; of their places only the order counts.
     """
     counts = np.bincount(pairs.person)
     over = np.flatnonzero(counts > limit)
@@ -102,8 +101,11 @@ def within_groups(
 def _ranks(
     person: NDArray[Any], group: NDArray[Any], numbers: Numbers, key: bytes, places: Numbers | None
 ) -> NDArray[np.uint64]:
-    """What a person's groups are chosen by: their hashes, and in the low bits the group itself. No
-    two of a person's are equal, so exactly so many are among the smallest."""
+    """Return the ranks by which a person's groups are chosen.
+
+    A rank is the hash, with the group in its low bits. So no two ranks of a person are equal, and
+    exactly as many as wanted are among the smallest.
+    """
     rank = np.empty(len(person), dtype=np.uint64)
     draw = Draw(key)
     size = int(group.max(initial=0)) + 1
@@ -121,7 +123,7 @@ def _ranks(
 def _smallest_of_table(
     pairs: Pairs, rank: NDArray[np.uint64], people: int, limit: int
 ) -> NDArray[np.bool_]:
-    """The same where pairs stand in a table: its rows need not be put together first."""
+    """Return which pairs stay, as `within_groups` does, for pairs that stand in a table."""
     groups = pairs.size // people
     keep = np.empty(len(rank), dtype=bool)
     step = max(1, SIZES.people_cells // groups)
@@ -145,25 +147,30 @@ class Bound:
         self._pairs, self._kept, self._limit, self._groups = pairs, kept, limit, groups
 
     def rows(self) -> Integers:
-        return np.asarray(self._added(lambda at, rows: [np.minimum(rows, self._limit)])[0])
+        return np.asarray(
+            self._add_over_people(lambda at, rows: [np.minimum(rows, self._limit)])[0]
+        )
 
     def people(self) -> Integers:
-        return np.asarray(self._added(lambda at, rows: [np.ones(len(rows), dtype=np.int64)])[0])
+        return np.asarray(
+            self._add_over_people(lambda at, rows: [np.ones(len(rows), dtype=np.int64)])[0]
+        )
 
     def count(self, true: NDArray[np.bool_]) -> Integers:
-        """The rows where a condition holds."""
+        """Return the rows of each group where a condition holds."""
         counts = np.bincount(self._pairs.of_row[true], minlength=self._pairs.size)
-        return np.asarray(self._added(lambda at, rows: [np.minimum(counts[at], self._limit)])[0])
+        return np.asarray(
+            self._add_over_people(lambda at, rows: [np.minimum(counts[at], self._limit)])[0]
+        )
 
     def powers(self, values: Iterable[NDArray[np.float64]], degree: int, width: int) -> Integers:
-        """Sums of a**0 .. a**degree of values 0 <= a <= width; NaN is no value. They come row by
-        row, in blocks of any size.
+        """Return the sums of a**0 .. a**degree of values 0 <= a <= width, by group.
 
-        Rounding may leave the moments just outside of what any values have, where a person would
-        reach further than their rows. Each is moved back so far that no sum of a**k * (W - a)**r is
-        negative: 0 <= s1 <= W s0, where it is already, 2 W s1 - W**2 s0 <= s2 <= W s1, and so on.
-        Where no higher one is in reach, the person's values count as if all of them were their mean
-        (docs/guarantees/people.md).
+        Values come in blocks of any size, row by row; NaN is no value. Rounding may leave moments
+        just outside of what any values can have. Then a person would reach further than their rows.
+        So each moment is moved back until no sum of a**k * (W - a)**r is negative: 0 <= s1 <= W s0,
+        where it is already, 2 W s1 - W**2 s0 <= s2 <= W s1, and so on. If no higher moment is in
+        reach, the person's values count as if all were their mean (docs/guarantees/people.md).
         """
         missing, *sums = (np.zeros(self._pairs.size, dtype=np.int64) for _ in range(degree + 1))
         full = True
@@ -204,7 +211,7 @@ class Bound:
                     moments[k][missed] = count[missed] * mean**k
             return moments
 
-        return self._added(of_pairs)
+        return self._add_over_people(of_pairs)
 
     def products(
         self,
@@ -213,11 +220,10 @@ class Bound:
         width: int,
         other: int,
     ) -> Integers:
-        """How many rows have both values, and the sums of a, b and a * b, 0 <= a <= V and 0 <= b <=
-        W.
+        """Return the rows with both values, and the sums of a, of b and of a * b, by group.
 
-        The last is moved back, as powers are, to what any values have: max(0, W s + V t - V W n) <=
-        st <= min(W s, V t).
+        Values are 0 <= a <= V and 0 <= b <= W. The last sum is moved back to what any values can
+        have, as powers are: max(0, W s + V t - V W n) <= st <= min(W s, V t).
         """
         both, *sums = totals = np.zeros((4, self._pairs.size), dtype=np.int64)
         for (one, pair), two in zip(self._blocks(a), b, strict=True):
@@ -233,12 +239,14 @@ class Bound:
             mixed = np.clip(mixed, least, np.minimum(other * first, width * second))
             return [count, first, second, mixed]
 
-        return self._added(of_pairs)
+        return self._add_over_people(of_pairs)
 
-    def _added(self, of_pairs: Callable[[Any, Places], list[Places]]) -> Integers:
-        """Sums over people, per group, of what pairs count for: ``of_pairs`` returns it, of where
-        some of them stand and how many rows they have. So many pairs at a time stay in the
-        processor's cache; of many groups there are more at a time."""
+    def _add_over_people(self, of_pairs: Callable[[Any, Places], list[Places]]) -> Integers:
+        """Return sums over people of what pairs count for, by group.
+
+        ``of_pairs(places, rows)`` returns it for some pairs, given their places and their rows. As
+        many pairs are handled at a time as fit into the processor's cache.
+        """
         pairs, n = self._pairs, len(self._pairs.rows)
         found = np.zeros(1, dtype=np.int64)
         step = min(SIZES.people_pairs, max(SIZES.people_cached, 4 * self._groups))
@@ -246,13 +254,13 @@ class Bound:
             some = slice(start, min(start + step, n))
             rows = pairs.rows[some].astype(np.int64, copy=False)
             at = some if pairs.places is None else pairs.places[some]
-            found = found + np.stack([self._grouped(one, some) for one in of_pairs(at, rows)])
+            found = found + np.stack([self._sum_by_group(one, some) for one in of_pairs(at, rows)])
         return found
 
     def _blocks(
         self, values: Iterable[NDArray[np.float64]]
     ) -> Iterator[tuple[NDArray[np.float64], NDArray[Any]]]:
-        """Each block of values, and the pairs of its rows."""
+        """Yield each block of values, and the pairs of its rows."""
         first = 0
         for block in values:
             yield block, self._pairs.of_row[first : first + len(block)]
@@ -269,8 +277,8 @@ class Bound:
         found[over] = whole * self._limit + (rest * self._limit + c // 2) // c
         return found
 
-    def _grouped(self, totals: Places, some: slice) -> Integers:
-        """Sums over some of the pairs, per group."""
+    def _sum_by_group(self, totals: Places, some: slice) -> Integers:
+        """Return sums over some of the pairs, by group."""
         group = self._pairs.group[some]
         if self._kept is not None:
             kept = self._kept[some]
@@ -301,11 +309,9 @@ def at_points(
     key: bytes,
     drawn: bool = False,
 ) -> Integers:
-    """How many of the values that count lie at each of so many points, by group. ``at`` is below 0
-    for no value.
+    """Count the values at each point, by group, within the limits. ``at`` is below 0 for no value.
 
-    ``drawn``: of each person and group one value counts, and not the middle one but one that their
-    hash draws.
+    If ``drawn``, one value of each person and group counts, which their hash draws.
     """
     some = at >= 0
     if kept is not None:
@@ -338,11 +344,10 @@ def at_points(
 
 
 def _middles(counts: Places, limit: int, coins: Places) -> Places:
-    """Where the values that count stand among all of them in order: the middle of each of `limit`
-    equal parts.
+    """Return the ranks of the values that count: the middle of each of `limit` equal parts.
 
-    A middle that falls between two values is the upper one and the lower one by turns, and a coin
-    says which is first: the upper one always would shift every quantile.
+    A middle between two values is the upper one and the lower one by turns. A coin says which comes
+    first, since always the upper one would shift every quantile.
     """
     starts = np.cumsum(counts) - counts
     turns = np.arange(limit)
@@ -352,8 +357,7 @@ def _middles(counts: Places, limit: int, coins: Places) -> Places:
 
 
 def by_size(pairs: Pairs, of: str, bins: int) -> Integers:
-    """People by the rows of their largest pair or by the number of their pairs, which stand
-    together."""
+    """Count people by the rows of their largest pair, or by the number of their pairs."""
     starts = np.flatnonzero(np.r_[True, pairs.person[1:] != pairs.person[:-1]])[: len(pairs.person)]
     if of == "groups":
         sizes = np.diff(np.r_[starts, len(pairs.person)])
@@ -374,9 +378,8 @@ def distinct_pairs(
     limit: int,
     key: bytes,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The pairs of a group and a value that count: of each its group, and a row that has the
-    value."""
-    codes, known = coded(values)
+    """Return the distinct pairs of a group and a value that count: their groups, and a row of each."""
+    codes, known = encode_values(values)
     size = len(known)
     asked = codes >= 0 if asked is None else asked & (codes >= 0)
     if buckets is not None:
@@ -388,12 +391,12 @@ def distinct_pairs(
         wide += (buckets[asked].astype(np.int64) - 1) * size
     own, pairs = pd.factorize(wide)
     if people is not None:
-        both = pd.unique(widened(people.codes[asked]) * max(1, len(pairs)) + own)
+        both = pd.unique(widen(people.codes[asked]) * max(1, len(pairs)) + own)
         person, own = both // max(1, len(pairs)), both % max(1, len(pairs))
         group, value = pairs[own] // max(1, size), pairs[own] % max(1, size)
         numbers = people.numbers(np.unique(person))[person]
         named, at = np.unique(value, return_inverse=True)
-        seed = folded(numbers, numbers_of(known[named])[at])
+        seed = combine_numbers(numbers, numbers_of(known[named])[at])
         kept = smallest(person, Draw(key).ranks(seed, group), limit)
         pairs = pd.unique(pairs[own[kept]])
     rows = np.empty(size, dtype=np.int64)
@@ -402,8 +405,10 @@ def distinct_pairs(
 
 
 def smallest(person: Codes, rank: NDArray[Any], limit: int) -> NDArray[np.bool_]:
-    """Which entries are below the (limit + 1)-th smallest of their person: at most ``limit``, fewer
-    if hashes are equal."""
+    """Return which entries are among the ``limit`` smallest of their person.
+
+    Entries equal to the next larger one are left out, so there may be fewer.
+    """
     kept = np.ones(len(person), dtype=bool)
     many = np.bincount(person)[person] > limit if len(person) else kept
     chosen = np.flatnonzero(many)

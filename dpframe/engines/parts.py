@@ -28,7 +28,7 @@ from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches, Texts
 from dpframe.engines.fingerprints import Sketching
 from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.people import text_of_scalar
-from dpframe.engines.sources import Part, Source, Task
+from dpframe.engines.sources import PeoplePart, Source, Task
 
 _PAIR = 100  # bytes that a pair of a group and a value takes while sets are joined
 
@@ -51,7 +51,7 @@ class PartsEngine:
     def reduce(
         self, scope: Scope, primitives: set[Primitive], unit: Unit
     ) -> dict[Primitive, Integers]:
-        """The primitive sums of each group, part by part."""
+        """Return the primitive sums of each group, part by part."""
         sums = {p for p in primitives if p.additive}
         found: dict[Primitive, Integers] = {
             p: self._distinct(p, scope, unit) for p in primitives if isinstance(p, Distincts)
@@ -70,8 +70,10 @@ class PartsEngine:
         unit: Unit,
         primitives: frozenset[Primitive] | set[Primitive] = PEOPLE,
     ) -> tuple[Texts, dict[Primitive, Integers]]:
-        """The combinations of values that count for somebody, of all parts together, in the order
-        that one frame has."""
+        """Return the combinations of values that count for somebody in any part, and their sums.
+
+        They are in the order that one frame of all rows gives them.
+        """
         asked = {*primitives, Persons()}
         places: dict[tuple[str, ...], int] = {}
         found: list[tuple[NDArray[np.int64], dict[Primitive, Integers]]] = []
@@ -91,18 +93,19 @@ class PartsEngine:
         return order, totals
 
     def slices(self, exprs: Sequence[Expr], where: Expr | None, unit: Unit) -> Iterator[RowSlice]:
-        """All rows. What asks for them keeps all of them, and so does this: the columns that it
-        needs, and no others."""
+        """Yield all rows. Only the columns that are needed are loaded into memory."""
         columns = columns_of((tuple(exprs), where, unit.people))
         yield from self._frame(columns, None).slices(exprs, where, unit)
 
     def people(self, unit: Unit) -> int:
-        """The number of people who have a row."""
+        """Return the number of people who have a row."""
         return sum(self._each(_People(unit), (), unit))
 
     def sketches(self, unit: Unit, secret: bytes) -> Sketches:
-        """What a ledger knows these people and this table again by: the smallest hashes of all
-        batches."""
+        """Return what a ledger recognizes these people and this table by.
+
+        These are the smallest hashes of all batches.
+        """
         places = [c.position for c in unit.people]
         everything = list(range(len(self._source.names)))
         people, table = Sketching(secret), Sketching(secret)
@@ -116,14 +119,16 @@ class PartsEngine:
         return Sketches(people.sketch(), table.known_by())
 
     def close(self) -> None:
-        """Lets go of the source."""
+        """Close the source."""
         self._source.close()
 
     # Parts ------------------------------------------------------------------------------------------------------
 
     def _each(self, task: Task, question: object, unit: Unit) -> Iterator[Any]:
-        """What a task makes of each part, here or where the rows are; of no rows, if there are
-        none."""
+        """Yield the results of a task for each part: computed here, or where the rows are.
+
+        A table without rows is one empty part.
+        """
         columns = columns_of((question, unit.people))
         elsewhere = self._source.each(task, columns, unit.people, self._key) if columns else None
         if elsewhere is None:
@@ -134,23 +139,25 @@ class PartsEngine:
             yield task(self._empty())
 
     def _parts(self, question: object, unit: Unit) -> Iterator[PandasEngine]:
-        """An engine for each part of the table, with the columns that a question needs: at least
-        one engine, of no rows."""
+        """Yield an engine for each part of the table, with the columns that a question needs.
+
+        There is at least one engine, even of no rows.
+        """
         columns = columns_of((question, unit.people))
         if not columns:  # only how many rows there are
             yield self._engine({}, len(self))
         elif unit.people:
             passes = self._source.passes(columns)
             for i in range(passes):
-                yield self._frame(columns, Part(i, passes, unit.people))
+                yield self._frame(columns, PeoplePart(i, passes, unit.people))
         elif not len(self):
             yield self._empty()
         else:
             for frame in self._source.batches(columns):
                 yield self._engine(_by_place(columns, frame), len(frame))
 
-    def _frame(self, columns: Sequence[int], part: Part | None) -> PandasEngine:
-        """The rows of a part as one frame."""
+    def _frame(self, columns: Sequence[int], part: PeoplePart | None) -> PandasEngine:
+        """Return the engine of all rows of a part."""
         if not columns:
             return self._engine({}, len(self))
         frames = list(self._source.batches(columns, part))
@@ -170,7 +177,7 @@ class PartsEngine:
     # Distinct values --------------------------------------------------------------------------------------------
 
     def _distinct(self, p: Distincts, scope: Scope, unit: Unit) -> Integers:
-        """The values that count of each group, as sets that are joined part by part."""
+        """Count the distinct values of each group, as sets that are joined part by part."""
         shares = 1
         while True:
             found = np.zeros(scope.groups, dtype=np.int64)
@@ -186,8 +193,9 @@ class PartsEngine:
     def _values(
         self, p: Distincts, scope: Scope, unit: Unit, share: int, shares: int
     ) -> pd.DataFrame | None:
-        """The pairs of a group and a value, of a share of the values; None where they are too
-        many."""
+        """Return the pairs of a group and a value, for a share of the values; None if they are too
+        many.
+        """
         most = max(self._source.memory // _PAIR, SIZES.set_pairs)
         known = pd.DataFrame(
             {"group": np.zeros(0, np.int64), "kind": np.zeros(0, np.int8), "value": []}
@@ -246,16 +254,16 @@ class _Distinct:
     unit: Unit
 
     def __call__(self, part: PandasEngine) -> dict[str, Any]:
-        groups, rows, values = part.distinct(self.expr, self.scope, self.unit)
+        groups, rows, values = part.find_distinct(self.expr, self.scope, self.unit)
         return {"group": groups, **_cells(values, rows)}
 
 
 def engine_of(columns: dict[int, pd.Series[Any]], rows: int, key: bytes) -> PandasEngine:
-    """The engine of some columns, which stand at their places of all."""
-    return PandasEngine(cast("pd.DataFrame", Columns(columns, rows)), key)
+    """Return the engine of some columns, which keep their places among all columns."""
+    return PandasEngine(cast("pd.DataFrame", SelectedColumns(columns, rows)), key)
 
 
-class Columns:
+class SelectedColumns:
     """Some columns of a frame, at the places that they have in all of them. Those that were not
     read are not there."""
 
@@ -266,17 +274,17 @@ class Columns:
         return self._rows
 
     @property
-    def iloc(self) -> Columns:
+    def iloc(self) -> SelectedColumns:
         """The same: what is asked for is all rows of the column at a place, or none of them."""
         return self
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):
             return self._columns[key[1]]
-        return Columns({}, 0)
+        return SelectedColumns({}, 0)
 
     def memory_usage(self, index: bool, deep: bool) -> NDArray[np.int64]:
-        """The bytes of each column."""
+        """Return the bytes of each column."""
         return np.array([c.nbytes for c in self._columns.values()] or [0])
 
 
@@ -285,7 +293,7 @@ def _by_place(columns: Sequence[int], frame: pd.DataFrame) -> dict[int, pd.Serie
 
 
 def columns_of(thing: object) -> list[int]:
-    """The places of the columns that a question reads, wherever they stand in it."""
+    """Return the places of the columns that a question reads, wherever they stand in it."""
     return sorted({c.position for c in _columns(thing)})
 
 
@@ -301,8 +309,7 @@ def _columns(thing: object) -> Iterator[Column]:
 
 
 def place_of_text(text: str) -> Any:
-    """What the texts of keys of one column are sorted by: numbers and times by their value, all
-    else by its text."""
+    """Return what the keys of one column are sorted by: numbers and times by value, others by text."""
     kind, rest = text[0], text[1:]
     if kind == "n":
         return int(rest) if rest.lstrip("-").isdigit() else float(rest)
@@ -312,8 +319,10 @@ def place_of_text(text: str) -> Any:
 
 
 def _cells(values: Vector, rows: NDArray[np.int64]) -> dict[str, Any]:
-    """The values of some rows, alike in every batch: equal numbers are one value, whether whole
-    ones are doubles or not."""
+    """Return the values of some rows, alike in every batch.
+
+    Equal numbers are one value, whether whole numbers are doubles or not.
+    """
     cells = values.values[rows]
     if values.categories is not None:
         texts = objects(

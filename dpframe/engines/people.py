@@ -60,7 +60,7 @@ _INFINITE = 314_159
 
 
 def number_of(cell: Any) -> int:
-    """The number of a plain scalar, by the table above."""
+    """Return the number of a plain scalar, by the table above."""
     if isinstance(cell, str):
         return _of_text(cell)
     if isinstance(cell, bool | int):
@@ -76,21 +76,21 @@ def number_of(cell: Any) -> int:
 
 
 def numbers_of(values: NDArray[Any]) -> Numbers:
-    """The numbers of numbers, of ticks of a unit, or of plain scalars."""
+    """Return the numbers of an array of numbers, of ticks, or of plain scalars."""
     kind = values.dtype.kind
     if kind == "O":
         return np.array([number_of(cell) for cell in values.tolist()], dtype=np.int64)
     if kind == "f":
         return _of_doubles(values.astype(np.float64))
     if kind == "M":
-        return reduced(
+        return reduce_modulo(
             _whole(values.view(np.int64)) * (TICKS["ns"] // TICKS[unit_of(values)] % PRIME)
         )
     return _whole(values)
 
 
 def _whole(values: NDArray[Any]) -> Numbers:
-    """The rest, which is not negative, of integers and bools."""
+    """Return integers and bools modulo P."""
     if values.dtype.kind == "b" or (values.dtype.itemsize < 4 and values.dtype.kind == "u"):
         return values.astype(np.int64)
     if values.dtype == np.uint64:
@@ -102,12 +102,14 @@ def _whole(values: NDArray[Any]) -> Numbers:
 
 
 def _of_doubles(values: NDArray[np.float64]) -> Numbers:
-    """m * 2**e modulo P for the double m * 2**e: of powers of two there are 31, and half of one is
-    2**30."""
+    """Return m * 2**e modulo P for each double m * 2**e.
+
+    There are 31 powers of two modulo P, and half of one is 2**30.
+    """
     infinite = np.isinf(values)
     part, power = np.frexp(np.where(infinite, 0.0, values))
     whole = (part * 2.0**53).astype(np.int64) % PRIME
-    found = reduced(whole << (power.astype(np.int64) - 53) % 31)
+    found = reduce_modulo(whole << (power.astype(np.int64) - 53) % 31)
     found[infinite] = np.where(values[infinite] > 0, _INFINITE, PRIME - _INFINITE)
     return found
 
@@ -135,13 +137,13 @@ def _of_text(text: str) -> int:
     return (int.from_bytes(digest[:8], "big") >> 4) % PRIME
 
 
-def folded(numbers: Numbers, more: Numbers) -> Numbers:
-    """The number of two things together."""
-    return reduced(numbers * FOLD + more)
+def combine_numbers(numbers: Numbers, more: Numbers) -> Numbers:
+    """Return the number of two things together."""
+    return reduce_modulo(numbers * FOLD + more)
 
 
-def reduced(values: NDArray[np.int64]) -> Numbers:
-    """Integers from 0 to 2**63 - 1 modulo P, in place."""
+def reduce_modulo(values: NDArray[np.int64]) -> Numbers:
+    """Reduce integers from 0 to 2**63 - 1 modulo P, in place."""
     for start in range(0, len(values), SIZES.hash_block):
         part = values[start : start + SIZES.hash_block]
         _near(part)
@@ -152,8 +154,10 @@ def reduced(values: NDArray[np.int64]) -> Numbers:
 
 
 def _near(values: NDArray[np.int64]) -> Numbers:
-    """Equal numbers modulo P that are smaller, in place: 2**31 is 1. Of what is below 2**63 two
-    times leave at most P + 2."""
+    """Replace integers by smaller ones that are equal modulo P, in place: 2**31 is 1.
+
+    Applied twice to integers below 2**63, it leaves at most P + 2.
+    """
     high = values >> 31
     values &= PRIME
     values += high
@@ -191,7 +195,7 @@ class Draw:
         return self.constants[6]
 
     def multipliers(self, groups: Numbers) -> tuple[Numbers, Numbers]:
-        """m and c of each of these groups."""
+        """Return the multipliers m and c of each of some groups."""
         first, second = (
             self._round(groups, *self.constants[3 * i : 3 * i + 3]) % (PRIME - 1) + 1
             for i in range(2)
@@ -200,24 +204,24 @@ class Draw:
 
     @staticmethod
     def _round(numbers: Numbers, a: int, b: int, d: int) -> Numbers:
-        u = reduced(numbers * a + b)
-        return reduced(u * reduced(u + d))
+        u = reduce_modulo(numbers * a + b)
+        return reduce_modulo(u * reduce_modulo(u + d))
 
     def ranks(self, people: Numbers, groups: Numbers) -> Numbers:
-        """The hash of each person and group."""
+        """Return the hash of each person and group."""
         return self.with_multipliers(people, *self.multipliers(groups))
 
     def with_multipliers(self, people: Numbers, m: Numbers, c: Numbers) -> Numbers:
-        """The hash of each person and the group that has these multipliers."""
+        """Return the hash of each person and the group that has these multipliers."""
         u = people * m
         u += c
         _near(_near(u))
         v = _near(u + self.last)  # both are at most P + 2 now, and their product is below 2**63
         v *= u
-        return reduced(v)
+        return reduce_modulo(v)
 
     def rank(self, person: int, group: int) -> int:
-        """The same in plain Python, as it is defined."""
+        """Return the hash of a person and a group in plain Python, as it is defined."""
         a, b, d, f, g, h, e = self.constants
         t, s = group * a + b, group * f + g
         m, c = (1 + one % PRIME % (PRIME - 1) for one in (t * (t + d), s * (s + h)))
@@ -234,7 +238,7 @@ class People:
 
     Every code below ``size`` is that of a row, so the size is a function of the set of people who
     are there: neither of the range of their numbers, nor of the categories that nobody has. Codes
-    may be of 32 bits. They are `widened` where they are multiplied, and where they are indices,
+    may be of 32 bits. They are `widen` where they are multiplied, and where they are indices,
     which numpy would widen more slowly.
     """
 
@@ -249,22 +253,26 @@ class People:
         self._numbered = np.zeros(size, dtype=bool)
 
     def numbers(self, some: Codes) -> Numbers:
-        """The numbers of people, by which groups and values are drawn: right for these, which need
-        not be all there are."""
+        """Return the numbers of people, by which groups and values are drawn.
+
+        Only those of ``some`` people are right.
+        """
         new = some[~self._numbered[some]]
         if len(new):
             first, *rest = (
                 numbers_of(column.values[places[new]]) for column, places in self._columns
             )
             for more in rest:
-                first = folded(first, more)
+                first = combine_numbers(first, more)
             self._numbers[new] = first
             self._numbered[new] = True
         return self._numbers
 
     def numbers_beyond(self, rows: int) -> Numbers:
-        """The numbers of those at least who have more than so many rows: nobody else is looked for
-        where the numbers of texts would take their time, or those of many people much memory."""
+        """Return the numbers of people, right at least for those who have more than ``rows`` rows.
+
+        Others are left out if the numbers of texts would take time, or those of many people memory.
+        """
         some = np.arange(self.size)
         if any(column.values.dtype == object for column, _ in self._columns) or 4 * self.size > len(
             self.codes
@@ -280,34 +288,32 @@ class People:
         first, *rest = (column.hashes()[places] for column, places in self._columns)
         with np.errstate(over="ignore"):
             for more in rest:
-                first = _mixed(first * np.uint64(31) + more, self._key)
-        return _mixed(first, self._key)
+                first = _mix_with_key(first * np.uint64(31) + more, self._key)
+        return _mix_with_key(first, self._key)
 
 
 @np.errstate(all="ignore")  # no NaN may raise, whatever the caller has set
 def people_of(columns: Sequence[Vector], key: bytes) -> People:
-    """The people that one column or several name. A null in any is nobody; equal numbers are one
-    person, of whatever type.
+    """Return the people that one column or several name.
 
-    A cell that is no plain scalar is nobody, too: many people would be one, who is not gone when
-    one of them is.
+    A null in any column is nobody, and so is a cell that is no plain scalar: it would make one
+    person of many. Equal numbers are one person, whatever their type.
     """
-    codes, column, places = _named(columns[0])
+    codes, column, places = _code_column(columns[0])
     known, people = [(column, places)], len(places)
     for vector in columns[1:]:
-        inner, column, places = _named(vector)
+        inner, column, places = _code_column(vector)
         size = max(1, len(places))
-        wide = np.where((codes < 0) | (inner < 0), -1, widened(codes) * size + inner)
-        codes, pairs = factorized(wide, wide < 0)
+        wide = np.where((codes < 0) | (inner < 0), -1, widen(codes) * size + inner)
+        codes, pairs = number_values(wide, wide < 0)
         known = [(one, at[pairs // size]) for one, at in known] + [(column, places[pairs % size])]
         people = len(pairs)
     return People(codes, people, known, key)
 
 
-def _named(vector: Vector) -> tuple[Codes, Coded, Codes]:
-    """Codes without gaps, the values that may be, and for each code the place of its own among
-    them."""
-    column = coded(vector)
+def _code_column(vector: Vector) -> tuple[Codes, Coded, Codes]:
+    """Return codes without gaps, the possible values, and the place of each code's value."""
+    column = encode_values(vector)
     codes = column.codes
     if vector.categories is not None:
         unknown = np.array([c is UNMATCHED for c in vector.categories] + [False])
@@ -327,18 +333,20 @@ def _named(vector: Vector) -> tuple[Codes, Coded, Codes]:
     return found, column, places
 
 
-def widened(codes: Codes) -> NDArray[np.int64]:
-    """Codes in 64 bits."""
+def widen(codes: Codes) -> NDArray[np.int64]:
+    """Return codes in 64 bits."""
     return codes.astype(np.int64, copy=False)
 
 
-def counted(codes: Codes, size: int, some: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-    """How often each whole number below ``size`` is there, in some rows or in all; it makes no
-    other array of their length."""
+def count_each(codes: Codes, size: int, some: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+    """Count how often each whole number below ``size`` occurs, in some rows or in all.
+
+    No other array as long as the rows is made.
+    """
     found = np.zeros(size, dtype=np.int64)
     for start in range(0, len(codes), SIZES.block):
         rows = slice(start, start + SIZES.block)
-        np.add.at(found, widened(codes[rows] if some is None else codes[rows][some[rows]]), 1)
+        np.add.at(found, widen(codes[rows] if some is None else codes[rows][some[rows]]), 1)
     return found
 
 
@@ -355,7 +363,7 @@ class Coded(NamedTuple):
         return len(self.values)
 
     def hashes(self) -> NDArray[np.uint64]:
-        """A hash of each value, which dtype and value alone decide."""
+        """Return a hash of each value, which dtype and value alone decide."""
         values = self.values
         if values.dtype == object:  # no text may raise, whatever it holds
             values = objects(text_of_scalar(c).encode("utf-8", "surrogatepass") for c in values)
@@ -364,8 +372,8 @@ class Coded(NamedTuple):
         )
 
 
-def coded(column: Vector) -> Coded:
-    """A code for each cell, and what it stands for: equal numbers have one, of whatever type."""
+def encode_values(column: Vector) -> Coded:
+    """Return a code of each cell, and the values of the codes. Equal numbers have one code."""
     if column.categories is not None:
         return _of_categories(column)
     values = column.values
@@ -373,7 +381,7 @@ def coded(column: Vector) -> Coded:
         values = values.view(np.int64)
     elif values.dtype.kind == "f":
         values = values.astype(np.float64) + 0.0  # -0.0 is 0.0
-    codes, uniques = ranged(values, column.nulls(), 2 * len(values)) or factorized(
+    codes, uniques = code_range(values, column.nulls(), 2 * len(values)) or number_values(
         values, column.nulls()
     )
     return Coded(
@@ -381,10 +389,13 @@ def coded(column: Vector) -> Coded:
     )
 
 
-def ranged(
+def code_range(
     values: NDArray[Any], null: NDArray[np.bool_] | None, most: int
 ) -> tuple[Codes, NDArray[Any]] | None:
-    """Whole numbers of a narrow range are their own codes, some of which no row may have."""
+    """Return whole numbers of a narrow range as their own codes; None for all others.
+
+    No row may have some of these codes.
+    """
     ends = ends_within(values, null, most)
     if ends is None:
         return None
@@ -401,8 +412,10 @@ def ranged(
 def ends_within(
     values: NDArray[Any], null: NDArray[np.bool_] | None, most: int
 ) -> tuple[int, int] | None:
-    """The least and the largest of whole numbers, if these are all there and not much more than
-    ``most`` apart."""
+    """Return the least and the largest of whole numbers.
+
+    Return None if one is null, or if they are much more than ``most`` apart.
+    """
     if values.dtype.kind not in "iu" or not len(values) or (null is not None and null.any()):
         return None
     ends = side_by_side(lambda rows: (values[rows].min(), values[rows].max()), shares(len(values)))
@@ -410,11 +423,10 @@ def ends_within(
     return (low, high) if high - low <= most + SIZES.table_spare else None
 
 
-def factorized(
+def number_values(
     values: NDArray[Any], null: NDArray[np.bool_] | None = None
 ) -> tuple[Codes, NDArray[Any]]:
-    """The place of each value among those that occur, in the order in which they do; -1 for a
-    null."""
+    """Return the place of each value among those that occur, in order of occurrence; -1 for null."""
     if null is not None and null.any():
         codes = np.full(len(values), -1, dtype=np.int64)
         codes[~null], uniques = pd.factorize(values[~null])
@@ -424,7 +436,7 @@ def factorized(
 
 
 def _of_categories(column: Vector) -> Coded:
-    """Codes of a dictionary, in which a number may stand as 1 and as 1.0."""
+    """Return codes of a dictionary, in which one number may stand as 1 and as 1.0."""
     assert column.categories is not None
     places: dict[str, int] = {}
     to_place = [places.setdefault(text_of_scalar(c), i) for i, c in enumerate(column.categories)]
@@ -437,14 +449,14 @@ def _of_categories(column: Vector) -> Coded:
 
 
 def text_of_scalar(cell: Any) -> str:
-    """Equal for equal scalars of the types that a dictionary may hold, which run no code of their
-    own."""
+    """Return a text of a scalar that a dictionary may hold, the same for equal scalars."""
     if isinstance(cell, bool | int | float | Decimal) and cell == cell:
         return f"number {number_text(cell)}"
     return f"{type(cell).__name__} {cell!s}"
 
 
-def _mixed(hashes: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
+def _mix_with_key(hashes: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
+    """Mix the bits of hashes with a key."""
     salt = np.uint64(int.from_bytes(key[:8].ljust(8, b"\1"), "little") | 1)
     with np.errstate(over="ignore"):
         mixed: NDArray[np.uint64] = (hashes ^ (hashes >> np.uint64(29))) * salt
@@ -471,13 +483,14 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int) -> Pairs:
-    wide: Codes = person if group is None else widened(person) * groups + group
+    """Return the pairs of a person and a group that have rows."""
+    wide: Codes = person if group is None else widen(person) * groups + group
     size = people * groups
     if size > 4 * len(wide) + SIZES.table_spare:
-        uniques, of_row, rows = _numbered(widened(wide), size)
+        uniques, of_row, rows = _number_occurring(widen(wide), size)
         person, group = _narrow(uniques // groups), _narrow(uniques % groups)
         return Pairs(of_row, None, len(uniques), person, group, _narrow(rows))
-    rows = counted(wide, size)
+    rows = count_each(wide, size)
     places = np.flatnonzero(rows)
     if group is None:  # each person is a pair
         own = _narrow(places)
@@ -495,9 +508,11 @@ def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int
     )
 
 
-def _numbered(wide: Codes, size: int) -> tuple[Codes, NDArray[Any], NDArray[np.int64]]:
-    """The numbers below ``size`` that occur, in order; of each row the place of its own among them;
-    and how often each is."""
+def _number_occurring(wide: Codes, size: int) -> tuple[Codes, NDArray[Any], NDArray[np.int64]]:
+    """Return the numbers below ``size`` that occur, in order.
+
+    Return also the place of each row's number among them, and how often each occurs.
+    """
     bits = max(len(wide) - 1, 1).bit_length()
     if (size - 1).bit_length() + bits > 62:
         uniques, of_row, rows = np.unique(wide, return_inverse=True, return_counts=True)
@@ -517,7 +532,7 @@ def _numbered(wide: Codes, size: int) -> tuple[Codes, NDArray[Any], NDArray[np.i
 
 
 def _narrow(codes: NDArray[Any]) -> NDArray[Any]:
-    """The numbers in little memory, so that more of them can be kept."""
+    """Return the numbers in as little memory as they take, so that more of them can be kept."""
     if not len(codes) or int(codes.max()) >= 2**32:
         return codes
     return codes.astype(np.min_scalar_type(int(codes.max())))

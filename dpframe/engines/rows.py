@@ -35,7 +35,7 @@ _TEXTUAL = ("text", "label")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class Rows:
+class FrameRows:
     """A snapshot read by expressions, each column normalised once."""
 
     def __init__(self, frame: pd.DataFrame):
@@ -63,8 +63,10 @@ class Rows:
         return evaluate(expr, self.column, slice(0, len(self)))
 
     def kept(self, where: Expr | None, order: Sequence[Key] = ()) -> Places:
-        """The places of the rows where a condition holds, sorted by some keys, and else in the
-        order of the frame."""
+        """Return the places of the rows where a condition holds, sorted by some keys.
+
+        Rows with equal keys stay in the order of the frame.
+        """
         with np.errstate(all="ignore"):
             every = slice(0, len(self))
             places = np.arange(len(self))
@@ -75,8 +77,9 @@ class Rows:
         return places
 
     def array(self, expr: Expr) -> Any:
-        """The cells of a root column as they are; of an expression in a dtype that its dtypes
-        decide."""
+        """Return the cells of a column as they are, or of an expression in a dtype that its dtypes
+        decide.
+        """
         if isinstance(expr, Column):
             return array_of(self._frame, expr.position)
         v = self.vector(expr)
@@ -106,8 +109,10 @@ class Rows:
 
 
 def array_of(frame: pd.DataFrame, position: int) -> Any:
-    """The cells as they are, in a dtype of which rows can be taken: Arrow has views, of which it
-    takes none."""
+    """Return the cells of a column as they are, in a dtype whose rows can be taken.
+
+    Arrow cannot take rows of views.
+    """
     series = frame.iloc[:, position]
     if not isinstance(series.dtype, pd.ArrowDtype):
         return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
@@ -152,8 +157,7 @@ def _of_categories(v: Vector) -> Any:
 
 
 def _text(cell: Any) -> Any:
-    """A text, or nothing: also for half a surrogate pair, which a column of texts cannot hold, and
-    would say so."""
+    """Return a text; nothing for half a surrogate pair, which no column of texts can hold."""
     if type(cell) is not str:
         return NOTHING
     return cell if cell.isascii() or not _SURROGATE.search(cell) else NOTHING
@@ -162,7 +166,10 @@ def _text(cell: Any) -> Any:
 def frame_of(
     arrays: Sequence[Any], names: Sequence[Hashable] | None = None, index: Any = None
 ) -> pd.DataFrame:
-    """A frame of the arrays in the dtypes they have: pandas' constructor would look at cells."""
+    """Return a frame of arrays in the dtypes they have.
+
+    pandas' constructor would look at the cells.
+    """
     columns = {
         i: pd.Series(a, dtype=a.dtype, index=index, copy=False) for i, a in enumerate(arrays)
     }
@@ -173,10 +180,10 @@ def frame_of(
 
 
 def people_labels(size: int) -> NDArray[np.int64]:
-    """A random name for each of so many rows, all different.
+    """Return different random names for a number of rows.
 
-    All such lists of names are equally likely, so that without one row the others' are as likely as
-    they were: the number of a row in the frame would change with the rows before it.
+    All such lists are equally likely. Without one row the others' names are as likely as they were.
+    Numbers of rows would change with the rows before them.
     """
     while True:
         words = np.frombuffer(_sampling.random_bytes(8 * size), dtype="<u8")
@@ -196,9 +203,11 @@ class Multiplied(NamedTuple):
     array: Any
 
 
-def exploded(array: Any, dtype: str | None) -> Multiplied:
-    """A row for each element of a list; empty lists and nulls have one row with a null, other cells
-    one row."""
+def explode_lists(array: Any, dtype: str | None) -> Multiplied:
+    """Return the elements of lists, each in a row of its own, with the row it comes from.
+
+    An empty list and a null have one row with a null. Other cells have one row.
+    """
     if isinstance(array.dtype, pd.ArrowDtype):
         return _exploded_arrow(array)
     cells = list(array)
@@ -217,7 +226,7 @@ def exploded(array: Any, dtype: str | None) -> Multiplied:
 
 
 def _exploded_arrow(array: Any) -> Multiplied:
-    """The rows of Arrow's own lists, whose elements are of one type."""
+    """Return the rows of Arrow's own lists, whose elements are of one type."""
     pa: Any = import_module("pyarrow")
     pc: Any = import_module("pyarrow.compute")
     lists = array.__arrow_array__().combine_chunks()
@@ -233,8 +242,7 @@ def _exploded_arrow(array: Any) -> Multiplied:
 
 
 def _items(cell: Any) -> list[Any]:
-    """The items of a list, told by its exact type: the code of a class of somebody else's is not
-    run."""
+    """Return the items of a list, by its exact type, so that no other class's code runs."""
     if id(type(cell)) in _LISTS or (type(cell) is np.ndarray and cell.ndim == 1):
         return list(cell) or [NOTHING]
     return [cell]
@@ -261,7 +269,7 @@ def joined(arrays: Sequence[Any]) -> Any:
 
 
 @np.errstate(all="ignore")
-def numbers(rows: Rows, exprs: Sequence[Expr]) -> list[Any]:
+def numbers(rows: FrameRows, exprs: Sequence[Expr]) -> list[Any]:
     """Numbers of several dtypes as doubles."""
     numbers = []
     for expr in exprs:
@@ -283,7 +291,7 @@ class Matched(NamedTuple):
     right: Places
 
 
-class Table:
+class PublicTable:
     """A public table by its key columns: how often a key may match is public too."""
 
     most: int
@@ -294,7 +302,7 @@ class Table:
         # Where a cell is found, among how many, and in which column.
         self._levels: list[tuple[Finder, int, Expr]] = []
         self._steps: list[NDArray[np.int64]] = []
-        rows = Rows(frame)
+        rows = FrameRows(frame)
         listed: list[Hashable] = list(frame.columns)
         codes = np.zeros(len(frame), dtype=np.int64)
         for name, (left_name, left) in zip(names, lefts.items(), strict=True):
@@ -316,8 +324,11 @@ class Table:
         self._starts = np.cumsum(self._counts) - self._counts
         self.most = int(self._counts.max(initial=0))
 
-    def match(self, rows: Rows, kept: Places, keep_all: bool) -> Matched:
-        """The rows on the left with those on the right that have their keys; a null has none."""
+    def match(self, rows: FrameRows, kept: Places, keep_all: bool) -> Matched:
+        """Return the rows on the left with the rows on the right that have their keys.
+
+        A null has no match.
+        """
         codes = np.zeros(len(rows), dtype=np.int64)
         for (find, size, expr), known in zip(self._levels, self._steps, strict=True):
             codes = _among(_wide(codes, find(rows.vector(expr)), size), known)
@@ -334,16 +345,15 @@ class Table:
         return Matched(left, right)
 
 
-def matched(left: pd.DataFrame, right: pd.DataFrame, how: str) -> Matched:
-    """The rows of two tables of as many keys that have the same ones, and those without a match
-    that ``how`` keeps.
+def match_rows(left: pd.DataFrame, right: pd.DataFrame, how: str) -> Matched:
+    """Return the rows of two tables that have the same keys.
 
-    Of these the place on the other side is -1. Rows stay in their order: on the left, or where
-    ``how`` is "right" on the right.
+    Rows without a match that ``how`` keeps have -1 on the other side. Rows stay in their order:
+    that of the left table, or of the right one if ``how`` is "right".
     """
     columns = [Column.of(i, i, left.dtypes[i]) for i in range(left.shape[1])]
-    table = Table(right, list(right.columns), dict(enumerate(columns)))
-    rows = Rows(left)
+    table = PublicTable(right, list(right.columns), dict(enumerate(columns)))
+    rows = FrameRows(left)
     found = table.match(rows, np.arange(len(rows)), how in ("left", "outer"))
     if how in ("inner", "left"):
         return found
@@ -384,8 +394,10 @@ def _among(wide: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int6
 
 
 def with_room_for_nulls(array: Any) -> Any:
-    """The column in a dtype that has nulls, whether or not one is needed: whether somebody has no
-    match is not public."""
+    """Return the column in a dtype that has nulls, even if none is needed.
+
+    The dtype would tell whether somebody has no match.
+    """
     if isinstance(array.dtype, pd.SparseDtype):
         array = np.asarray(array)
     if isinstance(array, np.ndarray):
@@ -399,8 +411,8 @@ def with_room_for_nulls(array: Any) -> Any:
     return array if masked or isinstance(array.dtype, kept) else objects(array)
 
 
-def taken(array: Any, places: Places) -> Any:
-    """The cells at some places, null where the place is -1."""
+def take_cells(array: Any, places: Places) -> Any:
+    """Return the cells at some places, null where the place is -1."""
     if isinstance(array, np.ndarray) and not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return pd.api.extensions.take(array, places, allow_fill=True)

@@ -39,7 +39,7 @@ _TEXT = 48  # bytes of a text, about
 Task = Callable[[Any], Any]  # of the engine for frames, on some rows
 
 
-class Part(NamedTuple):
+class PeoplePart(NamedTuple):
     """Some of the people, with all of their rows: those of one number among ``of``. Rows of nobody
     are in one too."""
 
@@ -136,16 +136,17 @@ class Source(ABC):
 
     @abstractmethod
     def _scan(self, names: list[str]) -> Iterator[Any]:
-        """Tables or record batches of Arrow with these columns, of all rows. There is at least one
-        column."""
+        """Yield tables or record batches of Arrow with these columns, of all rows.
+
+        There is at least one column.
+        """
 
     @abstractmethod
     def version(self) -> Hashable:
-        """What changes when the rows do: files with their sizes and times, or the number of a
-        snapshot."""
+        """Return what changes when the rows do: files with sizes and times, or a snapshot's number."""
 
     def check(self) -> None:
-        """Raises where the source is no longer what it was when it was opened."""
+        """Raise if the source is no longer what it was when it was opened."""
         found: Hashable = _UNKNOWN
         with suppress(Exception):  # what an engine says is its own
             found = self.version()
@@ -162,9 +163,10 @@ class Source(ABC):
             )
 
     def reads(self, other: Source) -> bool:
-        """Whether another source was made of the same, and this one still reads what it did: of one
-        object, of an equal name, or of a plan that says all. An object that was changed in place
-        has other columns, or these at other addresses.
+        """Return whether another source reads the same table, and this one still reads what it did.
+
+        They were made of one object, of an equal name, or of a plan that says all. An object that
+        was changed in place has other columns, or these at other addresses.
         """
         if self.given is None or type(self) is not type(other):
             return False
@@ -183,7 +185,7 @@ class Source(ABC):
         return False
 
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         if self._rows is None:
             self._rows = self._count()
         return self._rows
@@ -191,16 +193,22 @@ class Source(ABC):
     def _count(self) -> int:
         return sum(batch.num_rows for batch in self._scan(self.names[:1])) if self.names else 0
 
-    def batches(self, columns: Sequence[int], part: Part | None = None) -> Iterator[pd.DataFrame]:
-        """Frames with the columns at these places, in this order, in the dtypes of the schema; of
-        all rows, or of a part."""
+    def batches(
+        self, columns: Sequence[int], part: PeoplePart | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """Yield frames with the columns at these places, of all rows or of a part.
+
+        Columns are in this order and in the dtypes of the schema.
+        """
         wanted = list(
             dict.fromkeys([*columns, *(c.position for c in (part.people if part else ()))])
         )
         pa: Any = import_module("pyarrow")
         seen, size, waiting = 0, 0, []
         for raw in self._scan([self.names[i] for i in wanted]):
-            table = typed(raw, [self.names[i] for i in wanted], [self.types[i] for i in wanted])
+            table = cast_batch(
+                raw, [self.names[i] for i in wanted], [self.types[i] for i in wanted]
+            )
             seen += table.num_rows
             if part is not None and part.of > 1:
                 table = table.filter(pa.array(self._within(table, wanted, part)))
@@ -216,12 +224,12 @@ class Source(ABC):
         if seen != self.rows():
             raise ValueError("two scans of one source have not the same rows")
 
-    def _within(self, table: Any, wanted: list[int], part: Part) -> NDArray[np.bool_]:
-        """Which rows are in a part."""
+    def _within(self, table: Any, wanted: list[int], part: PeoplePart) -> NDArray[np.bool_]:
+        """Return a mask of the rows of a part."""
         vectors = [
             prepare(series_of(table.column(wanted.index(c.position))), c.kind) for c in part.people
         ]
-        return np.asarray(lots(vectors, part.of) == part.number)
+        return np.asarray(assign_lots(vectors, part.of) == part.number)
 
     def _frame(self, table: Any, columns: Sequence[int]) -> pd.DataFrame:
         frame = pd.DataFrame({i: series_of(table.column(self.names[i])) for i in columns})
@@ -229,35 +237,39 @@ class Source(ABC):
         return frame
 
     def passes(self, columns: Sequence[int]) -> int:
-        """In how many parts the people are read, so that the rows of one fit into the memory that
-        there is."""
+        """Return in how many parts the people are read, so that the rows of a part fit into memory."""
         return self.passes_of(sum(_width(self.types[i]) for i in columns) + _ROW)
 
     def passes_of(self, width: int) -> int:
-        """The same for rows that take so many bytes."""
+        """Return in how many parts the people are read, if a row takes ``width`` bytes."""
         return max(1, math.ceil(self.rows() * width / max(self.memory, 1)))
 
     def counting(self) -> Counting | None:
-        """The database that can count these rows; None where they are read here alone. By the
-        schema, and by no cell."""
+        """Return the database that can count these rows; None if they are only read here.
+
+        The schema decides, and no cell does.
+        """
         return None
 
     def each(
         self, task: Task, columns: Sequence[int], people: tuple[Column, ...], key: bytes
     ) -> Iterator[Any] | None:
-        """What a task makes of each part, where the rows are; None where they are read here."""
+        """Yield the results of a task for each part, computed where the rows are.
+
+        Return None if the rows are read here.
+        """
         return None
 
     def close(self) -> None:
-        """Lets go of what it holds."""
+        """Close the source and forget what it holds."""
         self.given = None
         if self.held is not None:
             self.held.close()
 
 
 @np.errstate(all="ignore")
-def lots(columns: Sequence[Vector], of: int) -> NDArray[np.int64]:
-    """A number below ``of`` for each row, that the cells that name its person decide alone."""
+def assign_lots(columns: Sequence[Vector], of: int) -> NDArray[np.int64]:
+    """Return a number below ``of`` for each row, which the cells that name its person decide."""
     mixed = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:
         values = column.values
@@ -279,8 +291,10 @@ def lots(columns: Sequence[Vector], of: int) -> NDArray[np.int64]:
 
 
 def plain_type(dtype: Any) -> Any:
-    """The type that a column is read in: dictionaries as what they stand for, and texts of every
-    width as one type."""
+    """Return the type in which a column is read.
+
+    Dictionaries are read as what they stand for, and texts of every width as one type.
+    """
     pa: Any = import_module("pyarrow")
     types: Any = import_module("pyarrow.types")
     if types.is_dictionary(dtype):
@@ -296,9 +310,11 @@ def is_text(dtype: Any) -> bool:
     return bool(dtype == import_module("pyarrow").large_string())
 
 
-def typed(raw: Any, names: list[str], types: list[Any]) -> Any:
-    """Columns in the types of the schema. Only texts of another width, dictionaries, and zones may
-    be what a batch has."""
+def cast_batch(raw: Any, names: list[str], types: list[Any]) -> Any:
+    """Return the columns of a batch in the types of the schema.
+
+    A batch may differ only in the width of texts, in dictionaries and in time zones.
+    """
     pa: Any = import_module("pyarrow")
     arrays = []
     for name, dtype in zip(names, types, strict=True):
@@ -312,8 +328,10 @@ def typed(raw: Any, names: list[str], types: list[Any]) -> Any:
 
 
 def _same_moments(one: Any, other: Any) -> bool:
-    """Whether two types are of times in UTC, shown in different zones: a session of a database may
-    change its own."""
+    """Return whether two types are of times in UTC, perhaps shown in different zones.
+
+    A session of a database may change its own zone.
+    """
     zones = [getattr(dtype, "tz", None) for dtype in (one, other)]
     return None not in zones and one.unit == other.unit
 
@@ -324,7 +342,7 @@ def _column(chunks: list[Any], dtype: Any) -> pd.Series[Any]:
 
 
 def series_of(column: Any) -> pd.Series[Any]:
-    """A column of Arrow as pandas has it."""
+    """Return a column of Arrow as a pandas Series."""
     pa: Any = import_module("pyarrow")
     array: Any = pd.arrays.ArrowExtensionArray(column)
     if pa.types.is_large_string(
@@ -341,15 +359,17 @@ def stats_of(files: Iterable[str]) -> Hashable:
     return tuple((s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_dev, s.st_ino) for s in found)
 
 
-def told_apart(names: Iterable[str]) -> bool:
-    """Whether names are different without their cases too, so that no database takes one column for
-    another."""
+def differ_without_case(names: Iterable[str]) -> bool:
+    """Return whether names differ even without their cases.
+
+    Then no database takes one column for another.
+    """
     listed = list(names)
     return len({name.casefold() for name in listed}) == len(listed)
 
 
-def quoted(name: str) -> str:
-    """A name in SQL."""
+def quote_name(name: str) -> str:
+    """Return a name as SQL quotes it."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -39,9 +39,9 @@ from tests.internals import (
     SqlEngine,
     Unit,
     constant,
-    engines_pandas_module,
     keys_for,
     make_draft,
+    person_sums_module,
 )
 from tests.internals import expr_module as ex
 from tests.internals import query_Output as Output
@@ -363,7 +363,7 @@ def test_a_number_of_values_that_is_rounded_apart_is_seen(name, monkeypatch):
         [(8, 8, "a", True), (None, 1, "a", False)],
     ] * 2
     check(name, people, 1, "pandas")
-    monkeypatch.setattr(engines_pandas_module, "Bound", CountedApart)
+    monkeypatch.setattr(person_sums_module, "Bound", CountedApart)
     people = [[*own, (None, None, "a", True)] if i % 2 else own for i, own in enumerate(people)]
     with pytest.raises(AssertionError):
         check(name, people, 1, "pandas")

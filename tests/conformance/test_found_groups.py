@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.conformance.frames import F
 from tests.internals import Bounds, Column, Finding, PandasEngine, Price, Roomy, Unit, make_plan
-from tests.internals import engines_pandas_module as engine
+from tests.internals import person_sums_module as engine
 from tests.internals import query_Output as Output
 
 KEY = b"12345678"

@@ -12,8 +12,8 @@ import pytest
 from dpframe.accounting import DiscreteGaussian
 from dpframe.audit import replay
 from tests.internals import Finding, Roomy
-from tests.internals import engines_pandas_module as engine
 from tests.internals import engines_people_module as people
+from tests.internals import person_sums_module as engine
 
 BOUNDS = {"x": (0, 5)}
 ONE = pd.DataFrame(
@@ -79,7 +79,9 @@ def test_rows_beyond_the_limit_are_caught(monkeypatch):
     )
     words = {"max_rows": 1, "max_groups": 1}
     assert not caught("size", many, TWO, **words)
-    monkeypatch.setattr(people.Bound, "rows", lambda self: self._added(lambda at, rows: [rows])[0])
+    monkeypatch.setattr(
+        people.Bound, "rows", lambda self: self._add_over_people(lambda at, rows: [rows])[0]
+    )
     assert caught("size", many, TWO, **words)
 
 

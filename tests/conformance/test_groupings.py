@@ -26,9 +26,9 @@ from tests.internals import (
     Tuples,
     Unit,
     arrange,
+    engines_groups_module,
     keys_for,
 )
-from tests.internals import engines_pandas_module as engine_module
 from tests.internals import query_Output as Output
 from tests.internals import times_module as _times
 
@@ -122,7 +122,7 @@ def test_every_row_is_in_the_group_that_the_definition_says(name, rows, block):
     frame = frame_of([(i, [row]) for i, row in enumerate(rows)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SIZES, "block", block)
-        buckets = PandasEngine(frame)._grouping(by_of(name, leaves_of(frame)))
+        buckets = PandasEngine(frame).groups.find_buckets(by_of(name, leaves_of(frame)))
     assert buckets is not None
     assert buckets.tolist() == [
         1 + place if (place := group_of(name, rows[i])) is not None else 0 for i in frame["id"]
@@ -187,12 +187,12 @@ def test_broken_groups_are_not_the_definition(name, function, broken, monkeypatc
     frame = frame_of([(i, [row]) for i, row in enumerate(rows)])
 
     def wrong() -> bool:
-        buckets = PandasEngine(frame)._grouping(by_of(name, leaves_of(frame)))
+        buckets = PandasEngine(frame).groups.find_buckets(by_of(name, leaves_of(frame)))
         assert buckets is not None
         return buckets.tolist() != [
             1 + g if (g := group_of(name, rows[i])) is not None else 0 for i in frame["id"]
         ]
 
     assert not wrong()
-    monkeypatch.setattr(engine_module, function, broken)
+    monkeypatch.setattr(engines_groups_module, function, broken)
     assert wrong()

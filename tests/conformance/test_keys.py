@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.conformance.frames import F
 from tests.internals import Column, KeySearch, PandasEngine, Persons, Price, Unit, make_plan
-from tests.internals import engines_pandas_module as engine
+from tests.internals import person_sums_module as engine
 
 KEY = b"12345678"
 cells = st.sampled_from(["a", "b", "c", "d", "e", "f", None])

@@ -25,8 +25,16 @@ from tests.conformance.frames import (
     on_grid,
     rows_of,
 )
-from tests.internals import SIZES, Bounds, Grid, Ranks, Statistic, Tree, list_level_sizes
-from tests.internals import engines_pandas_module as engine_module
+from tests.internals import (
+    SIZES,
+    Bounds,
+    Grid,
+    Ranks,
+    Statistic,
+    Tree,
+    list_level_sizes,
+    reading_module,
+)
 
 LEVELS = [
     (F(1, 2),),
@@ -188,7 +196,7 @@ def scores_of(counts: list[list[int]], q: F, over: int) -> list[list[int]]:
 
 
 def test_an_engine_that_counts_nulls_is_not_the_definition(monkeypatch):
-    steps = engine_module.steps_of
+    steps = reading_module.put_steps
 
     def counts_nulls(vector, grid, mask, scratch):
         full = replace(vector, values=np.nan_to_num(vector.values), null=None)
@@ -198,7 +206,7 @@ def test_an_engine_that_counts_nulls_is_not_the_definition(monkeypatch):
     rows = [(x, True, "a", 1) for x in (None, 1.0, 2.0)]
     tree = {"tree": Tree(layout.leaves[0], Grid(Bounds(-5.0, 5.0), 0))}
     assert integers(layout, rows, tree)["tree"][5:8] == [[0], [1], [1]]
-    monkeypatch.setattr(engine_module, "steps_of", counts_nulls)
+    monkeypatch.setattr(reading_module, "put_steps", counts_nulls)
     assert integers(layout, rows, tree)["tree"][5:8] == [[1], [1], [1]]
 
 

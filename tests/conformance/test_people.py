@@ -314,7 +314,7 @@ def test_all_groups_of_a_person_are_seen(asked, monkeypatch):
     query, leaf = asked
     unit = Unit("add-remove", (leaf,), 3, 2)
     assert worst(query, unit) <= 1
-    monkeypatch.setattr(internals.engines_pandas_module, "within_groups", lambda *_: None)
+    monkeypatch.setattr(internals.person_sums_module, "within_groups", lambda *_: None)
     assert worst(query, unit) > 1
 
 
@@ -322,7 +322,9 @@ def test_rows_beyond_the_limit_are_seen(asked, monkeypatch):
     query, leaf = asked
     unit = Unit("add-remove", (leaf,), 2, 4)
     assert worst(query, unit) <= 1
-    monkeypatch.setattr(_people.Bound, "rows", lambda self: self._added(lambda at, rows: [rows])[0])
+    monkeypatch.setattr(
+        _people.Bound, "rows", lambda self: self._add_over_people(lambda at, rows: [rows])[0]
+    )
     assert worst(query, unit) > 1
 
 

@@ -252,9 +252,11 @@ def test_the_sensitivity_of_one_row_is_found(monkeypatch):
 
 def test_forgotten_limits_are_found(monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(internals.engines_pandas_module, "within_groups", lambda *_: None)
+        patch.setattr(internals.person_sums_module, "within_groups", lambda *_: None)
         assert "moved by 3, and 2 is declared" in problem(people("groupby nunique", "joins"))
-    monkeypatch.setattr(_people.Bound, "rows", lambda self: self._added(lambda at, rows: [rows])[0])
+    monkeypatch.setattr(
+        _people.Bound, "rows", lambda self: self._add_over_people(lambda at, rows: [rows])[0]
+    )
     assert "moved by 15, and 4 is declared" in problem(people("count", "joins"))
 
 
@@ -267,7 +269,7 @@ def test_bounds_that_are_not_applied_are_found(monkeypatch):
     def forgets_to_clip(values: Any, a: Any, grid: Any) -> None:
         a[:] = np.rint(values * 2.0**grid.exponent) - grid.low
 
-    monkeypatch.setattr(internals.engines_pandas_module, "to_grid", forgets_to_clip)
+    monkeypatch.setattr(internals.reading_module, "to_grid", forgets_to_clip)
     assert "is declared (L1)" in problem(replay(lambda p: p.sum("x"), one, two, **words))
     assert "is declared (L2, squared)" in problem(
         replay(lambda p: p.mean("x"), one, two, delta=1e-6, **words)

@@ -229,7 +229,7 @@ def test_half_of_a_sensitivity_is_found(name, monkeypatch):
 
 def by_code(engine: Any, columns: Any, limit: int, entries: Any, blank: int) -> Any:
     """People counted by the range of their codes, as whole-number ids once were."""
-    ids = engine._frame["id"].to_numpy()
+    ids = engine.table.frame["id"].to_numpy()
     size = min(int(ids.max()) % 1000 - int(ids.min()) % 1000 + 1, 500) if len(ids) else 0
     return np.full(max(size, 1) * limit, blank, dtype=entries.dtype)
 

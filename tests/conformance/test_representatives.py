@@ -38,8 +38,8 @@ from tests.internals import (
     Unit,
     at_points,
     keys_for,
+    person_sums_module,
 )
-from tests.internals import engines_pandas_module as engine_module
 from tests.internals import expr_module as _expr
 from tests.internals import query_Output as Output
 
@@ -289,12 +289,12 @@ def test_values_beyond_the_limit_are_seen(name, monkeypatch):
     def forgetful(pairs, kept, hashes, limit, *rest, **words):
         return at_points(pairs, kept, hashes, 99, *rest, **words)
 
-    monkeypatch.setattr(engine_module, "at_points", forgetful)
+    monkeypatch.setattr(person_sums_module, "at_points", forgetful)
     assert worst(name, "add-remove") > 1
 
 
 def test_all_groups_of_a_person_are_seen(monkeypatch):
-    monkeypatch.setattr(engine_module, "within_groups", lambda *_: None)
+    monkeypatch.setattr(person_sums_module, "within_groups", lambda *_: None)
     assert worst("tree", "add-remove") > 1
 
 

@@ -33,8 +33,7 @@ from tests.conformance.frames import (
     statistics_for,
     within,
 )
-from tests.internals import SIZES, Bounds, Sensitivity, Statistic, Unit
-from tests.internals import engines_pandas_module as engine_module
+from tests.internals import SIZES, Bounds, Sensitivity, Statistic, Unit, reading_module
 
 
 @pytest.fixture
@@ -222,7 +221,7 @@ BROKEN = [forgets_to_clip, forgets_to_round, clips_nulls_too]
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda f: f.__name__)
 def test_a_broken_engine_is_not_the_definition(broken, monkeypatch):
-    monkeypatch.setattr(engine_module, "to_grid", broken)
+    monkeypatch.setattr(reading_module, "to_grid", broken)
     layout, bounds = Layout("float64", "category", 0, False), Bounds(-5.0, 5.0)
     between = [0.37 * i % 5 for i in range(60)] + [1 + 3 * 2.0**-29] * 60
     rows = [(x, True, "a", 1) for x in (2.0, 7.0, None, *between)]

@@ -478,9 +478,9 @@ def delta(folder: Path) -> tuple[Any, Path]:
 
 
 def iceberg(folder: Path) -> tuple[Any, Path]:
-    from tests.engines.test_tables import in_iceberg
+    from tests.engines.test_tables import EXAMPLES
 
-    return in_iceberg(rows(), folder), next(folder.rglob("*.parquet"))
+    return EXAMPLES["Iceberg table"](rows(), folder), next(folder.rglob("*.parquet"))
 
 
 def lake(make: Callable[[Path], tuple[Any, Path]], change: Callable[[Path], None]) -> Make:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2] / "dpframe"
 CELLS = [
     *sorted((ROOT / "engines" / "functions").glob("*.py")),
     ROOT / "engines" / "expressions.py",
-    *(ROOT / "_cells" / f"{name}.py" for name in ("codec", "columns", "kernels", "texts")),
+    *(ROOT / "_cells" / f"{name}.py" for name in ("codec", "columns", "texts")),
     ROOT / "_expr" / "_patterns.py",
 ]
 # Elsewhere in the engines: the calls of libraries that convert.

@@ -45,7 +45,7 @@ def values(
     frame: pd.DataFrame, how: str, x: str | None, names: list[str], **words: Any
 ) -> list[float]:
     e = within(how, None if x is None else leaf(frame, x), [leaf(frame, n) for n in names], **words)
-    found: list[float] = PandasEngine(frame).column(e, slice(0, len(frame))).values.tolist()
+    found: list[float] = PandasEngine(frame).table.column(e, slice(0, len(frame))).values.tolist()
     return found
 
 

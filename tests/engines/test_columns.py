@@ -283,7 +283,7 @@ def test_a_vector_with_a_mask_and_nan_is_added_up_without_either(by):
     frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "g": [1, 1, 2, 2]})
     x, g = (Column.of(i, name, frame.dtypes.iloc[i]) for i, name in enumerate(frame))
     engine = PandasEngine(frame)
-    engine._columns[0] = Vector(
+    engine.table._columns[0] = Vector(
         "number", np.array([1.0, np.nan, 3.0, 4.0]), np.array([0, 0, 1, 0], dtype=bool)
     )
     powers = Powers(x, Grid(Bounds(0.0, 4.0), 0), 2)

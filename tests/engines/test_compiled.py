@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.engines.conformance import KEY, EngineConformance
+from tests.engines.python_kernels import load_python_kernels
 from tests.internals import (
     SIZES,
     Bounds,
@@ -23,7 +24,6 @@ from tests.internals import (
     Trues,
     Unit,
     compiled_module,
-    kernels_module,
     keys_for,
     parse,
 )
@@ -40,9 +40,8 @@ def of_all_sizes(patch: pytest.MonkeyPatch, way: str) -> None:
     if way == "numba":
         pytest.importorskip("numba", reason="the extra `fast` is not installed")
     else:
-        patch.setattr(kernels_module, "kernel", lambda source: source)
-        patch.setattr(compiled_module, "_working", lambda: True)
-    patch.setattr(kernels_module, "at_hand", lambda rows: rows > 0)
+        patch.setattr(compiled_module, "load_kernels", load_python_kernels)
+        patch.setattr(compiled_module, "kernels_work", lambda: True)
     sizes = {
         "kernel_rows": 0,
         "thread_texts": 0,
@@ -139,7 +138,6 @@ def both(df: pd.DataFrame, ask: Any) -> tuple[Any, Any]:
     with pytest.MonkeyPatch.context() as patch:
         fast = ask(PandasEngine(df, KEY))
         patch.setattr(SIZES, "kernel_rows", len(df) + 1)
-        patch.setattr(kernels_module, "at_hand", lambda rows: False)
         return fast, ask(PandasEngine(df, KEY))
 
 
@@ -207,7 +205,7 @@ def test_values_at_both_ends_of_the_widest_grid(sizes):
 @pytest.fixture
 def untried():
     """As if no kernel had been asked for yet."""
-    tried = kernels_module.numba, compiled_module._working, kernels_module._working
+    tried = compiled_module.load_kernels, compiled_module.kernels_work
     for one in tried:
         one.cache_clear()
     yield
@@ -216,37 +214,31 @@ def untried():
 
 
 def test_small_frames_and_those_without_numba_need_no_kernels(untried, monkeypatch):
-    for ready in (compiled_module.available, kernels_module.at_hand):
-        assert not ready(SIZES.kernel_rows - 1)
-    monkeypatch.setattr(kernels_module, "import_module", lambda name: exec("raise ImportError"))
-    for ready in (compiled_module.available, kernels_module.at_hand):
-        assert not ready(10**9)
+    assert not compiled_module.available(SIZES.kernel_rows - 1)
+    monkeypatch.setattr(compiled_module, "find_spec", lambda name: None)
+    assert not compiled_module.available(10**9)
 
 
-def test_numba_is_not_loaded_for_single_rows_of_which_there_are_not_many(untried, monkeypatch):
-    monkeypatch.setattr(kernels_module, "_working", lambda: True)
-    monkeypatch.delitem(sys.modules, "numba", raising=False)
-    rows = [SIZES.kernel_rows, SIZES.kernel_load_rows - 1, SIZES.kernel_load_rows]
-    assert [kernels_module.at_hand(n) for n in rows] == [False, False, True]
-    monkeypatch.setitem(sys.modules, "numba", kernels_module)
-    assert [kernels_module.at_hand(n) for n in [rows[0] - 1, *rows]] == [False, True, True, True]
+def wrong_kernels() -> Any:
+    right = load_python_kernels()
+    return SimpleNamespace(**{**vars(right), "add_people": lambda *words: None})
 
 
-def test_a_numba_that_cannot_compile_or_is_wrong_is_not_asked(untried, monkeypatch):
-    monkeypatch.setattr(kernels_module, "numba", lambda: True)
-    kernels = {
-        "whatever it makes": lambda source: lambda *words: None,
-        "nothing": lambda source: exec("raise RuntimeError"),
-        "what it should": lambda source: source,
-    }
-    found = {}
-    for name, kernel in kernels.items():
-        compiled_module._working.cache_clear()
-        kernels_module._working.cache_clear()
-        monkeypatch.setattr(kernels_module, "kernel", kernel)
-        found[name] = compiled_module.available(10**9), kernels_module.at_hand(10**9)
-    wrong, right = (False, False), (True, True)
-    assert found == {"whatever it makes": wrong, "nothing": wrong, "what it should": right}
+KERNELS = {
+    "wrong": (wrong_kernels, False),
+    "nothing": (lambda: exec("raise RuntimeError"), False),
+    "right": (load_python_kernels, True),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_that_do_not_compile_or_are_wrong_are_not_used(name, untried, monkeypatch):
+    load, right = KERNELS[name]
+    monkeypatch.setattr(compiled_module, "find_spec", lambda name: True)
+    monkeypatch.setattr(compiled_module, "load_kernels", load)
+    assert compiled_module.available(10**9) is right
+    compiled_module.kernels_work.cache_clear()
+    monkeypatch.undo()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -264,10 +256,19 @@ def test_a_cell_that_was_written_to_behind_pandas_is_nobodys(way, bad, monkeypat
     assert 0 <= whole - engine.reduce(query, {Rows()}, unit)[Rows()].sum() <= 1
 
 
+def one_group_more(choice: Any) -> Any:
+    return choice._replace(most=choice.most + 1)
+
+
+def another_draw(choice: Any) -> Any:
+    return choice._replace(last=choice.last + 1)
+
+
+# Changes of the arguments: first, last, shift, placed, powers, choice, limit, sums.
 BROKEN = {
-    "a group too many": lambda words: (*words[:9], words[9] + 1, *words[10:]),
-    "a row too many": lambda words: (*words[:8], words[8] + 1, *words[9:]),
-    "another draw": lambda words: (*words[:13], words[13] + 1, *words[14:]),
+    "a group too many": lambda words: (*words[:5], one_group_more(words[5]), *words[6:]),
+    "a row too many": lambda words: (*words[:6], words[6] + 1, *words[7:]),
+    "another draw": lambda words: (*words[:5], another_draw(words[5]), *words[6:]),
     "a part forgotten": lambda words: (words[0], words[1] - 1, *words[2:]),
 }
 
@@ -275,10 +276,9 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_kernel_is_seen(name, monkeypatch):
     of_all_sizes(monkeypatch, "python")
-    add = compiled_module.add_people
-    broken = lambda *words: add(*BROKEN[name](words))  # noqa: E731
-    monkeypatch.setattr(
-        kernels_module, "kernel", lambda source: broken if source is add else source
-    )
+    right = load_python_kernels()
+    broken = lambda *words: right.add_people(*BROKEN[name](words))  # noqa: E731
+    kernels = SimpleNamespace(**{**vars(right), "add_people": broken})
+    monkeypatch.setattr(compiled_module, "load_kernels", lambda: kernels)
     with pytest.raises(AssertionError):
         test_people_count_as_they_do_without_kernels(None, "whole", None, (5, 3))

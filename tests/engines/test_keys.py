@@ -7,7 +7,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.internals import (
@@ -18,11 +18,12 @@ from tests.internals import (
     PandasEngine,
     Powers,
     Unit,
-    coded,
+    Vector,
+    combine_keys,
     key_of,
+    number_keys,
     prepare,
     text_of,
-    together,
 )
 from tests.internals import stats_Rows as Rows
 
@@ -55,7 +56,7 @@ COLUMNS = {
 
 def read(series: pd.Series) -> tuple[list, list]:
     leaf = Column.of(0, "x", series.dtype)
-    found = coded(prepare(series, leaf.kind))
+    found = number_keys(prepare(series, leaf.kind))
     keys = [key_of(t, getattr(leaf, "tz", None)) for t in found.texts]
     return [None if c < 0 else keys[c] for c in found.codes], keys
 
@@ -106,7 +107,7 @@ def test_texts_are_read_back(value):
 @given(st.lists(scalars, max_size=20), st.lists(scalars, max_size=20))
 def test_the_order_of_two_keys_does_not_depend_on_the_others(one, more):
     def keys(cells):
-        return coded(prepare(pd.Series(cells, dtype=object), "label")).texts.tolist()
+        return number_keys(prepare(pd.Series(cells, dtype=object), "label")).texts.tolist()
 
     small = keys(one)
     assert [t for t in keys(one + more) if t in set(small)] == small
@@ -114,13 +115,16 @@ def test_the_order_of_two_keys_does_not_depend_on_the_others(one, more):
 
 def test_combinations_of_two_columns():
     frame = pd.DataFrame({"a": ["x", "y", "x", None, "x"], "b": [2, 1, 2, 1, 1]})
-    columns = [coded(prepare(frame[c], Column.of(0, c, frame[c].dtype).kind)) for c in frame]
-    codes, texts = together(columns)
+    columns = [number_keys(prepare(frame[c], Column.of(0, c, frame[c].dtype).kind)) for c in frame]
+    codes, texts = combine_keys(columns)
     assert [tuple(map(key_of, t)) for t in texts] == [("x", 1), ("x", 2), ("y", 1)]
     assert codes.tolist() == [1, 2, 1, -1, 0]
     exprs = tuple(Column.of(i, c, frame[c].dtype) for i, c in enumerate(frame))
-    alone = together(
-        [coded(prepare(frame.loc[[2], c], Column.of(0, c, frame[c].dtype).kind)) for c in frame]
+    alone = combine_keys(
+        [
+            number_keys(prepare(frame.loc[[2], c], Column.of(0, c, frame[c].dtype).kind))
+            for c in frame
+        ]
     )
     numbers = [
         Occurring(exprs, codes, len(texts), texts).numbers()
@@ -159,3 +163,16 @@ def test_keys_are_numbered_once_and_no_more_is_kept_than_the_frame_has():
     assert many not in engine._keys
     engine.close()
     assert not engine._keys
+
+
+@given(
+    st.integers(-(2**63), 2**63 - 300),
+    st.lists(st.integers(0, 200), min_size=1, max_size=40),
+)
+@settings(max_examples=100, deadline=None)
+def test_keys_of_whole_numbers_in_a_narrow_range_are_in_order(low, above):
+    values = np.array([low + a for a in above], dtype=np.int64)
+    found = number_keys(Vector("number", values))
+    known = sorted({*values.tolist()})
+    assert found.texts.tolist() == [f"n{n}" for n in known]
+    assert found.codes.tolist() == [known.index(n) for n in values.tolist()]

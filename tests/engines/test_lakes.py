@@ -11,11 +11,14 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, SessionError
-from tests.engines.test_tables import in_delta, in_iceberg, nasty
+from tests.engines.test_tables import EXAMPLES, nasty
 from tests.internals import recognised
 
 pa = pytest.importorskip("pyarrow")
-MADE = {"delta": ("deltalake", in_delta), "iceberg": ("pyiceberg.catalog.sql", in_iceberg)}
+MADE = {
+    "delta": ("deltalake", EXAMPLES["Delta table"]),
+    "iceberg": ("pyiceberg.catalog.sql", EXAMPLES["Iceberg table"]),
+}
 
 
 @pytest.fixture(params=MADE)
@@ -88,7 +91,7 @@ def test_a_table_that_cannot_be_read_exactly_is_refused_when_it_is_opened(tmp_pa
 def test_a_lazy_frame_of_a_lake_is_refused_with_the_table_to_open(tmp_path):
     pytest.importorskip("deltalake", reason="tables of Delta need deltalake")
     pl = pytest.importorskip("polars", reason="LazyFrames need polars")
-    in_delta(nasty(), tmp_path)
+    EXAMPLES["Delta table"](nasty(), tmp_path)
     with pytest.raises(dpframe.NotOffered, match="DeltaTable"):
         dpframe.open(pl.scan_delta(str(tmp_path / "t")), 1, because="made up")
 

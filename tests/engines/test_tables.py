@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -19,6 +18,7 @@ from tests.engines import spark
 from tests.engines.conformance import KEY, shaken
 from tests.engines.counted import divided
 from tests.internals import (
+    KINDS,
     SIZES,
     Bounds,
     Column,
@@ -117,57 +117,37 @@ def filled(base: Any, table: Any, mark: str, types: str) -> None:
         base.execute(f"INSERT INTO t VALUES ({', '.join([mark] * 5)})", row)
 
 
-def in_sqlite(table: Any, folder: Any) -> Any:
-    base = sqlite3.connect(folder / "t.db")
-    filled(base, table, "?", "id INTEGER, x REAL, n INTEGER, s TEXT, b BOOLEAN")
-    base.commit()
-    return dpframe.sql(base, "t")
+def in_categories(table: Any, folder: Path) -> Any:
+    pl = import_module("polars")
+    return pl.from_arrow(table).cast({"s": pl.Categorical})
 
 
-def in_duckdb(table: Any, folder: Any) -> Any:
-    base = import_module("duckdb").connect(str(folder / "t.duckdb"))
-    base.execute(f"CREATE TABLE t AS SELECT * FROM '{files(table, folder)}'").fetchall()
-    return base.table("t")
+def in_spark(table: Any, folder: Path) -> Any:
+    return spark.session().read.parquet(str(files(table, folder)).removesuffix("/*.parquet"))
 
 
-def in_delta(table: Any, folder: Any) -> Any:
-    lake = import_module("deltalake")
-    for i in range(3):
-        lake.write_deltalake(str(folder / "t"), table.slice(i * 6, 6), mode="append")
-    return lake.DeltaTable(str(folder / "t"))
+# The examples of all kinds of tables, and of those that take a server or have cells of other types.
+SERVERS = {"Spark DataFrame": in_spark}
+EXAMPLES = {
+    **{kind.title: kind.example for kind in KINDS if kind.example is not None},
+    **SERVERS,
+    "polars categories": in_categories,
+}
 
 
-def in_iceberg(table: Any, folder: Any) -> Any:
-    words = {
-        "type": "sql",
-        "uri": f"sqlite:///{folder}/catalog.db",
-        "warehouse": f"file://{folder}",
-    }
-    catalog = import_module("pyiceberg.catalog").load_catalog("tests", **words)
-    catalog.create_namespace("n")
-    made = catalog.create_table("n.t", schema=table.schema)
-    for i in range(3):
-        made.append(table.slice(i * 6, 6))
-    return made
-
-
-MADE: dict[str, tuple[str, Any]] = {
-    "files": ("pyarrow", files),
-    "dataset": ("pyarrow", lambda t, d: import_module("pyarrow.dataset").dataset(files(t, d).removesuffix("/*.parquet"))),
-    "polars": ("polars", lambda t, d: import_module("polars").from_arrow(t)),
-    "lazy": ("polars", lambda t, d: import_module("polars").scan_parquet(files(t, d))),
-    "categories": ("polars", lambda t, d: import_module("polars").from_arrow(t).cast({"s": import_module("polars").Categorical})),
-    "duckdb": ("duckdb", in_duckdb),
-    "dask": ("dask", lambda t, d: import_module("dask.dataframe").from_pandas(framed(t), npartitions=3)),
-    "sqlite": ("sqlite3", in_sqlite),
-    "delta": ("deltalake", in_delta),
-    "iceberg": ("pyiceberg.catalog.sql", in_iceberg),
-    "spark": ("pyspark", lambda t, d: spark.session().read.parquet(str(files(t, d)).removesuffix("/*.parquet"))),
-}  # fmt: skip
+def test_every_kind_of_table_has_an_example():
+    without = {kind.title for kind in KINDS if kind.example is None}
+    assert without == {*SERVERS, "PostgreSQL table"}  # which has tests of its own below
 
 
 # The tables that a database counts, where it is installed
-COUNTED = {"files": "duckdb", "duckdb": "duckdb", "sqlite": "sqlite3", "spark": "pyspark"}
+COUNTED = {
+    "Parquet files": "duckdb",
+    "duckdb relation": "duckdb",
+    "duckdb table": "duckdb",
+    "SQLite table": "sqlite3",
+    "Spark DataFrame": "pyspark",
+}
 
 
 def integers(engine: Any, dtypes: Any, people: bool) -> list[Any]:
@@ -191,15 +171,20 @@ def integers(engine: Any, dtypes: Any, people: bool) -> list[Any]:
 
 
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support")
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table")  # in ibis
 @pytest.mark.parametrize("people", [False, True], ids=["rows", "people"])
 @pytest.mark.parametrize(
-    "kind", [pytest.param(k, marks=pytest.mark.slow) if k == "spark" else k for k in MADE]
+    "kind",
+    [pytest.param(k, marks=pytest.mark.slow) if k == "Spark DataFrame" else k for k in EXAMPLES],
 )
 def test_the_cells_of_a_table_are_those_that_were_put_in(kind, people, tmp_path):
-    pytest.importorskip(MADE[kind][0])
-    if kind == "spark" and spark.missing() is not None:
+    if kind == "Spark DataFrame" and spark.missing() is not None:
         pytest.skip(str(spark.missing()))
-    source = recognised(MADE[kind][1](nasty(), tmp_path))
+    try:
+        table = EXAMPLES[kind](nasty(), tmp_path)
+    except ModuleNotFoundError as error:
+        pytest.skip(f"{error.name} is not installed")
+    source = recognised(table)
     frame = framed(nasty())
     expected = integers(PandasEngine(frame, KEY), frame.dtypes, people)
     for source.memory in (2**30, 1000):

@@ -84,11 +84,11 @@ def test_groups_that_there_is_no_room_for_are_made_by_one_thread(monkeypatch):
     df = frame([[(0.5, i, "ab"[i % 2], True)] for i in range(50)])
     in_threads(monkeypatch, 5)
     engine, made = PandasEngine(df, KEY), list[int]()
-    usual = engine._level
+    usual = engine.groups.find_level
     monkeypatch.setattr(
-        engine, "_level", lambda by: made.append(threading.get_ident()) or usual(by)
+        engine.groups, "find_level", lambda by: made.append(threading.get_ident()) or usual(by)
     )
-    engine.__dict__["_room"] = 0
+    engine.table.__dict__["room"] = 0
     engine.reduce(Query((), condition("x > 0"), BY["keys"]), set(primitives(*BOUNDS[:2])), Unit())
     assert {*made} == {threading.get_ident()}
 

@@ -66,7 +66,7 @@ def cells(
     """The values as Python's own, null as None."""
     x = None if name is None else leaf(frame, name)
     e = within(how, x, [leaf(frame, p) for p in people], **words)
-    return plain(PandasEngine(frame).column(e, slice(0, len(frame))))
+    return plain(PandasEngine(frame).table.column(e, slice(0, len(frame))))
 
 
 def plain(v: Any) -> list[Any]:
@@ -262,9 +262,9 @@ def test_some_of_the_rows_have_some_of_the_values(frame, start, size):
     nested = within("size", None, [leaf(frame, "who")], logical_not(expr))
     for e in (expr, nested):
         engine = PandasEngine(frame)
-        whole = evaluate(e, engine.column, slice(0, len(frame)))
+        whole = evaluate(e, engine.table.column, slice(0, len(frame)))
         some = slice(min(start, len(frame)), min(start + size, len(frame)))
-        assert plain(evaluate(e, PandasEngine(frame).column, some)) == plain(whole)[some]
+        assert plain(evaluate(e, PandasEngine(frame).table.column, some)) == plain(whole)[some]
 
 
 def test_between_questions_no_more_is_kept_than_the_frame_has_room_for():
@@ -274,18 +274,18 @@ def test_between_questions_no_more_is_kept_than_the_frame_has_room_for():
         within("quantile", leaf(frame, "x"), [leaf(frame, "who")], args=(q / 8,)) for q in range(8)
     ]
     for e in asked:
-        engine.column(e)
+        engine.table.column(e)
     assert all(
-        engine.column(e) is engine.column(e) for e in asked
+        engine.table.column(e) is engine.table.column(e) for e in asked
     )  # of one question nothing is made twice
     engine.reduce(
         Query((query_Output("n", "size"),)),
         {stats_Rows()},
         Unit(people=(leaf(frame, "who"),), rows=1),
     )
-    assert 1 <= len(engine._within._vectors) <= 3
+    assert 1 <= len(engine.table.within._vectors) <= 3
     engine.close()
-    assert len(engine._within._vectors) == len(engine._within._layouts) == 0
+    assert len(engine.table.within._vectors) == len(engine.table.within._layouts) == 0
 
 
 def test_without_rows_there_are_no_values():
@@ -355,9 +355,9 @@ def test_a_value_of_a_person_is_kept_once_for_the_person():
     frame = pd.DataFrame({"who": np.arange(1000) % 3, "x": np.arange(1000.0)})
     engine = PandasEngine(frame)
     total = within("sum", leaf(frame, "x"), [leaf(frame, "who")])
-    assert len(engine.column(total).table) == 4  # and one that is nobody's
+    assert len(engine.table.column(total).table) == 4  # and one that is nobody's
     assert (
-        engine.column(total, slice(3, 6)).values.tolist()
+        engine.table.column(total, slice(3, 6)).values.tolist()
         == frame.groupby("who")["x"].sum().tolist()
     )
 

@@ -152,7 +152,7 @@ def test_random_lists_count_as_pandas_does(table, monkeypatch):
     for size in (1, 7, 200):
         keys = list(dict.fromkeys(map(tuple, rng.integers(0, 7, (size, 4)).tolist())))
         by = TupleBy.of(leaves, Tuples.of(keys, leaves, list("abcd")))
-        buckets = PandasEngine(frame)._grouping((by,))
+        buckets = PandasEngine(frame).groups.find_buckets((by,))
         assert buckets is not None
         place = {key: i + 1 for i, key in enumerate(keys)}
         assert buckets.tolist() == [
@@ -167,7 +167,7 @@ def test_many_combinations_are_found_each_in_its_rows():
     leaves = [Column.of(i, c, frame.dtypes.iloc[i]) for i, c in enumerate(frame.columns)]
     keys = pd.MultiIndex.from_product([range(0, 1000, 2), range(0, 1000, 2)])[::-5]
     by = TupleBy.of(leaves, Tuples.of(keys, leaves, ["a", "b"]))
-    found = PandasEngine(frame)._grouping((by,))
+    found = PandasEngine(frame).groups.find_buckets((by,))
     assert found is not None
     assert np.count_nonzero(found) == frame.set_index(["a", "b"]).index.isin(keys).sum()
 
@@ -358,7 +358,7 @@ def test_a_value_between_two_of_many_listed_ones_is_none_of_them():
 
 def test_of_equal_values_the_first_counts():
     df = pd.DataFrame({"x": np.array([1, 2, 2], dtype="int64")})
-    column = PandasEngine(df).column(Column.of(0, "x", df["x"].dtype))
+    column = PandasEngine(df).table.column(Column.of(0, "x", df["x"].dtype))
     assert finder([(2, 1), (1, 2), (2.0, 3), (1.0, 4)])(column).tolist() == [2, 1, 1]
 
 

@@ -202,7 +202,7 @@ def test_a_statistic_that_counts_one_group_too_many_is_stopped(monkeypatch):
 
 def by_the_range_of_ids(engine, columns, limit, entries, blank):
     """Reports from the least id to the largest, as whole-number ids once were counted."""
-    ids = engine._frame.iloc[:, columns[0].position]
+    ids = engine.table.frame.iloc[:, columns[0].position]
     return np.full((int(ids.max() - ids.min()) + 1) * limit, blank, dtype=entries.dtype)
 
 

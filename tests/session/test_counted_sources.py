@@ -23,11 +23,11 @@ from tests.internals import (
     RelatedDatabase,
     SqlEngine,
     Unit,
+    differ_without_case,
     engine_for,
     engines_parts_module,
     plain_columns,
     recognised,
-    told_apart,
 )
 from tests.internals import stats_Rows as Rows
 
@@ -195,8 +195,8 @@ def test_columns_are_plain_by_what_stands_at_the_end_of_a_file(tmp_path):
     narrow = rows().set_column(0, "id", rows()["id"].cast(pa.int32()))
     assert plain(rows(), one) == plain(narrow, other) == ["id", "s", "x"]
     assert plain_columns([pq.read_metadata(path) for path in (one, other)]) == []
-    assert told_apart(["a", "b"])
-    assert not told_apart(["a", "b", "A"])
+    assert differ_without_case(["a", "b"])
+    assert not differ_without_case(["a", "b", "A"])
 
 
 def test_columns_of_other_types_and_packings_are_read_in_parts(duckdb, tmp_path):

@@ -19,7 +19,7 @@ from tests.internals import (
     PandasEngine,
     deaf_to_noise,
     derive_module,
-    engines_pandas_module,
+    reading_module,
     session_module,
     sketch_module,
 )
@@ -76,10 +76,10 @@ def broken(monkeypatch, error):
         except ValueError:
             raise error from None
 
-    for owner in (columns, derive_module, engines_pandas_module):
+    for owner in (columns, derive_module, reading_module):
         monkeypatch.setattr(owner, "prepare", prepare)
     monkeypatch.setattr(
-        PandasEngine, "reduce", lambda self, *_: prepare(self._frame.iloc[:, 2], "text")
+        PandasEngine, "reduce", lambda self, *_: prepare(self.table.frame.iloc[:, 2], "text")
     )
 
 
@@ -236,7 +236,7 @@ def test_a_replay_has_the_same_door(monkeypatch):
     read = PandasEngine.reduce
 
     def on_long_frames(self, *args):
-        if len(self._frame) > 2:
+        if self.table.rows > 2:
             raise ValueError(CELL)
         return read(self, *args)
 

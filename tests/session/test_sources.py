@@ -261,7 +261,7 @@ def test_what_goes_wrong_while_it_is_read_leaves_the_debit_and_no_answer(
 ):
     table = pa.concat_tables([visits(seed=i) for i in range(4)])
     source = Changing(table, happens, turn=-1)
-    monkeypatch.setattr("dpframe._frame.sources.source_of", lambda table: source)
+    monkeypatch.setattr("dpframe._frame.sources.make_source", lambda table: source)
     p = opened(table, tmp_path, **unit)
     source.turn = source.scans + 1
     with pytest.raises(DataError, match="what was charged for it stays charged") as caught:
@@ -335,7 +335,7 @@ def test_rows_are_counted_at_open_only_where_their_number_is_public(files, tmp_p
 
     asked: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dpframe._frame.sources.source_of", Counted)
+        patch.setattr("dpframe._frame.sources.make_source", Counted)
         dpframe.open(visits(), 1, because="private")
         assert asked == []
         p = dpframe.open(visits(), 1, neighbors="replace-one", because="public")

@@ -161,11 +161,13 @@ def test_exact_counts_of_keys_that_noisy_ones_show_are_caught(size):
 @pytest.mark.scaled
 def test_rows_beyond_the_limit_are_caught(size, monkeypatch):
     people = internals.engines_people_module
-    monkeypatch.setattr(people.Bound, "rows", lambda self: self._added(lambda at, rows: [rows])[0])
+    monkeypatch.setattr(
+        people.Bound, "rows", lambda self: self._add_over_people(lambda at, rows: [rows])[0]
+    )
     assert excess("own keys", size, rows=1) > 0
 
 
 @pytest.mark.scaled
 def test_more_keys_than_promised_are_caught(size, monkeypatch):
-    monkeypatch.setattr(internals.engines_pandas_module, "within_groups", lambda *_: None)
+    monkeypatch.setattr(internals.person_sums_module, "within_groups", lambda *_: None)
     assert excess("own keys", size) > 0

@@ -133,5 +133,5 @@ def test_rows_taken_for_people_are_caught(size):
 
 @pytest.mark.scaled
 def test_more_keys_than_promised_are_caught(size, monkeypatch):
-    monkeypatch.setattr(internals.engines_pandas_module, "within_groups", lambda *_: None)
+    monkeypatch.setattr(internals.person_sums_module, "within_groups", lambda *_: None)
     assert excess("own keys", size) > FAILURE

@@ -156,17 +156,19 @@ def test_forgetting_that_a_few_values_stand_for_all_is_caught(monkeypatch):
     def forgetful(pairs, kept, hashes, limit, *rest, **words):
         return at_points(pairs, kept, hashes, 99, *rest, **words)
 
-    monkeypatch.setattr(internals.engines_pandas_module, "at_points", forgetful)
+    monkeypatch.setattr(internals.person_sums_module, "at_points", forgetful)
     assert seen("tree", PAIRS["joins"], 20_000) > EPSILON
 
 
 def test_forgetting_the_limit_on_groups_is_caught(monkeypatch):
-    monkeypatch.setattr(internals.engines_pandas_module, "within_groups", lambda *_: None)
+    monkeypatch.setattr(internals.person_sums_module, "within_groups", lambda *_: None)
     assert seen("groupby nunique", PAIRS["joins"], 60_000) > EPSILON
 
 
 def test_forgetting_the_limit_on_rows_is_caught(monkeypatch):
-    monkeypatch.setattr(_people.Bound, "rows", lambda self: self._added(lambda at, rows: [rows])[0])
+    monkeypatch.setattr(
+        _people.Bound, "rows", lambda self: self._add_over_people(lambda at, rows: [rows])[0]
+    )
     assert seen("count", PAIRS["joins"], 20_000) > EPSILON
 
 

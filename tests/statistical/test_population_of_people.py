@@ -18,7 +18,7 @@ import pytest
 from scipy import stats
 
 import dpframe
-from tests.internals import compiled_module, enclose_output, engines_pandas_module, unpack
+from tests.internals import compiled_module, enclose_output, person_sums_module, unpack
 from tests.internals import engines_people_module as limits_module
 from tests.internals import sampling_module as sampling
 
@@ -68,9 +68,9 @@ class CountedApart(limits_module.Bound):
         there = np.concatenate([block == block for block in blocks])
         counts = np.bincount(self._pairs.of_row[there], minlength=self._pairs.size)
         found = super().powers(iter(blocks), degree, width)
-        of_values = self._added(lambda at, rows: [self._scale_totals(counts[at], rows)])
+        of_values = self._add_over_people(lambda at, rows: [self._scale_totals(counts[at], rows)])
         sums = [
-            self._added(lambda at, rows, t=t: [self._scale_totals(t[at], rows)])[0]
+            self._add_over_people(lambda at, rows, t=t: [self._scale_totals(t[at], rows)])[0]
             for t in self._sums_of(blocks)
         ]
         found[0] = of_values[0]
@@ -87,7 +87,7 @@ class CountedApart(limits_module.Bound):
 @pytest.fixture
 def counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled_module, "available", lambda rows: False)
-    monkeypatch.setattr(engines_pandas_module, "Bound", CountedApart)
+    monkeypatch.setattr(person_sums_module, "Bound", CountedApart)
 
 
 # Means and counts of people -----------------------------------------------------------------------------------------------

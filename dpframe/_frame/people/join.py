@@ -28,7 +28,7 @@ from dpframe._groups.premises import least_of
 from dpframe._groups.unit import LIMIT, limits_for
 from dpframe._session.derived import Made, Source, derived
 from dpframe._session.session import sealed
-from dpframe.engines.rows import frame_of, joined, matched, taken, with_room_for_nulls
+from dpframe.engines.rows import frame_of, joined, match_rows, take_cells, with_room_for_nulls
 
 _HOW = ("inner", "left", "right", "outer")
 _UNNAMED: Any = object()  # stands for the name of a key that no column has, which is like no name
@@ -265,7 +265,7 @@ def _made(
     """The columns of the result and whose its rows are, made behind the door."""
     sides = (left, right)
     ours, others = (frame_of([side.source.array(key) for key in side.keys]) for side in sides)
-    rows = matched(ours, others, how)
+    rows = match_rows(ours, others, how)
     coalesced = {
         a: i for i, (a, b) in enumerate(zip(left.names, right.names, strict=True)) if a == b
     }
@@ -292,7 +292,9 @@ def _made(
                 array = key(coalesced[name])
             else:
                 array = side.source.array(expr)
-                array = taken(with_room_for_nulls(array), at) if how in open_to else array.take(at)
+                array = (
+                    take_cells(with_room_for_nulls(array), at) if how in open_to else array.take(at)
+                )
             place = made.add(new[name], array)
             made.carry(side.source.session, expr, place, new[name])
             if side is left and name in coalesced:

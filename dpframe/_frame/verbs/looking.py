@@ -29,7 +29,7 @@ from dpframe._refusals import refuse
 from dpframe._session.card import Card
 from dpframe._session.data import leaves_of
 from dpframe._session.terms import declarations
-from dpframe.engines.rows import Rows, frame_of
+from dpframe.engines.rows import FrameRows, frame_of
 
 _MARK = "made-up rows: drawn from declared bounds and keys and from dtypes, not from the data"
 _SHOWN = 100  # rows at most, for looking at
@@ -332,7 +332,7 @@ def made_up(
     """So many made-up rows of a selection; fewer where its condition keeps hardly any."""
     drawn = rows + skip if selection.where is None else max(_DRAWN, 4 * (rows + skip))
     names, exprs = list(selection.columns), list(selection.columns.values())
-    read = Rows(_root(selection.schema, leaves, drawn))
+    read = FrameRows(_root(selection.schema, leaves, drawn))
     places = read.kept(selection.where)
     # In a circle, so that there are as many as were asked for wherever any is kept.
     chosen = places[(skip + np.arange(rows)) % len(places)] if len(places) else places
@@ -342,7 +342,7 @@ def made_up(
 
 def schema_of(selection: Selection) -> pd.DataFrame:
     """A frame without rows that has the columns of a selection in their dtypes."""
-    empty = Rows(_root(selection.schema, selection.schema.leaves, 0))
+    empty = FrameRows(_root(selection.schema, selection.schema.leaves, 0))
     arrays = [empty.array(expr) for expr in selection.columns.values()]
     return frame_of(arrays, list(selection.columns))
 

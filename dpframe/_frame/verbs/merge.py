@@ -20,7 +20,7 @@ from dpframe._session.data import ATTR, marks, sessions
 from dpframe._session.derived import Made, Source, derived, hash_of, no_limits, unit_for
 from dpframe._session.session import Session, sealed
 from dpframe._validate import Bounds
-from dpframe.engines.rows import Table, array_of, taken, with_room_for_nulls
+from dpframe.engines.rows import PublicTable, array_of, take_cells, with_room_for_nulls
 
 _KEYS = 2**12  # so many values of a public column are keys without being listed
 
@@ -110,7 +110,9 @@ def merge(
     table_names: list[Hashable] = list(table.columns)
     names, theirs = merged_names(list(self._selection.columns), table_names, keys, suffixes)
     limits_for(max_rows, max_groups)
-    lookup = Table(table, [r for _, r in keys], {n: self._selection.columns[n] for n, _ in keys})
+    lookup = PublicTable(
+        table, [r for _, r in keys], {n: self._selection.columns[n] for n, _ in keys}
+    )
     single = lookup.most <= 1
     if single and not self._session.unit.people:
         no_limits(max_rows, max_groups)
@@ -225,7 +227,7 @@ class _Join(NamedTuple):
     """How rows are joined to those of a public table, whose columns stand by their new names behind
     the others."""
 
-    lookup: Table
+    lookup: PublicTable
     names: Mapping[Hashable, Hashable]
     public: Mapping[Hashable, Any]
     left: bool
@@ -240,7 +242,7 @@ def _joined(source: Source, join: _Join) -> Made:
     made.names = [join.names[n] for n in made.names]
     made.keys = {i: k.named(made.names[i]) for i, k in made.keys.items()}
     for name, array in join.public.items():
-        made.add(name, taken(with_room_for_nulls(array) if join.left else array, rows.right))
+        made.add(name, take_cells(with_room_for_nulls(array) if join.left else array, rows.right))
     return made
 
 

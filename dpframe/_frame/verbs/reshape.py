@@ -25,7 +25,7 @@ from dpframe._groups.unit import limits_for
 from dpframe._session.derived import Made, Source, derived, unit_for
 from dpframe._session.session import Session, sealed
 from dpframe._validate import Bounds
-from dpframe.engines.rows import Rows, exploded, joined, numbers
+from dpframe.engines.rows import FrameRows, explode_lists, joined, numbers
 
 
 def source_of(frame: Tracked, verb: str) -> Source:
@@ -225,7 +225,7 @@ def _without_order(made: Made, ids: Sequence[Hashable]) -> Made:
 
 def _exploded(source: Source, name: Hashable, dtype: str | None) -> Made:
     """The rows of explode, made behind the door."""
-    rows = exploded(source.array(source.columns[name]), dtype)
+    rows = explode_lists(source.array(source.columns[name]), dtype)
     made = source.copied(rows.source, skip=[name])
     _insert(made, list(source.columns).index(name), name, rows.array)
     return made
@@ -275,7 +275,7 @@ def _check_alike(source: Source, names: Sequence[Hashable], exprs: Sequence[Expr
 
 
 def _dtypes(source: Source, exprs: Sequence[Expr]) -> list[Any]:
-    empty = Rows(source.session.snapshot.iloc[:0])
+    empty = FrameRows(source.session.snapshot.iloc[:0])
     return [empty.array(e).dtype for e in exprs]
 
 

@@ -35,8 +35,10 @@ class Database(Protocol):
         """How it is written to."""
 
     def fetch(self, sql: str, parameters: Sequence[Any], /) -> Rows:
-        """The rows that a statement returns. A parameter is an integer, a double or a text, and may
-        stand more than once."""
+        """Return the rows of a statement.
+
+        A parameter is an integer, a double or a text, and may stand more than once.
+        """
 
     def register(self, name: str, listing: Listing, /) -> None:
         """Makes a list readable under a name, to this connection alone."""
@@ -45,7 +47,7 @@ class Database(Protocol):
         """Lets go of a list."""
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """A block in which all statements read one state of the data."""
+        """Open a block in which all statements read one state of the data."""
 
 
 class DuckDatabase:
@@ -81,7 +83,7 @@ class DuckDatabase:
             self._connection.execute("ROLLBACK")
 
 
-class Bound(ABC):
+class ListBinder(ABC):
     """Lists that are bound to the statements that name them, as what their cells are: nothing is
     written anywhere."""
 
@@ -92,11 +94,11 @@ class Bound(ABC):
 
     @abstractmethod
     def _run(self, sql: str, parameters: list[Any]) -> Rows:
-        """The rows that a statement returns."""
+        """Return the rows of a statement."""
 
     @abstractmethod
-    def _listed(self, listing: Listing, parameters: list[Any]) -> str:
-        """The query that returns a list, whose cells are added to the parameters."""
+    def _write_list_query(self, listing: Listing, parameters: list[Any]) -> str:
+        """Return the query that returns a list, and add its cells to the parameters."""
 
     def register(self, name: str, listing: Listing) -> None:
         """Makes a list readable under a name, to this connection alone."""
@@ -107,10 +109,10 @@ class Bound(ABC):
         self._lists.pop(name, None)
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> Rows:
-        """The rows that a statement returns; one that names a list begins with WITH."""
+        """Return the rows of a statement; one that names a list begins with WITH."""
         words, named = list(parameters), set(re.findall(r"\w+", sql))
         lists = [
-            f"{name} ({', '.join(column for column, _ in listing.columns)}) AS ({self._listed(listing, words)})"
+            f"{name} ({', '.join(column for column, _ in listing.columns)}) AS ({self._write_list_query(listing, words)})"
             for name, listing in self._lists.items()
             if name in named
         ]
@@ -119,7 +121,7 @@ class Bound(ABC):
         return self._run(sql, words)
 
 
-class SqliteDatabase(Bound):
+class SqliteDatabase(ListBinder):
     """A connection of the standard library's sqlite3, which nobody else uses meanwhile. What it is
     set to stays as it is."""
 
@@ -132,15 +134,17 @@ class SqliteDatabase(Bound):
         connection.create_function("dpframe_readable", 1, _readable, deterministic=True)
 
     def _run(self, sql: str, parameters: list[Any]) -> Rows:
-        return plain_rows(self._connection, sql, self._named(parameters))
+        return plain_rows(self._connection, sql, self._number_parameters(parameters))
 
     @staticmethod
-    def _named(parameters: list[Any]) -> dict[str, Any]:
-        """The parameters under their numbers: ``?1`` counts as a name, and from Python 3.14 on
-        names take no list."""
+    def _number_parameters(parameters: list[Any]) -> dict[str, Any]:
+        """Return the parameters under their numbers.
+
+        ``?1`` counts as a name, and from Python 3.14 on names take no list.
+        """
         return {str(place): value for place, value in enumerate(parameters, 1)}
 
-    def _listed(self, listing: Listing, parameters: list[Any]) -> str:
+    def _write_list_query(self, listing: Listing, parameters: list[Any]) -> str:
         rows = []
         for row in listing.rows:
             rows.append(
@@ -152,8 +156,10 @@ class SqliteDatabase(Bound):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """A read transaction, if there is none: SQLite's readers see the state of their first
-        statement."""
+        """Open a read transaction if there is none.
+
+        SQLite's readers see the state of their first statement.
+        """
         if self._connection.in_transaction:
             yield
             return
@@ -165,10 +171,12 @@ class SqliteDatabase(Bound):
 
 
 def plain_rows(connection: Any, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> Rows:
-    """The rows that SQLite returns, as tuples, and texts as texts, whatever the connection is set
-    to make of them."""
+    """Return the rows that SQLite returns, as tuples, with texts as texts.
+
+    The connection may be set to make something else of them.
+    """
     factory, cursor = connection.text_factory, connection.cursor()
-    connection.text_factory, cursor.row_factory = _decoded, None
+    connection.text_factory, cursor.row_factory = _decode_text, None
     try:
         rows: Rows = cursor.execute(sql, parameters).fetchall()
     finally:
@@ -183,7 +191,7 @@ def _digest(text: bytes | None) -> int | None:
 
 
 def _readable(text: bytes | None) -> bool:
-    """Whether bytes are a text in UTF-8."""
+    """Return whether bytes are a text in UTF-8."""
     if text is not None:
         with suppress(UnicodeDecodeError):
             str(text, "utf-8")
@@ -191,12 +199,12 @@ def _readable(text: bytes | None) -> bool:
     return False
 
 
-def _decoded(text: bytes) -> str:
+def _decode_text(text: bytes) -> str:
     """Bytes that are no UTF-8 become halves of characters, as in columns of texts."""
     return text.decode("utf-8", "surrogateescape")
 
 
-class PostgresDatabase(Bound):
+class PostgresDatabase(ListBinder):
     """A connection of psycopg 3, which nobody else uses: in autocommit, or in a transaction that
     sees one state. That goes on where a statement fails."""
 
@@ -215,7 +223,7 @@ class PostgresDatabase(Bound):
             rows: Rows = self._cursor.execute(sql, parameters, binary=True).fetchall()
         return rows
 
-    def _listed(self, listing: Listing, parameters: list[Any]) -> str:
+    def _write_list_query(self, listing: Listing, parameters: list[Any]) -> str:
         d = self.dialect
         kinds = {"integer": d.integers, "double": d.doubles, "text": d.texts}
         cells: Any = (
@@ -239,7 +247,7 @@ class PostgresDatabase(Bound):
             self._cursor.execute("ROLLBACK")
 
 
-class RelatedDatabase(Bound):
+class RelatedDatabase(ListBinder):
     """The connection of a relation of duckdb, asked through it: a statement reads it by the name
     `ROWS`."""
 
@@ -259,7 +267,7 @@ class RelatedDatabase(Bound):
         del dpframe_words
         return rows
 
-    def _listed(self, listing: Listing, parameters: list[Any]) -> str:
+    def _write_list_query(self, listing: Listing, parameters: list[Any]) -> str:
         pa: Any = import_module("pyarrow")
         types = {"integer": pa.int64(), "double": pa.float64(), "text": pa.string()}
         cells: Any = (

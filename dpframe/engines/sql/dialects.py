@@ -61,15 +61,15 @@ class Dialect:
     # Names and literals -------------------------------------------------------------------------------------
 
     def identifier(self, name: str) -> str:
-        """A name, quoted."""
+        """Return a name, quoted."""
         return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
 
     def parameter(self, place: int) -> str:
-        """Where the value of a parameter goes, counted from 0; it may stand more than once."""
+        """Return the placeholder of a parameter, counted from 0; it may stand more than once."""
         return f"${place + 1}"
 
     def whole_number(self, value: int) -> str:
-        """An integer of 64 bits."""
+        """Write an integer of 64 bits."""
         return (
             "(-9223372036854775807 - 1)"
             if value == -(2**63)
@@ -79,7 +79,7 @@ class Dialect:
         )
 
     def double(self, value: float) -> str:
-        """A double, exactly."""
+        """Write a double, exactly."""
         if math.isinf(value):
             return f"CAST('{'-' * (value < 0)}Infinity' AS {self.doubles})"
         text = repr(value)
@@ -87,33 +87,33 @@ class Dialect:
         return f"({text})" if value < 0 else text
 
     def holds(self, text: str) -> bool:
-        """Whether a column of texts can hold this one."""
+        """Return whether a column of texts can hold this text."""
         return not any(0xD800 <= ord(c) < 0xE000 for c in text)
 
     # Cells --------------------------------------------------------------------------------------------------
 
     def read_integer(self, column: str) -> str:
-        """A cell of a column of whole numbers of at most 64 bits."""
+        """Read a cell of a column of whole numbers of at most 64 bits."""
         return f"CAST({column} AS {self.integers})"
 
     def read_double(self, column: str) -> str:
-        """A cell of a column of doubles or of narrower floats."""
+        """Read a cell of a column of doubles or of narrower floats."""
         return self.without_nan(self.read_with_nan(column))
 
     def read_with_nan(self, column: str) -> str:
-        """The same, in which a NaN is one still."""
+        """Read a double, where NaN stays NaN."""
         return f"CAST({column} AS {self.doubles})"
 
     def read_bool(self, column: str) -> str:
-        """A cell of a column of bools."""
+        """Read a cell of a column of bools."""
         return f"CAST({column} AS BOOLEAN)"
 
     def read_text(self, column: str) -> str:
-        """A cell of a column of texts, or of what is read as texts."""
+        """Read a cell of a column of texts, or of what is read as texts."""
         return self.binary(f"CAST({column} AS {self.texts})")
 
     def binary(self, text: str) -> str:
-        """The same text, compared by its bytes."""
+        """Return the text so that it is compared by its bytes."""
         return f"({text}{self.collation})"
 
     # Doubles ------------------------------------------------------------------------------------------------
@@ -123,71 +123,75 @@ class Dialect:
         return f"NULLIF({x}, CAST('NaN' AS {self.doubles}))"
 
     def as_double(self, whole: str) -> str:
-        """An integer as the nearest double."""
+        """Convert an integer to the nearest double."""
         return f"CAST({whole} AS {self.doubles})"
 
     def as_integer(self, x: str) -> str:
-        """A whole double as an integer."""
+        """Convert a whole double to an integer."""
         return f"CAST({x} AS {self.integers})"
 
     def as_narrow(self, x: str) -> str:
-        """The same of one below 2**31, in a type whose sums are quicker, and which its powers
-        fit."""
+        """Convert a whole double below 2**31 to a type whose sums are quicker and that its powers
+        fit.
+        """
         return f"CAST({x} AS INTEGER)"
 
     def truncated(self, x: str) -> str | None:
-        """A double without what stands after its point; None where there is no such function."""
+        """Remove what stands after the point of a double; None if there is no such function."""
         return f"TRUNC({x})"
 
     def clipped(self, x: str, low: str | None, high: str | None) -> str:
-        """The nearest number between two, of which the first is no larger; NULL of NULL."""
+        """Clip a number to two bounds; NULL stays NULL."""
         below = "" if low is None else f" WHEN {x} < {low} THEN {low}"
         above = "" if high is None else f" WHEN {x} > {high} THEN {high}"
         return f"(CASE{below}{above} ELSE {x} END)" if below or above else x
 
     def clipped_cell(self, x: str, low: str, high: str) -> str:
-        """The same of a cell, which may be a NaN: that is above all numbers here, and becomes NULL,
-        in one step with the rest."""
+        """Clip a cell to two bounds, where a NaN becomes NULL.
+
+        NaN is above all numbers here.
+        """
         beyond = f"(CASE WHEN {x} <= {self.double(math.inf)} THEN {high} END)"
         return f"(CASE WHEN {x} > {high} THEN {beyond} WHEN {x} < {low} THEN {low} ELSE {x} END)"
 
     def scaled(self, x: str, exponent: int, factor: str) -> str:
-        """A clipped value times 2**exponent, which is ``factor``, to be rounded."""
+        """Multiply a clipped value by 2**exponent, which is ``factor``, before it is rounded."""
         return f"({x} * {factor})"
 
     def rounded(self, x: str, magic: str) -> str:
-        """The nearest whole number to a double below 2**51, of two the even one."""
+        """Round a double below 2**51 to the nearest whole number, of two to the even one."""
         return f"(({x} + {magic}) - {magic})"
 
     def rounded_far(self, x: str, wide: str, zero: str) -> str:
-        """The same of any double, by 2**52, beyond which all of them are whole."""
+        """Round any double, by 2**52: beyond it all doubles are whole."""
         near = f"WHEN {x} >= {zero} THEN (({x} + {wide}) - {wide}) ELSE (({x} - {wide}) + {wide})"
         return f"(CASE WHEN {x} >= {wide} OR {x} <= -{wide} THEN {x} {near} END)"
 
     # Rows ---------------------------------------------------------------------------------------------------
 
     def gathered(self, names: Sequence[str]) -> str:
-        """What is said of rows that are grouped by these columns and by more: advice, which changes
-        nothing that is returned."""
+        """Return advice on rows that are grouped by these columns and by more.
+
+        It changes nothing that is returned.
+        """
         return ""
 
     # Conditions and integers --------------------------------------------------------------------------------
 
     def two_valued(self, condition: str, of_null: bool) -> str:
-        """A condition, and what it is where it is NULL."""
+        """Return a condition that is ``of_null`` where it was NULL."""
         return f"COALESCE({condition}, {'TRUE' if of_null else 'FALSE'})"
 
     def quotient(self, a: str, b: str) -> str:
-        """The whole part of a / b, of which neither is negative."""
+        """Divide two integers that are not negative, without the rest."""
         return f"({a} {self.division} {b})"
 
     def small_sum(self, a: str) -> str:
-        """A sum that is below 2**63: of one person's rows."""
+        """Sum integers of one person's rows, which stay below 2**63."""
         return f"CAST(SUM({a}) AS {self.integers})"
 
     def totals(self, a: str) -> list[str]:
-        """A sum of integers that are not negative: itself, or that of their upper halves and that
-        of the lower ones."""
+        """Sum integers that are not negative, in one part or as upper and lower halves."""
         if self.wide:
             return [f"SUM({a})"]
         half = str(2**HALF)
@@ -195,23 +199,27 @@ class Dialect:
 
     @staticmethod
     def total(parts: list[int]) -> int:
-        """The sum whose halves are these."""
+        """Return the sum of these halves."""
         return parts[0] if len(parts) == 1 else (parts[0] << HALF) + parts[1]
 
     # The hash -----------------------------------------------------------------------------------------------
 
     def is_key(self, x: str, kind: str) -> str:
-        """Whether a value can be a key that nobody listed: a text that is no UTF-8 cannot, and
-        takes the place of none."""
+        """Return a condition that a value can be a key that nobody listed.
+
+        A text that is not UTF-8 cannot.
+        """
         return f"{x} IS NOT NULL"
 
     def digest(self, text: str) -> str:
-        """The first 15 hexadecimal digits of the MD5 of a text's UTF-8, as an integer."""
+        """Return the first 15 hexadecimal digits of the MD5 of a text's UTF-8, as an integer."""
         return f"CAST(('0x' || substr(md5({text}), 1, 15)) AS {self.integers})"
 
     def number(self, cell: str, kind: str) -> str:
-        """The number of a person or a key, as `dpframe.engines.people` defines it: of an integer or
-        of a text."""
+        """Return the number of a person or a key, as `dpframe.engines.people` defines it.
+
+        The cell is an integer or a text.
+        """
         if kind == "text":
             return f"({self.digest(cell)} % {PRIME})"
         return f"((({cell}) % {PRIME} + {PRIME}) % {PRIME})"

@@ -22,7 +22,7 @@ from dpframe._statistics.base import Integers, Persons, Primitive
 from dpframe._statistics.engine import PEOPLE, Engine, RowSlice, Scope, Sketches, Texts
 from dpframe.engines.sql.databases import Database, Rows
 from dpframe.engines.sql.expressions import Compiler, Unwritten, held_as
-from dpframe.engines.sql.selections import Part, Statement
+from dpframe.engines.sql.selections import PeopleShare, Statement
 from dpframe.engines.sql.statements import found_keys, people_who_are, statements
 
 
@@ -50,7 +50,7 @@ class SqlEngine:
         self._passes = passes
         self._database, self._relation, self._schema = database, relation, schema.iloc[:0]
         self._key, self._fallback = key, fallback
-        self._unread = self._refused()
+        self._unread = self._find_refused()
 
     def __len__(self) -> int:
         ((rows,),) = self._rows([Statement(f"SELECT COUNT(*) FROM {self._relation} AS r", [])])[0]
@@ -59,8 +59,8 @@ class SqlEngine:
     def reduce(
         self, scope: Scope, primitives: set[Primitive], unit: Unit
     ) -> dict[Primitive, Integers]:
-        """The primitive sums of each group, as int64."""
-        planned = self._planned(scope, primitives, unit)
+        """Return the primitive sums of each group, as int64."""
+        planned = self._plan_passes(scope, primitives, unit)
         if not planned:
             return self._fallback.reduce(scope, primitives, unit)
         returned, kinds = (
@@ -79,8 +79,7 @@ class SqlEngine:
         unit: Unit,
         primitives: frozenset[Primitive] | set[Primitive] = PEOPLE,
     ) -> tuple[Texts, dict[Primitive, Integers]]:
-        """The combinations of values that count for somebody, as texts, and their primitive
-        sums."""
+        """Return the combinations of values that count for somebody, as texts, and their sums."""
         asked = {*primitives, Persons()}
         try:
             planned = [
@@ -91,7 +90,7 @@ class SqlEngine:
             ]
         except Unwritten:
             planned = []
-        if not self._together(planned):
+        if not self._read_one_state(planned):
             return self._fallback.occurring(by, where, unit, primitives)
         returned = [row for rows in self._rows(planned) for row in rows]
         named = [(tuple(map(_text, planned[0].kinds, row)), row) for row in returned]
@@ -108,7 +107,7 @@ class SqlEngine:
         yield from self._fallback.slices(exprs, where, unit)
 
     def people(self, unit: Unit) -> int:
-        """The number of people who have a row."""
+        """Return the number of people who have a row."""
         try:
             statement = people_who_are(self._compiler(), self._relation, unit)
         except Unwritten:
@@ -117,7 +116,7 @@ class SqlEngine:
         return int(people)
 
     def sketches(self, unit: Unit, secret: bytes) -> Sketches:
-        """What a ledger knows these people and this table again by."""
+        """Return what a ledger recognizes these people and this table by."""
         return self._fallback.sketches(unit, secret)
 
     def close(self) -> None:
@@ -127,9 +126,12 @@ class SqlEngine:
     def _compiler(self) -> Compiler:
         return Compiler(self._database.dialect, self._schema, self._unread)
 
-    def _refused(self) -> frozenset[int]:
-        """The columns that the database does not know or does not take for what their dtypes say:
-        found without reading a row."""
+    def _find_refused(self) -> frozenset[int]:
+        """Return the columns that the database does not know, or takes for other than their dtypes
+        say.
+
+        No row is read for it.
+        """
         empty = self._schema.dtypes
         columns = [Column.of(i, name, empty.iloc[i]) for i, name in enumerate(self._schema)]
 
@@ -153,14 +155,16 @@ class SqlEngine:
         return frozenset(c.position for c in known if refused([c]))
 
     def writes(self, scope: Scope, primitives: set[Primitive], unit: Unit) -> bool:
-        """Whether the database is asked: by the question, the dtypes and the dialect alone. If not,
-        all of it goes to the fallback, so that one question reads one state of the data."""
-        return bool(self._planned(scope, primitives, unit))
+        """Return whether the database is asked, by the question, the dtypes and the dialect alone.
 
-    def _planned(
+        If not, all of the question goes to the fallback, so that it reads one state of the data.
+        """
+        return bool(self._plan_passes(scope, primitives, unit))
+
+    def _plan_passes(
         self, scope: Scope, primitives: set[Primitive], unit: Unit
     ) -> list[list[Statement]]:
-        """The statements of each pass."""
+        """Return the statements of each pass."""
         try:
             planned = [
                 statements(self._compiler, self._relation, scope, primitives, unit, self._key, part)
@@ -169,21 +173,25 @@ class SqlEngine:
         except Unwritten:
             return []
         return (
-            planned if self._together([statement for one in planned for statement in one]) else []
+            planned
+            if self._read_one_state([statement for one in planned for statement in one])
+            else []
         )
 
-    def _parts(self, unit: Unit) -> list[Part | None]:
+    def _parts(self, unit: Unit) -> list[PeopleShare | None]:
         passes = self._passes() if unit.people and self._database.dialect.snapshots else 1
         return (
-            [None] if passes == 1 else [Part(unit.people, place, passes) for place in range(passes)]
+            [None]
+            if passes == 1
+            else [PeopleShare(unit.people, place, passes) for place in range(passes)]
         )
 
-    def _together(self, planned: list[Statement]) -> bool:
-        """Whether there are statements, and they read one state of the data."""
+    def _read_one_state(self, planned: list[Statement]) -> bool:
+        """Return whether there are statements, and they read one state of the data."""
         return len(planned) == 1 or (len(planned) > 1 and self._database.dialect.snapshots)
 
     def _rows(self, planned: list[Statement]) -> list[Rows]:
-        """What the statements return, all of one state of the data."""
+        """Return the rows of statements, all of one state of the data."""
         len(self._fallback)  # which refuses a table of more rows than sums allow for
         found: list[Rows] | None = None
         cause: Exception | None = None
@@ -213,7 +221,7 @@ class SqlEngine:
 
 
 def _text(kind: str, cell: Any) -> str | None:
-    """The text of a key that a database returned."""
+    """Return the text of a key that a database returned."""
     if cell is None:
         return None
     plain: dict[str, Callable[[Any], Any]] = {

@@ -51,15 +51,14 @@ class Statement:
     kinds: tuple[Kind, ...] = ()  # of the keys in its first columns, which nobody listed
 
     def read(self, rows: Returned, groups: int | None = None) -> dict[Primitive, Integers]:
-        """The primitive sums in the rows that it returned, the first column of which is the place
-        of a group."""
+        """Return the primitive sums in returned rows, whose first column is the place of a group."""
         return self.reader(rows, self.groups if groups is None else groups)
 
 
 # What is selected of a row ------------------------------------------------------------------------------------
 
 
-class Part(NamedTuple):
+class PeopleShare(NamedTuple):
     """Some of the people: those whose number has this rest."""
 
     people: tuple[Column, ...]
@@ -68,8 +67,10 @@ class Part(NamedTuple):
 
 
 def number_of(dialect: Dialect, cells: Sequence[tuple[str, Kind]]) -> str:
-    """The number of a person or a key by these cells, none of them a double, as
-    `dpframe.engines.people` defines it."""
+    """Return the number of a person or a key, as `dpframe.engines.people` defines it.
+
+    None of its cells is a double.
+    """
     if any(kind == "double" for _, kind in cells):
         raise Unwritten
     first, *rest = (
@@ -81,14 +82,14 @@ def number_of(dialect: Dialect, cells: Sequence[tuple[str, Kind]]) -> str:
     return first
 
 
-class Source:
+class SelectedRows:
     """The rows that are asked about: values of their cells, then what is made of those, so that no
     text grows by repetition."""
 
     c: Compiler
 
     def __init__(
-        self, compiler: Compiler, relation: str, where: Expr | None, part: Part | None = None
+        self, compiler: Compiler, relation: str, where: Expr | None, part: PeopleShare | None = None
     ):
         self.c, self._relation = compiler, relation
         conditions = [] if where is None else [compiler.hit(where)]
@@ -102,28 +103,30 @@ class Source:
         self.listings: dict[str, Listing] = {}
 
     def value(self, sql: str) -> str:
-        """The name of something that is read of a row."""
+        """Return the name of something that is read of a row."""
         return self._values.setdefault(sql, f"v{len(self._values)}")
 
     def derived(self, sql: str) -> str:
-        """The name of something that is made of such."""
+        """Return the name of something that is computed from what is read of a row."""
         return self._derived.setdefault(sql, f"a{len(self._derived)}")
 
     def listing(self, listing: Listing) -> str:
-        """The name of a list."""
+        """Return the name of a list."""
         name = f"{OURS}list_{next(_NAMES)}"
         self.listings[name] = listing
         return name
 
     def statement(self, sql: str, reader: Reader, kinds: tuple[Kind, ...] = ()) -> Statement:
-        """What is made of these rows."""
+        """Return the statement that makes something of these rows."""
         inline = self.c.dialect.inline
         stages = ", ".join(f"{name} AS{inline} ({sql})" for sql, name in self._stages.items())
         return Statement(*self.c.whole(f"WITH {stages} {sql}"), self.listings, reader, kinds=kinds)
 
     def stage(self, sql: str) -> str:
-        """The name of a table that the statement goes through: one inside the other they would be
-        too deep for some parsers."""
+        """Return the name of an intermediate table of the statement.
+
+        Queries inside each other would be too deep for some parsers.
+        """
         return self._stages.setdefault(sql, f"{OURS}stage_{len(self._stages)}")
 
     def sql(self) -> str:
@@ -149,24 +152,24 @@ class Level(NamedTuple):
     size: int
 
 
-def levels_of(source: Source, by: Sequence[By]) -> list[Level]:
-    """The groupings of a question, as far as they can be written."""
+def levels_of(source: SelectedRows, by: Sequence[By]) -> list[Level]:
+    """Return the groupings of a question, as far as they can be written."""
     found = []
     for i, one in enumerate(by):
         if isinstance(one, BinBy):
             name = source.derived(_bin(source, one))
             found.append(Level(name, f"s.{name}", "", len(one.index)))
         elif isinstance(one, KeyBy):
-            found.append(_keyed(source, i, one, None))
+            found.append(_write_key(source, i, one, None))
         elif isinstance(one, RestBy):
-            found.append(_keyed(source, i, one.listed, len(one.listed.index)))
+            found.append(_write_key(source, i, one.listed, len(one.listed.index)))
         else:
             raise Unwritten
     return found
 
 
-def _bin(source: Source, by: BinBy) -> str:
-    """The bin of a number by bisection: left-closed, the last one closed."""
+def _bin(source: SelectedRows, by: BinBy) -> str:
+    """Return the bin of a number by bisection: left-closed, the last one closed."""
     c, edges = source.c, by.edges
     if len(edges) > SIZES.statement_bins or not all(map(math.isfinite, edges)):
         raise Unwritten
@@ -184,7 +187,7 @@ def _bin(source: Source, by: BinBy) -> str:
     return f"(CASE WHEN {outside} THEN NULL WHEN {x} = {last} THEN {bins - 1} ELSE {among(0, bins)} END)"
 
 
-def _keyed(source: Source, i: int, by: KeyBy, rest: int | None) -> Level:
+def _write_key(source: SelectedRows, i: int, by: KeyBy, rest: int | None) -> Level:
     c, keys = source.c, by.keys
     key = c.key(by.expr)
     name, size = source.value(key.sql), len(keys) + (rest is not None)
@@ -209,9 +212,11 @@ def _keyed(source: Source, i: int, by: KeyBy, rest: int | None) -> Level:
     return Level(name, f"(CASE WHEN s.{name} IS NULL THEN {null} ELSE {other} END)", join, size)
 
 
-def placed(levels: list[Level]) -> str:
-    """The place of a combination of groups, the last one the fastest; NULL where one of them is
-    none."""
+def combine_places(levels: list[Level]) -> str:
+    """Return the place of a combination of groups, the last grouping the fastest.
+
+    It is NULL if a row is in no group of one of them.
+    """
     place = levels[0].place if levels else "0"
     for level in levels[1:]:
         place = f"({place} * {level.size} + {level.place})"
@@ -229,7 +234,7 @@ class Measure(NamedTuple):
     widths: tuple[int, ...] = ()
 
 
-def measure_of(source: Source, p: Primitive) -> Measure | None:
+def measure_of(source: SelectedRows, p: Primitive) -> Measure | None:
     """None of what is a count of rows or people; the rest is in statements of its own."""
     c = source.c
     if isinstance(p, Rows | Persons | Bids):
@@ -251,12 +256,12 @@ def measure_of(source: Source, p: Primitive) -> Measure | None:
     return Measure(a, (a, b, f"{a} * {b}"), (p.grid.width, p.other_grid.width))
 
 
-def _shaped(p: Primitive, rows: list[Integers]) -> Integers:
+def _shape_sums(p: Primitive, rows: list[Integers]) -> Integers:
     return np.stack(rows) if isinstance(p, Powers | Products) else rows[0]
 
 
 def _integers(groups: int, places: list[int], values: list[int]) -> Integers:
-    """A number for each group; in 64 bits where that is enough."""
+    """Return a number for each group; in 64 bits where that is enough."""
     wide = any(value >= 2**63 for value in values)
     found: Integers = np.zeros(groups, dtype=object if wide else np.int64)
     # A place may stand twice.
@@ -265,7 +270,7 @@ def _integers(groups: int, places: list[int], values: list[int]) -> Integers:
 
 
 def whole(cell: Any) -> int:
-    """An integer that a database returned, in a type that is exact; a sum of no rows is 0."""
+    """Return an integer that a database returned, in an exact type; a sum of no rows is 0."""
     assert not isinstance(cell, float), "a sum that may be rounded"
     return 0 if cell is None else int(cell)
 
@@ -276,8 +281,11 @@ def reader_of(
     total: Callable[[list[int]], int],
     width: int,
 ) -> Reader:
-    """The reader of answers whose rows hold a place, a number of rows, one of people if there are
-    any, and of each measure the count and the sums in so many parts."""
+    """Return the reader of answers whose rows hold a place, counts and sums.
+
+    The counts are of rows, and of people if there are any. Each measure has its count, and its sums
+    in ``width`` parts.
+    """
 
     def read(rows: Returned, groups: int) -> dict[Primitive, Integers]:
         places = [int(row[0]) for row in rows]
@@ -297,7 +305,7 @@ def reader_of(
             for _ in measure.sums:
                 halves = [next(at) for _ in range(width)]
                 parts.append([total(list(one)) for one in zip(*halves, strict=True)])
-            found[p] = _shaped(p, [_integers(groups, places, part) for part in parts])
+            found[p] = _shape_sums(p, [_integers(groups, places, part) for part in parts])
         return found
 
     return read

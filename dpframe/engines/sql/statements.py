@@ -39,14 +39,14 @@ from dpframe.engines.sql.expressions import Compiler, Kind, Unwritten
 from dpframe.engines.sql.selections import (
     Level,
     Measure,
-    Part,
+    PeopleShare,
     Reader,
-    Source,
+    SelectedRows,
     Statement,
+    combine_places,
     levels_of,
     measure_of,
     number_of,
-    placed,
     reader_of,
     whole,
 )
@@ -61,7 +61,7 @@ def statements(
     primitives: set[Primitive],
     unit: Unit,
     key: bytes,
-    part: Part | None = None,
+    part: PeopleShare | None = None,
 ) -> list[Statement]:
     """All that is asked, in as few statements as there are kinds of it; `Unwritten` if there is
     none for some of it. Of some of the people, with a ``part``: their sums add up."""
@@ -74,11 +74,11 @@ def statements(
     sums = primitives - alone
     found = []
     for p in sorted(alone, key=str):
-        source = Source(compiler(), relation, scope.where, part)
+        source = SelectedRows(compiler(), relation, scope.where, part)
         levels = levels_of(source, scope.by)
         found.append(_alone(source, levels, p, unit, scope, key))
     if sums:
-        source = Source(compiler(), relation, scope.where, part)
+        source = SelectedRows(compiler(), relation, scope.where, part)
         levels = levels_of(source, scope.by)
         measures = {p: measure_of(source, p) for p in sorted(sums, key=str)}
         one = (
@@ -92,7 +92,7 @@ def statements(
     return found
 
 
-def _summed(source: Source, measures: dict[Primitive, Measure | None]) -> list[str]:
+def _write_sums(source: SelectedRows, measures: dict[Primitive, Measure | None]) -> list[str]:
     """Counts and sums over rows, in the order in which they are read."""
     d, found = source.c.dialect, ["COUNT(*)"]
     for measure in measures.values():
@@ -103,17 +103,17 @@ def _summed(source: Source, measures: dict[Primitive, Measure | None]) -> list[s
 
 
 def _of_rows(
-    source: Source, levels: list[Level], measures: dict[Primitive, Measure | None]
+    source: SelectedRows, levels: list[Level], measures: dict[Primitive, Measure | None]
 ) -> Statement:
     """Rows by the cells that they are grouped by, and then by the places of those, of which there
     are fewer to be found."""
-    d, sums = source.c.dialect, _summed(source, measures)
+    d, sums = source.c.dialect, _write_sums(source, measures)
     named = [f"m{i}" for i in range(len(sums))]
     if levels:
         names = list(dict.fromkeys(level.name for level in levels))
         selected = [*names, *(f"{sql} AS {name}" for sql, name in zip(sums, named, strict=True))]
         cells = f"SELECT {', '.join(selected)} FROM {source.stage(source.sql())} AS q GROUP BY {', '.join(names)}"
-        columns = [f"{placed(levels)} AS place", *(f"s.{name}" for name in named)]
+        columns = [f"{combine_places(levels)} AS place", *(f"s.{name}" for name in named)]
         places = f"SELECT {', '.join(columns)} FROM {source.stage(cells)} AS s{''.join(level.join for level in levels)}"
         outer = ", ".join(["place", *(f"SUM({name})" for name in named)])
         sql = f"SELECT {outer} FROM {source.stage(places)} AS o WHERE place IS NOT NULL GROUP BY place"
@@ -133,7 +133,12 @@ class Crowd:
     names: list[str]
 
     def __init__(
-        self, source: Source, unit: Unit, groups: Sequence[str], kinds: Sequence[Kind], key: bytes
+        self,
+        source: SelectedRows,
+        unit: Unit,
+        groups: Sequence[str],
+        kinds: Sequence[Kind],
+        key: bytes,
     ):
         self._source, self._groups, self._kinds = source, list(groups), list(kinds)
         found = [source.c.key(column) for column in unit.people]
@@ -144,7 +149,7 @@ class Crowd:
         self.names = [name for name, _ in self._people]
 
     def rows(self, sql: str, there: str) -> str:
-        """Those of these rows that meet a condition and are a person's."""
+        """Write those of these rows that meet a condition and are a person's."""
         d, somebody = (
             self._source.c.dialect,
             " AND ".join(f"{name} IS NOT NULL" for name in self.names),
@@ -152,8 +157,10 @@ class Crowd:
         return f"SELECT {d.gathered(self.names)}* FROM {self._source.stage(sql)} AS o WHERE {there} AND {somebody}"
 
     def ranked(self, sql: str) -> str:
-        """The same rows, with the hash of their person and group as h, as
-        `dpframe.engines.people.Draw` has it."""
+        """Write the same rows, with the hash of their person and group as h.
+
+        The hash is that of `dpframe.engines.people.Draw`.
+        """
         a, b, d, f, g, e, last = self._constants
         x = number_of(self._source.c.dialect, self._people)
         y = number_of(self._source.c.dialect, list(zip(self._groups, self._kinds, strict=True)))
@@ -166,33 +173,40 @@ class Crowd:
         return f"SELECT n4.*, (hu * ((hu + {last}) % {p})) % {p} AS h FROM {self._source.stage(sql)} AS n4"
 
     def first(self, sql: str, most: int, rank: str = "ROW_NUMBER") -> str:
-        """The first so many groups of each person by their hashes; of equal ones that which stands
-        before the other."""
+        """Write the first groups of each person by their hashes, at most ``most``.
+
+        Of equal hashes the group that stands before the other comes first.
+        """
         own, order = ", ".join(self.names), _ascending(["h", *self._groups])
         nth = f"{rank}() OVER (PARTITION BY {own} ORDER BY {order}) AS nth"
         numbered = f"SELECT w0.*, {nth} FROM {self._source.stage(self.ranked(sql))} AS w0"
         return f"SELECT * FROM {self._source.stage(numbered)} AS w1 WHERE nth <= {most}"
 
 
-def _joined(source: Source, levels: list[Level], names: Sequence[str]) -> str:
+def _join_levels(source: SelectedRows, levels: list[Level], names: Sequence[str]) -> str:
     """Rows with the place of their group, which may be NULL."""
-    selected = [f"{placed(levels)} AS place", *(f"s.{name}" for name in dict.fromkeys(names))]
+    selected = [
+        f"{combine_places(levels)} AS place",
+        *(f"s.{name}" for name in dict.fromkeys(names)),
+    ]
     joins = "".join(level.join for level in levels)
     return f"SELECT {', '.join(selected)} FROM {source.stage(source.sql())} AS s{joins}"
 
 
-def _grouped(source: Source, levels: list[Level], crowd: Crowd, names: Sequence[str]) -> str:
+def _write_groups(
+    source: SelectedRows, levels: list[Level], crowd: Crowd, names: Sequence[str]
+) -> str:
     """Somebody's rows in a group, with its place."""
-    return crowd.rows(_joined(source, levels, [*crowd.names, *names]), "place IS NOT NULL")
+    return crowd.rows(_join_levels(source, levels, [*crowd.names, *names]), "place IS NOT NULL")
 
 
 def _ascending(terms: Sequence[str]) -> str:
-    """An order, said in full: what a database takes where a direction is left out is a setting."""
+    """Write an ascending order in full, since a setting decides what a database takes else."""
     return ", ".join([f"{term} ASC" for term in terms])
 
 
 def _names(measures: dict[Primitive, Measure | None]) -> list[str]:
-    """What is read of a row for these."""
+    """Return the names of what is read of a row for these measures."""
     found: list[str] = []
     for measure in measures.values():
         if measure is not None:
@@ -201,7 +215,7 @@ def _names(measures: dict[Primitive, Measure | None]) -> list[str]:
 
 
 def _of_people(
-    source: Source,
+    source: SelectedRows,
     levels: list[Level],
     measures: dict[Primitive, Measure | None],
     unit: Unit,
@@ -210,9 +224,9 @@ def _of_people(
 ) -> Statement:
     limit, most = _limits(unit, scope)
     crowd = Crowd(source, unit, ["place"], ["integer"], key)
-    rows = _grouped(source, levels, crowd, _names(measures))
+    rows = _write_groups(source, levels, crowd, _names(measures))
     d = source.c.dialect
-    sql = _bounded(
+    sql = _write_bounded(
         source,
         crowd,
         rows,
@@ -225,13 +239,15 @@ def _of_people(
 
 
 def _limits(unit: Unit, scope: Scope) -> tuple[int, int]:
-    """The limits as the engine on numpy reads them: some statistics need no limits, and the plan
-    has asked for those that are needed."""
+    """Return the limits as the engine of pandas frames reads them.
+
+    Some statistics need no limits. The plan asked for those that are needed.
+    """
     return unit.limited(unit.rows or 1, unit.groups or 1).reach(scope.groups if scope.by else None)
 
 
-def _bounded(
-    source: Source,
+def _write_bounded(
+    source: SelectedRows,
     crowd: Crowd,
     rows: str,
     groups: list[str],
@@ -239,8 +255,10 @@ def _bounded(
     limit: int,
     most: int | None,
 ) -> str:
-    """What people add to each group: pairs, those that stay, their totals scaled and moved back,
-    and the sums of these."""
+    """Write what people add to each group.
+
+    These are pairs, those of them that stay, their totals scaled and moved back, and sums of these.
+    """
     d, names = source.c.dialect, [*crowd.names, *groups]
     numbered = list(enumerate(m for m in measures.values() if m is not None))
     if any(len(m.widths) == 1 and len(m.sums) > 2 for _, m in numbered):
@@ -293,9 +311,9 @@ def _ends(m: Measure, c: str, own: list[str]) -> tuple[str, str]:
 
 
 def _alone(
-    source: Source, levels: list[Level], p: Primitive, unit: Unit, scope: Scope, key: bytes
+    source: SelectedRows, levels: list[Level], p: Primitive, unit: Unit, scope: Scope, key: bytes
 ) -> Statement:
-    """A primitive that is no sum over rows."""
+    """Write a statement for a primitive that is no sum over rows."""
     if isinstance(p, Spread):
         sql, reader = _spread(source, levels, p, unit, key)
     elif isinstance(p, Distincts):
@@ -319,13 +337,13 @@ def _table(p: Primitive, rows: Returned, shape: tuple[int, int]) -> dict[Primiti
 
 
 def _spread(
-    source: Source, levels: list[Level], p: Spread, unit: Unit, key: bytes
+    source: SelectedRows, levels: list[Level], p: Spread, unit: Unit, key: bytes
 ) -> tuple[str, Reader]:
     if not unit.people:
         raise Unwritten
     crowd = Crowd(source, unit, ["place"], ["integer"], key)
     own = ", ".join(crowd.names)
-    rows = source.stage(_grouped(source, levels, crowd, []))
+    rows = source.stage(_write_groups(source, levels, crowd, []))
     pairs = f"SELECT {own}, place, COUNT(*) AS k FROM {rows} AS q GROUP BY {own}, place"
     size = "COUNT(*)" if p.of == "groups" else "MAX(k)"
     sizes = f"SELECT {size} AS n FROM {source.stage(pairs)} AS t GROUP BY {own}"
@@ -335,28 +353,30 @@ def _spread(
     return sql, lambda rows, groups: _table(p, rows, (p.bins, 1))
 
 
-def _distinct(source: Source, levels: list[Level], p: Distincts, unit: Unit) -> tuple[str, Reader]:
+def _distinct(
+    source: SelectedRows, levels: list[Level], p: Distincts, unit: Unit
+) -> tuple[str, Reader]:
     if unit.people:  # who may name so many values, drawn by numbers of values too
         raise Unwritten
     name = source.value(source.c.key(p.expr).sql)
-    joined = _joined(source, levels, [name])
+    joined = _join_levels(source, levels, [name])
     sql = f"SELECT 0, place, COUNT(DISTINCT {name}) FROM {source.stage(joined)} AS o WHERE place IS NOT NULL GROUP BY place"
     return sql, lambda rows, groups: {p: _table(p, rows, (1, groups))[p][0]}
 
 
 def _leaves(
-    source: Source, levels: list[Level], p: Leaves, unit: Unit, scope: Scope, key: bytes
+    source: SelectedRows, levels: list[Level], p: Leaves, unit: Unit, scope: Scope, key: bytes
 ) -> tuple[str, Reader]:
     a = source.derived(source.c.steps(source.value(source.c.double(p.expr)), p.grid))
     if unit.people:
         limit, most = _limits(unit, scope)
         crowd = Crowd(source, unit, ["place"], ["integer"], key)
-        rows = _grouped(source, levels, crowd, [a])
+        rows = _write_groups(source, levels, crowd, [a])
         few = scope.by and most < scope.groups
         rows = crowd.first(rows, most, "DENSE_RANK") if few else crowd.ranked(rows)
         rows = _middles(source, crowd, rows, a, limit)
     else:
-        joined = _joined(source, levels, [a])
+        joined = _join_levels(source, levels, [a])
         rows = (
             f"SELECT * FROM {source.stage(joined)} AS o WHERE place IS NOT NULL AND {a} IS NOT NULL"
         )
@@ -365,7 +385,7 @@ def _leaves(
 
 
 def _bids(
-    source: Source, levels: list[Level], p: Bids, unit: Unit, scope: Scope, key: bytes
+    source: SelectedRows, levels: list[Level], p: Bids, unit: Unit, scope: Scope, key: bytes
 ) -> tuple[str, Reader]:
     """Bins that are no groups: a person counts for so many rows in all of them together."""
     if any(level.join for level in levels):
@@ -376,7 +396,7 @@ def _bids(
     selected = ", ".join(
         ["0 AS place", *(f"s.{name}" for name in dict.fromkeys([*crowd.names, x]))]
     )
-    bins = f"CASE WHEN s.{x} IS NULL THEN NULL ELSE COALESCE({placed(levels)} + 1, 0) END AS bin"
+    bins = f"CASE WHEN s.{x} IS NULL THEN NULL ELSE COALESCE({combine_places(levels)} + 1, 0) END AS bin"
     rows = crowd.rows(
         f"SELECT {selected}, {bins} FROM {source.stage(source.sql())} AS s", "bin IS NOT NULL"
     )
@@ -385,7 +405,7 @@ def _bids(
     return sql, lambda rows, groups: {p: _table(p, rows, (1, groups + 1))[p][0, 1:]}
 
 
-def _magnitudes(source: Source, p: Magnitudes, unit: Unit, key: bytes) -> tuple[str, Reader]:
+def _magnitudes(source: SelectedRows, p: Magnitudes, unit: Unit, key: bytes) -> tuple[str, Reader]:
     """Rows by the sign and power of two of a value; people by that of the one at the rank that
     their hash draws."""
     x = source.value(source.c.double(p.expr))
@@ -417,14 +437,13 @@ def _magnitudes(source: Source, p: Magnitudes, unit: Unit, key: bytes) -> tuple[
     return sql, lambda rows, groups: _table(p, rows, (MAGNITUDES, 1))
 
 
-def _middles(source: Source, crowd: Crowd, rows: str, a: str, limit: int) -> str:
-    """The values that count of each person and group: all, or the middles of so many equal parts of
-    them in their order.
+def _middles(source: SelectedRows, crowd: Crowd, rows: str, a: str, limit: int) -> str:
+    """Write the values that count of each person and group: all, or the middles of equal parts.
 
-    Of n values in order, those at rank floor(m) count, for m = (2 i + 1) n / (2 R) and i below R;
-    where m is whole, that at m - 1 where i and the hash add up to an odd number. A value at rank r
-    is asked by two of these at most: i0, the first with m >= r, and, where 2 R (r + 1) / n is an
-    odd whole number 2 i1 + 1, by i1.
+    Of n values in order, those at rank floor(m) count, for m = (2 i + 1) n / (2 R) and i below R.
+    Where m is whole, the one at m - 1 counts if i and the hash add up to an odd number. A value at
+    rank r is asked by two of these at most. One is i0, the first with m >= r. The other is i1,
+    where 2 R (r + 1) / n is an odd whole number 2 i1 + 1.
     """
     d, pair = source.c.dialect, ", ".join([*crowd.names, "place"])
     some = f"SELECT * FROM {source.stage(rows)} AS m0 WHERE {a} IS NOT NULL"
@@ -455,11 +474,13 @@ def found_keys(
     primitives: set[Primitive],
     unit: Unit,
     key: bytes,
-    part: Part | None = None,
+    part: PeopleShare | None = None,
 ) -> Statement:
-    """The keys that occur, in columns of their own, and the sums of each. Doubles are keys only
-    where a row is a person."""
-    source = Source(compiler, relation, where, part)
+    """Write the keys that occur, in columns of their own, and the sums of each.
+
+    Doubles are keys only where a row is a person.
+    """
+    source = SelectedRows(compiler, relation, where, part)
     terms = [compiler.key(e) for e in by]
     names, kinds = [source.value(term.sql) for term in terms], [term.kind for term in terms]
     if len(set(names)) < len(names) or not all(
@@ -477,18 +498,18 @@ def found_keys(
         rows = crowd.rows(source.sql(), there)
         if set(crowd.names) & set(names):
             raise Unwritten
-        sql = _bounded(source, crowd, rows, names, measures, limit, most)
+        sql = _write_bounded(source, crowd, rows, names, measures, limit, most)
     else:
         rows = f"SELECT * FROM {source.stage(source.sql())} AS o WHERE {there}"
-        selected = ", ".join([*names, *_summed(source, measures)])
+        selected = ", ".join([*names, *_write_sums(source, measures)])
         sql = f"SELECT {selected} FROM {source.stage(rows)} AS q GROUP BY {', '.join(names)}"
     reader = reader_of(measures, bool(unit.people), d.total, len(d.totals("a")))
     return source.statement(sql, reader, tuple(kinds))
 
 
 def people_who_are(compiler: Compiler, relation: str, unit: Unit) -> Statement:
-    """How many people have a row."""
-    source = Source(compiler, relation, None)
+    """Write a statement that counts the people who have a row."""
+    source = SelectedRows(compiler, relation, None)
     names = [source.value(compiler.key(column).sql) for column in unit.people]
     there = " AND ".join(f"{name} IS NOT NULL" for name in names)
     own, rows = ", ".join(dict.fromkeys(names)), source.stage(source.sql())

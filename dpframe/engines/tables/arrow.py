@@ -6,13 +6,21 @@ import glob
 import os
 from collections.abc import Hashable, Iterator, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar
 
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._sizes import SIZES
 from dpframe.engines.sources import Counting, Source, is_text, plain_type, stats_of
 from dpframe.engines.steadiness import NO_QUERY, Answers, HazardAnswer
-from dpframe.engines.tables.parquet import VIEW, WIDTH, FilesDatabase, counted, plain_columns
+from dpframe.engines.tables.kinds import TableKind, register_kind
+from dpframe.engines.tables.parquet import (
+    VIEW,
+    WIDTH,
+    FilesDatabase,
+    connect_to_files,
+    plain_columns,
+)
 
 
 class ParquetSource(Source):
@@ -50,8 +58,8 @@ class ParquetSource(Source):
         self._rows, self._plain = rows, plain_columns(metas)
 
     def counting(self) -> Counting | None:
-        """A duckdb of its own, where that is installed."""
-        self._counted = counted(self.files, self._plain, self.names, self.memory)
+        """Return a duckdb of its own, if duckdb is installed."""
+        self._counted = connect_to_files(self.files, self._plain, self.names, self.memory)
         return None if self._counted is None else Counting(self._counted, VIEW, WIDTH)
 
     def close(self) -> None:
@@ -79,6 +87,7 @@ class ParquetSource(Source):
 
 
 def is_dictionary_of_texts(dtype: Any) -> bool:
+    """Return whether a type is a dictionary of texts."""
     types: Any = import_module("pyarrow.types")
     return bool(types.is_dictionary(dtype) and is_text(plain_type(dtype)))
 
@@ -110,15 +119,15 @@ def _without_dictionaries(name: str) -> Any:
     return made
 
 
-def scanned(dataset: Any, names: list[str]) -> Iterator[Any]:
-    """The batches of an Arrow dataset, of which few are in memory at a time."""
+def scan_dataset(dataset: Any, names: list[str]) -> Iterator[Any]:
+    """Yield the batches of an Arrow dataset, with few of them in memory at a time."""
     yield from dataset.to_batches(
         columns=names, batch_size=max(1, SIZES.batch // 4), batch_readahead=4, fragment_readahead=1
     )
 
 
 def _check_alike(files: list[str], schemas: list[Any]) -> None:
-    """One list of columns in all files, each of one type: names and types are public."""
+    """Raise unless all files have the same columns of the same types: these are public."""
     first = schemas[0]
     for file, schema in zip(files[1:], schemas[1:], strict=True):
         if schema.names != first.names:
@@ -141,8 +150,10 @@ def _check_alike(files: list[str], schemas: list[Any]) -> None:
 
 
 def files_of(paths: Sequence[str]) -> list[str]:
-    """The files that patterns, folders and names stand for, in order, by their real names and each
-    once."""
+    """Return the files that patterns, folders and names stand for.
+
+    They are given by their real names, in order, and each once.
+    """
     found: list[str] = []
     for path in paths:
         path = os.path.expanduser(path)
@@ -236,7 +247,7 @@ class DatasetSource(Source):
         super().__init__(dataset.schema, f"dataset {kind} " + "\n".join(names), names)
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
-        yield from scanned(self._dataset, names)
+        yield from scan_dataset(self._dataset, names)
 
     def version(self) -> Hashable:
         if self._local:
@@ -257,8 +268,64 @@ def _is_read_checked(dataset: Any, dtype: Any) -> bool:
     )
 
 
-def of_paths(paths: Any) -> Source:
+def read_files(paths: Any) -> Source:
+    """Return the source of one name of Parquet files, or of a list of names."""
     listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not listed or not all(isinstance(p, str | os.PathLike) for p in listed):
         raise BadType("a list of files is a list of their names.")
     return ParquetSource(files_of([os.fspath(p) for p in listed]))
+
+
+# The entries of the catalogue --------------------------------------------------------------------
+
+
+def write_example_files(table: Any, folder: Path) -> str:
+    """Write rows to three Parquet files with small row groups, and return a pattern of their names."""
+    pq: Any = import_module("pyarrow.parquet")
+    size = -(-table.num_rows // 3)
+    for i in range(3):
+        pq.write_table(table.slice(i * size, size), folder / f"{i}.parquet", row_group_size=4)
+    return str(folder / "*.parquet")
+
+
+def _make_example_dataset(table: Any, folder: Path) -> Any:
+    write_example_files(table, folder)
+    return import_module("pyarrow.dataset").dataset(str(folder))
+
+
+register_kind(
+    TableKind(
+        title="Parquet files",
+        words="a name or a pattern of Parquet files, or a list of names",
+        types=("builtins.str", "builtins.list", "pathlib.Path", "pathlib.PurePath"),
+        read=read_files,
+        source=ParquetSource,
+        requires=("pyarrow",),
+        extra="duckdb",
+        example=write_example_files,
+    )
+)
+register_kind(
+    TableKind(
+        title="pyarrow table",
+        words="a pyarrow table",
+        types=("pyarrow.Table",),
+        read=TableSource,
+        source=TableSource,
+        requires=("pyarrow",),
+        extra="duckdb",
+        example=lambda table, folder: table,
+    )
+)
+register_kind(
+    TableKind(
+        title="pyarrow dataset",
+        words="a pyarrow dataset",
+        types=("pyarrow.Dataset",),
+        read=DatasetSource,
+        source=DatasetSource,
+        requires=("pyarrow",),
+        extra="duckdb",
+        example=_make_example_dataset,
+    )
+)

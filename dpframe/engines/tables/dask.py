@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,8 +22,9 @@ from dpframe._cells.columns import prepare
 from dpframe._errors import BadType
 from dpframe._expr import Column
 from dpframe.engines.people import bytes_of_text
-from dpframe.engines.sources import Source, Task, lots, series_of, typed
+from dpframe.engines.sources import Source, Task, assign_lots, cast_batch, series_of
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer
+from dpframe.engines.tables.kinds import TableKind, register_kind
 
 _LOTS = 32  # into which a pass is cut at most: of n partitions there are so many times n pieces
 
@@ -71,7 +73,7 @@ class DaskSource(Source):
 
     def _count(self) -> int:
         return sum(
-            _computed(
+            _compute_all(
                 [_task(len)(piece) for piece in self._frame_of_dask[self.names[:1]].to_delayed()]
             )
         )
@@ -79,25 +81,24 @@ class DaskSource(Source):
     def each(
         self, task: Task, columns: Sequence[int], people: tuple[Column, ...], key: bytes
     ) -> Iterator[Any]:
-        """What a task makes of each partition; with people of each lot of them, of all
-        partitions."""
+        """Yield the results of a task for each partition, or for each lot of people."""
         wanted = list(dict.fromkeys([*columns, *(c.position for c in people)]))
         names = [self.names[i] for i in wanted]
         pieces, shape = self._frame_of_dask[names].to_delayed(), self._shape(names)
         places = [wanted.index(i) for i in columns]
-        counted = _task(partial(_counted, task, dict(zip(columns, places, strict=True)), key))
+        counted = _task(partial(_count_lot, task, dict(zip(columns, places, strict=True)), key))
         if not people:
             read = _task(partial(_whole, shape))
-            self._check_whole(found := _computed([counted([read(piece)]) for piece in pieces]))
+            self._check_whole(found := _compute_all([counted([read(piece)]) for piece in pieces]))
             yield from (made for _, made in found)
             return
         at = [(wanted.index(c.position), c.kind) for c in people]
         passes, of = self.passes(columns), min(len(pieces), _LOTS)
         for number in range(passes):
-            cut = _task(partial(_cut, shape, at, number, passes, of), nout=of + 1)
+            cut = _task(partial(_cut_partition, shape, at, number, passes, of), nout=of + 1)
             parts = [cut(piece) for piece in pieces]
             counts = [counted([part[i + 1] for part in parts]) for i in range(of)]
-            found = _computed([*(part[0] for part in parts), *counts])
+            found = _compute_all([*(part[0] for part in parts), *counts])
             self._check_whole([(size, None) for size in found[: len(parts)]])
             yield from (made for _, made in found[len(parts) :])
 
@@ -110,7 +111,7 @@ def _task(function: Any, nout: int | None = None) -> Any:
     return import_module("dask").delayed(function, pure=False, nout=nout, traverse=False)
 
 
-def _computed(tasks: list[Any]) -> list[Any]:
+def _compute_all(tasks: list[Any]) -> list[Any]:
     return list(import_module("dask").compute(*tasks))
 
 
@@ -135,7 +136,7 @@ def _check_conversions(frame: Any) -> None:
 def _check_workers() -> None:
     """Runs a task, so that workers that cannot are seen before anything is paid for."""
     with suppress(Exception):
-        if _computed([_task(_ready)()]) == [True]:
+        if _compute_all([_task(_ready)()]) == [True]:
             return
     raise BadType(
         "the workers of this dask cluster cannot run dpframe. They need the Python and the packages of this one, dpframe and "
@@ -155,7 +156,7 @@ class _Shape(NamedTuple):
     dtypes: list[Any]
 
     def table(self, partition: Any) -> Any:
-        """The rows of a partition."""
+        """Return the rows of a partition."""
         pa: Any = import_module("pyarrow")
         if list(partition.dtypes) != self.dtypes:
             raise TypeError("a partition has other dtypes than its frame")
@@ -189,21 +190,23 @@ def _ready() -> bool:
 
 
 def _whole(shape: _Shape, partition: Any) -> Any:
-    return typed(shape.table(partition), shape.names, shape.types)
+    return cast_batch(shape.table(partition), shape.names, shape.types)
 
 
-def _cut(
+def _cut_partition(
     shape: _Shape, at: list[tuple[int, Any]], number: int, passes: int, of: int, partition: Any
 ) -> tuple[Any, ...]:
-    """How many rows a partition has, and those of each lot of one pass."""
+    """Return how many rows a partition has, and the rows of each lot of one pass."""
     pa: Any = import_module("pyarrow")
     table = _whole(shape, partition)
-    lot = lots([prepare(series_of(table.column(i)), kind) for i, kind in at], passes * of)
+    lot = assign_lots([prepare(series_of(table.column(i)), kind) for i, kind in at], passes * of)
     return table.num_rows, *(table.filter(pa.array(lot == number * of + i)) for i in range(of))
 
 
-def _counted(task: Task, columns: dict[int, int], key: bytes, tables: list[Any]) -> tuple[int, Any]:
-    """The number of rows of some tables, and what a task makes of them together."""
+def _count_lot(
+    task: Task, columns: dict[int, int], key: bytes, tables: list[Any]
+) -> tuple[int, Any]:
+    """Return the number of rows of some tables, and the result of a task for them together."""
     pa: Any = import_module("pyarrow")
     parts: Any = import_module("dpframe.engines.parts")
     table = pa.concat_tables(tables)
@@ -211,3 +214,25 @@ def _counted(task: Task, columns: dict[int, int], key: bytes, tables: list[Any])
         place: series_of(table.column(i)) for place, i in columns.items()
     }
     return table.num_rows, task(parts.engine_of(some, table.num_rows, key))
+
+
+# The entry of the catalogue ----------------------------------------------------------------------
+
+
+def _make_example(table: Any, folder: Path) -> Any:
+    frame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    return import_module("dask.dataframe").from_pandas(frame, npartitions=3)
+
+
+register_kind(
+    TableKind(
+        title="dask DataFrame",
+        words="a dask DataFrame",
+        types=("dask.DataFrame",),
+        read=DaskSource,
+        source=DaskSource,
+        requires=("dask.dataframe", "pyarrow"),
+        extra="dask",
+        example=_make_example,
+    )
+)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -17,17 +18,18 @@ from dpframe.engines.sources import (
     Counting,
     NamedTable,
     Source,
+    differ_without_case,
     is_text,
-    quoted,
+    quote_name,
     stats_of,
-    told_apart,
 )
 from dpframe.engines.sql.databases import ROWS, RelatedDatabase, SqliteDatabase, plain_rows
 from dpframe.engines.sql.dialects import OURS
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
+from dpframe.engines.tables.arrow import write_example_files
 from dpframe.engines.tables.duckdb_plans import find_plan_sums
+from dpframe.engines.tables.kinds import TableKind, register_kind
 from dpframe.engines.tables.parquet import WIDTH
-from dpframe.engines.tables.postgres import PostgresSource
 from dpframe.engines.tables.queries import (
     QUOTED,
     check_sql,
@@ -37,7 +39,7 @@ from dpframe.engines.tables.queries import (
     find_sums,
     functions_in,
     literal,
-    unquoted,
+    read_quoted,
     with_views,
 )
 
@@ -103,7 +105,7 @@ class DuckSource(Source):
     def __init__(self, relation: Any):
         self._relation = relation
         self._databases = [
-            p for _, p in self._asked("select database_name, path from duckdb_databases()") if p
+            p for _, p in self._ask("select database_name, path from duckdb_databases()") if p
         ]
         self._called = functions_in(
             "\n".join([relation.sql_query(), *(text for _, text in self._views())])
@@ -112,7 +114,7 @@ class DuckSource(Source):
         check_sql(text)
         self._called = functions_in(text)
         self.declared: tuple[FoundHazard, ...] = judge(self.answers, self._hazards(text))
-        self._files = self._named(text)
+        self._files = self._find_files(text)
         tables = [t for _, _, t, *_ in self._tables() if t in text]
         where = ", ".join(map(os.path.realpath, self._databases))
         marks: list[Hashable] = [*self._files, *((where, t) for t in tables if where)]
@@ -132,39 +134,41 @@ class DuckSource(Source):
             elif name not in _functions_of_duckdb():
                 yield FoundHazard("code", f"the function {name}, which is not duckdb's own,")
         words = {word.casefold() for word in re.findall(r"\w+", text)}
-        for name, kind in self._asked(
+        for name, kind in self._ask(
             "select database_name, type from duckdb_databases() where not internal"
         ):
             if kind not in ("duckdb", "sqlite") and name.casefold() in words:
                 yield FoundHazard("elsewhere", f"the database {name} of {kind}")
         yield from find_far(text)
-        sums = find_plan_sums(self._asked, self._relation.sql_query())
+        sums = find_plan_sums(self._ask, self._relation.sql_query())
         yield from find_sums(text) if sums is None else sums
         yield from find_across(text)
 
-    def _asked(self, text: str) -> list[Any]:
+    def _ask(self, text: str) -> list[Any]:
         found: list[Any] = self._relation.query("dpframe_asks", text).fetchall()
         return found
 
     def _functions(self) -> list[Any]:
-        """The macros, and the functions that the query calls: of each its name, its number, which
-        other code of Python under the name does not have, what a macro says, and whether it has one
-        result."""
+        """Return the macros, and the functions that the query calls.
+
+        Each has a name, a number, the text of a macro, and whether its result is always the same.
+        Other code of Python under the name has another number.
+        """
         # A query without a call names none of them, and duckdb takes long to list all it has.
         if not self._called:
             return []
         names = ", ".join(map(literal, sorted(self._called)))
-        return self._asked(
+        return self._ask(
             "select function_name, function_oid, macro_definition, coalesce(stability, 'CONSISTENT') = 'CONSISTENT' "
             f"from duckdb_functions() where (macro_definition is not null and not internal) or lower(function_name) in ({names}) "
             "order by all"
         )
 
     def _views(self) -> list[Any]:
-        return self._asked("select view_name, sql from duckdb_views() where not internal")
+        return self._ask("select view_name, sql from duckdb_views() where not internal")
 
     def _text(self, functions: list[Any] | None = None) -> str:
-        """The query, with the views and the macros that it names, as they are now."""
+        """Return the query, with the views and the macros that it names, as they are now."""
         views = self._views()
         macros = [
             (name, written)
@@ -176,14 +180,16 @@ class DuckSource(Source):
             named[name] = f"{named.get(name, '')}\n{written}"
         return with_views(self._relation.sql_query(), named)
 
-    def _named(self, text: str) -> list[str]:
-        """The files that a query names, as texts or as names of tables, and that are now where its
-        patterns look: as duckdb finds them, and all in a folder."""
-        names = {unquoted(q) for q in QUOTED.findall(text) if q[0] in "'\""}
+    def _find_files(self, text: str) -> list[str]:
+        """Return the files that a query names, as texts or as names of tables.
+
+        Patterns are looked up as duckdb does, and a folder stands for all files in it.
+        """
+        names = {read_quoted(q) for q in QUOTED.findall(text) if q[0] in "'\""}
         found: set[str] = set()
         for name in names - {""}:
             with suppress(Exception):  # a text that is no name of a file
-                found |= {f for (f,) in self._asked(f"select file from glob({literal(name)})")}
+                found |= {f for (f,) in self._ask(f"select file from glob({literal(name)})")}
         for name in files_read(text):
             for folder, _, files in os.walk(os.path.expanduser(name)):
                 found |= {os.path.join(folder, file) for file in files}
@@ -193,19 +199,18 @@ class DuckSource(Source):
         """Each table by its database, schema and name, its number, which another one of this name
         does not have, and its rows."""
         return sorted(
-            self._asked(
+            self._ask(
                 "select database_name, schema_name, table_name, table_oid, estimated_size from duckdb_tables() where not internal"
             )
         )
 
     def _meaning(self) -> list[Any]:
-        """What decides which rows the words of a query mean, beside tables and files: settings, and
-        an open transaction, whose rows may be taken back."""
-        settings = self._asked(
+        """Return the settings, and an open transaction, that decide which rows a query means."""
+        settings = self._ask(
             f"select name, value from duckdb_settings() where lower(name) in ({_SETTINGS}) order by name"
         )
-        place = self._asked("select current_database(), current_schema()")
-        ((one,),), ((two,),) = (self._asked("select txid_current()") for _ in range(2))
+        place = self._ask("select current_database(), current_schema()")
+        ((one,),), ((two,),) = (self._ask("select txid_current()") for _ in range(2))
         return [*settings, *place, one if one == two else None]
 
     @staticmethod
@@ -218,16 +223,18 @@ class DuckSource(Source):
         return int(rows)
 
     def counting(self) -> Counting | None:
-        """The connection of the relation, of the columns whose types mean the same there; none
-        where a table may have the name of one of a statement's own."""
+        """Return the connection of the relation, with the columns whose types mean the same there.
+
+        Return None if a table may have the name of one in a statement of ours.
+        """
         kinds = zip(self._relation.columns, map(str, self._relation.types), strict=True)
         plain = [name for name, kind in kinds if kind in PLAIN or kind.startswith("ENUM")]
         if _FOREIGN_ROWS.search(self._text()):
             plain = [name for name in plain if not is_text(self.types[self.names.index(name)])]
         names = _LITERAL.sub(" ", self._relation.sql_query()).casefold()
-        if not plain or not told_apart(self.names) or OURS in names:
+        if not plain or not differ_without_case(self.names) or OURS in names:
             return None
-        database = RelatedDatabase(self._relation.project(", ".join(map(quoted, plain))))
+        database = RelatedDatabase(self._relation.project(", ".join(map(quote_name, plain))))
         probe = f"SELECT {database.dialect.parameter(0)} FROM {ROWS} WHERE 1 = 0"
         with (
             suppress(Exception),
@@ -238,14 +245,14 @@ class DuckSource(Source):
         return None
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
-        with self._stream(self._relation.project(", ".join(map(quoted, names)))) as stream:
+        with self._stream(self._relation.project(", ".join(map(quote_name, names)))) as stream:
             yield from stream  # one that is left open would keep its connection from anything else
 
     def version(self) -> Hashable:
         files = [f for path in self._databases for f in (path, f"{path}.wal") if os.path.exists(f)]
         functions = self._functions()
         text = self._text(functions)  # of a view that was made anew it is another one
-        named = self._named(text)
+        named = self._find_files(text)
         stats = stats_of([*files, *self._files])
         return text, named == self._files, stats, repr((self._tables(), functions, self._meaning()))
 
@@ -272,7 +279,7 @@ class SqliteSource(Source):
     def __init__(self, connection: Any, table: str):
         pa: Any = import_module("pyarrow")
         self._connection, self._name = connection, table
-        listed = plain_rows(connection, f"PRAGMA table_info({quoted(table)})")
+        listed = plain_rows(connection, f"PRAGMA table_info({quote_name(table)})")
         if not listed:
             raise BadValue(
                 f"this database has no table {table!r}, and no such view. Of a query make a view, and open that."
@@ -282,7 +289,7 @@ class SqliteSource(Source):
                 "the texts of this database are UTF-16, which is not read here. Copy its tables to a new one, or to Parquet."
             )
         kinds = {name: self._kind(name, str(declared)) for _, name, declared, *_ in listed}
-        self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
+        self._read = {name: text.format(quote_name(name)) for name, (text, _) in kinds.items()}
         files: Any = plain_rows(connection, "PRAGMA database_list")
         text = self._text()
         check_sql(text)
@@ -304,7 +311,7 @@ class SqliteSource(Source):
         """
         views: dict[str, str] = {}
         for _, database, _ in plain_rows(self._connection, "PRAGMA database_list"):
-            listing = f"SELECT name, sql FROM {quoted(database)}.sqlite_master WHERE type = 'view' OR {condition}"
+            listing = f"SELECT name, sql FROM {quote_name(database)}.sqlite_master WHERE type = 'view' OR {condition}"
             for name, text in plain_rows(self._connection, listing):
                 views[name] = f"{views.get(name, '')}\n{text}"
         return with_views(self._name, views).removeprefix(self._name)
@@ -342,12 +349,11 @@ class SqliteSource(Source):
         )
 
     def _count(self) -> int:
-        ((rows,),) = plain_rows(self._connection, f"SELECT COUNT(*) FROM {quoted(self._name)}")
+        ((rows,),) = plain_rows(self._connection, f"SELECT COUNT(*) FROM {quote_name(self._name)}")
         return int(rows)
 
     def counting(self) -> Counting | None:
-        """The connection itself, if its statements may be long, and none of their own tables has
-        the name of this one."""
+        """Return the connection itself, if statements may be long and no table has a name of ours."""
         sqlite: Any = import_module("sqlite3")
         parameters = self._connection.getlimit(sqlite.SQLITE_LIMIT_VARIABLE_NUMBER)
         if (
@@ -356,14 +362,14 @@ class SqliteSource(Source):
             or sqlite.sqlite_version_info < (3, 35)
         ):
             return None
-        return Counting(SqliteDatabase(self._connection), quoted(self._name))
+        return Counting(SqliteDatabase(self._connection), quote_name(self._name))
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
         pa: Any = import_module("pyarrow")
         texts = ", ".join(self._read[n] for n in names)
         cursor = self._connection.cursor()
         cursor.row_factory = None
-        cursor.execute(f"SELECT {texts} FROM {quoted(self._name)}")
+        cursor.execute(f"SELECT {texts} FROM {quote_name(self._name)}")
         types = [self.types[self.names.index(n)] for n in names]
         while rows := cursor.fetchmany(SIZES.fetch):
             columns = []
@@ -384,70 +390,19 @@ class SqliteSource(Source):
         listed: Any = plain_rows(self._connection, "PRAGMA database_list")
         for _, name, file in listed:
             for word in ("data_version", "schema_version"):
-                seen += plain_rows(self._connection, f"PRAGMA {quoted(name)}.{word}")
+                seen += plain_rows(self._connection, f"PRAGMA {quote_name(name)}.{word}")
             there = [f for f in (file, f"{file}-wal") if file and os.path.exists(f)]
             seen.append((name, file, stats_of(there)))
         return repr(seen)
 
 
-def of_database(database: NamedTable) -> Source:
-    connection, table = database.connection, database.table
-    if _is_postgres(connection):
-        return PostgresSource(connection, table)
-    if isinstance(connection, str):
-        connection = _connected(connection)
-        try:
-            source = of_database(NamedTable(connection, table))
-        except BaseException:
-            connection.close()
-            raise
-        source.held = connection  # nobody else has it
-        return source
-    made = DATABASES.get(
-        f"{type(connection).__module__.partition('.')[0]}.{type(connection).__name__}"
-    )
-    if made is None:
-        raise BadType(
-            f"dpframe.sql does not read by a {type(connection).__name__}. It takes a URL (sqlite:///FILE, duckdb:///FILE, "
-            "postgresql://HOST/NAME) or a connection of sqlite3 or duckdb. Of others write the rows to Parquet files."
-        )
-    return made(connection, table)
-
-
-def _connected(url: str) -> Any:
-    scheme, _, path = url.partition(":///")
-    path = os.path.expanduser(path)
-    if scheme in ("sqlite", "duckdb") and path:
-        if not os.path.isfile(path):
-            raise BadValue(f"no database is at {path!r}.")
-        if scheme == "duckdb":
-            duckdb = import_module("duckdb")
-            with suppress(duckdb.ConnectionException, duckdb.IOException):
-                return duckdb.connect(path, read_only=True)
-            raise BadValue(
-                f"duckdb does not open {path!r} to read it: a connection may have it open to write. Give that connection, "
-                "dpframe.sql(connection, 'table'), or close it."
-            )
-        address = "file:" + quote(os.path.abspath(path)) + "?mode=ro"
-        return import_module("sqlite3").connect(
-            address, uri=True, check_same_thread=False, isolation_level=None
-        )
-    raise NotOffered(
-        f"dpframe.sql reads sqlite:///FILE, duckdb:///FILE and postgresql://HOST/NAME, and not {scheme!r}. Of others "
-        "write the rows to Parquet files, and open those: dpframe.open('rows.parquet', ...)."
-    )
-
-
-def _is_postgres(url: object) -> bool:
-    return isinstance(url, str) and url.startswith(
-        ("postgresql://", "postgres://", "postgresql+psycopg://")
-    )
-
-
-def _of_duck(connection: Any, table: str) -> Source:
+def _read_duckdb(database: Any, table: str) -> Source:
+    """Return the source of a table of duckdb, by a connection or by the URL of a file."""
+    if isinstance(database, str):
+        return _hold(_connect_duckdb(_find_file(database)), table, _read_duckdb)
     relation = None
     with suppress(import_module("duckdb").CatalogException):
-        relation = connection.table(table)
+        relation = database.table(table)
     if relation is None:
         raise BadValue(
             f"this database has no table {table!r}, and no such view. Of a query make a view, and open that."
@@ -455,9 +410,115 @@ def _of_duck(connection: Any, table: str) -> Source:
     return DuckSource(relation)
 
 
-# By the package and the name of a connection: what reads a table by it.
-DATABASES: dict[str, Callable[[Any, str], Source]] = {
-    "sqlite3.Connection": SqliteSource,
-    "duckdb.DuckDBPyConnection": _of_duck,
-    "_duckdb.DuckDBPyConnection": _of_duck,
-}
+def _read_sqlite(database: Any, table: str) -> Source:
+    """Return the source of a table of SQLite, by a connection or by the URL of a file."""
+    if isinstance(database, str):
+        return _hold(_connect_sqlite(_find_file(database)), table, SqliteSource)
+    return SqliteSource(database, table)
+
+
+def _hold(connection: Any, table: str, read: Callable[[Any, str], Source]) -> Source:
+    """Return the source of a table by a connection made for it alone, which it closes."""
+    try:
+        source = read(connection, table)
+    except BaseException:
+        connection.close()
+        raise
+    source.held = connection
+    return source
+
+
+def _find_file(url: str) -> str:
+    """Return the path of a URL such as sqlite:///FILE."""
+    path = os.path.expanduser(url.partition(":///")[2])
+    if not os.path.isfile(path):
+        raise BadValue(f"no database is at {path!r}.")
+    return path
+
+
+def _connect_duckdb(path: str) -> Any:
+    duckdb: Any = import_module("duckdb")
+    with suppress(duckdb.ConnectionException, duckdb.IOException):
+        return duckdb.connect(path, read_only=True)
+    raise BadValue(
+        f"duckdb does not open {path!r} to read it: a connection may have it open to write. Give that connection, "
+        "dpframe.sql(connection, 'table'), or close it."
+    )
+
+
+def _connect_sqlite(path: str) -> Any:
+    address = "file:" + quote(os.path.abspath(path)) + "?mode=ro"
+    return import_module("sqlite3").connect(
+        address, uri=True, check_same_thread=False, isolation_level=None
+    )
+
+
+# The entries of the catalogue --------------------------------------------------------------------
+
+
+def _make_example_relation(table: Any, folder: Path) -> Any:
+    base = import_module("duckdb").connect(str(folder / "t.duckdb"))
+    base.execute(f"CREATE TABLE t AS SELECT * FROM '{write_example_files(table, folder)}'")
+    return base.table("t")
+
+
+def _make_example_duckdb(table: Any, folder: Path) -> NamedTable:
+    _make_example_relation(table, folder)
+    return NamedTable(f"duckdb:///{folder / 't.duckdb'}", "t")
+
+
+def _make_example_sqlite(table: Any, folder: Path) -> NamedTable:
+    types = {"int64": "INTEGER", "double": "REAL", "string": "TEXT", "bool": "BOOLEAN"}
+    columns = ", ".join(
+        f"{quote_name(field.name)} {types[str(field.type)]}" for field in table.schema
+    )
+    base = import_module("sqlite3").connect(folder / "t.db")
+    base.execute(f"CREATE TABLE t ({columns})")
+    marks = ", ".join("?" * table.num_columns)
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    base.executemany(f"INSERT INTO t VALUES ({marks})", rows)
+    base.commit()
+    base.close()
+    return NamedTable(f"sqlite:///{folder / 't.db'}", "t")
+
+
+register_kind(
+    TableKind(
+        title="duckdb relation",
+        words="a duckdb relation",
+        types=("duckdb.DuckDBPyRelation", "_duckdb.DuckDBPyRelation"),
+        read=DuckSource,
+        source=DuckSource,
+        requires=("duckdb", "pyarrow"),
+        extra="duckdb",
+        example=_make_example_relation,
+    )
+)
+register_kind(
+    TableKind(
+        title="duckdb table",
+        words="a connection of duckdb, or a URL duckdb:///FILE",
+        types=("duckdb.DuckDBPyConnection", "_duckdb.DuckDBPyConnection"),
+        read=_read_duckdb,
+        source=DuckSource,
+        requires=("duckdb", "pyarrow"),
+        extra="duckdb",
+        example=_make_example_duckdb,
+        database=True,
+        url_schemes=("duckdb:///",),
+    )
+)
+register_kind(
+    TableKind(
+        title="SQLite table",
+        words="a connection of sqlite3, or a URL sqlite:///FILE",
+        types=("sqlite3.Connection",),
+        read=_read_sqlite,
+        source=SqliteSource,
+        requires=("pyarrow",),
+        extra="duckdb",
+        example=_make_example_sqlite,
+        database=True,
+        url_schemes=("sqlite:///",),
+    )
+)

@@ -14,7 +14,13 @@ from dpframe._sizes import SIZES
 from dpframe.engines.sources import Source, stats_of
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
 from dpframe.engines.tables import polars_plans as plans
-from dpframe.engines.tables.arrow import ParquetSource, files_of
+from dpframe.engines.tables.arrow import (
+    ParquetSource,
+    TableSource,
+    files_of,
+    write_example_files,
+)
+from dpframe.engines.tables.kinds import TableKind, register_kind
 from dpframe.engines.tables.queries import check_sql, find_across, find_sums
 
 
@@ -54,8 +60,8 @@ class LazySource(Source):
             check_sql(query)
             found += [*find_sums(query), *find_across(query)]
         self.declared: tuple[FoundHazard, ...] = judge(self.answers, found)
-        self._paths = self._scanned(plan)
-        self._files = self._listed(self._paths)
+        self._paths = self._find_paths(plan)
+        self._files = self._list_files(self._paths)
         in_memory = plans.holds_rows(plan)
         self.told = not (self.declared or in_memory)
         memory = f" {id(lazy)}" if in_memory else ""
@@ -78,7 +84,7 @@ class LazySource(Source):
         return None
 
     @staticmethod
-    def _scanned(plan: Any) -> list[str]:
+    def _find_paths(plan: Any) -> list[str]:
         """Return the paths that are in a plan, whose text shows few of a long list."""
         found = plans.paths_in(plan)
         elsewhere = next((path for path in found if "://" in path), None)
@@ -90,8 +96,8 @@ class LazySource(Source):
         return found
 
     @staticmethod
-    def _listed(paths: list[str]) -> list[str]:
-        """The files that are now where these paths, patterns and folders look."""
+    def _list_files(paths: list[str]) -> list[str]:
+        """Return the files that are now at these paths, patterns and folders."""
         known = {
             f
             for path in paths
@@ -117,4 +123,34 @@ class LazySource(Source):
             yield frame.to_arrow()
 
     def version(self) -> Hashable:
-        return self._listed(self._paths) == self._files, stats_of(self._files)
+        return self._list_files(self._paths) == self._files, stats_of(self._files)
+
+
+# The entries of the catalogue --------------------------------------------------------------------
+
+register_kind(
+    TableKind(
+        title="polars DataFrame",
+        words="a polars DataFrame",
+        types=("polars.DataFrame",),
+        read=lambda frame: TableSource(frame.to_arrow()),
+        source=TableSource,
+        requires=("polars", "pyarrow"),
+        extra="polars",
+        example=lambda table, folder: import_module("polars").from_arrow(table),
+    )
+)
+register_kind(
+    TableKind(
+        title="polars LazyFrame",
+        words="a polars LazyFrame",
+        types=("polars.LazyFrame",),
+        read=LazySource,
+        source=LazySource,
+        requires=("polars", "pyarrow"),
+        extra="polars",
+        example=lambda table, folder: import_module("polars").scan_parquet(
+            write_example_files(table, folder)
+        ),
+    )
+)

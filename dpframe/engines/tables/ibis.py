@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from dpframe._errors import BadValue, NotOffered
 from dpframe.engines.sources import Source
 from dpframe.engines.steadiness import FoundHazard, make_refusal
+from dpframe.engines.tables.arrow import write_example_files
 from dpframe.engines.tables.databases import DuckSource, SqliteSource
 from dpframe.engines.tables.frames import LazySource
+from dpframe.engines.tables.kinds import TableKind, register_kind
 from dpframe.engines.tables.spark import SparkSource
 
 # Operations of ibis, by the names of their types or of one that these inherit from: those of
@@ -27,8 +30,8 @@ _UNSTEADY = {"Limit", "Sample", "First", "Last", "Arbitrary", "Impure"}
 _OURS = {"InMemoryTable", "ScalarUDF", "AggUDF", "VectorizedUDF"}
 
 
-def of_ibis(table: Any) -> Source:
-    """The source of what stands behind a table of ibis. Nothing is run for it."""
+def make_ibis_source(table: Any) -> Source:
+    """Return the source of what stands behind a table of ibis. Nothing is run for it."""
     _check_operations(table)
     backend: Any = None
     with suppress(Exception):  # what ibis says is its own
@@ -49,8 +52,7 @@ def of_ibis(table: Any) -> Source:
 
 
 def _check_operations(table: Any) -> None:
-    """Raises where an expression has other rows each time that it is read, or rows and functions of
-    this process."""
+    """Raise if an expression gives other rows each time, or has rows or functions of this process."""
     operations: Any = import_module("ibis.expr.operations")
     for node in table.op().find(operations.Node):
         kinds = {kind.__name__ for kind in type(node).__mro__}
@@ -63,9 +65,11 @@ def _check_operations(table: Any) -> None:
             raise make_refusal(FoundHazard("first", type(node).__name__.upper()))
 
 
-def _written(backend: Any, write: Callable[[], Any]) -> Any:
-    """What an expression becomes for its backend. Where that fails, what ibis or the backend says
-    is not told."""
+def _compile(backend: Any, write: Callable[[], Any]) -> Any:
+    """Return an expression as its backend takes it.
+
+    If that fails, the message of ibis or of the backend is not shown.
+    """
     with suppress(Exception):
         return write()
     raise BadValue(
@@ -75,19 +79,19 @@ def _written(backend: Any, write: Callable[[], Any]) -> Any:
 
 
 def _of_duckdb(backend: Any, table: Any) -> Source:
-    return DuckSource(_written(backend, lambda: backend.con.sql(backend.compile(table))))
+    return DuckSource(_compile(backend, lambda: backend.con.sql(backend.compile(table))))
 
 
 def _of_polars(backend: Any, table: Any) -> Source:
-    return LazySource(_written(backend, lambda: backend.compile(table)))
+    return LazySource(_compile(backend, lambda: backend.compile(table)))
 
 
 def _of_spark(backend: Any, table: Any) -> Source:
-    return SparkSource(_written(backend, lambda: backend._session.sql(backend.compile(table))))
+    return SparkSource(_compile(backend, lambda: backend._session.sql(backend.compile(table))))
 
 
 def _of_sqlite(backend: Any, table: Any) -> Source:
-    """Reads a table or a view alone: the columns of a query have no types in SQLite."""
+    """Return the source of a table or a view: the columns of a query have no types in SQLite."""
     node = table.op()
     if type(node).__name__ != "DatabaseTable" or node.namespace.database is not None:
         raise NotOffered(
@@ -104,3 +108,26 @@ BACKENDS: dict[str, Callable[[Any, Any], Source]] = {
     "pyspark": _of_spark,
     "sqlite": _of_sqlite,
 }
+
+
+# The entry of the catalogue ----------------------------------------------------------------------
+
+
+def _make_example(table: Any, folder: Path) -> Any:
+    base = import_module("ibis").duckdb.connect(str(folder / "t.duckdb"))
+    base.con.execute(f"CREATE TABLE t AS SELECT * FROM '{write_example_files(table, folder)}'")
+    return base.table("t")
+
+
+register_kind(
+    TableKind(
+        title="ibis table",
+        words="an ibis table of duckdb, polars, SQLite or Spark",
+        types=("ibis.Table",),
+        read=make_ibis_source,
+        source=DuckSource,
+        requires=("ibis", "pyarrow"),
+        extra="ibis",
+        example=_make_example,
+    )
+)

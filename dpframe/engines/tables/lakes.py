@@ -10,13 +10,15 @@ import os
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
 from dpframe._errors import BadType, BadValue
 from dpframe.engines.sources import Source, stats_of
 from dpframe.engines.steadiness import NO_QUERY, Answers, HazardAnswer
-from dpframe.engines.tables.arrow import scanned
+from dpframe.engines.tables.arrow import scan_dataset
+from dpframe.engines.tables.kinds import TableKind, register_kind
 
 _ANSWERS = NO_QUERY | {
     "writes": HazardAnswer.WATCHED,
@@ -26,7 +28,7 @@ _ANSWERS = NO_QUERY | {
 
 
 def _place(uri: str) -> str:
-    """The name of a file by which it is known, whichever way it was opened."""
+    """Return the name by which a file is known, however it was opened."""
     return (
         os.path.realpath(unquote(uri.removeprefix("file://")))
         if uri.startswith(("file:", "/"))
@@ -59,11 +61,13 @@ class DeltaSource(Source):
         super().__init__(self._dataset.schema, uri, self._names)
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
-        yield from scanned(self._dataset, names)
+        yield from scan_dataset(self._dataset, names)
 
     def version(self) -> Hashable:
-        """The files of this version, which vacuum may remove: their sizes, and times where the
-        storage tells them."""
+        """Return the sizes of the files of this version, and times if the storage tells them.
+
+        vacuum may remove these files.
+        """
         found = self._dataset.filesystem.get_file_info(self._files)
         sizes = tuple((f.size, f.mtime_ns) for f in found)
         if any(size is None for size, _ in sizes):
@@ -104,7 +108,57 @@ class IcebergSource(Source):
             yield pa.table(batch.columns, names=batch.schema.names)
 
     def version(self) -> Hashable:
-        """The files of this snapshot, which expiry may remove, and their sizes."""
+        """Return the files of this snapshot, which expiry may remove, and their sizes."""
         listed = sorted(task.file.file_path for task in self._scanning(("*",)).plan_files())
         sizes = tuple((file, len(self._table.io.new_input(file))) for file in listed)
         return sizes, _local_times(map(_place, listed))
+
+
+# The entries of the catalogue --------------------------------------------------------------------
+
+
+def _make_example_delta(table: Any, folder: Path) -> Any:
+    lake: Any = import_module("deltalake")
+    size = -(-table.num_rows // 3)
+    for i in range(3):
+        lake.write_deltalake(str(folder / "t"), table.slice(i * size, size), mode="append")
+    return lake.DeltaTable(str(folder / "t"))
+
+
+def _make_example_iceberg(table: Any, folder: Path) -> Any:
+    catalogs: Any = import_module("pyiceberg.catalog")
+    catalog = catalogs.load_catalog(
+        "example", type="sql", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}"
+    )
+    catalog.create_namespace("n")
+    made = catalog.create_table("n.t", schema=table.schema)
+    size = -(-table.num_rows // 3)
+    for i in range(3):
+        made.append(table.slice(i * size, size))
+    return made
+
+
+register_kind(
+    TableKind(
+        title="Delta table",
+        words="a deltalake table, at its present version",
+        types=("deltalake.DeltaTable",),
+        read=DeltaSource,
+        source=DeltaSource,
+        requires=("deltalake", "pyarrow"),
+        extra="lake",
+        example=_make_example_delta,
+    )
+)
+register_kind(
+    TableKind(
+        title="Iceberg table",
+        words="a pyiceberg table, at its present snapshot",
+        types=("pyiceberg.Table",),
+        read=IcebergSource,
+        source=IcebergSource,
+        requires=("pyiceberg", "pyarrow"),
+        extra="lake",
+        example=_make_example_iceberg,
+    )
+)

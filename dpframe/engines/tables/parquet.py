@@ -18,7 +18,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from dpframe.engines.sources import quoted, told_apart
+from dpframe.engines.sources import differ_without_case, quote_name
 from dpframe.engines.sql.databases import DuckDatabase
 
 VIEW = "dpframe_files"
@@ -58,23 +58,23 @@ class FilesDatabase(DuckDatabase):
         names = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
         read = f"read_parquet([{names}], hive_partitioning = false, union_by_name = false)"
         connection.execute(
-            f"CREATE VIEW {VIEW} AS SELECT {', '.join(map(quoted, columns))} FROM {read}"
+            f"CREATE VIEW {VIEW} AS SELECT {', '.join(map(quote_name, columns))} FROM {read}"
         )
 
     def close(self) -> None:
-        """Lets go of its memory and its folder."""
+        """Free its memory and remove its folder."""
         self._connection.close()
         self._folder()
 
 
-def counted(
+def connect_to_files(
     files: Sequence[str], columns: Sequence[str], names: Sequence[str], memory: int
 ) -> FilesDatabase | None:
-    """The duckdb that counts files, of these columns; None where there is none."""
+    """Return the duckdb that counts these columns of files; None if there is no such duckdb."""
     odd = any(
         char in file for file in files for char in "*?[]{}"
     )  # which it would take for a pattern
-    if find_spec("duckdb") is None or not columns or odd or not told_apart(names):
+    if find_spec("duckdb") is None or not columns or odd or not differ_without_case(names):
         return None
     with suppress(Exception):  # of another version, or without a folder to write to
         return FilesDatabase(files, columns, memory)
@@ -82,8 +82,10 @@ def counted(
 
 
 def plain_columns(metas: Sequence[Any]) -> list[str]:
-    """The columns that duckdb takes for what Arrow does: of one plain type in all files, and packed
-    in a way that is known."""
+    """Return the columns that duckdb reads as Arrow does.
+
+    They are of one plain type in all files, and packed in a known way.
+    """
     first = metas[0]
     if not all(meta.schema.equals(first.schema) for meta in metas[1:]):
         return []

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._sizes import SIZES
-from dpframe.engines.sources import Counting, Source, quoted
+from dpframe.engines.sources import Counting, Source, quote_name
 from dpframe.engines.sql.databases import PostgresDatabase
 from dpframe.engines.sql.dialects import OURS
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
+from dpframe.engines.tables.kinds import TableKind, register_kind
 from dpframe.engines.tables.queries import check_sql, find_across, with_views
 
 _EPOCH = "(extract(epoch FROM {0}) * 1000000)::int8"
@@ -101,10 +102,10 @@ class PostgresSource(Source):
 
     def __init__(self, url: str, table: str):
         pa: Any = import_module("pyarrow")
-        self._connection = _connected(url)
+        self._connection = _connect(url)
         weakref.finalize(self, self._connection.close)
-        self._name = ".".join(map(quoted, table.split(".")))
-        listed = self._asked(_COLUMNS, self._name)
+        self._name = ".".join(map(quote_name, table.split(".")))
+        listed = self._ask(_COLUMNS, self._name)
         if not listed:
             raise BadValue(
                 f"this database has no table {table!r}, and no such view. Of a query make a view, and open that."
@@ -112,13 +113,13 @@ class PostgresSource(Source):
         kinds = {
             name: _TEXT if sort == "e" else _TYPES.get(kind, _OTHER) for name, kind, sort in listed
         }
-        self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
+        self._read = {name: text.format(quote_name(name)) for name, (text, _) in kinds.items()}
         self._counted = {
-            name: (_LETTERS if kind == "large_string" else text).format(quoted(name))
+            name: (_LETTERS if kind == "large_string" else text).format(quote_name(name))
             for name, (text, kind) in kinds.items()
             if kind in _COUNTED
         }
-        text = with_views(table, dict(self._asked(_VIEWS))).removeprefix(table)
+        text = with_views(table, dict(self._ask(_VIEWS))).removeprefix(table)
         check_sql(text)
         self.declared: tuple[FoundHazard, ...] = judge(
             self.answers, [*self._hazards(), *find_across(text)]
@@ -128,13 +129,13 @@ class PostgresSource(Source):
             (name, types.get(kind) or getattr(pa, kind)()) for name, (_, kind) in kinds.items()
         ]
         info = self._connection.info
-        ((found,),) = self._asked("SELECT to_regclass(%s)::oid::int8", self._name)
+        ((found,),) = self._ask("SELECT to_regclass(%s)::oid::int8", self._name)
         place = f"{info.host}:{info.port}/{info.dbname}"
         super().__init__(
             pa.schema(fields), f"postgresql {place} {table}", [("postgresql", place, found)]
         )
 
-    def _asked(self, text: str, *words: object) -> list[Any]:
+    def _ask(self, text: str, *words: object) -> list[Any]:
         found: list[Any] = self._connection.execute(text, words or None).fetchall()
         return found
 
@@ -143,27 +144,29 @@ class PostgresSource(Source):
 
         The server has resolved both.
         """
-        for name, adds_doubles, unsteady, own in self._asked(_CALLED, self._name):
+        for name, adds_doubles, unsteady, own in self._ask(_CALLED, self._name):
             if adds_doubles:
                 yield FoundHazard("sums", f"{name.upper()} of doubles")
             if unsteady:
                 yield FoundHazard("chance", f"{name.upper()}, which is VOLATILE,")
             if not own:
                 yield FoundHazard("code", f"the function {name}")
-        for (name,) in self._asked(_FOREIGN, self._name):
+        for (name,) in self._ask(_FOREIGN, self._name):
             yield FoundHazard("elsewhere", f"the foreign table {name}")
 
     def _count(self) -> int:
-        return int(self._asked(f"SELECT COUNT(*) FROM {self._name}")[0][0])
+        return int(self._ask(f"SELECT COUNT(*) FROM {self._name}")[0][0])
 
     def counting(self) -> Counting | None:
-        """The connection itself, of the columns whose cells mean the same there, if texts are UTF-8
-        on the server."""
+        """Return the connection, with the columns whose cells mean the same there.
+
+        The texts on the server must be UTF-8.
+        """
         # A statement has such names for its own tables.
         ours = self._name.casefold().strip('"').startswith(OURS)
-        if self._asked("SHOW server_encoding") != [("UTF8",)] or not self._counted or ours:
+        if self._ask("SHOW server_encoding") != [("UTF8",)] or not self._counted or ours:
             return None
-        columns = ", ".join(f"{text} AS {quoted(name)}" for name, text in self._counted.items())
+        columns = ", ".join(f"{text} AS {quote_name(name)}" for name, text in self._counted.items())
         return Counting(PostgresDatabase(self._connection), f"(SELECT {columns} FROM {self._name})")
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
@@ -178,9 +181,8 @@ class PostgresSource(Source):
                 yield pa.table([_array(pa, cells, dtype) for cells, dtype in columns], names=names)
 
     def version(self) -> Hashable:
-        """The snapshot, which is one as long as the transaction is; and functions, of which a
-        server has those of now."""
-        return str(self._asked(f"SELECT pg_current_snapshot()::text, ({_FUNCTIONS})"))
+        """Return the snapshot, which is one for the whole transaction, and the present functions."""
+        return str(self._ask(f"SELECT pg_current_snapshot()::text, ({_FUNCTIONS})"))
 
     def close(self) -> None:
         self._connection.close()
@@ -198,9 +200,11 @@ def _array(pa: Any, cells: Any, dtype: Any) -> Any:
     )
 
 
-def _connected(url: str) -> Any:
-    """A connection in a transaction that sees one state. What a server says when it refuses may
-    quote a password."""
+def _connect(url: str) -> Any:
+    """Return a connection in a transaction that sees one state.
+
+    A message of the server may quote a password, and is not shown.
+    """
     try:
         psycopg: Any = import_module("psycopg")
     except ImportError:
@@ -221,3 +225,21 @@ def _connected(url: str) -> Any:
         "this database cannot be reached, or does not let this user in. Try the same URL with psql; what the server says is not "
         "shown here, since it may quote a password."
     )
+
+
+# The entry of the catalogue ----------------------------------------------------------------------
+
+register_kind(
+    TableKind(
+        title="PostgreSQL table",
+        words="a URL postgresql://HOST/NAME",
+        types=(),  # by a URL only: a session needs a connection of its own
+        read=PostgresSource,
+        source=PostgresSource,
+        requires=("psycopg", "pyarrow"),
+        extra="server",
+        example=None,  # takes a server
+        database=True,
+        url_schemes=("postgresql://", "postgres://", "postgresql+psycopg://"),
+    )
+)

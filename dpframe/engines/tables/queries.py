@@ -93,8 +93,7 @@ _HIDDEN = '"__duckdb_source_'  # what stands in a query of duckdb for a variable
 
 
 def with_views(text: str, views: Mapping[str, str]) -> str:
-    """A text of SQL, and below it those of the views that it names, and of the views that these
-    name."""
+    """Return a text of SQL, followed by the views that it names, and by those that these name."""
     used: set[str] = set()
     texts = [text]
     for one in texts:  # which grows
@@ -175,14 +174,16 @@ def _is_exact(argument: str) -> bool:
     cast = _CAST.fullmatch(argument) or _TO_EXACT.fullmatch(argument)
     inside = "" if cast is None else cast[1] or ""
     # A parenthesis that closes before the end would begin another operand.
-    return cast is not None and _closed(f"{inside})", 0) == len(inside) + 1
+    return cast is not None and _find_close(f"{inside})", 0) == len(inside) + 1
 
 
 def files_read(text: str) -> list[str]:
-    """What the functions that read files are given. Raises where a query computes it, so that it
-    cannot be watched."""
+    """Return the arguments of the functions that read files. Raise if a query computes one.
 
-    def masked(quoted: re.Match[str]) -> str:  # as long as it was
+    A computed name cannot be watched.
+    """
+
+    def mask_quoted(quoted: re.Match[str]) -> str:  # as long as it was
         inside = len(quoted[0]) - 2
         return (
             f"'{'_' * inside}'"
@@ -190,7 +191,7 @@ def files_read(text: str) -> list[str]:
             else _without_quotes(quoted).center(inside + 2)
         )
 
-    shown, names = QUOTED.sub(masked, text), list[str]()
+    shown, names = QUOTED.sub(mask_quoted, text), list[str]()
     for found in _READING.finditer(shown):
         written = _WRITTEN.match(shown, found.end())
         if written is None:
@@ -198,29 +199,28 @@ def files_read(text: str) -> list[str]:
                 f"this query computes what {found[1]} reads, so that nobody sees when other files are there. Write their names, "
                 "or a pattern of them, into the query."
             )
-        names += [unquoted(q) for q in QUOTED.findall(text[written.start() : written.end()])]
+        names += [read_quoted(q) for q in QUOTED.findall(text[written.start() : written.end()])]
     return names
 
 
 def find_far(text: str) -> list[FoundHazard]:
     """Return the files on other machines that a query reads, by functions or as tables."""
-    names = files_read(text) + [unquoted(found[1]) for found in _FILE_TABLE.finditer(text)]
+    names = files_read(text) + [read_quoted(found[1]) for found in _FILE_TABLE.finditer(text)]
     return [FoundHazard("elsewhere", repr(name)) for name in names if _FAR.match(name)]
 
 
-def unquoted(text: str) -> str:
-    """What stands between quotes."""
+def read_quoted(text: str) -> str:
+    """Return what stands between quotes."""
     return text[1:-1].replace(2 * text[0], text[0])
 
 
 def functions_in(text: str) -> set[str]:
-    """The names of the functions that a query calls, and of all else that stands before a
-    parenthesis."""
+    """Return the names of the functions that a query calls, and all else before a parenthesis."""
     return {name.lower() for name in re.findall(r"(\w+)\s*\(", QUOTED.sub(_without_quotes, text))}
 
 
 def literal(text: str) -> str:
-    """A text as SQL has it."""
+    """Return a text as SQL quotes it."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -234,16 +234,15 @@ def _without_quotes(quoted: re.Match[str]) -> str:
 
 
 def _call(text: str, begin: int) -> str:
-    """The argument that begins there, behind a parenthesis, and that of the window over which it is
-    asked."""
-    end = _closed(text, begin)
+    """Return the argument that begins behind a parenthesis, and that of the window over it."""
+    end = _find_close(text, begin)
     over = _OVER.match(text, end)
-    return text[begin : end if over is None else _closed(text, over.end())]
+    return text[begin : end if over is None else _find_close(text, over.end())]
 
 
 def _argument(text: str, begin: int) -> str:
     """Return the text from ``begin`` to the parenthesis that ends the argument."""
-    return text[begin : _closed(text, begin) - 1]
+    return text[begin : _find_close(text, begin) - 1]
 
 
 def _drop_parentheses(text: str) -> str:
@@ -253,8 +252,8 @@ def _drop_parentheses(text: str) -> str:
     return text
 
 
-def _closed(text: str, begin: int) -> int:
-    """Where the parenthesis ends behind which a text begins."""
+def _find_close(text: str, begin: int) -> int:
+    """Return where the parenthesis ends behind which a text begins."""
     depth, end = 1, begin
     while depth and end < len(text):
         depth += {"(": 1, ")": -1}.get(text[end], 0)

@@ -28,14 +28,15 @@ from dpframe.engines.sources import (
     Counting,
     Source,
     Task,
-    lots,
+    assign_lots,
+    cast_batch,
+    differ_without_case,
     series_of,
     stats_of,
-    told_apart,
-    typed,
 )
 from dpframe.engines.sql.databases import SparkDatabase
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
+from dpframe.engines.tables.kinds import TableKind, register_kind
 from dpframe.engines.tables.queries import QUOTED, check_steady
 
 _LOT = "dpframe lot"
@@ -82,7 +83,7 @@ class SparkSource(Source):
         check_steady(
             re.sub(r"\b(Global|Local)Limit\b|\bTail\b", "Limit", plans["Analyzed Logical"])
         )
-        _check_chosen(frame, plans["Optimized Logical"])
+        _check_choices(frame, plans["Optimized Logical"])
         self.declared: tuple[FoundHazard, ...] = judge(self.answers, _hazards(plans))
         local = [f for f in frame.inputFiles() if f.startswith("file:")]
         self._files = sorted(unquote("/" + f.removeprefix("file:").lstrip("/")) for f in local)
@@ -107,15 +108,14 @@ class SparkSource(Source):
         return int(self._spark.count())
 
     def counting(self) -> Counting | None:
-        """The session of the frame, of the columns whose types mean the same in SQL, if doubles are
-        read as such there."""
+        """Return the session of the frame, with the columns whose types mean the same in SQL."""
         plain = [field.name for field in self._spark.schema.fields if _is_plain(field.dataType)]
         session = self._spark.sparkSession
         decimal = session.conf.get("spark.sql.legacy.exponentLiteralAsDecimal.enabled", "false")
         if (
             decimal != "false"
             or not plain
-            or not told_apart(self.names)
+            or not differ_without_case(self.names)
             or any("${" in n for n in plain)
         ):
             return None
@@ -136,7 +136,10 @@ class SparkSource(Source):
     def each(
         self, task: Task, columns: Sequence[int], people: tuple[Column, ...], key: bytes
     ) -> Iterator[Any]:
-        """What a task makes of the rows of each partition; with people each of them is in one."""
+        """Yield the results of a task for the rows of each partition.
+
+        If there are people, each of them is in one partition.
+        """
         wanted = list(dict.fromkeys([*columns, *(c.position for c in people)]))
         names = [self.names[i] for i in wanted]
         rows = self._some(names)
@@ -161,8 +164,10 @@ class SparkSource(Source):
 
 
 def _is_plain(dtype: Any) -> bool:
-    """Whether cells of a type are whole numbers, doubles, bools, or texts that are compared by
-    their bytes."""
+    """Return whether cells of a type mean the same in SQL as here.
+
+    These are whole numbers, doubles, bools, and texts that are compared by their bytes.
+    """
     known = {"byte", "short", "integer", "long", "float", "double", "boolean", "string"}
     return (
         str(dtype.typeName()) in known
@@ -185,7 +190,7 @@ def _hazards(plans: dict[str, str]) -> Iterator[FoundHazard]:
 
 
 def _plans_of(frame: Any) -> dict[str, str]:
-    """The plans by their names, as Spark prints them."""
+    """Return the plans by their names, as Spark prints them."""
     with redirect_stdout(StringIO()) as told:
         frame.explain(extended=True)
     pieces = re.split(r"^== (\w+(?: \w+)?) Plan ==\n", told.getvalue(), flags=re.MULTILINE)
@@ -198,9 +203,11 @@ def _plans_of(frame: Any) -> dict[str, str]:
     return plans | {"Analyzed Logical": analyzed or types}
 
 
-def _check_chosen(frame: Any, plan: str) -> None:
-    """Raises where a plan may give other rows each time: where Spark says so, and where rows are
-    chosen by which come first."""
+def _check_choices(frame: Any, plan: str) -> None:
+    """Raise if a plan may give other rows each time.
+
+    Spark says so, or rows are chosen by which come first.
+    """
     steady = _CHOSEN.search(QUOTED.sub(" ", plan)) is None
     with suppress(Exception):  # a session of Spark Connect keeps its plans to itself
         steady = steady and bool(frame._jdf.queryExecution().optimizedPlan().deterministic())
@@ -213,8 +220,7 @@ def _check_chosen(frame: Any, plan: str) -> None:
 
 
 def _check_workers(session: Any) -> None:
-    """Sends a row there and back, so that workers that cannot read are seen before anything is paid
-    for."""
+    """Send a row there and back, so that an unable worker is seen before anything is paid for."""
     with suppress(Exception):
         if len(session.range(1).mapInArrow(_as_bytes, "found binary").collect()) == 1:
             return
@@ -244,8 +250,8 @@ def _with_lots(
     def work(batches: Any) -> Iterator[Any]:
         pa: Any = import_module("pyarrow")
         for batch in batches:
-            table = typed(pa.table(batch.columns, names=names), names, types)
-            lot = lots([prepare(series_of(table.column(i)), kind) for i, kind in at], of)
+            table = cast_batch(pa.table(batch.columns, names=names), names, types)
+            lot = assign_lots([prepare(series_of(table.column(i)), kind) for i, kind in at], of)
             yield pa.record_batch([*batch.columns, pa.array(lot, pa.int32())], names=[*names, _LOT])
 
     return work
@@ -270,10 +276,28 @@ def _counting(
             return pa.record_batch([pa.array([raw], pa.binary())], names=["found"])
 
         for batch in batches:
-            waiting.append(typed(pa.table(batch.columns[: len(names)], names=names), names, types))
+            waiting.append(
+                cast_batch(pa.table(batch.columns[: len(names)], names=names), names, types)
+            )
             if not whole and sum(t.num_rows for t in waiting) >= SIZES.batch:
                 yield found()
         if waiting:
             yield found()
 
     return work
+
+
+# The entry of the catalogue ----------------------------------------------------------------------
+
+register_kind(
+    TableKind(
+        title="Spark DataFrame",
+        words="a Spark DataFrame",
+        types=("pyspark.DataFrame",),
+        read=SparkSource,
+        source=SparkSource,
+        requires=("pyspark", "pyarrow"),
+        extra="spark",
+        example=None,  # takes a cluster
+    )
+)

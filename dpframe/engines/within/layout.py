@@ -15,7 +15,7 @@ from dpframe._cells.columns import NAT, Vector, as_floats
 from dpframe._cells.texts import order_of, text_of
 from dpframe._expr import Expr, Key, Within
 from dpframe._sizes import SIZES
-from dpframe.engines.people import Codes, coded, counted, text_of_scalar, widened
+from dpframe.engines.people import Codes, count_each, encode_values, text_of_scalar, widen
 
 if TYPE_CHECKING:
     from dpframe.engines.within.kept import Kept
@@ -52,7 +52,7 @@ class PerPerson:
 
     def rows(self, rows: slice) -> Vector:
         """The values in some rows."""
-        v, whose = self.table, widened(self.whose[rows])
+        v, whose = self.table, widen(self.whose[rows])
         null = None if v.null is None else v.null.take(whose, mode="wrap")
         return Vector(v.kind, v.values.take(whose, mode="wrap"), null, v.categories)
 
@@ -81,8 +81,8 @@ class Layout:
         self.rows = len(whose)
         self.whose, self.size = whose, int(whose.max(initial=-1)) + 1
         for expr in by:
-            cells = coded(kept.value(expr, self.rows))
-            wide = widened(self.whose) * (cells.size + 1) + cells.codes + 1
+            cells = encode_values(kept.value(expr, self.rows))
+            wide = widen(self.whose) * (cells.size + 1) + cells.codes + 1
             inner, uniques = pd.factorize(wide)
             self.whose, self.size = np.where(self.whose < 0, NEVER, inner), len(uniques)
         self.codes = self.whose if asked is None else np.where(asked, self.whose, NEVER)
@@ -96,7 +96,7 @@ class Layout:
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """How many rows of each person count."""
-        return counted(self.codes, self.size, None if self.every else self.codes >= 0)
+        return count_each(self.codes, self.size, None if self.every else self.codes >= 0)
 
     @cached_property
     def order(self) -> Places:
@@ -129,7 +129,7 @@ class Layout:
         pieces = list(blocks(self.rows if rows is None else len(rows)))
         for at in pieces if last else reversed(pieces):
             some = np.arange(at.start, at.stop) if rows is None else rows[at]
-            codes = widened(self.codes[at if rows is None else some])
+            codes = widen(self.codes[at if rows is None else some])
             turn = slice(None, None, 1 if last else -1)
             places[codes[turn]] = some[
                 turn
@@ -250,7 +250,7 @@ class Cells:
         """How many values each person has."""
         if self.valid is None:
             return self.layout.counts
-        return counted(self.layout.codes, self.layout.size, self.valid)
+        return count_each(self.layout.codes, self.layout.size, self.valid)
 
     def in_order(self) -> Places:
         """The rows that count and have a value: those of one person together, and in order."""
@@ -274,7 +274,7 @@ class Cells:
                 some: Places | slice = rows[at]
             else:
                 some = at if self.valid is None else at.start + np.flatnonzero(self.valid[at])
-            codes = widened(self.layout.codes[some])
+            codes = widen(self.layout.codes[some])
             np.add.at(totals, codes, of(some, codes))
         return totals
 

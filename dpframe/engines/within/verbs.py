@@ -9,7 +9,7 @@ import numpy as np
 
 from dpframe._cells.columns import NAT, Vector
 from dpframe._expr import WITHIN, Within
-from dpframe.engines.people import Codes, coded, widened
+from dpframe.engines.people import Codes, encode_values, widen
 from dpframe.engines.within.layout import (
     NEVER,
     Cells,
@@ -70,7 +70,7 @@ def _extreme(c: Cells, e: Within) -> PerPerson:
     cells = values.view(np.int64) if values.dtype.kind in "mM" else values
     per = np.full(c.layout.size + 1, _end_of(cells.dtype, e.how == "min"), dtype=cells.dtype)
     {"min": np.minimum, "max": np.maximum}[e.how].at(
-        per, widened(c.layout.codes[c.chosen]), cells[c.chosen]
+        per, widen(c.layout.codes[c.chosen]), cells[c.chosen]
     )
     null, mask = np.append(c.counts == 0, True), None
     if values.dtype.kind in "mM":
@@ -124,7 +124,7 @@ def _count(c: Cells, e: Within) -> PerPerson:
 
 
 def _nunique(c: Cells, e: Within) -> PerPerson:
-    cells, people = coded(c.vector), widened(c.layout.codes[c.chosen])
+    cells, people = encode_values(c.vector), widen(c.layout.codes[c.chosen])
     size, values = max(cells.size, 1), cells.codes[c.chosen]
     if c.layout.size * size <= 2 * len(people):  # a table of who has which is small
         table = np.zeros((size, c.layout.size), dtype=bool)

@@ -27,7 +27,7 @@ class Engine:
     """How a table of one kind is made, and which entries of the package's registries read it."""
 
     build: Callable[[Any, Path, random.Random], Any]
-    reads: tuple[str, ...]  # names in `SOURCES`, `DATABASES` or `BACKENDS`
+    reads: tuple[str, ...]  # types of `KINDS`, or names in `BACKENDS`
     columns: tuple[str, ...] = TIMES
     needs: tuple[str, ...] = ("pyarrow",)
     share: float = 1.0  # of the questions, beside others
@@ -200,11 +200,11 @@ ENGINES: dict[str, Engine] = {
     "duckdb": Engine(relation, ("duckdb.DuckDBPyRelation", "_duckdb.DuckDBPyRelation"), TIMES, ("duckdb",)),
     "duckdb table": Engine(
         lambda f, d, r: dpframe.sql(duck(f), "t"),
-        ("dpframe.NamedTable", "duckdb.DuckDBPyConnection", "_duckdb.DuckDBPyConnection"),
+        ("duckdb.DuckDBPyConnection", "_duckdb.DuckDBPyConnection"),
         TIMES,
         ("duckdb",),
     ),
-    "sqlite": Engine(lambda f, d, r: dpframe.sql(sqlite(f, d), "t"), ("dpframe.NamedTable", "sqlite3.Connection"), NUMBERS, ()),
+    "sqlite": Engine(lambda f, d, r: dpframe.sql(sqlite(f, d), "t"), ("sqlite3.Connection",), NUMBERS, ()),
     "dask": Engine(dask, ("dask.DataFrame",), TIMES, ("dask",), 0.3),
     "ibis duckdb": Engine(ibis_duckdb, ("ibis.Table", "duckdb"), TIMES, ("ibis", "duckdb"), 0.2),
     "ibis polars": Engine(ibis_polars, ("ibis.Table", "polars"), TIMES, ("ibis", "polars"), 0.2),

@@ -15,10 +15,9 @@ from tests.fuzz.seams.examples import NAMES, Generator
 from tests.fuzz.seams.frames import BOUNDS, CELLS, KEYS, frame_of
 from tests.internals import (
     BACKENDS,
-    DATABASES,
     HOOKS,
+    KINDS,
     NUMPY_FUNCTIONS,
-    SOURCES,
     UFUNCS,
     CategoryParts,
     PersonGroupBy,
@@ -55,7 +54,7 @@ REGISTRIES: dict[str, tuple[set[str], set[str]]] = {
     ),
     "functions": (set(HOOKS), {*words.FUNCTIONS}),
     "sources": (
-        {*SOURCES, *DATABASES, *BACKENDS},
+        {*BACKENDS, *(name for kind in KINDS for name in kind.types)},
         {name for one in ENGINES.values() for name in one.reads},
     ),
 }

@@ -90,7 +90,6 @@ WORLDS = {
                 **OTHER,
                 **THREADS,
                 "kernel_rows": 1,
-                "kernel_load_rows": 0,
             }.items()
         ),
         "python",

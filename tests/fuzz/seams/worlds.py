@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
-from typing import Any
 
 import pytest
 
-from tests.internals import SIZES, compiled_module, kernels_module, set_sizes, threads_module
+from tests.engines.python_kernels import load_python_kernels
+from tests.internals import SIZES, compiled_module, set_sizes, threads_module
 
 FEW = (1, 2, 3, 4, 5, 7, 8, 9, 16, 33)
 # Where a size has other values that change the way of code: none at all, or a few bytes.
@@ -21,7 +21,6 @@ OTHER: dict[str, tuple[int, ...]] = {
     "memory": (4000, 10_000, 2**30),
     "statement": (300, 1000, 60_000),
     "statement_bins": (1, 3, 256),
-    "kernel_load_rows": (0,),
     "listed_compared": (0, 1, 4),
     "listed_bisected": (0, 2, 128),
     "encoded_values": (0, 2, 12, 100),
@@ -95,13 +94,8 @@ def living(world: World) -> Iterator[None]:
     """Every size as it is there."""
     with set_sizes(**dict(world.sizes)), pytest.MonkeyPatch.context() as patch:
         if world.kernels == "python":
-
-            def same(source: Callable[..., Any]) -> Callable[..., Any]:
-                return source
-
-            patch.setattr(kernels_module, "kernel", same)
-            patch.setattr(compiled_module, "_working", lambda: True)
-            patch.setattr(kernels_module, "_working", lambda: True)
+            patch.setattr(compiled_module, "load_kernels", load_python_kernels)
+            patch.setattr(compiled_module, "kernels_work", lambda: True)
         patch.setattr(threads_module, "ThreadPoolExecutor", Pool)
         yield
 
