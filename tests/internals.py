@@ -87,6 +87,7 @@ from dpframe._questions.keysearch import Finding, KeySearch, Roomy
 from dpframe._questions.question import Query, Question, Release, interval_of
 from dpframe._questions.reports import packed, unpacked
 from dpframe._refusals import ADVICE
+from dpframe._session import door as door_module
 from dpframe._session import opening as opening_module
 from dpframe._session import session as session_module
 from dpframe._session.data import leaves_of, sessions
@@ -500,6 +501,7 @@ __all__ = [
     "design_Rows",
     "deviations",
     "distribution",
+    "door_module",
     "draft",
     "drawing_module",
     "durations_module",

@@ -358,11 +358,11 @@ def function(tree, name):
 
 
 def sealings(tree):
-    """What is handed to `sealed`, with the function that does it."""
+    """What is handed to `read_private`, with the function that does it."""
     for owner in ast.walk(tree):
         if isinstance(owner, ast.FunctionDef):
             for node in ast.walk(owner):
-                if isinstance(node, ast.Call) and ast.unparse(node.func) == "sealed":
+                if isinstance(node, ast.Call) and ast.unparse(node.func) == "read_private":
                     yield owner.name, ast.unparse(node.args[1]), node
 
 
@@ -476,7 +476,7 @@ def readings(tree):
     ],
 )
 def test_rows_are_read_behind_the_door_also_where_they_are_made(module):
-    """What reads cells is handed to `sealed`, or called by such a function alone; `Source` is what they read from."""
+    """What reads cells is handed to `read_private`, or called by such a function alone; `Source` is what they read from."""
     tree = TREES[f"dpframe.{module}"]
     behind = {read for _, read, _ in sealings(tree)}
     assert behind

@@ -18,8 +18,8 @@ from dpframe._errors import BadType, BadValue, DataError, DPError, NoSession, de
 from dpframe._frame.frame import PrivateFrame
 from dpframe._ledger.accountant import Accountant
 from dpframe._session.card import Card
+from dpframe._session.door import describe_failure, read_private
 from dpframe._session.opening import open_again, open_session, opened, opening, said
-from dpframe._session.session import sealed, told
 from dpframe._session.terms import Words
 from dpframe.engines.sources import NamedTable, Source
 from dpframe.engines.steadiness import check_declared
@@ -94,7 +94,7 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
         table.memory = max(bytes_, _LEAST)
         # Then it is public.
         if given.get("neighbors") == "replace-one" and given.get("unit") is None:
-            table.counted = sealed("open", table.rows)
+            table.counted = read_private("open", table.rows)
         p = PrivateFrame._of(opened(table.schema, given))
         reasons = [f"{part}: {given['because']}" for _, part in table.declared]
         p.accountant.declare(
@@ -199,7 +199,7 @@ def recognised(table: object) -> Source:
         raise
     except Exception as error:
         failed = error if debugging() else None
-    raise DataError(told("open")) from failed
+    raise DataError(describe_failure("open")) from failed
 
 
 def _check_named(words: Words) -> None:

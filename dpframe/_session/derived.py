@@ -25,7 +25,8 @@ from dpframe._groups.periods import Span
 from dpframe._groups.premises import Premises
 from dpframe._groups.unit import LIMIT, Unit, limits_for
 from dpframe._session.data import Data, Origin, leaves_of
-from dpframe._session.session import DEBUGGED, Session, sealed
+from dpframe._session.door import read_private
+from dpframe._session.session import DEBUGGED, Session
 from dpframe._session.terms import Terms, declarations, record_of
 from dpframe._validate import Bounds
 from dpframe.engines.derived import DerivedSource
@@ -157,7 +158,7 @@ def derived(
 class Source:
     """A tracked frame as rows: its columns, the rows that its condition keeps, and whose they are.
 
-    What reads them is `sealed` by the verb that makes the new ones.
+    What reads them is `read_private` by the verb that makes the new ones.
     """
 
     def __init__(
@@ -173,7 +174,7 @@ class Source:
             session.accountant.declare([DEBUGGED])
         self.session, self.columns, self.where, self.verb = session, dict(columns), where, verb
         self.rows, self.premises = Rows(session.snapshot), premises
-        self.places = sealed(verb, self.rows.kept, where, self.order)
+        self.places = read_private(verb, self.rows.kept, where, self.order)
         self.all = where is None
 
     @property

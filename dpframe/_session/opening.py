@@ -35,7 +35,8 @@ from dpframe._session.data import (
     session_of,
     sessions,
 )
-from dpframe._session.session import Session, sealed
+from dpframe._session.door import read_private
+from dpframe._session.session import Session
 from dpframe._session.terms import AccountTerms, Terms, Words
 from dpframe.engines.sources import Source
 
@@ -293,7 +294,7 @@ def _attach(session: Session, because: object) -> None:
     """Attaches the frame and its people to a budget in a file, with the sketches by which the file
     recognizes them."""
     account, unit = session.accountant, session.terms.unit
-    sketches = sealed("open", session._engine.sketches, unit, account.secret)
+    sketches = read_private("open", session._engine.sketches, unit, account.secret)
     if session.data.source is not None:
         session.data.source.check()
     table = Table(session.data.schema, session.data.version, sketches.table)

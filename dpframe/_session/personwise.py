@@ -8,7 +8,6 @@ raised only the name of its type is kept.
 
 from __future__ import annotations
 
-import dis
 import inspect
 import math
 import sys
@@ -321,23 +320,26 @@ def _contents(value: Any) -> list[tuple[str, Any]]:
 
 
 def _outside(function: Any) -> list[tuple[str, Any]]:
-    """The values that the code of a function names: globals, variables of functions around it,
-    defaults."""
+    """Return the values that a function's code can name: globals, closure variables, defaults.
+
+    A global with the name of an attribute that the code reads is among them: `co_names` holds both.
+    """
     global_values = function.__globals__
     named_values = [
         (repr(name), global_values[name])
-        for name in sorted(_globals(function.__code__))
+        for name in sorted(_names(function.__code__))
         if name in global_values
     ]
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             named_values.append((repr(name), cell.cell_contents))
-        except ValueError:  # not filled yet
+        except ValueError:  # a variable without a value yet
             continue
     defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
     return named_values + [(f"'default {i}'", value) for i, value in enumerate(defaults)]
 
 
-def _globals(code: CodeType) -> set[str]:
-    names = {str(i.argval) for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
-    return names.union(*(_globals(c) for c in code.co_consts if isinstance(c, CodeType)))
+def _names(code: CodeType) -> set[str]:
+    """Return the names of globals and attributes in a function's code and in functions inside."""
+    inner = (one for one in code.co_consts if isinstance(one, CodeType))
+    return set(code.co_names).union(*map(_names, inner))

@@ -1,24 +1,16 @@
-"""Sessions: one frame, one budget, and the one door to the data.
-
-*Formal guarantee of the door.* Whatever code that reads cells raises, and whatever it warns of, the
-caller sees a `DataError` whose text is a function of the verb alone, without a cause, a context or
-a frame of the code that failed. That it failed can still depend on the data: this is a net under
-code that does not fail because of a cell, and no leave to do so (docs/explain/limits.md).
-"""
+"""Sessions: one frame, one budget, and the order of every question: debit, then read."""
 
 from __future__ import annotations
 
 import json
 import os
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextvars import ContextVar
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from uuid import uuid4
 
 import numpy as np
@@ -26,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.encoding import digest, encode
-from dpframe._errors import SWITCH, BadType, BadValue, DataError, SessionError, caution, debugging
+from dpframe._errors import SWITCH, BadType, BadValue, SessionError, caution, debugging
 from dpframe._expr import Expr, seconds_between, zone_of
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import By, Keys, Word
@@ -43,6 +35,7 @@ from dpframe._plans.worth import says_nothing
 from dpframe._questions.identity import Identity
 from dpframe._questions.question import ROWS, Array, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
+from dpframe._session.door import VerbList, read_private
 from dpframe._session.records import (
     Record,
     RecordedVector,
@@ -62,14 +55,11 @@ from dpframe.mechanisms._base import check
 if TYPE_CHECKING:
     from dpframe._expr import Column
 
-P = ParamSpec("P")
-T = TypeVar("T")
 DEBUGGED = (
     "debug",
     "errors show their cause, which may quote cells",
     SWITCH,
 )  # what the ledger keeps of it
-_behind: ContextVar[bool] = ContextVar("behind the door", default=False)
 
 
 MOST_SHARES = (
@@ -424,11 +414,11 @@ class Session:
                         _warn_of_nothing([plan for plan, _ in planned.values()])
                     names = [label.name for label in asked if label in charged]
                     self._debit(new, list(planned.values()), names)
-                verbs = Verbs(new.values())
+                verbs = VerbList(one.question.verb for one in new.values())
                 for label, one in new.items():
                     plan, _ = planned[label]
                     # -------------------------------------------------------------- the door: from here data is read
-                    raw = sealed(verbs, self._read, one, plan)
+                    raw = read_private(verbs, self._read, one, plan)
                     # ------------------------------------------------------- and closes: only noisy integers leave
                     record = Record(Release(plan, raw), identities[label], one.question)
                     known[label] = record
@@ -771,68 +761,3 @@ def _warn_of_nothing(plans: Sequence[Plan]) -> None:
                 f"this will say nothing: {plan.question}, of {plan.most:.12g} values at most. Nothing is charged yet. Ask with a "
                 "larger epsilon; explain tells by how many ranks an answer may be off."
             )
-
-
-# The door -------------------------------------------------------------------------------------------------------------
-
-
-class _Here(type):
-    """Every category is one of `Unheard` behind the door, and none is elsewhere: a filter for one
-    thread of one process."""
-
-    def __subclasscheck__(cls, category: type) -> bool:
-        return _behind.get()
-
-
-class Unheard(Warning, metaclass=_Here):
-    """The category of the one filter that is set. `warnings.catch_warnings` would change the
-    filters of other threads."""
-
-
-class Verbs(tuple[Asked, ...]):
-    """What an error calls questions that are asked together, written when there is one. Which of
-    them failed would be one answer more, so it names them all."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        return ", ".join(dict.fromkeys(one.question.verb for one in self))
-
-
-def sealed(verb: str | Verbs, read: Callable[P, T], /, *args: P.args, **words: P.kwargs) -> T:
-    """What ``read(*args, **words)`` returns, of which nothing else comes out.
-
-    A MemoryError is an error like any other, since cells can cause it. An interrupt, or another
-    exception that is no `Exception`, stays what it is, without the frames that it passed.
-    """
-    cause: Exception | None = None
-    ended: BaseException | None = None
-    before = _behind.set(True)
-    try:
-        if not warnings.filters or warnings.filters[0][2] is not Unheard:
-            # Somebody has put another one in front.
-            warnings.simplefilter("ignore", Unheard)
-        with np.errstate(all="ignore"):
-            return read(*args, **words)
-    except Exception as error:
-        cause = error if debugging() else None
-    except BaseException as stop:
-        ended = stop
-    finally:
-        _behind.reset(before)
-    # Below the handlers, so that what was raised is no context of what is raised here.
-    del args, words, read
-    if ended is None:
-        raise DataError(told(verb)) from cause
-    try:
-        ended.__cause__ = ended.__context__ = None
-        raise ended.with_traceback(None)
-    finally:
-        del ended
-
-
-def told(verb: str | Verbs) -> str:
-    return (
-        f"{verb} failed while it read the data. Why is not told, since it may depend on people's cells; what was charged for it "
-        f"stays charged. The owner of the data sees the cause with the environment variable {SWITCH}=1, which the ledger keeps."
-    )

@@ -35,7 +35,8 @@ from dpframe._session.derived import (
     made_of,
     unit_for,
 )
-from dpframe._session.session import Session, sealed
+from dpframe._session.door import read_private
+from dpframe._session.session import Session
 from dpframe.engines.people import people_of
 from dpframe.engines.rows import frame_of, rows_of
 
@@ -96,7 +97,7 @@ def pipe(
     unit = self._session.unit
     hidden = not base.unit.people  # a row of the frame that was opened is a person
     visible = [] if hidden else _unit_names(self._selection.columns, unit.people)
-    frame, codes = sealed("pipe", _of_people, source, hidden)
+    frame, codes = read_private("pipe", _of_people, source, hidden)
     result = _personwise.Check(call, name, frame, visible, codes, self._session.name).result()
     made = made_of(result)
     declared = declare_anew(made, bounds, keys, "pipe")

@@ -18,7 +18,8 @@ from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._groups.unit import limits_for
 from dpframe._session.data import ATTR, marks, sessions
 from dpframe._session.derived import Made, Source, derived, hash_of, no_limits, unit_for
-from dpframe._session.session import Session, sealed
+from dpframe._session.door import read_private
+from dpframe._session.session import Session
 from dpframe._validate import Bounds
 from dpframe.engines.rows import Table, array_of, taken, with_room_for_nulls
 
@@ -119,7 +120,7 @@ def merge(
     joining = _Join(lookup, names, public, how == "left", hidden)
     if hidden:
         source.check_named()
-    made = sealed("merge", _joined, source, joining)
+    made = read_private("merge", _joined, source, joining)
     source.repeated(made, _joined, joining)
     for place, (new, array) in enumerate(public.items(), start=len(made.names) - len(public)):
         _describe_public(made, place, new, array)

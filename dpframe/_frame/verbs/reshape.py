@@ -23,7 +23,8 @@ from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._groups.premises import Premises
 from dpframe._groups.unit import limits_for
 from dpframe._session.derived import Made, Source, derived, unit_for
-from dpframe._session.session import Session, sealed
+from dpframe._session.door import read_private
+from dpframe._session.session import Session
 from dpframe._validate import Bounds
 from dpframe.engines.rows import Rows, exploded, joined, numbers
 
@@ -107,7 +108,7 @@ def explode(
     _validate.flag(ignore_index, "ignore_index")
     limits_for(max_rows, max_groups)
     source.check_named()
-    made = sealed("explode", _exploded, source, name, dtype)
+    made = read_private("explode", _exploded, source, name, dtype)
     source.repeated(made, _exploded, name, dtype)
     steps = source.steps("explode", (name, dtype))
     premises = source.premises.of_made_rows(
@@ -159,7 +160,7 @@ def melt(
     exprs = [self._selection.columns[n] for n in values]
     _check_alike(source, values, exprs)
     source.check_named()
-    made = sealed("melt", _melted, source, ids, values, var_name, value_name)
+    made = read_private("melt", _melted, source, ids, values, var_name, value_name)
     source.repeated(made, _melted, ids, values, var_name, value_name)
     variable, place, count = len(ids), len(ids) + 1, len(values)
     leaf = Column.of(variable, var_name, made.arrays[variable].dtype)
@@ -270,7 +271,7 @@ def _check_alike(source: Source, names: Sequence[Hashable], exprs: Sequence[Expr
         raise BadType(
             f"melt needs columns of one kind, and {describe(list(names))} are of {sorted(kinds)}."
         )
-    if kinds == {"time"} and len(set(sealed("melt", _dtypes, source, exprs))) > 1:
+    if kinds == {"time"} and len(set(read_private("melt", _dtypes, source, exprs))) > 1:
         raise BadType("melt needs times of one dtype: the same resolution and the same zone.")
 
 
