@@ -36,7 +36,7 @@ from dpframe._expr._within import within
 from dpframe._frame import suggestions as suggestions_module
 from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.columns.hooks import HOOKS
+from dpframe._frame.columns.hooks import PANDAS_FUNCTIONS
 from dpframe._frame.columns.numpy import _FUNCTIONS as NUMPY_FUNCTIONS
 from dpframe._frame.columns.numpy import UFUNCS
 from dpframe._frame.columns.parts import CategoryParts
@@ -69,6 +69,7 @@ from dpframe._ledger.accountant import Budget
 from dpframe._ledger.server import ServerStore
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import MemoryStore, alike, unpack
+from dpframe._pandas import EXTENDED
 from dpframe._plans import durations as durations_module
 from dpframe._plans import plan as plan_module
 from dpframe._plans import sampling as sampling_module
@@ -303,7 +304,7 @@ __all__ = [
     "DATABASES",
     "DEFAULT_QUERIES",
     "ENGINES",
-    "HOOKS",
+    "EXTENDED",
     "LEAF_CEILING",
     "LOGISTIC",
     "MAGNITUDES",
@@ -315,6 +316,7 @@ __all__ = [
     "NODES",
     "NUMPY_FUNCTIONS",
     "ORDERS",
+    "PANDAS_FUNCTIONS",
     "PEOPLE",
     "ROW_CEILING",
     "SIZES",

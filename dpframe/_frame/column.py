@@ -18,7 +18,7 @@ from dpframe._errors import BadType, NotOffered, Refused, did_you_mean
 from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame.columns import steps
-from dpframe._frame.columns.hooks import install
+from dpframe._frame.columns.hooks import call_pandas_function
 from dpframe._frame.columns.lookups import looked_up, replaced
 from dpframe._frame.columns.numpy import applied, called
 from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimeParts
@@ -42,6 +42,7 @@ class PrivateColumn(Taken):
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == builds a condition, so a column cannot be a key
 
     _frame: Tracked
+    __pandas_function__ = call_pandas_function  # pd.cut(p["age"], ...) asks for it
 
     @property
     def name(self) -> Hashable:
@@ -632,4 +633,3 @@ def _is_null(value: Any) -> bool:
 for _name, _operator in steps.METHODS.items():
     setattr(PrivateColumn, _name, _operator)
 own_errors(PrivateColumn, pd.Series)
-install()

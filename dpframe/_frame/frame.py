@@ -19,6 +19,7 @@ from dpframe._expr import Column, Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame import suggestions
 from dpframe._frame.column import PrivateColumn
+from dpframe._frame.columns.hooks import call_pandas_function
 from dpframe._frame.people import join as _join
 from dpframe._frame.people import steps as _people
 from dpframe._frame.people.groups import own_groups
@@ -69,6 +70,8 @@ class PrivateFrame(Tracked):
 
     Without a ledger file the budget is in memory and ends with the process.
     """
+
+    __pandas_function__ = call_pandas_function  # pd.merge(p, ...) asks for it
 
     @staticmethod
     def _of(session: Session, columns: Mapping[Hashable, Expr] | None = None) -> PrivateFrame:

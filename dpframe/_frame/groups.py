@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.typing import DataFrameGroupBy
 
-from dpframe import _validate
+from dpframe import _pandas, _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.layout import Correlations, Grid, Layout, Pivot, Shares
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered, did_you_mean
@@ -516,7 +516,7 @@ def counted(
             order = np.argsort(ranks, kind="stable")
             if groups:  # largest first in each group, and groups as they stand
                 of_groups = cast(pd.MultiIndex, index).droplevel([*range(-len(levels), 0)])
-                order = order[np.argsort(pd.factorize(of_groups)[0][order], kind="stable")]
+                order = order[np.argsort(_pandas.factorize(of_groups)[0][order], kind="stable")]
         if not options["normalize"]:
             return _release.series(release, index, "count", order)
         shares: Layout = Pivot(len(index), normalize="all")

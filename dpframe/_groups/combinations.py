@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe import _pandas
 from dpframe._cells.codec import index_of
 from dpframe._errors import BadType, BadValue
 from dpframe._expr import Expr
@@ -136,7 +137,7 @@ class Tuples:
 
 
 def _plain(key: Any) -> object:
-    if pd.isna(key):
+    if _pandas.isna(key):
         return None
     return key if isinstance(key, str | int | float | bool) else str(key)
 
@@ -286,7 +287,7 @@ def _check_label(label: Any, keys: Keys, name: Hashable) -> None:
     if (
         isinstance(label, bool)
         or not isinstance(label, str | int | float | pd.Timestamp)
-        or pd.isna(label)
+        or _pandas.isna(label)
     ):
         raise BadType(
             f"other= is the label of the last group, such as 'other', not {type(label).__name__}."

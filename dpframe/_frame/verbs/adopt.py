@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe import _pandas
 from dpframe._errors import (
     BadType,
     BadValue,
@@ -223,7 +224,7 @@ def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.i
         frame = frame_of(arrays, list(source.columns))
         codes = people_of([source.rows.column(leaf) for leaf in leaves], b"").codes[source.places]
         frame, codes = rows_of(frame, np.flatnonzero(codes >= 0)), codes[codes >= 0]
-    return frame, np.asarray(pd.factorize(codes)[0], dtype=np.int64)  # without gaps
+    return frame, np.asarray(_pandas.factorize(codes)[0], dtype=np.int64)  # without gaps
 
 
 def _called(

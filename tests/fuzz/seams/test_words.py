@@ -16,8 +16,8 @@ from tests.fuzz.seams.frames import BOUNDS, CELLS, KEYS, frame_of
 from tests.internals import (
     BACKENDS,
     DATABASES,
-    HOOKS,
     NUMPY_FUNCTIONS,
+    PANDAS_FUNCTIONS,
     SOURCES,
     UFUNCS,
     CategoryParts,
@@ -53,7 +53,7 @@ REGISTRIES: dict[str, tuple[set[str], set[str]]] = {
         set(NUMPY_FUNCTIONS),
         {*words.NUMPY, *words.COLUMN_ASKS, "amin", "amax", "percentile"},
     ),
-    "functions": (set(HOOKS), {*words.FUNCTIONS}),
+    "functions": (set(PANDAS_FUNCTIONS), {*words.FUNCTIONS}),
     "sources": (
         {*SOURCES, *DATABASES, *BACKENDS},
         {name for one in ENGINES.values() for name in one.reads},
