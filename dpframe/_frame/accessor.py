@@ -261,7 +261,7 @@ def of_frame(
     tracked = PrivateFrame._of(
         session, {name: leaves[i] for name, i in zip(frame.columns, places, strict=True)}
     )
-    vars(tracked)["_fleeting"] = True
+    vars(tracked)["_temporary"] = True
     return tracked
 
 

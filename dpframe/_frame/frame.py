@@ -23,11 +23,11 @@ from dpframe._frame.columns.hooks import call_pandas_function
 from dpframe._frame.people import join as _join
 from dpframe._frame.people import steps as _people
 from dpframe._frame.people.groups import own_groups
-from dpframe._frame.places import Located, Positions, check_named, references, with_item
+from dpframe._frame.places import Located, Positions, with_item
 from dpframe._frame.selection import Ask, Selection, Taken
 from dpframe._frame.spelling import priced
 from dpframe._frame.testing.tests import Tests
-from dpframe._frame.tracked import Tracked, advised, check_kept, is_pandas_col
+from dpframe._frame.tracked import Tracked, advised, is_pandas_col, refuse_lost_change
 from dpframe._frame.verbs import adopt as _adopt
 from dpframe._frame.verbs import (
     cards,
@@ -77,7 +77,9 @@ class PrivateFrame(Tracked):
     def _of(session: Session, columns: Mapping[Hashable, Expr] | None = None) -> PrivateFrame:
         columns = session.leaves if columns is None else columns
         selection = Selection(session, columns, premises=session.premises)
-        return PrivateFrame(session, selection, Ask())
+        frame = PrivateFrame(session, selection, Ask())
+        vars(frame)["_temporary"] = False
+        return frame
 
     # The session ----------------------------------------------------------------------------------------------
 
@@ -510,23 +512,21 @@ class PrivateFrame(Tracked):
         Nothing is read, and no other frame changes: neither columns and frames taken from this one
         before, nor ``df.dp``.
         """
-        count = references(self)
-        check_named(self, count, key)
+        refuse_lost_change(self, key)
         self._become(self._selection.changed(columns=with_item(self, key, value)))
 
     def __delitem__(self, key: Any) -> None:
-        count = references(self)
-        check_named(self, count, key)
+        refuse_lost_change(self, key)
         self._become(steps.drop(self, columns=key)._selection)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_"):
             super().__setattr__(name, value)
         elif name == "columns":
-            check_kept(self)
+            refuse_lost_change(self)
             self._become(steps.set_axis(self, value, axis=1)._selection)
         elif name in self._selection.columns and not hasattr(type(self), name):
-            check_kept(self)
+            refuse_lost_change(self)
             self._become(self._selection.changed(columns=with_item(self, name, value)))
         else:
             raise Refused(
@@ -534,10 +534,10 @@ class PrivateFrame(Tracked):
             )
 
     def __copy__(self) -> PrivateFrame:
-        return self._new(self._selection)
+        return self._copy()
 
     def __deepcopy__(self, memo: object) -> PrivateFrame:
-        return self._new(self._selection)  # a copied budget would be a second one
+        return self._copy()  # a copied budget would be a second one
 
     def __dir__(self) -> Iterable[str]:
         return [

@@ -43,11 +43,17 @@ class Tracked(
         ..., Any
     ]  # the groups of each person's own rows, where columns name the person
     _merged: Callable[..., Any]  # the rows of two tables of the same people
-    _fleeting = False  # whether it was made by an access that makes another one each time: df.dp
+    _temporary = True  # df.dp or a step made it: a change of it is lost unless a variable names it
 
     def _new(self, selection: Selection) -> Self:
-        """What is asked about after a step."""
+        """Return the frame that a step makes."""
         return type(self)(self._session, selection, self._mode)
+
+    def _copy(self) -> Self:
+        """Return a frame that can be changed wherever it is kept."""
+        frame = self._new(self._selection)
+        vars(frame)["_temporary"] = False
+        return frame
 
     def _become(self, selection: Selection) -> None:
         """What is asked about from now on is changed in place; columns and frames that were taken
@@ -59,7 +65,7 @@ class Tracked(
         one."""
         if not _validate.flag(inplace, "inplace"):
             return frame
-        check_kept(self)
+        refuse_lost_change(self)
         self._become(frame._selection)
         return cast(Self, None)
 
@@ -153,25 +159,23 @@ def _person(of: Selection) -> Any:
     return names[0] if len(names) == 1 else names
 
 
-def check_kept(frame: Tracked) -> None:
-    """Refuses a change of ``df.dp`` that nothing keeps: the next ``df.dp`` is another one."""
-    if not frame._fleeting:
+def refuse_lost_change(frame: Tracked, key: object = None) -> None:
+    """Raise where a change in place would be lost: in a new frame that no variable names.
+
+    ``df.dp["x"] = ...`` and ``p.query(...)["x"] = ...`` change a frame that is gone after the line.
+    """
+    if not frame._temporary:
         return
     caller = callers_frame()
-    if any(
-        value is frame
-        for scope in (caller.f_locals, caller.f_globals)
-        for value in list(scope.values())
-    ):
-        return
-    raise lost("name")
-
-
-def lost(name: str) -> Refused:
-    """What a change of a frame says that nothing keeps."""
-    return Refused(
-        "this frame is made for this line alone (df.dp is another one each time), so a change of it would be lost. Give it a "
-        f"name first, p = df.dp, and then p[{name!r}] = ...; or keep what a step returns: p = p.assign({name}=...)."
+    for variables in (caller.f_locals, caller.f_globals):
+        if any(value is frame for value in list(variables.values())):
+            return
+    name = key if isinstance(key, str) and key.isidentifier() else "name"
+    raise Refused(
+        "a change of this frame would be lost: df.dp and every step make a new frame, and this one "
+        f"has no name. Give it a name first, such as p = df.dp, and then p[{name!r}] = ...; or "
+        f"keep what a step returns: p = p.assign({name}=...). A frame that an attribute or a list "
+        "holds is changed after .copy()."
     )
 
 

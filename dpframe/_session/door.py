@@ -11,9 +11,9 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import ContextVar
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -25,8 +25,15 @@ T = TypeVar("T")
 _reading: ContextVar[bool] = ContextVar("dpframe reads data", default=False)
 
 
-class VerbList(tuple[str, ...]):
-    """The verbs of questions that are asked together, joined when an error names them.
+class HasVerb(Protocol):
+    """A question, which knows the verb that asked it."""
+
+    @property
+    def verb(self) -> str: ...
+
+
+class VerbList(tuple[HasVerb, ...]):
+    """Questions that are asked together, shown by their verbs.
 
     An error names all of them: which one failed would be one more answer.
     """
@@ -34,7 +41,7 @@ class VerbList(tuple[str, ...]):
     __slots__ = ()
 
     def __str__(self) -> str:
-        return ", ".join(dict.fromkeys(self))
+        return ", ".join(dict.fromkeys(question.verb for question in self))
 
 
 def read_private(
@@ -47,6 +54,7 @@ def read_private(
     """
     cause: Exception | None = None
     ended: BaseException | None = None
+    reading = _reading.set(True)
     try:
         with _ignore_warnings(), np.errstate(all="ignore"):
             return read(*args, **kwargs)
@@ -54,6 +62,8 @@ def read_private(
         cause = error if debugging() else None
     except BaseException as stop:
         ended = stop
+    finally:
+        _reading.reset(reading)
     # Below the handlers, so that the error of the reading code is not the context of this one.
     del args, kwargs, read
     if ended is None:
@@ -94,29 +104,17 @@ class _MatchWhileReading:
 _FILTER: Any = ("ignore", _MatchWhileReading(), Warning, None, 0)
 
 
-class _IgnoreInThisThread:
-    """A block in which this thread, and the threads that share its context, warn of nothing."""
-
-    __slots__ = ("_token",)
-
-    def __enter__(self) -> None:
-        filters: Any = warnings.filters
-        if not filters or filters[0] is not _FILTER:  # the first filter that matches decides
-            with suppress(ValueError):
-                filters.remove(_FILTER)
-            filters.insert(0, _FILTER)
-        self._token = _reading.set(True)
-
-    def __exit__(self, *error: object) -> None:
-        _reading.reset(self._token)
-
-
 # Python 3.14 and later can keep the filters of `catch_warnings` to one thread by itself.
 _FILTERS_ARE_PER_THREAD = bool(getattr(sys.flags, "context_aware_warnings", False))
 
 
 def _ignore_warnings() -> AbstractContextManager[Any]:
-    """Return a block without warnings of this thread."""
+    """Return a block in which this thread, and threads that share its context, do not warn."""
     if _FILTERS_ARE_PER_THREAD:
         return warnings.catch_warnings(action="ignore")
-    return _IgnoreInThisThread()
+    filters: Any = warnings.filters
+    if not filters or filters[0] is not _FILTER:  # the first filter that matches decides
+        with suppress(ValueError):
+            filters.remove(_FILTER)
+        filters.insert(0, _FILTER)
+    return nullcontext()

@@ -414,7 +414,7 @@ class Session:
                         _warn_of_nothing([plan for plan, _ in planned.values()])
                     names = [label.name for label in asked if label in charged]
                     self._debit(new, list(planned.values()), names)
-                verbs = VerbList(one.question.verb for one in new.values())
+                verbs = VerbList(one.question for one in new.values())
                 for label, one in new.items():
                     plan, _ = planned[label]
                     # -------------------------------------------------------------- the door: from here data is read
@@ -422,9 +422,9 @@ class Session:
                     # ------------------------------------------------------- and closes: only noisy integers leave
                     record = Record(Release(plan, raw), identities[label], one.question)
                     known[label] = record
-                    self._keep(label, record)
-                    self._put_on_record(label, record, one)
-                known.update(self._assemble_all(splits, asked, identities, known))
+                    self._keep_release(label, record, one)
+                if splits:
+                    known.update(self._assemble_all(splits, asked, identities, known))
                 rule = self.base.terms.rule
                 return [
                     Release(*self._present(known[label], identity, one)[:2], rule, label in charged)
@@ -545,12 +545,12 @@ class Session:
             bought = Record(release, identity, split.rest.question)
         release = assemble(split.plan, identities[label], split.known, bought)
         record = Record(release, identities[label], one.question)
-        self._keep(label, record)
-        self._put_on_record(label, record, one)
+        self._keep_release(label, record, one)
         return record
 
-    def _put_on_record(self, label: Label, record: Record, one: Asked) -> None:
-        """Keep the vectors of a release, and with a ledger the whole release."""
+    def _keep_release(self, label: Label, record: Record, one: Asked) -> None:
+        """Keep a release and its vectors, and with a ledger put them on record."""
+        self._keep(label, record)
         identity, keys = record.question_id, []
         if identity.vectors and not one.fresh and one.question.shares_vectors:
             keys = self._vector_keys(label, identity, one)
@@ -657,7 +657,8 @@ class Session:
 
     def _label(self, one: Asked, place: int) -> tuple[Label, Identity]:
         """Who asks what: the population, the columns, the declared version; never the data."""
-        identity = one.question.identify(one.unit, self._public_rows(one.question))
+        rows = None if self.public_rows is None else self._public_rows(one.question)
+        identity = one.question.identify(one.unit, rows)
         whole = self.data.schema.encode() + identity.code  # a schema is of one length
         price, typed = one.price[:-1], (one.typed, self.terms.queries)
         question: LabelKey = whole
