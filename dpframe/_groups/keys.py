@@ -27,6 +27,9 @@ EVERY: Final[Any] = type(
 ROW_CEILING = 2**31  # public; grids are chosen so that sums over this many rows fit 63 bits
 
 
+_FEW = 100  # keys that a declaration lists in full
+
+
 class Keys:
     """A public, ordered list of groups; ``null`` is the place of the group of nulls, if there is
     one."""
@@ -37,26 +40,26 @@ class Keys:
     null: int | None
     token: str
 
-    __slots__ = ("code", "index", "null", "token")
+    __slots__ = ("cells", "code", "index", "null", "token")
 
-    def __init__(self, index: pd.Index[Any], null: int | None):
+    def __init__(self, index: pd.Index[Any], null: int | None, texts: list[str] | None = None):
+        """Make keys of an index. ``texts`` is its list where all keys are texts."""
         self.index = index
         self.null = null
         self.code: bytes | None = None
+        self.cells: list[Any] | None = None  # the index as a list, of few keys
         # Equal keys hash alike in Python even when they differ (1, True, 1.0), so the type is part
         # of the token: no two lists of one length have the same one, as a dtype says how long its
         # cells are, and a repr where it ends.
         if index.dtype.kind in "iufb" and isinstance(index.dtype, np.dtype):
             text = f"{index.dtype}".encode() + index.to_numpy().tobytes()
         else:
-            cells = index.tolist()
-            kinds = {*map(type, cells)}
-            mixed = (
-                f"{type(k).__name__}:{k!r}" for k in cells
-            )  # of texts alone the same is written sooner
-            text = (
-                "str:" + "\x1fstr:".join(map(repr, cells)) if kinds == {str} else "\x1f".join(mixed)
-            ).encode()
+            cells = index.tolist() if texts is None else texts
+            if {*map(type, cells)} == {str}:  # as below, and faster
+                text = ("str:" + "\x1fstr:".join(map(repr, cells))).encode()
+            else:
+                text = "\x1f".join(f"{type(k).__name__}:{k!r}" for k in cells).encode()
+            self.cells = cells if len(cells) <= _FEW else None
         name = f"|{index.name!r}|{null}".encode("utf-8", "surrogatepass")
         self.token = hashlib.blake2b(text + name, digest_size=16).hexdigest()
 
@@ -83,15 +86,14 @@ class Keys:
         return Keys, (self.index, self.null)
 
     def to_json(self) -> object:
-        if len(self) > 100:
+        if len(self) > _FEW:
             return {
                 "count": len(self),
                 "first": [str(k) for k in self.index[:5]],
                 "token": self.token,
             }
-        plain = [
-            key if isinstance(key, str | int | float | bool) else str(key) for key in self.index
-        ]
+        cells = self.index.tolist() if self.cells is None else self.cells
+        plain = [key if isinstance(key, str | int | float | bool) else str(key) for key in cells]
         return [None if i == self.null else key for i, key in enumerate(plain)]
 
 
@@ -142,7 +144,8 @@ def keys_for(listed: Any, expr: Expr, name: Hashable, ordered: bool = False) -> 
             pd.CategoricalIndex(pd.Categorical(proper, categories=proper, ordered=True), name=name),
             null,
         )
-    return Keys(index_of(proper, name), null)
+    texts = proper if {*map(type, proper)} == {str} else None
+    return Keys(index_of(proper, name), null, texts)
 
 
 def listed_key(key: Any) -> tuple[type, Any]:

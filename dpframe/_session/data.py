@@ -149,14 +149,16 @@ class Data:
 
 
 def leaves_of(names: pd.Index[Any], dtypes: Iterable[Any]) -> dict[Hashable, Column]:
-    """The columns of a frame by their names, with what their dtypes tell."""
-    if not names.is_unique:
-        twice = names[names.duplicated()][0]
-        raise BadValue(f"column names must be unique: {twice!r} stands twice.")
-    return {
+    """Return the columns of a frame by their names, with what their dtypes say of them."""
+    labels = names.tolist()
+    leaves = {
         name: Column.of(i, name, dtype)
-        for i, (name, dtype) in enumerate(zip(names, dtypes, strict=True))
+        for i, (name, dtype) in enumerate(zip(labels, dtypes, strict=True))
     }
+    only_texts = {*map(type, labels)} == {str}  # other labels, such as nulls, pandas compares
+    if len(leaves) < len(labels) or not (only_texts or names.is_unique):
+        raise BadValue(f"duplicate column name {names[names.duplicated()][0]!r}.")
+    return leaves
 
 
 def mark(array: Any) -> Mark | None:
