@@ -119,7 +119,7 @@ _MODULES = (
 )
 
 
-def _loaded(name: str) -> Any:
+def load_public_name(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"dpframe.{name}")
     if name not in __all__:
@@ -128,7 +128,7 @@ def _loaded(name: str) -> Any:
 
 
 if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
-    __getattr__ = _loaded
+    __getattr__ = load_public_name
 
 
 def __dir__() -> list[str]:

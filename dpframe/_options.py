@@ -33,7 +33,7 @@ class Options:
         ``import dpframe`` replaces 18 functions of pandas to this end, for the whole process. They
         do what they did with all other arguments. ``False`` puts the originals back.
         """
-        return _pandas.is_pandas_extended()
+        return _pandas.are_functions_extended()
 
     @extend_pandas.setter
     def extend_pandas(self, value: bool) -> None:

@@ -44,7 +44,7 @@ def restore_pandas() -> None:
         setattr(pd, name, getattr(function, "pandas_function", function))
 
 
-def is_pandas_extended() -> bool:
+def are_functions_extended() -> bool:
     """Return whether the functions in `EXTENDED` take tracked columns and frames."""
     return all(hasattr(getattr(pd, name), "pandas_function") for name in EXTENDED)
 

@@ -46,7 +46,7 @@ from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.people.groups import PersonGroupBy
 from dpframe._frame.people.windows import Window
 from dpframe._frame.randomize import Randomize
-from dpframe._frame.sources import bytes_of, free, recognised
+from dpframe._frame.sources import bytes_of, free, recognise_source
 from dpframe._frame.suggestions import bounds_of, limit_of
 from dpframe._frame.typed.frames import Unanswered, UnansweredColumn, UnansweredGroups
 from dpframe._frame.typed.notebooks import let_complete

@@ -21,8 +21,8 @@ from dpframe._frame.frame import PrivateFrame
 from dpframe._frame.selection import Ask
 from dpframe._frame.typed.notebooks import let_complete
 from dpframe._plans.price import own_errors
-from dpframe._session.data import elsewhere, root_positions, session_of, sessions
-from dpframe._session.opening import open_session, opened, with_words_of
+from dpframe._session.data import elsewhere, find_root_positions, session_of, sessions
+from dpframe._session.opening import open_session, opened, with_arguments_of
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
 
@@ -33,7 +33,7 @@ class Unopened:
     def __init__(self, frame: pd.DataFrame):
         self._frame = frame
 
-    @with_words_of(open_session)
+    @with_arguments_of(open_session)
     def open(self, words: Words) -> PrivateFrame:
         return PrivateFrame._of(opened(self._frame, words))
 
@@ -94,7 +94,7 @@ class Elsewhere(Unanswerable):
         super().__init__(reason)
         self._frame = frame
 
-    @with_words_of(open_session)
+    @with_arguments_of(open_session)
     def open(self, words: Words) -> PrivateFrame:
         """Open the session again, with the ledger and the population that the frame names."""
         return PrivateFrame._of(opened(self._frame, words))
@@ -126,7 +126,7 @@ class DerivedFrame(PrivateFrame):
     def _in(self, mode: Ask) -> NoReturn:
         self._refuse()
 
-    @with_words_of(open_session)
+    @with_arguments_of(open_session)
     def open(self, words: Words) -> PrivateFrame:
         """Open a second budget for the rows that pandas made, which needs ``because=``."""
         if words.get("because") is None:
@@ -249,7 +249,7 @@ def of_frame(
         return Elsewhere(frame, reason) if elsewhere(frame.attrs) else Unanswerable(reason)
     if session is None:
         return Unopened(frame)
-    places = root_positions(frame, session.data.snapshot)
+    places = find_root_positions(frame, session.data.snapshot)
     # Another frame with all columns of the opened one is what pandas returns from a filter that
     # happens to keep every row. Answering it would make the difference between an answer and an
     # error depend on values. So it is refused like any filtered frame.
@@ -292,7 +292,7 @@ def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | Answer | _repor
             "this Series has no dpframe session. Open one on its DataFrame: "
             f"df.dp.open(epsilon=...).{_remind_of_sessions('groupby(...).size()')}"
         )
-    places = root_positions(series.to_frame(), session.data.snapshot)
+    places = find_root_positions(series.to_frame(), session.data.snapshot)
     if places is None:
         raise LineageError(_derived_message(session, "count"))
     leaf = list(session.leaves.values())[places[0]]

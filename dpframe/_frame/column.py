@@ -25,7 +25,7 @@ from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimePa
 from dpframe._frame.columns.traced import traced
 from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
-from dpframe._frame.tracked import Tracked, advised
+from dpframe._frame.tracked import Tracked, use_own_names
 from dpframe._frame.typed.answers import Pair, Quantiles, Shares
 from dpframe._frame.verbs import choose, pictures, summaries, tables
 from dpframe._frame.verbs.measure import spec_of, split_words
@@ -591,7 +591,7 @@ class PrivateColumn(Taken):
         unknown = f"a tracked column has no {name!r}.{close if 'Did you' in close else ''}"
         if hasattr(pd.Series, name):
             unknown = f"Series.{name} has no private counterpart in this version. dir(p['x']) tells what there is."
-        raise NotOffered(advised(ADVICE.get(name, unknown), self._frame._selection, self._name))
+        raise NotOffered(use_own_names(ADVICE.get(name, unknown), self._frame._selection, self._name))
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _unlisted

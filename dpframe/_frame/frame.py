@@ -27,7 +27,7 @@ from dpframe._frame.places import Located, Positions, with_item
 from dpframe._frame.selection import Ask, Selection, Taken
 from dpframe._frame.spelling import priced
 from dpframe._frame.testing.tests import Tests
-from dpframe._frame.tracked import Tracked, advised, is_pandas_col, refuse_lost_change
+from dpframe._frame.tracked import Tracked, use_own_names, is_pandas_col, refuse_lost_change
 from dpframe._frame.verbs import adopt as _adopt
 from dpframe._frame.verbs import (
     cards,
@@ -47,7 +47,7 @@ from dpframe._plans.budget import Budget
 from dpframe._plans.price import DEFAULTS, WORDS, Payment, checked, own_errors
 from dpframe._refusals import ADVICE, refuse
 from dpframe._session.batch import Batch
-from dpframe._session.opening import open_session, opened, with_words_of
+from dpframe._session.opening import open_session, opened, with_arguments_of
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
 
@@ -83,7 +83,7 @@ class PrivateFrame(Tracked):
 
     # The session ----------------------------------------------------------------------------------------------
 
-    @with_words_of(open_session)
+    @with_arguments_of(open_session)
     def open(self, words: Words) -> PrivateFrame:
         """The session is open: another budget is refused, since it would undo this one. Words left
         out stay as they are.
@@ -367,7 +367,7 @@ class PrivateFrame(Tracked):
     duplicated: Final = _people.duplicated
     drop_duplicates: Final = _people.drop_duplicates
     _own_groups = own_groups
-    _merged = _join.merged
+    merge_declarations = _join.merged
     card: Final = cards.card
     sort_index: Final = steps.sort_index
     insert: Final = steps.insert
@@ -489,7 +489,7 @@ class PrivateFrame(Tracked):
         if name in self._selection.columns:
             return self[name]
         advice = ADVICE.get(name)
-        raise NotOffered(advised(advice, self._selection) if advice else self._unknown(name))
+        raise NotOffered(use_own_names(advice, self._selection) if advice else self._unknown(name))
 
     if not TYPE_CHECKING:  # to checkers a name that is no verb is an error, and a column is p['x']
         __getattr__ = _unlisted

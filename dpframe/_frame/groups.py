@@ -21,7 +21,7 @@ from dpframe._frame.columns import votes
 from dpframe._frame.found import Search
 from dpframe._frame.selection import WHOLE, Ask, Asking, Finish, Selection, level_of
 from dpframe._frame.spelling import of_groups, priced
-from dpframe._frame.tracked import advised
+from dpframe._frame.tracked import use_own_names
 from dpframe._frame.typed.answers import (
     Counted,
     Levels,
@@ -418,7 +418,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
     def _refused(self, text: str) -> NotOffered:
         """The error about what there is not, in the names of the frame."""
         asked = self._chosen[0] if self._single and self._chosen else None
-        return NotOffered(advised(text, self._selection, asked))
+        return NotOffered(use_own_names(text, self._selection, asked))
 
     def _unlisted(self, name: str) -> Any:
         if name.startswith("_"):

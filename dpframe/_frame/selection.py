@@ -36,7 +36,7 @@ from dpframe._plans.price import Payment, checked, known_n
 from dpframe._questions.question import Query, Question, Release
 from dpframe._refusals import Unprinted
 from dpframe._session.batch import Batch
-from dpframe._session.session import Asked, Session
+from dpframe._session.session import PricedQuestion, Session
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 from dpframe.engines.keys import images
@@ -555,7 +555,7 @@ def priced(
     declared: tuple[Word, ...],
     part: Fraction = WHOLE,
     ahead: Budget | None = None,
-) -> Asked:
+) -> PricedQuestion:
     """The question with its price; ``ahead`` is the budget as it will be after what comes before in
     a batch."""
     words = checked(payment)
@@ -582,7 +582,7 @@ def priced(
     if part != 1:
         typed = "half", *typed
     name, fresh = words.get("name"), bool(words.get("fresh"))
-    return Asked(question, price, declared, unit, typed, name, fresh, at)
+    return PricedQuestion(question, price, declared, unit, typed, name, fresh, at)
 
 
 def _accuracy(within: Any, question: Question) -> Any:

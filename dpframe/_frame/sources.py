@@ -83,7 +83,7 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
         given = {**given, "card": Card.of(given["card"])}
     said_with_card = {**given["card"].words, **given} if "card" in given else given
     _check_named(said_with_card)
-    table = recognised(source)
+    table = recognise_source(source)
     _check_steady(table, said_with_card)
     with opening:
         again = open_again(table, given)
@@ -98,7 +98,7 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
         p = PrivateFrame._of(opened(table.schema, given))
         reasons = [f"{part}: {given['because']}" for _, part in table.declared]
         p.accountant.declare(
-            [("source", word, "open") for word in (shortened(table.place), *reasons)]
+            [("source", word, "open") for word in (shorten(table.place), *reasons)]
         )
         return p
 
@@ -184,7 +184,7 @@ def _signed() -> None:
 _signed()
 
 
-def recognised(table: object) -> Source:
+def recognise_source(table: object) -> Source:
     """The source that reads a table. Whatever its engine says when it fails stays unsaid."""
     if find_spec("pyarrow") is None:
         raise BadType("what is not a pandas frame is read by pyarrow: pip install pyarrow.")
@@ -264,7 +264,7 @@ def free() -> int:
     return found
 
 
-def shortened(place: str) -> str:
+def shorten(place: str) -> str:
     """A place in one line, for the ledger."""
     first, _, rest = place.partition("\n")
     more = rest.count("\n") + 1 if rest else 0

@@ -42,7 +42,7 @@ class Tracked(
     _own_groups: Callable[
         ..., Any
     ]  # the groups of each person's own rows, where columns name the person
-    _merged: Callable[..., Any]  # the rows of two tables of the same people
+    merge_declarations: Callable[..., Any]  # the rows of two tables of the same people
     _temporary = True  # df.dp or a step made it: a change of it is lost unless a variable names it
 
     def _new(self, selection: Selection) -> Self:
@@ -116,7 +116,7 @@ class Tracked(
         return expr, self._new(selection)
 
 
-def advised(text: str, of: Selection, asked: Hashable = None) -> str:
+def use_own_names(text: str, of: Selection, asked: Hashable = None) -> str:
     """A refusal in the names of a frame: in the lines to write, the names of its columns and of its
     person stand in place of invented ones. ``x`` becomes the column ``asked`` about, or else a
     number, ``t`` a time, and ``k`` a column with keys. An invented name stays where no column fits,

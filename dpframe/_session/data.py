@@ -209,7 +209,7 @@ def _marks(frame: pd.DataFrame) -> list[Mark | None]:
     return [mark(getattr(array, "_ndarray", array)) for array in arrays]
 
 
-def root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | None:
+def find_root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | None:
     """The place of the column of ``root`` that each column of ``frame`` is; None where one is
     not."""
     if not frame.index.is_(root.index):
@@ -269,7 +269,7 @@ def session_of(attrs: Mapping[Hashable, Any]) -> Session | None:
     return session
 
 
-def same_place(attrs: Mapping[Hashable, Any], file: str | None, population: object) -> bool:
+def names_same_budget(attrs: Mapping[Hashable, Any], file: str | None, population: object) -> bool:
     """Whether the session that a frame names had this ledger and population, in whatever
     process."""
     place = elsewhere(attrs)

@@ -30,8 +30,8 @@ from dpframe._session.data import (
     Data,
     closed,
     leaves_of,
-    root_positions,
-    same_place,
+    find_root_positions,
+    names_same_budget,
     session_of,
     sessions,
 )
@@ -190,7 +190,7 @@ def _with_parameters(own: str | None, whole: str) -> str:
     return f"{cleandoc(own)}\n\n{cleandoc(whole[start : whole.index('    Examples', start)])}\n"
 
 
-def with_words_of(
+def with_arguments_of(
     declared: Callable[Concatenate[pd.DataFrame, P], Session],
 ) -> Callable[[Callable[[S, Words], R]], Callable[Concatenate[S, P], R]]:
     """A decorator that gives a method the signature of ``declared``, and its docstring if it has
@@ -246,26 +246,26 @@ def opened(frame: pd.DataFrame, arguments: Words) -> Session:
         )
     if version is not None and not (isinstance(version, str) and version.strip()):
         raise BadType("version= must be a name of this state of the data, such as '2026-11'.")
-    arguments = _with_table(arguments)
+    arguments = put_table_in_version(arguments)
     with opening:
         present = None if frame.attrs.get(ATTR) is None else _present(frame, arguments)
-        if present is not None and (because is None or _runs_again(present, frame, arguments)):
+        if present is not None and (because is None or repeats_opening(present, frame, arguments)):
             return _again(present, frame, arguments)
         if arguments.get("epsilon") is None and arguments.get("ledger") is not None:
-            arguments = _with_kept(leaves_of(frame.columns, frame.dtypes), arguments)
+            arguments = fill_from_ledger(leaves_of(frame.columns, frame.dtypes), arguments)
         data = Data.of(frame, arguments.get("version"))
         terms = Terms.of(data, arguments)
         if because is None:
-            _refuse_second_budget(data, terms.account)
+            refuse_second_budget(data, terms.account)
         if data.rows > ROW_CEILING:
             raise SessionError(
                 f"frames of more than {ROW_CEILING} rows are not supported: exact sums would not fit."
             )
-        _warn_of_delta(data, terms)
+        warn_of_delta(data, terms)
         session = Session(data, terms, terms.account.open())
         # Without a population nothing but this session can have the budget.
         if terms.account.population is not None:
-            _refuse_twins(session)
+            refuse_same_columns(session)
         if terms.account.place is None:
             session.accountant.attach(terms.unit, [], because)
         else:
@@ -301,7 +301,7 @@ def _attach(session: Session, because: object) -> None:
     account.attach(unit, sketches.people, because, table)
 
 
-def _with_kept(leaves: Mapping[Hashable, Column], arguments: Words) -> Words:
+def fill_from_ledger(leaves: Mapping[Hashable, Column], arguments: Words) -> Words:
     """The words of an `open` that names a budget on record and does not say what it is: the ledger
     knows the budget, the unit and the last version. What is said stands."""
     ledger = arguments["ledger"]
@@ -323,13 +323,13 @@ def _present(frame: pd.DataFrame, arguments: Words) -> Session | None:
     # it names.
     file = text_of(ledger) if isinstance(ledger, str | os.PathLike) else None
     if session is not None or (
-        file is not None and same_place(frame.attrs, place_of(file), population)
+        file is not None and names_same_budget(frame.attrs, place_of(file), population)
     ):
         return session
     return session_of(frame.attrs)
 
 
-def _warn_of_delta(data: Data, terms: Terms) -> None:
+def warn_of_delta(data: Data, terms: Terms) -> None:
     delta, because = terms.account.limits.delta, terms.because
     if not delta:
         return
@@ -354,10 +354,10 @@ def _warn_of_delta(data: Data, terms: Terms) -> None:
         )
 
 
-def _runs_again(present: Session, frame: pd.DataFrame, arguments: Words) -> bool:
+def repeats_opening(present: Session, frame: pd.DataFrame, arguments: Words) -> bool:
     """Whether this is the line that opened the frame, with the reason for a second budget that it
     gave."""
-    if root_positions(frame, present.data.snapshot) is None:
+    if find_root_positions(frame, present.data.snapshot) is None:
         return False
     terms = present.terms
     return (
@@ -374,14 +374,14 @@ def open_again(source: Source, arguments: Words) -> Source | None:
         known = session.data.source
         if known is None or not known.reads(source):
             continue
-        if said.get("because") is None or _runs_again(session, known.schema, said):
+        if said.get("because") is None or repeats_opening(session, known.schema, said):
             return known
     return None
 
 
 def _again(present: Session, frame: pd.DataFrame, arguments: Words) -> Session:
     present.check_alive()
-    if root_positions(frame, present.data.snapshot) is None:
+    if find_root_positions(frame, present.data.snapshot) is None:
         raise LineageError(
             "this frame belongs to the session of another frame, from which it was made or of which it is an edited "
             "version. A second budget on the same people would undo the first. Ask the frame that was opened, or "
@@ -409,7 +409,7 @@ def _again(present: Session, frame: pd.DataFrame, arguments: Words) -> Session:
     return present
 
 
-def _refuse_second_budget(data: Data, account: AccountTerms) -> None:
+def refuse_second_budget(data: Data, account: AccountTerms) -> None:
     # Marks are addresses: those of a closed session mean something only while its frame keeps them
     # in use.
     closed_sessions = [s for s in closed if s.data.root() is not None]
@@ -424,7 +424,7 @@ def _refuse_second_budget(data: Data, account: AccountTerms) -> None:
             )
 
 
-def _with_table(arguments: Words) -> dict[str, Any]:
+def put_table_in_version(arguments: Words) -> dict[str, Any]:
     """Return the arguments with the name of the table in the version. Each table has states of its
     own."""
     rest = {word: value for word, value in arguments.items() if word != "table"}
@@ -436,7 +436,7 @@ def _with_table(arguments: Words) -> dict[str, Any]:
     return {**rest, "version": f"table {table!r}" + ("" if version is None else f", {version!r}")}
 
 
-def _refuse_twins(session: Session) -> None:
+def refuse_same_columns(session: Session) -> None:
     """Refuses a second frame with the same columns in one population: it would get the first one's
     answers."""
     for other in list(sessions.values()):
@@ -458,11 +458,11 @@ def _declare(session: Session, because: object) -> None:
         if terms.account.limits.delta >= _NO_PROMISE:
             declared.append(("delta", f"{float(terms.account.limits.delta):g}: {because}", "open"))
     if terms.sources:
-        _compare_cards(session, declared)
+        warn_of_other_cards(session, declared)
     session.accountant.declare(declared)
 
 
-def _compare_cards(session: Session, declared: list[Declared]) -> None:
+def warn_of_other_cards(session: Session, declared: list[Declared]) -> None:
     """Warns of what an earlier card of this population says otherwise. What the ledger keeps as
     terms it refuses itself."""
     # A declaration about a column begins with the column's name, and then a colon.

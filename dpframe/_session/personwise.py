@@ -82,10 +82,10 @@ class Check:
         # of a single group in another way, to another last digit.
         for chosen in (*halves, self._few(people, 2), self._few(people, math.isqrt(people))):
             side = chosen[self.owners] == 1
-            parts.append([_fingerprint(self._run(np.flatnonzero(s))) for s in (side, ~side)])
+            parts.append([hash_rows(self._run(np.flatnonzero(s))) for s in (side, ~side)])
         result = self._run(np.arange(len(self.frame)))
-        whole = _fingerprint(result)
-        parts.append([_fingerprint(self._run(self._another_order()))])
+        whole = hash_rows(result)
+        parts.append([hash_rows(self._run(self._another_order()))])
         for part in parts:
             self._compare(whole, part)
         return result
@@ -110,7 +110,7 @@ class Check:
             part.index = pd.RangeIndex(len(part))
         part.attrs["dpframe"] = self.session
         owners = part[list(self.unit)] if self.unit else part.index
-        copy = _own_copy(part)
+        copy = copy_part(part)
         failed, returned = None, None
         try:
             returned = self.call(copy)
@@ -144,7 +144,7 @@ class Check:
                 raise BadType(
                     f"{self.name} changes the dtype of the unit column {changed[0]!r}. Keep it as it is."
                 )
-            all_known = _members(result[list(self.unit)], owners)
+            all_known = has_only_known_people(result[list(self.unit)], owners)
         else:
             if result.index.nlevels > 1 or result.index.dtype != np.int64:
                 raise BadValue(
@@ -186,7 +186,7 @@ class Fingerprint:
     rows: NDArray[np.uint64]
 
 
-def _own_copy(part: pd.DataFrame) -> pd.DataFrame:
+def copy_part(part: pd.DataFrame) -> pd.DataFrame:
     """A copy whose lists are copies, too, so that the function cannot change those of the frame
     that was opened.
 
@@ -221,7 +221,7 @@ def _copied(cell: Any, depth: int) -> Any:
     return cell.copy() if kind in _MUTABLE else cell
 
 
-def _fingerprint(frame: pd.DataFrame) -> Fingerprint:
+def hash_rows(frame: pd.DataFrame) -> Fingerprint:
     """Hashes of the rows with their index labels: equal rows hash alike, whatever their order."""
     rows = np.zeros(len(frame), dtype=np.uint64)
     if isinstance(frame.index.dtype, np.dtype) and not isinstance(frame.index, pd.RangeIndex):
@@ -233,7 +233,7 @@ def _fingerprint(frame: pd.DataFrame) -> Fingerprint:
     return Fingerprint(list(frame.columns), list(frame.dtypes), np.sort(rows))
 
 
-def _members(result: pd.DataFrame, owners: pd.DataFrame) -> bool:
+def has_only_known_people(result: pd.DataFrame, owners: pd.DataFrame) -> bool:
     hashes, known_hashes = (_people(frame).hashes for frame in (result, owners))
     return bool(np.isin(hashes, known_hashes).all())
 
@@ -270,7 +270,7 @@ def name_of(function: Any) -> str:
     return str(getattr(function, "__qualname__", None) or type(function).__name__)
 
 
-def sees_private(
+def find_private_frame(
     function: Any, arguments: Sequence[Any], private: Callable[[Any], bool]
 ) -> str | None:
     """The name of a private frame that the function uses from outside, as far as its code shows.

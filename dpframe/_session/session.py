@@ -67,7 +67,7 @@ MOST_SHARES = (
 )
 
 
-class Asked(NamedTuple):
+class PricedQuestion(NamedTuple):
     """A question with its price, the words it relies on, and the name of its answer."""
 
     question: Question
@@ -94,7 +94,7 @@ class SplitQuestion(NamedTuple):
 
     plan: Plan
     known: dict[int, RecordedVector]
-    rest: Asked | None
+    rest: PricedQuestion | None
 
 
 class Session:
@@ -263,7 +263,7 @@ class Session:
             else None
         )
 
-    def owed(self, one: Asked, place: int) -> tuple[Label, Charge | None]:
+    def owed(self, one: PricedQuestion, place: int) -> tuple[Label, Charge | None]:
         """What a question of a batch will be charged; None where it was answered before."""
         label, identity = self._label(one, place)
         if self._recall(label, identity, one):
@@ -273,7 +273,7 @@ class Session:
             return label, self._planned(one)[0].charge
         return label, None if split.rest is None else self._planned(split.rest)[0].charge
 
-    def plan(self, asked: Asked) -> Plan:
+    def plan(self, asked: PricedQuestion) -> Plan:
         """What `explain` shows: the plan, and what it would take of the budget."""
         plan, _ = self._planned(asked)
         label, identity = self._label(asked, 0)
@@ -299,10 +299,10 @@ class Session:
             return 0
         count = Query((ROWS,))
         return budget.times(
-            self._planned(Asked(count, self.price(count, {}), (), self.unit))[0].charge
+            self._planned(PricedQuestion(count, self.price(count, {}), (), self.unit))[0].charge
         )
 
-    def answered(self, asked: Asked) -> bool:
+    def answered(self, asked: PricedQuestion) -> bool:
         """Whether this was asked before, so that it is free."""
         return self._recall(*self._label(asked, 0), asked) is not None
 
@@ -310,7 +310,7 @@ class Session:
         """The number of rows that a question is about, where it is public."""
         return self.public_rows if question.where is None and not question.by else None
 
-    def _planned(self, one: Asked) -> tuple[Plan, list[Word]]:
+    def _planned(self, one: PricedQuestion) -> tuple[Plan, list[Word]]:
         """The plan of a question, and the facts it takes for public beyond those that the session
         was opened with."""
         question, words = one.question, list(one.words)
@@ -362,7 +362,7 @@ class Session:
         """The bounds of the seconds of a duration that follow from declared ones."""
         return seconds_between(expr.children[0], lambda column: self.bounds.get(column.position))
 
-    def ask(self, questions: Sequence[Asked], batch: bool = False) -> list[Release]:
+    def ask(self, questions: Sequence[PricedQuestion], batch: bool = False) -> list[Release]:
         """The releases of questions: label, recall, plan, debit, and the door. In this order, and
         nothing else reads the data.
 
@@ -411,7 +411,7 @@ class Session:
                         self._refuse_alone()
                     planned = {label: self._planned(one) for label, one in new.items()}
                     if self.counted:
-                        _warn_of_nothing([plan for plan, _ in planned.values()])
+                        warn_of_useless_choices([plan for plan, _ in planned.values()])
                     names = [label.name for label in asked if label in charged]
                     self._debit(new, list(planned.values()), names)
                 verbs = VerbList(one.question for one in new.values())
@@ -431,7 +431,7 @@ class Session:
                     for (label, identity), one in zip(labelled, questions, strict=True)
                 ]
 
-    def _present(self, record: Record, identity: Identity, one: Asked) -> Release:
+    def _present(self, record: Record, identity: Identity, one: PricedQuestion) -> Release:
         """Return a recorded release as the answer of this question, whatever words it was asked in
         first."""
         question = one.question
@@ -440,7 +440,7 @@ class Session:
         rows = self._public_rows(question)
         return question.present(record.release, record.question_id, identity, one.unit, rows)
 
-    def _split(self, label: Label, identity: Identity, one: Asked) -> SplitQuestion | None:
+    def _split(self, label: Label, identity: Identity, one: PricedQuestion) -> SplitQuestion | None:
         """Return which vectors of a question are on record at its price, and what is left to ask.
 
         Return None if no vector is on record.
@@ -473,7 +473,7 @@ class Session:
         bought = Record(self._present(record, rest_identity, rest), rest_identity, question)
         return SplitQuestion(plan, add_vectors(plan, known, bought), None)
 
-    def _vector_keys(self, label: Label, identity: Identity, one: Asked) -> list[Any]:
+    def _vector_keys(self, label: Label, identity: Identity, one: PricedQuestion) -> list[Any]:
         """Return the keys by which the vectors of a question are recorded, at its price as it was
         typed."""
         rows, schema = identity.rows, self.data.schema
@@ -499,12 +499,12 @@ class Session:
 
     def _replace_splits(
         self,
-        new: dict[Label, Asked],
+        new: dict[Label, PricedQuestion],
         splits: dict[Label, SplitQuestion],
         identities: dict[Label, Identity],
-    ) -> dict[Label, Asked]:
+    ) -> dict[Label, PricedQuestion]:
         """Return the new questions, with what is left of each split question in its place."""
-        left: dict[Label, Asked] = {}
+        left: dict[Label, PricedQuestion] = {}
         for label, one in new.items():
             split = splits.get(label)
             if split is None:
@@ -517,7 +517,7 @@ class Session:
     def _assemble_all(
         self,
         splits: dict[Label, SplitQuestion],
-        asked: dict[Label, Asked],
+        asked: dict[Label, PricedQuestion],
         identities: dict[Label, Identity],
         known: dict[Label, Record],
     ) -> dict[Label, Record]:
@@ -531,7 +531,7 @@ class Session:
         self,
         split: SplitQuestion,
         label: Label,
-        one: Asked,
+        one: PricedQuestion,
         identities: dict[Label, Identity],
         known: dict[Label, Record],
     ) -> Record:
@@ -548,7 +548,7 @@ class Session:
         self._keep_release(label, record, one)
         return record
 
-    def _keep_release(self, label: Label, record: Record, one: Asked) -> None:
+    def _keep_release(self, label: Label, record: Record, one: PricedQuestion) -> None:
         """Keep a release and its vectors, and with a ledger put them on record."""
         self._keep(label, record)
         identity, keys = record.question_id, []
@@ -576,7 +576,7 @@ class Session:
 
     def _debit(
         self,
-        new: dict[Label, Asked],
+        new: dict[Label, PricedQuestion],
         planned: list[tuple[Plan, list[Word]]],
         names: Sequence[str | None],
     ) -> None:
@@ -593,12 +593,12 @@ class Session:
         self.accountant.debit([plan for plan, _ in planned], words, name, at)
 
     def _charge_at(
-        self, one: Asked, price: Callable[[Fraction], Price], epsilon: Fraction
+        self, one: PricedQuestion, price: Callable[[Fraction], Price], epsilon: Fraction
     ) -> Charge:
         """The charge of a question at another epsilon, of which ``price`` is what it buys."""
         return self._planned(one._replace(price=price(epsilon)))[0].charge
 
-    def _read(self, one: Asked, plan: Plan) -> tuple[Any, ...]:
+    def _read(self, one: PricedQuestion, plan: Plan) -> tuple[Any, ...]:
         """What leaves, behind the door: arrays as the question has declared them, and nothing that
         looks otherwise."""
         unit, size = one.unit, None
@@ -655,7 +655,7 @@ class Session:
         """Draw a name for each row of the opened frame."""
         return people_labels(self.rows)
 
-    def _label(self, one: Asked, place: int) -> tuple[Label, Identity]:
+    def _label(self, one: PricedQuestion, place: int) -> tuple[Label, Identity]:
         """Who asks what: the population, the columns, the declared version; never the data."""
         rows = None if self.public_rows is None else self._public_rows(one.question)
         identity = one.question.identify(one.unit, rows)
@@ -678,7 +678,7 @@ class Session:
             question, key, paid, one.name, version, place if one.fresh else None, whole
         ), identity
 
-    def _recall(self, label: Label, identity: Identity, one: Asked) -> Record | None:
+    def _recall(self, label: Label, identity: Identity, one: PricedQuestion) -> Record | None:
         # Also of a fresh one: its name may not be another question's.
         known = found(label, self._answers, self._names)
         recorded = None
@@ -696,7 +696,7 @@ class Session:
         self._keep(label, record)
         return record
 
-    def _shares(self, label: Label, one: Asked) -> Iterator[str]:
+    def _shares(self, label: Label, one: PricedQuestion) -> Iterator[str]:
         """What `Label.paid` would be if a share had another size, the largest first. Where ``open``
         left out ``queries=`` a line asks for no size: it is free if the same line was answered at
         any."""
@@ -752,7 +752,7 @@ def _check_names(labels: Sequence[Label]) -> None:
             )
 
 
-def _warn_of_nothing(plans: Sequence[Plan]) -> None:
+def warn_of_useless_choices(plans: Sequence[Plan]) -> None:
     """Warns of choices that say nothing of as many values as there can be: they come without
     intervals, which would tell."""
     for plan in plans:

@@ -188,7 +188,7 @@ class Terms:
         """The terms of a new session on these data."""
         account, unit = AccountTerms.of(arguments), unit_of(data.leaves, arguments)
         for column in unit.people:
-            _check_tells_apart(column, data.dtypes[column.position])
+            check_unit_dtype(column, data.dtypes[column.position])
         people, queries = _count(arguments, "n"), _count(arguments, "queries") or DEFAULT_QUERIES
         declared = declarations(data.leaves, arguments.get("bounds"), arguments.get("keys"))
         because, sources = arguments.get("because"), tuple(arguments.get("sources", {}).items())
@@ -204,25 +204,25 @@ class Terms:
 
     def again(self, leaves: Mapping[Hashable, Column], arguments: Words) -> Terms:
         """These terms with the arguments of another `open`: one that is left out stays as it is."""
-        unit = self._unit_again(leaves, arguments)
+        unit = self.merge_unit(leaves, arguments)
         bounds, times, keys = declarations(leaves, arguments.get("bounds"), arguments.get("keys"))
         version, because = arguments.get("version"), arguments.get("because")
         return Terms(
             self.account.again(arguments),
             unit,
             _count(arguments, "queries") or self.queries,
-            _merged(self.bounds, bounds),
-            _merged(self.times, times),
-            _merged(self.keys, keys),
+            merge_declarations(self.bounds, bounds),
+            merge_declarations(self.times, times),
+            merge_declarations(self.keys, keys),
             _count(arguments, "n") or self.people,
             self.version if version is None else version,
             self.because if because is None else because,
-            self._sources_again(arguments),
+            self.merge_sources(arguments),
             rule_of(arguments, self.rule),
             self.shares_said or arguments.get("queries") is not None,
         )
 
-    def _sources_again(self, arguments: Words) -> tuple[tuple[Declaration, Source], ...]:
+    def merge_sources(self, arguments: Words) -> tuple[tuple[Declaration, Source], ...]:
         stated = {(word, None) for word, value in arguments.items() if value is not None}
         stated |= {
             (word, column) for word in ("bounds", "keys") for column in arguments.get(word) or ()
@@ -230,7 +230,7 @@ class Terms:
         kept = {word: source for word, source in self.sources if word not in stated}
         return tuple({**kept, **arguments.get("sources", {})}.items())
 
-    def _unit_again(self, leaves: Mapping[Hashable, Column], arguments: Words) -> Unit:
+    def merge_unit(self, leaves: Mapping[Hashable, Column], arguments: Words) -> Unit:
         people, rows, groups, neighbors = (
             arguments.get(name) for name in ("unit", "max_rows", "max_groups", "neighbors")
         )
@@ -305,7 +305,7 @@ def _same_people(first: Unit, second: Unit) -> bool:
     return (first.neighbors, first.people) == (second.neighbors, second.people)
 
 
-def _merged(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
+def merge_declarations(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
     """The declarations column by column: the new one where there is one, else the old one."""
     return tuple(sorted({**dict(old), **dict(new)}.items(), key=_place))
 
@@ -330,7 +330,7 @@ def unit_of(leaves: Mapping[Hashable, Column], arguments: Words) -> Unit:
     return Unit(relation, tuple(columns), rows, groups)
 
 
-def _check_tells_apart(column: Column, dtype: Any) -> None:
+def check_unit_dtype(column: Column, dtype: Any) -> None:
     """Refuses a unit column of a dtype that cannot tell all cells apart: two people would be one,
     who stays when one leaves."""
     arrow = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else None

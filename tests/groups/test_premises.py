@@ -123,13 +123,13 @@ def test_no_premise_is_kept_beside_this_class():
                 if isinstance(owner, ast.ClassDef):
                     found |= {
                         (str(path.relative_to(package)), name)
-                        for name in _members(owner)
+                        for name in has_only_known_people(owner)
                         if name in kept
                     }
     assert found == allowed - {("_groups/premises.py", "ordered")}
 
 
-def _members(owner: ast.ClassDef) -> set[str]:
+def has_only_known_people(owner: ast.ClassDef) -> set[str]:
     """The fields, properties and attributes of a class."""
     names = {
         n.target.id

@@ -26,7 +26,7 @@ from tests.internals import (
     engine_for,
     engines_parts_module,
     plain_columns,
-    recognised,
+    recognise_source,
     told_apart,
 )
 from tests.internals import stats_Rows as Rows
@@ -91,7 +91,7 @@ SIZES = [int(np.sum(np.asarray(rows()["s"]) == key)) for key in KEYS["s"]]
 
 
 def engine_of(path: Any) -> Any:
-    source = recognised(path)
+    source = recognise_source(path)
     return engine_for(source.schema, b"12345678")
 
 

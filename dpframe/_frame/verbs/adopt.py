@@ -82,7 +82,7 @@ def pipe(
     self._session.check_alive()
     limits_for(max_rows, max_groups)
     base = self._session.base
-    seen = _personwise.sees_private(
+    seen = _personwise.find_private_frame(
         func, [*args, *kwargs.values()], lambda value: is_private(value, base)
     )
     if seen is not None:

@@ -98,7 +98,7 @@ def merge(
         )
     if isinstance(right, Tracked):
         return cast(
-            Frame, self._merged(right, how, on, left_on, right_on, suffixes, max_rows, max_groups)
+            Frame, self.merge_declarations(right, how, on, left_on, right_on, suffixes, max_rows, max_groups)
         )
     source = source_of(self, "merge")
     if not isinstance(how, str) or how not in ("inner", "left"):
@@ -177,7 +177,7 @@ def join(
     """
     if isinstance(other, Tracked):
         suffixes = (lsuffix, rsuffix)
-        return cast(Frame, self._merged(other, how, on, None, None, suffixes, max_rows, max_groups))
+        return cast(Frame, self.merge_declarations(other, how, on, None, None, suffixes, max_rows, max_groups))
     if isinstance(other, pd.Series) and not is_private(other, self._session):
         other = other.to_frame()
     table = _public(other, self._session)
