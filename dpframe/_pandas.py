@@ -55,7 +55,7 @@ def _extend(name: str, original: Any) -> Callable[..., Any]:
 
     @wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
-        first = args[0] if args else kwargs.get(lead)
+        first: Any = args[0] if args else kwargs.get(lead)
         if isinstance(first, list | tuple) and first:
             first = first[0]
         if hasattr(type(first), "__pandas_function__"):

@@ -57,7 +57,7 @@ from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.forms import form_of_grouping, form_of_groups
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
 from dpframe._groups.periods import Periods, TimeBy
-from dpframe._groups.premises import UNPROVEN, Names, Premises, least_of, premises_of_opened
+from dpframe._groups.premises import UNPROVEN, Names, Premises, least_of, premises_of_root
 from dpframe._groups.unit import Limit, Unit
 from dpframe._identity import give_tag
 from dpframe._ledger import MEMORY, STORES, open_store, place_of
@@ -598,7 +598,7 @@ __all__ = [
     "plan_module",
     "points_for",
     "predicate",
-    "premises_of_opened",
+    "premises_of_root",
     "prepare",
     "progress",
     "pure_mu",
@@ -607,7 +607,7 @@ __all__ = [
     "rate_of",
     "read_off",
     "rearrange",
-    "recognised",
+    "recognise_source",
     "register",
     "ridge",
     "rounded",

@@ -22,7 +22,7 @@ from dpframe._frame.selection import Ask
 from dpframe._frame.typed.notebooks import let_complete
 from dpframe._plans.price import own_errors
 from dpframe._session.data import elsewhere, find_root_positions, session_of, sessions
-from dpframe._session.opening import open_session, opened, with_arguments_of
+from dpframe._session.opening import find_or_open_session, open_session, with_arguments_of
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
 
@@ -35,7 +35,7 @@ class Unopened:
 
     @with_arguments_of(open_session)
     def open(self, words: Words) -> PrivateFrame:
-        return PrivateFrame._of(opened(self._frame, words))
+        return PrivateFrame._of(find_or_open_session(self._frame, words))
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
@@ -97,7 +97,7 @@ class Elsewhere(Unanswerable):
     @with_arguments_of(open_session)
     def open(self, words: Words) -> PrivateFrame:
         """Open the session again, with the ledger and the population that the frame names."""
-        return PrivateFrame._of(opened(self._frame, words))
+        return PrivateFrame._of(find_or_open_session(self._frame, words))
 
 
 class DerivedFrame(PrivateFrame):
@@ -131,7 +131,7 @@ class DerivedFrame(PrivateFrame):
         """Open a second budget for the rows that pandas made, which needs ``because=``."""
         if words.get("because") is None:
             self._refuse()
-        return PrivateFrame._of(opened(self._frame, words))
+        return PrivateFrame._of(find_or_open_session(self._frame, words))
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):

@@ -591,7 +591,9 @@ class PrivateColumn(Taken):
         unknown = f"a tracked column has no {name!r}.{close if 'Did you' in close else ''}"
         if hasattr(pd.Series, name):
             unknown = f"Series.{name} has no private counterpart in this version. dir(p['x']) tells what there is."
-        raise NotOffered(use_own_names(ADVICE.get(name, unknown), self._frame._selection, self._name))
+        raise NotOffered(
+            use_own_names(ADVICE.get(name, unknown), self._frame._selection, self._name)
+        )
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _unlisted

@@ -27,7 +27,7 @@ from dpframe._frame.places import Located, Positions, with_item
 from dpframe._frame.selection import Ask, Selection, Taken
 from dpframe._frame.spelling import priced
 from dpframe._frame.testing.tests import Tests
-from dpframe._frame.tracked import Tracked, use_own_names, is_pandas_col, refuse_lost_change
+from dpframe._frame.tracked import Tracked, is_pandas_col, refuse_lost_change, use_own_names
 from dpframe._frame.verbs import adopt as _adopt
 from dpframe._frame.verbs import (
     cards,
@@ -47,7 +47,7 @@ from dpframe._plans.budget import Budget
 from dpframe._plans.price import DEFAULTS, WORDS, Payment, checked, own_errors
 from dpframe._refusals import ADVICE, refuse
 from dpframe._session.batch import Batch
-from dpframe._session.opening import open_session, opened, with_arguments_of
+from dpframe._session.opening import find_or_open_session, open_session, with_arguments_of
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
 
@@ -98,7 +98,7 @@ class PrivateFrame(Tracked):
             raise LineageError(
                 "the frame that was opened is gone; this session goes on with its own copy of it."
             )
-        return PrivateFrame._of(opened(root, words))
+        return PrivateFrame._of(find_or_open_session(root, words))
 
     @property
     def _whose(self) -> str:

@@ -263,7 +263,7 @@ class Selection:
         root = expr if isinstance(expr, Column) else stem(expr)
         declared = self.schema.keys.get(root.position) if isinstance(root, Column) else None
         if declared is not None:
-            return declared.named(name)
+            return declared.rename(name)
         own = self.values(expr)
         if not own:
             raise need_keys(name if isinstance(expr, Column) else str(expr), verb)
@@ -563,7 +563,7 @@ def priced(
         raise BadValue("no columns are selected, so nothing is asked.")
     session.check_alive()
     unlimited = words.get("max_rows") is None and words.get("max_groups") is None
-    unit = session.unit if unlimited else session.limited(words)
+    unit = session.unit if unlimited else session.limit_unit(words)
     if words.get("within") is not None:
         part = WHOLE  # the accuracy is that of the answer, whatever else is paid
         # For another number of values another price is needed: so it is a part of what was typed.

@@ -19,7 +19,13 @@ from dpframe._frame.frame import PrivateFrame
 from dpframe._ledger.accountant import Accountant
 from dpframe._session.card import Card
 from dpframe._session.door import describe_failure, read_private
-from dpframe._session.opening import open_again, open_session, opened, opening, said
+from dpframe._session.opening import (
+    find_or_open_session,
+    name_arguments,
+    open_again,
+    open_session,
+    opening,
+)
 from dpframe._session.terms import Words
 from dpframe.engines.sources import NamedTable, Source
 from dpframe.engines.steadiness import check_declared
@@ -72,7 +78,7 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
     >>> p.query("age > 35").count(epsilon=900) == 2
     True
     """
-    given = said(budget, words)
+    given = name_arguments(budget, words)
     if isinstance(source, pd.DataFrame):
         if memory is not None:
             raise BadType("memory= is for sources that are not in memory: a pandas frame is.")
@@ -82,7 +88,7 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
     if given.get("card") is not None:
         given = {**given, "card": Card.of(given["card"])}
     said_with_card = {**given["card"].words, **given} if "card" in given else given
-    _check_named(said_with_card)
+    check_connection(said_with_card)
     table = recognise_source(source)
     _check_steady(table, said_with_card)
     with opening:
@@ -90,12 +96,12 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
         if again is not None:  # the line that opened it, run once more
             table.close()
             again.memory = max(bytes_, _LEAST)
-            return PrivateFrame._of(opened(again.schema, given))
+            return PrivateFrame._of(find_or_open_session(again.schema, given))
         table.memory = max(bytes_, _LEAST)
         # Then it is public.
         if given.get("neighbors") == "replace-one" and given.get("unit") is None:
             table.counted = read_private("open", table.rows)
-        p = PrivateFrame._of(opened(table.schema, given))
+        p = PrivateFrame._of(find_or_open_session(table.schema, given))
         reasons = [f"{part}: {given['because']}" for _, part in table.declared]
         p.accountant.declare(
             [("source", word, "open") for word in (shorten(table.place), *reasons)]
@@ -169,7 +175,7 @@ class OfTable:
         )
 
 
-def _signed() -> None:
+def check_author() -> None:
     """Gives `open` the words of ``df.dp.open`` to show."""
     frame, *rest = signature(open_session, eval_str=True).parameters.values()
     extra = signature(open, eval_str=True).parameters["memory"]
@@ -181,7 +187,7 @@ def _signed() -> None:
     method.__signature__ = whole.replace(parameters=[source.replace(name="self"), *rest, extra])
 
 
-_signed()
+check_author()
 
 
 def recognise_source(table: object) -> Source:
@@ -202,7 +208,7 @@ def recognise_source(table: object) -> Source:
     raise DataError(describe_failure("open")) from failed
 
 
-def _check_named(words: Words) -> None:
+def check_connection(words: Words) -> None:
     if words.get("because") is not None or isinstance(words.get("accountant"), Accountant):
         return
     missing = [word for word in ("ledger", "population") if words.get(word) is None]

@@ -90,9 +90,9 @@ class Tuples:
     def __reduce__(self) -> tuple[type[Tuples], tuple[tuple[Keys, ...], NDArray[np.int64]]]:
         return Tuples, (self.keys, self.places)
 
-    def named(self, names: Sequence[Hashable]) -> Tuples:
+    def rename(self, names: Sequence[Hashable]) -> Tuples:
         """The same combinations for columns that were renamed."""
-        keys = [k.named(name) for k, name in zip(self.keys, names, strict=True)]
+        keys = [k.rename(name) for k, name in zip(self.keys, names, strict=True)]
         return (
             self
             if all(a is b for a, b in zip(keys, self.keys, strict=True))
@@ -273,7 +273,7 @@ class Sought:
     dropna: bool | None = None
     label: Any = None  # of a group for the keys that are not found; None without such a group
 
-    def listed(self, keys: Keys) -> By:
+    def with_keys(self, keys: Keys) -> By:
         level = KeyBy(
             self.expr, with_options(keys, self.expr, None, self.dropna)
         )  # found keys come in order

@@ -66,7 +66,7 @@ class Keys:
     def __len__(self) -> int:
         return len(self.index)
 
-    def named(self, name: Hashable) -> Keys:
+    def rename(self, name: Hashable) -> Keys:
         """The same keys for a column that was renamed."""
         return self if self.index.name == name else Keys(self.index.rename(name), self.null)
 

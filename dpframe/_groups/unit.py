@@ -81,7 +81,7 @@ class Limit(NamedTuple):
             record.get("met", False),
         )
 
-    def told(self, people: bool) -> str:
+    def describe(self, people: bool) -> str:
         """The limit beside an answer, which counts ``people`` or else their rows; empty where it
         leaves nothing out."""
         if self.met or (people and self.groups is None and self.values is None):
@@ -119,7 +119,7 @@ class Unit(Encoded):
     def __post_init__(self) -> None:
         object.__setattr__(self, "replaces", self.neighbors == "replace-one")
 
-    def limited(self, rows: int | None, groups: int | None) -> Unit:
+    def with_limits(self, rows: int | None, groups: int | None) -> Unit:
         """The same unit with the limits that one question gives, where it gives some."""
         if rows is None and groups is None:
             return self

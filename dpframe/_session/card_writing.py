@@ -44,7 +44,7 @@ def content_of(
         for i, pair in terms.bounds
     }
     bounds |= {i: _span(span) for i, span in terms.times}
-    keys = {i: _listed(k.index.tolist(), k.null) for i, k in terms.keys if isinstance(k, Keys)}
+    keys = {i: list_keys(k.index.tolist(), k.null) for i, k in terms.keys if isinstance(k, Keys)}
     columns: dict[str, dict[str, Any]] = {}
     for i, name in enumerate(names):
         own = next(
@@ -111,7 +111,7 @@ def _span(span: Span) -> list[str]:
     return days if span_of(days, "") == span else [span.first, span.last]
 
 
-def _listed(keys: list[Any], null: int | None) -> Any:
+def list_keys(keys: list[Any], null: int | None) -> Any:
     plain = [_key(None if i == null else key) for i, key in enumerate(keys)]
     if len(plain) > _MANY and all(type(k) is int for k in plain):
         step = plain[1] - plain[0]
@@ -144,15 +144,15 @@ def as_toml(content: Mapping[str, Any]) -> str:
     table = {
         word: value for word, value in content.items() if word not in ("columns", "combinations")
     }
-    lines = _assigned(table)
+    lines = assign_all(table)
     for name, column in columns.items():
-        lines += ["", f"[columns.{_toml_name(name)}]", *_assigned(column)]
+        lines += ["", f"[columns.{_toml_name(name)}]", *assign_all(column)]
     for combination in combinations:
-        lines += ["", "[[combinations]]", *_assigned(combination)]
+        lines += ["", "[[combinations]]", *assign_all(combination)]
     return "\n".join(lines).lstrip() + "\n"
 
 
-def _assigned(table: Mapping[str, Any]) -> list[str]:
+def assign_all(table: Mapping[str, Any]) -> list[str]:
     return [f"{word} = {_toml(value)}" for word, value in table.items()]
 
 

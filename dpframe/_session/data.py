@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dpframe._cells.encoding import digest
 from dpframe._errors import BadValue, NoSession
 from dpframe._expr import Column
-from dpframe._groups.premises import Premises, premises_of_opened
+from dpframe._groups.premises import Premises, premises_of_root
 from dpframe._ledger import place_of
 from dpframe._statistics.engine import Engine
 from dpframe.engines import engine_for
@@ -111,7 +111,7 @@ class Data:
         name a person."""
         if self.origin is not None:
             return self.origin.premises
-        return premises_of_opened(named, self.source is None or self.source.ordered)
+        return premises_of_root(named, self.source is None or self.source.ordered)
 
     @cached_property
     def schema(self) -> str:
@@ -178,23 +178,23 @@ def mark(array: Any) -> Mark | None:
         # A column of nulls, and one without rows, may have no memory: a view has the very array.
         return ("arrow", tuple(found) if anywhere else id(arrow), str(array.dtype))
     if isinstance(array, pd.Categorical):
-        return _joined(("category", id(array.categories)), array.codes)
+        return join_marks(("category", id(array.categories)), array.codes)
     data, null = getattr(array, "_data", None), getattr(array, "_mask", None)
     if isinstance(data, np.ndarray) and isinstance(null, np.ndarray):
-        return _joined(("masked",), data, null)
+        return join_marks(("masked",), data, null)
     inner = getattr(array, "_ndarray", None)
     if isinstance(inner, np.ndarray):
-        return _joined((str(array.dtype),), inner)
+        return join_marks((str(array.dtype),), inner)
     if isinstance(array, pd.arrays.IntervalArray):
         ends = [mark(getattr(array, side)) for side in ("_left", "_right")]
         return None if None in ends else ("interval", str(array.dtype), *ends)
     values = getattr(array, "sp_values", None)
     if isinstance(values, np.ndarray):
-        return _joined(("sparse", id(array.sp_index), str(array.dtype)), values)
+        return join_marks(("sparse", id(array.sp_index), str(array.dtype)), values)
     return None
 
 
-def _joined(head: Mark, *arrays: np.ndarray[Any, Any]) -> Mark | None:
+def join_marks(head: Mark, *arrays: np.ndarray[Any, Any]) -> Mark | None:
     marks = [mark(a) for a in arrays]
     return None if None in marks else head + tuple(marks)
 

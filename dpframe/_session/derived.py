@@ -84,7 +84,7 @@ class Made:
         own, root = session.terms, stem(expr)
         if isinstance(root, Column):
             if root.position in session.keys:
-                self.keys[place] = session.keys[root.position].named(name)
+                self.keys[place] = session.keys[root.position].rename(name)
             times = dict(own.times)
             if root.position in times:
                 self.times[place] = times[root.position]
@@ -95,7 +95,7 @@ class Made:
             self.bounds[place] = Bounds(*pair)
 
 
-def derived(
+def make_derived_session(
     parent: Session,
     made: Made,
     unit: Unit,
@@ -195,7 +195,7 @@ class Source:
                 "make its rows before you open it, where it is kept (a view, a query, a LazyFrame): dpframe.open(...)."
             )
 
-    def check_named(self) -> None:
+    def check_unit_named(self) -> None:
         """Raises where one row may become several, and of a source outside of memory nothing names
         the person of each."""
         if self.is_piecewise and not self.session.unit.people:
@@ -204,7 +204,7 @@ class Source:
                 "unit=, the column that names a person: dpframe.open(source, unit=...)."
             )
 
-    def repeated(self, made: Made, make: Callable[..., Made], *words: Any) -> None:
+    def repeat_by_batch(self, made: Made, make: Callable[..., Made], *words: Any) -> None:
         """Keeps how rows were made, by ``make(self, *words)``: of a source outside of memory it has
         made them of no rows, and makes them again of each batch that is read. Each of them it has
         to make of one row."""
@@ -247,7 +247,7 @@ class Source:
             return None
         return self.places if data.places is None else data.places.take(self.places)
 
-    def copied(
+    def copy_columns(
         self, source: Places | None, skip: Sequence[Hashable] = (), hidden: bool = True
     ) -> Made:
         """All columns but some, each row as often as `source` says, with bounds and keys; and the
@@ -290,7 +290,7 @@ def unit_for(session: Session, most: int | None, max_rows: object, max_groups: o
     chosen = bool(unit.people) and (unit.rows, unit.groups) != (proven, proven)
     if most is not None and most <= LIMIT and not chosen:
         unit = replace(unit, rows=most, groups=most)
-    return unit.limited(rows, groups)
+    return unit.with_limits(rows, groups)
 
 
 def no_limits(max_rows: object, max_groups: object) -> None:

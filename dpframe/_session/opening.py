@@ -29,8 +29,8 @@ from dpframe._session.data import (
     ATTR,
     Data,
     closed,
-    leaves_of,
     find_root_positions,
+    leaves_of,
     names_same_budget,
     session_of,
     sessions,
@@ -159,13 +159,13 @@ def open_session(
         "show": show,
         "reliable": reliable,
     }
-    return opened(frame, arguments)
+    return find_or_open_session(frame, arguments)
 
 
 WORDS = tuple(signature(open_session).parameters)[1:]
 
 
-def said(budget: tuple[Any, ...], named: Words) -> dict[str, Any]:
+def name_arguments(budget: tuple[Any, ...], named: Words) -> dict[str, Any]:
     """The arguments of an `open` by name. An unknown name is refused, with the nearest known
     one."""
     first = dict(zip(WORDS, budget[:2], strict=False))
@@ -202,7 +202,7 @@ def with_arguments_of(
     def share(method: Callable[[S, Words], R]) -> Callable[Concatenate[S, P], R]:
         @wraps(method)
         def verb(instance: Any, /, *budget: Any, **arguments: Any) -> R:
-            return method(instance, said(budget, arguments))
+            return method(instance, name_arguments(budget, arguments))
 
         described: Any = verb
         described.__doc__ = _with_parameters(method.__doc__, declared.__doc__ or "")
@@ -214,7 +214,7 @@ def with_arguments_of(
     return share
 
 
-def opened(frame: pd.DataFrame, arguments: Words) -> Session:
+def find_or_open_session(frame: pd.DataFrame, arguments: Words) -> Session:
     """The session of a frame: its open one, if the arguments agree with it, or a new one. The order
     of the steps is such that a refusal leaves nothing behind:
 
@@ -238,7 +238,7 @@ def opened(frame: pd.DataFrame, arguments: Words) -> Session:
     if arguments.get("card") is not None:
         card = Card.of(arguments["card"])
         card.check(leaves_of(frame.columns, frame.dtypes))
-        arguments = card.said(arguments)
+        arguments = card.add_facts(arguments)
     because, version = arguments.get("because"), arguments.get("version")
     if because is not None and not (isinstance(because, str) and because.strip()):
         raise BadType(
@@ -369,12 +369,14 @@ def repeats_opening(present: Session, frame: pd.DataFrame, arguments: Words) -> 
 def open_again(source: Source, arguments: Words) -> Source | None:
     """The source of an open session that reads what this one does; None where there is none, or a
     second budget is declared."""
-    said = arguments["card"].said(arguments) if arguments.get("card") is not None else arguments
+    given = (
+        arguments["card"].add_facts(arguments) if arguments.get("card") is not None else arguments
+    )
     for session in list(sessions.values()):
         known = session.data.source
         if known is None or not known.reads(source):
             continue
-        if said.get("because") is None or repeats_opening(session, known.schema, said):
+        if given.get("because") is None or repeats_opening(session, known.schema, given):
             return known
     return None
 

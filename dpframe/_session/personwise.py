@@ -72,7 +72,7 @@ class Check:
         people = int(self.owners.max(initial=-1)) + 1
         nobody = self._run(np.zeros(0, dtype=np.intp))
         if len(nobody):
-            raise self._refused("it makes rows of no people")
+            raise self.make_refusal("it makes rows of no people")
         parts = []
         halves = [
             np.frombuffer(_sampling.random_bytes(people), dtype=np.uint8) & 1 for _ in range(HALVES)
@@ -124,7 +124,7 @@ class Check:
             )
         if not isinstance(returned, pd.DataFrame):
             raise BadType(f"{self.name} must return a DataFrame, not {type(returned).__name__}.")
-        result = normal(returned, self.unit)
+        result = normalize_result(returned, self.unit)
         for name in self.unit:  # pandas looks at the cells of an index of objects
             if name in result.columns and self.frame[name].dtype == object:
                 result[name] = pd.Series(result[name].array, dtype=object)
@@ -138,7 +138,7 @@ class Check:
         if self.unit:
             missing = [name for name in self.unit if name not in result.columns]
             if missing:
-                raise BadValue(dropped(missing[0]))
+                raise BadValue(explain_missing_unit(missing[0]))
             changed = [n for n in self.unit if result[n].dtype != owners[n].dtype]
             if changed:
                 raise BadType(
@@ -153,26 +153,26 @@ class Check:
                 )
             all_known = bool(result.index.isin(owners).all())
         if not all_known:
-            raise self._refused("it gives rows to people who are not there")
+            raise self.make_refusal("it gives rows to people who are not there")
 
-    def _refused(self, why: str) -> Refused:
+    def make_refusal(self, why: str) -> Refused:
         return Refused(f"{self.name} does not work person by person: {why}. {_FIX}")
 
     def _compare(self, whole: Fingerprint, parts: Sequence[Fingerprint]) -> None:
         nonempty = [p for p in [whole, *parts] if len(p.rows)]
         for fingerprint in nonempty[1:]:
             if fingerprint.names != nonempty[0].names:
-                raise self._refused("its columns depend on which people are there")
+                raise self.make_refusal("its columns depend on which people are there")
             for name, a, b in zip(
                 fingerprint.names, nonempty[0].dtypes, fingerprint.dtypes, strict=True
             ):
                 if a != b:
-                    raise self._refused(
+                    raise self.make_refusal(
                         f"the dtype of {name!r} depends on which people are there; fix it with astype in the function"
                     )
         together = np.sort(np.concatenate([p.rows for p in parts]))
         if not np.array_equal(together, whole.rows):
-            raise self._refused(
+            raise self.make_refusal(
                 "on parts of the people it does not give the rows that it gives on all"
             )
 
@@ -196,26 +196,26 @@ def copy_part(part: pd.DataFrame) -> pd.DataFrame:
     copy = part.copy()
     for i, dtype in enumerate(part.dtypes):
         if isinstance(dtype, np.dtype) and dtype.kind == "O":
-            cells = objects(_copied(c, _DEEPEST) for c in part.iloc[:, i].array)
+            cells = objects(copy_cell(c, _DEEPEST) for c in part.iloc[:, i].array)
             column: Any = pd.Series(cells, dtype=object, index=part.index)
             copy.isetitem(i, column)
     return copy
 
 
-def _copied(cell: Any, depth: int) -> Any:
+def copy_cell(cell: Any, depth: int) -> Any:
     """A copy of a list, tuple, dict, set or array and of those inside; other cells as they are. No
     code of other classes runs."""
     kind = id(type(cell))
     if not depth:
         return cell
     if kind == id(list):
-        return [_copied(element, depth - 1) for element in cell]
+        return [copy_cell(element, depth - 1) for element in cell]
     if kind == id(tuple):
-        return tuple(_copied(element, depth - 1) for element in cell)
+        return tuple(copy_cell(element, depth - 1) for element in cell)
     if kind == id(dict) and all(id(type(key)) in _SAFE for key in cell):
-        return {key: _copied(element, depth - 1) for key, element in cell.items()}
+        return {key: copy_cell(element, depth - 1) for key, element in cell.items()}
     if kind == id(np.ndarray) and cell.dtype == object:
-        return objects(_copied(element, depth - 1) for element in cell.ravel().tolist()).reshape(
+        return objects(copy_cell(element, depth - 1) for element in cell.ravel().tolist()).reshape(
             cell.shape
         )
     return cell.copy() if kind in _MUTABLE else cell
@@ -243,7 +243,7 @@ def _people(frame: pd.DataFrame) -> People:
     return people_of([prepare(frame.iloc[:, leaf.position], leaf.kind) for leaf in leaves], b"")
 
 
-def normal(frame: pd.DataFrame, unit: Sequence[Hashable]) -> pd.DataFrame:
+def normalize_result(frame: pd.DataFrame, unit: Sequence[Hashable]) -> pd.DataFrame:
     """The frame with the named levels of its index as columns, where the people are named by
     columns."""
     result = frame.copy(deep=False)
@@ -259,7 +259,7 @@ def normal(frame: pd.DataFrame, unit: Sequence[Hashable]) -> pd.DataFrame:
     return result
 
 
-def dropped(name: Hashable) -> str:
+def explain_missing_unit(name: Hashable) -> str:
     return (
         f"a unit column dropped on the way: {name!r} says whose row each is, and must be among the columns, unchanged, before "
         "and after."

@@ -216,7 +216,7 @@ class Session:
     def budget(self) -> Budget:
         return self.accountant.meter(self.terms.queries)
 
-    def limited(self, payment: Payment) -> Unit:
+    def limit_unit(self, payment: Payment) -> Unit:
         """The unit, with the limits that this question names."""
         limits = payment.get("max_rows"), payment.get("max_groups")
         if limits[0] is None and limits[1] is None:
@@ -225,7 +225,7 @@ class Session:
             raise BadValue(
                 "max_rows= and max_groups= are for sessions with unit=: here a row is a person."
             )
-        return self.unit.limited(*limits_for(*limits))
+        return self.unit.with_limits(*limits_for(*limits))
 
     def price(
         self,
@@ -243,7 +243,7 @@ class Session:
             budget = self.accountant.meter(self.terms.queries)
 
         def plan_for(price: Price) -> Plan:
-            return question.plan(self.limited(payment), price, self._public_rows(question), ())
+            return question.plan(self.limit_unit(payment), price, self._public_rows(question), ())
 
         if payment.get("within") is None:
             return price_of(budget, payment, None, plan_for, part)
@@ -270,12 +270,14 @@ class Session:
             return label, None
         split = self._split(label, identity, one)
         if split is None:
-            return label, self._planned(one)[0].charge
-        return label, None if split.rest is None else self._planned(split.rest)[0].charge
+            return label, self.plan_with_declarations(one)[0].charge
+        return label, None if split.rest is None else self.plan_with_declarations(split.rest)[
+            0
+        ].charge
 
     def plan(self, asked: PricedQuestion) -> Plan:
         """What `explain` shows: the plan, and what it would take of the budget."""
-        plan, _ = self._planned(asked)
+        plan, _ = self.plan_with_declarations(asked)
         label, identity = self._label(asked, 0)
         if self._recall(label, identity, asked) is not None:
             return replace(
@@ -287,7 +289,7 @@ class Session:
         plan = assemble_plan(split.plan, split.known)
         if split.rest is None:
             return replace(plan, budget="takes nothing: all of it is on record")
-        new, _ = self._planned(split.rest)
+        new, _ = self.plan_with_declarations(split.rest)
         text = f"pays for {new.question} only, since the rest is on record: {self.budget.preview(new.charge)}"
         return replace(plan, budget=f"{worded(asked.paid)}: {text}")
 
@@ -299,10 +301,12 @@ class Session:
             return 0
         count = Query((ROWS,))
         return budget.times(
-            self._planned(PricedQuestion(count, self.price(count, {}), (), self.unit))[0].charge
+            self.plan_with_declarations(
+                PricedQuestion(count, self.price(count, {}), (), self.unit)
+            )[0].charge
         )
 
-    def answered(self, asked: PricedQuestion) -> bool:
+    def is_answered(self, asked: PricedQuestion) -> bool:
         """Whether this was asked before, so that it is free."""
         return self._recall(*self._label(asked, 0), asked) is not None
 
@@ -310,7 +314,7 @@ class Session:
         """The number of rows that a question is about, where it is public."""
         return self.public_rows if question.where is None and not question.by else None
 
-    def _planned(self, one: PricedQuestion) -> tuple[Plan, list[Word]]:
+    def plan_with_declarations(self, one: PricedQuestion) -> tuple[Plan, list[Word]]:
         """The plan of a question, and the facts it takes for public beyond those that the session
         was opened with."""
         question, words = one.question, list(one.words)
@@ -409,7 +413,9 @@ class Session:
                 if new:
                     if not batch and (self.base.planning or self._together):
                         self._refuse_alone()
-                    planned = {label: self._planned(one) for label, one in new.items()}
+                    planned = {
+                        label: self.plan_with_declarations(one) for label, one in new.items()
+                    }
                     if self.counted:
                         warn_of_useless_choices([plan for plan, _ in planned.values()])
                     names = [label.name for label in asked if label in charged]
@@ -450,7 +456,7 @@ class Session:
         vectors = list(map(self._vector, self._vector_keys(label, identity, one)))
         if not any(vectors):
             return None
-        plan, _ = self._planned(one)
+        plan, _ = self.plan_with_declarations(one)
         known = find_vectors(plan, vectors)
         if not known:
             return None
@@ -596,7 +602,7 @@ class Session:
         self, one: PricedQuestion, price: Callable[[Fraction], Price], epsilon: Fraction
     ) -> Charge:
         """The charge of a question at another epsilon, of which ``price`` is what it buys."""
-        return self._planned(one._replace(price=price(epsilon)))[0].charge
+        return self.plan_with_declarations(one._replace(price=price(epsilon)))[0].charge
 
     def _read(self, one: PricedQuestion, plan: Plan) -> tuple[Any, ...]:
         """What leaves, behind the door: arrays as the question has declared them, and nothing that

@@ -89,7 +89,7 @@ class AccountTerms:
             arguments.get(w) for w in ("accountant", "population", "ledger")
         )
         if isinstance(accountant, Accountant):
-            return cls._shared(accountant, arguments)
+            return cls.share(accountant, arguments)
         if arguments.get("epsilon") is None:
             raise BadType(
                 "open needs the whole budget: open(epsilon=1), or accountant= with a dpframe.Accountant."
@@ -104,7 +104,7 @@ class AccountTerms:
         return cls(checked.rule.limits, checked.rule.name, name, place, None, file, checked)
 
     @classmethod
-    def _shared(cls, accountant: Accountant, arguments: Words) -> AccountTerms:
+    def share(cls, accountant: Accountant, arguments: Words) -> AccountTerms:
         if any(
             arguments.get(name) is not None
             for name in ("epsilon", "delta", "reserve", "ledger", "population")
@@ -126,7 +126,7 @@ class AccountTerms:
         stay as they are."""
         stated = {argument: value for argument, value in arguments.items() if value is not None}
         if isinstance(stated.get("accountant"), Accountant):
-            return self._shared(stated["accountant"], arguments)
+            return self.share(stated["accountant"], arguments)
         current = self.limits
         limits = Limits(
             _validate.epsilon(stated["epsilon"]) if "epsilon" in stated else current.epsilon,
@@ -245,7 +245,7 @@ class Terms:
             unit = self.unit
         if (rows is not None or groups is not None) and not unit.people:
             raise BadValue(_NO_UNIT)
-        return unit.limited(*limits_for(rows, groups))
+        return unit.with_limits(*limits_for(rows, groups))
 
     def differs(self, other: Terms) -> str | None:
         """The first argument that differs and may never change; None without one. Limits of a

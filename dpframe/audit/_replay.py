@@ -30,7 +30,7 @@ from dpframe._plans.plan import Plan
 from dpframe._questions.question import Array, Question
 from dpframe._session.data import ATTR, Data, sessions
 from dpframe._session.door import read_private
-from dpframe._session.opening import open_session, said
+from dpframe._session.opening import name_arguments, open_session
 from dpframe._session.session import Session
 from dpframe._statistics.engine import Engine
 from dpframe.engines.fingerprints import hashes_of
@@ -345,7 +345,7 @@ def _model(side: Any, terms: dict[str, Any]) -> Session:
         raise BadType(f"frame and neighbour must be DataFrames, not {type(side).__name__}.")
     if ATTR in side.attrs:
         raise SessionError("this frame has a session. Replay questions on frames that are made up.")
-    session = open_session(side.copy(), **said((), terms))
+    session = open_session(side.copy(), **name_arguments((), terms))
     sessions.pop(session.name)
     return session
 

@@ -266,7 +266,7 @@ class PandasEngine:
     ) -> dict[Primitive, Integers]:
         memo: dict[Any, Any] = {}
         # Some statistics need no limits; the plan has asked for every limit that is needed.
-        limit, most = unit.limited(unit.rows or 1, unit.groups or 1).reach(
+        limit, most = unit.with_limits(unit.rows or 1, unit.groups or 1).reach(
             query.groups if query.by else None
         )
         people = self._whose(unit.people)

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 import dpframe
-from tests.internals import UNPROVEN, Column, Key, Names, Premises, least_of, premises_of_opened
+from tests.internals import UNPROVEN, Column, Key, Names, Premises, least_of, premises_of_root
 
 KEY = Key(Column.of(0, "t", "int64"))
-ROWS = premises_of_opened(named=False, ordered=True)
-PEOPLE = premises_of_opened(named=True, ordered=True)
+ROWS = premises_of_root(named=False, ordered=True)
+PEOPLE = premises_of_root(named=True, ordered=True)
 SORTED = PEOPLE.sort_by([KEY])
 MADE: dict[str, bool] = {"piecewise": False, "adjacent": True, "all_rows": True}
 

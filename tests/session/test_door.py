@@ -165,7 +165,7 @@ def test_an_interrupt_is_an_interrupt_and_brings_no_frame_along(monkeypatch, kin
 
 def test_errors_of_the_public_part_show_as_they_are(monkeypatch):
     p = opened()
-    monkeypatch.setattr(type(p._session), "_planned", lambda *_: 1 / 0)
+    monkeypatch.setattr(type(p._session), "plan_with_declarations", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         p.count()
     assert p.ledger.empty

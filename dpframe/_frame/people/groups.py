@@ -29,7 +29,7 @@ from dpframe._frame.people.functions import (
 )
 from dpframe._frame.people.steps import made, one_row, rows_where, sorted_by
 from dpframe._frame.people.windows import Window, ddof_of, rolling, skewness
-from dpframe._frame.tracked import Tracked, use_own_names, person_of
+from dpframe._frame.tracked import Tracked, person_of, use_own_names
 from dpframe._plans.price import WORDS, own_errors
 from dpframe._refusals import ADVICE, Unprinted, refuse
 

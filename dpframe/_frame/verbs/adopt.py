@@ -31,9 +31,9 @@ from dpframe._session.data import ATTR, marks, session_of, sessions
 from dpframe._session.derived import (
     Source,
     declare_anew,
-    derived,
     draw_steps,
     made_of,
+    make_derived_session,
     unit_for,
 )
 from dpframe._session.door import read_private
@@ -107,7 +107,7 @@ def pipe(
     else:
         made.people = _places_of_unit(made.names, visible)
     steps = draw_steps()
-    session = derived(
+    session = make_derived_session(
         source.session,
         made,
         unit_for(source.session, None, max_rows, max_groups),
@@ -168,12 +168,12 @@ def adopt(
     limits_for(max_rows, max_groups)
     _check_unowned(other, base)
     unit = base.unit
-    frame = _personwise.normal(other, [leaf.name for leaf in unit.people])
+    frame = _personwise.normalize_result(other, [leaf.name for leaf in unit.people])
     made = made_of(frame)
     if unit.people:
         for leaf in unit.people:
             if leaf.name not in made.names:
-                raise BadValue(_personwise.dropped(leaf.name))
+                raise BadValue(_personwise.explain_missing_unit(leaf.name))
             place = made.names.index(leaf.name)
             kind = Column.of(place, leaf.name, made.arrays[place].dtype).kind
             if kind != leaf.kind and {kind, leaf.kind} != {"text", "label"}:
@@ -186,7 +186,7 @@ def adopt(
     declared = declare_anew(made, bounds, keys, "adopt")
     steps = draw_steps()
     unit = unit_for(base, None, max_rows, max_groups)
-    session = derived(base, made, unit, steps, base.premises.of_foreign_rows())
+    session = make_derived_session(base, made, unit, steps, base.premises.of_foreign_rows())
     other.attrs[ATTR] = base.name  # these are the same people: no second budget is opened on them
     return derived_frame(
         self,
@@ -251,7 +251,7 @@ def _unit_names(columns: Mapping[Hashable, Expr], people: Sequence[Column]) -> l
     for leaf in people:
         name = next((n for n, e in columns.items() if e == leaf), None)
         if not any(e == leaf for e in columns.values()):
-            raise BadValue(_personwise.dropped(leaf.name))
+            raise BadValue(_personwise.explain_missing_unit(leaf.name))
         names.append(name)
     return names
 
@@ -261,7 +261,7 @@ def _places_of_unit(
 ) -> list[int | tuple[Hashable, Any]]:
     for name in unit:
         if name not in names:
-            raise BadValue(_personwise.dropped(name))
+            raise BadValue(_personwise.explain_missing_unit(name))
     return [list(names).index(name) for name in unit]
 
 

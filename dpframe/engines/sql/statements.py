@@ -227,7 +227,9 @@ def _of_people(
 def _limits(unit: Unit, scope: Scope) -> tuple[int, int]:
     """The limits as the engine on numpy reads them: some statistics need no limits, and the plan
     has asked for those that are needed."""
-    return unit.limited(unit.rows or 1, unit.groups or 1).reach(scope.groups if scope.by else None)
+    return unit.with_limits(unit.rows or 1, unit.groups or 1).reach(
+        scope.groups if scope.by else None
+    )
 
 
 def _bounded(
@@ -473,7 +475,7 @@ def found_keys(
         if "double" in kinds:
             raise Unwritten
         crowd = Crowd(source, unit, names, kinds, key)
-        limit, most = unit.limited(unit.rows or 1, unit.groups or 1).reach(2**62)
+        limit, most = unit.with_limits(unit.rows or 1, unit.groups or 1).reach(2**62)
         rows = crowd.rows(source.sql(), there)
         if set(crowd.names) & set(names):
             raise Unwritten

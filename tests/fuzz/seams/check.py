@@ -31,7 +31,15 @@ from dpframe import DataError, DPError
 from tests.fuzz.compare import Finding
 from tests.fuzz.seams import frames, worlds
 from tests.fuzz.seams.cases import FOR_ENGINES, Case, Look
-from tests.fuzz.seams.door import PricedQuestion, Call, Door, Enough, OtherQuestions, adds, listening
+from tests.fuzz.seams.door import (
+    Call,
+    Door,
+    Enough,
+    OtherQuestions,
+    PricedQuestion,
+    adds,
+    listening,
+)
 from tests.fuzz.seams.engines import ENGINES
 from tests.fuzz.seams.examples import NAMES, Line
 from tests.fuzz.seams.worlds import USUAL, World
