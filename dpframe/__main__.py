@@ -121,8 +121,10 @@ def show_versions(as_json: bool = False) -> None:
 
 
 def blank_card(table: str) -> str:
-    """A card of a table, with blanks for what its owner knows. Of Parquet the schema is read, of
-    CSV the first line: no cell."""
+    """Return a card of a table, with blanks for what its owner knows.
+
+    Of Parquet the schema is read, of CSV the first line: no cell.
+    """
     if not table.lower().endswith((".csv", ".csv.gz", ".tsv")):
         schema = recognise_source(table).schema
         return to_fill_in(

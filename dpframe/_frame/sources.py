@@ -191,7 +191,10 @@ check_author()
 
 
 def recognise_source(table: object) -> Source:
-    """The source that reads a table. Whatever its engine says when it fails stays unsaid."""
+    """Return the source that reads a table, and hide what its engine says when it fails.
+
+    Whatever its engine says when it fails stays unsaid.
+    """
     if find_spec("pyarrow") is None:
         raise BadType("what is not a pandas frame is read by pyarrow: pip install pyarrow.")
     failed: Exception | None = None
@@ -230,7 +233,7 @@ def _check_steady(table: Source, words: Words) -> None:
 
 
 def bytes_of(memory: object) -> int:
-    """A size in bytes, from a number or a text such as ``"2GB"``."""
+    """Return a size in bytes, from a number or a text such as ``"2GB"``."""
     if isinstance(memory, int) and not isinstance(memory, bool) and memory > 0:
         return memory
     match = (
@@ -271,7 +274,7 @@ def free() -> int:
 
 
 def shorten(place: str) -> str:
-    """A place in one line, for the ledger."""
+    """Return a place in one line, for the ledger."""
     first, _, rest = place.partition("\n")
     more = rest.count("\n") + 1 if rest else 0
     return first[:300] + (f" and {more} more" if more else "")

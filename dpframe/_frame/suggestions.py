@@ -60,7 +60,7 @@ class Suggested:
 
     @abstractmethod
     def _describe(self) -> str:
-        """The suggestion in words."""
+        """Return the suggestion in words."""
 
     def _rows_to_show(self) -> pd.DataFrame:
         return self._table
@@ -357,7 +357,7 @@ def bounds_of(counts: Integers, noise: Noise) -> tuple[float, float] | None:
 
 
 def _interval(place: int) -> tuple[float, float]:
-    """The ends of a magnitude; zero is a point."""
+    """Return the ends of a magnitude; zero is a point."""
     steps = place - MAGNITUDES // 2
     if not steps:
         return 0.0, 0.0

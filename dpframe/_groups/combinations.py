@@ -91,7 +91,7 @@ class Tuples:
         return Tuples, (self.keys, self.places)
 
     def rename(self, names: Sequence[Hashable]) -> Tuples:
-        """The same combinations for columns that were renamed."""
+        """Return the same combinations for columns that were renamed."""
         keys = [k.rename(name) for k, name in zip(self.keys, names, strict=True)]
         return (
             self
@@ -100,13 +100,14 @@ class Tuples:
         )
 
     def in_order(self, order: Sequence[int]) -> Tuples:
-        """The same combinations with their columns in another order."""
+        """Return the same combinations with their columns in another order."""
         if list(order) == list(range(len(self.keys))):
             return self
         return Tuples([self.keys[i] for i in order], self.places[:, list(order)].copy())
 
     def with_options(self, exprs: Sequence[Expr], sort: bool | None, dropna: bool | None) -> Tuples:
-        """The combinations that pandas' ``sort=`` and ``dropna=`` would leave, in that order."""
+        """Return the combinations that pandas' ``sort=`` and ``dropna=`` would leave, in that
+        order."""
         for keys, expr in zip(self.keys, exprs, strict=True):
             # It refuses words that are none, and keys without an order.
             with_options(keys, expr, sort, dropna or None)
@@ -143,7 +144,7 @@ def _plain(key: Any) -> object:
 
 
 def _ranks(keys: Keys, expr: Expr) -> NDArray[np.int64]:
-    """The place of each key in the sorted list, the null last."""
+    """Return the place of each key in the sorted list, the null last."""
     ordered = with_options(keys, expr, True, None)
     if ordered is keys:
         return np.arange(len(keys))
@@ -166,8 +167,8 @@ def _rows(keys: Any, columns: int, names: Sequence[Hashable]) -> list[tuple[Any,
 
 
 def lists_tuples(keys: Any, columns: int) -> bool:
-    """Whether ``keys=`` of several columns lists combinations: it is a MultiIndex, or a list of
-    tuples alone."""
+    """Return whether ``keys=`` of several columns lists combinations: a MultiIndex, or a list of
+    tuples."""
     if columns < 2 or isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable):
         return False
     if isinstance(keys, pd.MultiIndex):

@@ -67,11 +67,11 @@ class Keys:
         return len(self.index)
 
     def rename(self, name: Hashable) -> Keys:
-        """The same keys for a column that was renamed."""
+        """Return the same keys for a column that was renamed."""
         return self if self.index.name == name else Keys(self.index.rename(name), self.null)
 
     def finder(self) -> Finder:
-        """A map from cells to 1 + the place of the key they equal, or 0."""
+        """Return a map from cells to 1 + the place of the key they equal, or 0."""
         return finder(
             (None if i == self.null else k, i + 1) for i, k in enumerate(self.index.tolist())
         )
@@ -108,7 +108,7 @@ _LABEL_TYPES = (str, int, float, bool, Decimal, pd.Timestamp, pd.Interval, pd.Pe
 
 
 def keys_for(listed: Any, expr: Expr, name: Hashable, ordered: bool = False) -> Keys:
-    """The keys that a user listed, checked against the dtype of the column and nothing else.
+    """Return the keys that a user listed, checked against the dtype of the column and nothing else.
 
     ``ordered`` keys come back as ordered categories, as pandas groups by what it has cut.
     """
@@ -149,14 +149,14 @@ def keys_for(listed: Any, expr: Expr, name: Hashable, ordered: bool = False) -> 
 
 
 def listed_key(key: Any) -> tuple[type, Any]:
-    """The identity of a listed key: 1, 1.0 and True are three keys, and all nulls are one."""
+    """Return the identity of a listed key: 1, 1.0 and True are three keys, and all nulls are one."""
     if isinstance(key, np.generic) and not isinstance(key, np.datetime64):
         key = key.item()
     return (type(None), None) if _is_null(key) else (type(key), form_of(key))
 
 
 def keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
-    """The part of ``keys=`` that is about one of the columns of a group-by."""
+    """Return the part of ``keys=`` that is about one of the columns of a group-by."""
     if isinstance(keys, Mapping):
         return keys.get(name)
     if levels == 1 or keys is None:
@@ -173,8 +173,7 @@ def keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
 
 
 def with_options(keys: Keys, expr: Expr, sort: bool | None, dropna: bool | None) -> Keys:
-    """The keys that pandas' ``sort=`` and ``dropna=`` would leave, in that order; None changes
-    nothing."""
+    """Return the keys that pandas' ``sort=`` and ``dropna=`` would leave; None changes nothing."""
     for word, value in (("sort", sort), ("dropna", dropna)):
         if value is not None:
             flag(value, word)
@@ -266,7 +265,7 @@ class Word(NamedTuple):
 
 
 def describe(value: Any) -> str:
-    """A declared value as text; long lists are cut, since they are shown and not read back."""
+    """Return a declared value as text. Long lists are cut: they are shown and not read back."""
     text = repr(value)
     return text if len(text) <= 500 else text[:480] + " ..."
 
@@ -372,7 +371,8 @@ def groups_of(by: Iterable[By]) -> int:
 
 
 def combined_index(by: Sequence[By]) -> pd.Index[Any] | None:
-    """The index of an answer: one level a grouping, every combination, in the order declared."""
+    """Return the index of an answer: one level a grouping, every combination, in the order
+    declared."""
     if not by:
         return None
     if len(by) == 1:

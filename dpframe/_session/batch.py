@@ -17,7 +17,7 @@ from dpframe.accounting._filter import Price
 
 
 class Planning(Protocol):
-    """A frame of a session, of which there is one whose questions go to a batch."""
+    """A frame of a session, with a variant whose questions go to a batch."""
 
     @property
     def _session(self) -> Session: ...

@@ -88,8 +88,10 @@ class Card:
             raise BadValue(f"the card {text!r} cannot be read: {problem.strerror}.") from None
 
     def add_facts(self, arguments: Words) -> dict[str, Any]:
-        """The arguments of an `open` with what the card says, and where that comes from. An
-        argument beside the card stands before what the card says of the same."""
+        """Return the arguments of an `open` with the facts of the card, and where each comes from.
+
+        An argument beside the card stands before what the card says of the same.
+        """
         stated = {word: value for word, value in arguments.items() if value is not None}
         merged: dict[str, Any] = {**self.words, **stated, "card": self}
         for word in {"bounds", "keys"} & set(self.words):
@@ -129,7 +131,7 @@ class Card:
             self.check_fact((of_unit[0], None), partial(unit_of, leaves, self.words))
 
     def complete_dtypes(self) -> dict[str, str]:
-        """The dtypes of all columns; refused, with the line, where one has none."""
+        """Return the dtypes of all columns. A column without one is refused with its line."""
         for name, dtype in self.dtypes.items():
             if not dtype:
                 raise BadValue(
@@ -315,7 +317,7 @@ class _Reader:
         return Source(self.file, stated["author"] or above.author, stated["reason"] or above.reason)
 
     def check_filled(self, value: Any, place: Place) -> Any:
-        """The value, unless nobody has filled it in."""
+        """Return a value, unless it is still a blank to fill in."""
         if value == BLANK or (isinstance(value, list) and BLANK in value):
             self.refuse(
                 place, f"{place[-1]} is not filled in. Write what is public, or delete the line."
@@ -418,7 +420,7 @@ def _toml_lines(text: str) -> Callable[[Place], int | None]:
 
 
 def _json_lines(text: str) -> Callable[[Place], int | None]:
-    """The same of a JSON text; in metadata a word may have another name."""
+    """Return the line of each fact of a JSON text; in metadata a fact may have another name."""
 
     def find(place: Place) -> int | None:
         position = 0

@@ -30,7 +30,7 @@ _MANY = 20  # whole numbers in a row, from here on, are a range
 def content_of(
     leaves: Mapping[Hashable, Column], dtypes: list[Any], terms: Terms
 ) -> dict[str, Any]:
-    """The content of a card that says what is declared of the table of a session."""
+    """Return the content of a card that says what is declared of the table of a session."""
     names = list(leaves)
     odd = next((name for name in names if not _is_text(name)), None)
     if odd is not None:
@@ -139,7 +139,7 @@ def _key(key: Any) -> Any:
 
 
 def as_toml(content: Mapping[str, Any]) -> str:
-    """A card in TOML, to be read and written by people."""
+    """Format a card as TOML, to be read and written by people."""
     columns, combinations = content["columns"], content.get("combinations", ())
     table = {
         word: value for word, value in content.items() if word not in ("columns", "combinations")
@@ -173,12 +173,12 @@ def _toml(value: Any) -> str:
 
 
 def as_json(content: Mapping[str, Any]) -> str:
-    """The same in JSON."""
+    """Format a card as JSON."""
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def as_metadata(content: Mapping[str, Any]) -> str:
-    """The same as CSVW-EO metadata, which are JSON, too."""
+    """Format a card as CSVW-EO metadata, which are JSON, too."""
     return as_json(card_metadata.of_card(content))
 
 
@@ -191,8 +191,8 @@ def to_fill_in(dtypes: Mapping[str, Any]) -> str:
         f'author = "{BLANK}"  # who answers for this card',
         f'reason = "{BLANK}"  # why these facts are public: a code book, a form, a law',
         f'unit = "{BLANK}"  # the column that names a person; delete this line and the next two if each row is one person\'s',
-        "max_rows = 10  # for at most so many rows (in a group) one person counts: a choice",
-        "max_groups = 3  # and in at most so many groups",
+        "max_rows = 10  # the most rows (in a group) for which one person counts: a choice",
+        "max_groups = 3  # the most groups in which one person counts",
         f'population = "{BLANK}"  # the name of these people in a ledger',
         f'version = "{BLANK}"  # the name of this state of the data, such as "2026-11"',
     ]

@@ -95,8 +95,10 @@ class Data:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, version: str | None) -> Data:
-        """A frame as it stands. The snapshot shares its buffers; copy-on-write keeps later edits
-        out of it."""
+        """Make the data of a frame as it stands.
+
+        The snapshot shares its buffers; copy-on-write keeps later edits out of it.
+        """
         dtypes = list(frame.dtypes)
         return cls(
             frame.copy(deep=False),
@@ -122,14 +124,13 @@ class Data:
         return digest("derived", self.origin.base.data.schema, self.origin.steps, columns)
 
     def shares(self, other: Data) -> bool:
-        """Whether a column of the two is the same, or the rows are the very same."""
+        """Return whether a column of the two is the same, or the rows are the very same."""
         return not other.marks.isdisjoint(self.marks) or bool(
             self.rows and other.index.is_(self.index)
         )
 
     def engine(self, key: Callable[[], bytes]) -> Engine:
-        """What reads the snapshot, made when it is first read; ``key`` draws the key of its
-        hashes."""
+        """Return the engine that reads the snapshot. ``key`` draws the key of its hashes."""
         if self.reader is None:
             self.reader = engine_for(self.snapshot, key())
         return self.reader
@@ -162,8 +163,8 @@ def leaves_of(names: pd.Index[Any], dtypes: Iterable[Any]) -> dict[Hashable, Col
 
 
 def mark(array: Any) -> Mark | None:
-    """What two arrays share when one is a view of all of the other; None where that cannot be
-    told."""
+    """Return what two arrays share when one is a view of all of the other; None where that is
+    unknown."""
     if isinstance(array, np.ndarray):
         return (array.__array_interface__["data"][0], array.strides, array.dtype.str, array.shape)
     arrow = getattr(array, "_pa_array", None)
@@ -210,8 +211,7 @@ def _marks(frame: pd.DataFrame) -> list[Mark | None]:
 
 
 def find_root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | None:
-    """The place of the column of ``root`` that each column of ``frame`` is; None where one is
-    not."""
+    """Return the place in ``root`` of each column of ``frame``; None where a column is not there."""
     if not frame.index.is_(root.index):
         return None
     known = _marks(root)
@@ -233,8 +233,10 @@ def find_root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | 
 
 
 def marks(frame: pd.DataFrame) -> frozenset[Mark]:
-    """The marks of all columns that have one, for as long as the frame is kept. Without rows there
-    is nothing to share."""
+    """Return the marks of all columns that have one. They hold for as long as the frame is kept.
+
+    Without rows there is nothing to share.
+    """
     return frozenset(m for m in _marks(frame) if m is not None) if len(frame) else frozenset()
 
 
@@ -248,7 +250,7 @@ closed: list[Session] = []  # without their data
 
 
 def session_of(attrs: Mapping[Hashable, Any]) -> Session | None:
-    """The session a frame's attrs name; None where they name none."""
+    """Return the session that a frame's attrs name; None where they name none."""
     name = attrs.get(ATTR)
     if name is None:
         return None
@@ -270,14 +272,13 @@ def session_of(attrs: Mapping[Hashable, Any]) -> Session | None:
 
 
 def names_same_budget(attrs: Mapping[Hashable, Any], file: str | None, population: object) -> bool:
-    """Whether the session that a frame names had this ledger and population, in whatever
-    process."""
+    """Return whether the session that a frame names had this ledger and population, in any process."""
     place = elsewhere(attrs)
     return place is not None and (place_of(place[0]), place[1]) == (file, population)
 
 
 def elsewhere(attrs: Mapping[Hashable, Any]) -> tuple[str, str] | None:
-    """The ledger file and the population that a frame's session of another process had."""
+    """Return the ledger file and the population of a frame's session in another process."""
     try:
         place = json.loads(attrs[ATTR])
         return str(place["ledger"]), str(place["population"])

@@ -80,7 +80,7 @@ class Made:
         return leaves_of(frame.columns, frame.dtypes)
 
     def carry(self, session: Session, expr: Expr, place: int, name: Hashable) -> None:
-        """What is declared of a column whose values stay what they were."""
+        """Take over what is declared of a column whose values stay as they are."""
         own, root = session.terms, stem(expr)
         if isinstance(root, Column):
             if root.position in session.keys:
@@ -102,8 +102,10 @@ def make_derived_session(
     steps: str,
     premises: Premises,
 ) -> Session:
-    """A session on rows made from those of another one. It has no budget of its own, and no name in
-    any frame's attrs."""
+    """Make a session on rows made from those of another one.
+
+    It has no budget of its own, and no name in any frame's attrs.
+    """
     base = parent.base
     if made.people:
         premises = premises.set_drawn_names(base.name)
@@ -218,20 +220,20 @@ class Source:
             )
 
     def _over(self, batch: Any) -> Source:
-        """The same of a batch, behind the door."""
+        """Return this source for one batch of rows, behind the door."""
         other = copy(self)
         other.rows = Rows(batch)
         other.places = other.rows.kept(self.where, self.order)
         return other
 
     def array(self, expr: Expr) -> Any:
-        """The cells of the rows that are kept."""
+        """Return the cells of the kept rows."""
         whole = self.rows.array(expr)
         return whole if self.all and not self.order else whole.take(self.places)
 
     def people(self) -> list[tuple[Hashable, Any]]:
-        """What names the person of each kept row; where a row is a person, the random name that it
-        has in this session."""
+        """Return what names the person of each kept row. Where a row is a person, that is its
+        random name."""
         unit = self.session.unit
         if unit.people:
             return [(leaf.name, self.array(leaf)) for leaf in unit.people]
@@ -309,7 +311,7 @@ def draw_steps() -> str:
 
 
 def made_of(frame: pd.DataFrame) -> Made:
-    """The columns of a frame of the owner's, of which nothing is known."""
+    """Return the columns of a frame of the owner's. Nothing is known of them."""
     held = frame.copy(deep=False)
     return Made(list(held.columns), [array_of(held, i) for i in range(held.shape[1])], held=held)
 
@@ -325,7 +327,7 @@ def declare_anew(
 
 
 def hash_of(frame: pd.DataFrame) -> str:
-    """The hash of a public table: its names, dtypes and cells."""
+    """Return the hash of a public table: its names, dtypes and cells."""
     digest = hashlib.blake2b(digest_size=16)
     for i, name in enumerate(frame.columns):
         cells = frame.iloc[:, i]

@@ -166,8 +166,10 @@ WORDS = tuple(signature(open_session).parameters)[1:]
 
 
 def name_arguments(budget: tuple[Any, ...], named: Words) -> dict[str, Any]:
-    """The arguments of an `open` by name. An unknown name is refused, with the nearest known
-    one."""
+    """Return the arguments of an `open` by name.
+
+    An unknown name is refused, with the nearest known one.
+    """
     first = dict(zip(WORDS, budget[:2], strict=False))
     if len(budget) > 2:
         raise BadType(
@@ -183,7 +185,7 @@ def name_arguments(budget: tuple[Any, ...], named: Words) -> dict[str, Any]:
 
 
 def _with_parameters(own: str | None, whole: str) -> str:
-    """The docstring of another `open`: its own words, and below them what the parameters are."""
+    """Return the docstring of another `open`: its own text, then the parameters."""
     if own is None:
         return whole
     start = whole.index("    Parameters\n")
@@ -193,9 +195,12 @@ def _with_parameters(own: str | None, whole: str) -> str:
 def with_arguments_of(
     declared: Callable[Concatenate[pd.DataFrame, P], Session],
 ) -> Callable[[Callable[[S, Words], R]], Callable[Concatenate[S, P], R]]:
-    """A decorator that gives a method the signature of ``declared``, and its docstring if it has
-    none. The method gets a dict of the arguments that the user gave and no others: one that is left
-    out of a second `open` stays as it is."""
+    """Return a decorator that gives a method the signature of ``declared``, and its docstring if it
+    has none.
+
+    The method gets a dict of the arguments that the user gave and no others: one that is left out
+    of a second `open` stays as it is.
+    """
 
     frame, *parameters = signature(declared).parameters.values()
 
@@ -215,8 +220,9 @@ def with_arguments_of(
 
 
 def find_or_open_session(frame: pd.DataFrame, arguments: Words) -> Session:
-    """The session of a frame: its open one, if the arguments agree with it, or a new one. The order
-    of the steps is such that a refusal leaves nothing behind:
+    """Return the open session of a frame, if the arguments agree with it, or open a new one.
+
+    The order of the steps is such that a refusal leaves nothing behind:
 
     1. A card, if one is given, is read, and has to fit the table. ``because`` and ``version`` are
        checked to be texts.
@@ -281,7 +287,7 @@ def find_or_open_session(frame: pd.DataFrame, arguments: Words) -> Session:
 
 @contextmanager
 def scope() -> Iterator[list[Session]]:
-    """A block of code, with the list of the sessions that this thread opens in it."""
+    """Collect the sessions that this thread opens in a block."""
     in_scope: list[Session] = []
     token = _scope.set(in_scope)
     try:
@@ -302,8 +308,11 @@ def _attach(session: Session, because: object) -> None:
 
 
 def fill_from_ledger(leaves: Mapping[Hashable, Column], arguments: Words) -> Words:
-    """The words of an `open` that names a budget on record and does not say what it is: the ledger
-    knows the budget, the unit and the last version. What is said stands."""
+    """Complete the arguments of an `open` that names a budget on record and does not say what it
+    is.
+
+    What is said stands.
+    """
     ledger = arguments["ledger"]
     if not isinstance(ledger, str | os.PathLike) or arguments.get("population") is None:
         return arguments
@@ -315,7 +324,7 @@ def fill_from_ledger(leaves: Mapping[Hashable, Column], arguments: Words) -> Wor
 
 
 def _present(frame: pd.DataFrame, arguments: Words) -> Session | None:
-    """The session that this frame names, if it is in this process."""
+    """Return the session that this frame names, if it is in this process."""
     ledger, population = arguments.get("ledger"), arguments.get("population")
     name = frame.attrs.get(ATTR)
     session = sessions.get(name) if isinstance(name, str) else None
@@ -355,8 +364,7 @@ def warn_of_delta(data: Data, terms: Terms) -> None:
 
 
 def repeats_opening(present: Session, frame: pd.DataFrame, arguments: Words) -> bool:
-    """Whether this is the line that opened the frame, with the reason for a second budget that it
-    gave."""
+    """Return whether this line opened the frame, with the same reason for a second budget."""
     if find_root_positions(frame, present.data.snapshot) is None:
         return False
     terms = present.terms
@@ -367,8 +375,8 @@ def repeats_opening(present: Session, frame: pd.DataFrame, arguments: Words) -> 
 
 
 def open_again(source: Source, arguments: Words) -> Source | None:
-    """The source of an open session that reads what this one does; None where there is none, or a
-    second budget is declared."""
+    """Return the source of an open session that reads what this one does. Return None where there
+    is none, or where a second budget is declared."""
     given = (
         arguments["card"].add_facts(arguments) if arguments.get("card") is not None else arguments
     )

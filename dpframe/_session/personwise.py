@@ -55,7 +55,7 @@ class Check:
     session: str  # what attrs say, so that no budget is opened on a part
 
     def result(self) -> pd.DataFrame:
-        """The result of the function on all people, if it passes."""
+        """Return the result of the function on all people, if it passes."""
         try:
             return self._result()
         except DPError:
@@ -97,8 +97,7 @@ class Check:
         return chosen
 
     def _another_order(self) -> Places:
-        """An order of rows in which people are mixed at random, and the rows of each person stay in
-        their order."""
+        """Return an order that mixes people at random and keeps the order of each person's rows."""
         seats = self.owners[_sampling.permutation(len(self.frame))]  # the person of each place
         order = np.empty(len(seats), dtype=np.intp)
         order[np.argsort(seats, kind="stable")] = np.argsort(self.owners, kind="stable")
@@ -187,8 +186,8 @@ class Fingerprint:
 
 
 def copy_part(part: pd.DataFrame) -> pd.DataFrame:
-    """A copy whose lists are copies, too, so that the function cannot change those of the frame
-    that was opened.
+    """Return a copy with copied lists too, so that the function cannot change those of the opened
+    frame.
 
     Its dtypes are those of the frame, whatever the cells: pandas would call objects that are all
     texts ``str``.
@@ -203,8 +202,11 @@ def copy_part(part: pd.DataFrame) -> pd.DataFrame:
 
 
 def copy_cell(cell: Any, depth: int) -> Any:
-    """A copy of a list, tuple, dict, set or array and of those inside; other cells as they are. No
-    code of other classes runs."""
+    """Return a copy of a list, tuple, dict, set or array and of those inside; other cells as they
+    are.
+
+    No code of other classes runs.
+    """
     kind = id(type(cell))
     if not depth:
         return cell
@@ -244,8 +246,7 @@ def _people(frame: pd.DataFrame) -> People:
 
 
 def normalize_result(frame: pd.DataFrame, unit: Sequence[Hashable]) -> pd.DataFrame:
-    """The frame with the named levels of its index as columns, where the people are named by
-    columns."""
+    """Return a result with the named levels of its index as columns, where columns name the people."""
     result = frame.copy(deep=False)
     result.attrs = {}
     if not result.columns.is_unique or result.columns.nlevels > 1:
@@ -273,7 +274,8 @@ def name_of(function: Any) -> str:
 def find_private_frame(
     function: Any, arguments: Sequence[Any], private: Callable[[Any], bool]
 ) -> str | None:
-    """The name of a private frame that the function uses from outside, as far as its code shows.
+    """Return the name of a private frame that the function uses from outside, as far as its code
+    shows.
 
     The search follows its arguments and the names in its code, and from there the functions that it
     calls, the values bound to `partial` and to methods, and the contents of containers and plain
@@ -294,7 +296,7 @@ def find_private_frame(
 
 
 def _contents(value: Any) -> list[tuple[str, Any]]:
-    """The values that a value gives access to, with their names."""
+    """Return the values that a value gives access to, with their names."""
     if isinstance(value, partial):
         return [("an argument", x) for x in (*value.args, *value.keywords.values())] + [
             ("", value.func)

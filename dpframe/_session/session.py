@@ -158,7 +158,7 @@ class Session:
         return self.data.engine(self.base._key)
 
     def _key(self) -> bytes:
-        """The key of the hash that decides whose groups count, drawn for each frame."""
+        """Draw the key of the hash that decides whose groups count. Each frame has its own."""
         return _sampling.random_bytes(8)
 
     def restate(self, terms: Terms) -> None:
@@ -217,7 +217,7 @@ class Session:
         return self.accountant.meter(self.terms.queries)
 
     def limit_unit(self, payment: Payment) -> Unit:
-        """The unit, with the limits that this question names."""
+        """Return the unit with the limits that a question names."""
         limits = payment.get("max_rows"), payment.get("max_groups")
         if limits[0] is None and limits[1] is None:
             return self.unit
@@ -234,8 +234,8 @@ class Session:
         part: Fraction = Fraction(1),
         budget: Budget | None = None,
     ) -> Price:
-        """The price that was asked for, or what the wanted accuracy needs, or the session's share;
-        a ``part`` of it.
+        """Return the price of a question: as asked, as the accuracy needs, or the share; a ``part``
+        of it.
 
         ``budget``: as it will be when this is charged, if questions of a batch come before.
         """
@@ -264,7 +264,7 @@ class Session:
         )
 
     def owed(self, one: PricedQuestion, place: int) -> tuple[Label, Charge | None]:
-        """What a question of a batch will be charged; None where it was answered before."""
+        """Return what a question of a batch will be charged; None where it was answered before."""
         label, identity = self._label(one, place)
         if self._recall(label, identity, one):
             return label, None
@@ -276,7 +276,7 @@ class Session:
         ].charge
 
     def plan(self, asked: PricedQuestion) -> Plan:
-        """What `explain` shows: the plan, and what it would take of the budget."""
+        """Return what `explain` shows: the plan, and what it would take of the budget."""
         plan, _ = self.plan_with_declarations(asked)
         label, identity = self._label(asked, 0)
         if self._recall(label, identity, asked) is not None:
@@ -307,16 +307,15 @@ class Session:
         )
 
     def is_answered(self, asked: PricedQuestion) -> bool:
-        """Whether this was asked before, so that it is free."""
+        """Return whether this was asked before, so that it is free."""
         return self._recall(*self._label(asked, 0), asked) is not None
 
     def _public_rows(self, question: Question) -> int | None:
-        """The number of rows that a question is about, where it is public."""
+        """Return the number of rows that a question is about, where it is public."""
         return self.public_rows if question.where is None and not question.by else None
 
     def plan_with_declarations(self, one: PricedQuestion) -> tuple[Plan, list[Word]]:
-        """The plan of a question, and the facts it takes for public beyond those that the session
-        was opened with."""
+        """Return the plan of a question, and what it takes for public that `open` did not declare."""
         question, words = one.question, list(one.words)
         for out in question.outputs:
             if AGGREGATES[out.aggregate].selects:
@@ -355,20 +354,19 @@ class Session:
         )
 
     def _most(self, unit: Unit) -> float | None:
-        """The most values that any question can be about, where that is public: of all people, as
-        many rows as count."""
+        """Return the most values that any question can be about, where that is public."""
         if self.public_rows is not None or self.terms.people is None:
             return self.public_rows
         rows = unit.rows if unit.people else 1
         return None if rows is None else self.terms.people * rows
 
     def _seconds(self, expr: Expr) -> tuple[float, float] | None:
-        """The bounds of the seconds of a duration that follow from declared ones."""
+        """Return the bounds of the seconds of a duration that follow from declared ones."""
         return seconds_between(expr.children[0], lambda column: self.bounds.get(column.position))
 
     def ask(self, questions: Sequence[PricedQuestion], batch: bool = False) -> list[Release]:
-        """The releases of questions: label, recall, plan, debit, and the door. In this order, and
-        nothing else reads the data.
+        """Return the releases of questions: label, recall, plan, debit, then read behind the door.
+        Nothing else reads the data.
 
         Several questions are one debit: all of them or none. Formal guarantee: the sequence of all
         releases of an accountant is (epsilon, delta)-differentially private for its budget, however
@@ -586,7 +584,7 @@ class Session:
         planned: list[tuple[Plan, list[Word]]],
         names: Sequence[str | None],
     ) -> None:
-        """The one charge of new questions, in the ledger before any data is read; nothing gives it
+        """Charge new questions once, in the ledger and before any data is read. Nothing gives it
         back."""
         if self.data.source is not None:  # of what is no longer what was opened nothing is paid for
             self.data.source.check()
@@ -601,12 +599,12 @@ class Session:
     def _charge_at(
         self, one: PricedQuestion, price: Callable[[Fraction], Price], epsilon: Fraction
     ) -> Charge:
-        """The charge of a question at another epsilon, of which ``price`` is what it buys."""
+        """Return the charge of a question at another epsilon. ``price`` returns what that epsilon
+        buys."""
         return self.plan_with_declarations(one._replace(price=price(epsilon)))[0].charge
 
     def _read(self, one: PricedQuestion, plan: Plan) -> tuple[Any, ...]:
-        """What leaves, behind the door: arrays as the question has declared them, and nothing that
-        looks otherwise."""
+        """Read the data behind the door, and return the arrays that the question has declared."""
         unit, size = one.unit, None
         engine = self.data.engine(self.base._key) if self.data.reader is None else self.data.reader
         if unit.replaces:  # how many people there are is public
@@ -621,8 +619,7 @@ class Session:
     def _run_question(
         self, question: Question, engine: Engine, plan: Plan, unit: Unit
     ) -> tuple[Any, ...]:
-        """What a question makes of the data with the noise that it is handed: the one place where
-        they meet."""
+        """Run a question on the data with the noise that it is handed. Only here do the two meet."""
         return question.run(engine, plan, unit, partial(self._noise, plan))
 
     def _noise(
@@ -641,8 +638,8 @@ class Session:
         return noisy
 
     def check_followed(self) -> None:
-        """Raises where an audit follows the session and cannot see what comes next: code that is
-        given rows, or other frames."""
+        """Raise where an audit follows the session and cannot see what comes next: code that gets
+        rows, or other frames."""
 
     def row_names(self) -> NDArray[np.int64]:
         """Return the name of each row's person, where a row is a person.
@@ -703,9 +700,11 @@ class Session:
         return record
 
     def _shares(self, label: Label, one: PricedQuestion) -> Iterator[str]:
-        """What `Label.paid` would be if a share had another size, the largest first. Where ``open``
-        left out ``queries=`` a line asks for no size: it is free if the same line was answered at
-        any."""
+        """Yield what `Label.paid` would be if a share had another size, the largest first.
+
+        Where ``open`` left out ``queries=`` a line asks for no size: it is free if the same line
+        was answered at any.
+        """
         if not self.terms.shares_said and not one.fresh:
             for queries in range(1, MOST_SHARES + 1):
                 yield digest(label.question, one.typed, queries)

@@ -58,9 +58,11 @@ class RuleAtStart(NamedTuple):
 
 
 def _rule(epsilon: Any, delta: Any, accountant: Any, reserve: Any) -> RuleAtStart:
-    """The rule of a new budget, checked. To find out whether anything fits takes longer than all
-    the rest of `open`, so the rules of plain arguments are remembered. They are pure functions of
-    the limits."""
+    """Return the checked rule of a new budget.
+
+    To find out whether anything fits takes longer than all the rest of `open`, so the rules of
+    plain arguments are remembered. They are pure functions of the limits.
+    """
     rule = open_filter(epsilon, 0 if delta is None else delta, accountant, reserve)
     return RuleAtStart(rule, rule.start())
 
@@ -84,7 +86,7 @@ class AccountTerms:
 
     @classmethod
     def of(cls, arguments: Words) -> AccountTerms:
-        """The budget of a new session."""
+        """Return the budget of a new session."""
         accountant, population, ledger = (
             arguments.get(w) for w in ("accountant", "population", "ledger")
         )
@@ -122,8 +124,8 @@ class AccountTerms:
         )
 
     def again(self, arguments: Words) -> AccountTerms:
-        """The budget that the arguments of a second `open` mean, for comparison: those left out
-        stay as they are."""
+        """Return the budget that the arguments of a second `open` mean. Those left out stay as they
+        are."""
         stated = {argument: value for argument, value in arguments.items() if value is not None}
         if isinstance(stated.get("accountant"), Accountant):
             return self.share(stated["accountant"], arguments)
@@ -145,14 +147,14 @@ class AccountTerms:
         return replace(self, limits=limits, rule=rule, population=name, place=place)
 
     def open(self) -> Accountant:
-        """The accountant that keeps this budget."""
+        """Return the accountant that keeps this budget."""
         if self.shared is not None:
             return self.shared
         assert self.new_rule is not None
         return Accountant._of(*self.new_rule, self.population, self.file)
 
     def names(self, accountant: Accountant) -> bool:
-        """Whether this is the budget that an accountant keeps."""
+        """Return whether this is the budget that an accountant keeps."""
         if self.shared is not None:
             return self.shared == accountant
         place = accountant.population, accountant.place
@@ -185,7 +187,7 @@ class Terms:
 
     @classmethod
     def of(cls, data: Data, arguments: Words) -> Terms:
-        """The terms of a new session on these data."""
+        """Return the terms of a new session on these data."""
         account, unit = AccountTerms.of(arguments), unit_of(data.leaves, arguments)
         for column in unit.people:
             check_unit_dtype(column, data.dtypes[column.position])
@@ -203,7 +205,7 @@ class Terms:
         )
 
     def again(self, leaves: Mapping[Hashable, Column], arguments: Words) -> Terms:
-        """These terms with the arguments of another `open`: one that is left out stays as it is."""
+        """Return these terms with the arguments of another `open`. One left out stays as it is."""
         unit = self.merge_unit(leaves, arguments)
         bounds, times, keys = declarations(leaves, arguments.get("bounds"), arguments.get("keys"))
         version, because = arguments.get("version"), arguments.get("because")
@@ -248,16 +250,19 @@ class Terms:
         return unit.with_limits(*limits_for(rows, groups))
 
     def differs(self, other: Terms) -> str | None:
-        """The first argument that differs and may never change; None without one. Limits of a
-        person may change: each question may have its own, and the session's are only defaults."""
+        """Return the first argument that differs and may never change; None without one.
+
+        Limits of a person may change: each question may have its own, and the session's are only
+        defaults.
+        """
         if not _same_people(self.unit, other.unit):
             return "unit"
         fixed = ("account", "version", "because")
         return next((name for name in fixed if getattr(self, name) != getattr(other, name)), None)
 
     def record(self, names: list[Hashable]) -> list[Declared]:
-        """The declarations that the ledger keeps of these terms; ``names`` are those of the
-        columns."""
+        """Return the declarations that the ledger keeps of these terms. ``names`` are the columns'
+        names."""
         sources = dict(self.sources)
         declared = record_of(names, self.bounds, self.times, self.keys, "open", sources)
         if self.people is not None:
@@ -281,13 +286,13 @@ class Terms:
 
 
 def _count(arguments: Words, name: str) -> int | None:
-    """A positive whole number; None where it was left out."""
+    """Return a positive whole number; None where it was left out."""
     value = arguments.get(name)
     return None if value is None else _validate.positive_int(value, name)
 
 
 def rule_of(arguments: Words, before: Rule) -> Rule:
-    """How answers are judged and shown; what is left out stays as it was before."""
+    """Return how answers are judged and shown. What is left out stays as it was."""
     part, show = arguments.get("reliable"), arguments.get("show")
     if part is show is None:
         return before
@@ -306,12 +311,12 @@ def _same_people(first: Unit, second: Unit) -> bool:
 
 
 def merge_declarations(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The declarations column by column: the new one where there is one, else the old one."""
+    """Return the declarations column by column: the new one where there is one, else the old one."""
     return tuple(sorted({**dict(old), **dict(new)}.items(), key=_place))
 
 
 def unit_of(leaves: Mapping[Hashable, Column], arguments: Words) -> Unit:
-    """The unit of protection, from the arguments unit, max_rows, max_groups and neighbors."""
+    """Return the unit of protection, from the arguments unit, max_rows, max_groups and neighbors."""
     neighbors, people = arguments.get("neighbors"), arguments.get("unit")
     relation: Any = "add-remove"
     if neighbors is not None:

@@ -419,7 +419,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, kind: Any, before: Any) -> None:
 
 
 def refused(ask: Any) -> None:
-    with pytest.raises(DataError, match="what was charged for it stays charged") as caught:
+    with pytest.raises(DataError, match="What was charged stays charged") as caught:
         ask()
     assert caught.value.__cause__ is caught.value.__context__ is None
     assert "Sesame" not in str(caught.value)

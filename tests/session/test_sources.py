@@ -264,7 +264,7 @@ def test_what_goes_wrong_while_it_is_read_leaves_the_debit_and_no_answer(
     monkeypatch.setattr("dpframe._frame.sources.source_of", lambda table: source)
     p = opened(table, tmp_path, **unit)
     source.turn = source.scans + 1
-    with pytest.raises(DataError, match="what was charged for it stays charged") as caught:
+    with pytest.raises(DataError, match="What was charged stays charged") as caught:
         p.mean("age", epsilon=100)
     assert "Sesame" not in str(caught.value)
     assert caught.value.__cause__ is caught.value.__context__ is None
