@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from dpframe import _pandas
+
 if TYPE_CHECKING:
     from dpframe import (  # noqa: F401  (for checkers: they load when first used)
         accounting,
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from dpframe._frame.sources import open, sql
     from dpframe._frame.verbs.looking import dummy
     from dpframe._ledger.accountant import Accountant
+    from dpframe._options import options
     from dpframe._plans.plan import Plan
 
 __all__ = [
@@ -79,6 +82,7 @@ __all__ = [
     "UnknownColumn",
     "dummy",
     "open",
+    "options",
     "private",
     "show_versions",
     "sql",
@@ -92,6 +96,7 @@ _HOMES = {
     "Accountant": "_ledger.accountant",
     "dummy": "_frame.verbs.looking",
     "open": "_frame.sources",
+    "options": "_options",
     "private": "_frame.accessor",
     "show_versions": "__main__",
     "sql": "_frame.sources",
@@ -114,7 +119,7 @@ _MODULES = (
 )
 
 
-def _loaded(name: str) -> Any:
+def load_public_name(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"dpframe.{name}")
     if name not in __all__:
@@ -123,7 +128,7 @@ def _loaded(name: str) -> Any:
 
 
 if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
-    __getattr__ = _loaded
+    __getattr__ = load_public_name
 
 
 def __dir__() -> list[str]:
@@ -156,3 +161,6 @@ for _groups in (
     pd.api.typing.Resampler,
 ):
     setattr(_groups, "dp", _of_groups)  # noqa: B010  (stubs have none)
+
+# Functions of pandas take tracked columns from now on: dpframe.options.extend_pandas is True.
+_pandas.extend_pandas()

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from dpframe import BadValue, DPError, __version__, private
-from dpframe._frame.sources import recognised
+from dpframe._frame.sources import recognise_source
 from dpframe._frame.verbs.looking import public_dtype
 from dpframe._ledger.history import as_json, as_text
 from dpframe._session.card_writing import to_fill_in
@@ -121,10 +121,12 @@ def show_versions(as_json: bool = False) -> None:
 
 
 def blank_card(table: str) -> str:
-    """A card of a table, with blanks for what its owner knows. Of Parquet the schema is read, of
-    CSV the first line: no cell."""
+    """Return a card of a table, with blanks for what its owner knows.
+
+    Of Parquet the schema is read, of CSV the first line: no cell.
+    """
     if not table.lower().endswith((".csv", ".csv.gz", ".tsv")):
-        schema = recognised(table).schema
+        schema = recognise_source(table).schema
         return to_fill_in(
             dict(zip(map(str, schema.columns), map(public_dtype, schema.dtypes), strict=True))
         )

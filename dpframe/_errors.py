@@ -8,7 +8,7 @@
     RuntimeError    the budget has no room of that kind │   └── BudgetExceeded
     requested, spent, remaining, difference, what would fit ├── LedgerError        RuntimeError    a
     ledger file that is damaged, locked away, or not dpframe's ├── DataError          RuntimeError
-    reading the data failed; why is not told ├── Refused            TypeError       it would hand
+    reading the data failed; the cause is hidden ├── Refused            TypeError       it would hand
     out rows, or it has no price rule │   └── NotOffered     AttributeError  a pandas method that
     has no private counterpart here ├── UnknownColumn      KeyError        no such column; did you
     mean ... ├── BadType            TypeError       an argument of the wrong type, a column of the
@@ -40,8 +40,10 @@ SWITCH = "DPFRAME_DEBUG"  # of those who own the data: causes and ways through t
 
 
 def debugging() -> bool:
-    """Whether the owner has set the environment variable that shows causes. Every session that is
-    asked puts it on record."""
+    """Return whether the owner has set the environment variable that shows causes.
+
+    Every session that is asked puts it on record.
+    """
     return os.environ.get(SWITCH, "") not in ("", "0")
 
 
@@ -49,8 +51,11 @@ class DPError(Exception):
     """The root of the tree above."""
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows, line by line: the line of the user and the message. IPython asks
-        an error for it; the way through the package is for those who set ``DPFRAME_DEBUG=1``."""
+        """Return what a notebook shows, line by line: the line of the user and the message.
+
+        IPython asks an error for it; the way through the package is for those who set
+        ``DPFRAME_DEBUG=1``.
+        """
         if debugging():
             return traceback.format_exception(self)
         entries = [
@@ -68,7 +73,7 @@ class DPError(Exception):
 
 
 def _inside(entry: FrameType) -> bool:
-    """Whether a frame is of this package, or of what calls it for the user."""
+    """Return whether a frame belongs to this package, or to a library that calls it for the user."""
     return str(entry.f_globals.get("__name__", "")).partition(".")[0] in (
         "dpframe",
         "pandas",
@@ -78,8 +83,8 @@ def _inside(entry: FrameType) -> bool:
 
 
 def _cell(file: str) -> str:
-    """The name of a file as a notebook shows it: ``Cell In[3]``."""
-    with suppress(Exception):  # of a shell that is none
+    """Return the name of a file as a notebook shows it: ``Cell In[3]``."""
+    with suppress(Exception):  # without a shell
         kind, name = sys.modules["IPython"].get_ipython().compile.format_code_name(file)
         return f"{kind} {name}"
     return f"File {file}"
@@ -111,8 +116,10 @@ class LedgerError(DPError, RuntimeError):
 
 
 class DataError(DPError, RuntimeError):
-    """Reading the data failed. Why is not told, since it may depend on cells; what was charged
-    stays charged."""
+    """Reading the data failed. The cause is hidden, because it could reveal cells.
+
+    What was charged stays charged.
+    """
 
 
 class Refused(DPError, TypeError):
@@ -162,8 +169,7 @@ _held: ContextVar[list[str] | None] = ContextVar("held warnings", default=None)
 
 @contextmanager
 def warnings_after() -> Iterator[None]:
-    """A block whose warnings come when it has ended, so that one that is made an error leaves
-    nothing half done."""
+    """Hold the warnings of a block until it has ended, so that an error leaves nothing half done."""
     held: list[str] = []
     token = _held.set(held)
     try:

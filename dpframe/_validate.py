@@ -61,8 +61,8 @@ class Durations(Bounds):
 
 
 def exact(value: object, name: str) -> Fraction:
-    """The rational number that was typed: ``0.1`` is one tenth, a float32 is its exact binary
-    value."""
+    """Return the rational number that was typed: ``0.1`` is one tenth, a float32 is its exact
+    binary value."""
     if type(value) is Fraction:
         return value
     if type(value) is float and math.isfinite(value):
@@ -94,7 +94,7 @@ def _decimal(value: float) -> Fraction:
 
 
 def epsilon(value: object, name: str = "epsilon") -> Fraction:
-    """A price or a budget: a positive number within the documented range."""
+    """Check a price or a budget: a positive number within the documented range."""
     e = exact(value, name)
     if 0 < e.numerator <= 2**10 * e.denominator and e.denominator <= e.numerator * 2**50:
         return e  # whole numbers, which are quicker to compare, say that it is within the range
@@ -112,7 +112,7 @@ def epsilon(value: object, name: str = "epsilon") -> Fraction:
 
 
 def delta(value: object, name: str = "delta") -> Fraction:
-    """A probability in [0, 1)."""
+    """Check a probability in [0, 1)."""
     d = exact(value, name)
     if not 0 <= d < 1:
         raise BadValue(f"{name} must be at least 0 and below 1, not {value}.")
@@ -124,7 +124,7 @@ def delta(value: object, name: str = "delta") -> Fraction:
 
 
 def level(value: object) -> float:
-    """A confidence level strictly between 0 and 1."""
+    """Check a confidence level strictly between 0 and 1."""
     x = float(exact(value, "level"))
     if not 0 < x < 1:
         raise BadValue(f"level must lie strictly between 0 and 1, such as 0.95, not {value}.")
@@ -147,7 +147,7 @@ def positive_int(value: object, name: str) -> int:
 
 
 def real(value: object, name: str) -> float:
-    """A finite real number as a double."""
+    """Return a finite real number as a double."""
     if (type(value) is float and math.isfinite(value)) or (
         type(value) is int and abs(value) < 2**53
     ):
@@ -207,7 +207,7 @@ def length(values: object, subject: str, most: int = MAX_LISTED) -> int:
     """The number of values in a public list, before any value is looked at; endless lists and more
     than ``most`` are refused."""
     try:
-        count = len(values)  # type: ignore[arg-type]  # what has none is refused
+        count = len(values)  # type: ignore[arg-type]  # a value without a length is refused
     except TypeError:
         raise BadType(
             f"{subject} must be a list whose length is known, not {type(values).__name__}. Write list(...)."
@@ -250,7 +250,8 @@ def _evenly(lower: float, upper: float, number: int) -> tuple[float, ...] | None
 
 
 def even_edges(pair: Bounds, number: int, subject: str) -> tuple[float, ...]:
-    """The edges of ``number`` equally wide bins between two bounds, as ``np.linspace`` has them."""
+    """Return the edges of ``number`` equally wide bins between two bounds, as ``np.linspace`` has
+    them."""
     if number > MAX_BINS:
         raise BadValue(f"{number} bins are more than 2**24, the most that are supported.")
     points = (_evenly if number <= _FEW else _evenly.__wrapped__)(pair.lower, pair.upper, number)
@@ -263,12 +264,12 @@ def even_edges(pair: Bounds, number: int, subject: str) -> tuple[float, ...]:
 
 
 def among(value: object, options: tuple[int | str, ...]) -> bool:
-    """Whether an argument of any type is one of these whole numbers and texts."""
+    """Return whether an argument of any type is one of these whole numbers and texts."""
     return isinstance(value, int | str) and not isinstance(value, bool) and value in options
 
 
 def hashable(value: object, name: str) -> Hashable:
-    """The name, which must be hashable to be that of a column."""
+    """Return the name, which must be hashable to be that of a column."""
     try:
         hash(value)
     except TypeError:

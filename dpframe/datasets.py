@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe import _pandas
+
 __all__ = [
     "BOUNDS",
     "CHAPTERS",
@@ -101,7 +103,9 @@ def visits(rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
     level = pd.Series([1.25, 1.0, 1.05, 1.2, 1.3, 0.95, 0.9, 1.1], index=STATES)
     cost = np.round(rng.lognormal(7.1, 0.55, rows) * days**0.8 * level[state].to_numpy(), 2)
     cost[rng.random(rows) < 0.04] = np.nan
-    admitted = pd.Timestamp("2025-01-01") + pd.to_timedelta(rng.integers(0, 365, rows), unit="D")
+    admitted = pd.Timestamp("2025-01-01") + _pandas.to_timedelta(
+        rng.integers(0, 365, rows), unit="D"
+    )
     return pd.DataFrame(
         {
             "state": state,

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpframe import _validate, calibrate
+from dpframe import _pandas, _validate, calibrate
 from dpframe._answers import reports as _reports
 from dpframe._answers.answer import REPORTS, receipt_of
 from dpframe._answers.reports import Kind, Reports
@@ -223,7 +223,7 @@ def reports(
     for cell in answers:
         value = (
             None
-            if kind.null is not None and pd.api.types.is_scalar(cell) and pd.isna(cell)
+            if kind.null is not None and pd.api.types.is_scalar(cell) and _pandas.isna(cell)
             else cell
         )
         try:
@@ -332,7 +332,7 @@ def estimate(
         raise BadType(
             "by= is a column of a private frame. Groups must be public, or randomized too: p.randomize(...)."
         )
-    group, uniques = pd.factorize(by, sort=True)
+    group, uniques = _pandas.factorize(by, sort=True)
     in_group = group >= 0
     cells = np.bincount(group[in_group] * k + codes[in_group], minlength=len(uniques) * k)
     counts = cells.reshape(len(uniques), k)

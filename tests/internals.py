@@ -35,7 +35,7 @@ from dpframe._expr._within import within
 from dpframe._frame import suggestions as suggestions_module
 from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.columns.hooks import HOOKS
+from dpframe._frame.columns.hooks import PANDAS_FUNCTIONS
 from dpframe._frame.columns.numpy import _FUNCTIONS as NUMPY_FUNCTIONS
 from dpframe._frame.columns.numpy import UFUNCS
 from dpframe._frame.columns.parts import CategoryParts
@@ -45,7 +45,7 @@ from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.people.groups import PersonGroupBy
 from dpframe._frame.people.windows import Window
 from dpframe._frame.randomize import Randomize
-from dpframe._frame.sources import bytes_of, free, recognised
+from dpframe._frame.sources import bytes_of, free, recognise_source
 from dpframe._frame.suggestions import bounds_of, limit_of
 from dpframe._frame.typed.frames import Unanswered, UnansweredColumn, UnansweredGroups
 from dpframe._frame.typed.notebooks import let_complete
@@ -56,7 +56,7 @@ from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.forms import form_of_grouping, form_of_groups
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
 from dpframe._groups.periods import Periods, TimeBy
-from dpframe._groups.premises import UNPROVEN, Names, Premises, least_of, premises_of_opened
+from dpframe._groups.premises import UNPROVEN, Names, Premises, least_of, premises_of_root
 from dpframe._groups.unit import Limit, Unit
 from dpframe._identity import give_tag
 from dpframe._ledger import MEMORY, STORES, open_store, place_of
@@ -68,6 +68,7 @@ from dpframe._ledger.accountant import Budget
 from dpframe._ledger.server import ServerStore
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import MemoryStore, alike, unpack
+from dpframe._pandas import EXTENDED
 from dpframe._plans import durations as durations_module
 from dpframe._plans import plan as plan_module
 from dpframe._plans import sampling as sampling_module
@@ -100,6 +101,7 @@ from dpframe._questions.keysearch import Finding, KeySearch, Roomy
 from dpframe._questions.question import Query, Question, Release, enclose_output
 from dpframe._questions.reports import pack_reports, unpack_reports
 from dpframe._refusals import ADVICE
+from dpframe._session import door as door_module
 from dpframe._session import opening as opening_module
 from dpframe._session import session as session_module
 from dpframe._session.data import leaves_of, sessions
@@ -316,7 +318,7 @@ __all__ = [
     "CLIP",
     "DEFAULT_QUERIES",
     "ENGINES",
-    "HOOKS",
+    "EXTENDED",
     "KINDS",
     "LEAF_CEILING",
     "LOGISTIC",
@@ -329,6 +331,7 @@ __all__ = [
     "NODES",
     "NUMPY_FUNCTIONS",
     "ORDERS",
+    "PANDAS_FUNCTIONS",
     "PEOPLE",
     "ROW_CEILING",
     "SIZES",
@@ -516,6 +519,7 @@ __all__ = [
     "deviations",
     "differ_without_case",
     "distribution",
+    "door_module",
     "drawing_module",
     "durations_module",
     "each_of",
@@ -610,7 +614,7 @@ __all__ = [
     "plan_module",
     "points_for",
     "predicate",
-    "premises_of_opened",
+    "premises_of_root",
     "prepare",
     "progress",
     "pure_mu",
@@ -620,7 +624,7 @@ __all__ = [
     "read_quantile",
     "reading_module",
     "rearrange",
-    "recognised",
+    "recognise_source",
     "register",
     "ridge",
     "round_to_points",

@@ -16,7 +16,7 @@ import pytest
 
 import dpframe
 from dpframe import PrivateFrame
-from tests.internals import Answer, PrivateGroupBy, Question, Session
+from tests.internals import EXTENDED, Answer, PrivateGroupBy, Question, Session
 
 HERE = Path(__file__).parent
 PACKAGE = Path(dpframe.__file__).parent
@@ -30,8 +30,9 @@ TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 
 # The rooms, lowest first: a room knows the ones below it. Rooms of one line do not know each other.
 ROOMS = """
-_errors _identity _sizes
+_errors _identity _pandas _sizes
 _refusals _validate
+_options
 plot attacks datasets
 accounting
 _expr mechanisms
@@ -98,9 +99,9 @@ def test_public_names_are_sorted_and_pinned():
         "Refused",
         "SessionError",
         "UnknownColumn",
-        *("dummy", "open", "private", "show_versions", "sql"),
+        *("dummy", "open", "options", "private", "show_versions", "sql"),
     }
-    for name in dpframe.__all__:
+    for name in set(dpframe.__all__) - {"options"}:
         assert getattr(dpframe, name).__name__ == name
     assert set(dpframe.__all__) <= set(dir(dpframe))
     with pytest.raises(AttributeError, match="nothing"):
@@ -132,6 +133,27 @@ def test_signatures_of_verbs_show_plain_types():
     for verb in (PrivateFrame.count, PrivateGroupBy.mean):
         assert "ForwardRef" not in str(inspect.signature(verb))
         assert "epsilon: float | None" in str(inspect.signature(verb))
+
+
+def test_no_module_calls_a_function_of_pandas_that_dpframe_replaces():
+    users = {
+        f"{name}: {node.value.id}.{node.attr}"
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and (node.value.id in ("pd", "pandas") and node.attr in EXTENDED)
+    }
+    assert users == set()
+    importing = {
+        name
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        and node.module == "pandas"
+        and {alias.name for alias in node.names} & {*EXTENDED}
+    }
+    assert importing == {"dpframe._pandas"}
 
 
 def test_every_module_has_its_room():
@@ -358,11 +380,11 @@ def function(tree, name):
 
 
 def sealings(tree):
-    """What is handed to `sealed`, with the function that does it."""
+    """What is handed to `read_private`, with the function that does it."""
     for owner in ast.walk(tree):
         if isinstance(owner, ast.FunctionDef):
             for node in ast.walk(owner):
-                if isinstance(node, ast.Call) and ast.unparse(node.func) == "sealed":
+                if isinstance(node, ast.Call) and ast.unparse(node.func) == "read_private":
                     yield owner.name, ast.unparse(node.args[1]), node
 
 
@@ -476,7 +498,7 @@ def readings(tree):
     ],
 )
 def test_rows_are_read_behind_the_door_also_where_they_are_made(module):
-    """What reads cells is handed to `sealed`, or called by such a function alone; `Source` is what they read from."""
+    """What reads cells is handed to `read_private`, or called by such a function alone; `Source` is what they read from."""
     tree = TREES[f"dpframe.{module}"]
     behind = {read for _, read, _ in sealings(tree)}
     assert behind

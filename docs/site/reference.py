@@ -190,6 +190,11 @@ def pages() -> Iterator[tuple[str, str]]:
         "errors",
         headed("Errors", f"{summaries([f'dpframe.{name}' for name in ERRORS])}\n{errors}"),
     )
+    options = (
+        ".. autodata:: dpframe.options\n   :no-value:\n\n"
+        ".. autoclass:: dpframe._options.Options\n   :members:"
+    )
+    yield "options", headed("Options: dpframe.options", options)
     for module in MODULES:
         yield f"modules/{module}", page_of(module)
     table = summaries([f"dpframe.{module}" for module in MODULES])

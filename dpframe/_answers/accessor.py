@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from dpframe import _validate
+from dpframe import _pandas, _validate
 from dpframe import plot as _plot
 from dpframe._answers.answer import (
     ANSWER,
@@ -164,7 +164,7 @@ class Answer(Operators, Tabled):
             parts = [
                 pd.DataFrame({"lower": low, "upper": high}, index=index) for low, high in pairs
             ]
-            return pd.concat(parts, axis=1, keys=list(shown))
+            return _pandas.concat(parts, axis=1, keys=list(shown))
         low, high = pairs[0]
         return pd.DataFrame({"lower": low, "upper": high}, index=index)
 

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe import _validate
+from dpframe import _pandas, _validate
 from dpframe import plot as _plot
 from dpframe._answers.answer import ESTIMATE, REPORTS
 from dpframe._answers.lineage import reading
@@ -429,7 +429,7 @@ class Estimated:
         parts = [
             pd.DataFrame({"lower": low[name], "upper": high[name]}, index=index) for name in low
         ]
-        return pd.concat(parts, axis=1, keys=list(low))
+        return _pandas.concat(parts, axis=1, keys=list(low))
 
     @property
     def plan(self) -> Plan:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple, cast, overload
 import numpy as np
 import pandas as pd
 
-from dpframe import _validate
+from dpframe import _pandas, _validate
 from dpframe._answers.arithmetic import is_number
 from dpframe._plans.durations import count_decimals, format_moment
 
@@ -316,9 +316,9 @@ def _flags(values: Any, low: Any, high: Any, noise: Any, shown: Shown) -> Any:
     texts = [
         np.where(noise, NOISE, ""),
         np.where(
-            pd.isna(values) & ~np.asarray(noise),
+            _pandas.isna(values) & ~np.asarray(noise),
             NOTHING,
-            np.where(pd.isna(low) | pd.isna(high), without, ""),
+            np.where(_pandas.isna(low) | _pandas.isna(high), without, ""),
         ),
         np.where(unbounded, UNBOUNDED, ""),
         np.full(len(values), shown.note),
@@ -384,7 +384,7 @@ def _long(shown: Shown) -> Table:
             "flags": _flags(values, low, high, noise, shown),
         }
         parts.append(pd.DataFrame({**columns, **own}))
-    whole = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+    whole = _pandas.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
     return Table(whole)
 
 

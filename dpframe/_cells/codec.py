@@ -38,6 +38,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe import _pandas
 from dpframe._cells.columns import UNMATCHED, Array, Vector, objects
 from dpframe._expr import NO_KEYS
 from dpframe._sizes import SIZES
@@ -281,7 +282,7 @@ def index_of(values: list[Any], name: Hashable) -> pd.Index[Any]:
 
 def _same(held: Any, value: Any) -> bool:
     if value is None or value is pd.NA or value is pd.NaT or value != value:
-        return bool(pd.isna(held))
+        return bool(_pandas.isna(held))
     return (
         type(held) is not bool and type(value) is not bool and bool(held == value)
     ) or held is value

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpframe import _pandas
 from dpframe._cells.threads import shares, side_by_side, split_blocks
 from dpframe._expr import Kind
 from dpframe._sizes import SIZES
@@ -120,7 +121,7 @@ def _sparse(cells: Any, kind: Kind) -> Vector:
     numpy's own conversion makes doubles of cells where it finds a gap.
     """
     fill, places, n = cells.fill_value, cells.sp_index.indices, len(cells)
-    gap = bool(pd.isna(fill))
+    gap = bool(_pandas.isna(fill))
     values = (
         np.zeros(n, dtype=cells.dtype.subtype)
         if gap
@@ -218,7 +219,7 @@ def _duration_cells(cells: Any, arrow: Any) -> Vector:
 
 
 def _other(cells: Any, arrow: Any) -> Vector:
-    null: Bools = np.asarray(pd.isna(cells), dtype=bool)
+    null: Bools = np.asarray(_pandas.isna(cells), dtype=bool)
     return Vector("other", np.zeros(len(null), dtype=np.int8), null)
 
 
@@ -236,7 +237,7 @@ def _text(cells: Any, arrow: Any) -> Vector:
             arrow = cells.__arrow_array__()
             if has_repeats(arrow):
                 return _text_vector(*_encode_in_shares(arrow))
-        codes, uniques = pd.factorize(cells)
+        codes, uniques = _pandas.factorize(cells)
         texts = np.asarray(uniques, dtype=object)
     except Exception:  # Arrow does not check what it is given: some cell is no UTF-8
         codes, texts = _encode_bytes(cells.__arrow_array__())
@@ -325,7 +326,7 @@ def _label(cells: Any, arrow: Any, kind: Kind = "label") -> Vector:
         map(id, map(type, values.tolist()))
     )  # ids, since even a type can bring its own __hash__
     if types <= _HASHABLE and len(types & _NUMBERS) <= 1:
-        codes, uniques = pd.factorize(values)
+        codes, uniques = _pandas.factorize(values)
         categories = objects(plain(v) for v in uniques)
     else:
         codes, categories = _one_by_one(values)

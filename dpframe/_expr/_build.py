@@ -14,6 +14,7 @@ from typing import cast as typed
 import numpy as np
 import pandas as pd
 
+from dpframe import _pandas
 from dpframe._errors import BadType, BadValue
 from dpframe._expr._base import Constant, Expr, as_double
 from dpframe._expr._kinds import CASTS, DTYPES, NO_KEYS, SAME
@@ -149,7 +150,7 @@ def _moment(c: Constant, x: Expr) -> Constant:
     if isinstance(value, str):
         try:
             value = pd.Timestamp(value)
-            if not pd.isna(value) and value.tz is None and x.tz is not None:
+            if not _pandas.isna(value) and value.tz is None and x.tz is not None:
                 # pandas reads such a string in the column's zone
                 value = value.tz_localize(x.tz, ambiguous=True, nonexistent="shift_forward")
                 _check_shown(value)
@@ -157,7 +158,7 @@ def _moment(c: Constant, x: Expr) -> Constant:
             raise BadValue(
                 f"{c.value!r} is no date. Write it as '2024-01-31' or '2024-01-31 12:00'."
             ) from None
-        if pd.isna(value):
+        if _pandas.isna(value):
             raise BadValue(f"{c.value!r} is no date. Ask for nulls with isna().")
     if isinstance(value, pd.Timestamp) and (value.tz is None) != (x.tz is None):
         have, want = (

@@ -9,6 +9,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from dpframe import _pandas
+
 Kind = Literal["number", "bool", "text", "label", "time", "duration", "other"]
 # Kinds whose cells are no keys, and are not told apart.
 NO_KEYS = frozenset[Kind](("duration", "other"))
@@ -99,7 +101,7 @@ def _kind_of_arrow(dtype: Any) -> Kind:
 def is_whole(dtype: Any) -> bool:
     """Whether a number dtype holds integers only."""
     if isinstance(dtype, pd.SparseDtype):
-        return is_whole(np.dtype(dtype.subtype)) and not pd.isna(dtype.fill_value)
+        return is_whole(np.dtype(dtype.subtype)) and not _pandas.isna(dtype.fill_value)
     if isinstance(dtype, pd.ArrowDtype):
         types: Any = import_module("pyarrow.types")
         return bool(types.is_integer(dtype.pyarrow_dtype))

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import pandas as pd
 
+from dpframe import _pandas
 from dpframe._expr._base import FEW, INTEGERS, Constant, Expr, KeysOf, Lookup, as_double
 from dpframe._expr._kinds import CASTS, Kind
 from dpframe._expr._parts import (
@@ -362,7 +362,7 @@ class Cut(_Listed):
             return tuple(c.value for c in self.labels)
         with np.errstate(all="ignore"):
             edges = list(self.edges)
-            empty: Any = pd.cut(np.array([], dtype=float), edges, right=self.right)
+            empty: Any = _pandas.cut(np.array([], dtype=float), edges, right=self.right)
         return tuple(empty.categories)
 
     def __str__(self) -> str:

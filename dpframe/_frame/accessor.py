@@ -1,10 +1,13 @@
-"""``.dp``: which session a frame belongs to. The accessor holds nothing; pandas makes a new one at
-every access."""
+"""``df.dp`` and ``series.dp``: which session a frame belongs to.
+
+The accessor holds nothing. pandas makes a new one at every access.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from html import escape
+from inspect import isfunction
 from typing import Any, NoReturn, cast
 
 import pandas as pd
@@ -13,49 +16,47 @@ from dpframe._answers import reports as _reports
 from dpframe._answers.accessor import Answer
 from dpframe._answers.answer import ANSWER, ESTIMATE, REPORTS, receipt_of
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession, NotOffered
-from dpframe._expr._parts import DATE_NAMES, DATES, TEXT
-from dpframe._frame import rewrite as _rewrite
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.frame import PrivateFrame
-from dpframe._frame.groups import PrivateGroupBy
-from dpframe._frame.people.groups import PersonGroupBy
 from dpframe._frame.selection import Ask
 from dpframe._frame.typed.notebooks import let_complete
 from dpframe._plans.price import own_errors
-from dpframe._refusals import ADVICE
-from dpframe._session import session as _session
-from dpframe._session.data import elsewhere, root_positions, session_of, sessions
-from dpframe._session.opening import open_session, opened, with_words_of
+from dpframe._session.data import elsewhere, find_root_positions, session_of, sessions
+from dpframe._session.opening import find_or_open_session, open_session, with_arguments_of
+from dpframe._session.session import Session
 from dpframe._session.terms import Words
 
 
 class Unopened:
-    """``df.dp`` of a frame without a session: `open` is all it can do."""
+    """``df.dp`` of a frame without a session. It can `open` one, and nothing else."""
 
     def __init__(self, frame: pd.DataFrame):
         self._frame = frame
 
-    @with_words_of(open_session)
+    @with_arguments_of(open_session)
     def open(self, words: Words) -> PrivateFrame:
-        return PrivateFrame._of(opened(self._frame, words))
+        return PrivateFrame._of(find_or_open_session(self._frame, words))
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
         if name in ("interval", "plan", "plans", "cost", "plot", "table"):
             raise NoSession(
-                f".dp.{name} belongs to an answer as it was released, and this object has no receipt: if it is an answer, "
-                f"this answer was changed. Take answer.dp.{name} before reshaping it (unstack, pd.DataFrame(...))."
-                f"{_private_spelling()}"
+                f".dp.{name} belongs to an answer as it was released, and this object has no "
+                "receipt. If it is an answer, it was changed: take "
+                f"answer.dp.{name} before reshaping it (unstack, pd.DataFrame(...))."
+                f"{_remind_of_sessions('groupby(...).size()')}"
             )
-        spelling = _private_spelling() or _of_its_names(self._frame)
-        if spelling:
+        if _shares_columns_with_a_session(self._frame):
             raise NoSession(
-                f".dp.{name} needs a session, and this frame seems to be made of one that has one.{spelling}"
+                f".dp.{name} needs a session, and this frame seems to be made from one that has a "
+                f"session. Put .dp first: df.dp.merge(table, on='key').{name}(...). If it is about "
+                "other people, it has a budget of its own: .dp.open(epsilon=1, ...)."
             )
         raise NoSession(
             f".dp.{name} needs an open session. Open one with the whole budget, for example "
             "df.dp.open(epsilon=1, bounds={'age': (0, 110)}), and ask then."
+            f"{_remind_of_sessions(f'query(...).{name}(...)')}"
         )
 
     def __getitem__(self, key: Any) -> NoReturn:
@@ -66,8 +67,10 @@ class Unopened:
 
 
 class Unanswerable:
-    """``.dp`` of what can answer nothing. It says why when used: pandas' ``dir`` and completion
-    build accessors."""
+    """``.dp`` of an object that can answer nothing.
+
+    It raises when it is used, and not before: pandas' ``dir`` and completion build accessors.
+    """
 
     def __init__(self, reason: DPError):
         self._reason = reason
@@ -82,24 +85,156 @@ class Unanswerable:
 
 
 class Elsewhere(Unanswerable):
-    """``.dp`` of a frame whose session was in another process, and its budget in a file: it can be
-    opened again."""
+    """``.dp`` of a frame whose session was in another process, with its budget in a file.
+
+    The session can be opened again.
+    """
 
     def __init__(self, frame: pd.DataFrame, reason: DPError):
         super().__init__(reason)
         self._frame = frame
 
-    @with_words_of(open_session)
+    @with_arguments_of(open_session)
     def open(self, words: Words) -> PrivateFrame:
-        """Opens the session again, as ``open`` of a new frame does; with the ledger and the
-        population that the frame names."""
-        return PrivateFrame._of(opened(self._frame, words))
+        """Open the session again, with the ledger and the population that the frame names."""
+        return PrivateFrame._of(find_or_open_session(self._frame, words))
+
+
+class DerivedFrame(PrivateFrame):
+    """``df.dp`` of a frame that pandas made from a session's frame.
+
+    It has the budget and the ledger of the session. Every question is refused.
+    """
+
+    def __init__(self, frame: pd.DataFrame, session: Session):
+        self._frame = frame
+        nothing: Any = _RefusesAll(self)
+        super().__init__(session, nothing, nothing)
+
+    def _refuse(self, verb: str = "count") -> NoReturn:
+        raise LineageError(self._explain_refusal(verb))
+
+    def _explain_refusal(self, verb: str = "count") -> str:
+        if self._session.data.root() is self._frame:
+            return (
+                "this frame was edited after its session was opened, and what was declared was the "
+                "frame as it stood. Keep what open() returned to ask about that frame, or make the "
+                "change before opening."
+            )
+        return _derived_message(self._session, verb)
+
+    def _in(self, mode: Ask) -> NoReturn:
+        self._refuse()
+
+    @with_arguments_of(open_session)
+    def open(self, words: Words) -> PrivateFrame:
+        """Open a second budget for the rows that pandas made, which needs ``because=``."""
+        if words.get("because") is None:
+            self._refuse()
+        return PrivateFrame._of(find_or_open_session(self._frame, words))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        self._refuse()
+
+    def __dir__(self) -> Iterable[str]:
+        return object.__dir__(self)
+
+    def _ipython_key_completions_(self) -> list[Hashable]:
+        return []
+
+    def __repr__(self) -> str:
+        return f"{self._explain_refusal()}\n{self.budget!r}"
+
+    def _repr_html_(self) -> str:
+        return f"<div>{escape(self._explain_refusal())}{self.budget._repr_html_()}</div>"
+
+
+class _RefusesAll:
+    """The selection and the mode of a derived frame: whoever reads them is refused."""
+
+    def __init__(self, frame: DerivedFrame):
+        self._of = frame
+
+    def __getattr__(self, name: str) -> NoReturn:
+        self._of._refuse()
+
+
+def _refuse_verb(name: str) -> Any:
+    """Return a method for a derived frame that refuses a verb by its name."""
+
+    def verb(self: DerivedFrame, *args: object, **kwargs: object) -> NoReturn:
+        self._refuse(name)
+
+    verb.__name__, verb.__doc__ = name, getattr(PrivateFrame, name).__doc__
+    return verb
+
+
+for _name in dir(PrivateFrame):
+    if (
+        not _name.startswith("_")
+        and _name not in ("open", "close")
+        and isfunction(getattr(PrivateFrame, _name))
+    ):
+        setattr(DerivedFrame, _name, _refuse_verb(_name))
+
+
+class PandasGroups:
+    """``.dp`` of groups that pandas made. It answers nothing, and says how to group with ``.dp``.
+
+    The groups are read only when something is asked of them.
+    """
+
+    def __init__(self, groups: Any):
+        self._groups = groups
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        self._refuse(f"{name}(...)")
+
+    def __getitem__(self, key: Any) -> NoReturn:
+        self._refuse("size()")
+
+    def __iter__(self) -> NoReturn:
+        self._refuse("size()")
+
+    def __repr__(self) -> str:
+        return self._explain_refusal("size()")
+
+    def _refuse(self, verb: str) -> NoReturn:
+        raise NotOffered(self._explain_refusal(verb))
+
+    def _explain_refusal(self, verb: str) -> str:
+        try:
+            session = session_of(self._groups.obj.attrs)
+        except (NoSession, BadValue) as reason:
+            return str(reason)
+        line = f"{_show_grouping(self._groups)}.{verb}"
+        if session is None:
+            return (
+                "these groups are of a frame without a session. Open one on the frame, p = "
+                f"df.dp.open(epsilon=1), and group that: p.{line}."
+            )
+        return f"these groups were made by pandas. Put .dp first: df.dp.{line}."
+
+
+def _show_grouping(groups: Any) -> str:
+    """Return the step that makes groups of pandas, as it is written after ``p.``."""
+    if isinstance(groups, pd.api.typing.Resampler):
+        return "resample(...)"
+    keys = getattr(groups, "keys", None)
+    listed = keys if isinstance(keys, list) else [keys]
+    shown = repr(keys) if all(isinstance(key, str) for key in listed) else "'column'"
+    column = f"[{groups.obj.name!r}]" if isinstance(groups.obj, pd.Series) else ""
+    return f"groupby({shown}){column}"
 
 
 def of_frame(
     frame: pd.DataFrame,
 ) -> PrivateFrame | Unopened | Answer | _reports.Estimated | Unanswerable:
-    """What ``df.dp`` is: a session's frame, a receipt, or the door to open a session."""
+    """Return what ``df.dp`` is: a session's frame, a receipt, or the way to open a session."""
     if not frame.attrs:
         return Unopened(frame)
     try:
@@ -114,77 +249,29 @@ def of_frame(
         return Elsewhere(frame, reason) if elsewhere(frame.attrs) else Unanswerable(reason)
     if session is None:
         return Unopened(frame)
-    places = root_positions(frame, session.data.snapshot)
-    # Another frame with the very columns of the one that was opened is what pandas returns from a
-    # filter that happens to keep every row. To answer it would make the difference between an
-    # answer and an error a matter of values, so it is refused like any filtered frame.
+    places = find_root_positions(frame, session.data.snapshot)
+    # Another frame with all columns of the opened one is what pandas returns from a filter that
+    # happens to keep every row. Answering it would make the difference between an answer and an
+    # error depend on values. So it is refused like any filtered frame.
     if places is None or (
         frame is not session.data.root() and list(frame.columns) == list(session.leaves)
     ):
-        return _Derived(frame, session)
+        return DerivedFrame(frame, session)
     leaves = list(session.leaves.values())
-    opened = PrivateFrame._of(
+    tracked = PrivateFrame._of(
         session, {name: leaves[i] for name, i in zip(frame.columns, places, strict=True)}
     )
-    vars(opened)["_fleeting"] = True
-    return opened
-
-
-class Grouped:
-    """``.dp`` of groups that pandas made: it answers nothing, and says which line groups a tracked
-    frame.
-
-    The line is written where it is asked, so that what is asked of the groups is in it.
-    """
-
-    def __init__(self, groups: Any):
-        self._groups = groups
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise NotOffered(self._said())
-
-    def __getitem__(self, key: Any) -> NoReturn:
-        raise NotOffered(self._said())
-
-    def __iter__(self) -> NoReturn:
-        raise NotOffered(self._said())
-
-    def _said(self) -> str:
-        frame = self._groups.obj
-        try:
-            session = session_of(frame.attrs)
-        except (NoSession, BadValue) as reason:
-            return str(reason)
-        if session is None:
-            return (
-                "these groups are of a frame without a session. Open one on the frame, p = df.dp.open(epsilon=1), and group "
-                f"that: {_regrouped('p', self._groups)}."
-            )
-        advice, name = _rewrite.callers_line(_offers(session), session.data.root())
-        line = advice.line or _regrouped(f"{name}.dp", self._groups)
-        return f"these groups were made by pandas, from rows as they are. Write .dp before them: {line}"
-
-    def __repr__(self) -> str:
-        return self._said()
-
-
-def _regrouped(frame: str, groups: Any) -> str:
-    """The start of a line that groups a tracked frame as pandas' groups are."""
-    keys = getattr(groups, "keys", None)
-    listed = keys if isinstance(keys, list) else [keys]
-    known = all(isinstance(key, str) for key in listed)
-    return f"{frame}.groupby({keys!r}).size()" if known else f"{frame}.groupby('column').size()"
+    vars(tracked)["_temporary"] = True
+    return tracked
 
 
 def of_groups(groups: Any) -> Any:
-    """What ``df.groupby("state").dp`` is: a column of that name, or what says how to write it."""
-    return groups["dp"] if "dp" in groups.obj else Grouped(groups)
+    """Return what ``df.groupby("state").dp`` is: a column of that name, or `PandasGroups`."""
+    return groups["dp"] if "dp" in groups.obj else PandasGroups(groups)
 
 
 def of_series(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Reports | Unanswerable:
-    """What ``series.dp`` is: a receipt, or a column that is provably the root's."""
+    """Return what ``series.dp`` is: a receipt, or a column that is provably the root's."""
     try:
         return _column_or_answer(series)
     except (NoSession, LineageError, BadValue) as reason:
@@ -192,6 +279,7 @@ def of_series(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Repor
 
 
 def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Reports:
+    """Return the receipt or the tracked column of a Series, or raise why there is neither."""
     reported = receipt_of(series, REPORTS)
     if reported is not None:
         return _reports.Reports(series, reported)
@@ -201,165 +289,50 @@ def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | Answer | _repor
     session = session_of(series.attrs)
     if session is None:
         raise NoSession(
-            f"this Series was made by pandas of a frame that has a session.{spelling}"
-            if (spelling := _private_spelling())
-            else "this Series has no dpframe session. Open one on its DataFrame: df.dp.open(epsilon=...)."
+            "this Series has no dpframe session. Open one on its DataFrame: "
+            f"df.dp.open(epsilon=...).{_remind_of_sessions('groupby(...).size()')}"
         )
-    places = root_positions(series.to_frame(), session.data.snapshot)
+    places = find_root_positions(series.to_frame(), session.data.snapshot)
     if places is None:
-        raise LineageError(_derived_message(session))
+        raise LineageError(_derived_message(session, "count"))
     leaf = list(session.leaves.values())[places[0]]
     return PrivateColumn(PrivateFrame._of(session), leaf, series.name)
 
 
-class _Derived(PrivateFrame):
-    """``df.dp`` of a frame that pandas made from a session's: it finds budget and ledger, and
-    answers nothing."""
-
-    def __init__(self, frame: pd.DataFrame, session: _session.Session):
-        self._frame = frame
-        nothing: Any = _Nothing(self)
-        super().__init__(session, nothing, nothing)
-
-    @property
-    def _reason(self) -> str:
-        return (
-            _edited_message()
-            if self._session.data.root() is self._frame
-            else _derived_message(self._session)
-        )
-
-    def _in(self, mode: Ask) -> NoReturn:
-        raise LineageError(self._reason)
-
-    @with_words_of(open_session)
-    def open(self, words: Words) -> PrivateFrame:
-        """A second budget for the rows that pandas made: it needs ``because=``."""
-        if words.get("because") is None:
-            raise LineageError(self._reason)
-        return PrivateFrame._of(opened(self._frame, words))
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise LineageError(self._reason)
-
-    def __dir__(self) -> Iterable[str]:
-        return object.__dir__(self)
-
-    def _ipython_key_completions_(self) -> list[Hashable]:
-        return []
-
-    def __repr__(self) -> str:
-        return f"{self._reason}\n{self.budget!r}"
-
-    def _repr_html_(self) -> str:
-        return f"<div>{escape(self._reason)}{self.budget._repr_html_()}</div>"
+# Messages -----------------------------------------------------------------------------------------
 
 
-class _Nothing:
-    """What can be asked of a derived frame: whatever looks for it, by whichever verb, is
-    refused."""
-
-    def __init__(self, frame: _Derived):
-        self._of = frame
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise LineageError(self._of._reason)
-
-
-def _derived_message(session: _session.Session) -> str:
+def _derived_message(session: Session, verb: str) -> str:
+    """Return why a frame that pandas made is refused, with a line that is answered."""
+    number = next(
+        (c for c, e in session.leaves.items() if e.kind == "number" and str(c).isidentifier()), None
+    )
+    rows = "dropna()" if number is None else f'query("{number} > 0")'
     return (
-        "this frame was derived by pandas from the frame of a session, and nothing in it shows that each row is "
-        f"still one person's own. Write the steps after .dp{_how(session)}"
+        "this frame was derived by pandas from the frame of a session, and nothing in it shows "
+        f"that each row is still one person's own. Put .dp first: df.dp.{rows}.{verb}(...)."
     )
 
 
-def _private_spelling() -> str:
-    """What to write where the line that asks is about a frame of an open session, which pandas has
-    left no trace of."""
-    for session in list(sessions.values()):
-        root = session.data.root()
-        if root is not None and (
-            _rewrite.callers_line(_offers(session), root)[0] != _rewrite.Advice()
-        ):
-            return f" Write the steps after .dp{_how(session)}"
-    return ""
+def _remind_of_sessions(line: str) -> str:
+    """Return a sentence about frames that pandas made from a session's, if one is open."""
+    if not any(session.data.root() is not None for session in list(sessions.values())):
+        return ""
+    return f" If pandas made this from a frame that has a session, put .dp first: df.dp.{line}."
 
 
-def _of_its_names(frame: pd.DataFrame) -> str:
-    """What to write for a frame with columns of one that has a session, which some earlier line has
-    made of it."""
+def _shares_columns_with_a_session(frame: pd.DataFrame) -> bool:
+    """Return whether a frame has most columns of another frame that has a session."""
     for session in list(sessions.values()):
         root, names = session.data.root(), set(session.leaves)
-        if (
-            root is not None
-            and root is not frame
-            and 2 * len(names & set(frame.columns)) > len(names)
-        ):
-            _, name = _rewrite.callers_line(_offers(session), root)
-            return (
-                f" Write the steps after .dp, such as {name}.dp.merge(table, on='key'), or .pivot_table(...), .groupby(...) and "
-                "what it asks. (If it is about other people, it has a budget of its own: .dp.open(epsilon=1, ...).)"
-            )
-    return ""
-
-
-def _offers(session: _session.Session) -> _rewrite.Offers:
-    """What a rewritten line may use."""
-    return _rewrite.Offers(
-        session.leaves,
-        frame=_offered(PrivateFrame) - (set() if session.unit.people else _rewrite.OF_PEOPLE),
-        column=_offered(PrivateColumn),
-        groups=_offered(PrivateGroupBy),
-        text=TEXT,
-        date={*DATES, *DATE_NAMES},
-        people=_offered(PersonGroupBy),
-        unit=[leaf.name for leaf in session.unit.people],
-    )
-
-
-def _how(session: _session.Session) -> str:
-    """The line that asks with ``.dp`` on its left; or why there is none, and what can be asked in
-    its place."""
-    advice, name = _rewrite.callers_line(_offers(session), session.data.root())
-    if advice.line:
-        return f": {advice.line}"
-    columns = session.leaves
-    number = next(
-        (c for c, e in columns.items() if e.kind == "number" and str(c).isidentifier()), None
-    )
-    condition = f"{name}.dp.dropna()" if number is None else f'{name}.dp.query("{number} > 0")'
-    asked = advice.ending and _rewrite.works(f"{condition}{advice.ending}", name, advice.scope)
-    example = f"{condition}{advice.ending}" if asked else f"{condition}.count()"
-    step = (
-        f". There is no .{advice.step} before a question: {_reason(advice.step, name)}"
-        if advice.step
-        else ""
-    )
-    return f", such as {example}{step}"
-
-
-def _reason(step: str, name: str) -> str:
-    """Why a step of pandas has no place before a question."""
-    if step in _rewrite.LOOKS:
-        return f"it would be about some rows. For made-up rows to look at: {name}.dp.head()."
-    return ADVICE.get(step, "it has no private counterpart.")
-
-
-def _offered(kind: type) -> set[str]:
-    return {name for name in dir(kind) if not name.startswith("_")}
-
-
-def _edited_message() -> str:
-    return (
-        "this frame was edited after its session was opened, and what was declared was the frame as it stood. Keep "
-        "what open() returned to ask about that frame, or make the change before opening."
-    )
+        other = root is not None and root is not frame
+        if other and 2 * len(names & set(frame.columns)) > len(names):
+            return True
+    return False
 
 
 def private(frame: pd.DataFrame) -> PrivateFrame:
-    """``df.dp`` of a frame with a session, typed: pandas-stubs takes ``df.dp`` for a Series.
+    """Return ``df.dp`` of a frame with a session, typed: pandas-stubs takes ``df.dp`` for a Series.
 
     >>> df = pd.DataFrame({"age": [30, 41]})
     >>> opened = df.dp.open(1)
@@ -377,13 +350,15 @@ def private(frame: pd.DataFrame) -> PrivateFrame:
 
 
 def register() -> None:
-    """Has pandas make ``.dp`` here from now on. `import dpframe` leaves that to whoever first reads
-    it, to load little itself."""
-    for frames, made in ((pd.DataFrame, of_frame), (pd.Series, of_series)):
-        accessor: Any = type(vars(frames)["dp"])
-        cast(Any, frames).dp = accessor("dp", made)
+    """Let pandas make ``.dp`` with this module from now on.
+
+    ``import dpframe`` leaves that to whoever first reads ``.dp``, so that it loads little itself.
+    """
+    for kind, accessor in ((pd.DataFrame, of_frame), (pd.Series, of_series)):
+        descriptor: Any = type(vars(kind)["dp"])
+        cast(Any, kind).dp = descriptor("dp", accessor)
     let_complete()
 
 
-for _kind in (Unopened, Elsewhere, _Derived):
+for _kind in (Unopened, Elsewhere, DerivedFrame):
     own_errors(_kind, object)

@@ -18,14 +18,14 @@ from dpframe._errors import BadType, NotOffered, Refused, did_you_mean
 from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame.columns import steps
-from dpframe._frame.columns.hooks import install
+from dpframe._frame.columns.hooks import call_pandas_function
 from dpframe._frame.columns.lookups import looked_up, replaced
 from dpframe._frame.columns.numpy import applied, called
 from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimeParts
 from dpframe._frame.columns.traced import traced
 from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
-from dpframe._frame.tracked import Tracked, advised
+from dpframe._frame.tracked import Tracked, use_own_names
 from dpframe._frame.typed.answers import Pair, Quantiles, Shares
 from dpframe._frame.verbs import choose, pictures, summaries, tables
 from dpframe._frame.verbs.measure import spec_of, split_words
@@ -42,6 +42,7 @@ class PrivateColumn(Taken):
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == builds a condition, so a column cannot be a key
 
     _frame: Tracked
+    __pandas_function__ = call_pandas_function  # pd.cut(p["age"], ...) asks for it
 
     @property
     def name(self) -> Hashable:
@@ -590,7 +591,9 @@ class PrivateColumn(Taken):
         unknown = f"a tracked column has no {name!r}.{close if 'Did you' in close else ''}"
         if hasattr(pd.Series, name):
             unknown = f"Series.{name} has no private counterpart in this version. dir(p['x']) tells what there is."
-        raise NotOffered(advised(ADVICE.get(name, unknown), self._frame._selection, self._name))
+        raise NotOffered(
+            use_own_names(ADVICE.get(name, unknown), self._frame._selection, self._name)
+        )
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _unlisted
@@ -632,4 +635,3 @@ def _is_null(value: Any) -> bool:
 for _name, _operator in steps.METHODS.items():
     setattr(PrivateColumn, _name, _operator)
 own_errors(PrivateColumn, pd.Series)
-install()

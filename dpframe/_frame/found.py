@@ -151,9 +151,9 @@ class Search:
             session.found_keys.record(self._exprs, self._where, known)
         if isinstance(known, Tuples):
             return (self._by(known),)
-        named = known.named(self._columns[0][1])
+        named = known.rename(self._columns[0][1])
         return tuple(
-            level.listed(named) if isinstance(level, Sought) else level for level in self._levels
+            level.with_keys(named) if isinstance(level, Sought) else level for level in self._levels
         )
 
     def _measured(
@@ -207,18 +207,18 @@ class Search:
 
     def _by(self, known: Keys | Tuples) -> By:
         if isinstance(known, Keys):
-            return KeyBy(self._exprs[0], known.named(self._columns[0][1]))
-        return TupleBy.of(self._exprs, known.named([name for _, name in self._columns]))
+            return KeyBy(self._exprs[0], known.rename(self._columns[0][1]))
+        return TupleBy.of(self._exprs, known.rename([name for _, name in self._columns]))
 
     def _question(self, payment: Mapping[str, Any]) -> bytes:
         """What is looked for: the same columns of the same rows, and as many of a person's keys."""
         limits = cast(Payment, {w: payment.get(w) for w in ("max_rows", "max_groups")})
-        return encode((self._exprs, self._where, self._session.limited(limits).groups))
+        return encode((self._exprs, self._where, self._session.limit_unit(limits).groups))
 
     def _answered(self, task: Finding, words: Mapping[str, Any]) -> bool:
         """Whether it was asked before in the same words, so that it is free."""
         declared = self._asking._selection.words
-        return self._session.answered(priced(self._session, task, words, declared))
+        return self._session.is_answered(priced(self._session, task, words, declared))
 
     def _failure(self, key: Any, payment: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
         """The failure of a question that finds keys, and that of one without Gaussian noise: as its

@@ -19,14 +19,15 @@ from dpframe._expr import Column, Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame import suggestions
 from dpframe._frame.column import PrivateColumn
+from dpframe._frame.columns.hooks import call_pandas_function
 from dpframe._frame.people import join as _join
 from dpframe._frame.people import steps as _people
 from dpframe._frame.people.groups import own_groups
-from dpframe._frame.places import Located, Positions, check_named, references, with_item
+from dpframe._frame.places import Located, Positions, with_item
 from dpframe._frame.selection import Ask, Selection, Taken
 from dpframe._frame.spelling import priced
 from dpframe._frame.testing.tests import Tests
-from dpframe._frame.tracked import Tracked, advised, check_kept, is_pandas_col
+from dpframe._frame.tracked import Tracked, is_pandas_col, refuse_lost_change, use_own_names
 from dpframe._frame.verbs import adopt as _adopt
 from dpframe._frame.verbs import (
     cards,
@@ -46,7 +47,7 @@ from dpframe._plans.budget import Budget
 from dpframe._plans.price import DEFAULTS, WORDS, Payment, check_payment, own_errors
 from dpframe._refusals import ADVICE, refuse
 from dpframe._session.batch import Batch
-from dpframe._session.opening import open_session, opened, with_words_of
+from dpframe._session.opening import find_or_open_session, open_session, with_arguments_of
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
 
@@ -70,15 +71,19 @@ class PrivateFrame(Tracked):
     Without a ledger file the budget is in memory and ends with the process.
     """
 
+    __pandas_function__ = call_pandas_function  # pd.merge(p, ...) asks for it
+
     @staticmethod
     def _of(session: Session, columns: Mapping[Hashable, Expr] | None = None) -> PrivateFrame:
         columns = session.leaves if columns is None else columns
         selection = Selection(session, columns, premises=session.premises)
-        return PrivateFrame(session, selection, Ask())
+        frame = PrivateFrame(session, selection, Ask())
+        vars(frame)["_temporary"] = False
+        return frame
 
     # The session ----------------------------------------------------------------------------------------------
 
-    @with_words_of(open_session)
+    @with_arguments_of(open_session)
     def open(self, words: Words) -> PrivateFrame:
         """The session is open: another budget is refused, since it would undo this one. Words left
         out stay as they are.
@@ -93,7 +98,7 @@ class PrivateFrame(Tracked):
             raise LineageError(
                 "the frame that was opened is gone; this session goes on with its own copy of it."
             )
-        return PrivateFrame._of(opened(root, words))
+        return PrivateFrame._of(find_or_open_session(root, words))
 
     @property
     def _whose(self) -> str:
@@ -362,7 +367,7 @@ class PrivateFrame(Tracked):
     duplicated: Final = _people.duplicated
     drop_duplicates: Final = _people.drop_duplicates
     _own_groups = own_groups
-    _merged = _join.merged
+    merge_declarations = _join.merged
     card: Final = cards.card
     sort_index: Final = steps.sort_index
     insert: Final = steps.insert
@@ -484,7 +489,7 @@ class PrivateFrame(Tracked):
         if name in self._selection.columns:
             return self[name]
         advice = ADVICE.get(name)
-        raise NotOffered(advised(advice, self._selection) if advice else self._unknown(name))
+        raise NotOffered(use_own_names(advice, self._selection) if advice else self._unknown(name))
 
     if not TYPE_CHECKING:  # to checkers a name that is no verb is an error, and a column is p['x']
         __getattr__ = _unlisted
@@ -507,23 +512,21 @@ class PrivateFrame(Tracked):
         Nothing is read, and no other frame changes: neither columns and frames taken from this one
         before, nor ``df.dp``.
         """
-        count = references(self)
-        check_named(self, count, key)
+        refuse_lost_change(self, key)
         self._become(self._selection.changed(columns=with_item(self, key, value)))
 
     def __delitem__(self, key: Any) -> None:
-        count = references(self)
-        check_named(self, count, key)
+        refuse_lost_change(self, key)
         self._become(steps.drop(self, columns=key)._selection)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_"):
             super().__setattr__(name, value)
         elif name == "columns":
-            check_kept(self)
+            refuse_lost_change(self)
             self._become(steps.set_axis(self, value, axis=1)._selection)
         elif name in self._selection.columns and not hasattr(type(self), name):
-            check_kept(self)
+            refuse_lost_change(self)
             self._become(self._selection.changed(columns=with_item(self, name, value)))
         else:
             raise Refused(
@@ -531,10 +534,10 @@ class PrivateFrame(Tracked):
             )
 
     def __copy__(self) -> PrivateFrame:
-        return self._new(self._selection)
+        return self._copy()
 
     def __deepcopy__(self, memo: object) -> PrivateFrame:
-        return self._new(self._selection)  # a copied budget would be a second one
+        return self._copy()  # a copied budget would be a second one
 
     def __dir__(self) -> Iterable[str]:
         return [

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.typing import DataFrameGroupBy
 
-from dpframe import _validate
+from dpframe import _pandas, _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.layout import Correlations, Grid, Layout, Pivot, Shares
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered, did_you_mean
@@ -21,7 +21,7 @@ from dpframe._frame.columns import votes
 from dpframe._frame.found import Search
 from dpframe._frame.selection import WHOLE, Ask, Asking, Finish, Selection, level_of
 from dpframe._frame.spelling import of_groups, priced
-from dpframe._frame.tracked import advised
+from dpframe._frame.tracked import use_own_names
 from dpframe._frame.typed.answers import (
     Counted,
     Levels,
@@ -418,7 +418,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
     def _refused(self, text: str) -> NotOffered:
         """The error about what there is not, in the names of the frame."""
         asked = self._chosen[0] if self._single and self._chosen else None
-        return NotOffered(advised(text, self._selection, asked))
+        return NotOffered(use_own_names(text, self._selection, asked))
 
     def _unlisted(self, name: str) -> Any:
         if name.startswith("_"):
@@ -516,7 +516,7 @@ def counted(
             order = np.argsort(ranks, kind="stable")
             if groups:  # largest first in each group, and groups as they stand
                 of_groups = cast(pd.MultiIndex, index).droplevel([*range(-len(levels), 0)])
-                order = order[np.argsort(pd.factorize(of_groups)[0][order], kind="stable")]
+                order = order[np.argsort(_pandas.factorize(of_groups)[0][order], kind="stable")]
         if not options["normalize"]:
             return _release.series(release, index, "count", order)
         shares: Layout = Pivot(len(index), normalize="all")

@@ -1,9 +1,7 @@
-"""What pandas writes with brackets: ``loc``, ``iloc``, and columns that are set in a frame that has
-a name."""
+"""What pandas writes with brackets: ``loc``, ``iloc``, and columns that are set in a frame."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Hashable
 from typing import Any, Generic, TypeVar, overload
 
@@ -16,45 +14,13 @@ from dpframe._expr import Column, Expr
 from dpframe._expr._parse import parse
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.selection import Taken, predicate_of
-from dpframe._frame.tracked import Tracked, check_kept, is_pandas_col, lost
+from dpframe._frame.tracked import Tracked, is_pandas_col, refuse_lost_change
 from dpframe._refusals import ADVICE
 
 F = TypeVar("F", bound=Tracked)
 C = TypeVar("C", covariant=True)
 
 _EVERYTHING = slice(None)
-
-
-class _Probe:
-    """Tells how many references there are to an object that nothing but the assignment knows."""
-
-    count = 0
-
-    def __setitem__(self, key: object, value: object) -> None:
-        count = references(self)
-        _Probe.count = count
-
-
-def references(thing: object) -> int:
-    """How many references a thing has, where Python counts them."""
-    return sys.getrefcount(thing) if hasattr(sys, "getrefcount") else sys.maxsize
-
-
-_Probe()[0] = None
-
-
-def check_named(frame: Tracked, count: int, key: Any, depth: int = 2) -> None:
-    """Refuses a change of a frame that nothing knows but the statement itself, such as ``df.dp["x"]
-    = ...``: it would be lost.
-
-    ``count`` is the number of references in the method that Python calls, ``depth`` how far away
-    its caller is.
-    """
-    if count > _Probe.count or any(
-        v is frame for v in list(sys._getframe(depth).f_locals.values())
-    ):
-        return
-    raise lost(key if isinstance(key, str) and key.isidentifier() else "name")
 
 
 # Setting columns --------------------------------------------------------------------------------------------------
@@ -166,7 +132,7 @@ class Located(Generic[F, C]):
         """Sets columns in the rows where a condition holds: ``p.loc[p["age"] > 65, "group"] =
         "old"``. In the others a new column is null, as in pandas."""
         frame = self._frame
-        check_kept(frame)
+        refuse_lost_change(frame)
         rows, columns = _pair(key)
         if columns is _EVERYTHING:
             raise Refused("values are set in columns that are named: p.loc[p['x'] > 1, 'x'] = 0.")

@@ -149,14 +149,14 @@ def number_kind(each: Fraction, bounds: Bounds) -> Kind:
 
 
 def rounded_places(values: NDArray[np.float64], kind: Kind) -> NDArray[Any]:
-    """Numbers as places on the points of their kind; NaN has none."""
+    """Return numbers as places on the points of their kind; NaN has no place."""
     assert kind.bounds is not None
     grid = Grid.for_width(Bounds(*kind.bounds), BITS)
     return round_to_points(_rows.count_steps(values, grid), grid.width, kind.response.k)
 
 
 def labels_of(keys: Keys, other: Any) -> list[Any]:
-    """The values of a report in order, null as None."""
+    """Return the values of a report in order, null as None."""
     labels = [None if i == keys.null else key for i, key in enumerate(keys.index)]
     if other is not None:
         if not isinstance(other, str | bool | int | float) or other != other:

@@ -36,7 +36,7 @@ from dpframe._plans.price import Payment, check_payment, read_public_number
 from dpframe._questions.question import Query, Question, Release
 from dpframe._refusals import Unprinted
 from dpframe._session.batch import Batch
-from dpframe._session.session import Asked, Session
+from dpframe._session.session import PricedQuestion, Session
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 from dpframe.engines.keys import images
@@ -263,7 +263,7 @@ class Selection:
         root = expr if isinstance(expr, Column) else stem(expr)
         declared = self.schema.keys.get(root.position) if isinstance(root, Column) else None
         if declared is not None:
-            return declared.named(name)
+            return declared.rename(name)
         own = self.values(expr)
         if not own:
             raise need_keys(name if isinstance(expr, Column) else str(expr), verb)
@@ -555,7 +555,7 @@ def priced(
     declared: tuple[Word, ...],
     part: Fraction = WHOLE,
     ahead: Budget | None = None,
-) -> Asked:
+) -> PricedQuestion:
     """The question with its price; ``ahead`` is the budget as it will be after what comes before in
     a batch."""
     words = check_payment(payment)
@@ -563,7 +563,7 @@ def priced(
         raise BadValue("no columns are selected, so nothing is asked.")
     session.check_alive()
     unlimited = words.get("max_rows") is None and words.get("max_groups") is None
-    unit = session.unit if unlimited else session.limited(words)
+    unit = session.unit if unlimited else session.limit_unit(words)
     if words.get("within") is not None:
         part = WHOLE  # the accuracy is that of the answer, whatever else is paid
         # For another number of values another price is needed: so it is a part of what was typed.
@@ -582,7 +582,7 @@ def priced(
     if part != 1:
         typed = "half", *typed
     name, fresh = words.get("name"), bool(words.get("fresh"))
-    return Asked(question, price, declared, unit, typed, name, fresh, at)
+    return PricedQuestion(question, price, declared, unit, typed, name, fresh, at)
 
 
 def _accuracy(within: Any, question: Question) -> Any:

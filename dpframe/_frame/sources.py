@@ -18,8 +18,14 @@ from dpframe._errors import BadType, BadValue, DataError, DPError, NoSession, de
 from dpframe._frame.frame import PrivateFrame
 from dpframe._ledger.accountant import Accountant
 from dpframe._session.card import Card
-from dpframe._session.opening import open_again, open_session, opened, opening, said
-from dpframe._session.session import sealed, told
+from dpframe._session.door import describe_failure, read_private
+from dpframe._session.opening import (
+    find_or_open_session,
+    name_arguments,
+    open_again,
+    open_session,
+    opening,
+)
 from dpframe._session.terms import Words
 from dpframe.engines.sources import NamedTable, Source
 from dpframe.engines.steadiness import check_declared
@@ -69,7 +75,7 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
     >>> p.query("age > 35").count(epsilon=900) == 2
     True
     """
-    given = said(budget, words)
+    given = name_arguments(budget, words)
     if isinstance(source, pd.DataFrame):
         if memory is not None:
             raise BadType("memory= is for sources that are not in memory: a pandas frame is.")
@@ -79,23 +85,23 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
     if given.get("card") is not None:
         given = {**given, "card": Card.of(given["card"])}
     said_with_card = {**given["card"].words, **given} if "card" in given else given
-    _check_named(said_with_card)
-    table = recognised(source)
+    check_connection(said_with_card)
+    table = recognise_source(source)
     _check_steady(table, said_with_card)
     with opening:
         again = open_again(table, given)
         if again is not None:  # the line that opened it, run once more
             table.close()
             again.memory = max(bytes_, _LEAST)
-            return PrivateFrame._of(opened(again.schema, given))
+            return PrivateFrame._of(find_or_open_session(again.schema, given))
         table.memory = max(bytes_, _LEAST)
         # Then it is public.
         if given.get("neighbors") == "replace-one" and given.get("unit") is None:
-            table.counted = sealed("open", table.rows)
-        p = PrivateFrame._of(opened(table.schema, given))
+            table.counted = read_private("open", table.rows)
+        p = PrivateFrame._of(find_or_open_session(table.schema, given))
         reasons = [f"{part}: {given['because']}" for _, part in table.declared]
         p.accountant.declare(
-            [("source", word, "open") for word in (shortened(table.place), *reasons)]
+            [("source", word, "open") for word in (shorten(table.place), *reasons)]
         )
         return p
 
@@ -170,7 +176,7 @@ class OfTable:
         )
 
 
-def _signed() -> None:
+def check_author() -> None:
     """Gives `open` the words of ``df.dp.open`` to show."""
     frame, *rest = signature(open_session, eval_str=True).parameters.values()
     extra = signature(open, eval_str=True).parameters["memory"]
@@ -182,11 +188,14 @@ def _signed() -> None:
     method.__signature__ = whole.replace(parameters=[source.replace(name="self"), *rest, extra])
 
 
-_signed()
+check_author()
 
 
-def recognised(table: object) -> Source:
-    """The source that reads a table. Whatever its engine says when it fails stays unsaid."""
+def recognise_source(table: object) -> Source:
+    """Return the source that reads a table, and hide what its engine says when it fails.
+
+    Whatever its engine says when it fails stays unsaid.
+    """
     if find_spec("pyarrow") is None:
         raise BadType("what is not a pandas frame is read by pyarrow: pip install pyarrow.")
     failed: Exception | None = None
@@ -200,10 +209,10 @@ def recognised(table: object) -> Source:
         raise
     except Exception as error:
         failed = error if debugging() else None
-    raise DataError(told("open")) from failed
+    raise DataError(describe_failure("open")) from failed
 
 
-def _check_named(words: Words) -> None:
+def check_connection(words: Words) -> None:
     if words.get("because") is not None or isinstance(words.get("accountant"), Accountant):
         return
     missing = [word for word in ("ledger", "population") if words.get(word) is None]
@@ -225,7 +234,7 @@ def _check_steady(table: Source, words: Words) -> None:
 
 
 def bytes_of(memory: object) -> int:
-    """A size in bytes, from a number or a text such as ``"2GB"``."""
+    """Return a size in bytes, from a number or a text such as ``"2GB"``."""
     if isinstance(memory, int) and not isinstance(memory, bool) and memory > 0:
         return memory
     match = (
@@ -265,8 +274,8 @@ def free() -> int:
     return found
 
 
-def shortened(place: str) -> str:
-    """A place in one line, for the ledger."""
+def shorten(place: str) -> str:
+    """Return a place in one line, for the ledger."""
     first, _, rest = place.partition("\n")
     more = rest.count("\n") + 1 if rest else 0
     return first[:300] + (f" and {more} more" if more else "")

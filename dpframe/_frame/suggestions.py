@@ -59,17 +59,17 @@ class Suggested:
         return self._table.copy()
 
     @abstractmethod
-    def _said(self) -> str:
-        """The suggestion in words."""
+    def _describe(self) -> str:
+        """Return the suggestion in words."""
 
-    def _shown(self) -> pd.DataFrame:
+    def _rows_to_show(self) -> pd.DataFrame:
         return self._table
 
     def __repr__(self) -> str:
-        return f"{self._said()}\n{self._shown().to_string()}"
+        return f"{self._describe()}\n{self._rows_to_show().to_string()}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(self._said())}</p>{self._shown().to_html()}"
+        return f"<p>{escape(self._describe())}</p>{self._rows_to_show().to_html()}"
 
 
 class SuggestedLimits(Suggested, Mapping[str, int]):
@@ -87,7 +87,7 @@ class SuggestedLimits(Suggested, Mapping[str, int]):
     def __len__(self) -> int:
         return len(self._limits)
 
-    def _said(self) -> str:
+    def _describe(self) -> str:
         words = ", ".join(f"{word}={limit}" for word, limit in self._limits.items())
         errors = self._plan.error()
         half = max(errors.values()) if isinstance(errors, dict) else errors
@@ -109,14 +109,14 @@ class SuggestedBounds(Suggested, tuple[float, float]):
         self.found, self._table, self._plan = found, table, plan
         return self
 
-    def _shown(self) -> pd.DataFrame:
+    def _rows_to_show(self) -> pd.DataFrame:
         within = (self._table["lower"] >= self[0]) & (self._table["upper"] <= self[1]) & self.found
         return self._table[within].reset_index(drop=True)
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return tuple(self), self.found, self._table, self._plan
 
-    def _said(self) -> str:
+    def _describe(self) -> str:
         half = self._plan.error()
         if not self.found:
             return (
@@ -226,7 +226,7 @@ def over_limits(
         raise BadValue(
             "over_limits is for sessions with unit=: here a row is a person, and counts once."
         )
-    unit = session.unit.limited(
+    unit = session.unit.with_limits(
         *limits_for(words.pop("max_rows", None), words.pop("max_groups", None))
     )
     names = [] if by is None else by if isinstance(by, list) else [by]
@@ -357,7 +357,7 @@ def bounds_of(counts: Integers, noise: Noise) -> tuple[float, float] | None:
 
 
 def _interval(place: int) -> tuple[float, float]:
-    """The ends of a magnitude; zero is a point."""
+    """Return the ends of a magnitude; zero is a point."""
     steps = place - MAGNITUDES // 2
     if not steps:
         return 0.0, 0.0

@@ -42,46 +42,51 @@ class Tracked(
     _own_groups: Callable[
         ..., Any
     ]  # the groups of each person's own rows, where columns name the person
-    _merged: Callable[..., Any]  # the rows of two tables of the same people
-    _fleeting = False  # whether it was made by an access that makes another one each time: df.dp
+    merge_declarations: Callable[..., Any]  # the rows of two tables of the same people
+    _temporary = True  # df.dp or a step made it: a change of it is lost unless a variable names it
 
     def _new(self, selection: Selection) -> Self:
-        """What is asked about after a step."""
+        """Return the frame that a step makes."""
         return type(self)(self._session, selection, self._mode)
 
+    def _copy(self) -> Self:
+        """Return a frame that can be changed wherever it is kept."""
+        frame = self._new(self._selection)
+        vars(frame)["_temporary"] = False
+        return frame
+
     def _become(self, selection: Selection) -> None:
-        """What is asked about from now on is changed in place; columns and frames that were taken
-        before keep their own."""
+        """Change this frame in place. Columns and frames that were taken before keep their own
+        selection."""
         vars(self)["_selection"] = selection
 
     def _done(self, frame: Self, inplace: object) -> Self:
-        """What a step returns: the new frame, or None where pandas' ``inplace=True`` makes it this
-        one."""
+        """Return the frame of a step, or None where ``inplace=True`` makes it this one."""
         if not _validate.flag(inplace, "inplace"):
             return frame
-        check_kept(self)
+        refuse_lost_change(self)
         self._become(frame._selection)
         return cast(Self, None)
 
     def _where(self, condition: Expr) -> Self:
-        """The rows where a condition holds."""
+        """Return the rows where a condition holds."""
         return self._new(self._selection.filtered(condition))
 
     def _in(self, mode: Ask) -> Self:
-        """The same selection, of which questions become something else."""
+        """Return the same selection in another mode, where questions become something else."""
         return type(self)(self._session, self._selection, mode)
 
     def _planning(self, batch: Batch[Any]) -> Self:
         return self._in(self._mode.planning(batch))
 
     def _rowwise(self, advice: str) -> Self:
-        """What a function is given that may only put expressions together."""
+        """Return the frame for a function that may only put expressions together."""
         return self._in(RowsOnly(advice))
 
     # Expressions ----------------------------------------------------------------------------------------------
 
     def _expression(self, value: Any) -> Expr:
-        """An expression from a tracked column, ``pd.col`` or a function of the tracked frame."""
+        """Return the expression of a tracked column, ``pd.col`` or a function of the tracked frame."""
         if isinstance(value, Taken):
             return self._selection.own(value)
         if is_pandas_col(value):
@@ -102,7 +107,7 @@ class Tracked(
         return self._selection.own(value) if isinstance(value, Taken) else as_expr(value)
 
     def _written(self, value: Any, caller: Any) -> tuple[Expr, Self]:
-        """An expression as text or otherwise, and this frame with the @names of the text
+        """Return an expression, given as text or otherwise, and this frame with the @names
         declared."""
         if not isinstance(value, str):
             return self._expression(value), self
@@ -110,11 +115,12 @@ class Tracked(
         return expr, self._new(selection)
 
 
-def advised(text: str, of: Selection, asked: Hashable = None) -> str:
-    """A refusal in the names of a frame: in the lines to write, the names of its columns and of its
-    person stand in place of invented ones. ``x`` becomes the column ``asked`` about, or else a
-    number, ``t`` a time, and ``k`` a column with keys. An invented name stays where no column fits,
-    or one is called like that."""
+def use_own_names(text: str, of: Selection, asked: Hashable = None) -> str:
+    """Put a frame's own names into a refusal: its columns and person for the invented ones.
+
+    ``x`` becomes the column ``asked`` about, or else a number, ``t`` a time, and ``k`` a column
+    with keys. An invented name stays where no column fits, or one is called like that.
+    """
     people = of.schema.unit.people
     others = {name: expr for name, expr in of.columns.items() if expr not in people}
     bounded = {name: expr.bounds(of.schema.bounds) is not None for name, expr in others.items()}
@@ -142,7 +148,7 @@ def advised(text: str, of: Selection, asked: Hashable = None) -> str:
 
 
 def person_of(of: Selection) -> str:
-    """What groups each person's own rows, as it is written: ``'id'``, ``['clinic', 'id']``."""
+    """Return what groups each person's own rows, as it is written: ``'id'``, ``['clinic', 'id']``."""
     return repr(_person(of))
 
 
@@ -153,30 +159,28 @@ def _person(of: Selection) -> Any:
     return names[0] if len(names) == 1 else names
 
 
-def check_kept(frame: Tracked) -> None:
-    """Refuses a change of ``df.dp`` that nothing keeps: the next ``df.dp`` is another one."""
-    if not frame._fleeting:
+def refuse_lost_change(frame: Tracked, key: object = None) -> None:
+    """Raise where a change in place would be lost: in a new frame that no variable names.
+
+    ``df.dp["x"] = ...`` and ``p.query(...)["x"] = ...`` change a frame that is gone after the line.
+    """
+    if not frame._temporary:
         return
     caller = callers_frame()
-    if any(
-        value is frame
-        for scope in (caller.f_locals, caller.f_globals)
-        for value in list(scope.values())
-    ):
-        return
-    raise lost("name")
-
-
-def lost(name: str) -> Refused:
-    """What a change of a frame says that nothing keeps."""
-    return Refused(
-        "this frame is made for this line alone (df.dp is another one each time), so a change of it would be lost. Give it a "
-        f"name first, p = df.dp, and then p[{name!r}] = ...; or keep what a step returns: p = p.assign({name}=...)."
+    for variables in (caller.f_locals, caller.f_globals):
+        if any(value is frame for value in list(variables.values())):
+            return
+    name = key if isinstance(key, str) and key.isidentifier() else "name"
+    raise Refused(
+        "a change of this frame would be lost: df.dp and every step make a new frame, and this one "
+        f"has no name. Give it a name first, such as p = df.dp, and then p[{name!r}] = ...; or "
+        f"keep what a step returns: p = p.assign({name}=...). A frame that an attribute or a list "
+        "holds is changed after .copy()."
     )
 
 
 def as_expr(value: Any) -> Expr:
-    """A constant as an expression; data that is not tracked is refused."""
+    """Return a constant as an expression; data that is not tracked is refused."""
     if isinstance(value, Plan):
         raise Refused(
             "an expression looks at one row, so a release cannot stand in it. Ask it first, with its price, and use "
@@ -191,5 +195,5 @@ def as_expr(value: Any) -> Expr:
 
 
 def is_pandas_col(value: object) -> bool:
-    """Whether it is an expression of ``pd.col``."""
+    """Return whether it is an expression of ``pd.col``."""
     return type(value).__name__ == "Expression" and hasattr(value, "_eval_expression")

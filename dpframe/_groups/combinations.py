@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe import _pandas
 from dpframe._cells.codec import index_of
 from dpframe._errors import BadType, BadValue
 from dpframe._expr import Expr
@@ -89,9 +90,9 @@ class Tuples:
     def __reduce__(self) -> tuple[type[Tuples], tuple[tuple[Keys, ...], NDArray[np.int64]]]:
         return Tuples, (self.keys, self.places)
 
-    def named(self, names: Sequence[Hashable]) -> Tuples:
-        """The same combinations for columns that were renamed."""
-        keys = [k.named(name) for k, name in zip(self.keys, names, strict=True)]
+    def rename(self, names: Sequence[Hashable]) -> Tuples:
+        """Return the same combinations for columns that were renamed."""
+        keys = [k.rename(name) for k, name in zip(self.keys, names, strict=True)]
         return (
             self
             if all(a is b for a, b in zip(keys, self.keys, strict=True))
@@ -99,13 +100,14 @@ class Tuples:
         )
 
     def in_order(self, order: Sequence[int]) -> Tuples:
-        """The same combinations with their columns in another order."""
+        """Return the same combinations with their columns in another order."""
         if list(order) == list(range(len(self.keys))):
             return self
         return Tuples([self.keys[i] for i in order], self.places[:, list(order)].copy())
 
     def with_options(self, exprs: Sequence[Expr], sort: bool | None, dropna: bool | None) -> Tuples:
-        """The combinations that pandas' ``sort=`` and ``dropna=`` would leave, in that order."""
+        """Return the combinations that pandas' ``sort=`` and ``dropna=`` would leave, in that
+        order."""
         for keys, expr in zip(self.keys, exprs, strict=True):
             # It refuses words that are none, and keys without an order.
             with_options(keys, expr, sort, dropna or None)
@@ -136,13 +138,13 @@ class Tuples:
 
 
 def _plain(key: Any) -> object:
-    if pd.isna(key):
+    if _pandas.isna(key):
         return None
     return key if isinstance(key, str | int | float | bool) else str(key)
 
 
 def _ranks(keys: Keys, expr: Expr) -> NDArray[np.int64]:
-    """The place of each key in the sorted list, the null last."""
+    """Return the place of each key in the sorted list, the null last."""
     ordered = with_options(keys, expr, True, None)
     if ordered is keys:
         return np.arange(len(keys))
@@ -165,8 +167,8 @@ def _rows(keys: Any, columns: int, names: Sequence[Hashable]) -> list[tuple[Any,
 
 
 def lists_tuples(keys: Any, columns: int) -> bool:
-    """Whether ``keys=`` of several columns lists combinations: it is a MultiIndex, or a list of
-    tuples alone."""
+    """Return whether ``keys=`` of several columns lists combinations: a MultiIndex, or a list of
+    tuples."""
     if columns < 2 or isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable):
         return False
     if isinstance(keys, pd.MultiIndex):
@@ -272,7 +274,7 @@ class Sought:
     dropna: bool | None = None
     label: Any = None  # of a group for the keys that are not found; None without such a group
 
-    def listed(self, keys: Keys) -> By:
+    def with_keys(self, keys: Keys) -> By:
         level = KeyBy(
             self.expr, with_options(keys, self.expr, None, self.dropna)
         )  # found keys come in order
@@ -286,7 +288,7 @@ def _check_label(label: Any, keys: Keys, name: Hashable) -> None:
     if (
         isinstance(label, bool)
         or not isinstance(label, str | int | float | pd.Timestamp)
-        or pd.isna(label)
+        or _pandas.isna(label)
     ):
         raise BadType(
             f"other= is the label of the last group, such as 'other', not {type(label).__name__}."

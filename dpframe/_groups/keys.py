@@ -27,6 +27,9 @@ EVERY: Final[Any] = type(
 ROW_CEILING = 2**31  # public; grids are chosen so that sums over this many rows fit 63 bits
 
 
+_FEW = 100  # keys that a declaration lists in full
+
+
 class Keys:
     """A public, ordered list of groups; ``null`` is the place of the group of nulls, if there is
     one."""
@@ -37,38 +40,38 @@ class Keys:
     null: int | None
     token: str
 
-    __slots__ = ("code", "index", "null", "token")
+    __slots__ = ("cells", "code", "index", "null", "token")
 
-    def __init__(self, index: pd.Index[Any], null: int | None):
+    def __init__(self, index: pd.Index[Any], null: int | None, texts: list[str] | None = None):
+        """Make keys of an index. ``texts`` is its list where all keys are texts."""
         self.index = index
         self.null = null
         self.code: bytes | None = None
+        self.cells: list[Any] | None = None  # the index as a list, of few keys
         # Equal keys hash alike in Python even when they differ (1, True, 1.0), so the type is part
         # of the token: no two lists of one length have the same one, as a dtype says how long its
         # cells are, and a repr where it ends.
         if index.dtype.kind in "iufb" and isinstance(index.dtype, np.dtype):
             text = f"{index.dtype}".encode() + index.to_numpy().tobytes()
         else:
-            cells = index.tolist()
-            kinds = {*map(type, cells)}
-            mixed = (
-                f"{type(k).__name__}:{k!r}" for k in cells
-            )  # of texts alone the same is written sooner
-            text = (
-                "str:" + "\x1fstr:".join(map(repr, cells)) if kinds == {str} else "\x1f".join(mixed)
-            ).encode()
+            cells = index.tolist() if texts is None else texts
+            if {*map(type, cells)} == {str}:  # as below, and faster
+                text = ("str:" + "\x1fstr:".join(map(repr, cells))).encode()
+            else:
+                text = "\x1f".join(f"{type(k).__name__}:{k!r}" for k in cells).encode()
+            self.cells = cells if len(cells) <= _FEW else None
         name = f"|{index.name!r}|{null}".encode("utf-8", "surrogatepass")
         self.token = hashlib.blake2b(text + name, digest_size=16).hexdigest()
 
     def __len__(self) -> int:
         return len(self.index)
 
-    def named(self, name: Hashable) -> Keys:
-        """The same keys for a column that was renamed."""
+    def rename(self, name: Hashable) -> Keys:
+        """Return the same keys for a column that was renamed."""
         return self if self.index.name == name else Keys(self.index.rename(name), self.null)
 
     def finder(self) -> Finder:
-        """A map from cells to 1 + the place of the key they equal, or 0."""
+        """Return a map from cells to 1 + the place of the key they equal, or 0."""
         return finder(
             (None if i == self.null else k, i + 1) for i, k in enumerate(self.index.tolist())
         )
@@ -83,15 +86,14 @@ class Keys:
         return Keys, (self.index, self.null)
 
     def to_json(self) -> object:
-        if len(self) > 100:
+        if len(self) > _FEW:
             return {
                 "count": len(self),
                 "first": [str(k) for k in self.index[:5]],
                 "token": self.token,
             }
-        plain = [
-            key if isinstance(key, str | int | float | bool) else str(key) for key in self.index
-        ]
+        cells = self.index.tolist() if self.cells is None else self.cells
+        plain = [key if isinstance(key, str | int | float | bool) else str(key) for key in cells]
         return [None if i == self.null else key for i, key in enumerate(plain)]
 
 
@@ -106,7 +108,7 @@ _LABEL_TYPES = (str, int, float, bool, Decimal, pd.Timestamp, pd.Interval, pd.Pe
 
 
 def keys_for(listed: Any, expr: Expr, name: Hashable, ordered: bool = False) -> Keys:
-    """The keys that a user listed, checked against the dtype of the column and nothing else.
+    """Return the keys that a user listed, checked against the dtype of the column and nothing else.
 
     ``ordered`` keys come back as ordered categories, as pandas groups by what it has cut.
     """
@@ -142,18 +144,19 @@ def keys_for(listed: Any, expr: Expr, name: Hashable, ordered: bool = False) -> 
             pd.CategoricalIndex(pd.Categorical(proper, categories=proper, ordered=True), name=name),
             null,
         )
-    return Keys(index_of(proper, name), null)
+    texts = proper if {*map(type, proper)} == {str} else None
+    return Keys(index_of(proper, name), null, texts)
 
 
 def listed_key(key: Any) -> tuple[type, Any]:
-    """The identity of a listed key: 1, 1.0 and True are three keys, and all nulls are one."""
+    """Return the identity of a listed key: 1, 1.0 and True are three keys, and all nulls are one."""
     if isinstance(key, np.generic) and not isinstance(key, np.datetime64):
         key = key.item()
     return (type(None), None) if _is_null(key) else (type(key), form_of(key))
 
 
 def keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
-    """The part of ``keys=`` that is about one of the columns of a group-by."""
+    """Return the part of ``keys=`` that is about one of the columns of a group-by."""
     if isinstance(keys, Mapping):
         return keys.get(name)
     if levels == 1 or keys is None:
@@ -170,8 +173,7 @@ def keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
 
 
 def with_options(keys: Keys, expr: Expr, sort: bool | None, dropna: bool | None) -> Keys:
-    """The keys that pandas' ``sort=`` and ``dropna=`` would leave, in that order; None changes
-    nothing."""
+    """Return the keys that pandas' ``sort=`` and ``dropna=`` would leave; None changes nothing."""
     for word, value in (("sort", sort), ("dropna", dropna)):
         if value is not None:
             flag(value, word)
@@ -263,7 +265,7 @@ class Word(NamedTuple):
 
 
 def describe(value: Any) -> str:
-    """A declared value as text; long lists are cut, since they are shown and not read back."""
+    """Return a declared value as text. Long lists are cut: they are shown and not read back."""
     text = repr(value)
     return text if len(text) <= 500 else text[:480] + " ..."
 
@@ -369,7 +371,8 @@ def groups_of(by: Iterable[By]) -> int:
 
 
 def combined_index(by: Sequence[By]) -> pd.Index[Any] | None:
-    """The index of an answer: one level a grouping, every combination, in the order declared."""
+    """Return the index of an answer: one level a grouping, every combination, in the order
+    declared."""
     if not by:
         return None
     if len(by) == 1:

@@ -97,10 +97,10 @@ def ends_of(span: Span, zone: str | None) -> tuple[int, int] | None:
 
 
 def in_zone(span: Span, zone: str | None, name: object) -> tuple[pd.Timestamp, pd.Timestamp]:
-    """The ends in the zone of the column; without a zone of their own they are its wall time."""
+    """Return the ends in the zone of the column. Ends without a zone are its wall time."""
     lower, upper = pd.Timestamp(span.first), pd.Timestamp(span.last)
     if lower.tz is not None and zone is None:
-        raise BadType(f"the bounds of {name!r} have a time zone and the column has none.")
+        raise BadType(f"the bounds of {name!r} have a time zone, and the column does not.")
     if zone is None:
         return lower, upper
     if lower.tz is not None:
@@ -203,7 +203,7 @@ class Rule(NamedTuple):
 
 
 def rule_of(grouper: Any) -> Rule:
-    """The rule of a ``pd.Grouper`` with freq=."""
+    """Return the rule of a ``pd.Grouper`` with freq=."""
     if (
         not (isinstance(grouper.origin, str) and grouper.origin == "start_day")
         or grouper.offset is not None
@@ -226,7 +226,7 @@ def rule_of(grouper: Any) -> Rule:
 
 
 def grouper_for(freq: Any, key: Hashable, closed: Any, label: Any, origin: Any, offset: Any) -> Any:
-    """A ``pd.Grouper`` of these arguments; pandas' errors become errors of dpframe."""
+    """Return a ``pd.Grouper`` of these arguments; pandas' errors become errors of dpframe."""
     if freq is None or isinstance(freq, bool | int | float):
         raise BadType(
             f"a frequency is a string such as 'ME' or 'D', or an offset of pandas, not {type(freq).__name__}."
@@ -332,7 +332,7 @@ def _unit(unit: str) -> Any:
 
 
 def unit_for(dtype: Any) -> str:
-    """The unit of a column's times, by its dtype."""
+    """Return the unit of a column's times, by its dtype."""
     if isinstance(dtype, pd.ArrowDtype):
         arrow_unit = getattr(dtype.pyarrow_dtype, "unit", None)
         return arrow_unit if arrow_unit in TICKS else "s"

@@ -107,7 +107,7 @@ class Premises:
 UNPROVEN: Final = Premises()
 
 
-def premises_of_opened(named: bool, ordered: bool) -> Premises:
+def premises_of_root(named: bool, ordered: bool) -> Premises:
     """Return the premises of a frame that was opened.
 
     ``named``: columns name a person. ``ordered``: every read has the rows in one order.

@@ -81,7 +81,7 @@ class Limit(NamedTuple):
             record.get("met", False),
         )
 
-    def told(self, people: bool) -> str:
+    def describe(self, people: bool) -> str:
         """The limit beside an answer, which counts ``people`` or else their rows; empty where it
         leaves nothing out."""
         if self.met or (people and self.groups is None and self.values is None):
@@ -119,8 +119,8 @@ class Unit(Encoded):
     def __post_init__(self) -> None:
         object.__setattr__(self, "replaces", self.neighbors == "replace-one")
 
-    def limited(self, rows: int | None, groups: int | None) -> Unit:
-        """The same unit with the limits that one question gives, where it gives some."""
+    def with_limits(self, rows: int | None, groups: int | None) -> Unit:
+        """Return the same unit with the limits that one question gives, where it gives some."""
         if rows is None and groups is None:
             return self
         return replace(
@@ -144,7 +144,7 @@ class Unit(Encoded):
         return self.rows, min(self.groups or 1, groups) if groups is not None else 1
 
     def limit(self, grouped: bool) -> Limit | None:
-        """What a person counts for at most; None where a row is a person."""
+        """Return what a person counts for at most; None where a row is a person."""
         return Limit(self.rows, self.groups if grouped else None) if self.people else None
 
     @property

@@ -191,4 +191,4 @@ def capped(plan: Any) -> str:
     people = bool(plan.cells) and all(
         AGGREGATES[cell.aggregate].counts_people for cell in plan.cells
     )
-    return "; ".join(dict.fromkeys(filter(None, [limit.told(people) for limit in plan.caps])))
+    return "; ".join(dict.fromkeys(filter(None, [limit.describe(people) for limit in plan.caps])))

@@ -147,7 +147,7 @@ class KeySearch(Seeking):
             )
         if kind is not None:
             check_finds_keys(kind)
-        keys = unit.limited(1, None).reach(LIMIT)[1]
+        keys = unit.with_limits(1, None).reach(LIMIT)[1]
         sensitivity = PersonCount().of_person(unit, LIMIT)
         options = self._options(keys, sensitivity, price)
         if not options:
@@ -336,7 +336,9 @@ class Finding(Seeking):
             outs, counted = (*outs, SIZE), len(outs)  # keys are found by the number of rows
         arranged = arrange(self._query(outs), unit, None)
         place = next(i for i, (_, serves) in enumerate(arranged) if counted in serves)
-        most = unit.limited(1, None).reach(LIMIT)[0] if unit.rows is None else unit.reach(LIMIT)[0]
+        most = (
+            unit.with_limits(1, None).reach(LIMIT)[0] if unit.rows is None else unit.reach(LIMIT)[0]
+        )
         statistic, serves = arranged[place]
         if most > 1 and not isinstance(statistic, PersonCount):
             arranged[place] = Roomy(statistic, most), serves
@@ -396,7 +398,7 @@ class Finding(Seeking):
 
         It keeps the promise about keys of one person alone.
         """
-        most, keys = unit.limited(unit.rows or 1, None).reach(LIMIT)
+        most, keys = unit.with_limits(unit.rows or 1, None).reach(LIMIT)
         weights = statistic.reading().functionals
         counts = {int(np.count_nonzero(weights[name])) for name in ("n", "size") if name in weights}
         if isinstance(statistic, Roomy):

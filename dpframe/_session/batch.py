@@ -12,12 +12,12 @@ from dpframe._errors import SessionError, warnings_after
 from dpframe._ledger.accountant import Label
 from dpframe._plans.budget import Budget
 from dpframe._session.planned import Planned
-from dpframe._session.session import Asked, Session
+from dpframe._session.session import PricedQuestion, Session
 from dpframe.accounting._filter import Price
 
 
 class Planning(Protocol):
-    """A frame of a session, of which there is one whose questions go to a batch."""
+    """A frame of a session, with a variant whose questions go to a batch."""
 
     @property
     def _session(self) -> Session: ...
@@ -36,7 +36,7 @@ class Batch(Generic[Frame]):
 
     def __init__(self, frame: Frame):
         self._frame = frame
-        self._questions: list[tuple[Asked, Planned]] = []
+        self._questions: list[tuple[PricedQuestion, Planned]] = []
         self._ended = False
         # The state it follows, and the budget after what is priced.
         self._ahead: tuple[Any, Budget] | None = None
@@ -61,7 +61,7 @@ class Batch(Generic[Frame]):
         self._ahead = now.state, self._ahead[1].make_following_budget(charges)
         return self._ahead[1]
 
-    def add(self, asked: Asked) -> Planned:
+    def add(self, asked: PricedQuestion) -> Planned:
         if self._ended:
             raise SessionError(
                 "this batch has ended: what it asked is answered, and no more can be added."

@@ -87,9 +87,11 @@ class Card:
         except OSError as problem:
             raise BadValue(f"the card {text!r} cannot be read: {problem.strerror}.") from None
 
-    def said(self, arguments: Words) -> dict[str, Any]:
-        """The arguments of an `open` with what the card says, and where that comes from. An
-        argument beside the card stands before what the card says of the same."""
+    def add_facts(self, arguments: Words) -> dict[str, Any]:
+        """Return the arguments of an `open` with the facts of the card, and where each comes from.
+
+        An argument beside the card stands before what the card says of the same.
+        """
         stated = {word: value for word, value in arguments.items() if value is not None}
         merged: dict[str, Any] = {**self.words, **stated, "card": self}
         for word in {"bounds", "keys"} & set(self.words):
@@ -119,17 +121,17 @@ class Card:
                     f"{present.kind}."
                 )
         for name, pair in self.words.get("bounds", {}).items():
-            self._checked(("bounds", name), partial(declarations, leaves, {name: pair}, None))
+            self.check_fact(("bounds", name), partial(declarations, leaves, {name: pair}, None))
         for name, keys in self.words.get("keys", {}).items():
-            self._checked(("keys", name), partial(declarations, leaves, None, {name: keys}))
+            self.check_fact(("keys", name), partial(declarations, leaves, None, {name: keys}))
         of_unit = [
             word for word in ("unit", "max_rows", "max_groups", "neighbors") if word in self.words
         ]
         if of_unit:
-            self._checked((of_unit[0], None), partial(unit_of, leaves, self.words))
+            self.check_fact((of_unit[0], None), partial(unit_of, leaves, self.words))
 
     def complete_dtypes(self) -> dict[str, str]:
-        """The dtypes of all columns; refused, with the line, where one has none."""
+        """Return the dtypes of all columns. A column without one is refused with its line."""
         for name, dtype in self.dtypes.items():
             if not dtype:
                 raise BadValue(
@@ -139,7 +141,7 @@ class Card:
             raise BadValue(f"{self.name} has no columns: [columns.age].")
         return self.dtypes
 
-    def _checked(self, word: Declaration, check: Callable[[], object]) -> None:
+    def check_fact(self, word: Declaration, check: Callable[[], object]) -> None:
         try:
             check()
         except DPError as problem:
@@ -173,15 +175,17 @@ class _Reader:
         raise BadValue(f"{self.name}{'' if line is None else f', line {line}'}: {problem}")
 
     def card(self) -> Card:
-        content = self._parsed()
+        content = self.parse()
         if self.json and ("tableSchema" in content or "@context" in content):
             content = card_metadata.to_card(content)
-        self._known(content, _WORDS, (), "a card")
+        self.check_names(content, _WORDS, (), "a card")
         card = Card(self.name, {}, {}, {}, {}, self.lines)
-        signed = self._signed(content, (), Source(self.file))
+        signed = self.read_source(content, (), Source(self.file))
         for word in _TABLE:
             if word in content:
-                self._put(card, (word, None), (word,), self._filled(content[word], (word,)), signed)
+                self._put(
+                    card, (word, None), (word,), self.check_filled(content[word], (word,)), signed
+                )
         for name, facts in self._tables(content.get("columns", {}), ("columns",)):
             self._column(card, name, facts, signed)
         combinations = content.get("combinations", [])
@@ -191,7 +195,7 @@ class _Reader:
             self._combination(card, facts, ("combinations", i), signed)
         return card
 
-    def _parsed(self) -> dict[str, Any]:
+    def parse(self) -> dict[str, Any]:
         try:
             content = (
                 json.loads(self.text, object_pairs_hook=self._once)
@@ -222,7 +226,7 @@ class _Reader:
             self.refuse((twice,), f"{twice!r} stands twice.")
         return content
 
-    def _known(
+    def check_names(
         self, content: Mapping[str, Any], words: tuple[str, ...], place: Place, what: str
     ) -> None:
         for word in content:
@@ -249,15 +253,15 @@ class _Reader:
 
     def _column(self, card: Card, name: str, facts: dict[str, Any], signed: Source) -> None:
         place = ("columns", name)
-        self._known(facts, _COLUMN, place, "a column")
-        source = self._signed(facts, place, signed)
+        self.check_names(facts, _COLUMN, place, "a column")
+        source = self.read_source(facts, place, signed)
         dtype = facts.get("dtype")
         if dtype is not None:
             self._check_dtype(dtype, (*place, "dtype"))
         card.dtypes[name] = dtype or ""
         card.places["dtype", name] = (*place, "dtype") if dtype else place
         if "bounds" in facts:
-            pair = self._filled(facts["bounds"], (*place, "bounds"))
+            pair = self.check_filled(facts["bounds"], (*place, "bounds"))
             if not isinstance(pair, list) or len(pair) != 2:
                 self.refuse(
                     (*place, "bounds"), "bounds are the least and the greatest value: [0, 110]."
@@ -273,7 +277,7 @@ class _Reader:
             )
 
     def _check_dtype(self, dtype: Any, place: Place) -> None:
-        if not isinstance(self._filled(dtype, place), str):
+        if not isinstance(self.check_filled(dtype, place), str):
             self.refuse(place, 'a dtype is a text, such as "int64".')
         known = ""
         with suppress(TypeError, ValueError, AttributeError):
@@ -287,7 +291,7 @@ class _Reader:
     def _combination(self, card: Card, facts: Any, place: Place, signed: Source) -> None:
         if not isinstance(facts, dict) or not {"columns", "keys"} <= set(facts):
             self.refuse(place, "a combination has columns = [...] and keys = [[...], ...].")
-        self._known(facts, _COMBINATION, place, "a combination")
+        self.check_names(facts, _COMBINATION, place, "a combination")
         columns = facts["columns"]
         if (
             not isinstance(columns, list)
@@ -299,19 +303,21 @@ class _Reader:
         if not all(isinstance(row, list) for row in rows):
             self.refuse((*place, "keys"), 'a combination of keys is a list: ["CA", "F"].')
         keys = [tuple(row) for row in rows]
-        source = self._signed(facts, place, signed)
+        source = self.read_source(facts, place, signed)
         self._put(card, ("keys", tuple(columns)), (*place, "keys"), keys, source)
 
-    def _signed(self, content: Mapping[str, Any], place: Place, above: Source) -> Source:
+    def read_source(self, content: Mapping[str, Any], place: Place, above: Source) -> Source:
         stated = {}
         for word in _SIGNED:
-            if word in content and not isinstance(self._filled(content[word], (*place, word)), str):
+            if word in content and not isinstance(
+                self.check_filled(content[word], (*place, word)), str
+            ):
                 self.refuse((*place, word), f"{word} is a text.")
             stated[word] = content.get(word)
         return Source(self.file, stated["author"] or above.author, stated["reason"] or above.reason)
 
-    def _filled(self, value: Any, place: Place) -> Any:
-        """The value, unless nobody has filled it in."""
+    def check_filled(self, value: Any, place: Place) -> Any:
+        """Return a value, unless it is still a blank to fill in."""
         if value == BLANK or (isinstance(value, list) and BLANK in value):
             self.refuse(
                 place, f"{place[-1]} is not filled in. Write what is public, or delete the line."
@@ -319,7 +325,7 @@ class _Reader:
         return value
 
     def _keys(self, value: Any, place: Place) -> Sequence[Any]:
-        value = self._filled(value, place)
+        value = self.check_filled(value, place)
         if isinstance(value, dict) and set(value) == {"range"}:
             ends = value["range"]
             if (
@@ -414,7 +420,7 @@ def _toml_lines(text: str) -> Callable[[Place], int | None]:
 
 
 def _json_lines(text: str) -> Callable[[Place], int | None]:
-    """The same of a JSON text; in metadata a word may have another name."""
+    """Return the line of each fact of a JSON text; in metadata a fact may have another name."""
 
     def find(place: Place) -> int | None:
         position = 0

@@ -100,7 +100,8 @@ def _present(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_prefixes(metadata: Any) -> Any:
-    """The same, in which ``csvw-eo:bounds.maxContributions`` is ``maxContributions``."""
+    """Return the names without prefixes: ``csvw-eo:bounds.maxContributions`` is
+    ``maxContributions``."""
     if isinstance(metadata, list):
         return [_without_prefixes(part) for part in metadata]
     if not isinstance(metadata, dict):
@@ -112,7 +113,7 @@ def _without_prefixes(metadata: Any) -> Any:
 
 
 def of_card(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata that say what a card does, as far as they have words for it."""
+    """Return the metadata that say what a card does, as far as they have words for it."""
     unit = content.get("unit")
     if isinstance(unit, list):
         raise BadValue(

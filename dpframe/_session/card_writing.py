@@ -30,7 +30,7 @@ _MANY = 20  # whole numbers in a row, from here on, are a range
 def content_of(
     leaves: Mapping[Hashable, Column], dtypes: list[Any], terms: Terms
 ) -> dict[str, Any]:
-    """The content of a card that says what is declared of the table of a session."""
+    """Return the content of a card that says what is declared of the table of a session."""
     names = list(leaves)
     odd = next((name for name in names if not _is_text(name)), None)
     if odd is not None:
@@ -44,7 +44,7 @@ def content_of(
         for i, pair in terms.bounds
     }
     bounds |= {i: _span(span) for i, span in terms.times}
-    keys = {i: _listed(k.index.tolist(), k.null) for i, k in terms.keys if isinstance(k, Keys)}
+    keys = {i: list_keys(k.index.tolist(), k.null) for i, k in terms.keys if isinstance(k, Keys)}
     columns: dict[str, dict[str, Any]] = {}
     for i, name in enumerate(names):
         own = next(
@@ -111,7 +111,7 @@ def _span(span: Span) -> list[str]:
     return days if span_of(days, "") == span else [span.first, span.last]
 
 
-def _listed(keys: list[Any], null: int | None) -> Any:
+def list_keys(keys: list[Any], null: int | None) -> Any:
     plain = [_key(None if i == null else key) for i, key in enumerate(keys)]
     if len(plain) > _MANY and all(type(k) is int for k in plain):
         step = plain[1] - plain[0]
@@ -139,20 +139,20 @@ def _key(key: Any) -> Any:
 
 
 def as_toml(content: Mapping[str, Any]) -> str:
-    """A card in TOML, to be read and written by people."""
+    """Format a card as TOML, to be read and written by people."""
     columns, combinations = content["columns"], content.get("combinations", ())
     table = {
         word: value for word, value in content.items() if word not in ("columns", "combinations")
     }
-    lines = _assigned(table)
+    lines = assign_all(table)
     for name, column in columns.items():
-        lines += ["", f"[columns.{_toml_name(name)}]", *_assigned(column)]
+        lines += ["", f"[columns.{_toml_name(name)}]", *assign_all(column)]
     for combination in combinations:
-        lines += ["", "[[combinations]]", *_assigned(combination)]
+        lines += ["", "[[combinations]]", *assign_all(combination)]
     return "\n".join(lines).lstrip() + "\n"
 
 
-def _assigned(table: Mapping[str, Any]) -> list[str]:
+def assign_all(table: Mapping[str, Any]) -> list[str]:
     return [f"{word} = {_toml(value)}" for word, value in table.items()]
 
 
@@ -173,12 +173,12 @@ def _toml(value: Any) -> str:
 
 
 def as_json(content: Mapping[str, Any]) -> str:
-    """The same in JSON."""
+    """Format a card as JSON."""
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def as_metadata(content: Mapping[str, Any]) -> str:
-    """The same as CSVW-EO metadata, which are JSON, too."""
+    """Format a card as CSVW-EO metadata, which are JSON, too."""
     return as_json(card_metadata.of_card(content))
 
 
@@ -191,8 +191,8 @@ def to_fill_in(dtypes: Mapping[str, Any]) -> str:
         f'author = "{BLANK}"  # who answers for this card',
         f'reason = "{BLANK}"  # why these facts are public: a code book, a form, a law',
         f'unit = "{BLANK}"  # the column that names a person; delete this line and the next two if each row is one person\'s',
-        "max_rows = 10  # for at most so many rows (in a group) one person counts: a choice",
-        "max_groups = 3  # and in at most so many groups",
+        "max_rows = 10  # the most rows (in a group) for which one person counts: a choice",
+        "max_groups = 3  # the most groups in which one person counts",
         f'population = "{BLANK}"  # the name of these people in a ledger',
         f'version = "{BLANK}"  # the name of this state of the data, such as "2026-11"',
     ]

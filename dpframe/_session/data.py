@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dpframe._cells.encoding import digest
 from dpframe._errors import BadValue, NoSession
 from dpframe._expr import Column
-from dpframe._groups.premises import Premises, premises_of_opened
+from dpframe._groups.premises import Premises, premises_of_root
 from dpframe._ledger import place_of
 from dpframe._statistics.engine import Engine
 from dpframe.engines import engine_for
@@ -95,8 +95,10 @@ class Data:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, version: str | None) -> Data:
-        """A frame as it stands. The snapshot shares its buffers; copy-on-write keeps later edits
-        out of it."""
+        """Make the data of a frame as it stands.
+
+        The snapshot shares its buffers; copy-on-write keeps later edits out of it.
+        """
         dtypes = list(frame.dtypes)
         return cls(
             frame.copy(deep=False),
@@ -111,7 +113,7 @@ class Data:
         name a person."""
         if self.origin is not None:
             return self.origin.premises
-        return premises_of_opened(named, self.source is None or self.source.ordered)
+        return premises_of_root(named, self.source is None or self.source.ordered)
 
     @cached_property
     def schema(self) -> str:
@@ -122,14 +124,13 @@ class Data:
         return digest("derived", self.origin.base.data.schema, self.origin.steps, columns)
 
     def shares(self, other: Data) -> bool:
-        """Whether a column of the two is the same, or the rows are the very same."""
+        """Return whether a column of the two is the same, or the rows are the very same."""
         return not other.marks.isdisjoint(self.marks) or bool(
             self.rows and other.index.is_(self.index)
         )
 
     def engine(self, key: Callable[[], bytes]) -> Engine:
-        """What reads the snapshot, made when it is first read; ``key`` draws the key of its
-        hashes."""
+        """Return the engine that reads the snapshot. ``key`` draws the key of its hashes."""
         if self.reader is None:
             self.reader = engine_for(self.snapshot, key())
         return self.reader
@@ -149,19 +150,21 @@ class Data:
 
 
 def leaves_of(names: pd.Index[Any], dtypes: Iterable[Any]) -> dict[Hashable, Column]:
-    """The columns of a frame by their names, with what their dtypes tell."""
-    if not names.is_unique:
-        twice = names[names.duplicated()][0]
-        raise BadValue(f"column names must be unique: {twice!r} stands twice.")
-    return {
+    """Return the columns of a frame by their names, with what their dtypes say of them."""
+    labels = names.tolist()
+    leaves = {
         name: Column.of(i, name, dtype)
-        for i, (name, dtype) in enumerate(zip(names, dtypes, strict=True))
+        for i, (name, dtype) in enumerate(zip(labels, dtypes, strict=True))
     }
+    only_texts = {*map(type, labels)} == {str}  # other labels, such as nulls, pandas compares
+    if len(leaves) < len(labels) or not (only_texts or names.is_unique):
+        raise BadValue(f"duplicate column name {names[names.duplicated()][0]!r}.")
+    return leaves
 
 
 def mark(array: Any) -> Mark | None:
-    """What two arrays share when one is a view of all of the other; None where that cannot be
-    told."""
+    """Return what two arrays share when one is a view of all of the other; None where that is
+    unknown."""
     if isinstance(array, np.ndarray):
         return (array.__array_interface__["data"][0], array.strides, array.dtype.str, array.shape)
     arrow = getattr(array, "_pa_array", None)
@@ -176,23 +179,23 @@ def mark(array: Any) -> Mark | None:
         # A column of nulls, and one without rows, may have no memory: a view has the very array.
         return ("arrow", tuple(found) if anywhere else id(arrow), str(array.dtype))
     if isinstance(array, pd.Categorical):
-        return _joined(("category", id(array.categories)), array.codes)
+        return join_marks(("category", id(array.categories)), array.codes)
     data, null = getattr(array, "_data", None), getattr(array, "_mask", None)
     if isinstance(data, np.ndarray) and isinstance(null, np.ndarray):
-        return _joined(("masked",), data, null)
+        return join_marks(("masked",), data, null)
     inner = getattr(array, "_ndarray", None)
     if isinstance(inner, np.ndarray):
-        return _joined((str(array.dtype),), inner)
+        return join_marks((str(array.dtype),), inner)
     if isinstance(array, pd.arrays.IntervalArray):
         ends = [mark(getattr(array, side)) for side in ("_left", "_right")]
         return None if None in ends else ("interval", str(array.dtype), *ends)
     values = getattr(array, "sp_values", None)
     if isinstance(values, np.ndarray):
-        return _joined(("sparse", id(array.sp_index), str(array.dtype)), values)
+        return join_marks(("sparse", id(array.sp_index), str(array.dtype)), values)
     return None
 
 
-def _joined(head: Mark, *arrays: np.ndarray[Any, Any]) -> Mark | None:
+def join_marks(head: Mark, *arrays: np.ndarray[Any, Any]) -> Mark | None:
     marks = [mark(a) for a in arrays]
     return None if None in marks else head + tuple(marks)
 
@@ -207,9 +210,8 @@ def _marks(frame: pd.DataFrame) -> list[Mark | None]:
     return [mark(getattr(array, "_ndarray", array)) for array in arrays]
 
 
-def root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | None:
-    """The place of the column of ``root`` that each column of ``frame`` is; None where one is
-    not."""
+def find_root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | None:
+    """Return the place in ``root`` of each column of ``frame``; None where a column is not there."""
     if not frame.index.is_(root.index):
         return None
     known = _marks(root)
@@ -231,8 +233,10 @@ def root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | None:
 
 
 def marks(frame: pd.DataFrame) -> frozenset[Mark]:
-    """The marks of all columns that have one, for as long as the frame is kept. Without rows there
-    is nothing to share."""
+    """Return the marks of all columns that have one. They hold for as long as the frame is kept.
+
+    Without rows there is nothing to share.
+    """
     return frozenset(m for m in _marks(frame) if m is not None) if len(frame) else frozenset()
 
 
@@ -246,7 +250,7 @@ closed: list[Session] = []  # without their data
 
 
 def session_of(attrs: Mapping[Hashable, Any]) -> Session | None:
-    """The session a frame's attrs name; None where they name none."""
+    """Return the session that a frame's attrs name; None where they name none."""
     name = attrs.get(ATTR)
     if name is None:
         return None
@@ -267,15 +271,14 @@ def session_of(attrs: Mapping[Hashable, Any]) -> Session | None:
     return session
 
 
-def same_place(attrs: Mapping[Hashable, Any], file: str | None, population: object) -> bool:
-    """Whether the session that a frame names had this ledger and population, in whatever
-    process."""
+def names_same_budget(attrs: Mapping[Hashable, Any], file: str | None, population: object) -> bool:
+    """Return whether the session that a frame names had this ledger and population, in any process."""
     place = elsewhere(attrs)
     return place is not None and (place_of(place[0]), place[1]) == (file, population)
 
 
 def elsewhere(attrs: Mapping[Hashable, Any]) -> tuple[str, str] | None:
-    """The ledger file and the population that a frame's session of another process had."""
+    """Return the ledger file and the population of a frame's session in another process."""
     try:
         place = json.loads(attrs[ATTR])
         return str(place["ledger"]), str(place["population"])

@@ -25,7 +25,8 @@ from dpframe._groups.periods import Span
 from dpframe._groups.premises import Premises
 from dpframe._groups.unit import LIMIT, Unit, limits_for
 from dpframe._session.data import Data, Origin, leaves_of
-from dpframe._session.session import DEBUGGED, Session, sealed
+from dpframe._session.door import read_private
+from dpframe._session.session import DEBUGGED, Session
 from dpframe._session.terms import Terms, declarations, record_of
 from dpframe._validate import Bounds
 from dpframe.engines.derived import DerivedSource
@@ -79,11 +80,11 @@ class Made:
         return leaves_of(frame.columns, frame.dtypes)
 
     def carry(self, session: Session, expr: Expr, place: int, name: Hashable) -> None:
-        """What is declared of a column whose values stay what they were."""
+        """Take over what is declared of a column whose values stay as they are."""
         own, root = session.terms, stem(expr)
         if isinstance(root, Column):
             if root.position in session.keys:
-                self.keys[place] = session.keys[root.position].named(name)
+                self.keys[place] = session.keys[root.position].rename(name)
             times = dict(own.times)
             if root.position in times:
                 self.times[place] = times[root.position]
@@ -94,15 +95,17 @@ class Made:
             self.bounds[place] = Bounds(*pair)
 
 
-def derived(
+def make_derived_session(
     parent: Session,
     made: Made,
     unit: Unit,
     steps: str,
     premises: Premises,
 ) -> Session:
-    """A session on rows made from those of another one. It has no budget of its own, and no name in
-    any frame's attrs."""
+    """Make a session on rows made from those of another one.
+
+    It has no budget of its own, and no name in any frame's attrs.
+    """
     base = parent.base
     if made.people:
         premises = premises.set_drawn_names(base.name)
@@ -157,7 +160,7 @@ def derived(
 class Source:
     """A tracked frame as rows: its columns, the rows that its condition keeps, and whose they are.
 
-    What reads them is `sealed` by the verb that makes the new ones.
+    What reads them is `read_private` by the verb that makes the new ones.
     """
 
     def __init__(
@@ -173,7 +176,7 @@ class Source:
             session.accountant.declare([DEBUGGED])
         self.session, self.columns, self.where, self.verb = session, dict(columns), where, verb
         self.rows, self.premises = FrameRows(session.snapshot), premises
-        self.places = sealed(verb, self.rows.kept, where, self.order)
+        self.places = read_private(verb, self.rows.kept, where, self.order)
         self.all = where is None
 
     @property
@@ -194,7 +197,7 @@ class Source:
                 "make its rows before you open it, where it is kept (a view, a query, a LazyFrame): dpframe.open(...)."
             )
 
-    def check_named(self) -> None:
+    def check_unit_named(self) -> None:
         """Raises where one row may become several, and of a source outside of memory nothing names
         the person of each."""
         if self.is_piecewise and not self.session.unit.people:
@@ -203,7 +206,7 @@ class Source:
                 "unit=, the column that names a person: dpframe.open(source, unit=...)."
             )
 
-    def repeated(self, made: Made, make: Callable[..., Made], *words: Any) -> None:
+    def repeat_by_batch(self, made: Made, make: Callable[..., Made], *words: Any) -> None:
         """Keeps how rows were made, by ``make(self, *words)``: of a source outside of memory it has
         made them of no rows, and makes them again of each batch that is read. Each of them it has
         to make of one row."""
@@ -217,20 +220,20 @@ class Source:
             )
 
     def _over(self, batch: Any) -> Source:
-        """The same of a batch, behind the door."""
+        """Return this source for one batch of rows, behind the door."""
         other = copy(self)
         other.rows = FrameRows(batch)
         other.places = other.rows.kept(self.where, self.order)
         return other
 
     def array(self, expr: Expr) -> Any:
-        """The cells of the rows that are kept."""
+        """Return the cells of the kept rows."""
         whole = self.rows.array(expr)
         return whole if self.all and not self.order else whole.take(self.places)
 
     def people(self) -> list[tuple[Hashable, Any]]:
-        """What names the person of each kept row; where a row is a person, the random name that it
-        has in this session."""
+        """Return what names the person of each kept row. Where a row is a person, that is its
+        random name."""
         unit = self.session.unit
         if unit.people:
             return [(leaf.name, self.array(leaf)) for leaf in unit.people]
@@ -246,7 +249,7 @@ class Source:
             return None
         return self.places if data.places is None else data.places.take(self.places)
 
-    def copied(
+    def copy_columns(
         self, source: Places | None, skip: Sequence[Hashable] = (), hidden: bool = True
     ) -> Made:
         """All columns but some, each row as often as `source` says, with bounds and keys; and the
@@ -289,7 +292,7 @@ def unit_for(session: Session, most: int | None, max_rows: object, max_groups: o
     chosen = bool(unit.people) and (unit.rows, unit.groups) != (proven, proven)
     if most is not None and most <= LIMIT and not chosen:
         unit = replace(unit, rows=most, groups=most)
-    return unit.limited(rows, groups)
+    return unit.with_limits(rows, groups)
 
 
 def no_limits(max_rows: object, max_groups: object) -> None:
@@ -308,7 +311,7 @@ def draw_steps() -> str:
 
 
 def made_of(frame: pd.DataFrame) -> Made:
-    """The columns of a frame of the owner's, of which nothing is known."""
+    """Return the columns of a frame of the owner's. Nothing is known of them."""
     held = frame.copy(deep=False)
     return Made(list(held.columns), [array_of(held, i) for i in range(held.shape[1])], held=held)
 
@@ -324,7 +327,7 @@ def declare_anew(
 
 
 def hash_of(frame: pd.DataFrame) -> str:
-    """The hash of a public table: its names, dtypes and cells."""
+    """Return the hash of a public table: its names, dtypes and cells."""
     digest = hashlib.blake2b(digest_size=16)
     for i, name in enumerate(frame.columns):
         cells = frame.iloc[:, i]

@@ -29,13 +29,14 @@ from dpframe._session.data import (
     ATTR,
     Data,
     closed,
+    find_root_positions,
     leaves_of,
-    root_positions,
-    same_place,
+    names_same_budget,
     session_of,
     sessions,
 )
-from dpframe._session.session import Session, sealed
+from dpframe._session.door import read_private
+from dpframe._session.session import Session
 from dpframe._session.terms import AccountTerms, Terms, Words
 from dpframe.engines.sources import Source
 
@@ -158,15 +159,17 @@ def open_session(
         "show": show,
         "reliable": reliable,
     }
-    return opened(frame, arguments)
+    return find_or_open_session(frame, arguments)
 
 
 WORDS = tuple(signature(open_session).parameters)[1:]
 
 
-def said(budget: tuple[Any, ...], named: Words) -> dict[str, Any]:
-    """The arguments of an `open` by name. An unknown name is refused, with the nearest known
-    one."""
+def name_arguments(budget: tuple[Any, ...], named: Words) -> dict[str, Any]:
+    """Return the arguments of an `open` by name.
+
+    An unknown name is refused, with the nearest known one.
+    """
     first = dict(zip(WORDS, budget[:2], strict=False))
     if len(budget) > 2:
         raise BadType(
@@ -182,26 +185,29 @@ def said(budget: tuple[Any, ...], named: Words) -> dict[str, Any]:
 
 
 def _with_parameters(own: str | None, whole: str) -> str:
-    """The docstring of another `open`: its own words, and below them what the parameters are."""
+    """Return the docstring of another `open`: its own text, then the parameters."""
     if own is None:
         return whole
     start = whole.index("    Parameters\n")
     return f"{cleandoc(own)}\n\n{cleandoc(whole[start : whole.index('    Examples', start)])}\n"
 
 
-def with_words_of(
+def with_arguments_of(
     declared: Callable[Concatenate[pd.DataFrame, P], Session],
 ) -> Callable[[Callable[[S, Words], R]], Callable[Concatenate[S, P], R]]:
-    """A decorator that gives a method the signature of ``declared``, and its docstring if it has
-    none. The method gets a dict of the arguments that the user gave and no others: one that is left
-    out of a second `open` stays as it is."""
+    """Return a decorator that gives a method the signature of ``declared``, and its docstring if it
+    has none.
+
+    The method gets a dict of the arguments that the user gave and no others: one that is left out
+    of a second `open` stays as it is.
+    """
 
     frame, *parameters = signature(declared).parameters.values()
 
     def share(method: Callable[[S, Words], R]) -> Callable[Concatenate[S, P], R]:
         @wraps(method)
         def verb(instance: Any, /, *budget: Any, **arguments: Any) -> R:
-            return method(instance, said(budget, arguments))
+            return method(instance, name_arguments(budget, arguments))
 
         described: Any = verb
         described.__doc__ = _with_parameters(method.__doc__, declared.__doc__ or "")
@@ -213,9 +219,10 @@ def with_words_of(
     return share
 
 
-def opened(frame: pd.DataFrame, arguments: Words) -> Session:
-    """The session of a frame: its open one, if the arguments agree with it, or a new one. The order
-    of the steps is such that a refusal leaves nothing behind:
+def find_or_open_session(frame: pd.DataFrame, arguments: Words) -> Session:
+    """Return the open session of a frame, if the arguments agree with it, or open a new one.
+
+    The order of the steps is such that a refusal leaves nothing behind:
 
     1. A card, if one is given, is read, and has to fit the table. ``because`` and ``version`` are
        checked to be texts.
@@ -237,7 +244,7 @@ def opened(frame: pd.DataFrame, arguments: Words) -> Session:
     if arguments.get("card") is not None:
         card = Card.of(arguments["card"])
         card.check(leaves_of(frame.columns, frame.dtypes))
-        arguments = card.said(arguments)
+        arguments = card.add_facts(arguments)
     because, version = arguments.get("because"), arguments.get("version")
     if because is not None and not (isinstance(because, str) and because.strip()):
         raise BadType(
@@ -245,26 +252,26 @@ def opened(frame: pd.DataFrame, arguments: Words) -> Session:
         )
     if version is not None and not (isinstance(version, str) and version.strip()):
         raise BadType("version= must be a name of this state of the data, such as '2026-11'.")
-    arguments = _with_table(arguments)
+    arguments = put_table_in_version(arguments)
     with opening:
         present = None if frame.attrs.get(ATTR) is None else _present(frame, arguments)
-        if present is not None and (because is None or _runs_again(present, frame, arguments)):
+        if present is not None and (because is None or repeats_opening(present, frame, arguments)):
             return _again(present, frame, arguments)
         if arguments.get("epsilon") is None and arguments.get("ledger") is not None:
-            arguments = _with_kept(leaves_of(frame.columns, frame.dtypes), arguments)
+            arguments = fill_from_ledger(leaves_of(frame.columns, frame.dtypes), arguments)
         data = Data.of(frame, arguments.get("version"))
         terms = Terms.of(data, arguments)
         if because is None:
-            _refuse_second_budget(data, terms.account)
+            refuse_second_budget(data, terms.account)
         if data.rows > ROW_CEILING:
             raise SessionError(
                 f"frames of more than {ROW_CEILING} rows are not supported: exact sums would not fit."
             )
-        _warn_of_delta(data, terms)
+        warn_of_delta(data, terms)
         session = Session(data, terms, terms.account.open())
         # Without a population nothing but this session can have the budget.
         if terms.account.population is not None:
-            _refuse_twins(session)
+            refuse_same_columns(session)
         if terms.account.place is None:
             session.accountant.attach(terms.unit, [], because)
         else:
@@ -280,7 +287,7 @@ def opened(frame: pd.DataFrame, arguments: Words) -> Session:
 
 @contextmanager
 def scope() -> Iterator[list[Session]]:
-    """A block of code, with the list of the sessions that this thread opens in it."""
+    """Collect the sessions that this thread opens in a block."""
     in_scope: list[Session] = []
     token = _scope.set(in_scope)
     try:
@@ -293,16 +300,19 @@ def _attach(session: Session, because: object) -> None:
     """Attaches the frame and its people to a budget in a file, with the sketches by which the file
     recognizes them."""
     account, unit = session.accountant, session.terms.unit
-    sketches = sealed("open", session._engine.sketches, unit, account.secret)
+    sketches = read_private("open", session._engine.sketches, unit, account.secret)
     if session.data.source is not None:
         session.data.source.check()
     table = StoredTable(session.data.schema, session.data.version, sketches.table)
     account.attach(unit, sketches.people, because, table)
 
 
-def _with_kept(leaves: Mapping[Hashable, Column], arguments: Words) -> Words:
-    """The words of an `open` that names a budget on record and does not say what it is: the ledger
-    knows the budget, the unit and the last version. What is said stands."""
+def fill_from_ledger(leaves: Mapping[Hashable, Column], arguments: Words) -> Words:
+    """Complete the arguments of an `open` that names a budget on record and does not say what it
+    is.
+
+    What is said stands.
+    """
     ledger = arguments["ledger"]
     if not isinstance(ledger, str | os.PathLike) or arguments.get("population") is None:
         return arguments
@@ -314,7 +324,7 @@ def _with_kept(leaves: Mapping[Hashable, Column], arguments: Words) -> Words:
 
 
 def _present(frame: pd.DataFrame, arguments: Words) -> Session | None:
-    """The session that this frame names, if it is in this process."""
+    """Return the session that this frame names, if it is in this process."""
     ledger, population = arguments.get("ledger"), arguments.get("population")
     name = frame.attrs.get(ATTR)
     session = sessions.get(name) if isinstance(name, str) else None
@@ -322,13 +332,13 @@ def _present(frame: pd.DataFrame, arguments: Words) -> Session | None:
     # it names.
     file = text_of(ledger) if isinstance(ledger, str | os.PathLike) else None
     if session is not None or (
-        file is not None and same_place(frame.attrs, place_of(file), population)
+        file is not None and names_same_budget(frame.attrs, place_of(file), population)
     ):
         return session
     return session_of(frame.attrs)
 
 
-def _warn_of_delta(data: Data, terms: Terms) -> None:
+def warn_of_delta(data: Data, terms: Terms) -> None:
     delta, because = terms.account.limits.delta, terms.because
     if not delta:
         return
@@ -353,10 +363,9 @@ def _warn_of_delta(data: Data, terms: Terms) -> None:
         )
 
 
-def _runs_again(present: Session, frame: pd.DataFrame, arguments: Words) -> bool:
-    """Whether this is the line that opened the frame, with the reason for a second budget that it
-    gave."""
-    if root_positions(frame, present.data.snapshot) is None:
+def repeats_opening(present: Session, frame: pd.DataFrame, arguments: Words) -> bool:
+    """Return whether this line opened the frame, with the same reason for a second budget."""
+    if find_root_positions(frame, present.data.snapshot) is None:
         return False
     terms = present.terms
     return (
@@ -366,21 +375,23 @@ def _runs_again(present: Session, frame: pd.DataFrame, arguments: Words) -> bool
 
 
 def open_again(source: Source, arguments: Words) -> Source | None:
-    """The source of an open session that reads what this one does; None where there is none, or a
-    second budget is declared."""
-    said = arguments["card"].said(arguments) if arguments.get("card") is not None else arguments
+    """Return the source of an open session that reads what this one does. Return None where there
+    is none, or where a second budget is declared."""
+    given = (
+        arguments["card"].add_facts(arguments) if arguments.get("card") is not None else arguments
+    )
     for session in list(sessions.values()):
         known = session.data.source
         if known is None or not known.reads(source):
             continue
-        if said.get("because") is None or _runs_again(session, known.schema, said):
+        if given.get("because") is None or repeats_opening(session, known.schema, given):
             return known
     return None
 
 
 def _again(present: Session, frame: pd.DataFrame, arguments: Words) -> Session:
     present.check_alive()
-    if root_positions(frame, present.data.snapshot) is None:
+    if find_root_positions(frame, present.data.snapshot) is None:
         raise LineageError(
             "this frame belongs to the session of another frame, from which it was made or of which it is an edited "
             "version. A second budget on the same people would undo the first. Ask the frame that was opened, or "
@@ -408,7 +419,7 @@ def _again(present: Session, frame: pd.DataFrame, arguments: Words) -> Session:
     return present
 
 
-def _refuse_second_budget(data: Data, account: AccountTerms) -> None:
+def refuse_second_budget(data: Data, account: AccountTerms) -> None:
     # Marks are addresses: those of a closed session mean something only while its frame keeps them
     # in use.
     closed_sessions = [s for s in closed if s.data.root() is not None]
@@ -423,7 +434,7 @@ def _refuse_second_budget(data: Data, account: AccountTerms) -> None:
             )
 
 
-def _with_table(arguments: Words) -> dict[str, Any]:
+def put_table_in_version(arguments: Words) -> dict[str, Any]:
     """Return the arguments with the name of the table in the version. Each table has states of its
     own."""
     rest = {word: value for word, value in arguments.items() if word != "table"}
@@ -435,7 +446,7 @@ def _with_table(arguments: Words) -> dict[str, Any]:
     return {**rest, "version": f"table {table!r}" + ("" if version is None else f", {version!r}")}
 
 
-def _refuse_twins(session: Session) -> None:
+def refuse_same_columns(session: Session) -> None:
     """Refuses a second frame with the same columns in one population: it would get the first one's
     answers."""
     for other in list(sessions.values()):
@@ -457,11 +468,11 @@ def _declare(session: Session, because: object) -> None:
         if terms.account.limits.delta >= _NO_PROMISE:
             declared.append(("delta", f"{float(terms.account.limits.delta):g}: {because}", "open"))
     if terms.sources:
-        _compare_cards(session, declared)
+        warn_of_other_cards(session, declared)
     session.accountant.declare(declared)
 
 
-def _compare_cards(session: Session, declared: list[Declared]) -> None:
+def warn_of_other_cards(session: Session, declared: list[Declared]) -> None:
     """Warns of what an earlier card of this population says otherwise. What the ledger keeps as
     terms it refuses itself."""
     # A declaration about a column begins with the column's name, and then a colon.

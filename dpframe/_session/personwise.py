@@ -8,7 +8,6 @@ raised only the name of its type is kept.
 
 from __future__ import annotations
 
-import dis
 import inspect
 import math
 import sys
@@ -56,7 +55,7 @@ class Check:
     session: str  # what attrs say, so that no budget is opened on a part
 
     def result(self) -> pd.DataFrame:
-        """The result of the function on all people, if it passes."""
+        """Return the result of the function on all people, if it passes."""
         try:
             return self._result()
         except DPError:
@@ -73,7 +72,7 @@ class Check:
         people = int(self.owners.max(initial=-1)) + 1
         nobody = self._run(np.zeros(0, dtype=np.intp))
         if len(nobody):
-            raise self._refused("it makes rows of no people")
+            raise self.make_refusal("it makes rows of no people")
         parts = []
         halves = [
             np.frombuffer(_sampling.random_bytes(people), dtype=np.uint8) & 1 for _ in range(HALVES)
@@ -83,10 +82,10 @@ class Check:
         # of a single group in another way, to another last digit.
         for chosen in (*halves, self._few(people, 2), self._few(people, math.isqrt(people))):
             side = chosen[self.owners] == 1
-            parts.append([_fingerprint(self._run(np.flatnonzero(s))) for s in (side, ~side)])
+            parts.append([hash_rows(self._run(np.flatnonzero(s))) for s in (side, ~side)])
         result = self._run(np.arange(len(self.frame)))
-        whole = _fingerprint(result)
-        parts.append([_fingerprint(self._run(self._another_order()))])
+        whole = hash_rows(result)
+        parts.append([hash_rows(self._run(self._another_order()))])
         for part in parts:
             self._compare(whole, part)
         return result
@@ -98,8 +97,7 @@ class Check:
         return chosen
 
     def _another_order(self) -> Places:
-        """An order of rows in which people are mixed at random, and the rows of each person stay in
-        their order."""
+        """Return an order that mixes people at random and keeps the order of each person's rows."""
         seats = self.owners[_sampling.permutation(len(self.frame))]  # the person of each place
         order = np.empty(len(seats), dtype=np.intp)
         order[np.argsort(seats, kind="stable")] = np.argsort(self.owners, kind="stable")
@@ -111,7 +109,7 @@ class Check:
             part.index = pd.RangeIndex(len(part))
         part.attrs["dpframe"] = self.session
         owners = part[list(self.unit)] if self.unit else part.index
-        copy = _own_copy(part)
+        copy = copy_part(part)
         failed, returned = None, None
         try:
             returned = self.call(copy)
@@ -125,7 +123,7 @@ class Check:
             )
         if not isinstance(returned, pd.DataFrame):
             raise BadType(f"{self.name} must return a DataFrame, not {type(returned).__name__}.")
-        result = normal(returned, self.unit)
+        result = normalize_result(returned, self.unit)
         for name in self.unit:  # pandas looks at the cells of an index of objects
             if name in result.columns and self.frame[name].dtype == object:
                 result[name] = pd.Series(result[name].array, dtype=object)
@@ -139,13 +137,13 @@ class Check:
         if self.unit:
             missing = [name for name in self.unit if name not in result.columns]
             if missing:
-                raise BadValue(dropped(missing[0]))
+                raise BadValue(explain_missing_unit(missing[0]))
             changed = [n for n in self.unit if result[n].dtype != owners[n].dtype]
             if changed:
                 raise BadType(
                     f"{self.name} changes the dtype of the unit column {changed[0]!r}. Keep it as it is."
                 )
-            all_known = _members(result[list(self.unit)], owners)
+            all_known = has_only_known_people(result[list(self.unit)], owners)
         else:
             if result.index.nlevels > 1 or result.index.dtype != np.int64:
                 raise BadValue(
@@ -154,26 +152,26 @@ class Check:
                 )
             all_known = bool(result.index.isin(owners).all())
         if not all_known:
-            raise self._refused("it gives rows to people who are not there")
+            raise self.make_refusal("it gives rows to people who are not there")
 
-    def _refused(self, why: str) -> Refused:
+    def make_refusal(self, why: str) -> Refused:
         return Refused(f"{self.name} does not work person by person: {why}. {_FIX}")
 
     def _compare(self, whole: Fingerprint, parts: Sequence[Fingerprint]) -> None:
         nonempty = [p for p in [whole, *parts] if len(p.rows)]
         for fingerprint in nonempty[1:]:
             if fingerprint.names != nonempty[0].names:
-                raise self._refused("its columns depend on which people are there")
+                raise self.make_refusal("its columns depend on which people are there")
             for name, a, b in zip(
                 fingerprint.names, nonempty[0].dtypes, fingerprint.dtypes, strict=True
             ):
                 if a != b:
-                    raise self._refused(
+                    raise self.make_refusal(
                         f"the dtype of {name!r} depends on which people are there; fix it with astype in the function"
                     )
         together = np.sort(np.concatenate([p.rows for p in parts]))
         if not np.array_equal(together, whole.rows):
-            raise self._refused(
+            raise self.make_refusal(
                 "on parts of the people it does not give the rows that it gives on all"
             )
 
@@ -187,9 +185,9 @@ class Fingerprint:
     rows: NDArray[np.uint64]
 
 
-def _own_copy(part: pd.DataFrame) -> pd.DataFrame:
-    """A copy whose lists are copies, too, so that the function cannot change those of the frame
-    that was opened.
+def copy_part(part: pd.DataFrame) -> pd.DataFrame:
+    """Return a copy with copied lists too, so that the function cannot change those of the opened
+    frame.
 
     Its dtypes are those of the frame, whatever the cells: pandas would call objects that are all
     texts ``str``.
@@ -197,32 +195,35 @@ def _own_copy(part: pd.DataFrame) -> pd.DataFrame:
     copy = part.copy()
     for i, dtype in enumerate(part.dtypes):
         if isinstance(dtype, np.dtype) and dtype.kind == "O":
-            cells = objects(_copied(c, _DEEPEST) for c in part.iloc[:, i].array)
+            cells = objects(copy_cell(c, _DEEPEST) for c in part.iloc[:, i].array)
             column: Any = pd.Series(cells, dtype=object, index=part.index)
             copy.isetitem(i, column)
     return copy
 
 
-def _copied(cell: Any, depth: int) -> Any:
-    """A copy of a list, tuple, dict, set or array and of those inside; other cells as they are. No
-    code of other classes runs."""
+def copy_cell(cell: Any, depth: int) -> Any:
+    """Return a copy of a list, tuple, dict, set or array and of those inside; other cells as they
+    are.
+
+    No code of other classes runs.
+    """
     kind = id(type(cell))
     if not depth:
         return cell
     if kind == id(list):
-        return [_copied(element, depth - 1) for element in cell]
+        return [copy_cell(element, depth - 1) for element in cell]
     if kind == id(tuple):
-        return tuple(_copied(element, depth - 1) for element in cell)
+        return tuple(copy_cell(element, depth - 1) for element in cell)
     if kind == id(dict) and all(id(type(key)) in _SAFE for key in cell):
-        return {key: _copied(element, depth - 1) for key, element in cell.items()}
+        return {key: copy_cell(element, depth - 1) for key, element in cell.items()}
     if kind == id(np.ndarray) and cell.dtype == object:
-        return objects(_copied(element, depth - 1) for element in cell.ravel().tolist()).reshape(
+        return objects(copy_cell(element, depth - 1) for element in cell.ravel().tolist()).reshape(
             cell.shape
         )
     return cell.copy() if kind in _MUTABLE else cell
 
 
-def _fingerprint(frame: pd.DataFrame) -> Fingerprint:
+def hash_rows(frame: pd.DataFrame) -> Fingerprint:
     """Hashes of the rows with their index labels: equal rows hash alike, whatever their order."""
     rows = np.zeros(len(frame), dtype=np.uint64)
     if isinstance(frame.index.dtype, np.dtype) and not isinstance(frame.index, pd.RangeIndex):
@@ -234,7 +235,7 @@ def _fingerprint(frame: pd.DataFrame) -> Fingerprint:
     return Fingerprint(list(frame.columns), list(frame.dtypes), np.sort(rows))
 
 
-def _members(result: pd.DataFrame, owners: pd.DataFrame) -> bool:
+def has_only_known_people(result: pd.DataFrame, owners: pd.DataFrame) -> bool:
     hashes, known_hashes = (_people(frame).hashes for frame in (result, owners))
     return bool(np.isin(hashes, known_hashes).all())
 
@@ -244,9 +245,8 @@ def _people(frame: pd.DataFrame) -> People:
     return people_of([prepare(frame.iloc[:, leaf.position], leaf.kind) for leaf in leaves], b"")
 
 
-def normal(frame: pd.DataFrame, unit: Sequence[Hashable]) -> pd.DataFrame:
-    """The frame with the named levels of its index as columns, where the people are named by
-    columns."""
+def normalize_result(frame: pd.DataFrame, unit: Sequence[Hashable]) -> pd.DataFrame:
+    """Return a result with the named levels of its index as columns, where columns name the people."""
     result = frame.copy(deep=False)
     result.attrs = {}
     if not result.columns.is_unique or result.columns.nlevels > 1:
@@ -260,7 +260,7 @@ def normal(frame: pd.DataFrame, unit: Sequence[Hashable]) -> pd.DataFrame:
     return result
 
 
-def dropped(name: Hashable) -> str:
+def explain_missing_unit(name: Hashable) -> str:
     return (
         f"a unit column dropped on the way: {name!r} says whose row each is, and must be among the columns, unchanged, before "
         "and after."
@@ -271,10 +271,11 @@ def name_of(function: Any) -> str:
     return str(getattr(function, "__qualname__", None) or type(function).__name__)
 
 
-def sees_private(
+def find_private_frame(
     function: Any, arguments: Sequence[Any], private: Callable[[Any], bool]
 ) -> str | None:
-    """The name of a private frame that the function uses from outside, as far as its code shows.
+    """Return the name of a private frame that the function uses from outside, as far as its code
+    shows.
 
     The search follows its arguments and the names in its code, and from there the functions that it
     calls, the values bound to `partial` and to methods, and the contents of containers and plain
@@ -295,7 +296,7 @@ def sees_private(
 
 
 def _contents(value: Any) -> list[tuple[str, Any]]:
-    """The values that a value gives access to, with their names."""
+    """Return the values that a value gives access to, with their names."""
     if isinstance(value, partial):
         return [("an argument", x) for x in (*value.args, *value.keywords.values())] + [
             ("", value.func)
@@ -321,23 +322,26 @@ def _contents(value: Any) -> list[tuple[str, Any]]:
 
 
 def _outside(function: Any) -> list[tuple[str, Any]]:
-    """The values that the code of a function names: globals, variables of functions around it,
-    defaults."""
+    """Return the values that a function's code can name: globals, closure variables, defaults.
+
+    A global with the name of an attribute that the code reads is among them: `co_names` holds both.
+    """
     global_values = function.__globals__
     named_values = [
         (repr(name), global_values[name])
-        for name in sorted(_globals(function.__code__))
+        for name in sorted(_names(function.__code__))
         if name in global_values
     ]
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             named_values.append((repr(name), cell.cell_contents))
-        except ValueError:  # not filled yet
+        except ValueError:  # a variable without a value yet
             continue
     defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
     return named_values + [(f"'default {i}'", value) for i, value in enumerate(defaults)]
 
 
-def _globals(code: CodeType) -> set[str]:
-    names = {str(i.argval) for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
-    return names.union(*(_globals(c) for c in code.co_consts if isinstance(c, CodeType)))
+def _names(code: CodeType) -> set[str]:
+    """Return the names of globals and attributes in a function's code and in functions inside."""
+    inner = (one for one in code.co_consts if isinstance(one, CodeType))
+    return set(code.co_names).union(*map(_names, inner))

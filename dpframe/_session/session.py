@@ -1,24 +1,16 @@
-"""Sessions: one frame, one budget, and the one door to the data.
-
-*Formal guarantee of the door.* Whatever code that reads cells raises, and whatever it warns of, the
-caller sees a `DataError` whose text is a function of the verb alone, without a cause, a context or
-a frame of the code that failed. That it failed can still depend on the data: this is a net under
-code that does not fail because of a cell, and no leave to do so (docs/explain/limits.md).
-"""
+"""Sessions: one frame, one budget, and the order of every question: debit, then read."""
 
 from __future__ import annotations
 
 import json
 import os
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextvars import ContextVar
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from uuid import uuid4
 
 import numpy as np
@@ -26,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.encoding import digest, encode
-from dpframe._errors import SWITCH, BadType, BadValue, DataError, SessionError, caution, debugging
+from dpframe._errors import SWITCH, BadType, BadValue, SessionError, caution, debugging
 from dpframe._expr import Expr, seconds_between, zone_of
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import By, Keys, Word
@@ -43,6 +35,7 @@ from dpframe._plans.worth import says_nothing
 from dpframe._questions.identity import Identity
 from dpframe._questions.question import ROWS, Array, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
+from dpframe._session.door import VerbList, read_private
 from dpframe._session.records import (
     Record,
     RecordedVector,
@@ -62,14 +55,11 @@ from dpframe.mechanisms._base import check
 if TYPE_CHECKING:
     from dpframe._expr import Column
 
-P = ParamSpec("P")
-T = TypeVar("T")
 DEBUGGED = (
     "debug",
     "errors show their cause, which may quote cells",
     SWITCH,
 )  # what the ledger keeps of it
-_behind: ContextVar[bool] = ContextVar("behind the door", default=False)
 
 
 MOST_SHARES = (
@@ -77,7 +67,7 @@ MOST_SHARES = (
 )
 
 
-class Asked(NamedTuple):
+class PricedQuestion(NamedTuple):
     """A question with its price, the words it relies on, and the name of its answer."""
 
     question: Question
@@ -104,7 +94,7 @@ class SplitQuestion(NamedTuple):
 
     plan: Plan
     known: dict[int, RecordedVector]
-    rest: Asked | None
+    rest: PricedQuestion | None
 
 
 class Session:
@@ -168,7 +158,7 @@ class Session:
         return self.data.engine(self.base._key)
 
     def _key(self) -> bytes:
-        """The key of the hash that decides whose groups count, drawn for each frame."""
+        """Draw the key of the hash that decides whose groups count. Each frame has its own."""
         return _sampling.random_bytes(8)
 
     def restate(self, terms: Terms) -> None:
@@ -226,8 +216,8 @@ class Session:
     def budget(self) -> Budget:
         return self.accountant.meter(self.terms.queries)
 
-    def limited(self, payment: Payment) -> Unit:
-        """The unit, with the limits that this question names."""
+    def limit_unit(self, payment: Payment) -> Unit:
+        """Return the unit with the limits that a question names."""
         limits = payment.get("max_rows"), payment.get("max_groups")
         if limits[0] is None and limits[1] is None:
             return self.unit
@@ -235,7 +225,7 @@ class Session:
             raise BadValue(
                 "max_rows= and max_groups= are for sessions with unit=: here a row is a person."
             )
-        return self.unit.limited(*limits_for(*limits))
+        return self.unit.with_limits(*limits_for(*limits))
 
     def price(
         self,
@@ -244,8 +234,8 @@ class Session:
         part: Fraction = Fraction(1),
         budget: Budget | None = None,
     ) -> Price:
-        """The price that was asked for, or what the wanted accuracy needs, or the session's share;
-        a ``part`` of it.
+        """Return the price of a question: as asked, as the accuracy needs, or the share; a ``part``
+        of it.
 
         ``budget``: as it will be when this is charged, if questions of a batch come before.
         """
@@ -253,7 +243,7 @@ class Session:
             budget = self.accountant.meter(self.terms.queries)
 
         def plan_for(price: Price) -> Plan:
-            return question.plan(self.limited(payment), price, self._public_rows(question), ())
+            return question.plan(self.limit_unit(payment), price, self._public_rows(question), ())
 
         if payment.get("within") is None:
             return find_price(budget, payment, None, plan_for, part)
@@ -273,19 +263,21 @@ class Session:
             else None
         )
 
-    def owed(self, one: Asked, place: int) -> tuple[Label, Charge | None]:
-        """What a question of a batch will be charged; None where it was answered before."""
+    def owed(self, one: PricedQuestion, place: int) -> tuple[Label, Charge | None]:
+        """Return what a question of a batch will be charged; None where it was answered before."""
         label, identity = self._label(one, place)
         if self._recall(label, identity, one):
             return label, None
         split = self._split(label, identity, one)
         if split is None:
-            return label, self._planned(one)[0].charge
-        return label, None if split.rest is None else self._planned(split.rest)[0].charge
+            return label, self.plan_with_declarations(one)[0].charge
+        return label, None if split.rest is None else self.plan_with_declarations(split.rest)[
+            0
+        ].charge
 
-    def plan(self, asked: Asked) -> Plan:
-        """What `explain` shows: the plan, and what it would take of the budget."""
-        plan, _ = self._planned(asked)
+    def plan(self, asked: PricedQuestion) -> Plan:
+        """Return what `explain` shows: the plan, and what it would take of the budget."""
+        plan, _ = self.plan_with_declarations(asked)
         label, identity = self._label(asked, 0)
         if self._recall(label, identity, asked) is not None:
             return replace(
@@ -300,7 +292,7 @@ class Session:
         plan = assemble_plan(split.plan, split.known)
         if split.rest is None:
             return replace(plan, budget="takes nothing: all of it is on record")
-        new, _ = self._planned(split.rest)
+        new, _ = self.plan_with_declarations(split.rest)
         text = f"pays for {new.question} only, since the rest is on record: {self.budget.preview(new.charge)}"
         return replace(plan, budget=f"{format_price_as_typed(asked.paid)}: {text}")
 
@@ -312,20 +304,21 @@ class Session:
             return 0
         count = Query((ROWS,))
         return budget.times(
-            self._planned(Asked(count, self.price(count, {}), (), self.unit))[0].charge
+            self.plan_with_declarations(
+                PricedQuestion(count, self.price(count, {}), (), self.unit)
+            )[0].charge
         )
 
-    def answered(self, asked: Asked) -> bool:
-        """Whether this was asked before, so that it is free."""
+    def is_answered(self, asked: PricedQuestion) -> bool:
+        """Return whether this was asked before, so that it is free."""
         return self._recall(*self._label(asked, 0), asked) is not None
 
     def _public_rows(self, question: Question) -> int | None:
-        """The number of rows that a question is about, where it is public."""
+        """Return the number of rows that a question is about, where it is public."""
         return self.public_rows if question.where is None and not question.by else None
 
-    def _planned(self, one: Asked) -> tuple[Plan, list[Word]]:
-        """The plan of a question, and the facts it takes for public beyond those that the session
-        was opened with."""
+    def plan_with_declarations(self, one: PricedQuestion) -> tuple[Plan, list[Word]]:
+        """Return the plan of a question, and what it takes for public that `open` did not declare."""
         question, words = one.question, list(one.words)
         for out in question.outputs:
             if AGGREGATES[out.aggregate].selects:
@@ -366,20 +359,19 @@ class Session:
         )
 
     def _most(self, unit: Unit) -> float | None:
-        """The most values that any question can be about, where that is public: of all people, as
-        many rows as count."""
+        """Return the most values that any question can be about, where that is public."""
         if self.public_rows is not None or self.terms.people is None:
             return self.public_rows
         rows = unit.rows if unit.people else 1
         return None if rows is None else self.terms.people * rows
 
     def _seconds(self, expr: Expr) -> tuple[float, float] | None:
-        """The bounds of the seconds of a duration that follow from declared ones."""
+        """Return the bounds of the seconds of a duration that follow from declared ones."""
         return seconds_between(expr.children[0], lambda column: self.bounds.get(column.position))
 
-    def ask(self, questions: Sequence[Asked], batch: bool = False) -> list[Release]:
-        """The releases of questions: label, recall, plan, debit, and the door. In this order, and
-        nothing else reads the data.
+    def ask(self, questions: Sequence[PricedQuestion], batch: bool = False) -> list[Release]:
+        """Return the releases of questions: label, recall, plan, debit, then read behind the door.
+        Nothing else reads the data.
 
         Several questions are one debit: all of them or none. Formal guarantee: the sequence of all
         releases of an accountant is (epsilon, delta)-differentially private for its budget, however
@@ -424,29 +416,31 @@ class Session:
                 if new:
                     if not batch and (self.base.planning or self._together):
                         self._refuse_alone()
-                    planned = {label: self._planned(one) for label, one in new.items()}
+                    planned = {
+                        label: self.plan_with_declarations(one) for label, one in new.items()
+                    }
                     if self.counted:
-                        _warn_of_nothing([plan for plan, _ in planned.values()])
+                        warn_of_useless_choices([plan for plan, _ in planned.values()])
                     names = [label.name for label in asked if label in charged]
                     self._debit(new, list(planned.values()), names)
-                verbs = Verbs(new.values())
+                verbs = VerbList(one.question for one in new.values())
                 for label, one in new.items():
                     plan, _ = planned[label]
                     # -------------------------------------------------------------- the door: from here data is read
-                    raw = sealed(verbs, self._read, one, plan)
+                    raw = read_private(verbs, self._read, one, plan)
                     # ------------------------------------------------------- and closes: only noisy integers leave
                     record = Record(Release(plan, raw), identities[label], one.question)
                     known[label] = record
-                    self._keep(label, record)
-                    self._put_on_record(label, record, one)
-                known.update(self._assemble_all(splits, asked, identities, known))
+                    self._keep_release(label, record, one)
+                if splits:
+                    known.update(self._assemble_all(splits, asked, identities, known))
                 rule = self.base.terms.rule
                 return [
                     Release(*self._present(known[label], identity, one)[:2], rule, label in charged)
                     for (label, identity), one in zip(labelled, questions, strict=True)
                 ]
 
-    def _present(self, record: Record, identity: Identity, one: Asked) -> Release:
+    def _present(self, record: Record, identity: Identity, one: PricedQuestion) -> Release:
         """Return a recorded release as the answer of this question, whatever words it was asked in
         first."""
         question = one.question
@@ -455,7 +449,7 @@ class Session:
         rows = self._public_rows(question)
         return question.present(record.release, record.question_id, identity, one.unit, rows)
 
-    def _split(self, label: Label, identity: Identity, one: Asked) -> SplitQuestion | None:
+    def _split(self, label: Label, identity: Identity, one: PricedQuestion) -> SplitQuestion | None:
         """Return which vectors of a question are on record at its price, and what is left to ask.
 
         Return None if no vector is on record.
@@ -465,7 +459,7 @@ class Session:
         vectors = list(map(self._vector, self._vector_keys(label, identity, one)))
         if not any(vectors):
             return None
-        plan, _ = self._planned(one)
+        plan, _ = self.plan_with_declarations(one)
         known = find_vectors(plan, vectors)
         if not known:
             return None
@@ -488,7 +482,7 @@ class Session:
         bought = Record(self._present(record, rest_identity, rest), rest_identity, question)
         return SplitQuestion(plan, add_vectors(plan, known, bought), None)
 
-    def _vector_keys(self, label: Label, identity: Identity, one: Asked) -> list[Any]:
+    def _vector_keys(self, label: Label, identity: Identity, one: PricedQuestion) -> list[Any]:
         """Return the keys by which the vectors of a question are recorded, at its price as it was
         typed."""
         rows, schema = identity.rows, self.data.schema
@@ -514,12 +508,12 @@ class Session:
 
     def _replace_splits(
         self,
-        new: dict[Label, Asked],
+        new: dict[Label, PricedQuestion],
         splits: dict[Label, SplitQuestion],
         identities: dict[Label, Identity],
-    ) -> dict[Label, Asked]:
+    ) -> dict[Label, PricedQuestion]:
         """Return the new questions, with what is left of each split question in its place."""
-        left: dict[Label, Asked] = {}
+        left: dict[Label, PricedQuestion] = {}
         for label, one in new.items():
             split = splits.get(label)
             if split is None:
@@ -532,7 +526,7 @@ class Session:
     def _assemble_all(
         self,
         splits: dict[Label, SplitQuestion],
-        asked: dict[Label, Asked],
+        asked: dict[Label, PricedQuestion],
         identities: dict[Label, Identity],
         known: dict[Label, Record],
     ) -> dict[Label, Record]:
@@ -546,7 +540,7 @@ class Session:
         self,
         split: SplitQuestion,
         label: Label,
-        one: Asked,
+        one: PricedQuestion,
         identities: dict[Label, Identity],
         known: dict[Label, Record],
     ) -> Record:
@@ -560,12 +554,12 @@ class Session:
             bought = Record(release, identity, split.rest.question)
         release = assemble(split.plan, identities[label], split.known, bought)
         record = Record(release, identities[label], one.question)
-        self._keep(label, record)
-        self._put_on_record(label, record, one)
+        self._keep_release(label, record, one)
         return record
 
-    def _put_on_record(self, label: Label, record: Record, one: Asked) -> None:
-        """Keep the vectors of a release, and with a ledger the whole release."""
+    def _keep_release(self, label: Label, record: Record, one: PricedQuestion) -> None:
+        """Keep a release and its vectors, and with a ledger put them on record."""
+        self._keep(label, record)
         identity, keys = record.question_id, []
         if identity.vectors and not one.fresh and one.question.shares_vectors:
             keys = self._vector_keys(label, identity, one)
@@ -591,11 +585,11 @@ class Session:
 
     def _debit(
         self,
-        new: dict[Label, Asked],
+        new: dict[Label, PricedQuestion],
         planned: list[tuple[Plan, list[Word]]],
         names: Sequence[str | None],
     ) -> None:
-        """The one charge of new questions, in the ledger before any data is read; nothing gives it
+        """Charge new questions once, in the ledger and before any data is read. Nothing gives it
         back."""
         if self.data.source is not None:  # of what is no longer what was opened nothing is paid for
             self.data.source.check()
@@ -608,14 +602,14 @@ class Session:
         self.accountant.debit([plan for plan, _ in planned], words, name, at)
 
     def _charge_at(
-        self, one: Asked, price: Callable[[Fraction], Price], epsilon: Fraction
+        self, one: PricedQuestion, price: Callable[[Fraction], Price], epsilon: Fraction
     ) -> Charge:
-        """The charge of a question at another epsilon, of which ``price`` is what it buys."""
-        return self._planned(one._replace(price=price(epsilon)))[0].charge
+        """Return the charge of a question at another epsilon. ``price`` returns what that epsilon
+        buys."""
+        return self.plan_with_declarations(one._replace(price=price(epsilon)))[0].charge
 
-    def _read(self, one: Asked, plan: Plan) -> tuple[Any, ...]:
-        """What leaves, behind the door: arrays as the question has declared them, and nothing that
-        looks otherwise."""
+    def _read(self, one: PricedQuestion, plan: Plan) -> tuple[Any, ...]:
+        """Read the data behind the door, and return the arrays that the question has declared."""
         unit, size = one.unit, None
         engine = self.data.engine(self.base._key) if self.data.reader is None else self.data.reader
         if unit.replaces:  # how many people there are is public
@@ -630,8 +624,7 @@ class Session:
     def _run_question(
         self, question: Question, engine: Engine, plan: Plan, unit: Unit
     ) -> tuple[Any, ...]:
-        """What a question makes of the data with the noise that it is handed: the one place where
-        they meet."""
+        """Run a question on the data with the noise that it is handed. Only here do the two meet."""
         return question.run(engine, plan, unit, partial(self._noise, plan))
 
     def _noise(
@@ -650,8 +643,8 @@ class Session:
         return noisy
 
     def refuse_if_not_followed(self) -> None:
-        """Raises where an audit follows the session and cannot see what comes next: code that is
-        given rows, or other frames."""
+        """Raise where an audit follows the session and cannot see what comes next: code that gets
+        rows, or other frames."""
 
     def row_names(self) -> NDArray[np.int64]:
         """Return the name of each row's person, where a row is a person.
@@ -670,9 +663,10 @@ class Session:
         """Draw a name for each row of the opened frame."""
         return people_labels(self.rows)
 
-    def _label(self, one: Asked, place: int) -> tuple[Label, Identity]:
+    def _label(self, one: PricedQuestion, place: int) -> tuple[Label, Identity]:
         """Who asks what: the population, the columns, the declared version; never the data."""
-        identity = one.question.identify(one.unit, self._public_rows(one.question))
+        rows = None if self.public_rows is None else self._public_rows(one.question)
+        identity = one.question.identify(one.unit, rows)
         whole = self.data.schema.encode() + identity.code  # a schema is of one length
         price, typed = one.price[:-1], (one.typed, self.terms.queries)
         question: LabelKey = whole
@@ -692,7 +686,7 @@ class Session:
             question, key, paid, one.name, version, place if one.fresh else None, whole
         ), identity
 
-    def _recall(self, label: Label, identity: Identity, one: Asked) -> Record | None:
+    def _recall(self, label: Label, identity: Identity, one: PricedQuestion) -> Record | None:
         # Also of a fresh one: its name may not be another question's.
         known = find_answer(label, self._answers, self._names)
         recorded = None
@@ -710,10 +704,12 @@ class Session:
         self._keep(label, record)
         return record
 
-    def _shares(self, label: Label, one: Asked) -> Iterator[str]:
-        """What `Label.paid` would be if a share had another size, the largest first. Where ``open``
-        left out ``queries=`` a line asks for no size: it is free if the same line was answered at
-        any."""
+    def _shares(self, label: Label, one: PricedQuestion) -> Iterator[str]:
+        """Yield what `Label.paid` would be if a share had another size, the largest first.
+
+        Where ``open`` left out ``queries=`` a line asks for no size: it is free if the same line
+        was answered at any.
+        """
         if not self.terms.shares_said and not one.fresh:
             for queries in range(1, MOST_SHARES + 1):
                 yield digest(label.question, one.typed, queries)
@@ -766,7 +762,7 @@ def _check_names(labels: Sequence[Label]) -> None:
             )
 
 
-def _warn_of_nothing(plans: Sequence[Plan]) -> None:
+def warn_of_useless_choices(plans: Sequence[Plan]) -> None:
     """Warns of choices that say nothing of as many values as there can be: they come without
     intervals, which would tell."""
     for plan in plans:
@@ -776,68 +772,3 @@ def _warn_of_nothing(plans: Sequence[Plan]) -> None:
                 f"this will say nothing: {plan.question}, of {plan.most:.12g} values at most. Nothing is charged yet. Ask with a "
                 "larger epsilon; explain tells by how many ranks an answer may be off."
             )
-
-
-# The door -------------------------------------------------------------------------------------------------------------
-
-
-class _Here(type):
-    """Every category is one of `Unheard` behind the door, and none is elsewhere: a filter for one
-    thread of one process."""
-
-    def __subclasscheck__(cls, category: type) -> bool:
-        return _behind.get()
-
-
-class Unheard(Warning, metaclass=_Here):
-    """The category of the one filter that is set. `warnings.catch_warnings` would change the
-    filters of other threads."""
-
-
-class Verbs(tuple[Asked, ...]):
-    """What an error calls questions that are asked together, written when there is one. Which of
-    them failed would be one answer more, so it names them all."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        return ", ".join(dict.fromkeys(one.question.verb for one in self))
-
-
-def sealed(verb: str | Verbs, read: Callable[P, T], /, *args: P.args, **words: P.kwargs) -> T:
-    """What ``read(*args, **words)`` returns, of which nothing else comes out.
-
-    A MemoryError is an error like any other, since cells can cause it. An interrupt, or another
-    exception that is no `Exception`, stays what it is, without the frames that it passed.
-    """
-    cause: Exception | None = None
-    ended: BaseException | None = None
-    before = _behind.set(True)
-    try:
-        if not warnings.filters or warnings.filters[0][2] is not Unheard:
-            # Somebody has put another one in front.
-            warnings.simplefilter("ignore", Unheard)
-        with np.errstate(all="ignore"):
-            return read(*args, **words)
-    except Exception as error:
-        cause = error if debugging() else None
-    except BaseException as stop:
-        ended = stop
-    finally:
-        _behind.reset(before)
-    # Below the handlers, so that what was raised is no context of what is raised here.
-    del args, words, read
-    if ended is None:
-        raise DataError(told(verb)) from cause
-    try:
-        ended.__cause__ = ended.__context__ = None
-        raise ended.with_traceback(None)
-    finally:
-        del ended
-
-
-def told(verb: str | Verbs) -> str:
-    return (
-        f"{verb} failed while it read the data. Why is not told, since it may depend on people's cells; what was charged for it "
-        f"stays charged. The owner of the data sees the cause with the environment variable {SWITCH}=1, which the ledger keeps."
-    )

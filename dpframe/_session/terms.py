@@ -58,9 +58,11 @@ class RuleAtStart(NamedTuple):
 
 
 def _rule(epsilon: Any, delta: Any, accountant: Any, reserve: Any) -> RuleAtStart:
-    """The rule of a new budget, checked. To find out whether anything fits takes longer than all
-    the rest of `open`, so the rules of plain arguments are remembered. They are pure functions of
-    the limits."""
+    """Return the checked rule of a new budget.
+
+    To find out whether anything fits takes longer than all the rest of `open`, so the rules of
+    plain arguments are remembered. They are pure functions of the limits.
+    """
     rule = open_filter(epsilon, 0 if delta is None else delta, accountant, reserve)
     return RuleAtStart(rule, rule.start())
 
@@ -84,12 +86,12 @@ class AccountTerms:
 
     @classmethod
     def of(cls, arguments: Words) -> AccountTerms:
-        """The budget of a new session."""
+        """Return the budget of a new session."""
         accountant, population, ledger = (
             arguments.get(w) for w in ("accountant", "population", "ledger")
         )
         if isinstance(accountant, Accountant):
-            return cls._shared(accountant, arguments)
+            return cls.share(accountant, arguments)
         if arguments.get("epsilon") is None:
             raise BadType(
                 "open needs the whole budget: open(epsilon=1), or accountant= with a dpframe.Accountant."
@@ -104,7 +106,7 @@ class AccountTerms:
         return cls(checked.rule.limits, checked.rule.name, name, place, None, file, checked)
 
     @classmethod
-    def _shared(cls, accountant: Accountant, arguments: Words) -> AccountTerms:
+    def share(cls, accountant: Accountant, arguments: Words) -> AccountTerms:
         if any(
             arguments.get(name) is not None
             for name in ("epsilon", "delta", "reserve", "ledger", "population")
@@ -122,11 +124,11 @@ class AccountTerms:
         )
 
     def again(self, arguments: Words) -> AccountTerms:
-        """The budget that the arguments of a second `open` mean, for comparison: those left out
-        stay as they are."""
+        """Return the budget that the arguments of a second `open` mean. Those left out stay as they
+        are."""
         stated = {argument: value for argument, value in arguments.items() if value is not None}
         if isinstance(stated.get("accountant"), Accountant):
-            return self._shared(stated["accountant"], arguments)
+            return self.share(stated["accountant"], arguments)
         current = self.limits
         limits = Limits(
             _validate.epsilon(stated["epsilon"]) if "epsilon" in stated else current.epsilon,
@@ -145,14 +147,14 @@ class AccountTerms:
         return replace(self, limits=limits, rule=rule, population=name, place=place)
 
     def open(self) -> Accountant:
-        """The accountant that keeps this budget."""
+        """Return the accountant that keeps this budget."""
         if self.shared is not None:
             return self.shared
         assert self.new_rule is not None
         return Accountant._of(*self.new_rule, self.population, self.file)
 
     def names(self, accountant: Accountant) -> bool:
-        """Whether this is the budget that an accountant keeps."""
+        """Return whether this is the budget that an accountant keeps."""
         if self.shared is not None:
             return self.shared == accountant
         place = accountant.population, accountant.place
@@ -185,10 +187,10 @@ class Terms:
 
     @classmethod
     def of(cls, data: Data, arguments: Words) -> Terms:
-        """The terms of a new session on these data."""
+        """Return the terms of a new session on these data."""
         account, unit = AccountTerms.of(arguments), unit_of(data.leaves, arguments)
         for column in unit.people:
-            _check_tells_apart(column, data.dtypes[column.position])
+            check_unit_dtype(column, data.dtypes[column.position])
         people, queries = _count(arguments, "n"), _count(arguments, "queries") or DEFAULT_QUERIES
         declared = declarations(data.leaves, arguments.get("bounds"), arguments.get("keys"))
         because, sources = arguments.get("because"), tuple(arguments.get("sources", {}).items())
@@ -203,26 +205,26 @@ class Terms:
         )
 
     def again(self, leaves: Mapping[Hashable, Column], arguments: Words) -> Terms:
-        """These terms with the arguments of another `open`: one that is left out stays as it is."""
-        unit = self._unit_again(leaves, arguments)
+        """Return these terms with the arguments of another `open`. One left out stays as it is."""
+        unit = self.merge_unit(leaves, arguments)
         bounds, times, keys = declarations(leaves, arguments.get("bounds"), arguments.get("keys"))
         version, because = arguments.get("version"), arguments.get("because")
         return Terms(
             self.account.again(arguments),
             unit,
             _count(arguments, "queries") or self.queries,
-            _merged(self.bounds, bounds),
-            _merged(self.times, times),
-            _merged(self.keys, keys),
+            merge_declarations(self.bounds, bounds),
+            merge_declarations(self.times, times),
+            merge_declarations(self.keys, keys),
             _count(arguments, "n") or self.people,
             self.version if version is None else version,
             self.because if because is None else because,
-            self._sources_again(arguments),
+            self.merge_sources(arguments),
             rule_of(arguments, self.rule),
             self.shares_said or arguments.get("queries") is not None,
         )
 
-    def _sources_again(self, arguments: Words) -> tuple[tuple[Declaration, Source], ...]:
+    def merge_sources(self, arguments: Words) -> tuple[tuple[Declaration, Source], ...]:
         stated = {(word, None) for word, value in arguments.items() if value is not None}
         stated |= {
             (word, column) for word in ("bounds", "keys") for column in arguments.get(word) or ()
@@ -230,7 +232,7 @@ class Terms:
         kept = {word: source for word, source in self.sources if word not in stated}
         return tuple({**kept, **arguments.get("sources", {})}.items())
 
-    def _unit_again(self, leaves: Mapping[Hashable, Column], arguments: Words) -> Unit:
+    def merge_unit(self, leaves: Mapping[Hashable, Column], arguments: Words) -> Unit:
         people, rows, groups, neighbors = (
             arguments.get(name) for name in ("unit", "max_rows", "max_groups", "neighbors")
         )
@@ -245,19 +247,22 @@ class Terms:
             unit = self.unit
         if (rows is not None or groups is not None) and not unit.people:
             raise BadValue(_NO_UNIT)
-        return unit.limited(*limits_for(rows, groups))
+        return unit.with_limits(*limits_for(rows, groups))
 
     def differs(self, other: Terms) -> str | None:
-        """The first argument that differs and may never change; None without one. Limits of a
-        person may change: each question may have its own, and the session's are only defaults."""
+        """Return the first argument that differs and may never change; None without one.
+
+        Limits of a person may change: each question may have its own, and the session's are only
+        defaults.
+        """
         if not _same_people(self.unit, other.unit):
             return "unit"
         fixed = ("account", "version", "because")
         return next((name for name in fixed if getattr(self, name) != getattr(other, name)), None)
 
     def record(self, names: list[Hashable]) -> list[Declared]:
-        """The declarations that the ledger keeps of these terms; ``names`` are those of the
-        columns."""
+        """Return the declarations that the ledger keeps of these terms. ``names`` are the columns'
+        names."""
         sources = dict(self.sources)
         declared = record_of(names, self.bounds, self.times, self.keys, "open", sources)
         if self.people is not None:
@@ -281,13 +286,13 @@ class Terms:
 
 
 def _count(arguments: Words, name: str) -> int | None:
-    """A positive whole number; None where it was left out."""
+    """Return a positive whole number; None where it was left out."""
     value = arguments.get(name)
     return None if value is None else _validate.positive_int(value, name)
 
 
 def rule_of(arguments: Words, before: Rule) -> Rule:
-    """How answers are judged and shown; what is left out stays as it was before."""
+    """Return how answers are judged and shown. What is left out stays as it was."""
     part, show = arguments.get("reliable"), arguments.get("show")
     if part is show is None:
         return before
@@ -305,13 +310,13 @@ def _same_people(first: Unit, second: Unit) -> bool:
     return (first.neighbors, first.people) == (second.neighbors, second.people)
 
 
-def _merged(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The declarations column by column: the new one where there is one, else the old one."""
+def merge_declarations(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the declarations column by column: the new one where there is one, else the old one."""
     return tuple(sorted({**dict(old), **dict(new)}.items(), key=_place))
 
 
 def unit_of(leaves: Mapping[Hashable, Column], arguments: Words) -> Unit:
-    """The unit of protection, from the arguments unit, max_rows, max_groups and neighbors."""
+    """Return the unit of protection, from the arguments unit, max_rows, max_groups and neighbors."""
     neighbors, people = arguments.get("neighbors"), arguments.get("unit")
     relation: Any = "add-remove"
     if neighbors is not None:
@@ -330,7 +335,7 @@ def unit_of(leaves: Mapping[Hashable, Column], arguments: Words) -> Unit:
     return Unit(relation, tuple(columns), rows, groups)
 
 
-def _check_tells_apart(column: Column, dtype: Any) -> None:
+def check_unit_dtype(column: Column, dtype: Any) -> None:
     """Refuses a unit column of a dtype that cannot tell all cells apart: two people would be one,
     who stays when one leaves."""
     arrow = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else None

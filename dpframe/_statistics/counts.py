@@ -77,7 +77,7 @@ class PersonCount(Statistic):
 
     def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
         one_group = self.sensitivity(unit, groups is not None)
-        _, groups_counted = unit.limited(1, None).reach(groups)
+        _, groups_counted = unit.with_limits(1, None).reach(groups)
         return Sensitivity(one_group.l1 * groups_counted, one_group.l2_squared * groups_counted)
 
     def reading(self) -> Reading:

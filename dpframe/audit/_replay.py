@@ -29,8 +29,9 @@ from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Plan
 from dpframe._questions.question import Array, Question
 from dpframe._session.data import ATTR, Data, sessions
-from dpframe._session.opening import open_session, said
-from dpframe._session.session import Session, sealed
+from dpframe._session.door import read_private
+from dpframe._session.opening import name_arguments, open_session
+from dpframe._session.session import Session
 from dpframe._statistics.engine import Engine
 from dpframe.engines.fingerprints import hashes_of
 from dpframe.mechanisms import _sampling
@@ -297,7 +298,7 @@ def replay(
         raise BadValue(
             "frame and neighbour must have the same columns, of the same dtypes and in the same order."
         )
-    if not sealed("replay", _are_neighbours, models[0], models[1]):
+    if not read_private("replay", _are_neighbours, models[0], models[1]):
         raise BadValue(
             f"frame and neighbour are not neighbours by neighbors={models[0].unit.neighbors!r}: they must differ in one person."
         )
@@ -345,7 +346,7 @@ def _model(side: Any, terms: dict[str, Any]) -> Session:
         raise BadType(f"frame and neighbour must be DataFrames, not {type(side).__name__}.")
     if ATTR in side.attrs:
         raise SessionError("this frame has a session. Replay questions on frames that are made up.")
-    session = open_session(side.copy(), **said((), terms))
+    session = open_session(side.copy(), **name_arguments((), terms))
     sessions.pop(session.name)
     return session
 

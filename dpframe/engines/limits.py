@@ -30,9 +30,9 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe import _pandas
 from dpframe._cells.codec import Buckets
 from dpframe._cells.columns import Vector
 from dpframe._sizes import SIZES
@@ -389,16 +389,16 @@ def distinct_pairs(
     wide = codes[asked]
     if buckets is not None:  # fewer than 2**26 groups and 2**31 values
         wide += (buckets[asked].astype(np.int64) - 1) * size
-    own, pairs = pd.factorize(wide)
+    own, pairs = _pandas.factorize(wide)
     if people is not None:
-        both = pd.unique(widen(people.codes[asked]) * max(1, len(pairs)) + own)
+        both = _pandas.unique(widen(people.codes[asked]) * max(1, len(pairs)) + own)
         person, own = both // max(1, len(pairs)), both % max(1, len(pairs))
         group, value = pairs[own] // max(1, size), pairs[own] % max(1, size)
         numbers = people.numbers(np.unique(person))[person]
         named, at = np.unique(value, return_inverse=True)
         seed = combine_numbers(numbers, numbers_of(known[named])[at])
         kept = smallest(person, Draw(key).ranks(seed, group), limit)
-        pairs = pd.unique(pairs[own[kept]])
+        pairs = _pandas.unique(pairs[own[kept]])
     rows = np.empty(size, dtype=np.int64)
     rows[codes[codes >= 0]] = np.flatnonzero(codes >= 0)
     return pairs // max(1, size), rows[pairs % max(1, size)]

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe import _pandas
 from dpframe._cells.columns import Vector, objects
 from dpframe._errors import DataError
 from dpframe._expr import Column, Expr
@@ -163,7 +164,7 @@ class PartsEngine:
         frames = list(self._source.batches(columns, part))
         if not frames:
             return self._empty()
-        whole = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+        whole = _pandas.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
         del frames
         return self._engine(_by_place(columns, whole), len(whole))
 
@@ -208,7 +209,7 @@ class PartsEngine:
             known = (
                 one
                 if not len(known)
-                else pd.concat([known, one], ignore_index=True).drop_duplicates()
+                else _pandas.concat([known, one], ignore_index=True).drop_duplicates()
             )
             if len(known) > most and shares < SIZES.set_shares:
                 return None

@@ -42,6 +42,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe import _pandas
 from dpframe._cells.codec import TICKS, ticks_of, unit_of
 from dpframe._cells.columns import UNMATCHED, Vector, number_text, objects
 from dpframe._cells.threads import shares, side_by_side
@@ -429,9 +430,9 @@ def number_values(
     """Return the place of each value among those that occur, in order of occurrence; -1 for null."""
     if null is not None and null.any():
         codes = np.full(len(values), -1, dtype=np.int64)
-        codes[~null], uniques = pd.factorize(values[~null])
+        codes[~null], uniques = _pandas.factorize(values[~null])
     else:
-        codes, uniques = pd.factorize(values)
+        codes, uniques = _pandas.factorize(values)
     return codes.astype(np.int64, copy=False), uniques
 
 

@@ -98,7 +98,7 @@ def sum_people(
 ) -> dict[Primitive, Integers]:
     """Return the sums of each primitive over people, by group."""
     # A statistic that needs a limit has one in its plan. The others count one row and one group.
-    limits = unit.limited(unit.rows or 1, unit.groups or 1)
+    limits = unit.with_limits(unit.rows or 1, unit.groups or 1)
     limit, most = limits.reach(scope.groups if scope.by else None)
     read = QuestionReader(table)
     found: dict[Primitive, Integers] = {}

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe import _pandas
 from dpframe._errors import BadType, BadValue, NotOffered
 
 _ADVICE = {
@@ -102,6 +103,6 @@ def public_target(y: Any, rows: int, number: bool) -> NDArray[Any]:
         )
     if not rows:
         raise BadValue("score needs at least one row of public data.")
-    if not number and pd.isna(target).any():
+    if not number and _pandas.isna(target).any():
         raise BadValue("y has nulls: drop those rows first.")
     return target

@@ -151,7 +151,7 @@ class _Model(ABC):
         _checks.refuse_two_prices(model_price, payment)
         price = {**model_price, **_without_none(payment)}
         task, price = self._task(frame, design, price)
-        unit = frame._session.limited(check_payment(price))
+        unit = frame._session.limit_unit(check_payment(price))
 
         def finish(release: Release) -> _Model:
             # The question about statistics does not depend on l2, and is asked without it.

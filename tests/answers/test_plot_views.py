@@ -200,5 +200,5 @@ def test_long_labels_stay_inside_the_figure() -> None:
 
 def test_an_answer_that_was_unstacked_says_that_it_was_changed(p: PrivateFrame) -> None:
     answer = p.groupby(["state", "smoker"]).size(epsilon=1)
-    with pytest.raises(NoSession, match="this answer was changed"):
+    with pytest.raises(NoSession, match="it was changed: take answer"):
         answer.unstack().dp.plot()

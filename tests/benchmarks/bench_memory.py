@@ -28,7 +28,7 @@ from tests.internals import SIZES, deaf_to_noise
 KEYS = [f"key{i:02d}" for i in range(50)]
 GROUPS = [f"group {i}" for i in range(20)]
 EDGES = np.linspace(0.0, 200.0, 101)
-Asked = Callable[[Any], object]
+PricedQuestion = Callable[[Any], object]
 
 
 def table(rows: int) -> pd.DataFrame:
@@ -62,7 +62,7 @@ def streamed(query: pl.LazyFrame) -> pl.DataFrame:
 
 # Of each question its terms, and the line of dpframe, pandas and polars.
 PEOPLE = {"unit": "user", "max_rows": 5, "max_groups": 5, "keys": {"g": GROUPS}}
-QUESTIONS: dict[str, tuple[dict[str, Any], Asked, Asked, Asked]] = {
+QUESTIONS: dict[str, tuple[dict[str, Any], PricedQuestion, PricedQuestion, PricedQuestion]] = {
     "means of 10,000 unknown keys, texts": (
         {},
         lambda p: p.groupby("key")["v"].mean(epsilon=0.2, fresh=True),
@@ -152,7 +152,7 @@ def kernels(wanted: bool) -> Any:
         SIZES.kernel_rows = least
 
 
-def first(frame: pd.DataFrame, terms: dict[str, Any], ask: Asked, fast: bool) -> Taken:
+def first(frame: pd.DataFrame, terms: dict[str, Any], ask: PricedQuestion, fast: bool) -> Taken:
     p = opened(frame, **terms)
     with kernels(fast):
         found = taken(lambda: ask(p))

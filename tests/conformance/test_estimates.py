@@ -264,7 +264,7 @@ class NoNoise:
 def estimates(name: str, df: pd.DataFrame, limit: int, engine: str) -> list[float]:
     """The answers of each group without noise."""
     query, unit = question(name, df, ORACLES[name].words(leaves_of(df)))
-    unit = unit.limited(limit, 10 * MANY)
+    unit = unit.with_limits(limit, 10 * MANY)
     (cell_,) = make_draft(query, unit, None).cells
     measured = Measured(cell_, NoNoise(), raw_of(query, df, unit, engine)[cell_.part])  # type: ignore[arg-type]
     return [float(v) for v in AGGREGATES[name].value(measured)]
@@ -337,7 +337,7 @@ def test_values_and_scores_are_those_of_rows_where_no_limit_binds(name, people):
     if name == "choose":
         df["x"] = df["x"].fillna(0.0)
     query, unit = question(name, df, words)
-    of_people = raw_of(query, df, unit.limited(MANY, 10 * MANY))
+    of_people = raw_of(query, df, unit.with_limits(MANY, 10 * MANY))
     of_rows = raw_of(query, df, Unit())
     assert [a.tolist() for a in of_people] == [a.tolist() for a in of_rows]
 
@@ -347,7 +347,7 @@ def test_values_and_scores_are_those_of_rows_where_no_limit_binds(name, people):
 def test_quantiles_lie_between_the_values_of_the_people(people, limit):
     df = frame_of(people)
     query, unit = question("tree", df, REPRESENTED["tree"](leaves_of(df)))
-    unit = unit.limited(limit, 10 * MANY)
+    unit = unit.with_limits(limit, 10 * MANY)
     (cell_,) = make_draft(query, unit, None).cells
     measured = Measured(cell_, NoNoise(), raw_of(query, df, unit)[cell_.part])  # type: ignore[arg-type]
     for group, value in zip(GROUPS, AGGREGATES["tree"].value(measured), strict=True):

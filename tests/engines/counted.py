@@ -12,7 +12,7 @@ import pandas as pd
 import dpframe
 from tests.engines.test_sql import Divided
 from tests.engines.written import in_duckdb, in_sqlite
-from tests.internals import SqlEngine, engine_for, recognised
+from tests.internals import SqlEngine, engine_for, recognise_source
 
 
 def divided(source: Any, key: bytes) -> Any:
@@ -45,11 +45,11 @@ def files(frame: pd.DataFrame, folder: Path) -> str:
 
 
 def in_files(frame: pd.DataFrame, folder: Path) -> Any:
-    return recognised(files(frame, folder))
+    return recognise_source(files(frame, folder))
 
 
 def in_relation(frame: pd.DataFrame, folder: Path) -> Any:
-    return recognised(
+    return recognise_source(
         in_duckdb(plain(frame))._connection.table("visits").project("* EXCLUDE (row_number)")
     )
 
@@ -57,7 +57,7 @@ def in_relation(frame: pd.DataFrame, folder: Path) -> Any:
 def in_table(frame: pd.DataFrame, folder: Path) -> Any:
     base: sqlite3.Connection = in_sqlite(plain(frame))._connection
     base.execute("ALTER TABLE visits DROP COLUMN row_number")
-    return recognised(dpframe.sql(base, "visits"))
+    return recognise_source(dpframe.sql(base, "visits"))
 
 
 KINDS: dict[str, tuple[str, Any]] = {

@@ -163,7 +163,7 @@ class ListEngine:
             return total(
                 ((g, rows, None) for (_, g), rows in pairs.items()), p, groups, 1, self._coin
             )
-        limit, most = unit.limited(unit.rows or 1, unit.groups or 1).reach(groups)
+        limit, most = unit.with_limits(unit.rows or 1, unit.groups or 1).reach(groups)
         own: dict[Any, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
         for i in asked:
             who = person(self._rows[i], unit)
@@ -204,7 +204,9 @@ class ListEngine:
                 values = sorted(values)[self._coin(who) % len(values) :][:1]
             elif unit.people:
                 values = middles(
-                    sorted(values), unit.limited(unit.rows or 1, 1).reach(None)[0], self._coin(who)
+                    sorted(values),
+                    unit.with_limits(unit.rows or 1, 1).reach(None)[0],
+                    self._coin(who),
                 )
             for at in values:
                 if at >= 0:

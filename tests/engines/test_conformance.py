@@ -65,14 +65,18 @@ class Forgetful(PandasEngine):
     """Without limits of groups."""
 
     def reduce(self, scope, primitives, unit):
-        return super().reduce(scope, primitives, unit.limited(None, 99) if unit.people else unit)
+        return super().reduce(
+            scope, primitives, unit.with_limits(None, 99) if unit.people else unit
+        )
 
 
 class Loose(PandasEngine):
     """Without limits of rows."""
 
     def reduce(self, scope, primitives, unit):
-        return super().reduce(scope, primitives, unit.limited(99, None) if unit.people else unit)
+        return super().reduce(
+            scope, primitives, unit.with_limits(99, None) if unit.people else unit
+        )
 
 
 class Positional(PandasEngine):

@@ -18,7 +18,7 @@ from tests.engines import spark
 from tests.engines.conformance import KEY
 from tests.engines.counted import divided
 from tests.engines.test_tables import files, filled, framed, integers, nasty
-from tests.internals import PandasEngine, PartsEngine, recognised
+from tests.internals import PandasEngine, PartsEngine, recognise_source
 
 pa = pytest.importorskip("pyarrow")
 ibis: Any = pytest.importorskip("ibis", reason="tables of ibis need ibis-framework")
@@ -97,7 +97,7 @@ def twins() -> Any:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_cells_behind_an_expression_are_those_that_were_put_in(kind, people, tmp_path):
     table = made(kind, tmp_path)
-    source = recognised(table)
+    source = recognise_source(table)
     if kind.endswith(
         "duckdb"
     ):  # ibis keeps its connections from variables, until their owner says otherwise

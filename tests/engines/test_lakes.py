@@ -12,7 +12,7 @@ import pytest
 import dpframe
 from dpframe import BadType, BadValue, SessionError
 from tests.engines.test_tables import EXAMPLES, nasty
-from tests.internals import recognised
+from tests.internals import recognise_source
 
 pa = pytest.importorskip("pyarrow")
 MADE = {
@@ -73,8 +73,8 @@ def test_a_file_of_a_version_that_is_replaced_is_a_change(lake, tmp_path):
 
 
 def test_its_files_are_known_by_their_names_however_they_are_opened(lake, tmp_path):
-    source = recognised(lake)
-    as_files = recognised([str(f) for f in files(lake, tmp_path)])
+    source = recognise_source(lake)
+    as_files = recognise_source([str(f) for f in files(lake, tmp_path)])
     assert source.marks == as_files.marks
     assert len(source.marks) == 3
 

@@ -33,7 +33,7 @@ from tests.internals import (
     Query,
     Trues,
     Unit,
-    recognised,
+    recognise_source,
 )
 from tests.internals import expr_module as ex
 from tests.internals import stats_Rows as Rows
@@ -184,7 +184,7 @@ def test_the_cells_of_a_table_are_those_that_were_put_in(kind, people, tmp_path)
         table = EXAMPLES[kind](nasty(), tmp_path)
     except ModuleNotFoundError as error:
         pytest.skip(f"{error.name} is not installed")
-    source = recognised(table)
+    source = recognise_source(table)
     frame = framed(nasty())
     expected = integers(PandasEngine(frame, KEY), frame.dtypes, people)
     for source.memory in (2**30, 1000):
@@ -221,7 +221,7 @@ def base(server: Any) -> Iterator[Any]:
 @pytest.mark.parametrize("people", [False, True], ids=["rows", "people"])
 def test_the_cells_of_a_server_are_those_that_were_put_in(server, base, people):
     filled(base, nasty(), "%s", "id bigint, x float8, n bigint, s text, b boolean")
-    source = recognised(dpframe.sql(address(server), "t"))
+    source = recognise_source(dpframe.sql(address(server), "t"))
     frame = framed(nasty())
     expected = integers(PandasEngine(frame, KEY), frame.dtypes, people)
     for source.memory in (2**30, 1000):

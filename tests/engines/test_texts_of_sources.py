@@ -14,7 +14,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType
-from tests.internals import recognised
+from tests.internals import recognise_source
 
 pa = pytest.importorskip("pyarrow")
 pq: Any = import_module("pyarrow.parquet")
@@ -96,7 +96,7 @@ def test_whether_there_is_such_a_text_makes_no_answer_an_error(name, ask, tmp_pa
 def test_parquet_files_are_read_here_with_such_texts(index, tmp_path):
     """Dictionaries of texts are read by themselves, row group by row group, beside the other columns."""
     made = table(BAD, None if index is None else getattr(pa, index)())
-    source = recognised(str(written(tmp_path, made)))
+    source = recognise_source(str(written(tmp_path, made)))
     for columns in ([0, 1], [1, 0], [1], [0]):
         found = pd.concat(list(source.batches(columns)))
         assert list(found.columns) == [made.schema.names[i] for i in columns]

@@ -1,14 +1,20 @@
-"""Functions of pandas take tracked columns, and are for all else what they were."""
+"""Functions of pandas take tracked columns, and do for all else what they did."""
 
 from __future__ import annotations
 
+import inspect
+import pickle
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpframe import DPError
+import dpframe
+from dpframe import BadType, DPError
+from tests.internals import EXTENDED, PANDAS_FUNCTIONS
 
 DF = pd.DataFrame(
     {
@@ -106,3 +112,86 @@ def test_for_all_else_they_are_what_they_were(p: Any) -> None:
         pd.cut(DF["x"], [0, 1], wrong=True)
     assert pd.cut.__name__ == "cut"
     assert pd.cut.__doc__.lstrip().startswith("Bin values")
+
+
+# How they come into pandas --------------------------------------------------------------------------------------------
+
+
+def test_replaced_functions_are_those_that_have_a_version_for_tracked_columns() -> None:
+    assert set(EXTENDED) == set(PANDAS_FUNCTIONS)
+    assert list(EXTENDED) == sorted(EXTENDED)
+
+
+@pytest.mark.parametrize("name", EXTENDED)
+def test_replaced_function_looks_like_the_original(name: str) -> None:
+    function: Any = getattr(pd, name)
+    original = function.pandas_function
+    assert original is not function
+    assert inspect.signature(function) == inspect.signature(original)
+    assert (function.__doc__, function.__name__) == (original.__doc__, original.__name__)
+    assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_replaced_function_returns_the_object_that_the_original_returns(monkeypatch: Any) -> None:
+    result = object()
+    with dpframe.options(extend_pandas=False), monkeypatch.context() as patch:
+        patch.setattr(pd, "isna", lambda obj: result)
+        dpframe.options.extend_pandas = True
+        assert pd.isna(DF["x"]) is pd.isna(obj=DF["x"]) is pd.isna([]) is result
+    assert dpframe.options.extend_pandas
+
+
+def test_option_takes_the_functions_away_and_puts_them_back(p: Any) -> None:
+    extended: Any = pd.cut
+    with dpframe.options(extend_pandas=False):
+        assert not dpframe.options.extend_pandas
+        assert pd.cut is extended.pandas_function
+        assert not any(hasattr(getattr(pd, name), "pandas_function") for name in EXTENDED)
+        assert p["x"].cut([0, 50, 100]) is not None
+        with pytest.raises(DPError):
+            pd.cut(p["x"], [0, 50, 100])
+    assert dpframe.options.extend_pandas
+    assert pd.cut(p["x"], [0, 50, 100]) is not None
+    dpframe.options.extend_pandas = True
+    assert pd.cut.pandas_function is extended.pandas_function  # type: ignore[attr-defined]
+
+
+def test_options_come_back_after_an_error() -> None:
+    with pytest.raises(KeyError), dpframe.options(extend_pandas=False):
+        raise KeyError
+    assert dpframe.options.extend_pandas
+
+
+def test_options_take_no_other_name_and_no_other_value() -> None:
+    with pytest.raises(BadType, match=r"no option 'extend_panda'\. Did you mean 'extend_pandas'"):
+        dpframe.options(extend_panda=False).__enter__()
+    with pytest.raises(BadType), dpframe.options(extend_pandas=1):
+        pass
+    with pytest.raises(AttributeError):
+        dpframe.options.extend_panda = False
+    assert repr(dpframe.options) == "options: extend_pandas=True"
+
+
+UNCHANGED = """
+import pandas as pd
+before = dict(vars(pd))
+import dpframe
+after = dict(vars(pd))
+changed = {name for name in before if after[name] is not before[name]}
+df = pd.DataFrame({"x": [1, 2]})
+df.dp
+p = df.dp.open(1, bounds={"x": (0, 9)})
+p.mean("x")
+assert all(vars(pd)[name] is after[name] for name in after)
+print(*sorted(changed))
+"""
+
+
+def test_import_replaces_the_functions_and_reading_dp_changes_nothing() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", UNCHANGED],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == list(EXTENDED)

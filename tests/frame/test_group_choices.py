@@ -314,7 +314,7 @@ def test_a_claim_for_one_group_alone_is_found(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(
         stats_module.Statistic,
         "of_person",
-        lambda self, unit, groups: real(self, unit.limited(None, 1), groups),
+        lambda self, unit, groups: real(self, unit.with_limits(None, 1), groups),
     )
     report = audit.replay(
         lambda q: q.groupby("g")["d"].argmax(epsilon=1),

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 import dpframe
-from tests.internals import UNPROVEN, Column, Key, Names, Premises, least_of, premises_of_opened
+from tests.internals import UNPROVEN, Column, Key, Names, Premises, least_of, premises_of_root
 
 KEY = Key(Column.of(0, "t", "int64"))
-ROWS = premises_of_opened(named=False, ordered=True)
-PEOPLE = premises_of_opened(named=True, ordered=True)
+ROWS = premises_of_root(named=False, ordered=True)
+PEOPLE = premises_of_root(named=True, ordered=True)
 SORTED = PEOPLE.sort_by([KEY])
 MADE: dict[str, bool] = {"piecewise": False, "adjacent": True, "all_rows": True}
 
@@ -123,13 +123,13 @@ def test_no_premise_is_kept_beside_this_class():
                 if isinstance(owner, ast.ClassDef):
                     found |= {
                         (str(path.relative_to(package)), name)
-                        for name in _members(owner)
+                        for name in has_only_known_people(owner)
                         if name in kept
                     }
     assert found == allowed - {("_groups/premises.py", "ordered")}
 
 
-def _members(owner: ast.ClassDef) -> set[str]:
+def has_only_known_people(owner: ast.ClassDef) -> set[str]:
     """The fields, properties and attributes of a class."""
     names = {
         n.target.id

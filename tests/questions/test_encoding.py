@@ -182,7 +182,7 @@ def test_what_keeps_its_encoding_keeps_its_own():
         )
         assert encode(dataclasses.replace(one, position=1)) != known
     unit = Unit("add-remove", (columns[0],), 3, 2)
-    assert encode(unit) == encode(unit) != encode(unit.limited(4, None))
+    assert encode(unit) == encode(unit) != encode(unit.with_limits(4, None))
 
 
 CODE = """

@@ -27,7 +27,7 @@ from tests.internals import (
     engine_for,
     engines_parts_module,
     plain_columns,
-    recognised,
+    recognise_source,
 )
 from tests.internals import stats_Rows as Rows
 
@@ -91,7 +91,7 @@ SIZES = [int(np.sum(np.asarray(rows()["s"]) == key)) for key in KEYS["s"]]
 
 
 def engine_of(path: Any) -> Any:
-    source = recognised(path)
+    source = recognise_source(path)
     return engine_for(source.schema, b"12345678")
 
 
@@ -419,7 +419,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, kind: Any, before: Any) -> None:
 
 
 def refused(ask: Any) -> None:
-    with pytest.raises(DataError, match="what was charged for it stays charged") as caught:
+    with pytest.raises(DataError, match="What was charged stays charged") as caught:
         ask()
     assert caught.value.__cause__ is caught.value.__context__ is None
     assert "Sesame" not in str(caught.value)

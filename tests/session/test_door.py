@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import traceback
 import warnings
@@ -19,6 +20,7 @@ from tests.internals import (
     PandasEngine,
     deaf_to_noise,
     derive_module,
+    door_module,
     reading_module,
     session_module,
     sketch_module,
@@ -163,7 +165,7 @@ def test_an_interrupt_is_an_interrupt_and_brings_no_frame_along(monkeypatch, kin
 
 def test_errors_of_the_public_part_show_as_they_are(monkeypatch):
     p = opened()
-    monkeypatch.setattr(type(p._session), "_planned", lambda *_: 1 / 0)
+    monkeypatch.setattr(type(p._session), "plan_with_declarations", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         p.count()
     assert p.ledger.empty
@@ -172,8 +174,10 @@ def test_errors_of_the_public_part_show_as_they_are(monkeypatch):
 # Warnings -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("per_thread", [False, True])
 @pytest.mark.parametrize("action", ["error", "always", "default"])
-def test_no_warning_comes_out_whatever_the_filters(monkeypatch, action):
+def test_no_warning_comes_out_whatever_the_filters(monkeypatch, action, per_thread):
+    monkeypatch.setattr(door_module, "_FILTERS_ARE_PER_THREAD", per_thread)
     p = opened()
     reduce = PandasEngine.reduce
 
@@ -192,6 +196,18 @@ def test_no_warning_comes_out_whatever_the_filters(monkeypatch, action):
         assert seen == []
     with pytest.warns(UserWarning, match="heard"):
         warnings.warn("heard", UserWarning, stacklevel=1)
+
+
+def test_the_filter_is_one_and_matches_nothing_outside_the_door():
+    p = opened()
+    with warnings.catch_warnings():
+        for _ in range(3):
+            warnings.simplefilter("default")
+            p.count(epsilon=0.1, fresh=True)
+        assert warnings.filters.count(door_module._FILTER) == 1
+        pattern = warnings.filters[0][1]
+        assert re.match(pattern.pattern, "any text") is None
+        assert not pattern.match("any text")
 
 
 def test_another_thread_is_heard_while_the_door_is_closed(monkeypatch):

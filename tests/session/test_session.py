@@ -293,7 +293,7 @@ def test_wrong_terms_open_nothing(df, words, error):
 
 
 def test_duplicate_column_names_are_refused(df):
-    with pytest.raises(BadValue, match="'age' stands twice"):
+    with pytest.raises(BadValue, match="duplicate column name 'age'"):
         df[["age", "age"]].dp.open(1)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, DataError, NotOffered, PrivacyWarning, SessionError
-from tests.internals import ParquetSource, TableSource, bytes_of, free, recognised
+from tests.internals import ParquetSource, TableSource, bytes_of, free, recognise_source
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
@@ -264,7 +264,7 @@ def test_what_goes_wrong_while_it_is_read_leaves_the_debit_and_no_answer(
     monkeypatch.setattr("dpframe._frame.sources.make_source", lambda table: source)
     p = opened(table, tmp_path, **unit)
     source.turn = source.scans + 1
-    with pytest.raises(DataError, match="what was charged for it stays charged") as caught:
+    with pytest.raises(DataError, match="What was charged stays charged") as caught:
         p.mean("age", epsilon=100)
     assert "Sesame" not in str(caught.value)
     assert caught.value.__cause__ is caught.value.__context__ is None
@@ -409,7 +409,7 @@ def test_files_of_a_lazy_frame_are_known_by_their_names_and_are_on_this_machine(
 ):
     pl = pytest.importorskip("polars")
     lazy = pl.scan_parquet(f"file://{files}/v1.parquet")
-    assert recognised(lazy).marks == recognised(files / "v1.parquet").marks
+    assert recognise_source(lazy).marks == recognise_source(files / "v1.parquet").marks
     p = opened(lazy, tmp_path)
     p.count(epsilon=1)
     rewritten(files / "v1.parquet", visits(5))
@@ -450,7 +450,7 @@ def test_a_lazy_frame_with_python_in_it_is_its_authors_word(files, tmp_path):
         )),
     ]  # fmt: skip
     for plan, expected in [*((one, False) for one in pieces), *((one, True) for one in coded)]:
-        parts = [part for _, part in recognised(plan).declared]
+        parts = [part for _, part in recognise_source(plan).declared]
         assert any("Python code in a LazyFrame" in part for part in parts) == expected
     with pytest.raises(
         BadValue, match="Python code in a LazyFrame: this is code that dpframe does not see"

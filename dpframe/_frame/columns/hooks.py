@@ -1,15 +1,12 @@
-"""Functions of pandas that are given tracked columns and frames: ``pd.cut(p["age"], [0, 65])``,
+"""Functions of pandas for tracked columns and frames: ``pd.cut(p["age"], [0, 65])``,
 ``pd.crosstab(p["a"], p["b"])``.
 
-numpy asks its arguments whether they have a function of their own; pandas does not. So the
-functions of pandas that people give a frame to are wrapped where the package is first used: given
-something tracked they are what stands here, given anything else they are what they were.
+The functions in `dpframe._pandas` call these for arguments that are tracked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from inspect import signature
 from typing import Any
 
@@ -33,36 +30,39 @@ def _cut(
     duplicates: Any = "raise",
     ordered: Any = True,
 ) -> Any:
-    """``pd.cut`` at given edges; with ``labels=False`` the numbers of the intervals."""
-    _only(
+    """Return ``pd.cut`` at given edges; with ``labels=False`` the numbers of the intervals."""
+    _check_options(
         "cut", retbins=(retbins, False), duplicates=(duplicates, "raise"), ordered=(ordered, True)
     )
     lowest = _validate.flag(include_lowest, "include_lowest")
     if not lowest or not isinstance(right, bool) or not right or isinstance(bins, int | np.integer):
         edges = bins
-    else:  # the first interval has its left end too, which pandas shows a little further to the left
+    else:  # the first interval includes its left end, and pandas shows that end a little lower
         edges = _expr.listed(bins, "cut")
         if not edges:
             raise BadType("cut needs at least two edges, such as [0, 18, 65, 110].")
         first = _expr.constant(edges[0])
         x = x.where(x._new(_expr.compare(">=", x._expr, first)))
-        edges = [first.value - 10.0 ** -_digits(precision), *edges[1:]]
+        edges = [first.value - 10.0 ** -_check_digits(precision), *edges[1:]]
     if labels is False:
         labels = range(len(_expr.listed(edges, "cut")) - 1) if not isinstance(edges, int) else None
     return x._new(_expr.cut(x._expr, edges, labels, right))
 
 
-def _digits(precision: Any) -> int:
+def _check_digits(precision: Any) -> int:
+    """Return a precision that is a whole number of digits."""
     if isinstance(precision, bool) or not isinstance(precision, int) or not 0 <= precision <= 15:
         raise BadType("precision must be a whole number of digits.")
     return precision
 
 
-def _only(name: str, **given: tuple[Any, Any]) -> None:
-    """Refuses words that are not at the one value that they have here."""
-    for word, (value, known) in given.items():
+def _check_options(name: str, **given: tuple[Any, Any]) -> None:
+    """Raise for an argument that is not at the one value that it can have here."""
+    for argument, (value, known) in given.items():
         if value is not known and not (type(value) is type(known) and value == known):
-            raise BadType(f"pd.{name} of a tracked column has {word}={known!r} and no other.")
+            raise BadType(
+                f"pd.{name} of a tracked column takes {argument}={known!r} only, not {value!r}."
+            )
 
 
 def _to_datetime(
@@ -77,9 +77,11 @@ def _to_datetime(
     origin: Any = "unix",
     cache: Any = True,
 ) -> Any:
-    """Texts read as times, by a format or as ISO dates; what is none is null, as with
-    ``errors="coerce"``."""
-    _only(
+    """Read texts as times, by a format or as ISO dates.
+
+    Other texts become null, as with ``errors="coerce"``.
+    """
+    _check_options(
         "to_datetime",
         dayfirst=(dayfirst, False),
         yearfirst=(yearfirst, False),
@@ -88,7 +90,7 @@ def _to_datetime(
         origin=(origin, "unix"),
     )
     if not _validate.among(errors, ("raise", "coerce")):
-        raise BadType("pd.to_datetime makes null of what is no date: errors='coerce'.")
+        raise BadType("pd.to_datetime turns texts that are not dates into nulls: errors='coerce'.")
     found = _expr.moment(arg._expr, format)
     if _validate.flag(utc, "utc"):
         found = _expr.zoned(found, "convert" if found.tz else "localize", "UTC")
@@ -98,10 +100,10 @@ def _to_datetime(
 def _to_numeric(
     arg: Any, errors: Any = "raise", downcast: Any = None, dtype_backend: Any = None
 ) -> Any:
-    """Texts read as numbers; what is none is null, as with ``errors="coerce"``."""
-    _only("to_numeric", downcast=(downcast, None))
+    """Read texts as numbers. Other texts become null, as with ``errors="coerce"``."""
+    _check_options("to_numeric", downcast=(downcast, None))
     if not _validate.among(errors, ("raise", "coerce")):
-        raise BadType("pd.to_numeric makes null of what is no number: errors='coerce'.")
+        raise BadType("pd.to_numeric turns texts that are not numbers into nulls: errors='coerce'.")
     return arg if arg._expr.kind in ("number", "bool") else arg._new(_expr.numeral(arg._expr))
 
 
@@ -113,13 +115,14 @@ def _get_dummies(
     drop_first: Any = False,
     dtype: Any = None,
 ) -> Any:
-    """A column for each key of a column, which tells the rows that have it."""
-    _only("get_dummies", dummy_na=(dummy_na, False), dtype=(dtype, None))
+    """Return a frame with an indicator column for each declared key of a column."""
+    _check_options("get_dummies", dummy_na=(dummy_na, False), dtype=(dtype, None))
     selection = data._frame._selection
     keys = selection.values(data._expr)
     if keys is None:
         raise MissingKeys(
-            f"pd.get_dummies makes a column for each value, and those of {data.name!r} are not declared: open(..., keys={{...}})."
+            f"pd.get_dummies makes a column for each value, and the values of {data.name!r} are not "
+            "declared: open(..., keys={...})."
         )
     kept = keys[1:] if _validate.flag(drop_first, "drop_first") else keys
     names = [key if prefix is None else f"{prefix}{prefix_sep}{key}" for key in kept]
@@ -128,93 +131,94 @@ def _get_dummies(
 
 
 def _crosstab(index: Any, columns: Any, *args: Any, **words: Any) -> Any:
-    """``p.crosstab`` of tracked columns, or lists of them."""
+    """Return ``p.crosstab`` of tracked columns, or lists of them."""
     first = index[0] if isinstance(index, list) else index
     return first._frame.crosstab(index, columns, *args, **words)
 
 
-def _of_frames(name: str) -> Callable[..., Any]:
-    """The verb of the frame that comes first."""
+def _make_frame_function(name: str) -> Callable[..., Any]:
+    """Return a function that calls the verb of its first argument, a tracked frame."""
 
     def function(frame: Any, *args: Any, **words: Any) -> Any:
         if not isinstance(frame, Tracked):
-            raise Refused(
-                f"pd.{name} of a tracked column is not offered: it takes a tracked frame, p.{name}(...)."
-            )
+            raise Refused(f"pd.{name} takes a tracked frame and not a column: p.{name}(...).")
         return getattr(frame, name)(*args, **words)
 
     return function
 
 
-def _refused(advice: str) -> Callable[..., Any]:
+def _make_refusal(advice: str) -> Callable[..., Any]:
+    """Return a function that refuses with an advice."""
+
     def refuse(given: Any, *args: Any, **words: Any) -> Any:
         raise Refused(advice)
 
     return refuse
 
 
-# Of tracked columns, and those of `BOTH` of frames too.
-HOOKS: dict[str, Callable[..., Any]] = {
+# Functions of tracked columns. Those in `OF_FRAMES` take tracked frames too.
+PANDAS_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cut": _cut,
     "to_datetime": _to_datetime,
     "to_numeric": _to_numeric,
     "get_dummies": _get_dummies,
     "crosstab": _crosstab,
-    **{name: _of_frames(name) for name in ("merge", "melt", "pivot_table")},
+    **{name: _make_frame_function(name) for name in ("merge", "melt", "pivot_table")},
     **{name: lambda obj: obj.isna() for name in ("isna", "isnull")},
     **{name: lambda obj: obj.notna() for name in ("notna", "notnull")},
     "unique": lambda values: values.unique(),
-    "to_timedelta": _refused(
-        "a number becomes a duration by no function here. Compare and add numbers: (p['t2'] - p['t1']).dt.days + p['days']."
+    "to_timedelta": _make_refusal(
+        "no function makes a duration of a number here. Compare and add numbers: (p['t2'] - "
+        "p['t1']).dt.days + p['days']."
     ),
-    "qcut": _refused(
-        "edges that have as many people on either side are a release: edges = p['x'].quantile([0, 0.25, 0.5, 0.75, 1]), then "
-        "p['x'].cut(list(edges))."
+    "qcut": _make_refusal(
+        "edges with as many people on either side are a release: edges = p['x'].quantile([0, 0.25, "
+        "0.5, 0.75, 1]), then p['x'].cut(list(edges))."
     ),
-    "factorize": _refused(
-        "it numbers values in the order of rows. With declared keys: p['x'].map({'a': 0, 'b': 1}); the values are a release, "
-        "p['x'].unique()."
+    "factorize": _make_refusal(
+        "it numbers values in the order of rows. With declared keys: p['x'].map({'a': 0, 'b': 1}); "
+        "the values are a release, p['x'].unique()."
     ),
-    "concat": _refused(
-        "pd.concat puts rows of tables together, which is done before a session is opened: both = pd.concat([a, b]), and "
-        "then both.dp.open(1). A column beside the others is p.assign(y=p['x'] + 1)."
+    "concat": _make_refusal(
+        "pd.concat puts rows of tables together, which is done before a session is opened: both = "
+        "pd.concat([a, b]), and then both.dp.open(1). A column beside the others is p.assign(y=p['x'"
+        "] + 1)."
     ),
-    "pivot": _refused(
+    "pivot": _make_refusal(
         "it copies cells of people. Write p.pivot_table('x', 'a', 'b', aggfunc='mean'): a release."
     ),
 }
-BOTH = {"merge", "melt", "pivot_table", "isna", "isnull", "notna", "notnull", "concat", "pivot"}
+OF_FRAMES = {
+    "merge",
+    "melt",
+    "pivot_table",
+    "isna",
+    "isnull",
+    "notna",
+    "notnull",
+    "concat",
+    "pivot",
+}
 
 
-def install() -> None:
-    """Wraps the functions of pandas, once."""
-    for name, own in HOOKS.items():
-        original = getattr(pd, name)
-        if not hasattr(original, "_of_tracked"):
-            setattr(pd, name, _wrapped(name, original, own))
+def call_pandas_function(
+    first: Taken | Tracked, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Return what a function of pandas makes of tracked columns or frames.
 
-
-def _wrapped(name: str, original: Any, own: Callable[..., Any]) -> Any:
-    lead = next(iter(signature(original).parameters))
-
-    @wraps(original)
-    def function(*args: Any, **words: Any) -> Any:
-        first = args[0] if args else words.get(lead)
-        inner = first[0] if isinstance(first, list | tuple) and first else first
-        if not isinstance(inner, Taken | Tracked):
-            return original(*args, **words)
-        if isinstance(inner, Tracked) and name not in BOTH:
-            raise Refused(
-                f"pd.{name} takes one column here, such as pd.{name}(p['x'], ...): a frame has many."
-            )
-        given = {
-            (next(iter(signature(own).parameters)) if k == lead else k): v for k, v in words.items()
-        }
-        try:
-            signature(own).bind(*args, **given)
-        except TypeError:
-            raise BadType(f"pd.{name} of a tracked column does not take these arguments.") from None
-        return own(*args, **given)
-
-    function._of_tracked = own  # type: ignore[attr-defined]  # the mark that it is wrapped
-    return function
+    `PrivateColumn` and `PrivateFrame` have it as ``__pandas_function__``, which the functions in
+    `dpframe._pandas` call.
+    """
+    if isinstance(first, Tracked) and name not in OF_FRAMES:
+        raise Refused(
+            f"pd.{name} takes one column here, such as pd.{name}(p['x'], ...): a frame has many."
+        )
+    own = PANDAS_FUNCTIONS[name]
+    lead = next(iter(signature(getattr(pd, name)).parameters))
+    own_lead = next(iter(signature(own).parameters))
+    given = {(own_lead if key == lead else key): value for key, value in kwargs.items()}
+    try:
+        signature(own).bind(*args, **given)
+    except TypeError:
+        raise BadType(f"pd.{name} of a tracked column does not take these arguments.") from None
+    return own(*args, **given)

@@ -29,7 +29,7 @@ from dpframe._frame.people.functions import (
 )
 from dpframe._frame.people.steps import made, one_row, rows_where, sorted_by
 from dpframe._frame.people.windows import Window, ddof_of, rolling, skewness
-from dpframe._frame.tracked import Tracked, advised, person_of
+from dpframe._frame.tracked import Tracked, person_of, use_own_names
 from dpframe._plans.price import WORDS, own_errors
 from dpframe._refusals import ADVICE, Unprinted, refuse
 
@@ -370,7 +370,7 @@ class PersonGroupBy(Unprinted):
 
     def _advised(self, text: str) -> str:
         """A refusal in the names of the frame, first of all of the column that was chosen."""
-        return advised(text, self._frame._selection, self._asked)
+        return use_own_names(text, self._frame._selection, self._asked)
 
     # How they are made --------------------------------------------------------------------------------------------
 

@@ -26,8 +26,8 @@ from dpframe._frame.verbs.reshape import derived_frame, names_of, source_of
 from dpframe._groups.keys import Word, describe
 from dpframe._groups.premises import least_of
 from dpframe._groups.unit import LIMIT, limits_for
-from dpframe._session.derived import Made, Source, derived
-from dpframe._session.session import sealed
+from dpframe._session.derived import Made, Source, make_derived_session
+from dpframe._session.door import read_private
 from dpframe.engines.rows import frame_of, joined, match_rows, take_cells, with_room_for_nulls
 
 _HOW = ("inner", "left", "right", "outer")
@@ -82,13 +82,13 @@ def merged(
             f"{left.limit} rows of a person on one side and {other.limit} on the other make more than 2**20: nobody would be "
             f"protected. {_advise_fewer_rows(self)}"
         )
-    made = sealed("merge", _made, left, other, names, theirs, how)
+    made = read_private("merge", _made, left, other, names, theirs, how)
     unit = self._session.unit
     both = [one.source.session.unit.groups or one.limit for one in (left, other)]
-    unit = replace(unit, rows=most, groups=min(both[0] * both[1], most)).limited(rows, groups)
+    unit = replace(unit, rows=most, groups=min(both[0] * both[1], most)).with_limits(rows, groups)
     words = how, pairs, list(names.items()), list(theirs.items()), _known_by(other.source)
     steps = left.source.steps("merge of people", words)
-    session = derived(
+    session = make_derived_session(
         self._session, made, unit, steps, left.source.premises.join(other.source.premises, most)
     )
     told = f"merge(how={how!r}) of two tables of the same people, at most {left.limit} and {other.limit} rows of each"

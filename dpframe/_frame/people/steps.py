@@ -19,7 +19,7 @@ from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import WITHIN, Expr, Key, within
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.tracked import Frame, Tracked, advised
+from dpframe._frame.tracked import Frame, Tracked, use_own_names
 from dpframe._groups.premises import least_of
 
 # Those whose sum of doubles depends on the order of the rows: where that is nobody's, they are
@@ -51,7 +51,7 @@ def _own_order(frame: Tracked, how: str) -> tuple[Key, ...]:
         return premises.sorts
     if premises.order == "others":
         raise Refused(
-            advised(
+            use_own_names(
                 f"{how} goes by the order of a person's rows, and in what pipe or adopt made it may depend on other people. "
                 "Take this step before, p.sort_values('t').groupby('patient_id').head(1), or inside of the function.",
                 frame._selection,
@@ -65,7 +65,7 @@ def _own_order(frame: Tracked, how: str) -> tuple[Key, ...]:
             else "groupby('patient_id').head(1)"
         )
         raise Refused(
-            advised(
+            use_own_names(
                 f"{how} goes by the order of a person's rows, and these come in no fixed one: a source outside of memory is "
                 "read piece by piece, and so are rows made of it. Sort them right before this step, such as "
                 f"p.sort_values({by!r}).{step}.",

@@ -18,7 +18,7 @@ from dpframe import _expr, _validate
 from dpframe._errors import BadValue, NotOffered
 from dpframe._expr import Expr
 from dpframe._frame.people.steps import made
-from dpframe._frame.tracked import Tracked, advised
+from dpframe._frame.tracked import Tracked, use_own_names
 from dpframe._refusals import Unprinted
 
 _LONGEST = 64  # rows of a window: each is a pass over the rows
@@ -59,7 +59,7 @@ class Window(Unprinted):
     def __getitem__(self, key: Any) -> Window:
         if self._groups is None:
             raise NotOffered(
-                advised(
+                use_own_names(
                     "a window of one column has no columns: p.groupby('patient_id')['x'].rolling(3).mean().",
                     self._frame._selection,
                 )
@@ -196,7 +196,7 @@ def _refused(frame: Tracked, text: str, groups: Any, line: str = _LINE) -> NotOf
     """The error about a window that there is not, in the names of the frame and of the column that
     was chosen."""
     return NotOffered(
-        advised(f"{text} {line}", frame._selection, None if groups is None else groups._asked)
+        use_own_names(f"{text} {line}", frame._selection, None if groups is None else groups._asked)
     )
 
 

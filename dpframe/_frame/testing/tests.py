@@ -206,7 +206,7 @@ class Tests(Unprinted):
         return cast(Tested, found)
 
     def _levels(self, columns: list[Any], keys: Any) -> tuple[By, ...]:
-        """The groupings by listed keys."""
+        """Return the groupings by listed keys."""
         groups = groupby(self._frame, columns if len(columns) > 1 else columns[0], keys=keys)
         if not isinstance(groups, PrivateGroupBy):
             raise BadType(
@@ -232,7 +232,7 @@ class Tests(Unprinted):
         return known
 
     def _of_people(self, payment: Mapping[str, Any]) -> dict[str, Any]:
-        """The words of the price, with which each person is one draw."""
+        """Return the arguments of the price, with which each person is one draw."""
         if not self._frame._session.unit.people:
             return dict(payment)
         for word in ("max_rows", "max_groups"):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe import _pandas
 from dpframe._errors import (
     BadType,
     BadValue,
@@ -30,12 +31,13 @@ from dpframe._session.data import ATTR, marks, session_of, sessions
 from dpframe._session.derived import (
     Source,
     declare_anew,
-    derived,
     draw_steps,
     made_of,
+    make_derived_session,
     unit_for,
 )
-from dpframe._session.session import Session, sealed
+from dpframe._session.door import read_private
+from dpframe._session.session import Session
 from dpframe.engines.people import people_of
 from dpframe.engines.rows import frame_of, rows_of
 
@@ -80,7 +82,7 @@ def pipe(
     self._session.check_alive()
     limits_for(max_rows, max_groups)
     base = self._session.base
-    seen = _personwise.sees_private(
+    seen = _personwise.find_private_frame(
         func, [*args, *kwargs.values()], lambda value: is_private(value, base)
     )
     if seen is not None:
@@ -96,7 +98,7 @@ def pipe(
     unit = self._session.unit
     hidden = not base.unit.people  # a row of the frame that was opened is a person
     visible = [] if hidden else _unit_names(self._selection.columns, unit.people)
-    frame, codes = sealed("pipe", _of_people, source, hidden)
+    frame, codes = read_private("pipe", _of_people, source, hidden)
     result = _personwise.Check(call, name, frame, visible, codes, self._session.name).result()
     made = made_of(result)
     declared = declare_anew(made, bounds, keys, "pipe")
@@ -105,7 +107,7 @@ def pipe(
     else:
         made.people = _places_of_unit(made.names, visible)
     steps = draw_steps()
-    session = derived(
+    session = make_derived_session(
         source.session,
         made,
         unit_for(source.session, None, max_rows, max_groups),
@@ -166,12 +168,12 @@ def adopt(
     limits_for(max_rows, max_groups)
     _check_unowned(other, base)
     unit = base.unit
-    frame = _personwise.normal(other, [leaf.name for leaf in unit.people])
+    frame = _personwise.normalize_result(other, [leaf.name for leaf in unit.people])
     made = made_of(frame)
     if unit.people:
         for leaf in unit.people:
             if leaf.name not in made.names:
-                raise BadValue(_personwise.dropped(leaf.name))
+                raise BadValue(_personwise.explain_missing_unit(leaf.name))
             place = made.names.index(leaf.name)
             kind = Column.of(place, leaf.name, made.arrays[place].dtype).kind
             if kind != leaf.kind and {kind, leaf.kind} != {"text", "label"}:
@@ -184,7 +186,7 @@ def adopt(
     declared = declare_anew(made, bounds, keys, "adopt")
     steps = draw_steps()
     unit = unit_for(base, None, max_rows, max_groups)
-    session = derived(base, made, unit, steps, base.premises.of_foreign_rows())
+    session = make_derived_session(base, made, unit, steps, base.premises.of_foreign_rows())
     other.attrs[ATTR] = base.name  # these are the same people: no second budget is opened on them
     return derived_frame(
         self,
@@ -222,7 +224,7 @@ def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.i
         frame = frame_of(arrays, list(source.columns))
         codes = people_of([source.rows.column(leaf) for leaf in leaves], b"").codes[source.places]
         frame, codes = rows_of(frame, np.flatnonzero(codes >= 0)), codes[codes >= 0]
-    return frame, np.asarray(pd.factorize(codes)[0], dtype=np.int64)  # without gaps
+    return frame, np.asarray(_pandas.factorize(codes)[0], dtype=np.int64)  # without gaps
 
 
 def _called(
@@ -249,7 +251,7 @@ def _unit_names(columns: Mapping[Hashable, Expr], people: Sequence[Column]) -> l
     for leaf in people:
         name = next((n for n, e in columns.items() if e == leaf), None)
         if not any(e == leaf for e in columns.values()):
-            raise BadValue(_personwise.dropped(leaf.name))
+            raise BadValue(_personwise.explain_missing_unit(leaf.name))
         names.append(name)
     return names
 
@@ -259,7 +261,7 @@ def _places_of_unit(
 ) -> list[int | tuple[Hashable, Any]]:
     for name in unit:
         if name not in names:
-            raise BadValue(_personwise.dropped(name))
+            raise BadValue(_personwise.explain_missing_unit(name))
     return [list(names).index(name) for name in unit]
 
 

@@ -256,7 +256,7 @@ def _tuples(selection: Selection, names: Sequence[Any], keys: Any) -> Tuples | N
     places = [e.position if isinstance(e, Column) else -1 for e, _ in columns]
     for declared, tuples in selection.schema.tuples.items():
         if sorted(declared) == sorted(places):
-            return tuples.in_order([declared.index(i) for i in places]).named(
+            return tuples.in_order([declared.index(i) for i in places]).rename(
                 [n for _, n in columns]
             )
     return None

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpframe import _validate
+from dpframe import _pandas, _validate
 from dpframe._errors import BadType, BadValue, Refused, caution
 from dpframe._expr import Column, Expr
 from dpframe._frame.selection import Schema, Selection
@@ -371,7 +371,7 @@ def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any
     elif getattr(dtype, "kind", "") == "m":
         low, high = pair or (0.0, _DAYS * 86400e9)
         seconds = low / 1e9 + even * ((high - low) / 1e9)
-        cells = pd.Series(pd.to_timedelta((seconds * 1e6).astype(np.int64), unit="us"))
+        cells = pd.Series(_pandas.to_timedelta((seconds * 1e6).astype(np.int64), unit="us"))
     elif leaf.kind in ("text", "label"):
         cells = pd.Series([f"{leaf.name} {1 + int(e * _TEXTS)}" for e in even], dtype=object)
     else:
@@ -420,7 +420,9 @@ def _numbers(leaf: Column, dtype: Any, pair: tuple[float, float], even: Any) -> 
 def _times(span: Span, zone: str | None, even: Any) -> pd.Series[Any]:
     first, last = pd.Timestamp(span.first), pd.Timestamp(span.last)
     seconds = int((last - first).total_seconds())
-    moments = pd.Series(first + pd.to_timedelta((even * (seconds + 1)).astype(np.int64), unit="s"))
+    moments = pd.Series(
+        first + _pandas.to_timedelta((even * (seconds + 1)).astype(np.int64), unit="s")
+    )
     if zone is None:
         return moments if moments.dt.tz is None else moments.dt.tz_localize(None)
     return (

@@ -17,8 +17,16 @@ from dpframe._frame.verbs.reshape import derived_frame, names_of, source_of
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._groups.unit import limits_for
 from dpframe._session.data import ATTR, marks, sessions
-from dpframe._session.derived import Made, Source, derived, hash_of, no_limits, unit_for
-from dpframe._session.session import Session, sealed
+from dpframe._session.derived import (
+    Made,
+    Source,
+    hash_of,
+    make_derived_session,
+    no_limits,
+    unit_for,
+)
+from dpframe._session.door import read_private
+from dpframe._session.session import Session
 from dpframe._validate import Bounds
 from dpframe.engines.rows import PublicTable, array_of, take_cells, with_room_for_nulls
 
@@ -97,7 +105,10 @@ def merge(
         )
     if isinstance(right, Tracked):
         return cast(
-            Frame, self._merged(right, how, on, left_on, right_on, suffixes, max_rows, max_groups)
+            Frame,
+            self.merge_declarations(
+                right, how, on, left_on, right_on, suffixes, max_rows, max_groups
+            ),
         )
     source = source_of(self, "merge")
     if not isinstance(how, str) or how not in ("inner", "left"):
@@ -120,9 +131,9 @@ def merge(
     public = {new: array_of(table, table_names.index(name)) for name, new in theirs.items()}
     joining = _Join(lookup, names, public, how == "left", hidden)
     if hidden:
-        source.check_named()
-    made = sealed("merge", _joined, source, joining)
-    source.repeated(made, _joined, joining)
+        source.check_unit_named()
+    made = read_private("merge", _joined, source, joining)
+    source.repeat_by_batch(made, _joined, joining)
     for place, (new, array) in enumerate(public.items(), start=len(made.names) - len(public)):
         _describe_public(made, place, new, array)
     on_record = (
@@ -141,7 +152,7 @@ def merge(
         if hidden
         else self._session.unit
     )
-    session = derived(source.session, made, unit, steps, premises)
+    session = make_derived_session(source.session, made, unit, steps, premises)
     return derived_frame(
         self, session, Word("public table", on_record, f"merge on {describe([n for n, _ in keys])}")
     )
@@ -178,7 +189,10 @@ def join(
     """
     if isinstance(other, Tracked):
         suffixes = (lsuffix, rsuffix)
-        return cast(Frame, self._merged(other, how, on, None, None, suffixes, max_rows, max_groups))
+        return cast(
+            Frame,
+            self.merge_declarations(other, how, on, None, None, suffixes, max_rows, max_groups),
+        )
     if isinstance(other, pd.Series) and not is_private(other, self._session):
         other = other.to_frame()
     table = _public(other, self._session)
@@ -238,9 +252,9 @@ def _joined(source: Source, join: _Join) -> Made:
     """The columns of the private side under new names, and those of the row of the table that each
     row has; behind the door."""
     rows = join.lookup.match(source.rows, source.places, join.left)
-    made = source.copied(rows.left, hidden=join.hidden)
+    made = source.copy_columns(rows.left, hidden=join.hidden)
     made.names = [join.names[n] for n in made.names]
-    made.keys = {i: k.named(made.names[i]) for i, k in made.keys.items()}
+    made.keys = {i: k.rename(made.names[i]) for i, k in made.keys.items()}
     for name, array in join.public.items():
         made.add(name, take_cells(with_room_for_nulls(array) if join.left else array, rows.right))
     return made

@@ -22,8 +22,9 @@ from dpframe._frame.tracked import Frame, Tracked
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._groups.premises import Premises
 from dpframe._groups.unit import limits_for
-from dpframe._session.derived import Made, Source, derived, unit_for
-from dpframe._session.session import Session, sealed
+from dpframe._session.derived import Made, Source, make_derived_session, unit_for
+from dpframe._session.door import read_private
+from dpframe._session.session import Session
 from dpframe._validate import Bounds
 from dpframe.engines.rows import FrameRows, explode_lists, joined, numbers
 
@@ -52,7 +53,7 @@ def _multiplied(
     source: Source, made: Made, premises: Premises, limits: tuple[object, object], steps: str
 ) -> Session:
     unit = unit_for(source.session, premises.most, *limits)
-    return derived(source.session, made, unit, steps, premises)
+    return make_derived_session(source.session, made, unit, steps, premises)
 
 
 def explode(
@@ -106,9 +107,9 @@ def explode(
         raise BadValue(f"{name!r} names a person and cannot be exploded.")
     _validate.flag(ignore_index, "ignore_index")
     limits_for(max_rows, max_groups)
-    source.check_named()
-    made = sealed("explode", _exploded, source, name, dtype)
-    source.repeated(made, _exploded, name, dtype)
+    source.check_unit_named()
+    made = read_private("explode", _exploded, source, name, dtype)
+    source.repeat_by_batch(made, _exploded, name, dtype)
     steps = source.steps("explode", (name, dtype))
     premises = source.premises.of_made_rows(
         None, piecewise=source.is_piecewise, adjacent=True, all_rows=True
@@ -158,9 +159,9 @@ def melt(
     limits_for(max_rows, max_groups)
     exprs = [self._selection.columns[n] for n in values]
     _check_alike(source, values, exprs)
-    source.check_named()
-    made = sealed("melt", _melted, source, ids, values, var_name, value_name)
-    source.repeated(made, _melted, ids, values, var_name, value_name)
+    source.check_unit_named()
+    made = read_private("melt", _melted, source, ids, values, var_name, value_name)
+    source.repeat_by_batch(made, _melted, ids, values, var_name, value_name)
     variable, place, count = len(ids), len(ids) + 1, len(values)
     leaf = Column.of(variable, var_name, made.arrays[variable].dtype)
     if all(type(n) in (str, int) for n in values):
@@ -226,7 +227,7 @@ def _without_order(made: Made, ids: Sequence[Hashable]) -> Made:
 def _exploded(source: Source, name: Hashable, dtype: str | None) -> Made:
     """The rows of explode, made behind the door."""
     rows = explode_lists(source.array(source.columns[name]), dtype)
-    made = source.copied(rows.source, skip=[name])
+    made = source.copy_columns(rows.source, skip=[name])
     _insert(made, list(source.columns).index(name), name, rows.array)
     return made
 
@@ -244,7 +245,7 @@ def _melted(
         len(source.places),
         len(values),
     )
-    kept = source.copied(
+    kept = source.copy_columns(
         np.tile(np.arange(size), count), skip=[n for n in source.columns if n not in ids]
     )
     made = _without_order(kept, ids)
@@ -270,7 +271,7 @@ def _check_alike(source: Source, names: Sequence[Hashable], exprs: Sequence[Expr
         raise BadType(
             f"melt needs columns of one kind, and {describe(list(names))} are of {sorted(kinds)}."
         )
-    if kinds == {"time"} and len(set(sealed("melt", _dtypes, source, exprs))) > 1:
+    if kinds == {"time"} and len(set(read_private("melt", _dtypes, source, exprs))) > 1:
         raise BadType("melt needs times of one dtype: the same resolution and the same zone.")
 
 

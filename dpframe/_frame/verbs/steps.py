@@ -22,7 +22,7 @@ from dpframe._frame.column import PrivateColumn
 from dpframe._frame.columns.lookups import pairs_of
 from dpframe._frame.places import with_item
 from dpframe._frame.selection import callers_frame
-from dpframe._frame.tracked import Frame, Tracked, check_kept
+from dpframe._frame.tracked import Frame, Tracked, refuse_lost_change
 from dpframe._frame.verbs.looking import schema_of
 
 
@@ -358,7 +358,7 @@ def insert(
         or not 0 <= loc <= len(columns)
     ):
         raise BadValue(f"loc must be a place from 0 to {len(columns)}.")
-    check_kept(self)
+    refuse_lost_change(self)
     made = with_item(self, column, value)
     order = list(columns)
     order.insert(int(loc), column)
@@ -367,7 +367,7 @@ def insert(
 
 def pop(self: Tracked, item: Any) -> PrivateColumn:
     """A column, which leaves this frame."""
-    check_kept(self)
+    refuse_lost_change(self)
     name = _validate.column_name(item, self._selection.columns)
     column = PrivateColumn(self._new(self._selection), self._selection.columns[name], name)
     self._become(drop(self, columns=name)._selection)
@@ -386,7 +386,7 @@ def copy(self: Frame, deep: bool = True) -> Frame:
     """The frame as it is now: what is set in one of the two is not set in the other. Of the same
     session and budget."""
     _validate.flag(deep, "deep")
-    return self._new(self._selection)
+    return self._copy()
 
 
 def filter(

@@ -243,7 +243,9 @@ def _limits(unit: Unit, scope: Scope) -> tuple[int, int]:
 
     Some statistics need no limits. The plan asked for those that are needed.
     """
-    return unit.limited(unit.rows or 1, unit.groups or 1).reach(scope.groups if scope.by else None)
+    return unit.with_limits(unit.rows or 1, unit.groups or 1).reach(
+        scope.groups if scope.by else None
+    )
 
 
 def _write_bounded(
@@ -494,7 +496,7 @@ def found_keys(
         if "double" in kinds:
             raise Unwritten
         crowd = Crowd(source, unit, names, kinds, key)
-        limit, most = unit.limited(unit.rows or 1, unit.groups or 1).reach(2**62)
+        limit, most = unit.with_limits(unit.rows or 1, unit.groups or 1).reach(2**62)
         rows = crowd.rows(source.sql(), there)
         if set(crowd.names) & set(names):
             raise Unwritten

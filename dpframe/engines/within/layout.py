@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe import _pandas
 from dpframe._cells.columns import NAT, Vector, as_floats
 from dpframe._cells.texts import order_of, text_of
 from dpframe._expr import Expr, Key, Within
@@ -83,7 +83,7 @@ class Layout:
         for expr in by:
             cells = encode_values(kept.value(expr, self.rows))
             wide = widen(self.whose) * (cells.size + 1) + cells.codes + 1
-            inner, uniques = pd.factorize(wide)
+            inner, uniques = _pandas.factorize(wide)
             self.whose, self.size = np.where(self.whose < 0, NEVER, inner), len(uniques)
         self.codes = self.whose if asked is None else np.where(asked, self.whose, NEVER)
         self._keys = [(kept.value(key.expr, self.rows), key) for key in order]

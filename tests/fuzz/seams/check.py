@@ -31,7 +31,15 @@ from dpframe import DataError, DPError
 from tests.fuzz.compare import Finding
 from tests.fuzz.seams import frames, worlds
 from tests.fuzz.seams.cases import FOR_ENGINES, Case, Look
-from tests.fuzz.seams.door import Asked, Call, Door, Enough, OtherQuestions, adds, listening
+from tests.fuzz.seams.door import (
+    Call,
+    Door,
+    Enough,
+    OtherQuestions,
+    PricedQuestion,
+    adds,
+    listening,
+)
 from tests.fuzz.seams.engines import ENGINES
 from tests.fuzz.seams.examples import NAMES, Line
 from tests.fuzz.seams.worlds import USUAL, World
@@ -47,7 +55,7 @@ class Answer:
     facts: dict[str, Any]
     calls: list[Call]
     error: BaseException | None = None
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[PricedQuestion] = field(default_factory=list)
     whole: bool = True  # and not only read for the questions of the first time
 
     @property
@@ -314,7 +322,7 @@ def recorded(case: Case, places: Sequence[int], tally: Tally) -> list[Finding]:
     return found
 
 
-def _other_integers(asked: Asked, place: int, release: Any) -> str | None:
+def _other_integers(asked: PricedQuestion, place: int, release: Any) -> str | None:
     """Where integers from the record are not those that the question makes of the rows."""
     session, question, plan = asked.session, asked.questions[place], release.plan
     unit = asked.units[place]

@@ -86,7 +86,7 @@ class OtherQuestions(BaseException):
 
 
 @dataclass
-class Asked:
+class PricedQuestion:
     """One call of `Session.ask`: its questions, what was read for them, and what was released."""
 
     session: Any
@@ -103,8 +103,8 @@ class Door:
     noise: Noise
     line: int = 0
     calls: list[Call] = field(default_factory=list)
-    asked: list[Asked] = field(default_factory=list)
-    tape: list[Asked] | None = None  # of the first time, where a line is read again
+    asked: list[PricedQuestion] = field(default_factory=list)
+    tape: list[PricedQuestion] | None = None  # of the first time, where a line is read again
     outputs: list[Call] = field(default_factory=list)  # of the first time
     unit: Any = None  # whose rows are read
     exact: bool = False  # integers in place of noise, where noise is added to them
@@ -154,7 +154,7 @@ def listening(seed: int) -> Iterator[Door]:
     def ask(self: Any, questions: Any, batch: bool = False) -> Any:
         wanted = [one.question for one in questions]
         if door.tape is None:
-            one = Asked(self, wanted, [one.unit for one in questions])
+            one = PricedQuestion(self, wanted, [one.unit for one in questions])
             door.asked.append(one)
             one.releases = asks(self, questions, batch)
             return one.releases

@@ -15,9 +15,9 @@ from tests.fuzz.seams.examples import NAMES, Generator
 from tests.fuzz.seams.frames import BOUNDS, CELLS, KEYS, frame_of
 from tests.internals import (
     BACKENDS,
-    HOOKS,
     KINDS,
     NUMPY_FUNCTIONS,
+    PANDAS_FUNCTIONS,
     UFUNCS,
     CategoryParts,
     PersonGroupBy,
@@ -52,7 +52,7 @@ REGISTRIES: dict[str, tuple[set[str], set[str]]] = {
         set(NUMPY_FUNCTIONS),
         {*words.NUMPY, *words.COLUMN_ASKS, "amin", "amax", "percentile"},
     ),
-    "functions": (set(HOOKS), {*words.FUNCTIONS}),
+    "functions": (set(PANDAS_FUNCTIONS), {*words.FUNCTIONS}),
     "sources": (
         {*BACKENDS, *(name for kind in KINDS for name in kind.types)},
         {name for one in ENGINES.values() for name in one.reads},
