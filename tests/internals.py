@@ -38,9 +38,10 @@ from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.columns.hooks import HOOKS
 from dpframe._frame.columns.numpy import _FUNCTIONS as NUMPY_FUNCTIONS
-from dpframe._frame.columns.numpy import UFUNCS
+from dpframe._frame.columns.numpy import find_ufunc, list_ufuncs
 from dpframe._frame.columns.parts import CategoryParts
 from dpframe._frame.columns.traced import _KNOWN as TRACED
+from dpframe._frame.columns.traced import list_text_methods
 from dpframe._frame.frame import PrivateFrame
 from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.people.groups import PersonGroupBy
@@ -176,7 +177,6 @@ from dpframe.engines import sources as sources_module
 from dpframe.engines.expressions import _NODES as NODES
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.functions import numbers as numbers_module
-from dpframe.engines.functions import texts as texts_module
 from dpframe.engines.keys import Occurring, coded, together
 from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
@@ -323,7 +323,6 @@ __all__ = [
     "STEPS",
     "STORES",
     "TRACED",
-    "UFUNCS",
     "UNIT",
     "UNMATCHED",
     "UNPROVEN",
@@ -525,6 +524,7 @@ __all__ = [
     "fieller",
     "files_read",
     "find_sums",
+    "find_ufunc",
     "finder",
     "first_sigma",
     "first_where",
@@ -558,6 +558,8 @@ __all__ = [
     "level_sizes",
     "levels",
     "limit_of",
+    "list_text_methods",
+    "list_ufuncs",
     "logical_not",
     "loss_of",
     "make_plan",
@@ -630,7 +632,6 @@ __all__ = [
     "stores_module",
     "suggestions_module",
     "text_of",
-    "texts_module",
     "threads_module",
     "times_module",
     "together",

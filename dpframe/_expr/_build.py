@@ -4,7 +4,6 @@ meant."""
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, timedelta
 from itertools import pairwise
@@ -24,7 +23,6 @@ from dpframe._expr._nodes import (
     Clip,
     Compare,
     Cut,
-    DatePart,
     Fill,
     IsIn,
     IsNull,
@@ -32,17 +30,14 @@ from dpframe._expr._nodes import (
     Not,
     Or,
     Round,
-    StrPart,
     Unary,
 )
-from dpframe._expr._parts import DATE_NAMES, DATES, HIDDEN, ISO, TEXT
 from dpframe._expr._ranges import ARITHMETIC
 from dpframe._validate import among, length
 
 # What may list public values; a Series or a frame may be people's data.
 COLLECTIONS = (list, tuple, set, frozenset, range, np.ndarray, pd.Index)
 _BITS = 1000  # of an integer constant
-MAX_WIDTH = 10_000  # characters that a text is filled up to, and times that it is repeated
 # A comparison with its sides exchanged.
 FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -179,7 +174,7 @@ def _length(c: Constant) -> Constant:
     return c
 
 
-def _describe(x: Expr) -> str:
+def describe(x: Expr) -> str:
     return f"{x} ({x.kind})"
 
 
@@ -195,7 +190,7 @@ def _match(x: Expr, value: object, *, null: bool = False) -> Constant:
         return _length(c)
     same = x.kind == c.kind or {x.kind, c.kind} == {"number", "bool"}
     if x.kind == "other" or not same:
-        raise BadType(f"{_describe(x)} can never equal {_describe(c)}. {_advice(x)}")
+        raise BadType(f"{describe(x)} can never equal {describe(c)}. {_advice(x)}")
     return c
 
 
@@ -213,10 +208,10 @@ def _advice(x: Expr) -> str:
 
 def _numeric(x: Expr, what: str) -> None:
     if x.kind not in ("number", "bool"):
-        raise BadType(f"{what} needs numbers, and {_describe(x)} is none. {_hint(x)}")
+        raise BadType(f"{what} needs numbers, and {describe(x)} is none. {suggest_conversion(x)}")
 
 
-def _hint(x: Expr) -> str:
+def suggest_conversion(x: Expr) -> str:
     if x.kind == "time":
         return "Take a part of it, such as .dt.year."
     if x.kind == "duration":
@@ -229,7 +224,7 @@ def _hint(x: Expr) -> str:
 def _boolean(x: Expr, what: str) -> None:
     if x.kind != "bool":
         raise BadType(
-            f"{what} needs conditions (true or false), and {_describe(x)} is none. Compare it with something; a condition that "
+            f"{what} needs conditions (true or false), and {describe(x)} is none. Compare it with something; a condition that "
             "is written as text goes to query('x > 1')."
         )
 
@@ -270,7 +265,7 @@ def compare(op: str, left: Expr, right: Expr) -> Expr:
         return compare(FLIPPED[op], right, left)
     for side in (left, right):
         if side.kind == "other":
-            raise BadType(f"{_describe(side)} cannot be compared. {_advice(side)}")
+            raise BadType(f"{describe(side)} cannot be compared. {_advice(side)}")
     if isinstance(right, Constant):
         right = _match(left, right)
     elif left.kind == right.kind == "duration":
@@ -285,11 +280,11 @@ def compare(op: str, left: Expr, right: Expr) -> Expr:
         or {left.kind, right.kind} <= {"text", "label"}
     ):
         raise BadType(
-            f"{_describe(left)} can never equal {_describe(right)}. Compare columns of one kind."
+            f"{describe(left)} can never equal {describe(right)}. Compare columns of one kind."
         )
     if op not in ("==", "!=") and "label" in (left.kind, right.kind):
         raise BadType(
-            f"{_describe(left)} {op} {_describe(right)}: labels have no order that their dtype guarantees. "
+            f"{describe(left)} {op} {describe(right)}: labels have no order that their dtype guarantees. "
             "Use == or isin, or convert the column before opening the session."
         )
     return Compare(op, left, right)
@@ -317,7 +312,7 @@ def is_in(x: Expr, values: object) -> Expr:
     kept."""
     members = {c.tag: c for c in (_match(x, v, null=True) for v in listed(values))}
     if x.kind in NO_KEYS and any(c.value is not None for c in members.values()):
-        raise BadType(f"isin does not work on {_describe(x)}. {_advice(x)}")
+        raise BadType(f"isin does not work on {describe(x)}. {_advice(x)}")
     return IsIn(x, tuple(members[tag] for tag in sorted(members)))
 
 
@@ -343,17 +338,17 @@ def not_null(x: Expr) -> Expr:
 def fill(x: Expr, value: object) -> Expr:
     c = _match(x, value)
     if {x.kind, c.kind} == {"number", "bool"} or x.kind == "other":
-        raise BadType(f"nulls of {_describe(x)} cannot be filled with {_describe(c)}. {_advice(x)}")
+        raise BadType(f"nulls of {describe(x)} cannot be filled with {describe(c)}. {_advice(x)}")
     return Fill(x, c) if x.nullable else x
 
 
 def clip(x: Expr, lower: object = None, upper: object = None) -> Expr:
     if x.kind != "number":
-        raise BadType(f"clip needs numbers, and {_describe(x)} is none. {_hint(x)}")
+        raise BadType(f"clip needs numbers, and {describe(x)} is none. {suggest_conversion(x)}")
     ends = [None if v is None else constant(v) for v in (lower, upper)]
     for c in ends:
         if c is not None and c.kind != "number":
-            raise BadType(f"clip needs numbers as its limits, not {_describe(c)}.")
+            raise BadType(f"clip needs numbers as its limits, not {describe(c)}.")
     low, high = ends
     if low is not None and high is not None and low.value > high.value:
         raise BadValue(f"clip limits are reversed: ({low}, {high}).")
@@ -382,9 +377,7 @@ def cast(x: Expr, to: object) -> Expr:
             if x.kind == "number"
             else "Convert it before opening the session."
         )
-        raise BadType(
-            f"{_describe(x)} cannot become {name} without looking at its values. {advice}"
-        )
+        raise BadType(f"{describe(x)} cannot become {name} without looking at its values. {advice}")
     same = x.kind == CASTS[name] and (name != "int" or x.integral) and name != "float"
     return x if same else Cast(x, typed(Literal["float", "int", "bool", "str"], name))
 
@@ -432,96 +425,8 @@ def map_dict(x: Expr, mapping: object) -> Expr:
     keys = tuple(_match(x, k, null=True) for k in mapping)
     values = tuple(constant(v, null=True) for v in mapping.values())
     if x.kind in NO_KEYS:
-        raise BadType(f"map does not work on {_describe(x)}. {_advice(x)}")
+        raise BadType(f"map does not work on {describe(x)}. {_advice(x)}")
     return MapDict(x, keys, values)
-
-
-# Words of pandas' string methods at the values that change nothing.
-_IDLE: dict[str, dict[str, Any]] = {
-    "contains": {"flags": 0, "na": None},
-    "replace": {"regex": False, "n": -1, "case": None, "flags": 0},
-    "startswith": {"na": None},
-    "endswith": {"na": None},
-}
-
-
-def str_part(x: Expr, method: str, *args: object, **options: object) -> Expr:
-    """``x.str.method(*args, **options)`` for the methods that read one string at a time."""
-    if x.kind not in ("text", "label"):
-        raise BadType(f".str needs strings, and {_describe(x)} is none.")
-    if method not in TEXT:
-        raise BadValue(f".str.{method} is not offered. Use one of {', '.join(sorted(TEXT))}.")
-    kind, parameters = TEXT[method]
-    for word, idle in _IDLE.get(method, {}).items():
-        if options.get(word, idle) is idle:
-            options.pop(word, None)
-    if kind == "bool" and options.get("na") is False:  # a null is then no match, and not null
-        del options["na"]
-        return fill(str_part(x, method, *args, **options), False)
-    unknown = [k for k in options if k not in [p[0] for p in parameters]]
-    if unknown or len(args) > len(parameters):
-        raise BadValue(
-            f".str.{method} takes ({', '.join(p[0] for p in parameters)}) here, nothing else."
-        )
-    given = dict(zip((p[0] for p in parameters), args, strict=False)) | options
-    arguments = []
-    for name, types, default in parameters:
-        c = (
-            constant(given.get(name, default), null=True)
-            if given.get(name, default) is not ...
-            else None
-        )
-        if c is None or type(c.value) not in types:
-            raise BadType(
-                f".str.{method} needs {name} as {' or '.join(t.__name__ for t in types)}."
-            )
-        arguments.append(c)
-    _check_text(method, [c.value for c in arguments])
-    return StrPart(x, method, tuple(arguments))
-
-
-def _check_text(method: str, values: list[Any]) -> None:
-    if method == "contains" and values[2]:
-        try:
-            re.compile(values[0])
-        except (re.error, OverflowError, RecursionError):
-            raise BadValue(
-                f"{values[0]!r} is no regular expression. For plain text, give regex=False."
-            ) from None
-    if method == "slice" and values[2] == 0:
-        raise BadValue("the step of a slice cannot be 0.")
-    if (
-        method in ("zfill", "pad", "ljust", "rjust", "center", "repeat")
-        and not abs(values[0]) <= MAX_WIDTH
-    ):
-        raise BadValue(
-            f".str.{method} is limited to a width of {MAX_WIDTH}, and {values[0]} is beyond it."
-        )
-    if method in ("pad", "ljust", "rjust", "center") and len(values[-1]) != 1:
-        raise BadValue(f"{method} needs one character to fill with.")
-    if method == "pad" and values[1] not in ("left", "right", "both"):
-        raise BadValue(f"pad has the sides 'left', 'right' and 'both', not {values[1]!r}.")
-
-
-def date_part(x: Expr, part: str) -> Expr:
-    if x.kind != "time":
-        raise BadType(f".dt needs timestamps, and {_describe(x)} is none.")
-    name = DATE_NAMES.get(part, part)
-    if name not in DATES:
-        raise BadValue(
-            f".dt.{part} is not offered. Use one of {', '.join(sorted(DATES.keys() - HIDDEN))}."
-        )
-    return DatePart(x, name)
-
-
-def iso_part(x: Expr, part: str) -> Expr:
-    """``x.dt.isocalendar().part``: a week begins on a Monday, and belongs to the year that has its
-    Thursday."""
-    if x.kind != "time":
-        raise BadType(f".dt needs timestamps, and {_describe(x)} is none.")
-    if part not in ISO:
-        raise BadValue(f"isocalendar() has {', '.join(ISO)}, and no {part!r}.")
-    return DatePart(x, ISO[part])
 
 
 # What a string expression may call on a value: pandas' names, and constructors whose parameters are

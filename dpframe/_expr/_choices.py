@@ -13,10 +13,10 @@ from dpframe._expr._build import (
     CALLS,
     METHODS,
     _boolean,
-    _describe,
     _length,
     _moment,
     constant,
+    describe,
     logical_or,
 )
 from dpframe._expr._kinds import Kind
@@ -111,12 +111,12 @@ def choose(condition: Expr, x: object, y: object) -> Expr:
     if not kinds or "other" in kinds:
         shown = first if first.kind == "other" else second
         raise BadType(
-            f"a choice needs values, and {_describe(shown)} has none that can be told apart."
+            f"a choice needs values, and {describe(shown)} has none that can be told apart."
         )
     labelled = "label" in kinds and any(isinstance(side, Constant) for side in (first, second))
     if not (len(kinds) == 1 or kinds <= _NUMBERS or kinds <= _TEXTS or labelled):
         raise BadType(
-            f"a choice between {_describe(first)} and {_describe(second)} has no one kind. Write both as numbers, or both as "
+            f"a choice between {describe(first)} and {describe(second)} has no one kind. Write both as numbers, or both as "
             "texts in quotes."
         )
     if kinds == {"time"} and len({side.tz for side in (first, second) if not _is_null(side)}) > 1:

@@ -255,19 +255,18 @@ class _Reader:
         )
 
     def _read_Attribute(self, node: ast.Attribute) -> Expr:
-        if (
-            isinstance(node.value, ast.Attribute)
-            and node.value.attr == "dt"
-            and node.attr not in ex.DATE_METHODS
-        ):
+        op = ex.OPS.get(f"dt.{node.attr}")
+        of_time = isinstance(node.value, ast.Attribute) and node.value.attr == "dt"
+        if of_time and (op is None or op.attribute):
             return ex.time_part(self.read(node.value.value), node.attr)
         if isinstance(node.value, ast.Call) and _is_iso(node.value):
-            return ex.iso_part(self.read(node.value.func.value.value), node.attr)  # type: ignore[attr-defined]  # it is
+            return ex.week_part(self.read(node.value.func.value.value), node.attr)  # type: ignore[attr-defined]  # it is
         self._refuse_member(node, node.attr)
 
     def _read_Call(self, node: ast.Call) -> Expr:
-        if isinstance(node.func, ast.Name) and node.func.id in ex.CALLS:
-            return self._call_function(node, ex.CALLS[node.func.id])
+        make = ex.find_function(node.func.id) if isinstance(node.func, ast.Name) else None
+        if make is not None:
+            return self._call_function(node, make)
         if not isinstance(node.func, ast.Attribute):
             self._refuse(
                 node,
@@ -285,10 +284,11 @@ class _Reader:
             x = self.read(owner.value)
             return self._call(node, lambda *a, **k: ex.text_part(x, name, *a, **k))
         if isinstance(owner, ast.Attribute) and space == "dt":
-            if name not in ex.DATE_METHODS:
-                self._refuse(node, f"of .dt only {', '.join(ex.DATE_METHODS)} are called.")
-            x, part = self.read(owner.value), ex.DATE_METHODS[name]
-            return self._call(node, lambda *a, **k: part(x, *a, **k), part)
+            called = [label for label, op in ex.list_ops("dt").items() if not op.attribute]
+            if name not in called:
+                self._refuse(node, f"of .dt only {', '.join(called)} are called.")
+            x = self.read(owner.value)
+            return self._call(node, lambda *a, **k: ex.time_part(x, name, *a, **k))
         method = ex.METHODS.get(name)
         if method is None:
             self._refuse_member(node, name)

@@ -13,7 +13,7 @@ from dpframe._answers import reports as _reports
 from dpframe._answers.accessor import Answer
 from dpframe._answers.answer import ANSWER, ESTIMATE, REPORTS, receipt_of
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession, NotOffered
-from dpframe._expr._parts import DATE_NAMES, DATES, TEXT
+from dpframe._expr.catalogue.ops import list_ops
 from dpframe._frame import rewrite as _rewrite
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.frame import PrivateFrame
@@ -312,8 +312,8 @@ def _offers(session: _session.Session) -> _rewrite.Offers:
         frame=_offered(PrivateFrame) - (set() if session.unit.people else _rewrite.OF_PEOPLE),
         column=_offered(PrivateColumn),
         groups=_offered(PrivateGroupBy),
-        text=TEXT,
-        date={*DATES, *DATE_NAMES},
+        text=list_ops("str"),
+        date=list_ops("dt", "time"),
         people=_offered(PersonGroupBy),
         unit=[leaf.name for leaf in session.unit.people],
     )

@@ -344,6 +344,20 @@ def is_in(b: Block, e: ex.IsIn) -> Vector:
     return Vector("bool", find(b.vector(e.x)).view(bool))
 
 
+# How functions of the catalogue are evaluated, by the kind of their operands.
+_CALLS: dict[ex.Kind, Callable[[Block, ex.Call], Vector]] = {
+    "number": numbers.call_numbers,
+    "text": texts.call_texts,
+    "other": texts.call_texts,
+    "time": times.call_times,
+    "duration": times.call_times,
+}
+
+
+def _call(b: Block, e: ex.Call) -> Vector:
+    return _CALLS[ex.OPS[e.op].of[0]](b, e)
+
+
 _NODES: Nodes = {
     ex.Column: _column,
     ex.Within: _column,
@@ -360,25 +374,10 @@ _NODES: Nodes = {
     ex.Clip: numbers.clip,
     ex.Fill: _fill,
     ex.Cast: _cast,
-    ex.StrPart: texts.str_part,
-    ex.Regex: texts.pattern,
-    ex.Join: texts.join,
-    ex.Numeral: texts.numeral,
-    ex.Split: texts.split,
-    ex.Piece: texts.piece,
-    ex.Pieces: texts.pieces,
     ex.Cut: texts.cut,
     ex.MapDict: texts.map_dict,
-    ex.DatePart: times.date_part,
     ex.Elapsed: times.elapsed,
     ex.Ratio: times.ratio,
-    ex.DurationPart: times.duration_part,
-    ex.Snap: times.snap,
-    ex.Zoned: times.in_zone,
-    ex.PeriodOf: times.period_of,
-    ex.Formatted: times.formatted,
-    ex.Moment: times.moment,
     ex.If: choices.choice,
-    ex.Function: numbers.function,
-    ex.Pairwise: numbers.pairwise,
+    ex.Call: _call,
 }

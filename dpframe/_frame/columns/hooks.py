@@ -89,9 +89,9 @@ def _to_datetime(
     )
     if not _validate.among(errors, ("raise", "coerce")):
         raise BadType("pd.to_datetime makes null of what is no date: errors='coerce'.")
-    found = _expr.moment(arg._expr, format)
+    found = _expr.read_moment(arg._expr, format)
     if _validate.flag(utc, "utc"):
-        found = _expr.zoned(found, "convert" if found.tz else "localize", "UTC")
+        found = _expr.time_part(found, "tz_convert" if found.tz else "tz_localize", "UTC")
     return arg._new(found)
 
 
@@ -102,7 +102,7 @@ def _to_numeric(
     _only("to_numeric", downcast=(downcast, None))
     if not _validate.among(errors, ("raise", "coerce")):
         raise BadType("pd.to_numeric makes null of what is no number: errors='coerce'.")
-    return arg if arg._expr.kind in ("number", "bool") else arg._new(_expr.numeral(arg._expr))
+    return arg if arg._expr.kind in ("number", "bool") else arg._new(_expr.read_number(arg._expr))
 
 
 def _get_dummies(

@@ -34,12 +34,10 @@ def _finite(x: Expr) -> Expr:
     return _expr.logical_and(above, _expr.compare("<", x, _expr.constant(np.inf)))
 
 
-# Functions of every cell, by the names that numpy's ufuncs have.
-UFUNCS: dict[str, Callable[..., Expr]] = {
-    **{op: partial(_expr.function, op) for op in _expr.FUNCTIONS},
-    **{op: partial(_expr.pairwise, op) for op in _expr.PAIRS},
-    "deg2rad": partial(_expr.function, "radians"),
-    "rad2deg": partial(_expr.function, "degrees"),
+# Operators and what is written with them, by the names that numpy's ufuncs have.
+_OPERATORS: dict[str, Callable[..., Expr]] = {
+    "deg2rad": partial(_expr.number_function, "radians"),
+    "rad2deg": partial(_expr.number_function, "degrees"),
     "absolute": _expr.absolute,
     "fabs": _expr.absolute,
     "rint": _expr.round_to,
@@ -76,11 +74,23 @@ UFUNCS: dict[str, Callable[..., Expr]] = {
 }
 
 
+def find_ufunc(label: str) -> Callable[..., Expr] | None:
+    """Return what a ufunc of numpy makes of expressions, by its name; None if it is not offered."""
+    if f"np.{label}" in _expr.OPS:
+        return partial(_expr.number_function, label)
+    return _OPERATORS.get(label)
+
+
+def list_ufuncs() -> list[str]:
+    """Return the names of the ufuncs of numpy that are offered."""
+    return [*_expr.list_ops("np"), *_OPERATORS]
+
+
 def applied(
     taken: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
     """A ufunc of tracked columns and constants, as a column of the frame of the first of them."""
-    make = UFUNCS.get(ufunc.__name__)
+    make = find_ufunc(ufunc.__name__)
     if make is None or method != "__call__" or options:
         refuse("__array__")
     return _made(inputs, lambda given: make(*given), taken)

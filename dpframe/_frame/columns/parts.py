@@ -83,10 +83,10 @@ class TextParts(Texts, Parts):
     _accessor, _of, _kinds = ".str", "strings", ("text", "label")
 
     def _names(self) -> Iterable[str]:
-        return {*_expr.TEXT, *_expr.TEXT_METHODS, "extract"}
+        return _expr.list_ops("str")
 
     def _unlisted(self, name: str) -> Any:
-        if not isinstance(self._column._expr, _expr.Split):
+        if not _expr.is_split(self._column._expr):
             self._checked(name)
         if name == "extract":
             return self._extract
@@ -94,17 +94,17 @@ class TextParts(Texts, Parts):
         def part(*args: Any, **options: Any) -> Any:
             given = {k: self._given(v) for k, v in options.items()}
             made = _expr.text_part(self._column._expr, name, *map(self._given, args), **given)
-            if not isinstance(made, _expr.Split):
+            if not _expr.is_split(made):
                 return self._column._new(made)
-            if not _validate.flag(options.get("expand", made.keeps), "expand"):
+            if not _validate.flag(options.get("expand", _expr.keeps_separator(made)), "expand"):
                 return self._column._new(made)
-            if made.most < 0:
+            number = _expr.count_pieces(made)
+            if number is None:
                 raise BadType(
                     ".str.split(expand=True) would tell how many pieces there are at most. Say how many splits: n=1. One piece "
                     "is .str.split('-').str[0]."
                 )
-            pieces = range(3 if made.keeps else made.most + 1)
-            return _framed(self._column, {i: _expr.piece(made, i) for i in pieces})
+            return _framed(self._column, {i: _expr.piece(made, i) for i in range(number)})
 
         return part
 
@@ -124,7 +124,7 @@ class TextParts(Texts, Parts):
             pat, flags, expand = _taken(*args, **words)
         except TypeError:
             raise BadType(".str.extract takes (pat, flags, expand) here, nothing else.") from None
-        found = _expr.extracted(self._column._expr, pat, flags)
+        found = _expr.extract(self._column._expr, pat, flags)
         if _validate.flag(expand, "expand") or len(found) > 1:
             return _framed(self._column, found)
         ((name, expr),) = found.items()
@@ -153,19 +153,17 @@ class TimeParts(Times, Parts):
     _accessor, _of, _kinds = ".dt", "timestamps", ("time", "duration")
 
     def _names(self) -> Iterable[str]:
-        if self._column._expr.kind == "duration":
-            return [*_expr.DURATIONS, "floor", "ceil", "round"]
-        calls = [n for n in _expr.DATE_METHODS if n != "total_seconds"]
-        return [*(_expr.DATES.keys() - _expr.HIDDEN), *_expr.DATE_NAMES, *calls, "isocalendar"]
+        kind = self._column._expr.kind
+        return [*_expr.list_ops("dt", kind), *(["isocalendar"] if kind == "time" else [])]
 
     def _unlisted(self, name: str) -> Any:
         self._checked(name)
         if name == "isocalendar":
             return self._isocalendar
-        make = _expr.DATE_METHODS.get(name)
-        if make is None:
-            return self._column._new(_expr.time_part(self._column._expr, name))
-        return lambda *args, **options: self._made(make, name, args, options)
+        x = self._column._expr
+        if _expr.OPS[f"dt.{name}"].attribute:
+            return self._column._new(_expr.time_part(x, name))
+        return lambda *args, **words: self._column._new(_expr.time_part(x, name, *args, **words))
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _unlisted
@@ -240,11 +238,11 @@ class IsoCalendar(Weeks, Parts):
     _accessor, _of, _kinds = ".dt.isocalendar()", "timestamps", ("time",)
 
     def _names(self) -> Iterable[str]:
-        return _expr.ISO
+        return _expr.list_ops("isocalendar")
 
     def _unlisted(self, name: str) -> Any:
         self._checked(name)
-        return self._column._new(_expr.iso_part(self._column._expr, name), name)
+        return self._column._new(_expr.week_part(self._column._expr, name), name)
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _unlisted

@@ -54,9 +54,7 @@ def in_seconds(selection: Any, one: Aggregate, expr: Expr, name: Hashable, given
                 "open(..., bounds={'t': ('2025-01-01', '2025-12-31')}), once. They are never inferred from the data."
             )
         pair = known
-    return Seconds(
-        _expr.duration_part(expr, "total_seconds"), _validate.bounds(pair, repr(name)), origin
-    )
+    return Seconds(_expr.call("dt.total_seconds", expr), _validate.bounds(pair, repr(name)), origin)
 
 
 def _since_first(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import dpframe
+from tests.engines.entries import UFUNCS
 from tests.fuzz.seams import examples, words
 from tests.fuzz.seams.engines import ENGINES, TIMES
 from tests.fuzz.seams.examples import NAMES, Generator
@@ -19,7 +20,6 @@ from tests.internals import (
     HOOKS,
     NUMPY_FUNCTIONS,
     SOURCES,
-    UFUNCS,
     CategoryParts,
     PersonGroupBy,
     PrivateColumn,
