@@ -177,6 +177,7 @@ from dpframe.engines import sources as sources_module
 from dpframe.engines.expressions import _NODES as NODES
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.functions import numbers as numbers_module
+from dpframe.engines.functions.times import KERNELS as TIME_KERNELS
 from dpframe.engines.keys import Occurring, coded, together
 from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
@@ -195,7 +196,7 @@ from dpframe.engines.sql.databases import (
     SparkDatabase,
     SqliteDatabase,
 )
-from dpframe.engines.sql.expressions import held_as
+from dpframe.engines.sql.expressions import Compiler, Unwritten, held_as
 from dpframe.engines.tables import SOURCES
 from dpframe.engines.tables.arrow import ParquetSource, TableSource
 from dpframe.engines.tables.dask import DaskSource
@@ -322,6 +323,7 @@ __all__ = [
     "SQUARE_BITS",
     "STEPS",
     "STORES",
+    "TIME_KERNELS",
     "TRACED",
     "UNIT",
     "UNMATCHED",
@@ -339,6 +341,7 @@ __all__ = [
     "Centred",
     "Charge",
     "Column",
+    "Compiler",
     "Computed",
     "DaskSource",
     "Descent",
@@ -456,6 +459,7 @@ __all__ = [
     "UnansweredGroups",
     "Unit",
     "Unopened",
+    "Unwritten",
     "ValueCount",
     "Vector",
     "Votes",

@@ -176,8 +176,9 @@ def _register_class(kind: Any) -> None:
 
 def _encode_by_value(value: Any) -> bytes:
     """Return the encoding of a value of a frozen class that has a method ``identify``."""
-    if found := getattr(value, KEPT, b""):
-        return bytes(found)
+    body: bytes = getattr(value, KEPT, b"")
+    if body:
+        return body
     tag, known = value.identify()
     body = b"".join([bytes([place]) + encode(part) for place, part in known.items()])
     head = b"D" + tag.encode()

@@ -256,8 +256,11 @@ class _Reader:
 
     def _read_Attribute(self, node: ast.Attribute) -> Expr:
         op = ex.OPS.get(f"dt.{node.attr}")
-        of_time = isinstance(node.value, ast.Attribute) and node.value.attr == "dt"
-        if of_time and (op is None or op.attribute):
+        if (
+            isinstance(node.value, ast.Attribute)
+            and node.value.attr == "dt"
+            and (op is None or op.attribute)
+        ):
             return ex.time_part(self.read(node.value.value), node.attr)
         if isinstance(node.value, ast.Call) and _is_iso(node.value):
             return ex.week_part(self.read(node.value.func.value.value), node.attr)  # type: ignore[attr-defined]  # it is

@@ -63,7 +63,7 @@ def _monotone(
     return travel
 
 
-def _exact(f: Callable[[float], float]) -> Callable[[_Pair], Interval]:
+def _exact(f: Callable[[float], Any]) -> Callable[[_Pair], Interval]:
     return lambda ends: (float(f(ends[0])), float(f(ends[1])))
 
 
@@ -279,31 +279,31 @@ register(
         _number_op(
             name=f"np.{name}",
             value=getattr(np, name),
-            interval=_of_ends(_exact(f)),
+            interval=_of_ends(travel),
             whole=lambda e: True,
             build=_build_rounding(f"np.{name}"),
             doc=doc,
             examples=examples,
             sql=sql,
         )
-        for name, f, doc, examples, sql in [
+        for name, travel, doc, examples, sql in [
             (
                 "floor",
-                math.floor,
+                _exact(math.floor),
                 "Return the largest whole number that is not larger.",
                 [(1.5, 1.0), (-1.5, -2.0)],
                 {"duckdb": "FLOOR({x})", "postgresql": "FLOOR({x})"},
             ),
             (
                 "ceil",
-                math.ceil,
+                _exact(math.ceil),
                 "Return the smallest whole number that is not smaller.",
                 [(1.5, 2.0), (-1.5, -1.0)],
                 {"duckdb": "CEIL({x})", "postgresql": "CEIL({x})"},
             ),
             (
                 "trunc",
-                math.trunc,
+                _exact(math.trunc),
                 "Return the number without what stands behind its point.",
                 [(1.5, 1.0), (-1.5, -1.0)],
                 {"duckdb": "TRUNC({x})", "postgresql": "TRUNC({x})"},

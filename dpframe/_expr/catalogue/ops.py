@@ -260,5 +260,5 @@ def _fill_in_defaults(op: Op, args: tuple[Any, ...], words: Mapping[str, Any]) -
     names = [arg.name for arg in op.args]
     if len(args) > len(names) or not words.keys() <= {*names[len(args) :]}:
         raise BadValue(f"{op.spelling} takes ({', '.join(names)}) here, nothing else.")
-    given = dict(zip(names, args, strict=False)) | words
+    given = {**dict(zip(names, args, strict=False)), **words}
     return [given.get(arg.name, arg.default) for arg in op.args]

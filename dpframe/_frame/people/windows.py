@@ -83,7 +83,9 @@ class Window(Unprinted):
     def std(self, ddof: int = 1) -> Any:
         """The standard deviation of the window."""
         degrees = ddof_of(ddof)
-        return self._each(lambda x: _expr.number_function("sqrt", self._variance(x, degrees, "std")))
+        return self._each(
+            lambda x: _expr.number_function("sqrt", self._variance(x, degrees, "std"))
+        )
 
     def count(self) -> Any:
         """How many cells of the window are no nulls; of too few rows null."""

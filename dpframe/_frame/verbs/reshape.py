@@ -93,7 +93,7 @@ def explode(
         )
     if dtype is not None and not (isinstance(dtype, str) and dtype in ("float", "str")):
         raise BadValue("dtype= of explode is 'float' or 'str'; leave it out for objects.")
-    if is_split(expr):
+    if not isinstance(expr, Column):  # texts that are split
         dtype = "str" if dtype is None else dtype
     elif not _has_lists(own := self._session.snapshot.dtypes.iloc[expr.position]):
         raise BadType(

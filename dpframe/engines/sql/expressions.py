@@ -300,6 +300,50 @@ def _cast(c: Compiler, e: ex.Cast) -> Term:
     return Term(f"(CASE WHEN ABS({x.sql}) <= {most} THEN {whole} END)", "double")
 
 
+# ---- functions of the catalogue ---------------------------------------------------------------------------
+
+
+def _call(c: Compiler, e: ex.Call) -> Term:
+    """Write a function of the catalogue by the template that its entry has for this database."""
+    op = ex.OPS[e.op]
+    template = op.sql if op.sql is None or isinstance(op.sql, str) else op.sql.get(c.dialect.name)
+    if template is None:
+        raise Unwritten
+    operands = [_text_of(c, x) if "text" in op.of else c.double(x) for x in e.operands]
+    places = dict(zip("xy", operands, strict=False))
+    for arg, value in zip(op.args, e.args, strict=True):
+        places[arg.name] = _argument(c, value)
+    found = template.format(**places)
+    if e.kind == "bool":  # of a null text the answer is no
+        return Term(c.dialect.two_valued(found, False), "bool")
+    if e.kind == "text":
+        return Term(c.dialect.binary(found), "text")
+    if e.kind == "number":
+        return Term(c.dialect.as_double(found), "double")
+    raise Unwritten
+
+
+def _text_of(c: Compiler, x: ex.Expr) -> str:
+    """Write an operand that is a text."""
+    found = c.term(x)
+    if found.kind != "text":
+        raise Unwritten
+    return found.sql
+
+
+def _argument(c: Compiler, value: Any) -> str:
+    """Write an argument of a function."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, str) and c.dialect.holds(value):
+        return c.dialect.binary(c.bind(value))
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return c.dialect.whole_number(value)
+    raise Unwritten
+
+
 # ---- conditions -------------------------------------------------------------------------------------------
 
 
@@ -436,4 +480,5 @@ _NODES: dict[type[ex.Expr], Callable[[Compiler, Any], Term]] = {
     ex.Clip: _clip,
     ex.Fill: _fill,
     ex.Cast: _cast,
+    ex.Call: _call,
 }
