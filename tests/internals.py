@@ -51,7 +51,6 @@ from dpframe._frame.sources import bytes_of, free, recognised
 from dpframe._frame.suggestions import bounds_of, limit_of
 from dpframe._frame.typed.frames import Unanswered, UnansweredColumn, UnansweredGroups
 from dpframe._frame.typed.notebooks import let_complete
-from dpframe._frame.typed.parts import Texts, Times, Weeks
 from dpframe._frame.verbs.measure import Measures
 from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
@@ -444,9 +443,7 @@ __all__ = [
     "Summed",
     "TableSource",
     "Target",
-    "Texts",
     "TimeBy",
-    "Times",
     "Total",
     "Tree",
     "Trues",
@@ -463,7 +460,6 @@ __all__ = [
     "ValueCount",
     "Vector",
     "Votes",
-    "Weeks",
     "Window",
     "WithinKey",
     "_uniform",

@@ -207,9 +207,16 @@ def signature_of(op: Op) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
+@cache
+def method_signature(op: Op) -> inspect.Signature:
+    """Return the signature of a function as a method of its operand."""
+    known = _signature(op)
+    return known.replace(parameters=list(known.parameters.values())[1:])
+
+
 def list_parameters(op: Op) -> str:
     """Return the names of the parameters of a function, for a message."""
-    return ", ".join(list(signature_of(op).parameters)[1:])
+    return ", ".join(method_signature(op).parameters)
 
 
 _signature = cache(signature_of)  # of functions that are called often

@@ -238,7 +238,7 @@ register(
         value=_repeat,
         args=(Arg("repeats", (int,), problem=_limit_width),),
         examples=[("ab", 2, "abab"), ("ab", 0, "")],
-        doc="Return the text several times over, or null if it has more than 65,536 characters then.",
+        doc="Return the text several times over; null beyond 65,536 characters.",
     ),
     _text_op(
         name="str.slice",
@@ -303,7 +303,7 @@ register(
         whole=lambda e: False,
         identity=("numeral", "x"),
         examples=[("1.5", 1.5), (" -2e1 ", -20.0), ("x", None)],
-        doc="Return the number that a text is: a sign, digits, a point and an exponent between blanks. Others are null.",
+        doc="Return the number that a text is; null if it is none.",
     ),
 )
 
@@ -544,7 +544,7 @@ def extract(x: Expr, pat: object, flags: object = 0) -> dict[Any, Expr]:
     }
 
 
-def _extract_one(x: Expr, pat: str, flags: int = 0, expand: bool = True) -> Expr:
+def _extract_one(x: Expr, pat: str | re.Pattern[str], flags: int = 0, expand: bool = True) -> Expr:
     """Return the one group of a pattern, for a place that has one column."""
     found = extract(x, pat, flags)
     if expand or len(found) > 1:
@@ -640,7 +640,7 @@ register(
         args=(_PAT, _CASE, Arg("group", (int,), 0)),
         build=_extract_one,
         examples=[("a-1", "([0-9])", 0, False, "1"), ("a", "([0-9])", 0, False, None)],
-        doc="Return the groups of a pattern where it first matches: a frame, or a column with expand=False.",
+        doc="Return the groups of a pattern: a frame, or with expand=False a column.",
     ),
     _text_op(
         name="str.replace",
@@ -653,7 +653,7 @@ register(
             ("aab", "a", "x", 1, "xab"),
             ("ab", "[ab]", "x", -1, None, 0, True, "xx"),
         ],
-        doc="Return the text with another one in place of a plain text, or with regex=True of what a pattern finds.",
+        doc="Return the text with another one in place of a plain text, or of a pattern.",
     ),
     _pattern_op(
         name="pattern.replace",
@@ -661,7 +661,7 @@ register(
         value=_find_in_one("pattern.replace"),
         args=(_PAT, _CASE, Arg("repl", (str,), ""), Arg("n", (int,), -1)),
         examples=[("ab", "[ab]", True, "x", 1, "xb")],
-        doc="Return the text with another one in place of what a pattern finds: .str.replace with a pattern.",
+        doc="Return the text with another one in place of what a pattern finds.",
     ),
 )
 
@@ -821,7 +821,7 @@ register(
             ("a", Constant("b"), "-", "a-b"),
             (None, Constant("b"), None),
         ],
-        doc="Return the text with that of another column behind it; null if both have more than 65,536 characters.",
+        doc="Return the text with that of another column behind it; null beyond 65,536 characters.",
     ),
     _text_op(
         name="str.split",

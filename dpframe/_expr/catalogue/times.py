@@ -739,7 +739,7 @@ register(
         whole=lambda e: False,
         tz=lambda e: e.args[0],
         interval=_bound_local,
-        doc="Return the same wall time in a time zone, or without one. One that does not exist, or exists twice, is null.",
+        doc="Return the same wall time in a time zone, or without one; null if it is not one time.",
         examples=[
             (_WHEN, "UTC", _WHEN.tz_localize("UTC")),
             (_ZONED, None, _ZONED.tz_localize(None)),
@@ -789,7 +789,7 @@ register(
         text=lambda e: (
             f"to_datetime({e.operands[0]}{'' if e.args[0] is None else f', format={e.args[0]!r}'})"
         ),
-        doc="Return the time that a text stands for, by a format or as an ISO date; null if it is none. It has no zone.",
+        doc="Return the time that a text stands for, by a format or as an ISO date; null if none.",
         examples=[
             ("2024-02-29", pd.Timestamp("2024-02-29")),
             ("2024", "%Y", pd.Timestamp("2024-01-01")),

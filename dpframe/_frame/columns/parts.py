@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from inspect import signature
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pandas as pd
@@ -34,18 +34,6 @@ class Parts(Unprinted, ABC):
     @abstractmethod
     def _names(self) -> Iterable[str]:
         """The names of the parts."""
-
-    def _made(
-        self, make: Callable[..., Expr], name: str, args: Iterable[Any], words: Mapping[str, Any]
-    ) -> Any:
-        """The column that a part is, with the arguments that it takes."""
-        given = signature(make)
-        try:
-            given.bind(self._column._expr, *args, **words)
-        except TypeError:
-            wanted = ", ".join(list(given.parameters)[1:])
-            raise BadType(f"{self._accessor}.{name} takes ({wanted}) here, nothing else.") from None
-        return self._column._new(make(self._column._expr, *args, **words))
 
     def _checked(self, name: str) -> None:
         if name.startswith("_"):
@@ -88,45 +76,48 @@ class TextParts(Texts, Parts):
     def _unlisted(self, name: str) -> Any:
         if not _expr.is_split(self._column._expr):
             self._checked(name)
-        if name == "extract":
-            return self._extract
-
-        def part(*args: Any, **options: Any) -> Any:
-            given = {k: self._given(v) for k, v in options.items()}
-            made = _expr.text_part(self._column._expr, name, *map(self._given, args), **given)
-            if not _expr.is_split(made):
-                return self._column._new(made)
-            if not _validate.flag(options.get("expand", _expr.keeps_separator(made)), "expand"):
-                return self._column._new(made)
-            number = _expr.count_pieces(made)
-            if number is None:
-                raise BadType(
-                    ".str.split(expand=True) would tell how many pieces there are at most. Say how many splits: n=1. One piece "
-                    "is .str.split('-').str[0]."
-                )
-            return _framed(self._column, {i: _expr.piece(made, i) for i in range(number)})
-
-        return part
+        ask = self._extract if name == "extract" else partial(self._ask, name)
+        return _as_method(f"str.{name}", ask)
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _unlisted
 
-    def _given(self, value: Any) -> Any:
-        """An argument, or the expressions of the tracked columns that it is."""
+    def _ask(self, name: str, *args: Any, **words: Any) -> Any:
+        """Return the column that a part is, or with ``expand=True`` the frame of the pieces."""
+        given = {k: self._find_expressions(v) for k, v in words.items()}
+        x = self._column._expr
+        found = _expr.text_part(x, name, *map(self._find_expressions, args), **given)
+        keeps = _expr.keeps_separator(found)
+        if not _expr.is_split(found) or not _validate.flag(words.get("expand", keeps), "expand"):
+            return self._column._new(found)
+        number = _expr.count_pieces(found)
+        if number is None:
+            raise BadType(
+                ".str.split(expand=True) would tell how many pieces there are at most. Say how many splits: n=1. One piece "
+                "is .str.split('-').str[0]."
+            )
+        pieces: dict[Any, Expr] = {i: _expr.piece(found, i) for i in range(number)}
+        return _make_frame(self._column, pieces)
+
+    def _find_expressions(self, value: Any) -> Any:
+        """Return an argument with the expression of each tracked column that is in it."""
         if isinstance(value, list):
-            return [self._given(v) for v in value]
+            return [self._find_expressions(v) for v in value]
         return self._column._other(value) if isinstance(value, Taken) else value
 
     def _extract(self, *args: Any, **words: Any) -> Any:
-        """The groups of a pattern where it first matches: a frame, or with ``expand=False`` and one
-        group a column."""
+        """Return the groups of a pattern where it first matches: a frame, or one column."""
+        op = _expr.OPS["str.extract"]
         try:
-            pat, flags, expand = _taken(*args, **words)
+            given = _expr.method_signature(op).bind(*args, **words)
         except TypeError:
-            raise BadType(".str.extract takes (pat, flags, expand) here, nothing else.") from None
+            wanted = _expr.list_parameters(op)
+            raise BadType(f".str.extract takes ({wanted}) here, nothing else.") from None
+        given.apply_defaults()
+        pat, flags, expand = given.args
         found = _expr.extract(self._column._expr, pat, flags)
         if _validate.flag(expand, "expand") or len(found) > 1:
-            return _framed(self._column, found)
+            return _make_frame(self._column, found)
         ((name, expr),) = found.items()
         return self._column._new(expr) if name == 0 else self._column._new(expr, name)
 
@@ -136,14 +127,23 @@ class TextParts(Texts, Parts):
         return self.slice(key.start, key.stop, key.step)
 
 
-def _taken(pat: Any, flags: Any = 0, expand: Any = True) -> tuple[Any, Any, Any]:
-    return pat, flags, expand
-
-
-def _framed(column: Any, columns: Mapping[Any, Expr]) -> Any:
-    """A tracked frame of the rows of a column."""
+def _make_frame(column: Any, columns: Mapping[Any, Expr]) -> Any:
+    """Return a tracked frame of the rows of a column."""
     frame = column._frame
     return frame._new(frame._selection.having(dict(columns)))
+
+
+def _as_method(name: str, ask: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with the name, the signature and the doc of an entry of the catalogue."""
+
+    def part(*args: Any, **words: Any) -> Any:
+        return ask(*args, **words)
+
+    op = _expr.OPS.get(name)
+    if op is not None:
+        part.__name__, part.__doc__ = op.label, op.doc
+        part.__signature__ = _expr.method_signature(op)  # type: ignore[attr-defined]  # of inspect
+    return part
 
 
 class TimeParts(Times, Parts):
@@ -160,13 +160,16 @@ class TimeParts(Times, Parts):
         self._checked(name)
         if name == "isocalendar":
             return self._isocalendar
-        x = self._column._expr
         if _expr.OPS[f"dt.{name}"].attribute:
-            return self._column._new(_expr.time_part(x, name))
-        return lambda *args, **words: self._column._new(_expr.time_part(x, name, *args, **words))
+            return self._ask(name)
+        return _as_method(f"dt.{name}", partial(self._ask, name))
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _unlisted
+
+    def _ask(self, name: str, *args: Any, **words: Any) -> Any:
+        """Return the column that a part is, with its arguments."""
+        return self._column._new(_expr.time_part(self._column._expr, name, *args, **words))
 
     def _isocalendar(self, *args: Any, **words: Any) -> IsoCalendar:
         """Parts of the calendar of weeks."""
