@@ -520,7 +520,7 @@ _MORE: dict[str, list[Example]] = {
 }
 
 
-def _examples_of(op: Any) -> list[Example]:
+def examples_of(op: Any) -> list[Example]:
     """Return the examples of an entry, on the columns of each kind that it takes."""
     kinds = [{"label": "text", "other": "text", "bool": "number"}.get(kind, kind) for kind in op.of]
     made = []
@@ -542,7 +542,7 @@ def _examples_of(op: Any) -> list[Example]:
 
 
 _ENTRIES: dict[str, list[Example]] = {
-    name: _examples_of(op) + _MORE.get(name, []) for name, op in ex.OPS.items()
+    name: examples_of(op) + _MORE.get(name, []) for name, op in ex.OPS.items()
 }
 
 # Each registry of the package, and its examples.

@@ -39,4 +39,9 @@ def test_parts_have_the_signature_and_the_doc_of_their_entry() -> None:
                 assert part.__name__ == label
                 assert part.__doc__ == op.doc
                 assert inspect.signature(part) == ex.method_signature(op)
-    assert str(inspect.signature(p["s"].str.pad)).startswith("(width: int, side: str = 'left'")
+    pad = inspect.signature(p["s"].str.pad).parameters
+    assert {name: one.default for name, one in pad.items()} == {
+        "width": inspect.Parameter.empty,
+        "side": "left",
+        "fillchar": " ",
+    }

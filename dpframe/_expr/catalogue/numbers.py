@@ -161,7 +161,7 @@ def _build_pair(name: str) -> Callable[[Expr, object], Expr]:
     return build
 
 
-_number_op: Callable[..., Op] = partial(
+number_op: Callable[..., Op] = partial(
     Op,
     kind="number",
     of=("number", "bool"),
@@ -169,12 +169,12 @@ _number_op: Callable[..., Op] = partial(
     whole=lambda e: False,
     identity=("function", "name", "x"),
 )
-_pair_op: Callable[..., Op] = partial(_number_op, identity=("pairwise", "name", "x", "y"))
+pair_op: Callable[..., Op] = partial(number_op, identity=("pairwise", "name", "x", "y"))
 
 # Functions that have a value for each number.
 register(
     *[
-        _number_op(
+        number_op(
             name=f"np.{name}",
             value=getattr(np, name),
             interval=_of_ends(travel),
@@ -223,7 +223,7 @@ register(
 # Functions that have none for some numbers.
 register(
     *[
-        _number_op(
+        number_op(
             name=f"np.{name}",
             value=getattr(np, name),
             interval=_of_ends(travel),
@@ -276,7 +276,7 @@ register(
 )
 register(
     *[
-        _number_op(
+        number_op(
             name=f"np.{name}",
             value=getattr(np, name),
             interval=_of_ends(travel),
@@ -312,7 +312,7 @@ register(
     ]
 )
 register(
-    _number_op(
+    number_op(
         name="np.sign",
         value=np.sign,
         interval=_of_ends(_exact(_sign)),
@@ -321,7 +321,7 @@ register(
         examples=[(2.0, 1.0), (-2.0, -1.0), (0.0, 0.0)],
         sql="(CASE WHEN {x} > 0 THEN 1e0 WHEN {x} < 0 THEN -1e0 WHEN {x} = 0 THEN 0e0 END)",
     ),
-    _number_op(
+    number_op(
         name="np.sqrt",
         value=np.sqrt,
         interval=_of_ends(_monotone(math.sqrt, least=0, floor=0.0)),
@@ -338,7 +338,7 @@ register(
 # Functions of two numbers.
 register(
     *[
-        _pair_op(
+        pair_op(
             name=f"np.{name}",
             value=value,
             interval=_of_ends(travel),
@@ -385,7 +385,7 @@ register(
     ]
 )
 register(
-    _pair_op(
+    pair_op(
         name="np.hypot",
         value=np.hypot,
         interval=_of_ends(_bound_hypotenuse),
@@ -393,7 +393,7 @@ register(
         doc="Return the hypotenuse of a triangle with these legs.",
         examples=[(3.0, 4.0, 5.0), (None, 1.0, None)],
     ),
-    _pair_op(
+    pair_op(
         name="np.arctan2",
         value=np.arctan2,
         build=_build_pair("np.arctan2"),

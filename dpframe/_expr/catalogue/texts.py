@@ -34,7 +34,7 @@ def _answers_nulls(e: Call) -> bool:
     return e.kind != "bool" or e.operands[0].kind != "text"
 
 
-_text_op: Callable[..., Op] = partial(
+text_op: Callable[..., Op] = partial(
     Op, of=TEXTS, nulls=_answers_nulls, identity=("text", "x", "name", "args")
 )
 
@@ -110,7 +110,7 @@ def _read_number(x: str) -> float | None:
 
 register(
     *[
-        _text_op(
+        text_op(
             name=f"str.{name}", kind="text", value=getattr(str, name), doc=doc, examples=examples
         )
         for name, doc, examples in [
@@ -129,7 +129,7 @@ register(
 )
 register(
     *[
-        _text_op(
+        text_op(
             name=f"str.{name}",
             kind="text",
             value=getattr(str, name),
@@ -146,7 +146,7 @@ register(
 )
 register(
     *[
-        _text_op(
+        text_op(
             name=f"str.{name}",
             kind="bool",
             value=getattr(str, name),
@@ -180,7 +180,7 @@ register(
     ]
 )
 register(
-    _text_op(
+    text_op(
         name="str.len",
         kind="number",
         value=len,
@@ -192,7 +192,7 @@ register(
             "spark": "CHAR_LENGTH({x})",
         },  # a NUL ends a text for SQLite's LENGTH
     ),
-    _text_op(
+    text_op(
         name="str.zfill",
         kind="text",
         value=str.zfill,
@@ -200,7 +200,7 @@ register(
         examples=[("-1", 4, "-001"), ("abc", 2, "abc")],
         doc="Return the text with zeros in front of it, behind a sign.",
     ),
-    _text_op(
+    text_op(
         name="str.pad",
         kind="text",
         value=_pad,
@@ -208,7 +208,7 @@ register(
         examples=[("a", 3, "  a"), ("a", 3, "both", "*", "*a*")],
         doc="Return the text filled up to a width.",
     ),
-    _text_op(
+    text_op(
         name="str.ljust",
         kind="text",
         value=str.ljust,
@@ -216,7 +216,7 @@ register(
         examples=[("a", 3, "a  "), ("a", 2, "*", "a*")],
         doc="Return the text filled up on its right.",
     ),
-    _text_op(
+    text_op(
         name="str.rjust",
         kind="text",
         value=str.rjust,
@@ -224,7 +224,7 @@ register(
         examples=[("a", 3, "  a"), ("a", 2, "*", "*a")],
         doc="Return the text filled up on its left.",
     ),
-    _text_op(
+    text_op(
         name="str.center",
         kind="text",
         value=str.center,
@@ -232,7 +232,7 @@ register(
         examples=[("a", 3, " a "), ("a", 3, "*", "*a*")],
         doc="Return the text filled up on both sides.",
     ),
-    _text_op(
+    text_op(
         name="str.repeat",
         kind="text",
         value=_repeat,
@@ -240,7 +240,7 @@ register(
         examples=[("ab", 2, "abab"), ("ab", 0, "")],
         doc="Return the text several times over; null beyond 65,536 characters.",
     ),
-    _text_op(
+    text_op(
         name="str.slice",
         kind="text",
         value=_slice,
@@ -248,7 +248,7 @@ register(
         examples=[("abc", 1, "bc"), ("abc", 0, 2, "ab"), ("abc", None, None, -1, "cba")],
         doc="Return a slice of the text.",
     ),
-    _text_op(
+    text_op(
         name="str.slice_replace",
         kind="text",
         value=_replace_slice,
@@ -256,7 +256,7 @@ register(
         examples=[("abc", 0, 1, "Z", "Zbc"), ("abc", 1, "a")],
         doc="Return the text with another one in place of a slice.",
     ),
-    _text_op(
+    text_op(
         name="str.get",
         kind="text",
         value=_get,
@@ -264,7 +264,7 @@ register(
         examples=[("abc", 0, "a"), ("abc", -1, "c"), ("a", 1, None)],
         doc="Return the character at a place.",
     ),
-    _text_op(
+    text_op(
         name="str.find",
         kind="number",
         value=str.find,
@@ -272,7 +272,7 @@ register(
         examples=[("abb", "b", 1.0), ("a", "b", -1.0)],
         doc="Return the place where another text first begins, or -1.",
     ),
-    _text_op(
+    text_op(
         name="str.rfind",
         kind="number",
         value=str.rfind,
@@ -280,7 +280,7 @@ register(
         examples=[("abb", "b", 2.0), ("a", "b", -1.0)],
         doc="Return the place where another text last begins, or -1.",
     ),
-    _text_op(
+    text_op(
         name="str.removeprefix",
         kind="text",
         value=str.removeprefix,
@@ -288,7 +288,7 @@ register(
         examples=[("abc", "a", "bc"), ("abc", "b", "abc")],
         doc="Return the text without its beginning, if that is the given one.",
     ),
-    _text_op(
+    text_op(
         name="str.removesuffix",
         kind="text",
         value=str.removesuffix,
@@ -296,7 +296,7 @@ register(
         examples=[("abc", "c", "ab"), ("abc", "b", "abc")],
         doc="Return the text without its end, if that is the given one.",
     ),
-    _text_op(
+    text_op(
         name="to_numeric",
         kind="number",
         value=_read_number,
@@ -335,7 +335,7 @@ def _build_for_tuples(name: str) -> Callable[..., Expr]:
 
 
 register(
-    _text_op(
+    text_op(
         name="str.startswith",
         kind="bool",
         value=str.startswith,
@@ -355,7 +355,7 @@ register(
             "spark": "startswith({x}, {pat})",
         },
     ),
-    _text_op(
+    text_op(
         name="str.endswith",
         kind="bool",
         value=str.endswith,
@@ -426,8 +426,8 @@ def _show_pattern(e: Call) -> str:
     return f"{e.operands[0]}.str.{op.label}({args['pat']!r}{group}{repl}{case})"
 
 
-_pattern_op: Callable[..., Op] = partial(
-    _text_op,
+pattern_op: Callable[..., Op] = partial(
+    text_op,
     identity=("regex", "x", "name", "pat", "case", "group", "repl", "n"),
     images=True,
     text=_show_pattern,
@@ -591,7 +591,7 @@ def _has_group(tree: Any, optional: bool) -> bool:
 
 
 register(
-    _text_op(
+    text_op(
         name="str.contains",
         kind="bool",
         value=_contains,
@@ -606,7 +606,7 @@ register(
         ],
         doc="Return whether a pattern is found in the text, or with regex=False a plain text.",
     ),
-    _pattern_op(
+    pattern_op(
         name="str.match",
         kind="bool",
         value=_find_in_one("str.match"),
@@ -615,7 +615,7 @@ register(
         examples=[("ab", "a", True), ("ab", "b", False), ("Ab", "a", False, True)],
         doc="Return whether the text begins with a match of a pattern.",
     ),
-    _pattern_op(
+    pattern_op(
         name="str.fullmatch",
         kind="bool",
         value=_find_in_one("str.fullmatch"),
@@ -624,7 +624,7 @@ register(
         examples=[("ab", "a.", True), ("abc", "a.", False)],
         doc="Return whether a pattern matches the whole text.",
     ),
-    _pattern_op(
+    pattern_op(
         name="str.count",
         kind="number",
         value=_find_in_one("str.count"),
@@ -633,7 +633,7 @@ register(
         examples=[("abab", "a", 2.0), ("b", "a", 0.0)],
         doc="Return how often a pattern is found in the text.",
     ),
-    _pattern_op(
+    pattern_op(
         name="str.extract",
         kind="text",
         value=_find_in_one("str.extract"),
@@ -642,7 +642,7 @@ register(
         examples=[("a-1", "([0-9])", 0, False, "1"), ("a", "([0-9])", 0, False, None)],
         doc="Return the groups of a pattern: a frame, or with expand=False a column.",
     ),
-    _text_op(
+    text_op(
         name="str.replace",
         kind="text",
         value=_replace,
@@ -655,7 +655,7 @@ register(
         ],
         doc="Return the text with another one in place of a plain text, or of a pattern.",
     ),
-    _pattern_op(
+    pattern_op(
         name="pattern.replace",
         kind="text",
         value=_find_in_one("pattern.replace"),
@@ -807,7 +807,7 @@ def piece(x: Expr, place: object) -> Expr:
 
 
 register(
-    _text_op(
+    text_op(
         name="str.cat",
         kind="text",
         value=_join,
@@ -823,7 +823,7 @@ register(
         ],
         doc="Return the text with that of another column behind it; null beyond 65,536 characters.",
     ),
-    _text_op(
+    text_op(
         name="str.split",
         kind="other",
         value=_split,
@@ -843,7 +843,7 @@ register(
         ],
         doc="Return the pieces of the text between separators: .str[i] of it is one of them.",
     ),
-    _text_op(
+    text_op(
         name="str.rsplit",
         kind="other",
         value=None,
@@ -851,7 +851,7 @@ register(
         examples=[("a-b-c", "-", 1, ["a-b", "c"])],
         doc="Return the pieces of the text between separators, counted from its end.",
     ),
-    _text_op(
+    text_op(
         name="str.partition",
         kind="other",
         value=None,
@@ -859,7 +859,7 @@ register(
         examples=[("a-b-c", "-", ["a", "-", "b-c"]), ("ab", "-", ["ab", "", ""])],
         doc="Return the text before the first separator, the separator, and the text behind it.",
     ),
-    _text_op(
+    text_op(
         name="str.rpartition",
         kind="other",
         value=None,

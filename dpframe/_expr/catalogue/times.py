@@ -398,10 +398,10 @@ def _keep_zone(e: Call) -> str | None:
     return e.operands[0].tz
 
 
-_part_op: Callable[..., Op] = partial(
+part_op: Callable[..., Op] = partial(
     Op, of=("time",), nulls=_is_null_with_time, identity=("date_part", "x", "name"), attribute=True
 )
-_duration_op: Callable[..., Op] = partial(
+duration_op: Callable[..., Op] = partial(
     Op,
     kind="number",
     of=("duration",),
@@ -413,7 +413,7 @@ _LONG = pd.Timedelta("2 days 03:04:05.000006")
 
 register(
     *[
-        _part_op(
+        part_op(
             name=f"dt.{name}",
             kind="number",
             value=value,
@@ -517,7 +517,7 @@ register(
 )
 register(
     *[
-        _part_op(
+        part_op(
             name=f"dt.{name}",
             kind="bool",
             value=value,
@@ -558,7 +558,7 @@ register(
 # Parts of the calendar of weeks, which pandas has as columns of `isocalendar`.
 register(
     *[
-        _part_op(
+        part_op(
             name=f"isocalendar.{name}",
             kind="number",
             value=value,
@@ -589,7 +589,7 @@ register(
     ]
 )
 register(
-    _part_op(
+    part_op(
         name="dt.date",
         kind="time",
         value=_midnight,
@@ -598,7 +598,7 @@ register(
         doc="Return the day, without a zone.",
         examples=[(_WHEN, pd.Timestamp("2024-02-29"))],
     ),
-    _part_op(
+    part_op(
         name="dt.normalize",
         kind="time",
         value=_midnight,
@@ -610,7 +610,7 @@ register(
         examples=[(_WHEN, pd.Timestamp("2024-02-29"))],
     ),
     # The value of a text is its place among the names.
-    _part_op(
+    part_op(
         name="dt.day_name",
         kind="text",
         value=_weekday,
@@ -620,7 +620,7 @@ register(
         doc="Return the English name of the day of the week.",
         examples=[(_WHEN, "Thursday"), (None, None)],
     ),
-    _part_op(
+    part_op(
         name="dt.month_name",
         kind="text",
         value=_month,
@@ -645,7 +645,7 @@ register(
     _second_name("dt.daysinmonth", "dt.days_in_month"),
 )
 register(
-    _duration_op(
+    duration_op(
         name="dt.days",
         value=lambda t: t.view(np.int64) // (86_400 * _per_second(t)),
         attribute=True,
@@ -653,7 +653,7 @@ register(
         doc="Return the number of whole days, rounded down.",
         examples=[(_LONG, 2.0), (-_LONG, -3.0), (None, None)],
     ),
-    _duration_op(
+    duration_op(
         name="dt.seconds",
         value=lambda t: t.view(np.int64) // _per_second(t) % 86_400,
         attribute=True,
@@ -661,7 +661,7 @@ register(
         doc="Return the whole seconds beside the days.",
         examples=[(_LONG, 11_045.0), (None, None)],
     ),
-    _duration_op(
+    duration_op(
         name="dt.microseconds",
         value=lambda t: _count_below(t, "us", "s"),
         interval=_lie_between(0, 999_999),
@@ -669,7 +669,7 @@ register(
         doc="Return the whole microseconds beside the seconds.",
         examples=[(_LONG, 6.0), (None, None)],
     ),
-    _duration_op(
+    duration_op(
         name="dt.nanoseconds",
         value=lambda t: _count_below(t, "ns", "us"),
         interval=_lie_between(0, 999),
@@ -677,7 +677,7 @@ register(
         doc="Return the nanoseconds beside the microseconds.",
         examples=[(_LONG, 0.0), (None, None)],
     ),
-    _duration_op(
+    duration_op(
         name="dt.total_seconds",
         value=lambda t: t.view(np.int64) / _per_second(t),
         whole=lambda e: False,
@@ -769,7 +769,7 @@ register(
         doc="Return a text by a format; null for years before 1000 or after 9999.",
         examples=[(_WHEN, "%Y-%m", "2024-02")],
     ),
-    _part_op(
+    part_op(
         name="dt.as_unit",
         kind="time",
         value=None,
