@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.engines.agreement import find_differences, make_frame
 from tests.engines.conftest import Frame
 from tests.engines.entries import apply_example, write_example
 from tests.engines.written import cells_of, connected, in_duckdb, in_postgresql, in_sqlite
-from tests.internals import TIME_KERNELS, SparkDatabase
+from tests.internals import TIME_KERNELS, SparkDatabase, encode
 from tests.internals import expr_module as ex
 
 DATABASES = ("sqlite", "duckdb", "postgresql", "spark")  # those that CI has
@@ -99,6 +100,25 @@ def test_catalogue_kernels_belong_to_entries() -> None:
 def test_catalogue_refuses_a_second_entry_of_a_name() -> None:
     with pytest.raises(ValueError, match="already"):
         ex.register(ex.OPS["str.upper"])
+
+
+def test_catalogue_calls_are_told_apart() -> None:
+    """By the encoding that decides what is free: each example is another question, but for second names."""
+    columns = {
+        kind: ex.Column(place, kind, kind)
+        for place, kind in enumerate(("text", "number", "time", "duration"))
+    }
+    codes: dict[bytes, ex.Expr] = {}
+    for op in ex.OPS.values():
+        kind = {"other": "text", "bool": "number"}.get(op.of[0], op.of[0])
+        for example in op.examples:
+            x = columns[kind]
+            if op.name in ("dt.tz_convert", "dt.tz_localize"):
+                x = replace(x, tz="UTC" if example[0].tz else None)
+            e = apply_example(op, example, x)
+            assert codes.setdefault(encode(e), e) == e, (op.name, example)
+            assert encode(e) == encode(pickle.loads(pickle.dumps(e)))
+    assert len(codes) > len(ex.OPS)
 
 
 # Parameters that differ from those of pandas: what has no meaning here is left out.

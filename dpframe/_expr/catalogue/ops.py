@@ -154,14 +154,19 @@ class Call(Expr):
         """Return the tag of the encoding and the fields that are not at their default, by place."""
         op = OPS[self.op]
         tag, *names = op.identity
-        fields: dict[str, Any] = {"name": op.label, "x": self.operands[0], "y": self.operands[-1]}
+        fields: dict[str, Any] = {"x": self.operands[0], "y": self.operands[-1], "name": op.label}
         if self.args:
             fields["args"] = tuple(map(Constant, self.args))
-        for arg, value in zip(op.args, self.args, strict=True):
-            if arg.default is REQUIRED or value != arg.default:
-                fields[arg.name] = value
-        fields |= {name: name[1:] for name in names if name.startswith("=")}
-        return tag, {place: fields[name] for place, name in enumerate(names) if name in fields}
+            for arg, value in zip(op.args, self.args, strict=True):
+                if arg.default is REQUIRED or value != arg.default:
+                    fields[arg.name] = value
+        known: dict[int, Any] = {}
+        for place, name in enumerate(names):
+            if name in fields:
+                known[place] = fields[name]
+            elif name.startswith("="):
+                known[place] = name[1:]
+        return tag, known
 
     def __str__(self) -> str:
         op = OPS[self.op]
@@ -234,6 +239,8 @@ def call(name: str, *operands: Expr, args: Sequence[Any] = ()) -> Call:
             raise BadType(
                 f"{op.spelling} needs {needed}, and {describe(x)} is none. {suggest_conversion(x)}"
             )
+    if not op.args:
+        return Call(name, operands)
     checked = [_check_argument(op, arg, value) for arg, value in zip(op.args, args, strict=True)]
     return Call(name, operands, tuple(checked))
 
@@ -264,6 +271,8 @@ def call_function(name: str, x: Expr, *args: Any, **words: Any) -> Expr:
 
 def _fill_in_defaults(op: Op, args: tuple[Any, ...], words: Mapping[str, Any]) -> list[Any]:
     """Return all arguments in their order. Raise if one is given that the function does not have."""
+    if not (op.args or args or words):
+        return []
     names = [arg.name for arg in op.args]
     if len(args) > len(names) or not words.keys() <= {*names[len(args) :]}:
         raise BadValue(f"{op.spelling} takes ({', '.join(names)}) here, nothing else.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from importlib import import_module
 from typing import Any
 
@@ -380,6 +380,7 @@ register(
 # ---- patterns ---------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=256)
 def is_special(pattern: str) -> bool:
     """Return whether a text means something else as a pattern."""
     return bool(set(pattern) & set(".^$*+?{}[]\\|()"))
