@@ -239,14 +239,14 @@ class Constant(Expr):
     def interval(self, lookup: Lookup) -> Interval:
         if self.kind in ("number", "bool") and math.isfinite(self.value):
             return outward(Fraction(self.value), Fraction(self.value))
-        return ticks_around(self.value) if self.kind in ("time", "duration") else None
+        return enclose_ticks(self.value) if self.kind in ("time", "duration") else None
 
     def __str__(self) -> str:
         shown = isinstance(self.value, pd.Timestamp | pd.Timedelta)
         return repr(str(self.value)) if shown else repr(self.value)
 
 
-def ticks_around(value: Any) -> tuple[int, int]:
+def enclose_ticks(value: Any) -> tuple[int, int]:
     """A moment or a duration in nanoseconds, twice."""
     stamp: Any = (value if getattr(value, "tz", None) is None else value.tz_convert(None)).asm8
     ticks = int(stamp.astype(np.int64)) * (10**9 // PER_SECOND[np.datetime_data(stamp.dtype)[0]])

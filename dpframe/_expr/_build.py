@@ -77,7 +77,7 @@ def constant(value: object, *, null: bool = False) -> Constant:
     if type(value) is int and value.bit_length() > _BITS:
         raise BadValue(f"an integer constant of more than {_BITS} bits is not supported.")
     if isinstance(value, pd.Timestamp):
-        _check_shown(value)
+        _check_year(value)
     if type(value) in (bool, int, float, str, pd.Timestamp, pd.Timedelta):
         return Constant(value)
     if isinstance(value, pd.Interval) and isinstance(value.left, int | float | np.number):
@@ -99,7 +99,7 @@ def constant(value: object, *, null: bool = False) -> Constant:
     )
 
 
-def _check_shown(value: Any) -> None:
+def _check_year(value: Any) -> None:
     """Refuse a time with a zone outside the years 1 to 9999, which pandas cannot write."""
     try:
         repr(value)
@@ -147,7 +147,7 @@ def _moment(c: Constant, x: Expr) -> Constant:
             if not pd.isna(value) and value.tz is None and x.tz is not None:
                 # pandas reads such a string in the column's zone
                 value = value.tz_localize(x.tz, ambiguous=True, nonexistent="shift_forward")
-                _check_shown(value)
+                _check_year(value)
         except (ValueError, TypeError, OverflowError, NotImplementedError):
             raise BadValue(
                 f"{c.value!r} is no date. Write it as '2024-01-31' or '2024-01-31 12:00'."

@@ -32,7 +32,7 @@ def _offset(moment: float, zone: str) -> int:
     )
 
 
-def days_of(ends: tuple[float, float], zone: str | None) -> pd.DatetimeIndex | None:
+def list_days(ends: tuple[float, float], zone: str | None) -> pd.DatetimeIndex | None:
     """The days between two moments, by their midnights in wall time; None where they are too
     many."""
     local = local_ends(ends, zone)
@@ -45,16 +45,16 @@ def days_of(ends: tuple[float, float], zone: str | None) -> pd.DatetimeIndex | N
     return pd.date_range(first.normalize(), last.normalize(), freq="D")
 
 
-def span_of_days(ends: tuple[float, float], zone: str | None) -> tuple[Any, ...] | None:
+def list_days_in_zone(ends: tuple[float, float], zone: str | None) -> tuple[Any, ...] | None:
     """The same as moments of the zone."""
-    days = days_of(ends, zone)
+    days = list_days(ends, zone)
     if days is None or zone is None:
         return None if days is None else tuple(days)
     first = np.ones(len(days), dtype=bool)
     return tuple(days.tz_localize(zone, ambiguous=first, nonexistent="shift_forward"))
 
 
-def years_of(ends: tuple[float, float], zone: str | None) -> tuple[int, int] | None:
+def find_years(ends: tuple[float, float], zone: str | None) -> tuple[int, int] | None:
     """The first and the last year between two moments, in wall time."""
     local = local_ends(ends, zone)
     try:

@@ -55,13 +55,13 @@ def kind_of(dtype: Any) -> Kind:
     if isinstance(dtype, pd.BooleanDtype):
         return "bool"
     if isinstance(dtype, pd.DatetimeTZDtype):
-        return _kind_of_zoned(zone_of(dtype))
+        return _kind_of_zone(zone_of(dtype))
     if isinstance(dtype, pd.ArrowDtype):
         return _kind_of_arrow(dtype.pyarrow_dtype)
     return "number" if isinstance(dtype, _MASKED) else "other"
 
 
-def _kind_of_zoned(zone: str | None) -> Kind:
+def _kind_of_zone(zone: str | None) -> Kind:
     """The kind of times with a zone. One without a name (a dateutil file) cannot be written down:
     null tests only."""
     try:
@@ -89,7 +89,7 @@ def _kind_of_arrow(dtype: Any) -> Kind:
     if types.is_duration(dtype):
         return "duration"
     if types.is_timestamp(dtype) or types.is_date(dtype):
-        return _kind_of_zoned(getattr(dtype, "tz", None))
+        return _kind_of_zone(getattr(dtype, "tz", None))
     view = getattr(types, "is_string_view", lambda _: False)
     return (
         "text" if types.is_string(dtype) or types.is_large_string(dtype) or view(dtype) else "other"

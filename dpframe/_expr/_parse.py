@@ -48,7 +48,7 @@ def parse(text: str, columns: Mapping[Hashable, Expr], names: Callable[[str], ob
         )
     if not text.strip():
         raise BadExpression("the expression is empty. Write a condition such as 'age > 30'.")
-    plain, places, tree = (_short_apart if len(text) < _SHORT else _taken_apart)(text)
+    plain, places, tree = (_take_short_apart if len(text) < _SHORT else _take_apart)(text)
     reader = _Reader(plain, places, columns, names)
     return Parsed(reader.read(tree), reader.used)
 
@@ -109,7 +109,7 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 _SHORT = 200  # texts below this length are asked over and over, and their trees are kept
 
 
-def _taken_apart(text: str) -> tuple[str, dict[str, str], ast.expr]:
+def _take_apart(text: str) -> tuple[str, dict[str, str], ast.expr]:
     """The text as Python reads it, what its stand-ins stand for, and Python's tree, which nobody
     changes."""
     prefix, pieces, places, done = "_", [], dict[str, str](), 0
@@ -142,10 +142,10 @@ def _taken_apart(text: str) -> tuple[str, dict[str, str], ast.expr]:
         ) from None
 
 
-_short_apart = lru_cache(maxsize=256)(_taken_apart)
+_take_short_apart = lru_cache(maxsize=256)(_take_apart)
 
 
-def _restored(text: str, places: Mapping[str, str]) -> str:
+def _restore_text(text: str, places: Mapping[str, str]) -> str:
     """A text with what its stand-ins stand for, cut where it is long."""
     for place, original in places.items():
         text = text.replace(place, original)
@@ -165,7 +165,7 @@ class _Reader:
     _depth: int = 0
 
     def _source(self, node: ast.AST) -> str:
-        return _restored(
+        return _restore_text(
             ast.get_source_segment(self._text, node) or type(node).__name__, self._places
         )
 
@@ -212,7 +212,7 @@ class _Reader:
         for op, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(op, ast.Is | ast.IsNot):
                 self._refuse(node, "'is' compares objects. Write == or !=, or .isna() for nulls.")
-            listed = not isinstance(right, ast.Constant) and self._is_listed(right)
+            listed = not isinstance(right, ast.Constant) and self._is_list(right)
             if isinstance(op, ast.In | ast.NotIn) or (
                 listed and isinstance(op, ast.Eq | ast.NotEq)
             ):
@@ -356,7 +356,7 @@ class _Reader:
     def _is_local(self, node: ast.AST) -> bool:
         return isinstance(node, ast.Name) and self._places.get(node.id, "").startswith("@")
 
-    def _is_listed(self, node: ast.AST) -> bool:
+    def _is_list(self, node: ast.AST) -> bool:
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
             return True
         return self._is_local(node) and isinstance(self._local(node), ex.COLLECTIONS)

@@ -263,10 +263,12 @@ def looks_within(expr: Expr) -> bool:
     return isinstance(expr, Within) or any(map(looks_within, expr.children))
 
 
-def one_value(expr: Expr, people: Sequence[Column]) -> bool:
+def has_one_value(expr: Expr, people: Sequence[Column]) -> bool:
     """Whether an expression has one value for all rows of a person, as far as its nodes tell."""
     if isinstance(expr, Within):
         return WITHIN[expr.how].single and not expr.by
     if isinstance(expr, Column):
         return expr in people
-    return isinstance(expr, Constant) or all(one_value(child, people) for child in expr.children)
+    return isinstance(expr, Constant) or all(
+        has_one_value(child, people) for child in expr.children
+    )

@@ -133,7 +133,7 @@ class Block:
 # ---- values that compare exactly --------------------------------------------------------------------------
 
 
-def in_ticks(c: ex.Constant, v: Vector) -> Fraction:
+def count_ticks(c: ex.Constant, v: Vector) -> Fraction:
     """A moment on the scale of a column of times."""
     ticks, unit = ticks_of(c.value)
     return Fraction(ticks * TICKS[unit_of(v.values)], TICKS[unit])
@@ -173,7 +173,7 @@ def _fill(b: Block, e: ex.Fill) -> Vector:
         )
     if v.values.dtype.kind in "mM":
         ticks = int(
-            in_ticks(e.value, v) // 1
+            count_ticks(e.value, v) // 1
         )  # a finer constant is cut to the resolution of the column
         filled = np.where(
             np.isnat(v.values), min(max(ticks, NAT + 1), LAST), v.values.view(np.int64)
@@ -210,14 +210,14 @@ def _cast(b: Block, e: ex.Cast) -> Vector:
 def comparison(b: Block, e: ex.Compare) -> Vector:
     left = b.vector(e.left)
     if isinstance(e.right, ex.Constant) and left.categories is not None:
-        return Vector("bool", _text_with_constant(b, e, left, e.right))
+        return Vector("bool", _compare_with_constant(b, e, left, e.right))
     if isinstance(e.right, ex.Constant):
         values, wanted = (
             left.values,
             e.right.value,
         )  # numbers all three: times as ticks, and bools as 0 and 1
         if values.dtype.kind in "mM":
-            values, wanted = values.view(np.int64), in_ticks(e.right, left)
+            values, wanted = values.view(np.int64), count_ticks(e.right, left)
         elif values.dtype == bool:
             values = values.view(np.int8)
         compare_one = _compare_integers if values.dtype.kind in "iu" else _compare_doubles
@@ -225,7 +225,7 @@ def comparison(b: Block, e: ex.Compare) -> Vector:
     else:
         right = b.vector(e.right)
         if left.categories is not None:
-            return Vector("bool", _text_with_text(b, e, left, right))
+            return Vector("bool", _compare_texts(b, e, left, right))
         compare = _compare_times if left.values.dtype.kind in "mM" else _compare_numbers
         found, sides = compare(e.op, left.values, right.values), [left, right]
     for side in sides:  # a NaN compares like a null already; what a mask covers and NaT do not
@@ -279,7 +279,7 @@ def _compare_times(op: str, left: Array, right: Array) -> Array:
     return np.asarray(_COMPARE[op](order, 0))
 
 
-def _text_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -> Array:
+def _compare_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -> Array:
     compare, wanted, op = _COMPARE[e.op], plain(c.value), e.op
 
     def make(categories: Array) -> Array:
@@ -300,7 +300,7 @@ def _text_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -> A
     return look_up(table, v.values)
 
 
-def _text_with_text(b: Block, e: ex.Compare, left: Vector, right: Vector) -> Array:
+def _compare_texts(b: Block, e: ex.Compare, left: Vector, right: Vector) -> Array:
     ordered = e.op not in ("==", "!=")
 
     def make(a: Array, c: Array) -> list[Array]:

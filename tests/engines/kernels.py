@@ -87,7 +87,7 @@ REASONS: dict[str, str] = {
         .fullmatch .count .split .rsplit .partition .rpartition""",
     "stands in a try that catches what it raises": """
         .fromisoformat .strptime .isoformat pd.Timestamp pd.Interval""",
-    "is given years between 1 and 9999, to which `_local`, `_within_years` and `_as_datetimes` move all others": """
+    "is given years between 1 and 9999, to which `_local`, `_limit_years` and `_as_datetimes` move all others": """
         .tz_localize .tz_convert .strftime .to_period pd.DatetimeIndex""",
     "reads declared ends, or an argument, before any cell is read": """
         pd.Timedelta pd.period_range pd.tseries.frequencies.to_offset re.findall""",

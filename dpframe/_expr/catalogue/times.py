@@ -20,7 +20,7 @@ import pandas as pd
 from dpframe._errors import BadType, BadValue
 from dpframe._expr._base import PER_SECOND, Constant, Expr, KeysOf, Lookup
 from dpframe._expr._build import CASTERS, describe
-from dpframe._expr._calendar import DAY, days_of, local_ends, span_of_days, years_of
+from dpframe._expr._calendar import DAY, find_years, list_days, list_days_in_zone, local_ends
 from dpframe._expr._ranges import Interval, outward
 from dpframe._expr.catalogue.ops import OPS, Arg, Call, Op, call, call_function, list_ops, register
 from dpframe._expr.catalogue.texts import TEXTS
@@ -136,7 +136,7 @@ def _list_of_days(make: Callable[[pd.DatetimeIndex], list[Any]]) -> _Members:
 
     def members(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
         known = e.operands[0].interval(ends)
-        days = None if known is None else days_of(known, e.operands[0].tz)
+        days = None if known is None else list_days(known, e.operands[0].tz)
         return None if days is None else tuple(make(days))
 
     return members
@@ -151,7 +151,7 @@ def _bound_years(near: int) -> _Bounds:
 
     def interval(e: Call, lookup: Lookup) -> Interval:
         ends = e.operands[0].interval(lookup)
-        years = None if ends is None else years_of(ends, e.operands[0].tz)
+        years = None if ends is None else find_years(ends, e.operands[0].tz)
         return None if years is None else (float(years[0] - near), float(years[1] + near))
 
     return interval
@@ -159,7 +159,7 @@ def _bound_years(near: int) -> _Bounds:
 
 def _list_years(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
     known = e.operands[0].interval(ends)
-    years = None if known is None else years_of(known, e.operands[0].tz)
+    years = None if known is None else find_years(known, e.operands[0].tz)
     return None if years is None else tuple(range(years[0], years[1] + 1))
 
 
@@ -178,7 +178,7 @@ def _move_ends(ends: Interval) -> Interval:
 
 def _list_midnights(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
     known = e.operands[0].interval(ends)
-    return None if known is None else span_of_days(known, e.operands[0].tz)
+    return None if known is None else list_days_in_zone(known, e.operands[0].tz)
 
 
 def _of_duration(travel: Callable[[tuple[float, float]], Interval]) -> _Bounds:
@@ -246,7 +246,7 @@ def _list_formatted(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | No
     """Return the texts of the days between declared ends."""
     x, (date_format,) = e.operands[0], e.args
     known = x.interval(ends)
-    days = None if known is None or not is_daily(date_format) else days_of(known, x.tz)
+    days = None if known is None or not is_daily(date_format) else list_days(known, x.tz)
     if days is None:
         return None
     return tuple(sorted({day.strftime(date_format) for day in days.to_pydatetime()}))

@@ -39,8 +39,8 @@ def compute_alike(f: Callable[..., Any], *operands: Any) -> Array:
     """Apply a function to each row, in calls of one length and one memory layout. A constant stays
     a scalar."""
     n = next(len(x) for x in operands if np.ndim(x))
-    rooms = [_allocate_aligned() if np.ndim(x) else x for x in operands]
-    made, found = _allocate_aligned(), np.empty(n)
+    rooms = [_allocate_room() if np.ndim(x) else x for x in operands]
+    made, found = _allocate_room(), np.empty(n)
     for start in range(0, n, LENGTH):
         size = min(LENGTH, n - start)
         for room, x in zip(rooms, operands, strict=True):
@@ -52,7 +52,7 @@ def compute_alike(f: Callable[..., Any], *operands: Any) -> Array:
     return found
 
 
-def _allocate_aligned() -> Array:
+def _allocate_room() -> Array:
     """Return room for the numbers of one call, aligned as vectors are."""
     room = np.empty(8 * LENGTH + _ALIGNED, dtype=np.uint8)
     begin = -room.ctypes.data % _ALIGNED

@@ -30,7 +30,7 @@ def call_times(b: Block, e: ex.Call) -> Vector:
     if kind == "bool":
         return Vector("bool", found & ~null)
     if kind == "time":
-        return Vector("time", found if e.tz is None else _from_local(found, x.tz))
+        return Vector("time", found if e.tz is None else _read_local(found, x.tz))
     if kind == "text":
         names = b.per_category(e, lambda: objects(e.public_members or ()))
         return Vector("text", np.where(null, -1, found).astype(np.int8), None, names)
@@ -60,7 +60,7 @@ def _local(moments: Array, zone: str | None) -> Array:
     return np.asarray(index.tz_localize(None))
 
 
-def _from_local(wall: Array, zone: str | None, missing: bool = False) -> Array:
+def _read_local(wall: Array, zone: str | None, missing: bool = False) -> Array:
     """Moments from wall time; where it is none, or two, they are the next and the first, or
     `missing`."""
     if zone is None:
@@ -144,7 +144,7 @@ def snap(b: Block, e: ex.Call) -> Vector:
     if x.tz is None or v.kind != "time":
         return Vector(v.kind, found)
     # A whole step further may be beyond the years in which zones have offsets.
-    return Vector("time", _from_local(_within_years(found, _MARGIN // 2), x.tz))
+    return Vector("time", _read_local(_limit_years(found, _MARGIN // 2), x.tz))
 
 
 def in_zone(b: Block, e: ex.Call) -> Vector:
@@ -155,10 +155,10 @@ def in_zone(b: Block, e: ex.Call) -> Vector:
         return Vector("time", values)
     if zone is None:
         return Vector("time", _local(values, x.tz))
-    return Vector("time", _from_local(_within_years(values), zone, missing=True))
+    return Vector("time", _read_local(_limit_years(values), zone, missing=True))
 
 
-def _within_years(moments: Array, margin: int = _MARGIN) -> Array:
+def _limit_years(moments: Array, margin: int = _MARGIN) -> Array:
     """Null in years for which zones have no offsets, and so many seconds from their ends."""
     per_second = TICKS[unit_of(moments)]
     low = max(NAT + margin * per_second, (_YEAR_1 + margin) * per_second)
@@ -167,7 +167,7 @@ def _within_years(moments: Array, margin: int = _MARGIN) -> Array:
     return np.where((ticks < low) | (ticks > high), NAT, ticks).view(moments.dtype)
 
 
-def _by_distinct(values: Array, f: Callable[[Any], list[Any]], kind: ex.Kind) -> Vector:
+def _make_by_distinct(values: Array, f: Callable[[Any], list[Any]], kind: ex.Kind) -> Vector:
     """What `f` makes of the different values, each by itself; None of it is null."""
     null = np.isnat(values)
     distinct, codes = np.unique(values[~null], return_inverse=True)
@@ -188,7 +188,7 @@ def period_of(b: Block, e: ex.Call) -> Vector:
     def periods(distinct: Array) -> list[Any]:
         return list(pd.DatetimeIndex(distinct.astype("M8[s]")).to_period(freq))
 
-    return _by_distinct(starts, periods, "label")
+    return _make_by_distinct(starts, periods, "label")
 
 
 def formatted(b: Block, e: ex.Call) -> Vector:
@@ -206,7 +206,9 @@ def formatted(b: Block, e: ex.Call) -> Vector:
             )
         ]
 
-    return _by_distinct(local.astype("M8[D]") if ex.is_daily(date_format) else local, texts, "text")
+    return _make_by_distinct(
+        local.astype("M8[D]") if ex.is_daily(date_format) else local, texts, "text"
+    )
 
 
 def _as_datetimes(moments: Array) -> list[Any]:

@@ -115,7 +115,7 @@ class Compiler:
     def double(self, e: ex.Expr) -> str:
         """A number or a bool as a double."""
         if isinstance(e, ex.Constant) and e.kind in ("number", "bool"):
-            return self.number(_double_of(e.value))
+            return self.number(_read_double(e.value))
         return self.as_double(self.term(e))
 
     def as_double(self, term: Term) -> str:
@@ -226,11 +226,11 @@ def _constant(c: Compiler, e: ex.Constant) -> Term:
     if isinstance(value, int) and -(2**63) <= value < 2**63:
         return Term(c.dialect.whole_number(value), "integer", np.dtype(np.int64))
     if isinstance(value, int | float):
-        return Term(c.number(_double_of(value)), "double")
+        return Term(c.number(_read_double(value)), "double")
     raise Unwritten
 
 
-def _double_of(value: Any) -> float:
+def _read_double(value: Any) -> float:
     """A constant as a double."""
     try:
         found = float(value)
@@ -267,7 +267,7 @@ def _clip(c: Compiler, e: ex.Clip) -> Term:
     if x.kind == "integer" and all(fits(end, x.dtype) for end in ends):
         low, high = (None if end is None else c.dialect.whole_number(int(end)) for end in ends)
         return x._replace(sql=c.dialect.clipped(x.sql, low, high))
-    low, high = (None if end is None else c.number(_double_of(end)) for end in ends)
+    low, high = (None if end is None else c.number(_read_double(end)) for end in ends)
     return Term(c.dialect.clipped(c.as_double(x), low, high), "double")
 
 
@@ -351,7 +351,7 @@ def _compare(c: Compiler, e: ex.Compare) -> Term:
     op, left = e.op, c.term(e.left)
     if isinstance(e.right, ex.Constant) and left.kind != "text":
         return _with_constant(c, op, left, e.right.value)
-    right = c.term(e.right) if not _unheld(c, e.right) else None
+    right = c.term(e.right) if not _is_unheld(c, e.right) else None
     if right is None or "text" in (left.kind, right.kind):
         if (
             op not in ("==", "!=")
@@ -367,7 +367,7 @@ def _compare(c: Compiler, e: ex.Compare) -> Term:
     return _compared(c, op, c.as_double(left), c.as_double(right))
 
 
-def _unheld(c: Compiler, e: ex.Expr) -> bool:
+def _is_unheld(c: Compiler, e: ex.Expr) -> bool:
     return isinstance(e, ex.Constant) and isinstance(e.value, str) and not c.dialect.holds(e.value)
 
 
@@ -388,7 +388,7 @@ def _with_constant(c: Compiler, op: str, x: Term, wanted: Any) -> Term:
             return _compared(c, op, x.sql, c.number(float(wanted)))
         if op in ("==", "!="):
             return Term("TRUE" if op == "!=" else "FALSE", "bool")
-        near = _double_of(wanted)
+        near = _read_double(wanted)
         below = op in ("<", "<=")
         op = ("<" if below else ">=") if near > wanted else ("<=" if below else ">")
         return _compared(c, op, x.sql, c.number(near))
@@ -396,18 +396,22 @@ def _with_constant(c: Compiler, op: str, x: Term, wanted: Any) -> Term:
         x.sql if x.kind == "integer" else f"(CASE WHEN {x.sql} THEN 1 WHEN NOT {x.sql} THEN 0 END)"
     )
     if math.isinf(wanted):
-        return _constantly(c, op, whole, {"<": wanted > 0, "<=": wanted > 0}.get(op, wanted < 0))
+        return _write_constant_answer(
+            c, op, whole, {"<": wanted > 0, "<=": wanted > 0}.get(op, wanted < 0)
+        )
     floor = int(wanted // 1)
     if floor != wanted:
         if op in ("==", "!="):
             return Term("TRUE" if op == "!=" else "FALSE", "bool")
         op = "<=" if op in ("<", "<=") else ">"
     if not -(2**63) <= floor < 2**63:
-        return _constantly(c, op, whole, {"<": floor > 0, "<=": floor > 0}.get(op, floor < 0))
+        return _write_constant_answer(
+            c, op, whole, {"<": floor > 0, "<=": floor > 0}.get(op, floor < 0)
+        )
     return _compared(c, op, whole, c.dialect.whole_number(floor))
 
 
-def _constantly(c: Compiler, op: str, x: str, above: bool) -> Term:
+def _write_constant_answer(c: Compiler, op: str, x: str, above: bool) -> Term:
     """What a number that lies beyond all others compares to; a null is not above and not below."""
     if op in ("==", "!="):
         return Term("TRUE" if op == "!=" else "FALSE", "bool")
