@@ -41,12 +41,11 @@ _BITS = 1000  # of an integer constant
 # A comparison with its sides exchanged.
 FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-# ---- constants --------------------------------------------------------------------------------------------
+# ---- constants -----------------------------------------------------------------------------------
 
 
 def constant(value: object, *, null: bool = False) -> Constant:
-    """Normalises a public scalar: numpy scalars to Python's, dates to Timestamps, every null to
-    None."""
+    """Return a public scalar as a constant: Python's own numbers, Timestamps, and None for null."""
     if type(value) in (bool, str) or (type(value) is int and value.bit_length() <= _BITS):
         return Constant(value)  # most are plain already
     if isinstance(value, Constant):
@@ -72,7 +71,8 @@ def constant(value: object, *, null: bool = False) -> Constant:
         if null:
             return Constant(None)
         raise BadValue(
-            "a null constant has no meaning here. Ask with isna() or notna(), or fill with fillna(constant)."
+            "a null constant has no meaning here. Ask with isna() or notna(), or fill with "
+            "fillna(constant)."
         )
     if type(value) is int and value.bit_length() > _BITS:
         raise BadValue(f"an integer constant of more than {_BITS} bits is not supported.")
@@ -87,14 +87,17 @@ def constant(value: object, *, null: bool = False) -> Constant:
         return Constant(pd.Interval(left, right, value.closed))
     if isinstance(value, pd.Series | pd.DataFrame):
         raise BadType(
-            "a Series or DataFrame could be people's data, not a public constant. Give plain Python values."
+            "a Series or DataFrame could be people's data, not a public constant. Give plain "
+            "Python values."
         )
     if isinstance(getattr(type(value), "answer", None), property):
         raise BadType(
-            "a place in a batch is no constant. After the block write its number: p['x'].fillna(place.answer)."
+            "a place in a batch is no constant. After the block write its number: "
+            "p['x'].fillna(place.answer)."
         )
     raise BadType(
-        f"a constant must be a number, a string, a bool or a timestamp, not {type(value).__name__}. "
+        "a constant must be a number, a string, a bool or a timestamp, not "
+        f"{type(value).__name__}. "
         "Only public constants and this row's own columns can stand in an expression."
     )
 
@@ -110,7 +113,7 @@ def _check_year(value: Any) -> None:
 
 
 def _duration(value: Any) -> Any:
-    """A duration as pandas has it; days and weeks of an offset are of 24 hours."""
+    """Return a duration as pandas has it. Days of an offset have 24 hours."""
     try:
         return pd.Timedelta(value)
     except (ValueError, TypeError, OverflowError):
@@ -120,7 +123,7 @@ def _duration(value: Any) -> Any:
 
 
 def listed(values: object, what: str = "isin") -> list[Any]:
-    """The members of a public collection."""
+    """Return the members of a public collection."""
     if isinstance(values, pd.Series | pd.DataFrame):
         raise BadType(
             f"{what} needs public values, and a {type(values).__name__} could be people's data. "
@@ -139,7 +142,7 @@ def listed(values: object, what: str = "isin") -> list[Any]:
 
 
 def _moment(c: Constant, x: Expr) -> Constant:
-    """The constant that is compared with the time expression `x`: dates may be given as strings."""
+    """Return the constant that a time `x` is compared with, which may be given as a text."""
     value = c.value
     if isinstance(value, str):
         try:
@@ -165,7 +168,7 @@ def _moment(c: Constant, x: Expr) -> Constant:
 
 
 def _length(c: Constant) -> Constant:
-    """The constant that is compared with a duration, which may be given as a string."""
+    """Return the constant that a duration is compared with, which may be given as a text."""
     if isinstance(c.value, str):
         value = _duration(c.value)
         if value is pd.NaT:
@@ -179,7 +182,7 @@ def describe(x: Expr) -> str:
 
 
 def _match(x: Expr, value: object, *, null: bool = False) -> Constant:
-    """The constant, checked to be one that a cell of `x` could equal."""
+    """Return a constant. Raise if no cell of `x` could equal it."""
     known = isinstance(value, Constant) and value.value is not None
     c = typed(Constant, value) if known else constant(value, null=null)
     if c.value is None or x.kind == "label":
@@ -208,7 +211,9 @@ def _advice(x: Expr) -> str:
 
 def _numeric(x: Expr, what: str) -> None:
     if x.kind not in ("number", "bool"):
-        raise BadType(f"{what} needs numbers, and {describe(x)} is none. {suggest_conversion(x)}")
+        raise BadType(
+            f"{what} needs numbers, and {describe(x)} is not one. {suggest_conversion(x)}"
+        )
 
 
 def suggest_conversion(x: Expr) -> str:
@@ -224,12 +229,13 @@ def suggest_conversion(x: Expr) -> str:
 def _boolean(x: Expr, what: str) -> None:
     if x.kind != "bool":
         raise BadType(
-            f"{what} needs conditions (true or false), and {describe(x)} is none. Compare it with something; a condition that "
+            f"{what} needs conditions (true or false), and {describe(x)} is not one. Compare it "
+            "with something; a condition that "
             "is written as text goes to query('x > 1')."
         )
 
 
-# ---- constructors: one per operation ----------------------------------------------------------------------
+# ---- constructors: one per operation -------------------------------------------------------------
 
 
 def arithmetic(op: str, left: Expr, right: Expr) -> Expr:
@@ -273,7 +279,8 @@ def compare(op: str, left: Expr, right: Expr) -> Expr:
     elif left.kind == right.kind == "time":
         if (left.tz is None) != (right.tz is None):
             raise BadType(
-                f"one of {left} and {right} has a time zone, the other has none. Give both one, or neither."
+                f"one of {left} and {right} has a time zone, the other has none. Give both one, or "
+                "neither."
             )
     elif not (
         {left.kind, right.kind} <= {"number", "bool"}
@@ -284,7 +291,8 @@ def compare(op: str, left: Expr, right: Expr) -> Expr:
         )
     if op not in ("==", "!=") and "label" in (left.kind, right.kind):
         raise BadType(
-            f"{describe(left)} {op} {describe(right)}: labels have no order that their dtype guarantees. "
+            f"{describe(left)} {op} {describe(right)}: labels have no order that their dtype "
+            "guarantees. "
             "Use == or isin, or convert the column before opening the session."
         )
     return Compare(op, left, right)
@@ -308,8 +316,7 @@ def logical_not(x: Expr) -> Expr:
 
 
 def is_in(x: Expr, values: object) -> Expr:
-    """Membership in a public list; the order and repeats of the list do not matter, so they are not
-    kept."""
+    """Return whether a cell is in a public list. Order and repeats of the list are dropped."""
     members = {c.tag: c for c in (_match(x, v, null=True) for v in listed(values))}
     if x.kind in NO_KEYS and any(c.value is not None for c in members.values()):
         raise BadType(f"isin does not work on {describe(x)}. {_advice(x)}")
@@ -344,7 +351,7 @@ def fill(x: Expr, value: object) -> Expr:
 
 def clip(x: Expr, lower: object = None, upper: object = None) -> Expr:
     if x.kind != "number":
-        raise BadType(f"clip needs numbers, and {describe(x)} is none. {suggest_conversion(x)}")
+        raise BadType(f"clip needs numbers, and {describe(x)} is not one. {suggest_conversion(x)}")
     ends = [None if v is None else constant(v) for v in (lower, upper)]
     for c in ends:
         if c is not None and c.kind != "number":
@@ -453,5 +460,5 @@ def astype(x: Expr, dtype: object) -> Expr:
 METHODS.update(astype=astype)
 # What texts are read as, by functions that stand where they are defined.
 CASTERS: dict[str, Callable[[Expr], Expr]] = {}
-# And functions that it may call, of which more stand where they are defined.
+# Functions that it may call beside those of the catalogue.
 CALLS: dict[str, Callable[..., Expr]] = {"abs": absolute}

@@ -12,8 +12,7 @@ _MOST_DAYS = 4_000  # that are listed as keys
 
 
 def local_ends(ends: tuple[float, float], zone: str | None) -> tuple[float, float] | None:
-    """Wall times around all moments between two, in nanoseconds; None beyond what nanoseconds
-    reach."""
+    """Return wall times around all moments between two, in nanoseconds; None beyond their reach."""
     if zone is None:
         return ends
     try:
@@ -33,8 +32,7 @@ def _offset(moment: float, zone: str) -> int:
 
 
 def list_days(ends: tuple[float, float], zone: str | None) -> pd.DatetimeIndex | None:
-    """The days between two moments, by their midnights in wall time; None where they are too
-    many."""
+    """Return the days between two moments, as midnights in wall time; None if they are too many."""
     local = local_ends(ends, zone)
     if local is None or local[1] - local[0] > _MOST_DAYS * DAY:
         return None
@@ -46,7 +44,7 @@ def list_days(ends: tuple[float, float], zone: str | None) -> pd.DatetimeIndex |
 
 
 def list_days_in_zone(ends: tuple[float, float], zone: str | None) -> tuple[Any, ...] | None:
-    """The same as moments of the zone."""
+    """Return the days between two moments, as moments of the zone."""
     days = list_days(ends, zone)
     if days is None or zone is None:
         return None if days is None else tuple(days)
@@ -55,7 +53,7 @@ def list_days_in_zone(ends: tuple[float, float], zone: str | None) -> tuple[Any,
 
 
 def find_years(ends: tuple[float, float], zone: str | None) -> tuple[int, int] | None:
-    """The first and the last year between two moments, in wall time."""
+    """Return the first and the last year between two moments, in wall time."""
     local = local_ends(ends, zone)
     try:
         return (

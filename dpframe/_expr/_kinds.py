@@ -39,7 +39,7 @@ _NUMPY: dict[str, Kind] = {
 
 
 def kind_of(dtype: Any) -> Kind:
-    """The kind of a column, by its dtype alone."""
+    """Return the kind of a column, by its dtype alone."""
     if isinstance(dtype, np.dtype):
         return _NUMPY.get(dtype.kind, "other")
     if isinstance(dtype, pd.SparseDtype):
@@ -62,8 +62,7 @@ def kind_of(dtype: Any) -> Kind:
 
 
 def _kind_of_zone(zone: str | None) -> Kind:
-    """The kind of times with a zone. One without a name (a dateutil file) cannot be written down:
-    null tests only."""
+    """Return the kind of times with a zone. A zone without a name allows null tests only."""
     try:
         pd.Timestamp(0, tz=zone)
     except (ValueError, KeyError, TypeError, OSError):
@@ -97,7 +96,7 @@ def _kind_of_arrow(dtype: Any) -> Kind:
 
 
 def is_whole(dtype: Any) -> bool:
-    """Whether a number dtype holds integers only."""
+    """Return whether a number dtype holds integers only."""
     if isinstance(dtype, pd.SparseDtype):
         return is_whole(np.dtype(dtype.subtype)) and not pd.isna(dtype.fill_value)
     if isinstance(dtype, pd.ArrowDtype):
@@ -114,7 +113,7 @@ def zone_of(dtype: Any) -> str | None:
 
 
 class Facts(NamedTuple):
-    """What a dtype tells of a column."""
+    """The facts that a dtype tells of a column."""
 
     kind: Kind
     nullable: bool

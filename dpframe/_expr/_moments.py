@@ -64,7 +64,7 @@ class Elapsed(Expr):
 @dataclass(frozen=True, slots=True)
 class Ratio(Expr):
     """``left / right`` or ``left // right`` of durations: the quotient of their ticks as doubles,
-    or its floor; null where there is none."""
+    or its floor. A quotient by zero is null."""
 
     identity: ClassVar[tuple[str, ...]] = ("ratio", "op", "left", "right")
 
@@ -102,8 +102,10 @@ _SECOND = 10**9
 
 
 def seconds_between(x: Expr, lookup: Lookup) -> Interval:
-    """The ends of durations in seconds, each the nearest double, to which values are clipped; None
-    where they are not known."""
+    """Return the ends of durations in seconds, to which values are clipped; None if not known.
+
+    Each is the nearest double.
+    """
     ends = x.interval(lookup)
     return (
         None
@@ -112,11 +114,11 @@ def seconds_between(x: Expr, lookup: Lookup) -> Interval:
     )
 
 
-# ---- constructors -----------------------------------------------------------------------------------------
+# ---- constructors --------------------------------------------------------------------------------
 
 
-def elapsed(op: str, left: Expr, right: Expr) -> Expr:
-    """An operator of times and durations."""
+def operate_on_times(op: str, left: Expr, right: Expr) -> Expr:
+    """Return the result of an operator of times and durations."""
     if isinstance(left, Constant) and left.kind == "text":
         left = _moment(left, right) if right.kind == "time" else _length(left)
     if isinstance(right, Constant) and right.kind == "text":
@@ -125,7 +127,8 @@ def elapsed(op: str, left: Expr, right: Expr) -> Expr:
     if kinds == ("time", "time") and op == "-":
         if (left.tz is None) != (right.tz is None):
             raise BadType(
-                f"one of {left} and {right} has a time zone, the other has none. Give both one, or neither."
+                f"one of {left} and {right} has a time zone, the other has none. Give both one, or "
+                "neither."
             )
         return Elapsed(op, left, right)
     if (kinds == ("time", "duration") and op in "+-") or (
@@ -138,19 +141,21 @@ def elapsed(op: str, left: Expr, right: Expr) -> Expr:
         if op in ("/", "//"):
             return Ratio(op, left, right)
     raise BadType(
-        f"{describe(left)} {op} {describe(right)} has no value. Times have differences, and durations are added to them: "
-        "t2 - t1, t + pd.Timedelta(days=7); a duration becomes a number by .dt.days, .dt.total_seconds() or / pd.Timedelta('1D')."
+        f"{describe(left)} {op} {describe(right)} has no value. Times have differences, and "
+        "durations are added to them: "
+        "t2 - t1, t + pd.Timedelta(days=7); a duration becomes a number by .dt.days, "
+        ".dt.total_seconds() or / pd.Timedelta('1D')."
     )
 
 
 def magnitude(x: Expr) -> Expr:
-    """A number or a duration without its sign."""
+    """Return a number or a duration without its sign."""
     if x.kind != "duration":
         return absolute(x)
     return choose(compare("<", x, Constant(_NONE)), Elapsed("-", Constant(_NONE), x), x)
 
 
 _NONE = pd.Timedelta(0)
-BY_KIND.update(time=elapsed, duration=elapsed)
+BY_KIND.update(time=operate_on_times, duration=operate_on_times)
 METHODS.update(abs=magnitude)
 CALLS.update(abs=magnitude)

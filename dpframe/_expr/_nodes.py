@@ -45,8 +45,7 @@ class Arithmetic(Expr):
         return None if a is None or b is None else ARITHMETIC[self.op](a, b)
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-        """What a whole constant makes of whole numbers of which there are few, or of many by ``//``
-        and ``%``."""
+        """Return what a whole constant makes of few whole numbers, or of many by // and %."""
         by = self.right.value if isinstance(self.right, Constant) else None
         if type(by) is not int or by == 0 or self.op not in _WHOLE:
             return Expr.members(self, keys, ends)
@@ -415,12 +414,12 @@ class MapDict(_Listed):
 
 
 def _part(x: Expr) -> str:
-    """The text of an operand: in parentheses when it is an operation of two sides itself."""
+    """Return the text of an operand, in parentheses if it is an operation of two sides."""
     return f"({x})" if isinstance(x, Arithmetic | Compare | And | Or) else str(x)
 
 
 def show_owner(x: Expr) -> str:
-    """The text of what a method is called on: a sign in front would belong to the result."""
+    """Return the text of an operand of a method, in parentheses if it begins with a sign."""
     text = _part(x)
     return f"({text})" if text[0] in "-~" else text
 

@@ -45,7 +45,7 @@ from dpframe.engines.functions.texts import as_text
 
 
 class Readable(Protocol):
-    """Cells of all rows, of which some are looked at."""
+    """Cells of all rows. Some of them are read."""
 
     def __len__(self) -> int: ...
 
@@ -71,8 +71,10 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def evaluate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = None) -> Vector:
-    """The expression's value in each of the rows. A `memo` kept by the caller saves work between
-    slices."""
+    """Return the value of an expression in each of the rows.
+
+    A `memo` that the caller keeps saves work between slices.
+    """
     if isinstance(expr, ex.Column):  # as most are: nothing is to be worked out
         return column(expr).rows(rows)
     with np.errstate(all="ignore"):
@@ -80,7 +82,7 @@ def evaluate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = N
 
 
 def predicate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = None) -> Bools:
-    """In which of the rows is the condition true? Null is not true."""
+    """Return in which of the rows a condition is true. Null is not true."""
     with np.errstate(all="ignore"):
         return Block(expr, column, rows, {} if memo is None else memo, _NODES).truth(expr)
 
@@ -130,16 +132,16 @@ class Block:
         return kept[1]
 
 
-# ---- values that compare exactly --------------------------------------------------------------------------
+# ---- values that compare exactly -----------------------------------------------------------------
 
 
 def count_ticks(c: ex.Constant, v: Vector) -> Fraction:
-    """A moment on the scale of a column of times."""
+    """Return a moment in the ticks of a column of times."""
     ticks, unit = ticks_of(c.value)
     return Fraction(ticks * TICKS[unit_of(v.values)], TICKS[unit])
 
 
-# ---- leaves -----------------------------------------------------------------------------------------------
+# ---- leaves --------------------------------------------------------------------------------------
 
 
 def _column(b: Block, e: ex.Column | ex.Within) -> Vector:
@@ -157,7 +159,7 @@ def _constant(b: Block, e: ex.Constant) -> Vector:
     return Vector(e.kind, np.full(b.n, value))
 
 
-# ---- nulls and types ---------------------------------------------------------------------------------------
+# ---- nulls and types -----------------------------------------------------------------------------
 
 
 def _fill(b: Block, e: ex.Fill) -> Vector:
@@ -204,7 +206,7 @@ def _cast(b: Block, e: ex.Cast) -> Vector:
     return Vector("number", x)
 
 
-# ---- comparisons ------------------------------------------------------------------------------------------
+# ---- comparisons ---------------------------------------------------------------------------------
 
 
 def comparison(b: Block, e: ex.Compare) -> Vector:
@@ -319,7 +321,7 @@ def _compare_texts(b: Block, e: ex.Compare, left: Vector, right: Vector) -> Arra
     return np.asarray(found | ~known if e.op == "!=" else found & known)
 
 
-# ---- conditions -------------------------------------------------------------------------------------------
+# ---- conditions ----------------------------------------------------------------------------------
 
 
 def both(b: Block, e: ex.And) -> Vector:
@@ -376,8 +378,8 @@ _NODES: Nodes = {
     ex.Cast: _cast,
     ex.Cut: texts.cut,
     ex.MapDict: texts.map_dict,
-    ex.Elapsed: times.elapsed,
-    ex.Ratio: times.ratio,
-    ex.If: choices.choice,
+    ex.Elapsed: times.compute_elapsed,
+    ex.Ratio: times.compute_ratio,
+    ex.If: choices.choose_sides,
     ex.Call: _call,
 }

@@ -461,15 +461,17 @@ _NODES: dict[str, list[Example]] = {
         lambda c: ex.map_dict(c["b"], {True: False}),
     ],
     "Elapsed": [
-        lambda c, a=a, b=b, op=op: ex.elapsed(op, c[a], c[b]) for a, b in _TIMES for op in "+-"
+        lambda c, a=a, b=b, op=op: ex.operate_on_times(op, c[a], c[b])
+        for a, b in _TIMES
+        for op in "+-"
     ]
     + [
-        lambda c: ex.elapsed("-", c["t"], c["ns"]),
-        lambda c: ex.elapsed("-", c["d"], c["ds"]),
-        lambda c: ex.elapsed("+", c["ds"], c["ds"]),
+        lambda c: ex.operate_on_times("-", c["t"], c["ns"]),
+        lambda c: ex.operate_on_times("-", c["d"], c["ds"]),
+        lambda c: ex.operate_on_times("+", c["ds"], c["ds"]),
     ],
     "Ratio": [
-        lambda c, a=a, b=b, op=op: ex.elapsed(op, c[a], c[b])
+        lambda c, a=a, b=b, op=op: ex.operate_on_times(op, c[a], c[b])
         for a in ("d", "ds")
         for b in ("d", "ds")
         for op in ("/", "//")

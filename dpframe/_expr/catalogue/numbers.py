@@ -24,11 +24,11 @@ _Pair = tuple[float, float]
 _ULPS = 8  # further than numpy's own functions, and Python's, are from the exact value
 
 
-# ---- bounds -----------------------------------------------------------------------------------------------
+# ---- bounds --------------------------------------------------------------------------------------
 
 
 def _of_ends(travel: Callable[..., Interval]) -> Callable[[Call, Lookup], Interval]:
-    """Return bounds of a call from the bounds of its operands; None if one of these is not known."""
+    """Return bounds of a call from the bounds of its operands; None if one is not known."""
 
     def interval(e: Call, lookup: Lookup) -> Interval:
         ends = [x.interval(lookup) for x in e.operands]
@@ -67,7 +67,7 @@ def _exact(f: Callable[[float], Any]) -> Callable[[_Pair], Interval]:
     return lambda ends: (float(f(ends[0])), float(f(ends[1])))
 
 
-def _fixed(low: float, high: float) -> Callable[..., Interval]:
+def _lie_within(low: float, high: float) -> Callable[..., Interval]:
     return lambda *_: (low, high)
 
 
@@ -90,7 +90,7 @@ def _bound_hypotenuse(a: _Pair, b: _Pair) -> Interval:
     return found and (max(found[0], 0.0), found[1])
 
 
-# ---- values -----------------------------------------------------------------------------------------------
+# ---- values --------------------------------------------------------------------------------------
 
 
 def _minimum(x: Any, y: Any) -> Any:
@@ -128,7 +128,7 @@ def _skip_nulls(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return value
 
 
-# ---- entries ----------------------------------------------------------------------------------------------
+# ---- entries -------------------------------------------------------------------------------------
 
 
 def _is_null_with_one(e: Call) -> bool:
@@ -153,7 +153,7 @@ def _build_rounding(name: str) -> Callable[[Expr], Expr]:
 
 
 def _build_pair(name: str) -> Callable[[Expr, object], Expr]:
-    """Return the builder of a function of two numbers, of which one may be a constant."""
+    """Return the builder of a function of two numbers. The second may be a constant."""
 
     def build(x1: Expr, x2: object) -> Expr:
         return call(name, x1, x2 if isinstance(x2, Expr) else constant(x2))
@@ -256,8 +256,8 @@ register(
                 "Return the natural logarithm of the number plus 1.",
                 [(0.0, 0.0), (-2.0, None)],
             ),
-            ("sin", _fixed(-1.0, 1.0), "Return the sine.", [(0.0, 0.0), (math.inf, None)]),
-            ("cos", _fixed(-1.0, 1.0), "Return the cosine.", [(0.0, 1.0), (math.inf, None)]),
+            ("sin", _lie_within(-1.0, 1.0), "Return the sine.", [(0.0, 0.0), (math.inf, None)]),
+            ("cos", _lie_within(-1.0, 1.0), "Return the cosine.", [(0.0, 1.0), (math.inf, None)]),
             ("tan", lambda _: None, "Return the tangent.", [(0.0, 0.0), (math.inf, None)]),
             (
                 "arcsin",
@@ -413,7 +413,7 @@ def number_function(label: str, *operands: Any) -> Expr:
 
 
 def find_function(label: str) -> Callable[..., Expr] | None:
-    """Return what a string expression calls by this name: ``log`` in ``log(x)``; None if nothing."""
+    """Return what a string expression calls by a name, as ``log`` in ``log(x)``, or None."""
     if label in CALLS:
         return CALLS[label]
     name = next((name for name in (label, f"np.{label}") if name in OPS), None)

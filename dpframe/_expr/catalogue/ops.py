@@ -1,7 +1,7 @@
 """The core of the catalogue: what an entry says of a function of a row, and the node that calls it.
 
-An entry is one `Op`. It says everything about its function: the kind of the result, where the result
-can be null, how bounds travel through it, its value in a cell, and its SQL. The surfaces, the lists in
+An entry is one `Op`. It says everything about its function: the kind of the result, whether it can
+be null, how bounds travel through it, its value in a cell, and its SQL. The surfaces, the lists in
 messages, the type stub, the reference and the parameters of tests are computed from the entries.
 
 An operator, a choice, a cast or a verb within a person is no entry, but a node class of its own.
@@ -47,14 +47,14 @@ class Arg:
 class Op:
     """A function of one cell, or of two cells of a row, with public arguments.
 
-    The value of a text is computed once for each different text: `value` gets the text and the
-    arguments, and returns the result, or None for null. The value of a number is computed for whole
-    arrays of doubles, in which a null is NaN. The value of a time or a duration is computed for whole
-    arrays too: times are in wall time there. An entry without a value is written with others by
-    `build`, or has a kernel of its own in `dpframe.engines.functions`.
+    `value` of a text is called once for each different text, with the arguments. It returns the
+    result, or None for null. `value` of numbers takes whole arrays of doubles, in which a null is
+    NaN. `value` of times and durations takes whole arrays too; times are in wall time there. An entry
+    without a value is written with others by `build`, or has a kernel of its own in
+    `dpframe.engines.functions`.
 
     A field of `identity` is an operand (x, y), an argument by its name, all arguments as constants
-    (args), the part of the name behind the dot (name), or after a sign of equality a text as it stands.
+    (args), the part of the name behind the dot (name), or "=" and a text as it stands.
     """
 
     name: str  # with its accessor: "str.upper"
@@ -189,7 +189,7 @@ def register(*ops: Op) -> None:
         OPS[op.name] = op
 
 
-# ---- what surfaces ask ------------------------------------------------------------------------------------
+# ---- what surfaces ask ---------------------------------------------------------------------------
 
 
 def list_ops(accessor: str, kind: Kind | None = None) -> dict[str, Op]:
@@ -227,7 +227,7 @@ def list_parameters(op: Op) -> str:
 _signature = cache(signature_of)  # of functions that are called often
 
 
-# ---- calls ------------------------------------------------------------------------------------------------
+# ---- calls ---------------------------------------------------------------------------------------
 
 
 def call(name: str, *operands: Expr, args: Sequence[Any] = ()) -> Call:
@@ -237,7 +237,8 @@ def call(name: str, *operands: Expr, args: Sequence[Any] = ()) -> Call:
         if x.kind not in op.of:
             needed = " or ".join([_NEEDED[kind] for kind in op.of if kind in _NEEDED])
             raise BadType(
-                f"{op.spelling} needs {needed}, and {describe(x)} is none. {suggest_conversion(x)}"
+                f"{op.spelling} needs {needed}, and {describe(x)} is not one. "
+                f"{suggest_conversion(x)}"
             )
     if not op.args:
         return Call(name, operands)
@@ -270,7 +271,7 @@ def call_function(name: str, x: Expr, *args: Any, **words: Any) -> Expr:
 
 
 def _fill_in_defaults(op: Op, args: tuple[Any, ...], words: Mapping[str, Any]) -> list[Any]:
-    """Return all arguments in their order. Raise if one is given that the function does not have."""
+    """Return all arguments in their order. Raise if the function does not have one of them."""
     if not (op.args or args or words):
         return []
     names = [arg.name for arg in op.args]

@@ -1,7 +1,7 @@
 """Functions of texts: those of ``.str``, ``to_numeric``, and the parts of a text that was split.
 
-A cell that is not a string is null. Of a text column the answer to a yes-or-no question about a null
-is no, as pandas' own string dtype has it.
+A cell that is not a string is null. In a text column a yes-or-no question about a null is answered
+with no, as pandas' own string dtype does.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_KEYS = 10_000  # of two texts that are put together
 TEXTS: tuple[Kind, ...] = ("text", "label")
 
 
-# ---- plain texts ------------------------------------------------------------------------------------------
+# ---- plain texts ---------------------------------------------------------------------------------
 
 
 def _answers_nulls(e: Call) -> bool:
@@ -97,7 +97,7 @@ def _replace(x: str, pat: str, repl: str) -> str | None:
 
 
 def _get(x: Any, i: int) -> Any:
-    """Return the character of a text at a place, or the text of a list; None if there is none."""
+    """Return the character of a text at a place, or the text of a list; None beyond its end."""
     return x[i] if -len(x) <= i < len(x) else None
 
 
@@ -303,12 +303,12 @@ register(
         whole=lambda e: False,
         identity=("numeral", "x"),
         examples=[("1.5", 1.5), (" -2e1 ", -20.0), ("x", None)],
-        doc="Return the number that a text is; null if it is none.",
+        doc="Return the number that a text is; or null.",
     ),
 )
 
 
-# ---- beginnings and ends ----------------------------------------------------------------------------------
+# ---- beginnings and ends -------------------------------------------------------------------------
 
 
 def answer_nulls(x: Expr, found: Expr, na: object) -> Expr:
@@ -321,7 +321,7 @@ def answer_nulls(x: Expr, found: Expr, na: object) -> Expr:
 
 
 def _build_for_tuples(name: str) -> Callable[..., Expr]:
-    """Return the builder of a function that takes a text, or a tuple of texts of which one fits."""
+    """Return the builder of a function that takes a text, or a tuple of texts."""
 
     def build(x: Expr, pat: str | tuple[str, ...], na: bool | None = None) -> Expr:
         if isinstance(pat, tuple) and pat:
@@ -377,7 +377,7 @@ register(
 )
 
 
-# ---- patterns ---------------------------------------------------------------------------------------------
+# ---- patterns ------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=256)
@@ -528,7 +528,7 @@ def limit_matches(n: Any) -> int:
 
 
 def extract(x: Expr, pat: object, flags: object = 0) -> dict[Any, Expr]:
-    """Return the groups of a pattern where it first matches, by the names that pandas gives them."""
+    """Return the groups of a pattern where it first matches, by pandas' names for them."""
     first = _search("str.extract", x, pat, True, flags, 0)
     pattern, case, _ = first.args
     names = name_groups(pattern)
@@ -536,7 +536,8 @@ def extract(x: Expr, pat: object, flags: object = 0) -> dict[Any, Expr]:
         raise BadValue(".str.extract needs a group in the pattern, in parentheses: r'(\\d+)'.")
     if _may_be_absent(pattern):
         raise BadValue(
-            ".str.extract: a group of this pattern may have no part in a match. Write the alternatives inside of the group, and "
+            ".str.extract: a group of this pattern may have no part in a match. Write the "
+            "alternatives inside of the group, and "
             "what may be absent as (...*) and not (...)*."
         )
     return {
@@ -550,7 +551,8 @@ def _extract_one(x: Expr, pat: str | re.Pattern[str], flags: int = 0, expand: bo
     found = extract(x, pat, flags)
     if expand or len(found) > 1:
         raise BadValue(
-            ".str.extract gives a frame unless expand=False. In an expression write expand=False, and one group."
+            ".str.extract gives a frame unless expand=False. In an expression write expand=False, "
+            "and one group."
         )
     return next(iter(found.values()))
 
@@ -565,8 +567,8 @@ def name_groups(pattern: str) -> list[Any]:
 def _may_be_absent(pattern: str) -> bool:
     """Return whether a match may have a group that took no part in it.
 
-    RE2 does not tell such a group from an empty one. It is among alternatives, or may be repeated no
-    times.
+    RE2 does not tell such a group from an empty one. It is among alternatives, or may be repeated
+    no times.
     """
     parser: Any = import_module("re._parser")
     return _has_group(parser.parse(pattern), False)
@@ -667,14 +669,14 @@ register(
 )
 
 
-# ---- texts put together and taken apart -------------------------------------------------------------------
+# ---- texts put together and taken apart ----------------------------------------------------------
 
 
 def _join(x: str, y: str) -> str | None:
     return x + y if len(x) + len(y) <= LONGEST_TEXT else None
 
 
-def _list_joined(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+def _list_joint_texts(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
     """Return all texts that two lists of keys make together."""
     one, two = [
         (x.value,) if isinstance(x, Constant) else x.members(keys, ends) for x in e.operands
@@ -688,7 +690,8 @@ def concatenate(op: str, left: Expr, right: Expr) -> Expr:
     """Return ``left + right`` of texts."""
     if op != "+" or not {left.kind, right.kind} <= {*TEXTS}:
         raise BadType(
-            f"{describe(left)} {op} {describe(right)} has no value. Texts are joined by +; numbers become texts by "
+            f"{describe(left)} {op} {describe(right)} has no value. Texts are joined by +; numbers "
+            "become texts by "
             ".astype('str')."
         )
     return call("str.cat", left, right)
@@ -708,7 +711,8 @@ def _build_cat(
     listed = list(others) if isinstance(others, list | tuple) else [others]
     if not listed or not all(isinstance(other, Expr) for other in listed):
         raise BadType(
-            ".str.cat takes a tracked column, or a list of them: alone it would join the rows of people."
+            ".str.cat takes a tracked column, or a list of them: alone it would join the rows of "
+            "people."
         )
     if not isinstance(sep, str | None) or not isinstance(na_rep, str | None):
         raise BadType(".str.cat needs sep and na_rep as texts.")
@@ -757,7 +761,8 @@ def _split_text(x: Expr, pat: object, n: object, regex: object, right: bool) -> 
     single = isinstance(pat, str) and len(pat) == 1  # which pandas never reads as a pattern
     if isinstance(pat, str) and is_special(pat) and (regex or (not single and regex is None)):
         raise BadType(
-            ".str.split has a plain text as its separator here: regex=False. A pattern is for .str.extract(r'(\\w+)')."
+            ".str.split has a plain text as its separator here: regex=False. A pattern is for "
+            ".str.extract(r'(\\w+)')."
         )
     sep = pat if isinstance(pat, str) and pat else None
     return call("str.split", x, args=(sep, limit_matches(n), right, False))
@@ -786,7 +791,7 @@ def _build_rpartition(x: Expr, sep: str = " ", expand: bool = True) -> Expr:
 
 
 def _cut_at(x: Expr, sep: object, right: bool) -> Expr:
-    """Return three pieces of a text, of which the separator is one."""
+    """Return three pieces of a text: the separator, and what stands before and behind it."""
     _check_parts(x, sep, -1)
     if not sep or not isinstance(sep, str):
         raise BadType(".str.partition needs a separator.")
@@ -795,7 +800,7 @@ def _cut_at(x: Expr, sep: object, right: bool) -> Expr:
 
 def _check_parts(x: Expr, pat: object, n: object) -> None:
     if x.kind not in TEXTS:
-        raise BadType(f".str needs strings, and {describe(x)} is none.")
+        raise BadType(f".str needs strings, and {describe(x)} is not one.")
     if not isinstance(pat, str | None) or not isinstance(n, int | None) or isinstance(n, bool):
         raise BadType(".str.split takes a text and a number of splits.")
 
@@ -815,7 +820,7 @@ register(
         build=_build_cat,
         identity=("join", "x", "y"),
         images=True,
-        members=_list_joined,
+        members=_list_joint_texts,
         text=lambda e: f"({e.operands[0]} + {e.operands[1]})",
         examples=[
             ("a", Constant("b"), "ab"),
@@ -903,7 +908,7 @@ def text_part(x: Expr, label: str, *args: Any, **words: Any) -> Expr:
         raise BadType("what was split has .str[i], .str.get(i) and .str.len().")
     name = f"str.{label}"
     if x.kind not in TEXTS:
-        raise BadType(f".str needs strings, and {describe(x)} is none.")
+        raise BadType(f".str needs strings, and {describe(x)} is not one.")
     if name not in OPS:
         offered = ", ".join(sorted(list_ops("str")))
         raise BadValue(f".str.{label} is not offered. Use one of {offered}.")

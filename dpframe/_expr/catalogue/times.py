@@ -1,7 +1,7 @@
 """Functions of times and durations: those of ``.dt``, and ``to_datetime``.
 
-Values are in wall time, that of the column's zone. A null stays null, and a yes-or-no question about
-a null time is answered with no.
+Values are in wall time, that of the column's zone. A null stays null, and a yes-or-no question
+about a null time is answered with no.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MONTH_NAMES = (
 )
 
 
-# ---- values -----------------------------------------------------------------------------------------------
+# ---- values --------------------------------------------------------------------------------------
 
 
 def _per_second(t: _Array) -> int:
@@ -103,7 +103,7 @@ _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)
 
 
 def _read_moment(x: str, format: str | None) -> datetime | None:
-    """Return the time that a text stands for, read by Python; None if it is none."""
+    """Return the time that a text stands for, read by Python, or None."""
     try:
         if len(x) > _MAX_DATE or (format is None and not _ISO_DATE.fullmatch(x)):
             return None
@@ -112,7 +112,7 @@ def _read_moment(x: str, format: str | None) -> datetime | None:
         return None
 
 
-# ---- bounds and keys --------------------------------------------------------------------------------------
+# ---- bounds and keys -----------------------------------------------------------------------------
 
 _Bounds = Callable[[Call, Lookup], Interval]
 _Members = Callable[[Call, KeysOf, Lookup], tuple[Any, ...] | None]
@@ -123,7 +123,7 @@ def _lie_between(low: float, high: float) -> _Bounds:
 
 
 def _list_always(values: tuple[Any, ...]) -> _Members:
-    """Return all values there can be, in the order of the calendar. They are known of any column."""
+    """Return all values there can be of any column, in the order of the calendar."""
     return lambda e, keys, ends: values
 
 
@@ -242,7 +242,7 @@ def is_daily(date_format: str) -> bool:
     return not set(re.findall("%(.)", date_format, re.DOTALL)) & _FINE
 
 
-def _list_formatted(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+def _list_texts_of_days(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
     """Return the texts of the days between declared ends."""
     x, (date_format,) = e.operands[0], e.args
     known = x.interval(ends)
@@ -252,7 +252,7 @@ def _list_formatted(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | No
     return tuple(sorted({day.strftime(date_format) for day in days.to_pydatetime()}))
 
 
-# ---- builders, with pandas' signatures --------------------------------------------------------------------
+# ---- builders, with pandas' signatures -----------------------------------------------------------
 
 
 def _build_name(name: str) -> Callable[..., Expr]:
@@ -272,7 +272,8 @@ def _build_step(name: str) -> Callable[..., Expr]:
     def build(x: Expr, freq: object, ambiguous: str = "raise", nonexistent: str = "raise") -> Expr:
         if not (among(ambiguous, ("raise",)) and among(nonexistent, ("raise",))):
             raise BadType(
-                f".{name} has no ambiguous= and nonexistent= here: the next moment there is, or the first."
+                f".{name} has no ambiguous= and nonexistent= here: the next moment there is, or "
+                "the first."
             )
         return call(name, x, args=(_count_nanoseconds(freq, name), str(freq)))
 
@@ -290,7 +291,8 @@ def _count_nanoseconds(freq: Any, name: str) -> int:
         ticks = 0
     if ticks <= 0:
         raise BadValue(
-            f".{name} takes a step of a fixed length, such as 'D', 'h' or '15min', not {freq!r}. Months have "
+            f".{name} takes a step of a fixed length, such as 'D', 'h' or '15min', not {freq!r}. "
+            "Months have "
             ".dt.to_period('M')."
         )
     return ticks
@@ -321,7 +323,8 @@ def _check_format(given: object, what: str) -> None:
     unknown = [part for part in re.findall("%(.?)", given, re.DOTALL) if part not in offered]
     if unknown:
         raise BadValue(
-            f"{what} does not offer %{unknown[0]} here. Its parts are {' '.join('%' + p for p in sorted(offered))}."
+            f"{what} does not offer %{unknown[0]} here. Its parts are "
+            f"{' '.join('%' + p for p in sorted(offered))}."
         )
 
 
@@ -353,7 +356,8 @@ def _tz_localize(x: Expr, tz: object, ambiguous: str = "raise", nonexistent: str
     """Return the same wall time in a zone, or without one."""
     if not (among(ambiguous, ("raise", "NaT")) and among(nonexistent, ("raise", "NaT"))):
         raise BadType(
-            ".dt.tz_localize makes null of wall times that are none, or two: ambiguous='NaT', nonexistent='NaT'."
+            ".dt.tz_localize makes null of wall times that are none, or two: ambiguous='NaT', "
+            "nonexistent='NaT'."
         )
     zone = None if tz is None or x.kind != "time" else _zone_name(tz)
     if zone is not None and x.tz is not None:
@@ -387,7 +391,7 @@ def _as_unit(x: Expr, unit: str) -> Expr:
     return x
 
 
-# ---- entries ----------------------------------------------------------------------------------------------
+# ---- entries -------------------------------------------------------------------------------------
 
 
 def _is_null_with_time(e: Call) -> bool:
@@ -765,7 +769,7 @@ register(
         args=(Arg("date_format", (str,)),),
         identity=("formatted", "x", "date_format"),
         build=_strftime,
-        members=_list_formatted,
+        members=_list_texts_of_days,
         doc="Return a text by a format; null for years before 1000 or after 9999.",
         examples=[(_WHEN, "%Y-%m", "2024-02")],
     ),
@@ -802,7 +806,7 @@ register(
 def time_part(x: Expr, label: str, *args: Any, **words: Any) -> Expr:
     """Return ``x.dt.label``, or ``x.dt.label(...)``, by pandas' names and words."""
     if x.kind not in ("time", "duration"):
-        raise BadType(f".dt needs timestamps, and {describe(x)} is none.")
+        raise BadType(f".dt needs timestamps, and {describe(x)} is not one.")
     op = OPS.get(f"dt.{label}")
     if op is None or (op.attribute and op.of == ("duration",) and x.kind == "time"):
         offered = ", ".join(sorted(list_ops("dt", x.kind)))
@@ -817,7 +821,7 @@ def week_part(x: Expr, label: str) -> Expr:
     """
     name = f"isocalendar.{label}"
     if x.kind != "time":
-        raise BadType(f".dt needs timestamps, and {describe(x)} is none.")
+        raise BadType(f".dt needs timestamps, and {describe(x)} is not one.")
     if name not in OPS:
         raise BadValue(f"isocalendar() has {', '.join(list_ops('isocalendar'))}, and no {label!r}.")
     return call_function(name, x)

@@ -1,5 +1,4 @@
-"""``.str`` and ``.dt`` of a tracked column: the attribute's name picks the part, and one that is
-not offered is no attribute."""
+"""``.str``, ``.dt`` and ``.cat`` of a tracked column, whose parts are in the catalogue."""
 
 from __future__ import annotations
 
@@ -33,9 +32,10 @@ class Parts(Unprinted, ABC):
 
     @abstractmethod
     def _names(self) -> Iterable[str]:
-        """The names of the parts."""
+        """Return the names of the parts."""
 
-    def _checked(self, name: str) -> None:
+    def _check_name(self, name: str) -> None:
+        """Raise if a name is not offered, or the column has another kind."""
         if name.startswith("_"):
             raise AttributeError(name)
         expr = self._column._expr
@@ -43,12 +43,13 @@ class Parts(Unprinted, ABC):
             dates = expr.kind == "text" and self._accessor == ".dt"
             step = " Texts that are dates become times by pd.to_datetime(p['x'])." if dates else ""
             raise NotOffered(
-                f"{self._accessor} needs {self._of}, and {expr} ({expr.kind}) is none.{step}"
+                f"{self._accessor} needs {self._of}, and {expr} ({expr.kind}) is not one.{step}"
             )
         if name not in self._names():
             close = get_close_matches(name, dir(self), n=1)
             raise NotOffered(
-                f"{self._accessor}.{name} is not offered.{did_you_mean(name, dir(self)) if close else ''} "
+                f"{self._accessor}.{name} is not "
+                f"offered.{did_you_mean(name, dir(self)) if close else ''} "
                 f"Use one of {', '.join(dir(self))}."
             )
 
@@ -73,14 +74,14 @@ class TextParts(Texts, Parts):
     def _names(self) -> Iterable[str]:
         return _expr.list_ops("str")
 
-    def _unlisted(self, name: str) -> Any:
+    def _find_part(self, name: str) -> Any:
         if not _expr.is_split(self._column._expr):
-            self._checked(name)
+            self._check_name(name)
         ask = self._extract if name == "extract" else partial(self._ask, name)
         return _as_method(f"str.{name}", ask)
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
-        __getattr__ = _unlisted
+        __getattr__ = _find_part
 
     def _ask(self, name: str, *args: Any, **words: Any) -> Any:
         """Return the column that a part is, or with ``expand=True`` the frame of the pieces."""
@@ -93,7 +94,8 @@ class TextParts(Texts, Parts):
         number = _expr.count_pieces(found)
         if number is None:
             raise BadType(
-                ".str.split(expand=True) would tell how many pieces there are at most. Say how many splits: n=1. One piece "
+                ".str.split(expand=True) would tell how many pieces there are at most. Say how "
+                "many splits: n=1. One piece "
                 "is .str.split('-').str[0]."
             )
         pieces: dict[Any, Expr] = {i: _expr.piece(found, i) for i in range(number)}
@@ -156,8 +158,8 @@ class TimeParts(Times, Parts):
         kind = self._column._expr.kind
         return [*_expr.list_ops("dt", kind), *(["isocalendar"] if kind == "time" else [])]
 
-    def _unlisted(self, name: str) -> Any:
-        self._checked(name)
+    def _find_part(self, name: str) -> Any:
+        self._check_name(name)
         if name == "isocalendar":
             return self._isocalendar
         if _expr.OPS[f"dt.{name}"].attribute:
@@ -165,7 +167,7 @@ class TimeParts(Times, Parts):
         return _as_method(f"dt.{name}", partial(self._ask, name))
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
-        __getattr__ = _unlisted
+        __getattr__ = _find_part
 
     def _ask(self, name: str, *args: Any, **words: Any) -> Any:
         """Return the column that a part is, with its arguments."""
@@ -188,7 +190,7 @@ class CategoryParts(Parts):
         return ["categories", "codes", "rename_categories", "as_ordered", "as_unordered"]
 
     def _keys(self) -> list[Any]:
-        """The declared keys, in order."""
+        """Return the declared keys, in order."""
         keys = self._column._frame._selection.values(self._column._expr)
         if keys is None:
             raise need_keys(self._column.name, ".cat")
@@ -207,7 +209,7 @@ class CategoryParts(Parts):
         return self._column._new(_expr.choose(_expr.is_null(x), -1, places), None)
 
     def rename_categories(self, new_categories: Any) -> Any:
-        """Other names for the keys: a dict, a list of as many, or a function."""
+        """Return the column with other names for the keys: a dict, a list, or a function."""
         keys = self._keys()
         if callable(new_categories):
             new_categories = {key: new_categories(key) for key in keys}
@@ -221,17 +223,17 @@ class CategoryParts(Parts):
         return self._column.replace(dict(new_categories))
 
     def as_ordered(self) -> Any:
-        """The column as it is: keys have an order."""
+        """Return the column as it is. Keys have an order."""
         return self._column
 
     as_unordered = as_ordered
 
-    def _unlisted(self, name: str) -> Any:
-        self._checked(name)
+    def _find_part(self, name: str) -> Any:
+        self._check_name(name)
         return object.__getattribute__(self, name)
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
-        __getattr__ = _unlisted
+        __getattr__ = _find_part
 
 
 class IsoCalendar(Weeks, Parts):
@@ -243,12 +245,12 @@ class IsoCalendar(Weeks, Parts):
     def _names(self) -> Iterable[str]:
         return _expr.list_ops("isocalendar")
 
-    def _unlisted(self, name: str) -> Any:
-        self._checked(name)
+    def _find_part(self, name: str) -> Any:
+        self._check_name(name)
         return self._column._new(_expr.week_part(self._column._expr, name), name)
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
-        __getattr__ = _unlisted
+        __getattr__ = _find_part
 
     def __getitem__(self, key: Any) -> Any:
         return getattr(self, str(key))

@@ -78,7 +78,7 @@ def _since_first(
             f"{name!r} may be anything from {first} to {last}, and moments are shown in {expr.tz} from {_FIRST.date()} to "
             f"{_LAST.date()}. Say what they can be: bounds=('1900-01-01', '2100-12-31')."
         )
-    since = _expr.elapsed("-", expr, _expr.constant(first))
+    since = _expr.operate_on_times("-", expr, _expr.constant(first))
     plain = first.tz_localize(None)
     return (
         since,

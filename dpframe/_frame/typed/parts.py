@@ -1,7 +1,8 @@
 """The parts of ``.str`` and ``.dt`` that type checkers see.
 
-`parts.pyi` beside this file lists them. It is written by ``python -m tests.frame.parts_stub`` from the
-catalogue of functions, and a test compares the two. At run time a part is made when it is asked for.
+`parts.pyi` beside this file lists them. ``python -m tests.frame.parts_stub`` writes it from the
+catalogue of functions, and a test compares the two. At run time a part is made when it is
+asked for.
 """
 
 

@@ -59,7 +59,7 @@ def _allocate_room() -> Array:
     return room[begin : begin + 8 * LENGTH].view(np.float64)
 
 
-# ---- arithmetic -------------------------------------------------------------------------------------------
+# ---- arithmetic ----------------------------------------------------------------------------------
 
 _EXACT: dict[str, Callable[[Any, Any], Any]] = {
     "+": np.add,
@@ -105,7 +105,7 @@ def clip(b: Block, e: ex.Clip) -> Vector:
     return Vector("number", found)
 
 
-# ---- functions of the catalogue ---------------------------------------------------------------------------
+# ---- functions of the catalogue ------------------------------------------------------------------
 
 
 def call_numbers(b: Block, e: ex.Call) -> Vector:

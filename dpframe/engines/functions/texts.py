@@ -1,4 +1,4 @@
-"""Parts of texts and labels on numpy: dictionaries category by category."""
+"""Texts and labels on numpy: each different text is looked at once."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from dpframe._cells.columns import (
 if TYPE_CHECKING:
     from dpframe.engines.expressions import Block
 
-# ---- dictionaries -----------------------------------------------------------------------------------------
+# ---- dictionaries --------------------------------------------------------------------------------
 
 
 def _recode(b: Block, e: ex.Expr, v: Vector, f: Callable[[Any], Any]) -> Vector:
-    """A new dictionary, made of what `f` says of each category; None is null."""
+    """Return a new dictionary, made of what `f` returns for each category; None is null."""
 
     def make(categories: Array) -> tuple[Array, Array]:
         index: dict[Any, int] = {}
@@ -100,7 +100,7 @@ def map_dict(b: Block, e: ex.MapDict) -> Vector:
     )
 
 
-# ---- functions of the catalogue ---------------------------------------------------------------------------
+# ---- functions of the catalogue ------------------------------------------------------------------
 
 
 def call_texts(b: Block, e: ex.Call) -> Vector:

@@ -11,7 +11,7 @@ import pandas as pd
 from dpframe import _expr as ex
 from dpframe._cells.codec import TICKS, unit_of
 from dpframe._cells.columns import LAST, NAT, Array, Vector, narrow, objects
-from dpframe.engines.functions.choices import scaled
+from dpframe.engines.functions.choices import scale_ticks
 
 if TYPE_CHECKING:
     from dpframe.engines.expressions import Block
@@ -46,7 +46,7 @@ _MARGIN = 2 * 86_400
 
 
 def _local(moments: Array, zone: str | None) -> Array:
-    """Wall time, moved inside the range in which no conversion can fail."""
+    """Return wall time, moved inside the range in which no conversion can fail."""
     per_second = TICKS[unit_of(moments)]
     low, high = NAT + _MARGIN * per_second, LAST - _MARGIN * per_second
     if zone is not None:
@@ -61,8 +61,11 @@ def _local(moments: Array, zone: str | None) -> Array:
 
 
 def _read_local(wall: Array, zone: str | None, missing: bool = False) -> Array:
-    """Moments from wall time; where it is none, or two, they are the next and the first, or
-    `missing`."""
+    """Return the moments of a wall time in a zone.
+
+    A wall time that a zone skips is the next moment there is, and one that it repeats is the first of
+    two. If they are `missing`, both are null.
+    """
     if zone is None:
         return wall
     if missing:
@@ -76,23 +79,23 @@ def _read_local(wall: Array, zone: str | None, missing: bool = False) -> Array:
     return np.asarray(index.tz_convert(None))
 
 
-# ---- durations, and times by them -------------------------------------------------------------------------
+# ---- durations, and times by them ----------------------------------------------------------------
 
 
-def _alike(x: Vector, y: Vector) -> tuple[Array, Array, str]:
-    """The ticks of both in the finer of their resolutions; null where one has no place there."""
+def _align_ticks(x: Vector, y: Vector) -> tuple[Array, Array, str]:
+    """Return the ticks of both in the finer of their resolutions; null if one has no place there."""
     units = [unit_of(v.values) for v in (x, y)]
     unit = max(units, key=lambda u: TICKS[u])
     a, b = (
-        scaled(v.values.view(np.int64), TICKS[unit] // TICKS[u])
+        scale_ticks(v.values.view(np.int64), TICKS[unit] // TICKS[u])
         for v, u in zip((x, y), units, strict=True)
     )
     return a, b, unit
 
 
-def elapsed(b: Block, e: ex.Elapsed) -> Vector:
-    """Sums and differences of 64-bit ticks; null where they wrap."""
-    x, y, unit = _alike(b.vector(e.left), b.vector(e.right))
+def compute_elapsed(b: Block, e: ex.Elapsed) -> Vector:
+    """Return sums and differences of 64-bit ticks; null if they wrap."""
+    x, y, unit = _align_ticks(b.vector(e.left), b.vector(e.right))
     if e.op == "+":
         found = x + y
         wrapped = ((x ^ found) & (y ^ found)) < 0
@@ -103,9 +106,9 @@ def elapsed(b: Block, e: ex.Elapsed) -> Vector:
     return Vector(e.kind, ticks.view(f"{'M' if e.kind == 'time' else 'm'}8[{unit}]"))
 
 
-def ratio(b: Block, e: ex.Ratio) -> Vector:
-    """Quotients of ticks as doubles; of whole ones their floor."""
-    x, y, _ = _alike(b.vector(e.left), b.vector(e.right))
+def compute_ratio(b: Block, e: ex.Ratio) -> Vector:
+    """Return quotients of ticks as doubles, or their floor."""
+    x, y, _ = _align_ticks(b.vector(e.left), b.vector(e.right))
     null = (x == NAT) | (y == NAT)
     if e.op == "/":
         return Vector("number", np.where(null, np.nan, x.astype(np.float64) / y.astype(np.float64)))
@@ -115,8 +118,10 @@ def ratio(b: Block, e: ex.Ratio) -> Vector:
 
 
 def snap(b: Block, e: ex.Call) -> Vector:
-    """Whole steps of ticks; where a step is finer than a tick, ticks stay. Halves go to even steps,
-    as in pandas."""
+    """Return ticks moved to whole steps. Halves go to even steps, as in pandas.
+
+    If a step is finer than a tick, ticks stay.
+    """
     x, (step, _) = e.operands[0], e.args
     v = b.vector(x)
     local = _local(v.values, x.tz) if v.kind == "time" else v.values
@@ -126,7 +131,7 @@ def snap(b: Block, e: ex.Call) -> Vector:
         found, wrapped = ticks, np.zeros(len(ticks), dtype=bool)
     else:
         if step % per_tick:  # in nanoseconds, where no step is a whole number of ticks
-            ticks, per_tick = scaled(ticks, per_tick), 1
+            ticks, per_tick = scale_ticks(ticks, per_tick), 1
             local, null = ticks.view(f"{local.dtype.kind}8[ns]"), null | (ticks == NAT)
         step //= per_tick
         rest = ticks % step
@@ -148,7 +153,7 @@ def snap(b: Block, e: ex.Call) -> Vector:
 
 
 def in_zone(b: Block, e: ex.Call) -> Vector:
-    """The same moments; or those of the wall time, in a zone or without one."""
+    """Return the same moments, or those of the wall time in a zone or without one."""
     x, (zone,) = e.operands[0], e.args
     values = b.vector(x).values
     if e.op == "dt.tz_convert":
@@ -159,7 +164,10 @@ def in_zone(b: Block, e: ex.Call) -> Vector:
 
 
 def _limit_years(moments: Array, margin: int = _MARGIN) -> Array:
-    """Null in years for which zones have no offsets, and so many seconds from their ends."""
+    """Return moments with null in the years for which zones have no offsets.
+
+    The years end a margin of seconds earlier.
+    """
     per_second = TICKS[unit_of(moments)]
     low = max(NAT + margin * per_second, (_YEAR_1 + margin) * per_second)
     high = min(LAST - margin * per_second, (_YEAR_9999 - margin) * per_second)
@@ -168,7 +176,7 @@ def _limit_years(moments: Array, margin: int = _MARGIN) -> Array:
 
 
 def _make_by_distinct(values: Array, f: Callable[[Any], list[Any]], kind: ex.Kind) -> Vector:
-    """What `f` makes of the different values, each by itself; None of it is null."""
+    """Return what `f` makes of the different values, each by itself; None is null."""
     null = np.isnat(values)
     distinct, codes = np.unique(values[~null], return_inverse=True)
     index: dict[Any, int] = {}
@@ -179,7 +187,7 @@ def _make_by_distinct(values: Array, f: Callable[[Any], list[Any]], kind: ex.Kin
 
 
 def period_of(b: Block, e: ex.Call) -> Vector:
-    """pandas' own periods of the days, or of the hours, that there are."""
+    """Return pandas' own period of each day, or of each hour."""
     x, (freq,) = e.operands[0], e.args
     local = _local(b.vector(x).values, x.tz)
     unit = "h" if freq == "h" else "D"
@@ -191,8 +199,8 @@ def period_of(b: Block, e: ex.Call) -> Vector:
     return _make_by_distinct(starts, periods, "label")
 
 
-def formatted(b: Block, e: ex.Call) -> Vector:
-    """Python's own text of each day, or of each moment, in years of four digits."""
+def format_times(b: Block, e: ex.Call) -> Vector:
+    """Return Python's own text of each day or moment, in years of four digits."""
     x, (date_format,) = e.operands[0], e.args
     local = _local(b.vector(x).values, x.tz)
 
@@ -212,8 +220,7 @@ def formatted(b: Block, e: ex.Call) -> Vector:
 
 
 def _as_datetimes(moments: Array) -> list[Any]:
-    """Datetimes of Python of the years that it has, to the microsecond; other years count as the
-    first."""
+    """Return datetimes of Python, to the microsecond. Years that it lacks count as 1970."""
     seconds = moments.astype("M8[s]").view(np.int64)
     known = (seconds >= _YEAR_1) & (seconds < _YEAR_9999)
     inside = np.where(known, moments, np.datetime64(0, "s").astype(moments.dtype))
@@ -227,5 +234,5 @@ KERNELS: dict[str, Callable[[Block, ex.Call], Vector]] = {
     "dt.tz_convert": in_zone,
     "dt.tz_localize": in_zone,
     "dt.to_period": period_of,
-    "dt.strftime": formatted,
+    "dt.strftime": format_times,
 }
