@@ -293,8 +293,9 @@ class _Reader:
             x = self.read(owner.value)
             return self._call(node, lambda *a, **k: ex.text_part(x, name, *a, **k))
         if isinstance(owner, ast.Attribute) and space == "dt":
-            called = [label for label, op in ex.list_ops("dt").items() if not op.attribute]
-            if name not in called:
+            op = ex.OPS.get(f"dt.{name}")
+            if op is None or op.attribute:
+                called = [label for label, op in ex.list_ops("dt").items() if not op.attribute]
                 self._refuse(node, f"of .dt only {', '.join(called)} are called.")
             x = self.read(owner.value)
             return self._call(node, lambda *a, **k: ex.time_part(x, name, *a, **k))

@@ -194,8 +194,13 @@ def register(*ops: Op) -> None:
 
 def list_ops(accessor: str, kind: Kind | None = None) -> dict[str, Op]:
     """Return the functions of an accessor by their labels: all, or those of one kind of operand."""
-    known = [op for op in OPS.values() if op.accessor == accessor]
-    return {op.label: op for op in known if kind is None or kind in op.of}
+    begin = f"{accessor}." if accessor else ""
+    return {
+        name[len(begin) :]: op
+        for name, op in OPS.items()
+        if (name.startswith(begin) if begin else "." not in name)
+        and (kind is None or kind in op.of)
+    }
 
 
 def signature_of(op: Op) -> inspect.Signature:
