@@ -37,9 +37,10 @@ from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.columns.hooks import PANDAS_FUNCTIONS
 from dpframe._frame.columns.numpy import _FUNCTIONS as NUMPY_FUNCTIONS
-from dpframe._frame.columns.numpy import UFUNCS
+from dpframe._frame.columns.numpy import find_ufunc, list_ufuncs
 from dpframe._frame.columns.parts import CategoryParts
 from dpframe._frame.columns.traced import _KNOWN as TRACED
+from dpframe._frame.columns.traced import list_text_methods
 from dpframe._frame.frame import PrivateFrame
 from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.people.groups import PersonGroupBy
@@ -49,7 +50,6 @@ from dpframe._frame.sources import bytes_of, free, recognise_source
 from dpframe._frame.suggestions import bounds_of, limit_of
 from dpframe._frame.typed.frames import Unanswered, UnansweredColumn, UnansweredGroups
 from dpframe._frame.typed.notebooks import let_complete
-from dpframe._frame.typed.parts import Texts, Times, Weeks
 from dpframe._frame.verbs.measure import Measures
 from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
@@ -194,7 +194,7 @@ from dpframe.engines import tables as tables_module
 from dpframe.engines.expressions import _NODES as NODES
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.functions import numbers as numbers_module
-from dpframe.engines.functions import texts as texts_module
+from dpframe.engines.functions.times import KERNELS as TIME_KERNELS
 from dpframe.engines.keys import Occurring, combine_keys, number_keys
 from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
@@ -213,7 +213,7 @@ from dpframe.engines.sql.databases import (
     SparkDatabase,
     SqliteDatabase,
 )
-from dpframe.engines.sql.expressions import held_as
+from dpframe.engines.sql.expressions import Compiler, Unwritten, held_as
 from dpframe.engines.tables import KINDS
 from dpframe.engines.tables.arrow import ParquetSource, TableSource
 from dpframe.engines.tables.dask import DaskSource
@@ -339,8 +339,8 @@ __all__ = [
     "SQUARE_BITS",
     "STEPS",
     "STORES",
+    "TIME_KERNELS",
     "TRACED",
-    "UFUNCS",
     "UNIT",
     "UNMATCHED",
     "UNPROVEN",
@@ -357,6 +357,7 @@ __all__ = [
     "Centred",
     "Charge",
     "Column",
+    "Compiler",
     "Computed",
     "DaskSource",
     "Descent",
@@ -460,9 +461,7 @@ __all__ = [
     "Summed",
     "TableSource",
     "Target",
-    "Texts",
     "TimeBy",
-    "Times",
     "Total",
     "Tree",
     "Trues",
@@ -475,10 +474,10 @@ __all__ = [
     "UnansweredGroups",
     "Unit",
     "Unopened",
+    "Unwritten",
     "ValueCount",
     "Vector",
     "Votes",
-    "Weeks",
     "Window",
     "WithinKey",
     "_uniform",
@@ -544,6 +543,7 @@ __all__ = [
     "fieller",
     "files_read",
     "find_sums",
+    "find_ufunc",
     "finder",
     "first_sigma",
     "first_where",
@@ -576,6 +576,8 @@ __all__ = [
     "limit_of",
     "list_agg_names",
     "list_level_sizes",
+    "list_text_methods",
+    "list_ufuncs",
     "list_verbs",
     "logical_not",
     "loss_of",
@@ -654,7 +656,6 @@ __all__ = [
     "tables_module",
     "take_rows_of_people",
     "text_of",
-    "texts_module",
     "threads_module",
     "times_module",
     "unbiased_module",

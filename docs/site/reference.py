@@ -21,6 +21,7 @@ from dpframe._answers.accessor import Answer
 from dpframe._answers.hypotheses import Tested
 from dpframe._answers.reports import Estimated, Reports
 from dpframe._answers.table import Table
+from dpframe._expr.catalogue.ops import Op, list_ops, signature_of
 from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.groups import PrivateGroupBy
@@ -175,6 +176,43 @@ def page_of(module: str) -> str:
     return headed(f"dpframe.{module}", "\n".join(lines))
 
 
+# Functions of cells: the accessor in the catalogue, the heading, and how a call begins.
+CELLS = (
+    ("str", "Texts", "p['x'].str."),
+    ("dt", "Times and durations", "p['x'].dt."),
+    ("isocalendar", "Weeks", "p['x'].dt.isocalendar()."),
+    ("np", "Numbers", "np."),
+    ("", "Texts that are read", ""),
+)
+
+
+def call_of(op: Op) -> str:
+    """Return how users write a function of the catalogue behind its accessor."""
+    if op.attribute:
+        return op.label
+    words = []
+    parameters = list(signature_of(op).parameters.values())
+    for parameter in parameters if op.accessor in ("np", "") else parameters[1:]:
+        required = parameter.default is inspect.Parameter.empty
+        words.append(parameter.name if required else f"{parameter.name}={parameter.default!r}")
+    return f"{op.label}({', '.join(words)})"
+
+
+def page_of_parts() -> str:
+    """Return the page of the functions of cells, from the catalogue."""
+    lines = [
+        "Each is computed row by row, and costs nothing. In an expression a text part is written "
+        "``x.str.len()``, and a function of numpy ``log(x)``.",
+        "",
+    ]
+    for accessor, title, begin in CELLS:
+        lines += [title, "-" * len(title), "", ".. list-table::", "   :widths: 40 60", ""]
+        for op in sorted(list_ops(accessor).values(), key=lambda op: op.label):
+            lines += [f"   * - ``{begin}{call_of(op)}``", f"     - {op.doc}"]
+        lines.append("")
+    return headed("Functions of cells", "\n".join(lines))
+
+
 def pages() -> Iterator[tuple[str, str]]:
     """Every page, by its place in ``docs/reference/api``."""
     for section in SECTIONS:
@@ -183,6 +221,7 @@ def pages() -> Iterator[tuple[str, str]]:
         yield f"functions/{name}", headed(f"dpframe.{name}", f".. autofunction:: dpframe.{name}")
     table = summaries([f"dpframe.{name}" for name in FUNCTIONS])
     yield "functions/index", headed("Functions: dpframe", f"{table}\n{contents(list(FUNCTIONS))}")
+    yield "parts", page_of_parts()
     errors = "\n\n".join(
         f".. autoexception:: dpframe.{name}\n   :show-inheritance:" for name in ERRORS
     )

@@ -17,7 +17,8 @@ count, in a fixed order::
 A frozen dataclass becomes the tag and, each with its place in that order, the fields that are not
 at their default. So classes and fields may get other names. A tag, a place and a default never
 change; a new field has a default and comes last. A named tuple gets its tag from
-`_identity.give_tag`.
+`_identity.give_tag`. A class whose values have different tags has a method ``identify`` instead. It
+returns the tag of a value, and the fields that are not at their default, by place.
 """
 
 from __future__ import annotations
@@ -106,6 +107,8 @@ def encode(value: Any) -> bytes:
         return _short(1, len(body), b"q") + body
     elif kind in _BY_TYPE:
         tag, body = _BY_TYPE[kind](value)
+    elif "identify" in vars(kind):
+        return _encode_by_value(value)
     elif "identity" in vars(kind):  # not that of a base: a class below it may have more fields
         _register_class(kind)
         return encode(value)
@@ -181,6 +184,20 @@ def _register_class(kind: Any) -> None:
         )
     else:
         _BY_TYPE[kind] = lambda value: (b"K" + head, _digest_keys(value))
+
+
+def _encode_by_value(value: Any) -> bytes:
+    """Return the encoding of a value of a frozen class that has a method ``identify``."""
+    body: bytes = getattr(value, KEPT, b"")
+    if body:
+        return body
+    tag, known = value.identify()
+    body = b"".join([bytes([place]) + encode(part) for place, part in known.items()])
+    head = b"D" + tag.encode()
+    body = _head(len(head), len(body)) + head + body
+    if len(body) < _LONG:
+        object.__setattr__(value, KEPT, body)
+    return body
 
 
 @cache

@@ -14,14 +14,13 @@ person's rows only.
 # ruff: noqa: F403  (a new node or constructor is entered where it is defined, and nowhere else)
 from dpframe._expr._base import *
 from dpframe._expr._build import *
+from dpframe._expr._calendar import *
 from dpframe._expr._choices import *
-from dpframe._expr._functions import *
 from dpframe._expr._kinds import *
 from dpframe._expr._moments import *
 from dpframe._expr._nodes import *
 from dpframe._expr._operators import *
-from dpframe._expr._parts import *
 from dpframe._expr._patterns import *
 from dpframe._expr._ranges import *
-from dpframe._expr._texts import *
 from dpframe._expr._within import *
+from dpframe._expr.catalogue import *

@@ -91,21 +91,21 @@ class Expr(Encoded):
         return frozenset[Column]().union(*(c.columns() for c in self.children))
 
     def interval(self, lookup: Lookup) -> Interval:
-        """A closed interval that holds every value, from what `lookup` says of the columns. Of
-        times and durations it is in whole nanoseconds, of times since 1970 in UTC, or without a
-        zone in their own time."""
+        """Return a closed interval that holds every value, from what `lookup` says of the columns.
+
+        Of times and durations it is in whole nanoseconds. Times count from 1970, in UTC, or without
+        a zone in their own time.
+        """
         return (0.0, 1.0) if self.kind == "bool" else None
 
     def bounds(self, declared: Mapping[int, tuple[float, float]]) -> Interval:
-        """A closed interval that holds every number, if the columns are clipped to their declared
-        bounds."""
+        """Return a closed interval that holds every number, if columns are clipped to bounds."""
         if self.kind not in ("number", "bool"):
             return None
         return self.interval(lambda column: declared.get(column.position))
 
     def unbounded(self, declared: Mapping[int, tuple[float, float]]) -> Expr | None:
-        """The innermost number in it that has no bounds although all numbers that it is made of
-        have some; None without one."""
+        """Return the innermost number in it that has no bounds, although its operands have some."""
         if self.kind not in ("number", "bool") or self.bounds(declared) is not None:
             return None
         for child in self.children:
@@ -118,9 +118,11 @@ class Expr(Encoded):
         return self if known and all(known) else None
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-        """All values there can be, null apart, in the order of groups, from what is declared of the
-        columns: their `keys`, and their ends; None where these are not known, or too many. Whole
-        numbers are few between bounds that are close."""
+        """Return all values there can be, without null, in the order of groups.
+
+        They follow from what is declared of the columns: their `keys` and their ends. Return None if
+        they are not known, or are too many. Whole numbers are few between bounds that are close.
+        """
         if self.kind == "bool":
             return (False, True)
         between = self.interval(ends) if self.kind == "number" and self.integral else None
@@ -161,13 +163,13 @@ class Column(Expr):
 
     @classmethod
     def of(cls, position: int, name: Hashable, dtype: Any) -> Column:
-        """The column with everything that its dtype tells."""
+        """Return the column with everything that its dtype tells."""
         # Other dtypes may hold cells of the frame (categories), so they are not kept.
         common = isinstance(dtype, np.dtype | pd.StringDtype)
         return cls(position, name, *(known_facts if common else facts_of)(dtype))
 
     def __post_init__(self) -> None:
-        """A leaf: its depth and its size are one."""
+        """Keep the depth and the size of a leaf, which are one."""
 
     def columns(self) -> frozenset[Column]:
         return frozenset({self})
@@ -239,15 +241,15 @@ class Constant(Expr):
     def interval(self, lookup: Lookup) -> Interval:
         if self.kind in ("number", "bool") and math.isfinite(self.value):
             return outward(Fraction(self.value), Fraction(self.value))
-        return ticks_around(self.value) if self.kind in ("time", "duration") else None
+        return enclose_ticks(self.value) if self.kind in ("time", "duration") else None
 
     def __str__(self) -> str:
         shown = isinstance(self.value, pd.Timestamp | pd.Timedelta)
         return repr(str(self.value)) if shown else repr(self.value)
 
 
-def ticks_around(value: Any) -> tuple[int, int]:
-    """A moment or a duration in nanoseconds, twice."""
+def enclose_ticks(value: Any) -> tuple[int, int]:
+    """Return a moment or a duration in nanoseconds, as both ends of an interval."""
     stamp: Any = (value if getattr(value, "tz", None) is None else value.tz_convert(None)).asm8
     ticks = int(stamp.astype(np.int64)) * (10**9 // PER_SECOND[np.datetime_data(stamp.dtype)[0]])
     return ticks, ticks

@@ -4,7 +4,6 @@ meant."""
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, timedelta
 from itertools import pairwise
@@ -25,7 +24,6 @@ from dpframe._expr._nodes import (
     Clip,
     Compare,
     Cut,
-    DatePart,
     Fill,
     IsIn,
     IsNull,
@@ -33,26 +31,22 @@ from dpframe._expr._nodes import (
     Not,
     Or,
     Round,
-    StrPart,
     Unary,
 )
-from dpframe._expr._parts import DATE_NAMES, DATES, HIDDEN, ISO, TEXT
 from dpframe._expr._ranges import ARITHMETIC
 from dpframe._validate import among, length
 
 # What may list public values; a Series or a frame may be people's data.
 COLLECTIONS = (list, tuple, set, frozenset, range, np.ndarray, pd.Index)
 _BITS = 1000  # of an integer constant
-MAX_WIDTH = 10_000  # characters that a text is filled up to, and times that it is repeated
 # A comparison with its sides exchanged.
 FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-# ---- constants --------------------------------------------------------------------------------------------
+# ---- constants -----------------------------------------------------------------------------------
 
 
 def constant(value: object, *, null: bool = False) -> Constant:
-    """Normalises a public scalar: numpy scalars to Python's, dates to Timestamps, every null to
-    None."""
+    """Return a public scalar as a constant: Python's own numbers, Timestamps, and None for null."""
     if type(value) in (bool, str) or (type(value) is int and value.bit_length() <= _BITS):
         return Constant(value)  # most are plain already
     if isinstance(value, Constant):
@@ -78,12 +72,13 @@ def constant(value: object, *, null: bool = False) -> Constant:
         if null:
             return Constant(None)
         raise BadValue(
-            "a null constant has no meaning here. Ask with isna() or notna(), or fill with fillna(constant)."
+            "a null constant has no meaning here. Ask with isna() or notna(), or fill with "
+            "fillna(constant)."
         )
     if type(value) is int and value.bit_length() > _BITS:
         raise BadValue(f"an integer constant of more than {_BITS} bits is not supported.")
     if isinstance(value, pd.Timestamp):
-        _check_shown(value)
+        _check_year(value)
     if type(value) in (bool, int, float, str, pd.Timestamp, pd.Timedelta):
         return Constant(value)
     if isinstance(value, pd.Interval) and isinstance(value.left, int | float | np.number):
@@ -93,19 +88,22 @@ def constant(value: object, *, null: bool = False) -> Constant:
         return Constant(pd.Interval(left, right, value.closed))
     if isinstance(value, pd.Series | pd.DataFrame):
         raise BadType(
-            "a Series or DataFrame could be people's data, not a public constant. Give plain Python values."
+            "a Series or DataFrame could be people's data, not a public constant. Give plain "
+            "Python values."
         )
     if isinstance(getattr(type(value), "answer", None), property):
         raise BadType(
-            "a place in a batch is no constant. After the block write its number: p['x'].fillna(place.answer)."
+            "a place in a batch is no constant. After the block write its number: "
+            "p['x'].fillna(place.answer)."
         )
     raise BadType(
-        f"a constant must be a number, a string, a bool or a timestamp, not {type(value).__name__}. "
+        "a constant must be a number, a string, a bool or a timestamp, not "
+        f"{type(value).__name__}. "
         "Only public constants and this row's own columns can stand in an expression."
     )
 
 
-def _check_shown(value: Any) -> None:
+def _check_year(value: Any) -> None:
     """Refuse a time with a zone outside the years 1 to 9999, which pandas cannot write."""
     try:
         repr(value)
@@ -116,7 +114,7 @@ def _check_shown(value: Any) -> None:
 
 
 def _duration(value: Any) -> Any:
-    """A duration as pandas has it; days and weeks of an offset are of 24 hours."""
+    """Return a duration as pandas has it. Days of an offset have 24 hours."""
     try:
         return pd.Timedelta(value)
     except (ValueError, TypeError, OverflowError):
@@ -126,7 +124,7 @@ def _duration(value: Any) -> Any:
 
 
 def listed(values: object, what: str = "isin") -> list[Any]:
-    """The members of a public collection."""
+    """Return the members of a public collection."""
     if isinstance(values, pd.Series | pd.DataFrame):
         raise BadType(
             f"{what} needs public values, and a {type(values).__name__} could be people's data. "
@@ -145,7 +143,7 @@ def listed(values: object, what: str = "isin") -> list[Any]:
 
 
 def _moment(c: Constant, x: Expr) -> Constant:
-    """The constant that is compared with the time expression `x`: dates may be given as strings."""
+    """Return the constant that a time `x` is compared with, which may be given as a text."""
     value = c.value
     if isinstance(value, str):
         try:
@@ -153,7 +151,7 @@ def _moment(c: Constant, x: Expr) -> Constant:
             if not _pandas.isna(value) and value.tz is None and x.tz is not None:
                 # pandas reads such a string in the column's zone
                 value = value.tz_localize(x.tz, ambiguous=True, nonexistent="shift_forward")
-                _check_shown(value)
+                _check_year(value)
         except (ValueError, TypeError, OverflowError, NotImplementedError):
             raise BadValue(
                 f"{c.value!r} is no date. Write it as '2024-01-31' or '2024-01-31 12:00'."
@@ -171,7 +169,7 @@ def _moment(c: Constant, x: Expr) -> Constant:
 
 
 def _length(c: Constant) -> Constant:
-    """The constant that is compared with a duration, which may be given as a string."""
+    """Return the constant that a duration is compared with, which may be given as a text."""
     if isinstance(c.value, str):
         value = _duration(c.value)
         if value is pd.NaT:
@@ -180,12 +178,12 @@ def _length(c: Constant) -> Constant:
     return c
 
 
-def _describe(x: Expr) -> str:
+def describe(x: Expr) -> str:
     return f"{x} ({x.kind})"
 
 
 def _match(x: Expr, value: object, *, null: bool = False) -> Constant:
-    """The constant, checked to be one that a cell of `x` could equal."""
+    """Return a constant. Raise if no cell of `x` could equal it."""
     known = isinstance(value, Constant) and value.value is not None
     c = typed(Constant, value) if known else constant(value, null=null)
     if c.value is None or x.kind == "label":
@@ -196,7 +194,7 @@ def _match(x: Expr, value: object, *, null: bool = False) -> Constant:
         return _length(c)
     same = x.kind == c.kind or {x.kind, c.kind} == {"number", "bool"}
     if x.kind == "other" or not same:
-        raise BadType(f"{_describe(x)} can never equal {_describe(c)}. {_advice(x)}")
+        raise BadType(f"{describe(x)} can never equal {describe(c)}. {_advice(x)}")
     return c
 
 
@@ -214,10 +212,12 @@ def _advice(x: Expr) -> str:
 
 def _numeric(x: Expr, what: str) -> None:
     if x.kind not in ("number", "bool"):
-        raise BadType(f"{what} needs numbers, and {_describe(x)} is none. {_hint(x)}")
+        raise BadType(
+            f"{what} needs numbers, and {describe(x)} is not one. {suggest_conversion(x)}"
+        )
 
 
-def _hint(x: Expr) -> str:
+def suggest_conversion(x: Expr) -> str:
     if x.kind == "time":
         return "Take a part of it, such as .dt.year."
     if x.kind == "duration":
@@ -230,12 +230,13 @@ def _hint(x: Expr) -> str:
 def _boolean(x: Expr, what: str) -> None:
     if x.kind != "bool":
         raise BadType(
-            f"{what} needs conditions (true or false), and {_describe(x)} is none. Compare it with something; a condition that "
+            f"{what} needs conditions (true or false), and {describe(x)} is not one. Compare it "
+            "with something; a condition that "
             "is written as text goes to query('x > 1')."
         )
 
 
-# ---- constructors: one per operation ----------------------------------------------------------------------
+# ---- constructors: one per operation -------------------------------------------------------------
 
 
 def arithmetic(op: str, left: Expr, right: Expr) -> Expr:
@@ -271,7 +272,7 @@ def compare(op: str, left: Expr, right: Expr) -> Expr:
         return compare(FLIPPED[op], right, left)
     for side in (left, right):
         if side.kind == "other":
-            raise BadType(f"{_describe(side)} cannot be compared. {_advice(side)}")
+            raise BadType(f"{describe(side)} cannot be compared. {_advice(side)}")
     if isinstance(right, Constant):
         right = _match(left, right)
     elif left.kind == right.kind == "duration":
@@ -279,18 +280,20 @@ def compare(op: str, left: Expr, right: Expr) -> Expr:
     elif left.kind == right.kind == "time":
         if (left.tz is None) != (right.tz is None):
             raise BadType(
-                f"one of {left} and {right} has a time zone, the other has none. Give both one, or neither."
+                f"one of {left} and {right} has a time zone, the other has none. Give both one, or "
+                "neither."
             )
     elif not (
         {left.kind, right.kind} <= {"number", "bool"}
         or {left.kind, right.kind} <= {"text", "label"}
     ):
         raise BadType(
-            f"{_describe(left)} can never equal {_describe(right)}. Compare columns of one kind."
+            f"{describe(left)} can never equal {describe(right)}. Compare columns of one kind."
         )
     if op not in ("==", "!=") and "label" in (left.kind, right.kind):
         raise BadType(
-            f"{_describe(left)} {op} {_describe(right)}: labels have no order that their dtype guarantees. "
+            f"{describe(left)} {op} {describe(right)}: labels have no order that their dtype "
+            "guarantees. "
             "Use == or isin, or convert the column before opening the session."
         )
     return Compare(op, left, right)
@@ -314,11 +317,10 @@ def logical_not(x: Expr) -> Expr:
 
 
 def is_in(x: Expr, values: object) -> Expr:
-    """Membership in a public list; the order and repeats of the list do not matter, so they are not
-    kept."""
+    """Return whether a cell is in a public list. Order and repeats of the list are dropped."""
     members = {c.tag: c for c in (_match(x, v, null=True) for v in listed(values))}
     if x.kind in NO_KEYS and any(c.value is not None for c in members.values()):
-        raise BadType(f"isin does not work on {_describe(x)}. {_advice(x)}")
+        raise BadType(f"isin does not work on {describe(x)}. {_advice(x)}")
     return IsIn(x, tuple(members[tag] for tag in sorted(members)))
 
 
@@ -344,17 +346,17 @@ def not_null(x: Expr) -> Expr:
 def fill(x: Expr, value: object) -> Expr:
     c = _match(x, value)
     if {x.kind, c.kind} == {"number", "bool"} or x.kind == "other":
-        raise BadType(f"nulls of {_describe(x)} cannot be filled with {_describe(c)}. {_advice(x)}")
+        raise BadType(f"nulls of {describe(x)} cannot be filled with {describe(c)}. {_advice(x)}")
     return Fill(x, c) if x.nullable else x
 
 
 def clip(x: Expr, lower: object = None, upper: object = None) -> Expr:
     if x.kind != "number":
-        raise BadType(f"clip needs numbers, and {_describe(x)} is none. {_hint(x)}")
+        raise BadType(f"clip needs numbers, and {describe(x)} is not one. {suggest_conversion(x)}")
     ends = [None if v is None else constant(v) for v in (lower, upper)]
     for c in ends:
         if c is not None and c.kind != "number":
-            raise BadType(f"clip needs numbers as its limits, not {_describe(c)}.")
+            raise BadType(f"clip needs numbers as its limits, not {describe(c)}.")
     low, high = ends
     if low is not None and high is not None and low.value > high.value:
         raise BadValue(f"clip limits are reversed: ({low}, {high}).")
@@ -383,9 +385,7 @@ def cast(x: Expr, to: object) -> Expr:
             if x.kind == "number"
             else "Convert it before opening the session."
         )
-        raise BadType(
-            f"{_describe(x)} cannot become {name} without looking at its values. {advice}"
-        )
+        raise BadType(f"{describe(x)} cannot become {name} without looking at its values. {advice}")
     same = x.kind == CASTS[name] and (name != "int" or x.integral) and name != "float"
     return x if same else Cast(x, typed(Literal["float", "int", "bool", "str"], name))
 
@@ -433,96 +433,8 @@ def map_dict(x: Expr, mapping: object) -> Expr:
     keys = tuple(_match(x, k, null=True) for k in mapping)
     values = tuple(constant(v, null=True) for v in mapping.values())
     if x.kind in NO_KEYS:
-        raise BadType(f"map does not work on {_describe(x)}. {_advice(x)}")
+        raise BadType(f"map does not work on {describe(x)}. {_advice(x)}")
     return MapDict(x, keys, values)
-
-
-# Words of pandas' string methods at the values that change nothing.
-_IDLE: dict[str, dict[str, Any]] = {
-    "contains": {"flags": 0, "na": None},
-    "replace": {"regex": False, "n": -1, "case": None, "flags": 0},
-    "startswith": {"na": None},
-    "endswith": {"na": None},
-}
-
-
-def str_part(x: Expr, method: str, *args: object, **options: object) -> Expr:
-    """``x.str.method(*args, **options)`` for the methods that read one string at a time."""
-    if x.kind not in ("text", "label"):
-        raise BadType(f".str needs strings, and {_describe(x)} is none.")
-    if method not in TEXT:
-        raise BadValue(f".str.{method} is not offered. Use one of {', '.join(sorted(TEXT))}.")
-    kind, parameters = TEXT[method]
-    for word, idle in _IDLE.get(method, {}).items():
-        if options.get(word, idle) is idle:
-            options.pop(word, None)
-    if kind == "bool" and options.get("na") is False:  # a null is then no match, and not null
-        del options["na"]
-        return fill(str_part(x, method, *args, **options), False)
-    unknown = [k for k in options if k not in [p[0] for p in parameters]]
-    if unknown or len(args) > len(parameters):
-        raise BadValue(
-            f".str.{method} takes ({', '.join(p[0] for p in parameters)}) here, nothing else."
-        )
-    given = dict(zip((p[0] for p in parameters), args, strict=False)) | options
-    arguments = []
-    for name, types, default in parameters:
-        c = (
-            constant(given.get(name, default), null=True)
-            if given.get(name, default) is not ...
-            else None
-        )
-        if c is None or type(c.value) not in types:
-            raise BadType(
-                f".str.{method} needs {name} as {' or '.join(t.__name__ for t in types)}."
-            )
-        arguments.append(c)
-    _check_text(method, [c.value for c in arguments])
-    return StrPart(x, method, tuple(arguments))
-
-
-def _check_text(method: str, values: list[Any]) -> None:
-    if method == "contains" and values[2]:
-        try:
-            re.compile(values[0])
-        except (re.error, OverflowError, RecursionError):
-            raise BadValue(
-                f"{values[0]!r} is no regular expression. For plain text, give regex=False."
-            ) from None
-    if method == "slice" and values[2] == 0:
-        raise BadValue("the step of a slice cannot be 0.")
-    if (
-        method in ("zfill", "pad", "ljust", "rjust", "center", "repeat")
-        and not abs(values[0]) <= MAX_WIDTH
-    ):
-        raise BadValue(
-            f".str.{method} is limited to a width of {MAX_WIDTH}, and {values[0]} is beyond it."
-        )
-    if method in ("pad", "ljust", "rjust", "center") and len(values[-1]) != 1:
-        raise BadValue(f"{method} needs one character to fill with.")
-    if method == "pad" and values[1] not in ("left", "right", "both"):
-        raise BadValue(f"pad has the sides 'left', 'right' and 'both', not {values[1]!r}.")
-
-
-def date_part(x: Expr, part: str) -> Expr:
-    if x.kind != "time":
-        raise BadType(f".dt needs timestamps, and {_describe(x)} is none.")
-    name = DATE_NAMES.get(part, part)
-    if name not in DATES:
-        raise BadValue(
-            f".dt.{part} is not offered. Use one of {', '.join(sorted(DATES.keys() - HIDDEN))}."
-        )
-    return DatePart(x, name)
-
-
-def iso_part(x: Expr, part: str) -> Expr:
-    """``x.dt.isocalendar().part``: a week begins on a Monday, and belongs to the year that has its
-    Thursday."""
-    if x.kind != "time":
-        raise BadType(f".dt needs timestamps, and {_describe(x)} is none.")
-    if part not in ISO:
-        raise BadValue(f"isocalendar() has {', '.join(ISO)}, and no {part!r}.")
-    return DatePart(x, ISO[part])
 
 
 # What a string expression may call on a value: pandas' names, and constructors whose parameters are
@@ -549,5 +461,5 @@ def astype(x: Expr, dtype: object) -> Expr:
 METHODS.update(astype=astype)
 # What texts are read as, by functions that stand where they are defined.
 CASTERS: dict[str, Callable[[Expr], Expr]] = {}
-# And functions that it may call, of which more stand where they are defined.
+# Functions that it may call beside those of the catalogue.
 CALLS: dict[str, Callable[..., Expr]] = {"abs": absolute}

@@ -13,10 +13,10 @@ from dpframe._expr._build import (
     CALLS,
     METHODS,
     _boolean,
-    _describe,
     _length,
     _moment,
     constant,
+    describe,
     logical_or,
 )
 from dpframe._expr._kinds import Kind
@@ -65,8 +65,7 @@ class If(Expr):
         return reduce(union, [side.interval(lookup) for side in self._sides])
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-        """The values of both sides, in order where they have one; None where those of one side are
-        not known."""
+        """Return the values of both sides, in order if they have one; None if one is not known."""
         listed = [
             (side.value,) if isinstance(side, Constant) else side.members(keys, ends)
             for side in self._sides
@@ -82,8 +81,7 @@ class If(Expr):
 
 
 def in_order(values: Any) -> tuple[Any, ...]:
-    """Public values as pandas sorts the labels of groups; as they are listed where they have no
-    order."""
+    """Return public values as pandas sorts the labels of groups, or as they are listed."""
     listed = tuple(values)
     try:
         return tuple(sorted(listed))
@@ -100,7 +98,7 @@ def _as_expr(value: object) -> Expr:
 
 
 def choose(condition: Expr, x: object, y: object) -> Expr:
-    """``x if condition else y``; a null may be written for either side."""
+    """Return ``x if condition else y``. A null may be written for either side."""
     _boolean(condition, "a choice")
     first, second = _as_expr(x), _as_expr(y)
     if isinstance(first, Constant) and not isinstance(second, Constant):
@@ -111,17 +109,19 @@ def choose(condition: Expr, x: object, y: object) -> Expr:
     if not kinds or "other" in kinds:
         shown = first if first.kind == "other" else second
         raise BadType(
-            f"a choice needs values, and {_describe(shown)} has none that can be told apart."
+            f"a choice needs values, and {describe(shown)} has none that can be told apart."
         )
     labelled = "label" in kinds and any(isinstance(side, Constant) for side in (first, second))
     if not (len(kinds) == 1 or kinds <= _NUMBERS or kinds <= _TEXTS or labelled):
         raise BadType(
-            f"a choice between {_describe(first)} and {_describe(second)} has no one kind. Write both as numbers, or both as "
+            f"a choice between {describe(first)} and {describe(second)} has no one kind. Write "
+            "both as numbers, or both as "
             "texts in quotes."
         )
     if kinds == {"time"} and len({side.tz for side in (first, second) if not _is_null(side)}) > 1:
         raise BadType(
-            f"a choice between times of two zones ({first.tz} and {second.tz}) has none. Use one zone."
+            f"a choice between times of two zones ({first.tz} and {second.tz}) has none. Use one "
+            "zone."
         )
     if (
         isinstance(first, Constant)
@@ -134,19 +134,19 @@ def choose(condition: Expr, x: object, y: object) -> Expr:
 
 
 def _of_kind(c: Constant, x: Expr) -> Constant:
-    """A constant as the other side has it: dates and durations may be given as text."""
+    """Return a constant as the other side has it. Dates and durations may be given as texts."""
     if x.kind == "duration":
         return _length(c)
     return _moment(c, x) if x.kind == "time" and c.kind in ("text", "time") else c
 
 
 def where(x: Expr, cond: object, other: object = None) -> Expr:
-    """``x.where(cond, other)``: the other where the condition does not hold."""
+    """Return ``x.where(cond, other)``: the other where the condition does not hold."""
     return choose(_as_expr(cond), x, other)
 
 
 def mask(x: Expr, cond: object, other: object = None) -> Expr:
-    """``x.mask(cond, other)``: the other where the condition holds."""
+    """Return ``x.mask(cond, other)``: the other where the condition holds."""
     return choose(_as_expr(cond), other, x)
 
 

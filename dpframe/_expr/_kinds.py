@@ -41,7 +41,7 @@ _NUMPY: dict[str, Kind] = {
 
 
 def kind_of(dtype: Any) -> Kind:
-    """The kind of a column, by its dtype alone."""
+    """Return the kind of a column, by its dtype alone."""
     if isinstance(dtype, np.dtype):
         return _NUMPY.get(dtype.kind, "other")
     if isinstance(dtype, pd.SparseDtype):
@@ -57,15 +57,14 @@ def kind_of(dtype: Any) -> Kind:
     if isinstance(dtype, pd.BooleanDtype):
         return "bool"
     if isinstance(dtype, pd.DatetimeTZDtype):
-        return _kind_of_zoned(zone_of(dtype))
+        return _kind_of_zone(zone_of(dtype))
     if isinstance(dtype, pd.ArrowDtype):
         return _kind_of_arrow(dtype.pyarrow_dtype)
     return "number" if isinstance(dtype, _MASKED) else "other"
 
 
-def _kind_of_zoned(zone: str | None) -> Kind:
-    """The kind of times with a zone. One without a name (a dateutil file) cannot be written down:
-    null tests only."""
+def _kind_of_zone(zone: str | None) -> Kind:
+    """Return the kind of times with a zone. A zone without a name allows null tests only."""
     try:
         pd.Timestamp(0, tz=zone)
     except (ValueError, KeyError, TypeError, OSError):
@@ -91,7 +90,7 @@ def _kind_of_arrow(dtype: Any) -> Kind:
     if types.is_duration(dtype):
         return "duration"
     if types.is_timestamp(dtype) or types.is_date(dtype):
-        return _kind_of_zoned(getattr(dtype, "tz", None))
+        return _kind_of_zone(getattr(dtype, "tz", None))
     view = getattr(types, "is_string_view", lambda _: False)
     return (
         "text" if types.is_string(dtype) or types.is_large_string(dtype) or view(dtype) else "other"
@@ -99,7 +98,7 @@ def _kind_of_arrow(dtype: Any) -> Kind:
 
 
 def is_whole(dtype: Any) -> bool:
-    """Whether a number dtype holds integers only."""
+    """Return whether a number dtype holds integers only."""
     if isinstance(dtype, pd.SparseDtype):
         return is_whole(np.dtype(dtype.subtype)) and not _pandas.isna(dtype.fill_value)
     if isinstance(dtype, pd.ArrowDtype):
@@ -116,7 +115,7 @@ def zone_of(dtype: Any) -> str | None:
 
 
 class Facts(NamedTuple):
-    """What a dtype tells of a column."""
+    """The facts that a dtype tells of a column."""
 
     kind: Kind
     nullable: bool

@@ -14,18 +14,6 @@ import numpy as np
 from dpframe import _pandas
 from dpframe._expr._base import FEW, INTEGERS, Constant, Expr, KeysOf, Lookup, as_double
 from dpframe._expr._kinds import CASTS, Kind
-from dpframe._expr._parts import (
-    DATE_CALLS,
-    DATES,
-    DAY,
-    OF_DAYS,
-    TEXT,
-    VALUES,
-    days_of,
-    local_ends,
-    span_of_days,
-    years_of,
-)
 from dpframe._expr._ranges import ARITHMETIC, Interval
 
 
@@ -57,8 +45,7 @@ class Arithmetic(Expr):
         return None if a is None or b is None else ARITHMETIC[self.op](a, b)
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-        """What a whole constant makes of whole numbers of which there are few, or of many by ``//``
-        and ``%``."""
+        """Return what a whole constant makes of few whole numbers, or of many by // and %."""
         by = self.right.value if isinstance(self.right, Constant) else None
         if type(by) is not int or by == 0 or self.op not in _WHOLE:
             return Expr.members(self, keys, ends)
@@ -130,7 +117,7 @@ class Unary(_Same):
         return (0.0 if a[0] <= 0 <= a[1] else low, high)
 
     def __str__(self) -> str:
-        return f"-{_owner(self.x)}" if self.op == "-" else f"{_owner(self.x)}.abs()"
+        return f"-{show_owner(self.x)}" if self.op == "-" else f"{show_owner(self.x)}.abs()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +147,7 @@ class Round(_Same):
         return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
     def __str__(self) -> str:
-        return f"{_owner(self.x)}.round({self.digits})"
+        return f"{show_owner(self.x)}.round({self.digits})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +212,7 @@ class IsIn(Expr):
     values: tuple[Constant, ...]
 
     def __str__(self) -> str:
-        return f"{_owner(self.x)}.isin([{_listing(self.values)}])"
+        return f"{show_owner(self.x)}.isin([{_listing(self.values)}])"
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +224,7 @@ class IsNull(Expr):
     x: Expr
 
     def __str__(self) -> str:
-        return f"{_owner(self.x)}.isna()"
+        return f"{show_owner(self.x)}.isna()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +252,7 @@ class Fill(_Same):
         return self.interval(lambda c: INTEGERS if c.integral else None) is not None
 
     def __str__(self) -> str:
-        return f"{_owner(self.x)}.fillna({self.value})"
+        return f"{show_owner(self.x)}.fillna({self.value})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +277,7 @@ class Clip(_Same):
         return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
     def __str__(self) -> str:
-        return f"{_owner(self.x)}.clip({self.lower}, {self.upper})"
+        return f"{show_owner(self.x)}.clip({self.lower}, {self.upper})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +307,7 @@ class Cast(_Same):
         return a and ((float(math.trunc(a[0])), float(math.trunc(a[1]))) if self.to == "int" else a)
 
     def __str__(self) -> str:
-        return f"{_owner(self.x)}.astype({self.to!r})"
+        return f"{show_owner(self.x)}.astype({self.to!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,107 +410,16 @@ class MapDict(_Listed):
 
     def __str__(self) -> str:
         pairs = [f"{k}: {v}" for k, v in zip(self.keys[:5], self.values[:5], strict=True)]
-        return (
-            f"{_owner(self.x)}.map({{{', '.join(pairs)}{', ...' if len(self.keys) > 5 else ''}}})"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class StrPart(Expr):
-    """``x.str.method(args)``. Cells that are no strings give null."""
-
-    identity: ClassVar[tuple[str, ...]] = ("text", "x", "method", "args")
-
-    x: Expr
-    method: str
-    args: tuple[Constant, ...] = ()
-
-    @property
-    def kind(self) -> Kind:
-        return TEXT[self.method][0]
-
-    @property
-    def nullable(self) -> bool:
-        # As pandas' own string dtype has it: a yes-or-no question about a null string is answered
-        # with no.
-        return self.kind != "bool" or self.x.kind != "text"
-
-    @property
-    def integral(self) -> bool:
-        return self.kind in ("number", "bool")
-
-    def __str__(self) -> str:
-        return f"{_owner(self.x)}.str.{self.method}({', '.join(map(str, self.args))})"
-
-
-@dataclass(frozen=True, slots=True)
-class DatePart(_Listed):
-    """``x.dt.part``, in the local time of the column."""
-
-    identity: ClassVar[tuple[str, ...]] = ("date_part", "x", "part")
-
-    x: Expr
-    part: str
-
-    @property
-    def kind(self) -> Kind:
-        return DATES[self.part][0]
-
-    @property
-    def nullable(self) -> bool:
-        return self.x.nullable and self.kind != "bool"  # no time is the start of nothing
-
-    @property
-    def integral(self) -> bool:
-        return self.kind in ("number", "bool")
-
-    @property
-    def tz(self) -> str | None:
-        return self.x.tz if self.part == "normalize" else None
-
-    def interval(self, lookup: Lookup) -> Interval:
-        fixed = DATES[self.part][1]
-        ends = None if fixed is not None else self.x.interval(lookup)
-        if ends is None:
-            return fixed
-        if self.kind == "time":
-            local = ends if self.part == "normalize" else local_ends(ends, self.x.tz)
-            return None if local is None else (local[0] - 2 * DAY, local[1])
-        years = years_of(ends, self.x.tz) if self.part in ("year", "iso_year") else None
-        near = self.part == "iso_year"  # a year of weeks begins up to three days before or after
-        return None if years is None else (float(years[0] - near), float(years[1] + near))
-
-    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-        if self.categories or self.kind == "bool":
-            return _Listed.members(self, keys, ends)
-        known = self.x.interval(ends)
-        if known is None:
-            return None
-        if self.part == "year":
-            years = years_of(known, self.x.tz)
-            return None if years is None else tuple(range(years[0], years[1] + 1))
-        if self.part == "normalize":
-            return span_of_days(known, self.x.tz)
-        days = days_of(known, self.x.tz) if self.part in OF_DAYS else None
-        return None if days is None else tuple(OF_DAYS[self.part](days))
-
-    @property
-    def categories(self) -> tuple[Any, ...]:
-        """All values there can be, in the order of the calendar, where they are few; known without
-        looking."""
-        return VALUES.get(self.part, ())
-
-    def __str__(self) -> str:
-        return f"{_owner(self.x)}.dt.{self.part}" + ("()" if self.part in DATE_CALLS else "")
+        return f"{show_owner(self.x)}.map({{{', '.join(pairs)}{', ...' if len(self.keys) > 5 else ''}}})"
 
 
 def _part(x: Expr) -> str:
-    """The text of an operand: in parentheses when it is an operation of two sides itself."""
+    """Return the text of an operand, in parentheses if it is an operation of two sides."""
     return f"({x})" if isinstance(x, Arithmetic | Compare | And | Or) else str(x)
 
 
-def _owner(x: Expr) -> str:
-    """The text of what a method is called on: a sign in front would belong to the result."""
+def show_owner(x: Expr) -> str:
+    """Return the text of an operand of a method, in parentheses if it begins with a sign."""
     text = _part(x)
     return f"({text})" if text[0] in "-~" else text
 

@@ -37,7 +37,7 @@ class Parsed:
 
 
 def parse(text: str, columns: Mapping[Hashable, Expr], names: Callable[[str], object]) -> Parsed:
-    """Reads one expression over `columns`; `names` finds the value of an ``@name``."""
+    """Read one expression over `columns`. `names` finds the value of an ``@name``."""
     if not isinstance(text, str):
         raise BadExpression(
             f"an expression is a string such as 'age > 30', not {type(text).__name__}."
@@ -48,7 +48,7 @@ def parse(text: str, columns: Mapping[Hashable, Expr], names: Callable[[str], ob
         )
     if not text.strip():
         raise BadExpression("the expression is empty. Write a condition such as 'age > 30'.")
-    plain, places, tree = (_short_apart if len(text) < _SHORT else _taken_apart)(text)
+    plain, places, tree = (_take_short_apart if len(text) < _SHORT else _take_apart)(text)
     reader = _Reader(plain, places, columns, names)
     return Parsed(reader.read(tree), reader.used)
 
@@ -60,7 +60,7 @@ _PIECES = re.compile(
     re.DOTALL,
 )
 
-# Words of SQL by which a text is none of Python, and what stands for them.
+# Words of SQL that Python does not have, and what to write instead.
 _INSTEAD = {
     "=": "==",
     "<>": "!=",
@@ -80,10 +80,14 @@ _SQL = re.compile(
 )
 
 _ACROSS = (
-    "mean sum min max std var median quantile count nunique mode rank shift diff cumsum cumprod cummax cummin "
-    "rolling ewm expanding value_counts unique head tail nlargest nsmallest sample describe prod product sem skew "
-    "kurt any all first last idxmax idxmin argmax argmin size transform agg aggregate apply corr cov autocorr "
-    "duplicated drop_duplicates interpolate ffill bfill pct_change groupby sort_values factorize iloc loc iat at "
+    "mean sum min max std var median quantile count nunique mode rank shift diff cumsum cumprod "
+    "cummax cummin "
+    "rolling ewm expanding value_counts unique head tail nlargest nsmallest sample describe prod "
+    "product sem skew "
+    "kurt any all first last idxmax idxmin argmax argmin size transform agg aggregate apply corr "
+    "cov autocorr "
+    "duplicated drop_duplicates interpolate ffill bfill pct_change groupby sort_values factorize "
+    "iloc loc iat at "
     "values index is_unique array hist mad cat item to_numpy tolist"
 )
 
@@ -109,9 +113,8 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 _SHORT = 200  # texts below this length are asked over and over, and their trees are kept
 
 
-def _taken_apart(text: str) -> tuple[str, dict[str, str], ast.expr]:
-    """The text as Python reads it, what its stand-ins stand for, and Python's tree, which nobody
-    changes."""
+def _take_apart(text: str) -> tuple[str, dict[str, str], ast.expr]:
+    """Return a text as Python reads it, what its stand-ins stand for, and Python's tree."""
     prefix, pieces, places, done = "_", [], dict[str, str](), 0
     while prefix in text:  # our stand-ins must not be names of the caller's
         prefix += "_q"
@@ -136,17 +139,18 @@ def _taken_apart(text: str) -> tuple[str, dict[str, str], ast.expr]:
         found = dict.fromkeys(map(str.upper, _SQL.findall(bare)))
         sql = "".join([f"; for {word} of SQL write {_INSTEAD[word]}" for word in found])
         raise BadExpression(
-            f"{_restored(plain, places)!r} is not one expression. Write a condition such as "
-            "\"age > 30 and state in ['CA', 'NY']\"; names with spaces go in `backticks`, and a new column "
+            f"{_restore_text(plain, places)!r} is not one expression. Write a condition such as "
+            "\"age > 30 and state in ['CA', 'NY']\"; names with spaces go in `backticks`, and a "
+            "new column "
             f"is assign(name='...'){sql}."
         ) from None
 
 
-_short_apart = lru_cache(maxsize=256)(_taken_apart)
+_take_short_apart = lru_cache(maxsize=256)(_take_apart)
 
 
-def _restored(text: str, places: Mapping[str, str]) -> str:
-    """A text with what its stand-ins stand for, cut where it is long."""
+def _restore_text(text: str, places: Mapping[str, str]) -> str:
+    """Return a text with what its stand-ins stand for, cut if it is long."""
     for place, original in places.items():
         text = text.replace(place, original)
     return text if len(text) <= 80 else text[:77] + "..."
@@ -165,14 +169,14 @@ class _Reader:
     _depth: int = 0
 
     def _source(self, node: ast.AST) -> str:
-        return _restored(
+        return _restore_text(
             ast.get_source_segment(self._text, node) or type(node).__name__, self._places
         )
 
     def _refuse(self, node: ast.AST, why: str) -> NoReturn:
         raise BadExpression(f"{self._source(node)!r}: {why}")
 
-    # ---- expressions --------------------------------------------------------------------------------------
+    # ---- expressions -----------------------------------------------------------------------------
 
     def read(self, node: ast.expr) -> Expr:
         self._depth += 1
@@ -182,8 +186,10 @@ class _Reader:
         if method is None:
             self._refuse(
                 node,
-                f"a {_WORDS.get(type(node), type(node).__name__)} is not part of the row-wise language. It has "
-                "comparisons, and/or/not, arithmetic, in [...], and methods of one cell such as .isna() or .str.len().",
+                f"a {_WORDS.get(type(node), type(node).__name__)} is not part of the row-wise "
+                "language. It has "
+                "comparisons, and/or/not, arithmetic, in [...], and methods of one cell such as "
+                ".isna() or .str.len().",
             )
         found = method(node)
         self._depth -= 1
@@ -212,7 +218,7 @@ class _Reader:
         for op, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(op, ast.Is | ast.IsNot):
                 self._refuse(node, "'is' compares objects. Write == or !=, or .isna() for nulls.")
-            listed = not isinstance(right, ast.Constant) and self._is_listed(right)
+            listed = not isinstance(right, ast.Constant) and self._is_list(right)
             if isinstance(op, ast.In | ast.NotIn) or (
                 listed and isinstance(op, ast.Eq | ast.NotEq)
             ):
@@ -255,19 +261,21 @@ class _Reader:
         )
 
     def _read_Attribute(self, node: ast.Attribute) -> Expr:
+        op = ex.OPS.get(f"dt.{node.attr}")
         if (
             isinstance(node.value, ast.Attribute)
             and node.value.attr == "dt"
-            and node.attr not in ex.DATE_METHODS
+            and (op is None or op.attribute)
         ):
             return ex.time_part(self.read(node.value.value), node.attr)
         if isinstance(node.value, ast.Call) and _is_iso(node.value):
-            return ex.iso_part(self.read(node.value.func.value.value), node.attr)  # type: ignore[attr-defined]  # it is
+            return ex.week_part(self.read(node.value.func.value.value), node.attr)  # type: ignore[attr-defined]  # it is
         self._refuse_member(node, node.attr)
 
     def _read_Call(self, node: ast.Call) -> Expr:
-        if isinstance(node.func, ast.Name) and node.func.id in ex.CALLS:
-            return self._call_function(node, ex.CALLS[node.func.id])
+        make = ex.find_function(node.func.id) if isinstance(node.func, ast.Name) else None
+        if make is not None:
+            return self._call_function(node, make)
         if not isinstance(node.func, ast.Attribute):
             self._refuse(
                 node,
@@ -285,10 +293,12 @@ class _Reader:
             x = self.read(owner.value)
             return self._call(node, lambda *a, **k: ex.text_part(x, name, *a, **k))
         if isinstance(owner, ast.Attribute) and space == "dt":
-            if name not in ex.DATE_METHODS:
-                self._refuse(node, f"of .dt only {', '.join(ex.DATE_METHODS)} are called.")
-            x, part = self.read(owner.value), ex.DATE_METHODS[name]
-            return self._call(node, lambda *a, **k: part(x, *a, **k), part)
+            op = ex.OPS.get(f"dt.{name}")
+            if op is None or op.attribute:
+                called = [label for label, op in ex.list_ops("dt").items() if not op.attribute]
+                self._refuse(node, f"of .dt only {', '.join(called)} are called.")
+            x = self.read(owner.value)
+            return self._call(node, lambda *a, **k: ex.time_part(x, name, *a, **k))
         method = ex.METHODS.get(name)
         if method is None:
             self._refuse_member(node, name)
@@ -296,7 +306,7 @@ class _Reader:
         return self._call(node, lambda *a, **k: method(x, *a, **k), method)
 
     def _call_function(self, node: ast.Call, make: Callable[..., Expr]) -> Expr:
-        """``log(x)``: a function of cells, whose arguments are expressions."""
+        """Read ``log(x)``: a function of cells, whose arguments are expressions."""
         signature = inspect.signature(make)
         try:
             given = signature.bind(*node.args)
@@ -332,28 +342,31 @@ class _Reader:
             return ex.text_part(x, "get", self._value(key))
         self._refuse(
             node,
-            "brackets are not part of the row-wise language, except .str[0:2]. Write the column's name.",
+            "brackets are not part of the row-wise language, except .str[0:2]. Write the column's "
+            "name.",
         )
 
     def _refuse_member(self, node: ast.AST, name: str) -> NoReturn:
         if name in _ACROSS.split():
             self._refuse(
                 node,
-                "it looks across people, so it must be a release first. Release it (for instance with "
+                "it looks across people, so it must be a release first. Release it (for instance "
+                "with "
                 f".dp.{name}(...) if there is one), and use the released number as @name.",
             )
         self._refuse(
             node,
-            f".{name} is not part of the row-wise language. It has {', '.join(f'.{m}()' for m in ex.METHODS)}, "
+            f".{name} is not part of the row-wise language. It has "
+            f"{', '.join(f'.{m}()' for m in ex.METHODS)}, "
             ".str.* and .dt.*.",
         )
 
-    # ---- arguments ----------------------------------------------------------------------------------------
+    # ---- arguments -------------------------------------------------------------------------------
 
     def _is_local(self, node: ast.AST) -> bool:
         return isinstance(node, ast.Name) and self._places.get(node.id, "").startswith("@")
 
-    def _is_listed(self, node: ast.AST) -> bool:
+    def _is_list(self, node: ast.AST) -> bool:
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
             return True
         return self._is_local(node) and isinstance(self._local(node), ex.COLLECTIONS)
@@ -373,7 +386,7 @@ class _Reader:
         return self.used[name]
 
     def _value(self, node: ast.expr) -> Any:
-        """An argument: a literal, a list of them, an @name, or an expression over columns."""
+        """Return an argument: a literal, a list of them, an @name, or an expression."""
         if self._is_local(node):
             return self._local(node)
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
@@ -388,7 +401,7 @@ class _Reader:
 
 
 def _is_iso(call: ast.Call) -> bool:
-    """Whether it is ``x.dt.isocalendar()``."""
+    """Return whether a call is ``x.dt.isocalendar()``."""
     found = call.func
     known = (
         isinstance(found, ast.Attribute)
@@ -399,8 +412,7 @@ def _is_iso(call: ast.Call) -> bool:
 
 
 def _fold(parts: list[Expr], join: Callable[[Expr, Expr], Expr]) -> Expr:
-    """Joins clauses in halves, so that a hundred of them are seven levels deep and not a
-    hundred."""
+    """Join clauses in halves, so that a hundred of them are seven levels deep."""
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2

@@ -49,7 +49,7 @@ def has_re2() -> bool:
     return find_spec("pyarrow") is not None
 
 
-# ---- which patterns there are -----------------------------------------------------------------------------
+# ---- which patterns there are --------------------------------------------------------------------
 
 
 @lru_cache(maxsize=256)
@@ -68,7 +68,8 @@ def check_pattern(asked: Pattern) -> int:
         ) from None
     if not has_re2() and re.search(r"[*+?{]", pattern):
         raise BadValue(
-            f"{what}: patterns that repeat need pyarrow, whose engine takes linear time: pip install pyarrow. Plain text "
+            f"{what}: patterns that repeat need pyarrow, whose engine takes linear time: pip "
+            "install pyarrow. Plain text "
             "needs none: regex=False."
         )
     if asked.op == "extract" and not groups:  # which has an advice of its own
@@ -78,7 +79,8 @@ def check_pattern(asked: Pattern) -> int:
         find(["", "a"], asked)
     except Exception:  # of engines, which say why in their own words
         raise BadValue(
-            f"{what}: {pattern!r} has what cannot be matched in linear time, a look-around or a back-reference, or it is too "
+            f"{what}: {pattern!r} has what cannot be matched in linear time, a look-around or a "
+            "back-reference, or it is too "
             "large. Write it without, or make the column before opening the session."
         ) from None
     return groups
@@ -88,7 +90,8 @@ def _check_encodable(text: str, what: str) -> None:
     """Refuse a text with half of a character, which has no UTF-8."""
     if not encodes(text):
         raise BadValue(
-            f"{what}: {text!r} has half of a character, which no pattern can match. Write the whole character."
+            f"{what}: {text!r} has half of a character, which no pattern can match. Write the "
+            "whole character."
         )
 
 
@@ -104,12 +107,13 @@ def _check_replacement(replacement: str, groups: int, what: str) -> None:
     for found in _BACKSLASH.finditer(replacement):
         if found[0] == "\\" or int(found[1] or 0) > groups:
             raise BadValue(
-                f"{what}: {replacement!r} has a backslash that stands for no group. Groups are written \\1, \\2, up to \\9; "
+                f"{what}: {replacement!r} has a backslash that stands for no group. Groups are "
+                "written \\1, \\2, up to \\9; "
                 f"this pattern has {groups}. A backslash itself is written twice."
             )
 
 
-# ---- what they find ---------------------------------------------------------------------------------------
+# ---- what they find ------------------------------------------------------------------------------
 
 
 def encodes(text: str) -> bool:

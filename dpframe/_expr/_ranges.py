@@ -15,8 +15,7 @@ _Pair = tuple[float, float]
 
 
 def outward(low: Fraction, high: Fraction, *, ulps: int = 0) -> Interval:
-    """The smallest interval of doubles around an exact one: ends that are doubles stay, others move
-    outwards."""
+    """Return the smallest interval of doubles around an exact one. Ends that are doubles stay."""
     try:
         a, b = float(low), float(high)
     except OverflowError:
@@ -29,7 +28,7 @@ def outward(low: Fraction, high: Fraction, *, ulps: int = 0) -> Interval:
 
 
 def union(a: Interval, b: Interval) -> Interval:
-    """The smallest interval around both; none where one is not known."""
+    """Return the smallest interval around both; None if one is not known."""
     return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
 
 

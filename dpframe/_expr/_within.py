@@ -37,8 +37,7 @@ class Key(NamedTuple):
 
 
 class How(NamedTuple):
-    """What is made of the cells: from cells of which kinds, and what is known of the results
-    without looking."""
+    """What a verb makes of a person's cells, and what is known of its results."""
 
     of: tuple[Kind, ...]  # none: of the rows, whatever is in them
     kind: Kind | None  # of the results; None: that of the cells
@@ -49,35 +48,34 @@ class How(NamedTuple):
     integral: bool | None = False  # None: where the cells are
 
 
-def _same(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+def _keep_ends(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
     return x
 
 
-def _counted(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+def _bound_count(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
     return None if rows is None else (0.0, float(rows))
 
 
-def _before(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+def _bound_rows_before(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
     return None if rows is None else (0.0, float(max(rows - 1, 1)))
 
 
-def _unknown(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+def _know_nothing(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
     return None
 
 
-def _truth(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+def _bound_truth(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
     return 0.0, 1.0
 
 
-def _added(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+def _bound_sum(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
     if x is None or rows is None:
         return None
     return outward(min(Fraction(0), rows * Fraction(x[0])), max(Fraction(0), rows * Fraction(x[1])))
 
 
-def _variance(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
-    """Half of the squared width, as two values at the ends have it, or a quarter where ddof is 0;
-    far from the ends less."""
+def _bound_variance(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+    """Return half of the squared width, which two values at the ends have; a quarter with ddof 0."""
     return (
         None
         if x is None
@@ -85,20 +83,19 @@ def _variance(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
     )
 
 
-def _deviation(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
-    square = _variance(x, rows, args)
+def _bound_deviation(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+    square = _bound_variance(x, rows, args)
     return None if square is None else (0.0, math.nextafter(math.sqrt(square[1]), math.inf))
 
 
-def _error(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
-    """Half of the width: of two values at the ends. With ddof 0 of one value it is 0, and of two
-    less."""
+def _bound_error(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+    """Return half of the width, which two values at the ends have. With ddof 0 it is less."""
     return None if x is None else outward(Fraction(0), (Fraction(x[1]) - Fraction(x[0])) / 2)
 
 
-def _ranked(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+def _bound_rank(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
     _, _, share = args
-    return (0.0, 1.0) if share else _counted(x, rows, args)
+    return (0.0, 1.0) if share else _bound_count(x, rows, args)
 
 
 _NUMBERS: tuple[Kind, ...] = ("number", "bool")
@@ -107,35 +104,35 @@ _CELLS: tuple[Kind, ...] = ("number", "bool", "text", "label", "time", "duration
 # What there is. A new one has its function in `dpframe.engines.within`, and its verb in
 # `dpframe._frame.people.groups`.
 WITHIN: dict[str, How] = {
-    "sum": How(_NUMBERS, "number", _added, integral=None),
-    "mean": How(_NUMBERS, "number", _same),
-    "var": How(_NUMBERS, "number", _variance),
-    "std": How(_NUMBERS, "number", _deviation),
-    "sem": How(_NUMBERS, "number", _error),
-    "prod": How(_NUMBERS, "number", _unknown, integral=None),
-    "median": How(_NUMBERS, "number", _same),
-    "quantile": How(_NUMBERS, "number", _same),
-    "min": How(_SORTED, None, _same, picks=True, integral=None),
-    "max": How(_SORTED, None, _same, picks=True, integral=None),
-    "any": How(_NUMBERS, "bool", _truth, integral=True),
-    "all": How(_NUMBERS, "bool", _truth, integral=True),
-    "size": How((), "number", _counted, integral=True),
-    "count": How(_CELLS, "number", _counted, integral=True),
-    "nunique": How(_CELLS[:-1], "number", _counted, integral=True),
-    "first": How(_CELLS, None, _same, picks=True, ordered=True, integral=None),
-    "last": How(_CELLS, None, _same, picks=True, ordered=True, integral=None),
-    "nth": How(_CELLS, None, _same, picks=True, ordered=True, integral=None),
+    "sum": How(_NUMBERS, "number", _bound_sum, integral=None),
+    "mean": How(_NUMBERS, "number", _keep_ends),
+    "var": How(_NUMBERS, "number", _bound_variance),
+    "std": How(_NUMBERS, "number", _bound_deviation),
+    "sem": How(_NUMBERS, "number", _bound_error),
+    "prod": How(_NUMBERS, "number", _know_nothing, integral=None),
+    "median": How(_NUMBERS, "number", _keep_ends),
+    "quantile": How(_NUMBERS, "number", _keep_ends),
+    "min": How(_SORTED, None, _keep_ends, picks=True, integral=None),
+    "max": How(_SORTED, None, _keep_ends, picks=True, integral=None),
+    "any": How(_NUMBERS, "bool", _bound_truth, integral=True),
+    "all": How(_NUMBERS, "bool", _bound_truth, integral=True),
+    "size": How((), "number", _bound_count, integral=True),
+    "count": How(_CELLS, "number", _bound_count, integral=True),
+    "nunique": How(_CELLS[:-1], "number", _bound_count, integral=True),
+    "first": How(_CELLS, None, _keep_ends, picks=True, ordered=True, integral=None),
+    "last": How(_CELLS, None, _keep_ends, picks=True, ordered=True, integral=None),
+    "nth": How(_CELLS, None, _keep_ends, picks=True, ordered=True, integral=None),
     # One value in each row:
-    "shift": How(_CELLS, None, _same, single=False, picks=True, ordered=True, integral=None),
-    "ffill": How(_CELLS, None, _same, single=False, picks=True, ordered=True, integral=None),
-    "bfill": How(_CELLS, None, _same, single=False, picks=True, ordered=True, integral=None),
-    "cumsum": How(_NUMBERS, "number", _added, single=False, ordered=True, integral=None),
-    "cumprod": How(_NUMBERS, "number", _unknown, single=False, ordered=True, integral=None),
-    "cummin": How(_NUMBERS, "number", _same, single=False, ordered=True, integral=None),
-    "cummax": How(_NUMBERS, "number", _same, single=False, ordered=True, integral=None),
-    "rank": How(_SORTED, "number", _ranked, single=False),
-    "cumcount": How((), "number", _before, single=False, ordered=True, integral=True),
-    "duplicated": How((), "bool", _truth, single=False, ordered=True, integral=True),
+    "shift": How(_CELLS, None, _keep_ends, single=False, picks=True, ordered=True, integral=None),
+    "ffill": How(_CELLS, None, _keep_ends, single=False, picks=True, ordered=True, integral=None),
+    "bfill": How(_CELLS, None, _keep_ends, single=False, picks=True, ordered=True, integral=None),
+    "cumsum": How(_NUMBERS, "number", _bound_sum, single=False, ordered=True, integral=None),
+    "cumprod": How(_NUMBERS, "number", _know_nothing, single=False, ordered=True, integral=None),
+    "cummin": How(_NUMBERS, "number", _keep_ends, single=False, ordered=True, integral=None),
+    "cummax": How(_NUMBERS, "number", _keep_ends, single=False, ordered=True, integral=None),
+    "rank": How(_SORTED, "number", _bound_rank, single=False),
+    "cumcount": How((), "number", _bound_rows_before, single=False, ordered=True, integral=True),
+    "duplicated": How((), "bool", _bound_truth, single=False, ordered=True, integral=True),
 }
 
 
@@ -210,7 +207,8 @@ class Within(Expr):
         object.__setattr__(self, "size", 1 + sum(c.size for c in below))
         if self.depth > MAX_DEPTH or self.size > MAX_SIZE:
             raise BadExpression(
-                "too many steps within a person stand on each other. Take some of them apart: ask fewer at once, or p.pipe(f)."
+                "too many steps within a person stand on each other. Take some of them apart: ask "
+                "fewer at once, or p.pipe(f)."
             )
 
     def __str__(self) -> str:
@@ -233,25 +231,25 @@ def within(
     rows: int | None = None,
     by: Sequence[Expr] = (),
 ) -> Expr:
-    """The node, of cells that it can be made of."""
+    """Return the node. Raise if it cannot be made of these cells."""
     known = WITHIN[how]
     if x is not None and x.kind not in known.of:
         raise BadType(
-            f"{how} of a person's rows needs cells of kind {' or '.join(known.of)}, and {x} is of kind {x.kind}."
+            f"{how} of a person's rows needs cells of kind {' or '.join(known.of)}, and {x} is of "
+            f"kind {x.kind}."
         )
     return Within(how, x, tuple(people), where, tuple(order), args, rows, tuple(by))
 
 
 def stem(expr: Expr) -> Expr:
-    """The expression whose cells these are: what is picked out of it stays what it was."""
+    """Return the expression that the cells are picked out of."""
     while isinstance(expr, Within) and WITHIN[expr.how].picks and expr.x is not None:
         expr = expr.x
     return expr
 
 
 def keeps_one_row(where: Expr | None) -> bool:
-    """Whether a condition says that it is met by the first row of each person alone, whom one
-    column names."""
+    """Return whether a condition keeps the first row of each person, whom one column names."""
     again = where.x if isinstance(where, Not) else None
     if not isinstance(again, Within) or len(again.people) != 1 or again.order:
         return False
@@ -259,14 +257,16 @@ def keeps_one_row(where: Expr | None) -> bool:
 
 
 def looks_within(expr: Expr) -> bool:
-    """Whether it looks at several rows of a person."""
+    """Return whether an expression looks at several rows of a person."""
     return isinstance(expr, Within) or any(map(looks_within, expr.children))
 
 
-def one_value(expr: Expr, people: Sequence[Column]) -> bool:
-    """Whether an expression has one value for all rows of a person, as far as its nodes tell."""
+def has_one_value(expr: Expr, people: Sequence[Column]) -> bool:
+    """Return whether an expression has one value for all rows of a person, by its nodes."""
     if isinstance(expr, Within):
         return WITHIN[expr.how].single and not expr.by
     if isinstance(expr, Column):
         return expr in people
-    return isinstance(expr, Constant) or all(one_value(child, people) for child in expr.children)
+    return isinstance(expr, Constant) or all(
+        has_one_value(child, people) for child in expr.children
+    )

@@ -20,7 +20,7 @@ from dpframe._frame import randomize as _randomize
 from dpframe._frame.columns import steps
 from dpframe._frame.columns.hooks import call_pandas_function
 from dpframe._frame.columns.lookups import looked_up, replaced
-from dpframe._frame.columns.numpy import applied, called
+from dpframe._frame.columns.numpy import apply_ufunc, call_numpy
 from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimeParts
 from dpframe._frame.columns.traced import traced
 from dpframe._frame.selection import Taken
@@ -150,12 +150,12 @@ class PrivateColumn(Taken):
     def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> Self:
         """``np.log(p["x"])``, ``np.float64(2) * p["x"]``: an expression of one row; an array beside
         it is refused."""
-        return cast(Self, applied(self, ufunc, method, inputs, options))
+        return cast(Self, apply_ufunc(self, ufunc, method, inputs, options))
 
     def __array_function__(self, function: Any, types: Any, args: Any, words: Any) -> Any:
         """``np.where(p["x"] > 1, "a", "b")``: an expression of one row, or the release that the
         column has by this name."""
-        return called(self, function, args, words)
+        return call_numpy(self, function, args, words)
 
     def __and__(self, other: Any) -> Self:
         return self._new(_expr.logical_and(self._expr, self._other(other)))

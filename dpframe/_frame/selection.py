@@ -21,7 +21,7 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, LineageError, MissingBounds, MissingKeys, Refused
-from dpframe._expr import NO_KEYS, Column, Cut, Expr, If, Join, Piece, Regex, stem
+from dpframe._expr import NO_KEYS, OPS, Call, Column, Cut, Expr, If, stem
 from dpframe._expr._parse import parse
 from dpframe._frame.columns.seconds import in_seconds
 from dpframe._groups.combinations import Sought, Tuples
@@ -388,7 +388,8 @@ class Selection:
 
 def _has_choice(expr: Expr) -> bool:
     """Whether a choice, a joined text or a part of a text by a pattern is in it."""
-    return isinstance(expr, If | Join | Piece | Regex) or any(map(_has_choice, expr.children))
+    chosen = isinstance(expr, If) or (isinstance(expr, Call) and OPS[expr.op].images)
+    return chosen or any(map(_has_choice, expr.children))
 
 
 def predicate_of(expr: Expr) -> Expr:

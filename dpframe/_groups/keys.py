@@ -17,7 +17,7 @@ import pandas as pd
 
 from dpframe._cells.codec import Finder, finder, form_of, index_of
 from dpframe._errors import BadType, BadValue, MissingKeys
-from dpframe._expr import NO_KEYS, DatePart, Expr
+from dpframe._expr import NO_KEYS, Call, Expr
 from dpframe._validate import MAX_LISTED, flag, length
 
 GROUP_CEILING = 2**26  # more groups than this would not fit in memory
@@ -248,7 +248,7 @@ def _time_key(key: Any, expr: Expr, name: Hashable) -> pd.Timestamp | date:
         ) from None
     if (stamp.tz is None) != (getattr(expr, "tz", None) is None):
         raise BadType(f"keys of {name!r} and the column must both have a time zone, or neither.")
-    dates = isinstance(expr, DatePart) and expr.part == "date"
+    dates = isinstance(expr, Call) and expr.op == "dt.date"
     return stamp.date() if dates else stamp  # as pandas shows them
 
 
@@ -287,9 +287,8 @@ class KeyBy:
     def word(self) -> Word | None:
         if self.expr.kind == "bool":  # has two values, whoever owns it
             return None
-        if isinstance(self.expr, DatePart) and self.keys.index.tolist() == list(
-            self.expr.categories
-        ):
+        known = self.expr.public_members if isinstance(self.expr, Call) else None
+        if known is not None and self.keys.index.tolist() == list(known):
             return None  # the calendar's, and nobody's word
         return Word("keys", f"{self.expr}: {describe(self.keys.to_json())}", "groups")
 

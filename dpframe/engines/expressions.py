@@ -45,7 +45,7 @@ from dpframe.engines.functions.texts import as_text
 
 
 class Readable(Protocol):
-    """Cells of all rows, of which some are looked at."""
+    """Cells of all rows. Some of them are read."""
 
     def __len__(self) -> int: ...
 
@@ -71,8 +71,10 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def evaluate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = None) -> Vector:
-    """The expression's value in each of the rows. A `memo` kept by the caller saves work between
-    slices."""
+    """Return the value of an expression in each of the rows.
+
+    A `memo` that the caller keeps saves work between slices.
+    """
     if isinstance(expr, ex.Column):  # as most are: nothing is to be worked out
         return column(expr).rows(rows)
     with np.errstate(all="ignore"):
@@ -80,7 +82,7 @@ def evaluate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = N
 
 
 def predicate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = None) -> Bools:
-    """In which of the rows is the condition true? Null is not true."""
+    """Return in which of the rows a condition is true. Null is not true."""
     with np.errstate(all="ignore"):
         return Block(expr, column, rows, {} if memo is None else memo, _NODES).truth(expr)
 
@@ -130,16 +132,16 @@ class Block:
         return kept[1]
 
 
-# ---- values that compare exactly --------------------------------------------------------------------------
+# ---- values that compare exactly -----------------------------------------------------------------
 
 
-def in_ticks(c: ex.Constant, v: Vector) -> Fraction:
-    """A moment on the scale of a column of times."""
+def count_ticks(c: ex.Constant, v: Vector) -> Fraction:
+    """Return a moment in the ticks of a column of times."""
     ticks, unit = ticks_of(c.value)
     return Fraction(ticks * TICKS[unit_of(v.values)], TICKS[unit])
 
 
-# ---- leaves -----------------------------------------------------------------------------------------------
+# ---- leaves --------------------------------------------------------------------------------------
 
 
 def _column(b: Block, e: ex.Column | ex.Within) -> Vector:
@@ -157,7 +159,7 @@ def _constant(b: Block, e: ex.Constant) -> Vector:
     return Vector(e.kind, np.full(b.n, value))
 
 
-# ---- nulls and types ---------------------------------------------------------------------------------------
+# ---- nulls and types -----------------------------------------------------------------------------
 
 
 def _fill(b: Block, e: ex.Fill) -> Vector:
@@ -173,7 +175,7 @@ def _fill(b: Block, e: ex.Fill) -> Vector:
         )
     if v.values.dtype.kind in "mM":
         ticks = int(
-            in_ticks(e.value, v) // 1
+            count_ticks(e.value, v) // 1
         )  # a finer constant is cut to the resolution of the column
         filled = np.where(
             np.isnat(v.values), min(max(ticks, NAT + 1), LAST), v.values.view(np.int64)
@@ -204,20 +206,20 @@ def _cast(b: Block, e: ex.Cast) -> Vector:
     return Vector("number", x)
 
 
-# ---- comparisons ------------------------------------------------------------------------------------------
+# ---- comparisons ---------------------------------------------------------------------------------
 
 
 def comparison(b: Block, e: ex.Compare) -> Vector:
     left = b.vector(e.left)
     if isinstance(e.right, ex.Constant) and left.categories is not None:
-        return Vector("bool", _text_with_constant(b, e, left, e.right))
+        return Vector("bool", _compare_with_constant(b, e, left, e.right))
     if isinstance(e.right, ex.Constant):
         values, wanted = (
             left.values,
             e.right.value,
         )  # numbers all three: times as ticks, and bools as 0 and 1
         if values.dtype.kind in "mM":
-            values, wanted = values.view(np.int64), in_ticks(e.right, left)
+            values, wanted = values.view(np.int64), count_ticks(e.right, left)
         elif values.dtype == bool:
             values = values.view(np.int8)
         compare_one = _compare_integers if values.dtype.kind in "iu" else _compare_doubles
@@ -225,7 +227,7 @@ def comparison(b: Block, e: ex.Compare) -> Vector:
     else:
         right = b.vector(e.right)
         if left.categories is not None:
-            return Vector("bool", _text_with_text(b, e, left, right))
+            return Vector("bool", _compare_texts(b, e, left, right))
         compare = _compare_times if left.values.dtype.kind in "mM" else _compare_numbers
         found, sides = compare(e.op, left.values, right.values), [left, right]
     for side in sides:  # a NaN compares like a null already; what a mask covers and NaT do not
@@ -279,7 +281,7 @@ def _compare_times(op: str, left: Array, right: Array) -> Array:
     return np.asarray(_COMPARE[op](order, 0))
 
 
-def _text_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -> Array:
+def _compare_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -> Array:
     compare, wanted, op = _COMPARE[e.op], plain(c.value), e.op
 
     def make(categories: Array) -> Array:
@@ -300,7 +302,7 @@ def _text_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -> A
     return look_up(table, v.values)
 
 
-def _text_with_text(b: Block, e: ex.Compare, left: Vector, right: Vector) -> Array:
+def _compare_texts(b: Block, e: ex.Compare, left: Vector, right: Vector) -> Array:
     ordered = e.op not in ("==", "!=")
 
     def make(a: Array, c: Array) -> list[Array]:
@@ -319,7 +321,7 @@ def _text_with_text(b: Block, e: ex.Compare, left: Vector, right: Vector) -> Arr
     return np.asarray(found | ~known if e.op == "!=" else found & known)
 
 
-# ---- conditions -------------------------------------------------------------------------------------------
+# ---- conditions ----------------------------------------------------------------------------------
 
 
 def both(b: Block, e: ex.And) -> Vector:
@@ -344,6 +346,20 @@ def is_in(b: Block, e: ex.IsIn) -> Vector:
     return Vector("bool", find(b.vector(e.x)).view(bool))
 
 
+# How functions of the catalogue are evaluated, by the kind of their operands.
+_CALLS: dict[ex.Kind, Callable[[Block, ex.Call], Vector]] = {
+    "number": numbers.call_numbers,
+    "text": texts.call_texts,
+    "other": texts.call_texts,
+    "time": times.call_times,
+    "duration": times.call_times,
+}
+
+
+def _call(b: Block, e: ex.Call) -> Vector:
+    return _CALLS[ex.OPS[e.op].of[0]](b, e)
+
+
 _NODES: Nodes = {
     ex.Column: _column,
     ex.Within: _column,
@@ -360,25 +376,10 @@ _NODES: Nodes = {
     ex.Clip: numbers.clip,
     ex.Fill: _fill,
     ex.Cast: _cast,
-    ex.StrPart: texts.str_part,
-    ex.Regex: texts.pattern,
-    ex.Join: texts.join,
-    ex.Numeral: texts.numeral,
-    ex.Split: texts.split,
-    ex.Piece: texts.piece,
-    ex.Pieces: texts.pieces,
     ex.Cut: texts.cut,
     ex.MapDict: texts.map_dict,
-    ex.DatePart: times.date_part,
-    ex.Elapsed: times.elapsed,
-    ex.Ratio: times.ratio,
-    ex.DurationPart: times.duration_part,
-    ex.Snap: times.snap,
-    ex.Zoned: times.in_zone,
-    ex.PeriodOf: times.period_of,
-    ex.Formatted: times.formatted,
-    ex.Moment: times.moment,
-    ex.If: choices.choice,
-    ex.Function: numbers.function,
-    ex.Pairwise: numbers.pairwise,
+    ex.Elapsed: times.compute_elapsed,
+    ex.Ratio: times.compute_ratio,
+    ex.If: choices.choose_sides,
+    ex.Call: _call,
 }

@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tests.engines.entries import NUMBERS, PAIRS, UFUNCS, apply_example
 from tests.fuzz.cells import NANS
-from tests.internals import NODES, NUMPY_FUNCTIONS, TRACED, UFUNCS, Column, Expr
+from tests.internals import NODES, NUMPY_FUNCTIONS, TRACED, Column, Expr, list_text_methods
 from tests.internals import expr_module as ex
 
 Columns = Mapping[str, Column]
@@ -160,12 +161,12 @@ def nasty_frame() -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-NUMBERS = ("x", "f32", "f16", "i8", "i64", "u64", "b", "masked", "flag", "dec")
+_NUMBER_COLUMNS = ("x", "f32", "f16", "i8", "i64", "u64", "b", "masked", "flag", "dec")
 SOME = {
     "time": ("t", "ns", "us", "z"),
     "duration": ("d", "ds"),
     "text": ("s", "r", "o", "cat"),
-    "number": NUMBERS,
+    "number": _NUMBER_COLUMNS,
 }
 
 
@@ -183,44 +184,20 @@ _TEXT_ARGS: dict[str, list[tuple[Any, ...]]] = {
         name: [("a",), ("",), ("\ud800",)]
         for name in ("startswith", "endswith", "removeprefix", "removesuffix", "find", "rfind")
     },
-    "contains": [("a",), ("a.",), ("A", False)],
+    "contains": [("a",), ("a.",), ("A", False), ("a+",)],
     "slice": [(1, None, None), (None, None, -1), (-(10**30), 10**30, 2)],
-    "replace": [("a", "b"), ("", "x" * 50)],
+    "replace": [
+        *[("a", "b"), ("", "x" * 50), ("a", "b", 1)],
+        (r"(a)\b", r"\1z", -1, None, 0, True),
+        (r"\B", "z", 2, None, 0, True),
+    ],
+    **{name: [(r"a+|\b",), ("[ab]+",)] for name in ("match", "fullmatch", "count")},
     **{name: [(5,), (-(10**4), "ß")] for name in ("ljust", "rjust", "center")},
     "pad": [(5, "both", "\0")],
     "repeat": [(3,), (0,), (-1,), (10_000,)],
     "zfill": [(7,), (10_000,)],
     "slice_replace": [(0, 1, "Z"), (None, -(10**30), None)],
     "get": [(0,), (-1,), (10**30,)],
-}
-_METHOD_ARGS: dict[str, list[Callable[[Expr], Expr]]] = {
-    "contains": [
-        lambda x: ex.text_part(x, "contains", "a+"),
-        lambda x: ex.text_part(x, "contains", "A", case=False),
-    ],
-    "startswith": [lambda x: ex.text_part(x, "startswith", ("a", "b"), na=True)],
-    "endswith": [lambda x: ex.text_part(x, "endswith", "b")],
-    **{
-        op: [lambda x, op=op: ex.text_part(x, op, "[ab]+")]
-        for op in ("match", "fullmatch", "count")
-    },
-    "replace": [
-        lambda x: ex.text_part(x, "replace", r"(a)\b", r"\1z", regex=True),
-        lambda x: ex.text_part(x, "replace", r"\B", "z", regex=True, n=2),
-        lambda x: ex.text_part(x, "replace", "a", "b", n=1),
-    ],
-    "cat": [lambda x: ex.text_part(x, "cat", x, sep="-", na_rep="?")],
-    **{
-        op: [
-            lambda x, op=op: ex.text_part(ex.text_part(x, op, "-", n=10**30), "get", 0),
-            lambda x, op=op: ex.text_part(ex.text_part(x, op), "len"),
-        ]
-        for op in ("split", "rsplit")
-    },
-    **{
-        op: [lambda x, op=op: ex.text_part(ex.text_part(x, op, "-"), "get", -1)]
-        for op in ("partition", "rpartition")
-    },
 }
 _ENDS = (0.0, -0.0, TINY, -1.0)
 _METHODS: dict[str, list[Example]] = {
@@ -284,42 +261,36 @@ _METHODS: dict[str, list[Example]] = {
 }
 _DATE_METHODS: dict[str, list[Example]] = {
     **{
-        name: _each("time", ex.DATE_METHODS[name])
-        for name in ("day_name", "month_name", "normalize")
-    },
-    **{
         op: [
             one
             for freq in ("D", "7h", "1ns", "100000D")
             for kind in ("time", "duration")
-            for one in _each(kind, lambda x, op=op, freq=freq: ex.DATE_METHODS[op](x, freq))
+            for one in _each(kind, lambda x, op=op, freq=freq: ex.time_part(x, op, freq))
         ]
         for op in ("floor", "ceil", "round")
     },
     "to_period": [
         one
-        for freq in ex.PERIODS
-        for one in _each("time", lambda x, freq=freq: ex.period_of(x, freq))
+        for freq in "YAQMWDhH"
+        for one in _each("time", lambda x, freq=freq: ex.time_part(x, "to_period", freq))
     ],
     "strftime": [
         one
         for form in ("%Y-%m-%d", "%H:%M:%S.%f %j %U", "%G-%V %A %b %%")
-        for one in _each("time", lambda x, form=form: ex.formatted(x, form))
+        for one in _each("time", lambda x, form=form: ex.time_part(x, "strftime", form))
     ],
     "tz_convert": [
-        lambda c: ex.zoned(c["z"], "convert", "Asia/Tokyo"),
-        lambda c: ex.zoned(c["z"], "convert", None),
+        lambda c: ex.time_part(c["z"], "tz_convert", "Asia/Tokyo"),
+        lambda c: ex.time_part(c["z"], "tz_convert", None),
     ],
     "tz_localize": [
         *(
-            lambda c, k=k, zone=zone: ex.zoned(c[k], "localize", zone)
+            lambda c, k=k, zone=zone: ex.time_part(c[k], "tz_localize", zone)
             for k in ("t", "ns", "us")
             for zone in ("Europe/Berlin", "America/New_York", "UTC+02:00")
         ),
-        lambda c: ex.zoned(c["z"], "localize", None),
+        lambda c: ex.time_part(c["z"], "tz_localize", None),
     ],
-    "total_seconds": _each("duration", lambda x: ex.duration_part(x, "total_seconds")),
-    "as_unit": _each("time", lambda x: ex.DATE_METHODS["as_unit"](x, "ms")),
 }
 
 
@@ -378,7 +349,7 @@ _CONDITIONS = (
 )
 _OF_CELLS = ("isnan", "isnat", "positive")
 _UFUNCS: dict[str, list[Example]] = {
-    **{name: _paired(UFUNCS[name]) for name in (*ex.PAIRS, *_OPERATORS, *_COMPARISONS)},
+    **{name: _paired(UFUNCS[name]) for name in (*PAIRS, *_OPERATORS, *_COMPARISONS)},
     **{name: _of_two_conditions(UFUNCS[name]) for name in _CONDITIONS},
     **{name: [lambda c, name=name: UFUNCS[name](c["flag"])] for name in ("logical_not", "invert")},
     **{
@@ -389,7 +360,7 @@ _UFUNCS: dict[str, list[Example]] = {
     **{
         name: _of_numbers(UFUNCS[name])
         for name in (
-            *ex.FUNCTIONS,
+            *NUMBERS,
             "deg2rad",
             "rad2deg",
             "absolute",
@@ -429,7 +400,7 @@ _NUMPY: dict[str, list[Example]] = {
             "<=", ex.absolute(ex.arithmetic("-", c["x"], c["y"])), ex.constant(1e-8)
         )
     ],
-    "fix": [lambda c: ex.function("trunc", c["x"])],
+    "fix": [lambda c: ex.number_function("trunc", c["x"])],
 }
 _TIMES = [(a, b) for a in ("t", "ns", "us", "z") for b in ("d", "ds")]
 _NODES: dict[str, list[Example]] = {
@@ -476,28 +447,7 @@ _NODES: dict[str, list[Example]] = {
         lambda c: ex.cast(c["flag"], "str"),
         lambda c: ex.cast(c["o"], "str"),
     ],
-    "StrPart": [
-        one
-        for name in ex.TEXT
-        for args in _TEXT_ARGS.get(name, [()])
-        for one in _texts(lambda x, name=name, args=args: ex.str_part(x, name, *args))
-    ],
-    "Regex": [
-        one
-        for op in ex.PATTERNS
-        if op not in ("extract", "replace")
-        for one in _texts(lambda x, op=op: ex.regex(x, op, r"a+|\b"))
-    ]
-    + _texts(lambda x: ex.extracted(x, r"(a)(.*)")[1])
-    + _texts(*_METHOD_ARGS["replace"]),
-    "Join": [
-        lambda c: ex.operate("+", c["s"], c["r"]),
-        lambda c: ex.operate("+", c["o"], ex.constant("\ud800")),
-    ],
-    "Numeral": _texts(ex.numeral),
-    "Split": [],  # has no value but its pieces
-    "Piece": _texts(*_METHOD_ARGS["split"][:1]),
-    "Pieces": _texts(*_METHOD_ARGS["split"][1:]),
+    "Call": [],  # the registry of the catalogue has them
     "Cut": [
         lambda c: ex.cut(c["x"], [-1, -0.0, 1.5]),
         lambda c: ex.cut(c["u64"], [0.0, np.inf], labels=["a"], right=False),
@@ -510,65 +460,28 @@ _NODES: dict[str, list[Example]] = {
         lambda c: ex.map_dict(c["t"], {"1970-01-01": pd.Timestamp("1600-01-01")}),
         lambda c: ex.map_dict(c["b"], {True: False}),
     ],
-    "DatePart": [
-        one for part in ex.DATES for one in _each("time", lambda x, part=part: ex.DatePart(x, part))
-    ],
     "Elapsed": [
-        lambda c, a=a, b=b, op=op: ex.elapsed(op, c[a], c[b]) for a, b in _TIMES for op in "+-"
+        lambda c, a=a, b=b, op=op: ex.operate_on_times(op, c[a], c[b])
+        for a, b in _TIMES
+        for op in "+-"
     ]
     + [
-        lambda c: ex.elapsed("-", c["t"], c["ns"]),
-        lambda c: ex.elapsed("-", c["d"], c["ds"]),
-        lambda c: ex.elapsed("+", c["ds"], c["ds"]),
+        lambda c: ex.operate_on_times("-", c["t"], c["ns"]),
+        lambda c: ex.operate_on_times("-", c["d"], c["ds"]),
+        lambda c: ex.operate_on_times("+", c["ds"], c["ds"]),
     ],
     "Ratio": [
-        lambda c, a=a, b=b, op=op: ex.elapsed(op, c[a], c[b])
+        lambda c, a=a, b=b, op=op: ex.operate_on_times(op, c[a], c[b])
         for a in ("d", "ds")
         for b in ("d", "ds")
         for op in ("/", "//")
     ],
-    "DurationPart": [
-        one
-        for part in ex.DURATIONS
-        for one in _each("duration", lambda x, part=part: ex.duration_part(x, part))
-    ],
-    "Snap": _DATE_METHODS["floor"],
-    "Zoned": _DATE_METHODS["tz_localize"],
-    "PeriodOf": _DATE_METHODS["to_period"],
-    "Formatted": _DATE_METHODS["strftime"],
-    "Moment": _texts(
-        ex.moment, lambda x: ex.moment(x, "%Y-%m-%d"), lambda x: ex.moment(x, "%j %y")
-    ),
     "If": _METHODS["where"],
-    "Function": [
-        one for op in ex.FUNCTIONS for one in _of_numbers(lambda x, op=op: ex.function(op, x))
-    ],
-    "Pairwise": [
-        one
-        for op in ex.PAIRS
-        for one in [
-            *_paired(lambda x, y, op=op: ex.pairwise(op, x, y)),
-            lambda c, op=op: ex.arithmetic(
-                "/", ex.constant(1.0), ex.pairwise(op, c["x"], ex.negate(c["x"]))
-            ),
-        ]
-    ],
 }
 _OF_PYTHON: dict[str, list[Example]] = {
     **{
-        name: _texts(lambda x, name=name: ex.text_part(x, name))
-        for name in (
-            "len",
-            "lower",
-            "upper",
-            "title",
-            "capitalize",
-            "swapcase",
-            "strip",
-            "lstrip",
-            "rstrip",
-            "casefold",
-        )
+        op.label: _texts(lambda x, op=op: ex.text_part(x, op.label))
+        for op in list_text_methods().values()
     },
     "str": [lambda c: ex.cast(c["i64"], "str")],
     **{
@@ -581,68 +494,76 @@ _OF_PYTHON: dict[str, list[Example]] = {
 _CALLS: dict[str, list[Example]] = {
     "abs": _METHODS["abs"],
     "where": _METHODS["where"],
-    "to_datetime": _texts(ex.moment),
-    "to_numeric": _texts(ex.numeral),
-    **{name: _of_numbers(ex.CALLS[name]) for name in ex.FUNCTIONS},
-    **{name: _paired(ex.CALLS[name]) for name in ex.PAIRS},
+}
+
+# Examples of entries beside their own, on cells that are not theirs: long texts, halves of characters, all dtypes.
+_MORE: dict[str, list[Example]] = {
+    **{
+        f"str.{name}": _texts(
+            *(lambda x, name=name, args=args: ex.text_part(x, name, *args) for args in given)
+        )
+        for name, given in _TEXT_ARGS.items()
+    },
+    **{f"np.{name}": _of_numbers(UFUNCS[name]) for name in NUMBERS},
+    **{
+        f"np.{name}": [
+            *_paired(UFUNCS[name]),
+            lambda c, name=name: ex.arithmetic(
+                "/", ex.constant(1.0), UFUNCS[name](c["x"], ex.negate(c["x"]))
+            ),
+        ]
+        for name in PAIRS
+    },
+    **{f"dt.{name}": made for name, made in _DATE_METHODS.items()},
+    "str.extract": _texts(lambda x: ex.extract(x, r"(a)(.*)")[1]),
+    "to_datetime": _texts(
+        lambda x: ex.read_moment(x, "%Y-%m-%d"), lambda x: ex.read_moment(x, "%j %y")
+    ),
+}
+
+
+def examples_of(op: Any) -> list[Example]:
+    """Return the examples of an entry, on the columns of each kind that it takes."""
+    kinds = [{"label": "text", "other": "text", "bool": "number"}.get(kind, kind) for kind in op.of]
+    made = []
+    for kind in dict.fromkeys(kinds):
+        for example in op.examples:
+            make = lambda x, example=example: apply_example(op, example, x)  # noqa: E731
+            zone = op.name in (
+                "dt.tz_convert",
+                "dt.tz_localize",
+            )  # the columns of which are named above
+            made += [] if zone else _each(kind, make)
+    if op.kind == "other":
+        made = [
+            lambda c, one=one, ask=ask: ex.text_part(one(c), *ask)
+            for one in made
+            for ask in (("get", 0), ("get", -1), ("len",))
+        ]
+    return made
+
+
+_ENTRIES: dict[str, list[Example]] = {
+    name: examples_of(op) + _MORE.get(name, []) for name, op in ex.OPS.items()
 }
 
 # Each registry of the package, and its examples.
 REGISTRIES: dict[str, tuple[set[str], dict[str, list[Example]]]] = {
-    "functions": (
-        set(ex.FUNCTIONS),
-        {op: _of_numbers(lambda x, op=op: ex.function(op, x)) for op in ex.FUNCTIONS},
-    ),
-    "pairs": (
-        set(ex.PAIRS),
-        {op: _paired(lambda x, y, op=op: ex.pairwise(op, x, y)) for op in ex.PAIRS},
-    ),
+    "catalogue": (set(ex.OPS), _ENTRIES),
     "arithmetic": (
         set(ex.ARITHMETIC),
         {op: _paired(lambda x, y, op=op: ex.arithmetic(op, x, y)) for op in _OPERATORS.values()},
     ),
     "casts": (set(ex.CASTS), dict.fromkeys(("float", "int", "bool", "str"), _NODES["Cast"])),
-    "texts": (
-        set(ex.TEXT),
-        {
-            name: _texts(
-                *(
-                    lambda x, name=name, args=args: ex.str_part(x, name, *args)
-                    for args in _TEXT_ARGS.get(name, [()])
-                )
-            )
-            for name in ex.TEXT
-        },
-    ),
-    "text methods": (
-        set(ex.TEXT_METHODS),
-        {name: _texts(*made) for name, made in _METHOD_ARGS.items()},
-    ),
-    "patterns": (
-        set(ex.PATTERNS),
-        dict.fromkeys(("match", "fullmatch", "count", "extract", "replace"), _NODES["Regex"]),
-    ),
-    "dates": (
-        set(ex.DATES),
-        {part: _each("time", lambda x, part=part: ex.DatePart(x, part)) for part in ex.DATES},
-    ),
-    "date methods": (set(ex.DATE_METHODS), _DATE_METHODS),
-    "durations": (
-        set(ex.DURATIONS),
-        {
-            part: _each("duration", lambda x, part=part: ex.duration_part(x, part))
-            for part in ex.DURATIONS
-        },
-    ),
     "methods": (set(ex.METHODS), _METHODS),
     "calls": (set(ex.CALLS), _CALLS),
     "ufuncs": (set(UFUNCS), _UFUNCS),
     "numpy": (set(NUMPY_FUNCTIONS), _NUMPY),
     "nodes": ({node.__name__ for node in NODES}, _NODES),
-    "traced": ({f.__name__ for f in TRACED}, _OF_PYTHON),
+    "traced": ({f.__name__ for f in (*TRACED, *list_text_methods())}, _OF_PYTHON),
 }
 # What has no value of a row by itself.
-WITHOUT = {("nodes", "Within"), ("nodes", "Split"), *(("numpy", name) for name in _OTHERS)}
+WITHOUT = {("nodes", "Within"), ("nodes", "Call"), *(("numpy", name) for name in _OTHERS)}
 
 
 def missing() -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ CELLS = [
     ROOT / "engines" / "expressions.py",
     *(ROOT / "_cells" / f"{name}.py" for name in ("codec", "columns", "texts")),
     ROOT / "_expr" / "_patterns.py",
+    *sorted((ROOT / "_expr" / "catalogue").glob("*.py")),
 ]
 # Elsewhere in the engines: the calls of libraries that convert.
 ENGINES = sorted(set((ROOT / "engines").rglob("*.py")) - set(CELLS))
@@ -86,8 +87,10 @@ REASONS: dict[str, str] = {
         .fullmatch .count .split .rsplit .partition .rpartition""",
     "stands in a try that catches what it raises": """
         .fromisoformat .strptime .isoformat pd.Timestamp pd.Interval""",
-    "is given years between 1 and 9999, to which `_local`, `_within_years` and `_as_datetimes` move all others": """
+    "is given years between 1 and 9999, to which `_local`, `_limit_years` and `_as_datetimes` move all others": """
         .tz_localize .tz_convert .strftime .to_period pd.DatetimeIndex""",
+    "reads declared ends, or an argument, before any cell is read": """
+        pd.Timedelta pd.period_range pd.tseries.frequencies.to_offset re.findall""",
     "reads back what `text_of` wrote, which has tried it": "pd.Period .normalize",
 }
 KNOWN = {name: why for why, names in REASONS.items() for name in names.split()}

@@ -187,7 +187,7 @@ def test_times_beyond_every_calendar_do_not_raise(column: Any) -> None:
             series = pd.Series(np.array([limit, -limit, 0], dtype="i8").view(f"M8[{unit}]"))
             f = column(series if zone is None else series.dt.tz_localize("UTC").dt.tz_convert(zone))
             for part in ("year", "month", "day", "hour", "dayofyear", "normalize", "day_name"):
-                assert len(f.cells(ex.date_part(f["x"], part))) == 3
+                assert len(f.cells(ex.time_part(f["x"], part))) == 3
             assert f.mask("x < '3000-01-01'") == [False, True, True] or unit == "ns"
 
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engines.entries import ATTRIBUTES, NUMBERS, PAIRS
 from tests.internals import Column, Expr
 from tests.internals import expr_module as ex
 
@@ -159,12 +160,12 @@ VALUES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "t if b else '2020-02-29'": lambda d: d.t.where(d.b, pd.Timestamp("2020-02-29")),
     "x.mask(x < 0, -x)": lambda d: d.x.mask(d.x < 0, -d.x),
     "where(b, x, 0)": lambda d: pd.Series(np.where(d.b, d.x, 0)),
-    **{f"{f}(x)": lambda d, f=f: getattr(np, f)(d.x) for f in ex.FUNCTIONS},
+    **{f"{f}(x)": lambda d, f=f: getattr(np, f)(d.x) for f in NUMBERS},
     **{
         f"{f}(i)": lambda d, f=f: getattr(np, f)(d.i)
         for f in ("sqrt", "log", "sign", "floor", "exp")
     },
-    **{f"{f}(x, i)": lambda d, f=f: getattr(np, f)(d.x, d.i) for f in ex.PAIRS},
+    **{f"{f}(x, i)": lambda d, f=f: getattr(np, f)(d.x, d.i) for f in PAIRS},
 }
 
 
@@ -281,8 +282,8 @@ def expressions(x: Column) -> list[Expr]:
         found += [ex.negate(x), ex.absolute(x), ex.round_to(x, 1), ex.cut(x, [0, 1, 3.5])]
         found += [ex.cast(x, to) for to in (int, float, bool)]
         found += [ex.cast(ex.cast(x, int), str)]
-        found += [ex.function(f, x) for f in ex.FUNCTIONS]
-        found += [ex.pairwise(f, x, ex.constant(k)) for f in ex.PAIRS for k in (2, -0.5)]
+        found += [ex.number_function(f, x) for f in NUMBERS]
+        found += [ex.number_function(f, x, ex.constant(k)) for f in PAIRS for k in (2, -0.5)]
         found += [
             ex.choose(ex.compare(">", x, ex.constant(1)), x, k)
             for k in (None, 2, -0.5, 2**70, True)
@@ -290,11 +291,11 @@ def expressions(x: Column) -> list[Expr]:
     if x.kind == "number":
         found += [ex.clip(x, 0, 2), ex.clip(x, -0.5), ex.clip(x, 300)]
     if x.kind in ("text", "label"):
-        found += [ex.str_part(x, m) for m in ("len", "upper", "title", "strip")]
-        found += [ex.str_part(x, "contains", "a"), ex.str_part(x, "get", 0), ex.cast(x, str)]
-        found += [ex.compare("==", ex.str_part(x, "upper"), x)]
+        found += [ex.text_part(x, m) for m in ("len", "upper", "title", "strip")]
+        found += [ex.text_part(x, "contains", "a"), ex.text_part(x, "get", 0), ex.cast(x, str)]
+        found += [ex.compare("==", ex.text_part(x, "upper"), x)]
     if x.kind == "time":
-        found += [ex.date_part(x, p) for p in ex.DATES]
+        found += [ex.time_part(x, p) for p in ATTRIBUTES]
     if x.kind != "other":
         found += [ex.choose(ex.is_null(x), three, x), ex.choose(ex.is_null(x), None, x)]
     return [*found, ex.fill(x, True if x.kind == "bool" else three)]

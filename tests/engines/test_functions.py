@@ -9,15 +9,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.engines.entries import NUMBERS, PAIRS
 from tests.internals import Expr, numbers_module
 from tests.internals import expr_module as ex
 
-NAMES = [*ex.FUNCTIONS, *ex.PAIRS]
+NAMES = [*NUMBERS, *PAIRS]
 ENDS = [-1e308, -20.5, -1.0, -0.5, -5e-324, 0.0, 5e-324, 0.5, 1.0, 2.0, 709.0, 710.0, 1e308]
 
 
 def made(name: str, x: Expr) -> Expr:
-    return ex.function(name, x) if name in ex.FUNCTIONS else ex.pairwise(name, x, ex.constant(1.5))
+    return (
+        ex.number_function(name, x)
+        if name in NUMBERS
+        else ex.number_function(name, x, ex.constant(1.5))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +72,9 @@ def test_bounds_hold_all_values_between_ends(framed: Any, name: str) -> None:
 
 def test_where_there_is_no_value_there_is_a_null(framed: Any) -> None:
     f = framed(pd.DataFrame({"x": [-1.0, 0.0, np.nan, np.inf]}))
-    assert f.cells(ex.function("sqrt", f["x"])) == [None, 0.0, None, np.inf]
-    assert f.cells(ex.function("log", f["x"])) == [None, -np.inf, None, np.inf]
-    assert f.cells(ex.function("arcsin", f["x"]))[1:] == [0.0, None, None]
+    assert f.cells(ex.number_function("sqrt", f["x"])) == [None, 0.0, None, np.inf]
+    assert f.cells(ex.number_function("log", f["x"])) == [None, -np.inf, None, np.inf]
+    assert f.cells(ex.number_function("arcsin", f["x"]))[1:] == [0.0, None, None]
 
 
 def test_a_null_condition_chooses_the_other_side(framed: Any) -> None:
@@ -85,7 +90,7 @@ def test_a_null_condition_chooses_the_other_side(framed: Any) -> None:
 
 def test_a_null_beside_an_infinity_is_null(framed: Any) -> None:
     f = framed(pd.DataFrame({"x": [np.inf, 3.0], "y": [np.nan, 4.0]}))
-    assert f.cells(ex.pairwise("hypot", f["x"], f["y"])) == [None, 5.0]
+    assert f.cells(ex.number_function("hypot", f["x"], f["y"])) == [None, 5.0]
 
 
 def test_what_a_choice_tells_holds_of_both_sides(framed: Any) -> None:
@@ -98,7 +103,7 @@ def test_what_a_choice_tells_holds_of_both_sides(framed: Any) -> None:
     assert ex.choose(f["b"], f["i"], 7).bounds({1: (3.0, 4.0)}) == (3.0, 7.0)
     assert ex.choose(f["b"], f["i"], None).bounds({1: (3.0, 4.0)}) == (3.0, 4.0)
     assert ex.choose(f["b"], f["i"], None).nullable
-    assert ex.function("sqrt", f["i"]).nullable
+    assert ex.number_function("sqrt", f["i"]).nullable
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us"])
@@ -131,7 +136,7 @@ def test_of_two_zeros_the_smaller_is_the_negative_one(framed: Any) -> None:
         ("maximum", [3]),
         ("fmax", [3]),
     ]:
-        found = f.vector(ex.pairwise(name, f["x"], f["y"])).values
+        found = f.vector(ex.number_function(name, f["x"], f["y"])).values
         assert np.flatnonzero(np.signbit(found)).tolist() == negative, name
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ import pytest
 
 from dpframe import DPError
 from tests.engines import examples, kernels
-from tests.internals import UFUNCS, Expr, evaluate, texts_module
+from tests.engines.entries import PAIRS, TEXTS, TIMES, UFUNCS
+from tests.internals import Expr, evaluate
 from tests.internals import expr_module as ex
 
 QUESTIONS = 1500  # of the default run
@@ -113,10 +115,7 @@ def written(value: Any) -> Any:
 
 
 FUNCTIONS: dict[str, tuple[str, Any, int]] = {
-    **{
-        f"str.{m}": ("text", lambda x, *a, m=m: ex.text_part(x, m, *a), 4)
-        for m in (*ex.TEXT, *ex.TEXT_METHODS)
-    },
+    **{f"str.{m}": ("text", lambda x, *a, m=m: ex.text_part(x, m, *a), 4) for m in TEXTS},
     **{
         f"str.{m}[]": (
             "text",
@@ -125,14 +124,17 @@ FUNCTIONS: dict[str, tuple[str, Any, int]] = {
         )
         for m in ("split", "rsplit", "partition", "rpartition")
     },
-    "str.extract": ("text", lambda x, pat: next(iter(ex.extracted(x, pat).values())), 1),
+    "str.extract": ("text", lambda x, pat: next(iter(ex.extract(x, pat).values())), 1),
     **{
-        f"dt.{m}": ("time", lambda x, *a, m=m: ex.DATE_METHODS[m](x, *a), 2)
-        for m in ex.DATE_METHODS
+        f"dt.{m}": (
+            "time",
+            lambda x, *a, m=m: ex.time_part(x, m, *a),
+            0 if ex.OPS[f"dt.{m}"].attribute else 2,
+        )
+        for m in TIMES
     },
-    **{f"dt.part.{m}": ("time", lambda x, m=m: ex.time_part(x, m), 0) for m in ex.DATES},
     **{
-        f"d.{m}": ("duration", lambda x, *a, m=m: ex.DATE_METHODS[m](x, *a), 1)
+        f"d.{m}": ("duration", lambda x, *a, m=m: ex.time_part(x, m, *a), 1)
         for m in ("floor", "ceil", "round")
     },
     **{
@@ -142,7 +144,7 @@ FUNCTIONS: dict[str, tuple[str, Any, int]] = {
     },
     **{
         f"np.{m}": ("number", lambda x, a, m=m: UFUNCS[m](x, written(a)), 1)
-        for m in (*ex.PAIRS, "add", "power", "floor_divide", "remainder", "less", "equal")
+        for m in (*PAIRS, "add", "power", "floor_divide", "remainder", "less", "equal")
     },
     **{
         f"{kind} {op}": (kind, lambda x, a, op=op: ex.operate(op, x, written(a)), 1)
@@ -156,8 +158,8 @@ FUNCTIONS: dict[str, tuple[str, Any, int]] = {
     },
     **{f"{kind} map": (kind, ex.map_dict, 1) for kind in ("number", "text", "time")},
     "cut": ("number", ex.cut, 3),
-    "to_datetime": ("text", ex.moment, 1),
-    "to_numeric": ("text", ex.numeral, 0),
+    "to_datetime": ("text", ex.read_moment, 1),
+    "to_numeric": ("text", ex.read_number, 0),
 }
 
 
@@ -234,7 +236,8 @@ def test_a_function_that_raises_by_a_cell_is_seen(
 ) -> None:
     """The twin: a kernel that raises at one text, in the middle of a column."""
     broken = lambda text: text.encode() and text.lower()  # noqa: E731
-    monkeypatch.setitem(texts_module._STRINGS, "lower", broken)
+    op = replace(ex.OPS["str.lower"], value=broken)
+    monkeypatch.setitem(ex.OPS, op.name, op)
     with pytest.raises(AssertionError, match="by a cell"):
         ask_many(few, range(20 * QUESTIONS))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 from tests.engines import examples
 from tests.engines.conformance import KEY
+from tests.engines.entries import NUMBERS, PAIRS
 from tests.engines.test_compiled import of_all_sizes
 from tests.internals import (
     Bounds,
@@ -89,7 +91,7 @@ def test_a_value_is_equal_at_every_place(nasty: Any, registry: str) -> None:
             assert (bits(part) == wanted[rows]).all(), (text, rows)
 
 
-@pytest.mark.parametrize("registry", ["nodes", "text methods", "date methods", "methods"])
+@pytest.mark.parametrize("registry", ["nodes", "catalogue", "methods"])
 def test_a_value_is_equal_in_every_other_table(framed: Any, nasty: Any, registry: str) -> None:
     """Dictionaries hold other texts there, in another order."""
     n, rng = len(nasty.frame), np.random.default_rng(7)
@@ -105,10 +107,7 @@ def test_a_value_is_equal_in_every_other_table(framed: Any, nasty: Any, registry
 def test_a_neighbour_changes_no_value(framed: Any) -> None:
     """One number among others that are all alike: what computes eight at once sees one odd lane among each of them."""
     cells = np.array(examples.FLOATS)
-    for e_of in (
-        *examples.REGISTRIES["functions"][1].values(),
-        *examples.REGISTRIES["pairs"][1].values(),
-    ):
+    for e_of in [examples.REGISTRIES["catalogue"][1][f"np.{n}"] for n in (*NUMBERS, *PAIRS)]:
         alone = None
         for other in (1.0, 1e22, np.nan, -0.0):
             spread = np.full(len(cells) * 8, other)
@@ -150,7 +149,7 @@ def totals(frame: pd.DataFrame, known: list[Any], way: str = "rows") -> list[lis
 def summed(nasty: Any) -> list[Any]:
     found = {
         asked(e): None
-        for registry in ("functions", "pairs", "arithmetic", "methods", "ufuncs")
+        for registry in ("catalogue", "arithmetic", "methods", "ufuncs")
         for e in examples.examples(registry, nasty.columns)
         if e.kind in ("number", "bool")
     }
@@ -215,8 +214,9 @@ def test_a_function_that_looks_at_the_place_is_seen(nasty, monkeypatch) -> None:
         last = np.arange(len(x)) >= len(x) // 8 * 8
         return np.where((x == 0) & (y == 0), np.where(last, x, y), np.fmin(x, y))
 
-    monkeypatch.setitem(numbers_module._PAIRS, "fmin", broken)
+    op = replace(ex.OPS["np.fmin"], value=broken)
+    monkeypatch.setitem(ex.OPS, op.name, op)
     with pytest.raises(AssertionError, match="fmin"):
-        test_a_value_is_equal_at_every_place(nasty, "pairs")
+        test_a_value_is_equal_at_every_place(nasty, "catalogue")
     with pytest.raises(AssertionError, match="fmin"):
         test_a_row_moves_sums_by_its_own_value_alone(nasty)

@@ -318,7 +318,7 @@ NOT_WRITTEN = [
     ex.Arithmetic("//", X, constant(2)),
     ex.Arithmetic("%", X, constant(2)),
     ex.Round(X, 1),
-    ex.StrPart(G, "len"),
+    ex.text_part(G, "upper"),
 ]
 
 

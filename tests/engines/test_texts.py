@@ -140,15 +140,18 @@ def test_groups_and_pieces_are_those_of_pandas(framed: Any, cells: list[Any]) ->
         r"((a)a)",
     ):
         wanted = frame.s.str.extract(pattern)
-        found = ex.extracted(f["s"], pattern)
+        found = ex.extract(f["s"], pattern)
         assert list(found) == wanted.columns.tolist()
         for name, e in found.items():
             assert f.cells(e) == listed(wanted[name]), (pattern, name)
     for sep in ("-", ", "):
-        parts = [f.cells(ex.piece(ex.partition(f["s"], sep), i)) for i in range(3)]
+        parts = [
+            f.cells(ex.text_part(ex.text_part(f["s"], "partition", sep), "get", i))
+            for i in range(3)
+        ]
         wanted = frame.s.str.partition(sep).reindex(columns=range(3))
         assert parts == [listed(wanted[i]) for i in range(3)]
-    joined = ex.cat(f["s"], f["r"], "/", "?")
+    joined = ex.text_part(f["s"], "cat", f["r"], "/", "?")
     assert f.cells(joined) == listed(frame.s.str.cat(frame.r, sep="/", na_rep="?"))
 
 
@@ -193,16 +196,16 @@ def test_a_group_that_may_be_absent_is_refused(framed: Any) -> None:
     f = framed(build([("a", "b")]))
     for pattern in (r"(a)?b", r"(a)|(b)", r"(?:x(a))*", r"(a){0,2}"):
         with pytest.raises(BadValue, match="may have no part"):
-            ex.extracted(f["s"], pattern)
+            ex.extract(f["s"], pattern)
     with pytest.raises(BadValue, match="needs a group"):
-        ex.extracted(f["s"], "a+")
-    assert list(ex.extracted(f["s"], r"(a|b)(?:c|d)?(e*)")) == [0, 1]
+        ex.extract(f["s"], "a+")
+    assert list(ex.extract(f["s"], r"(a|b)(?:c|d)?(e*)")) == [0, 1]
 
 
 def test_texts_do_not_grow_without_limit(framed: Any) -> None:
     f = framed(pd.DataFrame({"x": pd.Series(["a" * 60_000, "a"], dtype="str")}))
     for e in (
-        ex.join("+", f["x"], f["x"]),
+        ex.operate("+", f["x"], f["x"]),
         ex.text_part(f["x"], "repeat", 9000),
         ex.text_part(f["x"], "replace", "a+?", "b" * 900, regex=True),
     ):

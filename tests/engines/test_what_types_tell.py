@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engines.entries import apply_example
 from tests.internals import Column, Expr, constant
 from tests.internals import expr_module as ex
 
@@ -75,20 +76,25 @@ class Maker:
         if self._depth == 3 or self.pick(True, False):
             return self.pick(self.column(), self.column(), constant(self.constant()))
         self._depth += 1
-        no_numbers = {
-            ex.Cut,
-            ex.IsIn,
-            ex.Elapsed,
-            ex.Snap,
-            ex.Zoned,
-            ex.PeriodOf,
-            ex.Formatted,
-            ex.Moment,
-        }
-        kinds = [kind for kind in MADE if kind not in no_numbers | {ex.Join, ex.Split, ex.Piece}]
-        made = MADE[self.pick(*kinds)](self)
+        no_numbers = {ex.Cut, ex.IsIn, ex.Elapsed, ex.Call}
+        kinds = [kind for kind in MADE if kind not in no_numbers]
+        make = self.pick(*kinds, ex.Call)
+        made = self.called(("number",)) if make is ex.Call else MADE[make](self)
         self._depth -= 1
         return made
+
+    def called(self, kinds: tuple[str, ...] = ()) -> Expr:
+        """A function of the catalogue, by one of its examples; of some kinds of result, or of any."""
+        op = self.pick(*(op for op in ex.OPS.values() if not kinds or op.kind in kinds))
+        example = self.pick(*op.examples)
+        if op.of[0] == "number":
+            more = [self.operand()] if len(example) == 3 else []
+            return ex.call_function(op.name, self.number(), *more)
+        x = {"text": "s", "other": "s", "time": "t"}.get(op.of[0])
+        operand: Expr = self.elapsed() if x is None else self._column[x]
+        if op.name == "dt.tz_convert" or example[1:-1] == (None,):
+            operand = ex.time_part(operand, "tz_localize", "Europe/Berlin")
+        return apply_example(op, example, operand)
 
     def operand(self) -> Expr:
         """A second operand: often a small number, by which quotients and powers have an interval."""
@@ -171,39 +177,9 @@ MADE: dict[type[Expr], Callable[[Maker], Expr]] = {
     ex.Ratio: lambda make: ex.operate(
         make.pick("/", "//"), make.elapsed(), constant(pd.Timedelta("7h"))
     ),
-    ex.DurationPart: lambda make: ex.duration_part(make.elapsed(), make.pick(*ex.DURATIONS)),
-    ex.Snap: lambda make: ex.snap(
-        make.column("t"), make.pick("floor", "ceil", "round"), make.pick("D", "7s")
-    ),
-    ex.Zoned: lambda make: ex.zoned(make.column("t"), "localize", "Europe/Berlin"),
-    ex.PeriodOf: lambda make: ex.period_of(make.column("t"), make.pick("Y", "M", "W", "h")),
-    ex.Formatted: lambda make: ex.formatted(make.column("t"), make.pick("%Y-%m", "%H:%M")),
-    ex.Moment: lambda make: ex.moment(make.column("s"), make.pick(None, "%Y")),
-    ex.Regex: lambda make: ex.regex(
-        make.column("s"), make.pick("match", "fullmatch", "count"), "[ab]+"
-    ),
-    ex.Numeral: lambda make: ex.numeral(make.column("s")),
-    ex.Join: lambda make: ex.operate(
-        "+", make.column("s"), make.pick(make.column("s"), constant("-"))
-    ),
-    ex.Split: lambda make: ex.split(make.column("s"), "B"),
-    ex.Piece: lambda make: ex.piece(ex.split(make.column("s"), "B"), make.pick(-2, -1, 0, 1)),
-    ex.Pieces: lambda make: ex.Pieces(ex.split(make.column("s"), make.pick("B", None))),
     ex.If: lambda make: make.chosen(),
-    ex.Function: lambda make: ex.function(make.pick(*ex.FUNCTIONS), make.number()),
-    ex.Pairwise: lambda make: ex.pairwise(make.pick(*ex.PAIRS), make.number(), make.operand()),
     ex.Within: lambda make: make.within(),
-    ex.StrPart: lambda make: ex.str_part(make.column("s"), *make.pick(("len",), ("contains", "a"))),
-    ex.DatePart: lambda make: ex.date_part(
-        make.column("t"),
-        make.pick(
-            *(
-                part
-                for part, (kind, _) in ex.DATES.items()
-                if kind == "number" and part not in ex.HIDDEN
-            )
-        ),
-    ),
+    ex.Call: lambda make: make.called(),
 }
 
 

@@ -140,9 +140,9 @@ def _everything() -> list[Expr]:
         ex.cut(AGE, [-math.inf, 18, 65, math.inf], ["young", "middle", "old"]),
         ex.cut(AGE, [0, 18]),
         ex.map_dict(STATE, {"a": 1, "b": None}),
-        ex.str_part(STATE, "contains", "a|b", case=False),
-        ex.str_part(STATE, "slice", 0, 2),
-        ex.date_part(ZONED, "normalize"),
+        ex.text_part(STATE, "contains", "a|b", case=False),
+        ex.text_part(STATE, "slice", 0, 2),
+        ex.time_part(ZONED, "normalize"),
         ex.map_dict(AGE, {1: pd.Timestamp("2024-01-01", tz="UTC")}),
     ]
 
@@ -194,7 +194,7 @@ def test_nullable_is_false_only_where_it_is_proved() -> None:
     assert not calc("*", AGE, OLD).nullable
     assert not ex.fill(COST, 0).nullable
     assert not ex.compare("==", COST, constant(1)).nullable
-    assert not ex.str_part(STATE, "contains", "a").nullable
+    assert not ex.text_part(STATE, "contains", "a").nullable
     assert plus(COST, 1).nullable
     assert plus(MAYBE, 1).nullable
     assert plus(AGE, math.inf).nullable  # inf - inf is NaN further up
@@ -217,8 +217,8 @@ def test_integral_is_true_only_where_it_is_proved() -> None:
         ex.round_to(COST),
     ]
     whole += [
-        ex.date_part(WHEN, "year"),
-        ex.str_part(STATE, "len"),
+        ex.time_part(WHEN, "year"),
+        ex.text_part(STATE, "len"),
         ex.fill(MAYBE, 0),
         ex.clip(AGE, 0, 5),
     ]
@@ -262,13 +262,13 @@ BOUNDS: list[tuple[Expr, Any]] = [
     (ex.round_to(calc("/", COST, 4), 0), (0, 12)),
     (ex.compare(">", COST, constant(3)), (0, 1)),
     (OLD, (0, 1)),
-    (ex.date_part(WHEN, "month"), (1, 12)),
-    (ex.date_part(WHEN, "year"), None),
+    (ex.time_part(WHEN, "month"), (1, 12)),
+    (ex.time_part(WHEN, "year"), None),
     (ex.map_dict(STATE, {"a": 3, "b": -1, "c": None}), (-1, 3)),
     (ex.map_dict(STATE, {"a": math.inf}), None),
     (STATE, None),
     (WHEN, None),
-    (ex.str_part(STATE, "len"), None),
+    (ex.text_part(STATE, "len"), None),
 ]
 
 

@@ -87,19 +87,19 @@ READS: dict[str, Expr] = {
     "cost.clip(None, 5)": ex.clip(COST, None, 5),
     "cost.abs().round(1)": ex.round_to(ex.absolute(COST), 1),
     "(cost + 1).round(decimals=1)": ex.round_to(ex.arithmetic("+", COST, constant(1)), 1),
-    "state.str.len()": ex.str_part(STATE, "len"),
-    "state.str.lower().str.startswith('n')": ex.str_part(
-        ex.str_part(STATE, "lower"), "startswith", "n"
+    "state.str.len()": ex.text_part(STATE, "len"),
+    "state.str.lower().str.startswith('n')": ex.text_part(
+        ex.text_part(STATE, "lower"), "startswith", "n"
     ),
-    "state.str.contains('a.b', case=False, regex=True)": ex.str_part(
-        STATE, "contains", "a.b", False, True
+    "state.str.contains('a.b', case=False, regex=True)": ex.text_part(
+        STATE, "contains", "a.b", case=False, regex=True
     ),
-    "state.str[0:2]": ex.str_part(STATE, "slice", 0, 2),
-    "state.str[-1]": ex.str_part(STATE, "get", -1),
-    "state.str.replace('a', 'b')": ex.str_part(STATE, "replace", "a", "b"),
-    "when.dt.year": ex.date_part(WHEN, "year"),
-    "when.dt.day_name() == 'Monday'": over("==", ex.date_part(WHEN, "day_name"), "Monday"),
-    "when.dt.normalize()": ex.date_part(WHEN, "normalize"),
+    "state.str[0:2]": ex.text_part(STATE, "slice", 0, 2),
+    "state.str[-1]": ex.text_part(STATE, "get", -1),
+    "state.str.replace('a', 'b')": ex.text_part(STATE, "replace", "a", "b"),
+    "when.dt.year": ex.time_part(WHEN, "year"),
+    "when.dt.day_name() == 'Monday'": over("==", ex.time_part(WHEN, "day_name"), "Monday"),
+    "when.dt.normalize()": ex.time_part(WHEN, "normalize"),
     "when >= '2024-01-01'": over(">=", WHEN, "2024-01-01"),
     "old == True": over("==", OLD, True),
     "7": constant(7),

@@ -17,16 +17,14 @@ import pytest
 
 from dpframe import PrivateFrame
 from dpframe.datasets import BOUNDS, KEYS, visits
+from tests.frame.parts_stub import declared_parts
 from tests.internals import (
     Measures,
     PrivateColumn,
     PrivateGroupBy,
-    Texts,
-    Times,
     Unanswered,
     UnansweredColumn,
     UnansweredGroups,
-    Weeks,
 )
 
 HERE = Path(__file__).parent
@@ -199,9 +197,9 @@ def p():
 
 
 def test_the_parts_that_checkers_know_are_those_there_are(p):
-    assert set(Texts.__annotations__) == set(dir(p["state"].str))
-    assert set(Times.__annotations__) == {*dir(p["admitted"].dt), *dir(p["stay"].dt)}
-    assert set(Weeks.__annotations__) == set(dir(p["admitted"].dt.isocalendar()))
+    assert declared_parts("Texts") == set(dir(p["state"].str))
+    assert declared_parts("Times") == {*dir(p["admitted"].dt), *dir(p["stay"].dt)}
+    assert declared_parts("Weeks") == set(dir(p["admitted"].dt.isocalendar()))
 
 
 @pytest.mark.parametrize("kind", [PrivateFrame, PrivateColumn])

@@ -91,9 +91,9 @@ def _to_datetime(
     )
     if not _validate.among(errors, ("raise", "coerce")):
         raise BadType("pd.to_datetime turns texts that are not dates into nulls: errors='coerce'.")
-    found = _expr.moment(arg._expr, format)
+    found = _expr.read_moment(arg._expr, format)
     if _validate.flag(utc, "utc"):
-        found = _expr.zoned(found, "convert" if found.tz else "localize", "UTC")
+        found = _expr.time_part(found, "tz_convert" if found.tz else "tz_localize", "UTC")
     return arg._new(found)
 
 
@@ -104,7 +104,7 @@ def _to_numeric(
     _check_options("to_numeric", downcast=(downcast, None))
     if not _validate.among(errors, ("raise", "coerce")):
         raise BadType("pd.to_numeric turns texts that are not numbers into nulls: errors='coerce'.")
-    return arg if arg._expr.kind in ("number", "bool") else arg._new(_expr.numeral(arg._expr))
+    return arg if arg._expr.kind in ("number", "bool") else arg._new(_expr.read_number(arg._expr))
 
 
 def _get_dummies(

@@ -29,17 +29,15 @@ def _comparison(op: str) -> Callable[[Expr, Expr], Expr]:
     return lambda left, right: _expr.compare(op, left, right)
 
 
-def _finite(x: Expr) -> Expr:
+def _ask_finite(x: Expr) -> Expr:
     above = _expr.compare(">", x, _expr.constant(-np.inf))
     return _expr.logical_and(above, _expr.compare("<", x, _expr.constant(np.inf)))
 
 
-# Functions of every cell, by the names that numpy's ufuncs have.
-UFUNCS: dict[str, Callable[..., Expr]] = {
-    **{op: partial(_expr.function, op) for op in _expr.FUNCTIONS},
-    **{op: partial(_expr.pairwise, op) for op in _expr.PAIRS},
-    "deg2rad": partial(_expr.function, "radians"),
-    "rad2deg": partial(_expr.function, "degrees"),
+# Operators and what is written with them, by the names that numpy's ufuncs have.
+_OPERATORS: dict[str, Callable[..., Expr]] = {
+    "deg2rad": partial(_expr.number_function, "radians"),
+    "rad2deg": partial(_expr.number_function, "degrees"),
     "absolute": _expr.absolute,
     "fabs": _expr.absolute,
     "rint": _expr.round_to,
@@ -49,7 +47,7 @@ UFUNCS: dict[str, Callable[..., Expr]] = {
     "positive": lambda x: x,
     "isnan": _expr.is_null,
     "isnat": _expr.is_null,
-    "isfinite": _finite,
+    "isfinite": _ask_finite,
     "isinf": lambda x: _expr.is_in(x, [np.inf, -np.inf]),
     "logical_not": _expr.logical_not,
     "invert": _expr.logical_not,
@@ -76,64 +74,79 @@ UFUNCS: dict[str, Callable[..., Expr]] = {
 }
 
 
-def applied(
+def find_ufunc(label: str) -> Callable[..., Expr] | None:
+    """Return what a ufunc of numpy makes of expressions, by its name; None if it is not offered."""
+    if f"np.{label}" in _expr.OPS:
+        return partial(_expr.number_function, label)
+    return _OPERATORS.get(label)
+
+
+def list_ufuncs() -> list[str]:
+    """Return the names of the ufuncs of numpy that are offered."""
+    return [*_expr.list_ops("np"), *_OPERATORS]
+
+
+def apply_ufunc(
     taken: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
-    """A ufunc of tracked columns and constants, as a column of the frame of the first of them."""
-    make = UFUNCS.get(ufunc.__name__)
+    """Return a ufunc of tracked columns and constants, as a column of the first one's frame."""
+    make = find_ufunc(ufunc.__name__)
     if make is None or method != "__call__" or options:
         refuse("__array__")
-    return _made(inputs, lambda given: make(*given), taken)
+    return _make_column(inputs, lambda given: make(*given), taken)
 
 
-def _made(values: Iterable[Any], make: Callable[[list[Expr]], Expr], lead: Any) -> Any:
-    """The column that is made of some values: tracked columns of one frame, and constants."""
+def _make_column(values: Iterable[Any], make: Callable[[list[Expr]], Expr], lead: Any) -> Any:
+    """Return the column that is made of tracked columns of one frame, and of constants."""
     frame = lead._frame
     return lead._new(make([frame._expression(_scalar(value)) for value in values]))
 
 
 def _scalar(value: Any) -> Any:
-    """A tracked column or a constant, also one that numpy has wrapped into an array without
-    dimensions."""
+    """Return a tracked column or a constant, which numpy may have put into an array."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return value[()]
     if isinstance(value, np.ndarray | pd.Series | pd.Index | pd.DataFrame | list):
         raise Refused(
-            f"a {type(value).__name__} beside a tracked column may hold rows of people. Take tracked columns of one frame and "
+            f"a {type(value).__name__} beside a tracked column may hold rows of people. Take "
+            "tracked columns of one frame and "
             "constants; a number about people is a release first: p.mean('x')."
         )
     return value
 
 
-# ---- functions of other kinds -----------------------------------------------------------------------------
+# ---- functions of other kinds --------------------------------------------------------------------
 
 
 def _where(lead: Any, condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         raise Refused(
-            "np.where of a condition alone lists rows of people. With two values it chooses: np.where(p['x'] > 1, 'a', 'b')."
+            "np.where of a condition alone lists rows of people. With two values it chooses: "
+            "np.where(p['x'] > 1, 'a', 'b')."
         )
-    return _chosen(lead, [condition], [x], y)
+    return _choose(lead, [condition], [x], y)
 
 
 def _select(lead: Any, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     conditions, choices = list(condlist), list(choicelist)
     if len(conditions) != len(choices) or not conditions:
         raise BadType("np.select takes as many conditions as choices, and at least one.")
-    return _chosen(lead, conditions, choices, default)
+    return _choose(lead, conditions, choices, default)
 
 
-def _chosen(lead: Any, conditions: list[Any], choices: list[Any], default: Any) -> Any:
-    """The choice of the first condition that holds."""
+def _choose(lead: Any, conditions: list[Any], choices: list[Any], default: Any) -> Any:
+    """Return the choice of the first condition that holds."""
     frame = lead._frame
-    found = _value(frame, default)
+    found = _find_side(frame, default)
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
-        found = _expr.choose(frame._expression(_scalar(condition)), _value(frame, choice), found)
+        found = _expr.choose(
+            frame._expression(_scalar(condition)), _find_side(frame, choice), found
+        )
     return lead._new(found, None)
 
 
-def _value(frame: Any, value: Any) -> Expr:
-    """A side of a choice: a tracked column, a constant or a null."""
+def _find_side(frame: Any, value: Any) -> Expr:
+    """Return a side of a choice: a tracked column, a constant or a null."""
     value = _scalar(value)
     null = value is None or (isinstance(value, float) and np.isnan(value))
     if null:
@@ -149,8 +162,8 @@ def _clip(lead: Any, a: Any, a_min: Any = None, a_max: Any = None, **ends: Any) 
     return lead.clip(low, high)
 
 
-def _released(name: str, **defaults: Any) -> Callable[..., Any]:
-    """A function across rows, as the release that a column has for it."""
+def _ask_release(name: str, **defaults: Any) -> Callable[..., Any]:
+    """Return a function across rows, which asks a column for a release."""
 
     def release(lead: Any, a: Any, *args: Any, **options: Any) -> Any:
         if a is not lead or any(
@@ -179,13 +192,14 @@ def _histogram(
         raise NotOffered("np.histogram of a tracked column has no weights=: each row counts once.")
     if _validate.flag(False if density is None else density, "density"):
         raise NotOffered(
-            "np.histogram of a tracked column counts. For a density ask counts, edges = np.histogram(p['x'], bins), and then "
+            "np.histogram of a tracked column counts. For a density ask counts, edges = "
+            "np.histogram(p['x'], bins), and then "
             "counts / counts.sum() / np.diff(edges)."
         )
     return summaries.histogram_arrays(a._frame, a, bins, range)
 
 
-def _rounded(lead: Any, a: Any, decimals: int = 0) -> Any:
+def _round_column(lead: Any, a: Any, decimals: int = 0) -> Any:
     return a.round(decimals)
 
 
@@ -193,33 +207,32 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "where": _where,
     "select": _select,
     "clip": _clip,
-    "round": _rounded,
-    "around": _rounded,
-    "isclose": lambda lead, a, b, rtol=1e-5, atol=1e-8: _close(lead, a, b, rtol, atol),
+    "round": _round_column,
+    "around": _round_column,
+    "isclose": lambda lead, a, b, rtol=1e-5, atol=1e-8: _ask_close(lead, a, b, rtol, atol),
     "fix": lambda lead, x: np.trunc(x),
-    "mean": _released("mean"),
-    "sum": _released("sum"),
-    "median": _released("median"),
-    "std": _released("std", ddof=0),
-    "var": _released("var", ddof=0),
-    "min": _released("min"),
-    "amin": _released("min"),
-    "max": _released("max"),
-    "amax": _released("max"),
-    "quantile": _released("quantile"),
+    "mean": _ask_release("mean"),
+    "sum": _ask_release("sum"),
+    "median": _ask_release("median"),
+    "std": _ask_release("std", ddof=0),
+    "var": _ask_release("var", ddof=0),
+    "min": _ask_release("min"),
+    "amin": _ask_release("min"),
+    "max": _ask_release("max"),
+    "amax": _ask_release("max"),
+    "quantile": _ask_release("quantile"),
     "percentile": _percentile,
-    "unique": _released("unique"),
+    "unique": _ask_release("unique"),
     "histogram": _histogram,
 }
 
 
-def _close(lead: Any, a: Any, b: Any, rtol: float, atol: float) -> Any:
+def _ask_close(lead: Any, a: Any, b: Any, rtol: float, atol: float) -> Any:
     return np.less_equal(abs(a - b), atol + rtol * abs(b))
 
 
-def called(lead: Any, function: Any, args: tuple[Any, ...], words: dict[str, Any]) -> Any:
-    """A function of numpy that was given tracked columns: an expression, a release, or a
-    refusal."""
+def call_numpy(lead: Any, function: Any, args: tuple[Any, ...], words: dict[str, Any]) -> Any:
+    """Call a function of numpy with tracked columns: an expression, a release, or a refusal."""
     make = _FUNCTIONS.get(function.__name__)
     if make is None:
         refuse("__array__")

@@ -1,12 +1,11 @@
-"""``.str`` and ``.dt`` of a tracked column: the attribute's name picks the part, and one that is
-not offered is no attribute."""
+"""``.str``, ``.dt`` and ``.cat`` of a tracked column, whose parts are in the catalogue."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from inspect import signature
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pandas as pd
@@ -33,21 +32,10 @@ class Parts(Unprinted, ABC):
 
     @abstractmethod
     def _names(self) -> Iterable[str]:
-        """The names of the parts."""
+        """Return the names of the parts."""
 
-    def _made(
-        self, make: Callable[..., Expr], name: str, args: Iterable[Any], words: Mapping[str, Any]
-    ) -> Any:
-        """The column that a part is, with the arguments that it takes."""
-        given = signature(make)
-        try:
-            given.bind(self._column._expr, *args, **words)
-        except TypeError:
-            wanted = ", ".join(list(given.parameters)[1:])
-            raise BadType(f"{self._accessor}.{name} takes ({wanted}) here, nothing else.") from None
-        return self._column._new(make(self._column._expr, *args, **words))
-
-    def _checked(self, name: str) -> None:
+    def _check_name(self, name: str) -> None:
+        """Raise if a name is not offered, or the column has another kind."""
         if name.startswith("_"):
             raise AttributeError(name)
         expr = self._column._expr
@@ -55,12 +43,13 @@ class Parts(Unprinted, ABC):
             dates = expr.kind == "text" and self._accessor == ".dt"
             step = " Texts that are dates become times by pd.to_datetime(p['x'])." if dates else ""
             raise NotOffered(
-                f"{self._accessor} needs {self._of}, and {expr} ({expr.kind}) is none.{step}"
+                f"{self._accessor} needs {self._of}, and {expr} ({expr.kind}) is not one.{step}"
             )
         if name not in self._names():
             close = get_close_matches(name, dir(self), n=1)
             raise NotOffered(
-                f"{self._accessor}.{name} is not offered.{did_you_mean(name, dir(self)) if close else ''} "
+                f"{self._accessor}.{name} is not "
+                f"offered.{did_you_mean(name, dir(self)) if close else ''} "
                 f"Use one of {', '.join(dir(self))}."
             )
 
@@ -83,50 +72,54 @@ class TextParts(Texts, Parts):
     _accessor, _of, _kinds = ".str", "strings", ("text", "label")
 
     def _names(self) -> Iterable[str]:
-        return {*_expr.TEXT, *_expr.TEXT_METHODS, "extract"}
+        return _expr.list_ops("str")
 
-    def _unlisted(self, name: str) -> Any:
-        if not isinstance(self._column._expr, _expr.Split):
-            self._checked(name)
-        if name == "extract":
-            return self._extract
-
-        def part(*args: Any, **options: Any) -> Any:
-            given = {k: self._given(v) for k, v in options.items()}
-            made = _expr.text_part(self._column._expr, name, *map(self._given, args), **given)
-            if not isinstance(made, _expr.Split):
-                return self._column._new(made)
-            if not _validate.flag(options.get("expand", made.keeps), "expand"):
-                return self._column._new(made)
-            if made.most < 0:
-                raise BadType(
-                    ".str.split(expand=True) would tell how many pieces there are at most. Say how many splits: n=1. One piece "
-                    "is .str.split('-').str[0]."
-                )
-            pieces = range(3 if made.keeps else made.most + 1)
-            return _framed(self._column, {i: _expr.piece(made, i) for i in pieces})
-
-        return part
+    def _find_part(self, name: str) -> Any:
+        if not _expr.is_split(self._column._expr):
+            self._check_name(name)
+        ask = self._extract if name == "extract" else partial(self._ask, name)
+        return _as_method(f"str.{name}", ask)
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
-        __getattr__ = _unlisted
+        __getattr__ = _find_part
 
-    def _given(self, value: Any) -> Any:
-        """An argument, or the expressions of the tracked columns that it is."""
+    def _ask(self, name: str, *args: Any, **words: Any) -> Any:
+        """Return the column that a part is, or with ``expand=True`` the frame of the pieces."""
+        given = {k: self._find_expressions(v) for k, v in words.items()}
+        x = self._column._expr
+        found = _expr.text_part(x, name, *map(self._find_expressions, args), **given)
+        keeps = _expr.keeps_separator(found)
+        if not _expr.is_split(found) or not _validate.flag(words.get("expand", keeps), "expand"):
+            return self._column._new(found)
+        number = _expr.count_pieces(found)
+        if number is None:
+            raise BadType(
+                ".str.split(expand=True) would tell how many pieces there are at most. Say how "
+                "many splits: n=1. One piece "
+                "is .str.split('-').str[0]."
+            )
+        pieces: dict[Any, Expr] = {i: _expr.piece(found, i) for i in range(number)}
+        return _make_frame(self._column, pieces)
+
+    def _find_expressions(self, value: Any) -> Any:
+        """Return an argument with the expression of each tracked column that is in it."""
         if isinstance(value, list):
-            return [self._given(v) for v in value]
+            return [self._find_expressions(v) for v in value]
         return self._column._other(value) if isinstance(value, Taken) else value
 
     def _extract(self, *args: Any, **words: Any) -> Any:
-        """The groups of a pattern where it first matches: a frame, or with ``expand=False`` and one
-        group a column."""
+        """Return the groups of a pattern where it first matches: a frame, or one column."""
+        op = _expr.OPS["str.extract"]
         try:
-            pat, flags, expand = _taken(*args, **words)
+            given = _expr.method_signature(op).bind(*args, **words)
         except TypeError:
-            raise BadType(".str.extract takes (pat, flags, expand) here, nothing else.") from None
-        found = _expr.extracted(self._column._expr, pat, flags)
+            wanted = _expr.list_parameters(op)
+            raise BadType(f".str.extract takes ({wanted}) here, nothing else.") from None
+        given.apply_defaults()
+        pat, flags, expand = given.args
+        found = _expr.extract(self._column._expr, pat, flags)
         if _validate.flag(expand, "expand") or len(found) > 1:
-            return _framed(self._column, found)
+            return _make_frame(self._column, found)
         ((name, expr),) = found.items()
         return self._column._new(expr) if name == 0 else self._column._new(expr, name)
 
@@ -136,14 +129,23 @@ class TextParts(Texts, Parts):
         return self.slice(key.start, key.stop, key.step)
 
 
-def _taken(pat: Any, flags: Any = 0, expand: Any = True) -> tuple[Any, Any, Any]:
-    return pat, flags, expand
-
-
-def _framed(column: Any, columns: Mapping[Any, Expr]) -> Any:
-    """A tracked frame of the rows of a column."""
+def _make_frame(column: Any, columns: Mapping[Any, Expr]) -> Any:
+    """Return a tracked frame of the rows of a column."""
     frame = column._frame
     return frame._new(frame._selection.having(dict(columns)))
+
+
+def _as_method(name: str, ask: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with the name, the signature and the doc of an entry of the catalogue."""
+
+    def part(*args: Any, **words: Any) -> Any:
+        return ask(*args, **words)
+
+    op = _expr.OPS.get(name)
+    if op is not None:
+        part.__name__, part.__doc__ = op.label, op.doc
+        part.__signature__ = _expr.method_signature(op)  # type: ignore[attr-defined]  # of inspect
+    return part
 
 
 class TimeParts(Times, Parts):
@@ -153,22 +155,23 @@ class TimeParts(Times, Parts):
     _accessor, _of, _kinds = ".dt", "timestamps", ("time", "duration")
 
     def _names(self) -> Iterable[str]:
-        if self._column._expr.kind == "duration":
-            return [*_expr.DURATIONS, "floor", "ceil", "round"]
-        calls = [n for n in _expr.DATE_METHODS if n != "total_seconds"]
-        return [*(_expr.DATES.keys() - _expr.HIDDEN), *_expr.DATE_NAMES, *calls, "isocalendar"]
+        kind = self._column._expr.kind
+        return [*_expr.list_ops("dt", kind), *(["isocalendar"] if kind == "time" else [])]
 
-    def _unlisted(self, name: str) -> Any:
-        self._checked(name)
+    def _find_part(self, name: str) -> Any:
+        self._check_name(name)
         if name == "isocalendar":
             return self._isocalendar
-        make = _expr.DATE_METHODS.get(name)
-        if make is None:
-            return self._column._new(_expr.time_part(self._column._expr, name))
-        return lambda *args, **options: self._made(make, name, args, options)
+        if _expr.OPS[f"dt.{name}"].attribute:
+            return self._ask(name)
+        return _as_method(f"dt.{name}", partial(self._ask, name))
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
-        __getattr__ = _unlisted
+        __getattr__ = _find_part
+
+    def _ask(self, name: str, *args: Any, **words: Any) -> Any:
+        """Return the column that a part is, with its arguments."""
+        return self._column._new(_expr.time_part(self._column._expr, name, *args, **words))
 
     def _isocalendar(self, *args: Any, **words: Any) -> IsoCalendar:
         """Parts of the calendar of weeks."""
@@ -187,7 +190,7 @@ class CategoryParts(Parts):
         return ["categories", "codes", "rename_categories", "as_ordered", "as_unordered"]
 
     def _keys(self) -> list[Any]:
-        """The declared keys, in order."""
+        """Return the declared keys, in order."""
         keys = self._column._frame._selection.values(self._column._expr)
         if keys is None:
             raise need_keys(self._column.name, ".cat")
@@ -206,7 +209,7 @@ class CategoryParts(Parts):
         return self._column._new(_expr.choose(_expr.is_null(x), -1, places), None)
 
     def rename_categories(self, new_categories: Any) -> Any:
-        """Other names for the keys: a dict, a list of as many, or a function."""
+        """Return the column with other names for the keys: a dict, a list, or a function."""
         keys = self._keys()
         if callable(new_categories):
             new_categories = {key: new_categories(key) for key in keys}
@@ -220,17 +223,17 @@ class CategoryParts(Parts):
         return self._column.replace(dict(new_categories))
 
     def as_ordered(self) -> Any:
-        """The column as it is: keys have an order."""
+        """Return the column as it is. Keys have an order."""
         return self._column
 
     as_unordered = as_ordered
 
-    def _unlisted(self, name: str) -> Any:
-        self._checked(name)
+    def _find_part(self, name: str) -> Any:
+        self._check_name(name)
         return object.__getattribute__(self, name)
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
-        __getattr__ = _unlisted
+        __getattr__ = _find_part
 
 
 class IsoCalendar(Weeks, Parts):
@@ -240,14 +243,14 @@ class IsoCalendar(Weeks, Parts):
     _accessor, _of, _kinds = ".dt.isocalendar()", "timestamps", ("time",)
 
     def _names(self) -> Iterable[str]:
-        return _expr.ISO
+        return _expr.list_ops("isocalendar")
 
-    def _unlisted(self, name: str) -> Any:
-        self._checked(name)
-        return self._column._new(_expr.iso_part(self._column._expr, name), name)
+    def _find_part(self, name: str) -> Any:
+        self._check_name(name)
+        return self._column._new(_expr.week_part(self._column._expr, name), name)
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
-        __getattr__ = _unlisted
+        __getattr__ = _find_part
 
     def __getitem__(self, key: Any) -> Any:
         return getattr(self, str(key))

@@ -54,9 +54,7 @@ def in_seconds(selection: Any, one: Aggregate, expr: Expr, name: Hashable, given
                 "open(..., bounds={'t': ('2025-01-01', '2025-12-31')}), once. They are never inferred from the data."
             )
         pair = known
-    return Seconds(
-        _expr.duration_part(expr, "total_seconds"), _validate.bounds(pair, repr(name)), origin
-    )
+    return Seconds(_expr.call("dt.total_seconds", expr), _validate.bounds(pair, repr(name)), origin)
 
 
 def _since_first(
@@ -80,7 +78,7 @@ def _since_first(
             f"{name!r} may be anything from {first} to {last}, and moments are shown in {expr.tz} from {_FIRST.date()} to "
             f"{_LAST.date()}. Say what they can be: bounds=('1900-01-01', '2100-12-31')."
         )
-    since = _expr.elapsed("-", expr, _expr.constant(first))
+    since = _expr.operate_on_times("-", expr, _expr.constant(first))
     plain = first.tz_localize(None)
     return (
         since,

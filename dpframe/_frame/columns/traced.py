@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from functools import partial
 from io import StringIO
 from typing import Any, NoReturn
 
@@ -23,7 +24,7 @@ import pandas as pd
 from dpframe import _expr
 from dpframe._errors import BadType, DPError, Refused
 from dpframe._expr import Expr
-from dpframe._frame.columns.numpy import UFUNCS
+from dpframe._frame.columns.numpy import find_ufunc
 
 _BRANCHES = 40  # one after the other
 _PATHS = 256
@@ -34,7 +35,6 @@ _ADVICE = (
 )
 # Functions of Python's own, which want a value and get an expression.
 _KNOWN: dict[Any, Callable[[Expr], Expr]] = {
-    len: lambda x: _expr.text_part(x, "len"),
     str: lambda x: _expr.cast(x, "str"),
     int: lambda x: _expr.cast(x, "int"),
     float: lambda x: _expr.cast(x, "float"),
@@ -42,22 +42,28 @@ _KNOWN: dict[Any, Callable[[Expr], Expr]] = {
     abs: _expr.magnitude,
     round: _expr.round_to,
 }
-_KNOWN.update(
-    {
-        getattr(str, name): lambda x, name=name: _expr.text_part(x, name)
-        for name in (
-            "lower",
-            "upper",
-            "title",
-            "capitalize",
-            "swapcase",
-            "strip",
-            "lstrip",
-            "rstrip",
-            "casefold",
-        )
+
+
+def _find_known(function: Any) -> Callable[[Expr], Expr] | None:
+    """Return the expression that a function of Python's own stands for; None for any other one."""
+    try:
+        known = _KNOWN.get(function)
+    except TypeError:  # it has no hash
+        return None
+    if known is not None:
+        return known
+    op = list_text_methods().get(function)
+    return None if op is None else partial(_expr.call_function, op.name)
+
+
+def list_text_methods() -> dict[Any, _expr.Op]:
+    """Return the methods of Python's texts that are functions of the catalogue without arguments."""
+    return {
+        op.value: op
+        for label, op in _expr.list_ops("str").items()
+        if op.value is getattr(str, label, len)
+        and all(arg.default is not _expr.REQUIRED for arg in op.args)
     }
-)
 
 
 class _Branches:
@@ -121,18 +127,16 @@ class Value:
             raise AttributeError(name)
         x = self._expr
         if x.kind in ("time", "duration"):
-            if name in _CALLED:
-                return lambda: self._new(_expr.date_part(x, _CALLED[name]))
-            make = _expr.DATE_METHODS.get(name)
-            if make is None:
-                return self._new(_expr.time_part(x, name))
-            return lambda *args: self._new(make(x, *args))
+            op = _expr.OPS.get(f"dt.{name}")
+            if name in _METHODS or (op is not None and not op.attribute):
+                return lambda *args: self._new(_expr.time_part(x, name, *args))
+            return self._new(_expr.time_part(x, name))
         if x.kind in ("text", "label", "other"):
             return lambda *args: self._new(_expr.text_part(x, name, *args))
         raise Refused(f"a number has no .{name} here. {_ADVICE}")
 
     def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> Value:
-        make = UFUNCS.get(ufunc.__name__)
+        make = find_ufunc(ufunc.__name__)
         if make is None or method != "__call__" or options:
             raise Refused(f"np.{ufunc.__name__} is no function of one value here. {_ADVICE}")
         return self._new(make(*map(_written, inputs)))
@@ -172,12 +176,7 @@ class Value:
         return self._operated(_expr.logical_not)
 
 
-_CALLED = {
-    "weekday": "dayofweek",
-    "date": "date",
-    "day_name": "day_name",
-    "month_name": "month_name",
-}
+_METHODS = ("weekday", "date")  # of a timestamp; attributes of a column
 
 
 def _operators() -> None:
@@ -245,10 +244,7 @@ def traced(
     function: Callable[..., Any], x: Expr, args: tuple[Any, ...] = (), words: Any = None
 ) -> Expr:
     """The expression that a function of one value is; a function that is none is refused."""
-    try:
-        known = _KNOWN.get(function)
-    except TypeError:
-        known = None
+    known = _find_known(function)
     if known is not None and not args and not words:
         return known(x)
     found, again = (_explored(function, x, args, words or {}) for _ in range(2))

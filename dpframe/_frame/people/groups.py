@@ -14,7 +14,7 @@ from pandas.api.typing import DataFrameGroupBy
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, NotOffered, Refused
-from dpframe._expr import WITHIN, Expr, Key, one_value
+from dpframe._expr import WITHIN, Expr, Key, has_one_value
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.people.functions import (
     NAMED,
@@ -306,7 +306,7 @@ class PersonGroupBy(Unprinted):
         if isinstance(given, pd.Series) and given.dtype == object and len(given):
             return self._people({name: self._own(one) for name, one in given.items()})
         expr, name = self._own(given), self._chosen[0][1] if self._single and self._chosen else None
-        if not one_value(expr, self._frame._session.unit.people):
+        if not has_one_value(expr, self._frame._session.unit.people):
             return PrivateColumn(self._frame, expr, name)
         return PrivateColumn(
             one_row(self._frame, {"value" if name is None else name: expr}), expr, name
@@ -347,7 +347,7 @@ class PersonGroupBy(Unprinted):
         100)``."""
         people = self._frame._session.unit.people
         expr = self._own(called_once(func, self._given(), "filter"))
-        if expr.kind != "bool" or not one_value(expr, people):
+        if expr.kind != "bool" or not has_one_value(expr, people):
             raise BadType(
                 "filter needs a function that is true or false of a person: lambda g: g['cost'].sum() > 100."
             )
@@ -476,7 +476,7 @@ class PersonGroupBy(Unprinted):
         expr = self._own(
             called_once(how, OwnColumn(self._frame, x, None), "agg" if single else "transform")
         )
-        if single and not one_value(expr, self._frame._session.unit.people):
+        if single and not has_one_value(expr, self._frame._session.unit.people):
             raise BadType(
                 "a function of agg gives one value a person, and this one gives a value for each row. Write "
                 "transform(f), or put them together: lambda x: (x - x.shift()).max()."

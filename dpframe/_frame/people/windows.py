@@ -83,7 +83,9 @@ class Window(Unprinted):
     def std(self, ddof: int = 1) -> Any:
         """The standard deviation of the window."""
         degrees = ddof_of(ddof)
-        return self._each(lambda x: _expr.CALLS["sqrt"](self._variance(x, degrees, "std")))
+        return self._each(
+            lambda x: _expr.number_function("sqrt", self._variance(x, degrees, "std"))
+        )
 
     def count(self) -> Any:
         """How many cells of the window are no nulls; of too few rows null."""
@@ -180,7 +182,7 @@ class Window(Unprinted):
                 "min and max of a window look at whole windows, without min_periods=.",
                 self._groups,
             )
-        return reduce(lambda a, b: _expr.CALLS[pair](a, b), self._cells(x))
+        return reduce(lambda a, b: _expr.number_function(pair, a, b), self._cells(x))
 
 
 def _added(cells: Sequence[Expr]) -> Expr:

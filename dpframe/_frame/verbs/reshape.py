@@ -15,8 +15,7 @@ import pandas as pd
 from dpframe import _validate
 from dpframe._cells.columns import objects, prepare
 from dpframe._errors import BadType, BadValue, SessionError
-from dpframe._expr import NO_KEYS, Column, Expr
-from dpframe._expr._texts import Split
+from dpframe._expr import NO_KEYS, Column, Expr, is_split
 from dpframe._frame.selection import Selection
 from dpframe._frame.tracked import Frame, Tracked
 from dpframe._groups.keys import Word, describe, keys_for
@@ -88,14 +87,14 @@ def explode(
     source = source_of(self, "explode")
     name = _validate.column_name(column, self._selection.columns)
     expr = self._selection.columns[name]
-    if not isinstance(expr, Column | Split):
+    if not (isinstance(expr, Column) or is_split(expr)):
         raise BadType(
             f"explode needs a column as it was opened, or texts that are split, p['word'].str.split(';'), and {name!r} is "
             "another expression."
         )
     if dtype is not None and not (isinstance(dtype, str) and dtype in ("float", "str")):
         raise BadValue("dtype= of explode is 'float' or 'str'; leave it out for objects.")
-    if isinstance(expr, Split):
+    if not isinstance(expr, Column):  # texts that are split
         dtype = "str" if dtype is None else dtype
     elif not _has_lists(own := self._session.snapshot.dtypes.iloc[expr.position]):
         raise BadType(

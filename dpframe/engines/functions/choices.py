@@ -24,17 +24,19 @@ if TYPE_CHECKING:
     from dpframe.engines.expressions import Block
 
 
-def choice(b: Block, e: ex.If) -> Vector:
-    """The value of one side in each row. Whole numbers stay so where one integer dtype has both
-    sides; else they are doubles."""
+def choose_sides(b: Block, e: ex.If) -> Vector:
+    """Return the value of one side in each row.
+
+    Whole numbers stay so if one integer dtype has both sides; else they are doubles.
+    """
     hit = b.truth(e.condition)
     sides = [
         None if side.nullable and isinstance(side, ex.Constant) else side for side in (e.x, e.y)
     ]
     if sides[0] is None or sides[1] is None:  # a null that is written down
         kept = b.vector(e.x if sides[0] is not None else e.y)
-        return _without(kept, ~hit if sides[0] is not None else hit)
-    x, y = (_side(b, side, e.kind) for side in (e.x, e.y))
+        return _set_null(kept, ~hit if sides[0] is not None else hit)
+    x, y = (_evaluate_side(b, side, e.kind) for side in (e.x, e.y))
     if x.categories is not None and y.categories is not None:
         size = len(x.categories)
         categories = b.per_category(e, lambda one, two: objects([*one, *two]), x, y)
@@ -59,15 +61,15 @@ def choice(b: Block, e: ex.If) -> Vector:
     return Vector(e.kind, values, null)
 
 
-def _side(b: Block, side: ex.Expr, kind: ex.Kind) -> Vector:
-    """The cells of a side; of a label also a constant of another kind."""
+def _evaluate_side(b: Block, side: ex.Expr, kind: ex.Kind) -> Vector:
+    """Return the cells of a side; of a label also a constant of another kind."""
     if kind == "label" and isinstance(side, ex.Constant):
         return Vector("label", np.zeros(b.n, dtype=np.int8), None, objects([plain(side.value)]))
     return b.vector(side)
 
 
-def _without(v: Vector, gone: Array) -> Vector:
-    """The cells, but for some that become null."""
+def _set_null(v: Vector, gone: Array) -> Vector:
+    """Return the cells with null in some rows."""
     if v.categories is not None:
         return Vector(v.kind, np.where(gone, v.values.dtype.type(-1), v.values), None, v.categories)
     if v.values.dtype.kind in "mM":
@@ -79,8 +81,7 @@ def _without(v: Vector, gone: Array) -> Vector:
 
 
 def _numbers(e: ex.If, hit: Array, x: Vector, y: Vector) -> tuple[Array, bool]:
-    """Both sides as whole numbers of one dtype, where one holds them; else as doubles, with NaN for
-    null."""
+    """Return both sides as whole numbers of one dtype, or else as doubles with NaN for null."""
     constants = [side.value if isinstance(side, ex.Constant) else None for side in (e.x, e.y)]
     one, two = (v.values.view(np.int8) if v.values.dtype == bool else v.values for v in (x, y))
     if all(v.dtype.kind in "iu" for v in (one, two)):
@@ -94,19 +95,19 @@ def _numbers(e: ex.If, hit: Array, x: Vector, y: Vector) -> tuple[Array, bool]:
 
 
 def _of_ticks(e: ex.If, hit: Array, x: Vector, y: Vector) -> Vector:
-    """Times of the finer resolution, in which a moment that has no place is null."""
+    """Return times of the finer resolution. A moment that has no place there is null."""
     units = [unit_of(v.values) for v in (x, y)]
     unit = max(units, key=lambda u: TICKS[u])
     ticks = [
-        scaled(v.values.view(np.int64), TICKS[unit] // TICKS[u])
+        scale_ticks(v.values.view(np.int64), TICKS[unit] // TICKS[u])
         for v, u in zip((x, y), units, strict=True)
     ]
     letter = "M" if e.kind == "time" else "m"
     return Vector(e.kind, np.where(hit, *ticks).view(f"{letter}8[{unit}]"))
 
 
-def scaled(ticks: Array, ratio: int) -> Array:
-    """Ticks in a finer unit; null where they have no place there."""
+def scale_ticks(ticks: Array, ratio: int) -> Array:
+    """Return ticks in a finer unit; null if they have no place there."""
     if ratio == 1:
         return ticks
     most = LAST // ratio

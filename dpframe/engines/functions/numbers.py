@@ -7,9 +7,9 @@ longer one. Nothing here is left to that choice:
 
 - ``+ - * /``, the square root, rounding and comparisons have one result by IEEE 754, whatever code
   computes them;
-- of two zeros of both signs numpy may return either as the smaller or the larger one, so the sign
-  of a zero is set here; the functions that leave a NaN out are given none, since beside one that
-  signals numpy may return a number or a NaN;
+- of two zeros of both signs numpy may return either as the smaller or the larger one, so the
+  catalogue sets the sign of a zero; its functions that leave a NaN out are given none, since beside
+  one that signals numpy may return a number or a NaN;
 - every other function is computed by `compute_alike`, whose calls have one length and one layout,
   so that no row is among the last few.
 
@@ -39,8 +39,8 @@ def compute_alike(f: Callable[..., Any], *operands: Any) -> Array:
     """Apply a function to each row, in calls of one length and one memory layout. A constant stays
     a scalar."""
     n = next(len(x) for x in operands if np.ndim(x))
-    rooms = [_allocate_aligned() if np.ndim(x) else x for x in operands]
-    made, found = _allocate_aligned(), np.empty(n)
+    rooms = [_allocate_room() if np.ndim(x) else x for x in operands]
+    made, found = _allocate_room(), np.empty(n)
     for start in range(0, n, LENGTH):
         size = min(LENGTH, n - start)
         for room, x in zip(rooms, operands, strict=True):
@@ -52,14 +52,14 @@ def compute_alike(f: Callable[..., Any], *operands: Any) -> Array:
     return found
 
 
-def _allocate_aligned() -> Array:
+def _allocate_room() -> Array:
     """Return room for the numbers of one call, aligned as vectors are."""
     room = np.empty(8 * LENGTH + _ALIGNED, dtype=np.uint8)
     begin = -room.ctypes.data % _ALIGNED
     return room[begin : begin + 8 * LENGTH].view(np.float64)
 
 
-# ---- arithmetic -------------------------------------------------------------------------------------------
+# ---- arithmetic ----------------------------------------------------------------------------------
 
 _EXACT: dict[str, Callable[[Any, Any], Any]] = {
     "+": np.add,
@@ -105,65 +105,17 @@ def clip(b: Block, e: ex.Clip) -> Vector:
     return Vector("number", found)
 
 
-# ---- functions by the names of numpy ----------------------------------------------------------------------
-
-_FUNCTIONS: dict[str, Callable[..., Any]] = {op: getattr(np, op) for op in ex.FUNCTIONS}
+# ---- functions of the catalogue ------------------------------------------------------------------
 
 
-def function(b: Block, e: ex.Function) -> Vector:
-    """Return a function of numpy of one number."""
-    return Vector("number", compute_alike(_FUNCTIONS[e.op], as_floats(b.vector(e.x))))
-
-
-def pairwise(b: Block, e: ex.Pairwise) -> Vector:
-    """Return a function of two numbers of a row. A constant is written out for each row."""
-    x, y = (as_floats(b.vector(side)) for side in (e.left, e.right))
-    return Vector("number", _PAIRS[e.op](x, y))
-
-
-def _minimum(x: Array, y: Array) -> Array:
-    """Return the smaller number, of zeros the negative one; NaN beside a NaN."""
-    found = np.minimum(x, y)
-    zeros = np.flatnonzero(found == 0)  # both numbers are zero there, or the other one is larger
-    if len(zeros):
-        negative = np.signbit(x[zeros]) | np.signbit(y[zeros])
-        found[zeros] = np.where(negative, -0.0, 0.0)
-    return found
-
-
-def _maximum(x: Array, y: Array) -> Array:
-    """Return the larger number, of zeros the positive one; NaN beside a NaN."""
-    found = np.maximum(x, y)
-    zeros = np.flatnonzero(found == 0)  # both numbers are zero there, or the other one is smaller
-    if len(zeros):
-        negative = np.signbit(x[zeros]) & np.signbit(y[zeros])
-        found[zeros] = np.where(negative, -0.0, 0.0)
-    return found
-
-
-def _without_nulls(f: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
-    """Return the function that takes the other side of a NaN."""
-
-    def compute(x: Array, y: Array) -> Array:
-        no_x, no_y = np.isnan(x), np.isnan(y)
-        if no_x.any() or no_y.any():
-            x, y = np.where(no_x, y, x), np.where(no_y, x, y)
-        return f(x, y)
-
-    return compute
-
-
-def _hypotenuse(x: Array, y: Array) -> Array:
-    """Return the length of the hypotenuse. Beside a NaN it is NaN, where numpy has infinity beside
-    an infinity."""
-    return np.where(np.isnan(x) | np.isnan(y), np.nan, compute_alike(np.hypot, x, y))
-
-
-_PAIRS: dict[str, Callable[[Array, Array], Array]] = {
-    "minimum": _minimum,
-    "maximum": _maximum,
-    "fmin": _without_nulls(_minimum),
-    "fmax": _without_nulls(_maximum),
-    "hypot": _hypotenuse,
-    "arctan2": lambda x, y: compute_alike(np.arctan2, x, y),
-}
+def call_numbers(b: Block, e: ex.Call) -> Vector:
+    """Return a function of one number, or of two numbers of a row, by its entry in the catalogue."""
+    f = ex.OPS[e.op].value
+    assert f is not None
+    columns = [as_floats(b.vector(x)) for x in e.operands]
+    if not isinstance(f, np.ufunc):  # such a function has one result by IEEE 754
+        return Vector("number", f(*columns))
+    found = compute_alike(f, *columns)
+    if len(columns) == 2:  # numpy has a value for a null beside an infinity
+        found = np.where(np.isnan(columns[0]) | np.isnan(columns[1]), np.nan, found)
+    return Vector("number", found)

@@ -60,7 +60,7 @@ class Compiler:
         self._places: dict[tuple[type, str], int] = {}
 
     def bind(self, value: Any) -> str:
-        """The place of a parameter with this value, until the statement is whole."""
+        """Return the place of a parameter with this value, until the statement is whole."""
         key = type(value), repr(value)
         if key not in self._places:
             self._places[key] = len(self._bound)
@@ -68,25 +68,27 @@ class Compiler:
         return f"\0{self._places[key]}\0"
 
     def whole(self, text: str) -> tuple[str, list[Any]]:
-        """A statement and its parameters, numbered as they come up in it: databases refuse one that
-        does not."""
+        """Return a statement and its parameters, numbered in their order in it.
+
+        Databases refuse a parameter that is not in the statement.
+        """
         places: dict[int, int] = {}
 
-        def numbered(found: re.Match[str]) -> str:
+        def number_place(found: re.Match[str]) -> str:
             return self.dialect.parameter(places.setdefault(int(found[1]), len(places)))
 
         depth = np.cumsum([(char in "([") - (char in ")]") for char in QUOTED.sub("", text)]).max()
         if depth > self.dialect.deepest:
             raise Unwritten
-        return re.sub("\0(\\d+)\0", numbered, text), [self._bound[place] for place in places]
+        return re.sub("\0(\\d+)\0", number_place, text), [self._bound[place] for place in places]
 
     def number(self, value: float) -> str:
-        """A double: by its text, or bound where a text would not be read exactly."""
+        """Write a double by its text, or bind it if a text would not be read exactly."""
         value = float(value)
         return self.bind(value) if self.dialect.bound_doubles else self.dialect.double(value)
 
     def term(self, e: ex.Expr) -> Term:
-        """The value of an expression."""
+        """Write an expression."""
         write = _NODES.get(type(e))
         if write is None:
             raise Unwritten
@@ -97,29 +99,28 @@ class Compiler:
         return found
 
     def truth(self, e: ex.Expr) -> str:
-        """A condition that is never NULL."""
+        """Write a condition that is never NULL."""
         return self.truth_of(self.term(e))
 
     def truth_of(self, found: Term) -> str:
-        """The same of one that is written already."""
+        """Return a written condition as one that is never NULL."""
         if found.kind != "bool":
             raise Unwritten
         return self.dialect.two_valued(found.sql, False)
 
     def hit(self, e: ex.Expr) -> str:
-        """A condition for rows to be found by, for which NULL is no hit either: databases skip
-        files by a plain one."""
+        """Write a condition that finds rows. NULL finds none, and databases skip files by it."""
         found = self.term(e)
         return found.hit or self.truth_of(found)
 
     def double(self, e: ex.Expr) -> str:
-        """A number or a bool as a double."""
+        """Write a number or a bool as a double."""
         if isinstance(e, ex.Constant) and e.kind in ("number", "bool"):
-            return self.number(_double_of(e.value))
+            return self.number(_read_double(e.value))
         return self.as_double(self.term(e))
 
     def as_double(self, term: Term) -> str:
-        """A value as a double."""
+        """Write a value as a double."""
         if term.kind == "double":
             return term.sql
         if term.kind == "integer":
@@ -130,19 +131,18 @@ class Compiler:
         raise Unwritten
 
     def cell(self, e: ex.Expr) -> str:
-        """The double of a value that `steps` is asked of, in which a NaN may still be."""
+        """Write the double that `steps` takes. It may still be a NaN."""
         found = self.term(e)
         if isinstance(e, ex.Column) and found.kind == "double":
             return self.dialect.read_with_nan(self._read(e))
         return self.double(e)
 
     def _read(self, e: ex.Column) -> str:
-        """The column of the relation."""
+        """Write the name of a column of the relation."""
         return f"r.{self.dialect.identifier(str(self._schema.columns[e.position]))}"
 
     def key(self, e: ex.Expr) -> Term:
-        """A value that rows are grouped by, or that names somebody: equal ones are one, zeros of
-        both signs too."""
+        """Write a value that rows are grouped by, or that names somebody. Both zeros are one."""
         found = self.term(e)
         if found.kind == "double":
             return Term(f"({found.sql} + {self.number(0.0)})", "double")
@@ -151,8 +151,7 @@ class Compiler:
         return found
 
     def steps(self, x: str, grid: Grid, degree: int = 1) -> str:
-        """The place of a double on its grid, from the lower bound, of which powers are taken; NULL
-        of NULL."""
+        """Write the place of a double on its grid, from the lower bound; NULL of NULL."""
         d, (low, high) = self.dialect, grid.bounds
         largest = max(abs(grid.low), abs(grid.high))
         if largest >= LARGEST:
@@ -168,16 +167,16 @@ class Compiler:
         return f"({whole} - {d.whole_number(grid.low)})"
 
 
-# ---- leaves -----------------------------------------------------------------------------------------------
+# ---- leaves --------------------------------------------------------------------------------------
 
 
 def _column(c: Compiler, e: ex.Column) -> Term:
     name: Any = c._schema.columns[e.position]
     dtype, d = c._schema.dtypes.iloc[e.position], c.dialect
-    held = held_as(dtype)
-    if not isinstance(name, str) or "\0" in name or held is None or e.position in c._unread:
+    known = held_as(dtype)
+    if not isinstance(name, str) or "\0" in name or known is None or e.position in c._unread:
         raise Unwritten
-    kind, narrow = held
+    kind, narrow = known
     read: dict[Kind, Callable[[str], str]] = {
         "integer": d.read_integer,
         "double": d.read_double,
@@ -188,8 +187,7 @@ def _column(c: Compiler, e: ex.Column) -> Term:
 
 
 def held_as(dtype: Any) -> tuple[Kind, np.dtype[Any] | None] | None:
-    """What a column of this dtype is in a database; None where it is more than that, such as a
-    decimal or a category."""
+    """Return what a column of this dtype is in a database; None if it is more, as a decimal is."""
     if isinstance(dtype, pd.StringDtype):
         return "text", None
     if isinstance(dtype, pd.ArrowDtype):
@@ -226,12 +224,12 @@ def _constant(c: Compiler, e: ex.Constant) -> Term:
     if isinstance(value, int) and -(2**63) <= value < 2**63:
         return Term(c.dialect.whole_number(value), "integer", np.dtype(np.int64))
     if isinstance(value, int | float):
-        return Term(c.number(_double_of(value)), "double")
+        return Term(c.number(_read_double(value)), "double")
     raise Unwritten
 
 
-def _double_of(value: Any) -> float:
-    """A constant as a double."""
+def _read_double(value: Any) -> float:
+    """Return a constant as a double."""
     try:
         found = float(value)
     except OverflowError:
@@ -241,12 +239,14 @@ def _double_of(value: Any) -> float:
     return found
 
 
-# ---- arithmetic -------------------------------------------------------------------------------------------
+# ---- arithmetic ----------------------------------------------------------------------------------
 
 
 def _arithmetic(c: Compiler, e: ex.Arithmetic) -> Term:
-    """Sums, differences, products and quotients of doubles. Division is by constants alone: by a
-    zero it raises here, is null there, and infinite elsewhere."""
+    """Write a sum, difference, product or quotient of doubles.
+
+    Division is by constants alone: databases differ on division by zero.
+    """
     divided = e.op == "/" and isinstance(e.right, ex.Constant) and e.right.value not in (0, None)
     if c.dialect.raises or not (e.op in ("+", "-", "*") or divided):
         raise Unwritten
@@ -262,12 +262,12 @@ def _unary(c: Compiler, e: ex.Unary) -> Term:
 def _clip(c: Compiler, e: ex.Clip) -> Term:
     x = c.term(e.x)
     ends: list[Any] = [None if end is None else end.value for end in (e.lower, e.upper)]
-    if None not in ends and not ends[0] <= ends[1]:  # of which numpy takes the upper one
+    if None not in ends and not ends[0] <= ends[1]:  # numpy takes the upper end then
         raise Unwritten
     if x.kind == "integer" and all(fits(end, x.dtype) for end in ends):
         low, high = (None if end is None else c.dialect.whole_number(int(end)) for end in ends)
         return x._replace(sql=c.dialect.clipped(x.sql, low, high))
-    low, high = (None if end is None else c.number(_double_of(end)) for end in ends)
+    low, high = (None if end is None else c.number(_read_double(end)) for end in ends)
     return Term(c.dialect.clipped(c.as_double(x), low, high), "double")
 
 
@@ -279,7 +279,7 @@ def _fill(c: Compiler, e: ex.Fill) -> Term:
         return Term(c.dialect.two_valued(x.sql, bool(value)), "bool")
     if x.kind == "integer" and fits(value, x.dtype):
         return x._replace(sql=f"COALESCE({x.sql}, {c.dialect.whole_number(int(value))})")
-    return Term(f"COALESCE({c.as_double(x)}, {c.number(_double_of(value))})", "double")
+    return Term(f"COALESCE({c.as_double(x)}, {c.number(_read_double(value))})", "double")
 
 
 def _cast(c: Compiler, e: ex.Cast) -> Term:
@@ -300,14 +300,58 @@ def _cast(c: Compiler, e: ex.Cast) -> Term:
     return Term(f"(CASE WHEN ABS({x.sql}) <= {most} THEN {whole} END)", "double")
 
 
-# ---- conditions -------------------------------------------------------------------------------------------
+# ---- functions of the catalogue ------------------------------------------------------------------
+
+
+def _call(c: Compiler, e: ex.Call) -> Term:
+    """Write a function of the catalogue by the template that its entry has for this database."""
+    op = ex.OPS[e.op]
+    template = op.sql if op.sql is None or isinstance(op.sql, str) else op.sql.get(c.dialect.name)
+    if template is None:
+        raise Unwritten
+    operands = [_text_of(c, x) if "text" in op.of else c.double(x) for x in e.operands]
+    places = dict(zip("xy", operands, strict=False))
+    for arg, value in zip(op.args, e.args, strict=True):
+        places[arg.name] = _argument(c, value)
+    found = template.format(**places)
+    if e.kind == "bool":  # of a null text the answer is no
+        return Term(c.dialect.two_valued(found, False), "bool")
+    if e.kind == "text":
+        return Term(c.dialect.binary(found), "text")
+    if e.kind == "number":
+        return Term(c.dialect.as_double(found), "double")
+    raise Unwritten
+
+
+def _text_of(c: Compiler, x: ex.Expr) -> str:
+    """Write an operand that is a text."""
+    found = c.term(x)
+    if found.kind != "text":
+        raise Unwritten
+    return found.sql
+
+
+def _argument(c: Compiler, value: Any) -> str:
+    """Write an argument of a function."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, str) and c.dialect.holds(value):
+        return c.dialect.binary(c.bind(value))
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return c.dialect.whole_number(value)
+    raise Unwritten
+
+
+# ---- conditions ----------------------------------------------------------------------------------
 
 
 def _compare(c: Compiler, e: ex.Compare) -> Term:
     op, left = e.op, c.term(e.left)
     if isinstance(e.right, ex.Constant) and left.kind != "text":
         return _with_constant(c, op, left, e.right.value)
-    right = c.term(e.right) if not _unheld(c, e.right) else None
+    right = c.term(e.right) if not _is_unheld(c, e.right) else None
     if right is None or "text" in (left.kind, right.kind):
         if (
             op not in ("==", "!=")
@@ -317,17 +361,17 @@ def _compare(c: Compiler, e: ex.Compare) -> Term:
             raise Unwritten  # the order of texts is that of an encoding
         if right is None:  # which no cell can be
             return Term("TRUE" if op == "!=" else "FALSE", "bool")
-        return _compared(c, op, left.sql, right.sql)
+        return _write_comparison(c, op, left.sql, right.sql)
     if left.kind == right.kind == "integer":
-        return _compared(c, op, left.sql, right.sql)
-    return _compared(c, op, c.as_double(left), c.as_double(right))
+        return _write_comparison(c, op, left.sql, right.sql)
+    return _write_comparison(c, op, c.as_double(left), c.as_double(right))
 
 
-def _unheld(c: Compiler, e: ex.Expr) -> bool:
+def _is_unheld(c: Compiler, e: ex.Expr) -> bool:
     return isinstance(e, ex.Constant) and isinstance(e.value, str) and not c.dialect.holds(e.value)
 
 
-def _compared(c: Compiler, op: str, left: str, right: str) -> Term:
+def _write_comparison(c: Compiler, op: str, left: str, right: str) -> Term:
     sign = {"==": "=", "!=": "<>"}.get(op, op)
     found = f"({left} {sign} {right})"
     return Term(
@@ -336,49 +380,53 @@ def _compared(c: Compiler, op: str, left: str, right: str) -> Term:
 
 
 def _with_constant(c: Compiler, op: str, x: Term, wanted: Any) -> Term:
-    """Exactly, also where no cell can hold the constant: it lies between two that can."""
+    """Compare with a constant exactly. If no cell can hold it, it lies between two that can."""
     if not isinstance(wanted, int | float) or wanted != wanted:
         raise Unwritten
     if x.kind == "double":
         if as_double(wanted) is not None:
-            return _compared(c, op, x.sql, c.number(float(wanted)))
+            return _write_comparison(c, op, x.sql, c.number(float(wanted)))
         if op in ("==", "!="):
             return Term("TRUE" if op == "!=" else "FALSE", "bool")
-        near = _double_of(wanted)
+        near = _read_double(wanted)
         below = op in ("<", "<=")
         op = ("<" if below else ">=") if near > wanted else ("<=" if below else ">")
-        return _compared(c, op, x.sql, c.number(near))
+        return _write_comparison(c, op, x.sql, c.number(near))
     whole = (
         x.sql if x.kind == "integer" else f"(CASE WHEN {x.sql} THEN 1 WHEN NOT {x.sql} THEN 0 END)"
     )
     if math.isinf(wanted):
-        return _constantly(c, op, whole, {"<": wanted > 0, "<=": wanted > 0}.get(op, wanted < 0))
+        return _write_constant_answer(
+            c, op, whole, {"<": wanted > 0, "<=": wanted > 0}.get(op, wanted < 0)
+        )
     floor = int(wanted // 1)
     if floor != wanted:
         if op in ("==", "!="):
             return Term("TRUE" if op == "!=" else "FALSE", "bool")
         op = "<=" if op in ("<", "<=") else ">"
     if not -(2**63) <= floor < 2**63:
-        return _constantly(c, op, whole, {"<": floor > 0, "<=": floor > 0}.get(op, floor < 0))
-    return _compared(c, op, whole, c.dialect.whole_number(floor))
+        return _write_constant_answer(
+            c, op, whole, {"<": floor > 0, "<=": floor > 0}.get(op, floor < 0)
+        )
+    return _write_comparison(c, op, whole, c.dialect.whole_number(floor))
 
 
-def _constantly(c: Compiler, op: str, x: str, above: bool) -> Term:
-    """What a number that lies beyond all others compares to; a null is not above and not below."""
+def _write_constant_answer(c: Compiler, op: str, x: str, above: bool) -> Term:
+    """Compare with a number beyond all others. A null is neither above nor below."""
     if op in ("==", "!="):
         return Term("TRUE" if op == "!=" else "FALSE", "bool")
     return Term(f"({x} IS NOT NULL)" if above else "FALSE", "bool")
 
 
 def _and(c: Compiler, e: ex.And) -> Term:
-    return _joined(c, "AND", e.left, e.right)
+    return _join_conditions(c, "AND", e.left, e.right)
 
 
 def _or(c: Compiler, e: ex.Or) -> Term:
-    return _joined(c, "OR", e.left, e.right)
+    return _join_conditions(c, "OR", e.left, e.right)
 
 
-def _joined(c: Compiler, word: str, left: ex.Expr, right: ex.Expr) -> Term:
+def _join_conditions(c: Compiler, word: str, left: ex.Expr, right: ex.Expr) -> Term:
     sides = [c.term(left), c.term(right)]
     truths = f" {word} ".join(map(c.truth_of, sides))
     hits = f" {word} ".join(side.hit or c.truth_of(side) for side in sides)
@@ -401,7 +449,7 @@ def _is_in(c: Compiler, e: ex.IsIn) -> Term:
     listed = [
         one
         for v in e.values
-        if v.value is not None and (one := held(c.dialect, v.value, x)) is not None
+        if v.value is not None and (one := hold_value(c.dialect, v.value, x)) is not None
     ]
     if not listed:
         return Term(f"({x.sql} IS NULL)" if null else "FALSE", "bool")
@@ -414,8 +462,8 @@ def _is_in(c: Compiler, e: ex.IsIn) -> Term:
     return Term(c.dialect.two_valued(f"({x.sql} IN ({', '.join(known)}))", null), "bool")
 
 
-def held(dialect: Dialect, value: Any, key: Term) -> Any:
-    """A listed value as the cells of a key hold it; None if no cell can equal it."""
+def hold_value(dialect: Dialect, value: Any, key: Term) -> Any:
+    """Return a listed value as the cells of a key hold it; None if no cell can equal it."""
     if key.kind == "text":
         return value if isinstance(value, str) and dialect.holds(value) else None
     dtypes: dict[Kind, Any] = {"integer": key.dtype, "double": np.float64, "bool": np.bool_}
@@ -436,4 +484,5 @@ _NODES: dict[type[ex.Expr], Callable[[Compiler, Any], Term]] = {
     ex.Clip: _clip,
     ex.Fill: _fill,
     ex.Cast: _cast,
+    ex.Call: _call,
 }

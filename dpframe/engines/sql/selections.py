@@ -33,7 +33,7 @@ from dpframe.engines.people import FOLD, PRIME
 from dpframe.engines.sql.databases import Listing
 from dpframe.engines.sql.databases import Rows as Returned
 from dpframe.engines.sql.dialects import OURS, Dialect
-from dpframe.engines.sql.expressions import Compiler, Kind, Unwritten, held
+from dpframe.engines.sql.expressions import Compiler, Kind, Unwritten, hold_value
 
 _NAMES = count()
 Reader = Callable[[Returned, int], dict[Primitive, Integers]]
@@ -194,7 +194,9 @@ def _write_key(source: SelectedRows, i: int, by: KeyBy, rest: int | None) -> Lev
     if len(keys) > c.dialect.listed:
         raise Unwritten
     places = [(place, k) for place, k in enumerate(keys.index.tolist()) if place != keys.null]
-    known = [(place, one) for place, k in places if (one := held(c.dialect, k, key)) is not None]
+    known = [
+        (place, one) for place, k in places if (one := hold_value(c.dialect, k, key)) is not None
+    ]
     null = "NULL" if keys.null is None else str(keys.null)
     if key.kind == "bool":
         cases = "".join(f" WHEN s.{name} = {int(one)} THEN {place}" for place, one in known)

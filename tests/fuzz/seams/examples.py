@@ -17,9 +17,10 @@ import pandas as pd
 from dpframe import DPError
 from dpframe.learn import LinearRegression
 from dpframe.utilities import distance, revenue
+from tests.engines.entries import UFUNCS
 from tests.fuzz.seams import words
 from tests.fuzz.seams.frames import BOUNDS, DTYPES
-from tests.internals import NUMPY_FUNCTIONS, UFUNCS, PrivateColumn, PrivateFrame
+from tests.internals import NUMPY_FUNCTIONS, PrivateColumn, PrivateFrame
 
 Pool = dict[str, tuple[str, ...]]
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import dpframe
+from tests.engines.entries import UFUNCS
+from tests.frame.parts_stub import declared_parts
 from tests.fuzz.seams import examples, words
 from tests.fuzz.seams.engines import ENGINES, TIMES
 from tests.fuzz.seams.examples import NAMES, Generator
@@ -18,14 +20,11 @@ from tests.internals import (
     KINDS,
     NUMPY_FUNCTIONS,
     PANDAS_FUNCTIONS,
-    UFUNCS,
     CategoryParts,
     PersonGroupBy,
     PrivateColumn,
     PrivateFrame,
     PrivateGroupBy,
-    Texts,
-    Times,
     Window,
 )
 
@@ -44,8 +43,8 @@ REGISTRIES: dict[str, tuple[set[str], set[str]]] = {
     "groups": (public(PrivateGroupBy), {*words.GROUPS}),
     "own": (public(PersonGroupBy), {*words.OWN}),
     "windows": (public(Window), {*words.WINDOW}),
-    "texts": (set(Texts.__annotations__), {*words.TEXT}),
-    "times": (set(Times.__annotations__), {*words.TIME}),
+    "texts": (declared_parts("Texts"), {*words.TEXT}),
+    "times": (declared_parts("Times"), {*words.TIME}),
     "categories": (public(CategoryParts), {*words.CATEGORY}),
     "ufuncs": (set(UFUNCS), {*examples.EXPRESSIONS["ufuncs"]}),
     "numpy": (

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.engines.entries import write_example
+from tests.internals import expr_module as ex
+
 Templates = tuple[str, ...]
 
 # Columns of one frame: `dir(PrivateColumn)` -------------------------------------------------------------------------------
@@ -51,51 +54,36 @@ COLUMN: dict[str, Templates | str] = {
     "pipe": ("{n}.pipe(lambda c: c + 1)",),
 }  # fmt: skip
 
+
+def entry_templates(accessor: str, kind: str, hole: str) -> dict[str, Templates]:
+    """Return a template for each example of the entries of an accessor, on a column of a kind."""
+    return {
+        label: tuple(
+            "{" + hole + "}" + text.replace("{", "{{").replace("}", "}}") for text in texts
+        )
+        for label, op in ex.list_ops(accessor, kind).items()
+        if (texts := [text for e in op.examples if (text := write_example(op, e)) is not None])
+    }
+
+
+# Of entries whose examples are no texts, or that are worth more.
 TEXT: dict[str, Templates] = {
-    **{name: (f"{{s}}.str.{name}()",) for name in (
-        "capitalize", "casefold", "isalnum", "isalpha", "isascii", "isdecimal", "isdigit", "islower", "isnumeric", "isspace",
-        "istitle", "isupper", "len", "lower", "lstrip", "rstrip", "strip", "swapcase", "title", "upper")},
+    **entry_templates("str", "text", "s"),
     "cat": ("{s}.str.cat({s}, sep='-')", "{s}.str.cat({s}, na_rep='?')"),
-    "center": ("{s}.str.center(4)",),
-    "ljust": ("{s}.str.ljust(3, '.')",),
-    "rjust": ("{s}.str.rjust(3)",),
-    "pad": ("{s}.str.pad(3, side='both')",),
-    "zfill": ("{s}.str.zfill(3)",),
-    "contains": ("{s}.str.contains('a')", "{s}.str.contains('^[ab]', regex=True)", "{s}.str.contains('A', case=False)"),
-    "count": ("{s}.str.count('a')", "{s}.str.count('[ab]')"),
-    "endswith": ("{s}.str.endswith('a')",),
-    "startswith": ("{s}.str.startswith('a')",),
     "extract": ("{s}.str.extract('([ab])(.*)', expand=True)[0]", "{s}.str.extract('([ab])', expand=False)"),
-    "find": ("{s}.str.find('b')",),
-    "rfind": ("{s}.str.rfind('b')",),
-    "fullmatch": ("{s}.str.fullmatch('a|b')",),
-    "match": ("{s}.str.match('[a-c]')",),
-    "get": ("{s}.str.get(0)", "{s}.str.get(-1)"),
     "partition": ("{s}.str.partition('a')[2]",),
     "rpartition": ("{s}.str.rpartition('a')[0]",),
-    "removeprefix": ("{s}.str.removeprefix('a')",),
-    "removesuffix": ("{s}.str.removesuffix('b')",),
-    "repeat": ("{s}.str.repeat(2)",),
-    "replace": ("{s}.str.replace('a', 'bb')", "{s}.str.replace('[ab]', '.', regex=True)", "{s}.str.replace('^a', 'b', regex=True, n=1)"),
     "split": ("{s}.str.split('a').str[0]", "{s}.str.split('a', n=1, expand=True)[1]"),
     "rsplit": ("{s}.str.rsplit('a', n=1).str[-1]",),
     "slice": ("{s}.str.slice(0, 1)", "{s}.str[1:]", "{s}.str[::-1]"),
-    "slice_replace": ("{s}.str.slice_replace(0, 1, 'z')",),
 }  # fmt: skip
 
 TIME: dict[str, Templates] = {
-    **{name: (f"{{t}}.dt.{name}",) for name in (
-        "date", "day", "day_of_week", "day_of_year", "dayofweek", "dayofyear", "days_in_month", "daysinmonth", "hour",
-        "is_leap_year", "is_month_end", "is_month_start", "is_quarter_end", "is_quarter_start", "is_year_end", "is_year_start",
-        "microsecond", "minute", "month", "nanosecond", "quarter", "second", "weekday", "year")},
-    **{name: (f"{{d}}.dt.{name}",) for name in ("days", "seconds", "microseconds", "nanoseconds")},
-    **{name: (f"{{t}}.dt.{name}()",) for name in ("day_name", "month_name", "normalize")},
+    **entry_templates("dt", "duration", "d"),
+    **entry_templates("dt", "time", "t"),
     **{name: (f"{{t}}.dt.{name}('D')", f"{{d}}.dt.{name}('h')") for name in ("floor", "ceil", "round")},
-    "as_unit": ("{t}.dt.as_unit('s')",),
     "isocalendar": ("{t}.dt.isocalendar().week", "{t}.dt.isocalendar().year", "{t}.dt.isocalendar().day"),
-    "strftime": ("{t}.dt.strftime('%Y-%m')",),
     "to_period": ("{t}.dt.to_period('M').astype(str)", "{t}.dt.to_period('M')"),
-    "total_seconds": ("{d}.dt.total_seconds()",),
     "tz_localize": ("{t}.dt.tz_localize('UTC')", "{t}.dt.tz_localize('Europe/Paris').dt.hour"),
     "tz_convert": ("{t}.dt.tz_localize('UTC').dt.tz_convert('Asia/Tokyo').dt.day",),
 }  # fmt: skip
