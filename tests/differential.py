@@ -1,21 +1,23 @@
-"""Print what a checkout of the package answers to random questions, one line each, to compare two checkouts.
+"""Print what a checkout answers to random questions, one line each, to compare two checkouts.
 
-A release must not change answers, prices, plans or ledger records. So the same questions are asked of the
-checkout before a change and of the one after it, with the same noise, and the two outputs are compared::
+A refactoring must not change answers, prices, plans or ledger records. So the same questions are
+asked of the checkout before the change and of the one after it, with the same noise, and the two
+outputs are compared::
 
     python -m tests.differential write questions.jsonl --questions 20000 --seed 1
     PYTHONPATH=../before python tests/differential.py ask questions.jsonl > before.txt
     PYTHONPATH=.         python tests/differential.py ask questions.jsonl > after.txt
     diff before.txt after.txt
 
-``write`` needs the package of its own checkout. ``ask`` uses public names alone, and modules of this folder that
-do not import the package, so that it runs with the package of any checkout.
+``write`` needs the package of its own checkout. ``ask`` uses public names alone, and modules of
+this folder that do not import the package. So it runs with the package of any checkout.
 
-Randomness is a stream of bytes that follows from the number of the case and of its line. Equal integers with equal
-noise are equal answers, so that the answers show the integers. The number of calls for random bytes must stay the same, too.
+Randomness is a stream of bytes that follows from the case, the line, and the number of bytes in a
+call. Equal integers with equal noise are equal answers: the lines show the integers. The records
+of the ledger are a part of each line, with the identities of questions.
 
-Without ``--texts``, no prose is printed: not the text of a message, nor that of a plan. ``--only KEY`` prints one line
-in full, where the others show a hash of what is longer than a line.
+Without ``--texts``, no prose is printed: not the text of a message, nor that of a plan.
+``--only KEY`` prints one line in full. The others show the hash of a fact that is long.
 """
 
 from __future__ import annotations
@@ -49,8 +51,8 @@ LONGEST = 400  # characters of a fact that is printed; of a longer one, its hash
 class Stream:
     """Bytes that follow from a name, in place of those of the operating system.
 
-    Calls for different numbers of bytes draw from different streams. So one call more, for a name say,
-    leaves the noise as it is.
+    Calls for different numbers of bytes draw from different streams. So one call more, for a
+    name say, leaves the noise as it is.
     """
 
     def __init__(self) -> None:
@@ -81,7 +83,7 @@ def fix_randomness() -> None:
 
 
 def write(path: str, questions: int, seed: int) -> None:
-    """Write cases of about so many questions: half of them programs, half of examples of every word."""
+    """Write cases of about so many questions: half programs, half examples of every word."""
     from tests.fuzz import programs
     from tests.fuzz.seams import cases
 
@@ -100,7 +102,7 @@ def write(path: str, questions: int, seed: int) -> None:
 
 
 class Opened:
-    """A table, the words of ``open``, and lines of source text, each a list of steps and a question."""
+    """A table, the words of ``open``, and lines: lists of steps that end in a question."""
 
     def __init__(self, case: dict[str, Any], folder: Path):
         from tests.fuzz import programs
@@ -132,7 +134,7 @@ class Opened:
 
 
 def names() -> dict[str, Any]:
-    """Return what source text may name; like the names of the two generators, but by public names alone."""
+    """Return the names that lines use, defined here by public names of the package alone."""
     import datetime
     from decimal import Decimal
 
@@ -359,7 +361,7 @@ def error_of(error: BaseException, texts: bool) -> str:
 
 
 def records_of(path: Path, after: int, texts: bool) -> tuple[int, list[Any]]:
-    """Return the last number of a ledger, and the records that came after a number, without their times."""
+    """Return the last number of a ledger, and the records after a number without their times."""
     if not path.exists():
         return after, []
     with sqlite3.connect(path) as base:
