@@ -1,0 +1,54 @@
+"""The list of slow cases: what it leaves out, what it keeps, and how it is made of measured seconds."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tests import budget
+from tests.conftest import SHARE, share_of_day
+
+
+class Item(NamedTuple):
+    nodeid: str
+
+
+def test_list_of_slow_cases_names_files_that_exist():
+    files = {case.partition("::")[0] for case in budget.slow_cases()}
+    assert [
+        name for name in sorted(files) if not (budget.LISTED.parent.parent / name).exists()
+    ] == []
+
+
+def test_list_of_slow_cases_is_written_as_it_is_read():
+    slow = {"tests/a.py::test_b[two]": 0.5, "tests/a.py::test_b[a b]": 2.0}
+    assert budget.parse_list(budget.write_list(slow)) == slow
+
+
+def test_leaving_out_keeps_the_cheapest_two_cases_of_a_test():
+    slow = {"t[a]": 3.0, "t[b]": 1.0, "t[c]": 2.0}
+    assert budget.leave_out(["t[a]", "t[b]", "t[c]"], slow) == {"t[a]"}
+    assert budget.leave_out(["t[a]", "t[b]", "t[c]", "t[d]"], slow) == {"t[a]", "t[c]"}
+    assert budget.leave_out(["t[a]", "t[d]", "t[e]"], slow) == {"t[a]"}
+    assert budget.leave_out(["u"], {"u": 3.0}) == {"u"}
+
+
+def test_choice_of_slow_cases_has_those_above_the_budget():
+    measured = {"t[a]": 0.3, "t[b]": 0.1, "u": 0.3, "v": 1.1, "w[a]": 0.1}
+    assert budget.choose_slow(measured, {"w[a]": 9.0, "w[b]": 0.7}) == {
+        "t[a]": 0.3,
+        "v": 1.1,
+        "w[b]": 0.7,
+    }
+
+
+def test_offenders_are_cases_above_twice_the_budget_that_are_not_listed():
+    measured = {"t[a]": 0.6, "t[b]": 0.4, "t[c]": 5.0, "u": 1.5, "v": 2.5}
+    assert budget.find_offenders(measured, {"t[c]": 5.0}) == [(2.5, "v"), (0.6, "t[a]")]
+
+
+def test_share_of_a_day_has_every_case_in_turn():
+    many = [Item(f"tests/a.py::test_b[{i}]") for i in range(5 * SHARE)]
+    few = [Item(f"tests/a.py::test_c[{i}]") for i in range(SHARE)]
+    days = [{item.nodeid for item in share_of_day([*many, *few], day)} for day in range(5)]
+    assert {len(day) for day in days} == {2 * SHARE}
+    assert set().union(*days) == {item.nodeid for item in [*many, *few]}
