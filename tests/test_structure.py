@@ -280,7 +280,8 @@ def kinds_below(kind):
 
 def named_calls(tree, name):
     """Calls of a function by its bare name."""
-    return [n for n in ast.walk(tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == name]
+    calls = (n for n in ast.walk(tree) if isinstance(n, ast.Call))
+    return [n for n in calls if isinstance(n.func, ast.Name) and n.func.id == name]
 
 
 def calls(tree, name):

@@ -232,6 +232,7 @@ class TruncatedThreshold(Truncated):
     """
 
     name: ClassVar[str] = "truncated threshold"
+    proof: ClassVar[str] = "keys.md"
     rate: Fraction
     cut: int
     lower: Fraction = Fraction(0)
@@ -342,6 +343,7 @@ class TruncatedVector(Truncated):
     """
 
     name: ClassVar[str] = "truncated thresholds"
+    proof: ClassVar[str] = "keys.md"
     rate: Fraction
     cut: int
     bars: tuple[Bar, ...]
@@ -395,6 +397,7 @@ class LaplaceThreshold(Threshold, Laplace):
     """
 
     name: ClassVar[str] = "laplace threshold"
+    proof: ClassVar[str] = "keys.md"
     bars: tuple[Bar, ...]
 
     @staticmethod
@@ -459,6 +462,7 @@ class GaussianThreshold(Threshold, Gaussian):
     """
 
     name: ClassVar[str] = "gaussian threshold"
+    proof: ClassVar[str] = "keys.md"
     bars: tuple[Bar, ...]
 
     @staticmethod

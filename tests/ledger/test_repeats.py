@@ -10,6 +10,7 @@ import pytest
 
 import dpframe
 from dpframe import Accountant, BadValue, BudgetExceeded, DPError, SessionError
+from tests.accounting.rules import ADAPTIVE
 from tests.internals import session_module
 from tests.ledger.people import (
     BOUNDS,
@@ -354,7 +355,7 @@ def test_replaced_rows_are_free_and_another_public_number_of_rows_pays(path):
     )
 
 
-ACCOUNTANTS = ["pure", "tight", "advanced", "advanced-squared", "zcdp", "rdp", "gdp"]
+ACCOUNTANTS = ADAPTIVE
 
 
 @pytest.mark.parametrize("fresh", [False, True])

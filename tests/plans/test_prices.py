@@ -13,10 +13,11 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, BudgetError, BudgetExceeded, PrivacyWarning
+from tests.accounting.rules import ADAPTIVE
 from tests.internals import Query, cost_of_price, query_Output
 from tests.ledger.people import BOUNDS, KEYS, people
 
-WITH_DELTA = ["pure", "tight", "advanced", "advanced-squared", "zcdp", "rdp", "gdp"]
+WITH_DELTA = ADAPTIVE
 BUDGETS = [("pure", 0), ("tight", 0), *((name, 1e-6) for name in WITH_DELTA)]
 budgets = pytest.mark.parametrize(("accountant", "delta"), BUDGETS)
 
