@@ -25,7 +25,7 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 
-from tests import budget
+from tests import budget, skipped
 from tests.internals import MEMORY, forget_drafts, sessions
 from tests.internals import mechanisms_sampling_module as _sampling
 from tests.postgres import Postgres, missing
@@ -63,6 +63,10 @@ def pytest_addoption(parser):
     parser.addoption("--whole", action="store_true", help=words)
     words = "write the CPU seconds of each case into this file, for python -m tests.budget"
     parser.addoption("--durations-to", default=None, help=words)
+    words = "write the names of skipped tests into this file, for --listed"
+    parser.addoption("--skipped-to", default=None, help=words)
+    words = "run the tests in this file alone, slow ones too; may be given more than once"
+    parser.addoption("--listed", action="append", default=[], help=words)
 
 
 class Absent:
@@ -93,6 +97,8 @@ def pytest_configure(config):
     config.pluginmanager.register(Figures())
     config.pluginmanager.register(Everywhere())
     config.pluginmanager.register(budget.Durations(config.getoption("durations_to")))
+    if config.getoption("skipped_to") is not None:
+        config.pluginmanager.register(skipped.Skipped(config.getoption("skipped_to")))
     if not in_full(config):
         settings.load_profile("repeatable")
 
@@ -139,11 +145,21 @@ def share_of_day(items, day: int) -> set:
     return chosen
 
 
+def leave(config, items, away) -> None:
+    """Take some items out of what is run."""
+    config.hook.pytest_deselected(items=away)
+    gone = set(away)
+    items[:] = [item for item in items if item not in gone]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Leave out slow tests, unless they are asked for by an option, a mark or their names."""
-    wanted = config.getoption("slow")
-    if in_full(config):
+    wanted, listed = config.getoption("slow"), skipped.read_names(config.getoption("listed"))
+    if listed:
+        away = [item for item in items if not skipped.is_listed(item.nodeid, listed)]
+        leave(config, items, away)
+    elif in_full(config):
         for item in items:
             if item.get_closest_marker("scaled"):
                 item.add_marker("slow")
@@ -159,9 +175,7 @@ def pytest_collection_modifyitems(config, items):
         else:
             run = set(items) - slow
         away = [item for item in items if item not in run]
-        config.hook.pytest_deselected(items=away)
-        gone = set(away)
-        items[:] = [item for item in items if item not in gone]
+        leave(config, items, away)
 
 
 @pytest.fixture(scope="session")

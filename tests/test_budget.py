@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import NamedTuple
 
-from tests import budget
+from tests import budget, skipped
 from tests.conftest import SHARE, share_of_day
 
 
@@ -52,3 +53,18 @@ def test_share_of_a_day_has_every_case_in_turn():
     days = [{item.nodeid for item in share_of_day([*many, *few], day)} for day in range(5)]
     assert {len(day) for day in days} == {2 * SHARE}
     assert set().union(*days) == {item.nodeid for item in [*many, *few]}
+
+
+def test_skipped_tests_are_written_and_found_again(tmp_path):
+    plugin = skipped.Skipped(str(tmp_path / "build" / "skipped.txt"))
+    report = SimpleNamespace(nodeid="tests/a.py::test_b[x y]", skipped=True)
+    plugin.pytest_runtest_logreport(report)
+    plugin.pytest_runtest_logreport(SimpleNamespace(nodeid="tests/a.py::test_c", skipped=False))
+    expected = SimpleNamespace(nodeid="tests/a.py::test_d", skipped=True, wasxfail="known")
+    plugin.pytest_runtest_logreport(expected)
+    plugin.pytest_collectreport(SimpleNamespace(nodeid="tests/e.py", skipped=True))
+    plugin.pytest_sessionfinish(SimpleNamespace(config=object()))
+    names = skipped.read_names([str(plugin.path)])
+    assert names == {"tests/a.py::test_b[x y]", "tests/e.py"}
+    assert skipped.is_listed("tests/e.py::test_f", names)
+    assert not skipped.is_listed("tests/a.py::test_b[x]", names)
