@@ -138,7 +138,7 @@ MEANT = [
 
 
 @pytest.mark.parametrize(("line", "private"), REFUSED)
-def test_a_line_of_pandas_or_numpy_is_refused_for_nothing_and_its_translation_answers(
+def test_line_of_pandas_is_refused_for_nothing_and_its_translation_answers(
     line: str,
     private: str,
     opened: dict[str, object],

@@ -173,7 +173,7 @@ TRACELESS = {
 
 
 @pytest.mark.parametrize("typed", TRACELESS)
-def test_a_frame_without_a_trace_is_told_the_private_line_and_no_second_budget(df, tmp_path, typed):
+def test_frame_without_a_trace_is_told_the_private_line(df, tmp_path, typed):
     df.dp.open(
         1000,
         delta=1e-6,
@@ -194,7 +194,7 @@ def test_a_frame_without_a_trace_is_told_the_private_line_and_no_second_budget(d
     assert eval(line, scope) is not None
 
 
-def test_a_frame_of_an_earlier_line_with_the_same_columns_is_told_where_to_ask(df):
+def test_frame_of_an_earlier_line_is_told_where_to_ask(df):
     df.dp.open(1000)
     merged = df.merge(pd.DataFrame({"sex": ["F", "M"], "tax": [1, 2]}), on="sex")
     for ask in (lambda: merged.dp.mean("tax"), lambda: merged.dp["tax"]):

@@ -40,7 +40,7 @@ def test_nothing_of_the_surface_is_declared_for_type_checkers_alone():
     assert wrong == []
 
 
-def test_verbs_of_columns_and_groups_are_those_of_the_frame_with_the_words_that_it_has():
+def test_verbs_of_columns_and_groups_have_the_arguments_of_the_frame():
     for kind, skipped in ((type(pd.DataFrame({"x": [1]}).dp.open(1)["x"]), 1), (PrivateGroupBy, 0)):
         for name in ("nunique", "sum", "mean", "var", "std", "median", "min", "max"):
             of_frame = list(inspect.signature(getattr(PrivateFrame, name)).parameters.values())
