@@ -2,7 +2,7 @@
 
 | command | runs |
 |---|---|
-| ``pytest`` | all but the tests marked ``slow`` and the cases in ``tests/slow.txt`` |
+| ``pytest`` | all but the tests marked ``slow``, and cases beyond the time of a test |
 | ``pytest --slow only`` | what that leaves out; of a test with many cases others each day |
 | ``pytest --slow only --whole`` | all that the first line leaves out |
 | ``pytest --slow too`` | both |
@@ -112,18 +112,18 @@ def left_out(items) -> set:
     """Return the cases that the default run leaves out.
 
     Those of a test that is marked ``slow``, but for four if it is marked ``slow(but=4)``, mixed by
-    their names. Of other tests the cases that `tests/slow.txt` lists, but for two.
+    their names. Of other tests what is beyond their time, by the list in `tests/slow.txt`.
     """
     tests = defaultdict(list)
     for item in items:
         tests[budget.test_of(item.nodeid)].append(item)
-    slow, listed = set(), budget.slow_cases()
-    for group in tests.values():
+    slow, listed = set(), budget.slow_list()
+    for test, group in tests.items():
         mark = group[0].get_closest_marker("slow")
         if mark is not None:
             group.sort(key=hash_of)
             slow |= set(group[mark.kwargs.get("but", 0) :])
-        elif any(item.nodeid in listed for item in group):
+        elif test in listed or any(item.nodeid in listed for item in group):
             away = budget.leave_out([item.nodeid for item in group], listed)
             slow |= {item for item in group if item.nodeid in away}
     return slow

@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import NamedTuple
 
+import pytest
+
 from tests import budget, skipped
 from tests.conftest import SHARE, share_of_day
 
@@ -14,37 +16,49 @@ class Item(NamedTuple):
 
 
 def test_list_of_slow_cases_names_files_that_exist():
-    files = {case.partition("::")[0] for case in budget.slow_cases()}
+    files = {name.partition("::")[0] for name in budget.slow_list()}
     assert [
         name for name in sorted(files) if not (budget.LISTED.parent.parent / name).exists()
     ] == []
 
 
 def test_list_of_slow_cases_is_written_as_it_is_read():
-    slow = {"tests/a.py::test_b[two]": 0.5, "tests/a.py::test_b[a b]": 2.0}
+    slow = {
+        "tests/a.py::test_b[two]": 0.5,
+        "tests/a.py::test_b[a b]": 2.0,
+        "tests/a.py::test_c": 0.03,
+    }
     assert budget.parse_list(budget.write_list(slow)) == slow
 
 
-def test_leaving_out_keeps_the_cheapest_two_cases_of_a_test():
+def test_leaving_out_keeps_what_is_not_listed_and_the_cheapest_two():
     slow = {"t[a]": 3.0, "t[b]": 1.0, "t[c]": 2.0}
     assert budget.leave_out(["t[a]", "t[b]", "t[c]"], slow) == {"t[a]"}
     assert budget.leave_out(["t[a]", "t[b]", "t[c]", "t[d]"], slow) == {"t[a]", "t[c]"}
-    assert budget.leave_out(["t[a]", "t[d]", "t[e]"], slow) == {"t[a]"}
+    assert budget.leave_out(["t[a]", "t[d]", "t[e]", "t[f]"], slow) == {"t[a]"}
     assert budget.leave_out(["u"], {"u": 3.0}) == {"u"}
+    assert budget.leave_out(["u"], slow) == set()
 
 
-def test_choice_of_slow_cases_has_those_above_the_budget():
-    measured = {"t[a]": 0.3, "t[b]": 0.1, "u": 0.3, "v": 1.1, "w[a]": 0.1}
-    assert budget.choose_slow(measured, {"w[a]": 9.0, "w[b]": 0.7}) == {
-        "t[a]": 0.3,
-        "v": 1.1,
-        "w[b]": 0.7,
-    }
+def test_leaving_out_keeps_as_many_cases_as_fit_into_the_time_of_a_test():
+    cases = [f"t[{i}]" for i in range(100)]
+    assert len(budget.leave_out(cases, {"t": 0.1})) == 90
+    assert len(budget.leave_out(cases, {"t": 5.0})) == 98
+    assert budget.leave_out(cases, {"t": 0.01, "t[7]": 0.6}) == {"t[7]"}
+    away = budget.leave_out(cases, {"t": 0.1})
+    assert budget.leave_out(list(reversed(cases)), {"t": 0.1}) == away
+
+
+def test_choice_of_slow_cases_has_cases_and_tests_above_their_time():
+    many = {f"w[{i}]": 0.2 for i in range(10)}
+    measured = {"t[a]": 0.3, "t[b]": 0.1, "u": 0.4, "v": 1.1, **many}
+    found = budget.choose_slow(measured, {"w[a]": 9.0, "x[b]": 0.7, "y": 0.6})
+    assert found == {"t[a]": 0.3, "v": 1.1, "w": pytest.approx(0.2), "x[b]": 0.7, "y": 0.6}
 
 
 def test_offenders_are_cases_above_twice_the_budget_that_are_not_listed():
-    measured = {"t[a]": 0.6, "t[b]": 0.4, "t[c]": 5.0, "u": 1.5, "v": 2.5}
-    assert budget.find_offenders(measured, {"t[c]": 5.0}) == [(2.5, "v"), (0.6, "t[a]")]
+    measured = {"t[a]": 0.6, "t[b]": 0.4, "t[c]": 5.0, "u": 0.9, "v": 2.5, "w[a]": 3.0}
+    assert budget.find_offenders(measured, {"t[c]": 5.0, "w": 0.1}) == [(2.5, "v"), (0.6, "t[a]")]
 
 
 def test_share_of_a_day_has_every_case_in_turn():
