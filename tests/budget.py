@@ -28,7 +28,7 @@ import pytest
 
 LISTED = Path(__file__).with_name("slow.txt")
 BUDGET = 0.25  # CPU seconds of a case
-TEST = 1.0  # CPU seconds of all cases of a test
+TEST = 0.5  # CPU seconds of all cases of a test
 ALONE = 0.5  # CPU seconds of a test with one case: leaving it out leaves its test out
 KEPT = 2  # cases of a test that the default run has, however slow they are
 SHOWN = 20  # cases that a run names

@@ -156,7 +156,7 @@ def leave(config, items, away) -> None:
 def pytest_collection_modifyitems(config, items):
     """Leave out slow tests, unless they are asked for by an option, a mark or their names."""
     wanted, listed = config.getoption("slow"), skipped.read_names(config.getoption("listed"))
-    if listed:
+    if config.getoption("listed"):
         away = [item for item in items if not skipped.is_listed(item.nodeid, listed)]
         leave(config, items, away)
     elif in_full(config):
