@@ -1,4 +1,4 @@
-.PHONY: check types test test-slow docs pictures links examples bench fuzz mutants
+.PHONY: check types test test-all test-slow docs pictures links examples bench fuzz mutants
 
 check: types  ## what a commit must pass besides the tests
 	ruff check .
@@ -8,8 +8,11 @@ types:  ## mypy --strict: the package, and a program as a user writes it
 	mypy
 	pytest --quiet tests/typing
 
-test:  ## all but the slow tests, in a few minutes
+test:  ## all but the slow tests, in three minutes on two cores
 	pytest
+
+test-all:  ## every case of every test, each statistic in a smaller share
+	pytest --slow too
 
 test-slow:  ## the slow tests and the statistics, in full
 	pytest -m slow

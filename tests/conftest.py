@@ -1,29 +1,31 @@
-"""What every test shares: which tests run, and noise that is the same in each run.
+"""Choose which tests run, and give each noise that is the same in each run.
 
 | command | runs |
 |---|---|
-| ``pytest`` | all but the tests marked ``slow``; of one marked ``slow(but=4)`` four cases; ``scaled`` ones with a smaller share |
-| ``pytest --slow only`` | what that leaves out, with a smaller share too: CI runs this after the line before |
+| ``pytest`` | all but the tests marked ``slow``, and cases beyond the time of a test |
+| ``pytest --slow only`` | what that leaves out; of a test with many cases others each day |
+| ``pytest --slow only --whole`` | all that the first line leaves out |
 | ``pytest --slow too`` | both |
-| ``pytest -m extras`` | of the first line those that need what an extra brings, or a server: ``.ci/extras`` installs both |
-| ``pytest -m slow`` | the tests marked ``slow`` or ``scaled``, in full, with the operating system's randomness |
+| ``pytest -m extras`` | of the first line those that need what an extra brings, or a server |
+| ``pytest -m slow`` | the tests marked ``slow`` or ``scaled``, in full, with true randomness |
 | ``pytest tests/test_x.py::test_y`` | that test, however slow it is |
 """
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import os
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
 from importlib.util import find_spec
 
 import pandas as pd
 import pytest
 from hypothesis import settings
 
+from tests import budget, skipped
 from tests.internals import MEMORY, forget_drafts, sessions
 from tests.internals import mechanisms_sampling_module as _sampling
 from tests.postgres import Postgres, missing
@@ -33,6 +35,9 @@ pytest.register_assert_rewrite("tests.engines.conformance")
 
 # Of randomness itself, and of several processes, which must not draw the same.
 OWN_ENTROPY = ("tests/mechanisms/", "tests/ledger/", "tests/store/")
+
+# Slow cases of one test that a run of the slow share has, others each day.
+SHARE = 12
 
 # Modules with examples that import a library of an extra.
 ABOUT = {
@@ -54,6 +59,14 @@ def in_full(config) -> bool:
 def pytest_addoption(parser):
     words = "the tests marked slow, in a smaller share: not at all, with the others, or they alone"
     parser.addoption("--slow", choices=("no", "too", "only"), default="no", help=words)
+    words = "with --slow only: all cases of every test, and not the share of the day"
+    parser.addoption("--whole", action="store_true", help=words)
+    words = "write the CPU seconds of each case into this file, for python -m tests.budget"
+    parser.addoption("--durations-to", default=None, help=words)
+    words = "write the names of skipped tests into this file, for --listed"
+    parser.addoption("--skipped-to", default=None, help=words)
+    words = "run the tests in this file alone, slow ones too; may be given more than once"
+    parser.addoption("--listed", action="append", default=[], help=words)
 
 
 class Absent:
@@ -83,28 +96,70 @@ def pytest_configure(config):
     config.pluginmanager.register(Absent())
     config.pluginmanager.register(Figures())
     config.pluginmanager.register(Everywhere())
+    config.pluginmanager.register(budget.Durations(config.getoption("durations_to")))
+    if config.getoption("skipped_to") is not None:
+        config.pluginmanager.register(skipped.Skipped(config.getoption("skipped_to")))
     if not in_full(config):
         settings.load_profile("repeatable")
 
 
+def hash_of(item) -> bytes:
+    """Return what mixes the cases of a test: the hash of a name that stays."""
+    return hashlib.sha256(name_of(item.nodeid).encode()).digest()
+
+
 def left_out(items) -> set:
-    """The slow tests. Of one that is marked ``slow(but=4)`` four cases, mixed by their names, are none."""
-    cases = defaultdict(list)
+    """Return the cases that the default run leaves out.
+
+    Those of a test that is marked ``slow``, but for four if it is marked ``slow(but=4)``, mixed by
+    their names. Of other tests what is beyond their time, by the list in `tests/slow.txt`.
+    """
+    tests = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("slow"):
-            cases[item.nodeid.partition("[")[0]].append(item)
-    slow = set()
-    for group in cases.values():
-        group.sort(key=lambda item: hashlib.sha256(name_of(item.nodeid).encode()).digest())
-        slow |= set(group[group[0].get_closest_marker("slow").kwargs.get("but", 0) :])
+        tests[budget.test_of(item.nodeid)].append(item)
+    slow, listed = set(), budget.slow_list()
+    for test, group in tests.items():
+        mark = group[0].get_closest_marker("slow")
+        if mark is not None:
+            group.sort(key=hash_of)
+            slow |= set(group[mark.kwargs.get("but", 0) :])
+        elif test in listed or any(item.nodeid in listed for item in group):
+            away = budget.leave_out([item.nodeid for item in group], listed)
+            slow |= {item for item in group if item.nodeid in away}
     return slow
+
+
+def share_of_day(items, day: int) -> set:
+    """Return the slow cases of a day: of a test with many, some others each day.
+
+    So a push waits for `SHARE` cases of a kind, and every case has its turn.
+    """
+    tests = defaultdict(list)
+    for item in items:
+        tests[budget.test_of(item.nodeid)].append(item)
+    chosen = set()
+    for group in tests.values():
+        group.sort(key=hash_of)
+        turns = -(-len(group) // SHARE)
+        chosen |= set(group[day % turns :: turns])
+    return chosen
+
+
+def leave(config, items, away) -> None:
+    """Take some items out of what is run."""
+    config.hook.pytest_deselected(items=away)
+    gone = set(away)
+    items[:] = [item for item in items if item not in gone]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Leave out slow tests, unless they are asked for by an option, a mark or their names."""
-    wanted = config.getoption("slow")
-    if in_full(config):
+    wanted, listed = config.getoption("slow"), skipped.read_names(config.getoption("listed"))
+    if config.getoption("listed"):
+        away = [item for item in items if not skipped.is_listed(item.nodeid, listed)]
+        leave(config, items, away)
+    elif in_full(config):
         for item in items:
             if item.get_closest_marker("scaled"):
                 item.add_marker("slow")
@@ -114,10 +169,13 @@ def pytest_collection_modifyitems(config, items):
         and not any("::" in a for a in config.args)
     ):
         slow = left_out(items)
-        away = [item for item in items if (item in slow) != (wanted == "only")]
-        config.hook.pytest_deselected(items=away)
-        gone = set(away)
-        items[:] = [item for item in items if item not in gone]
+        if wanted == "only":
+            whole = config.getoption("whole")
+            run = slow if whole else share_of_day(slow, datetime.date.today().toordinal())
+        else:
+            run = set(items) - slow
+        away = [item for item in items if item not in run]
+        leave(config, items, away)
 
 
 @pytest.fixture(scope="session")
@@ -144,50 +202,48 @@ def name_of(nodeid: str) -> str:
     return f"tests/{path.rpartition('/')[2]}::{test}"
 
 
-def stream(name: str) -> Iterator[bytes]:
-    """Blocks that look random and follow from a name."""
-    place = 0
-    while True:
-        yield hashlib.shake_256(f"{name}|{place}".encode()).digest(2**16)
-        place += 1
+class Repeatable:
+    """Bytes that look random and follow from the name of a test, made when they are asked for."""
+
+    def __init__(self, node: str):
+        self.node, self.place, self.rest = node, 0, b""
+        self.lock = threading.Lock()
+
+    def __call__(self, n: int) -> bytes:
+        with self.lock:
+            while len(self.rest) < n:
+                block = f"{name_of(self.node)}|{self.place}".encode()
+                self.rest += hashlib.shake_256(block).digest(2**16)
+                self.place += 1
+            taken, self.rest = self.rest[:n], self.rest[n:]
+            return taken
 
 
 class Everywhere:
-    """Fixtures of all tests, and of examples in docstrings as well, which lie in none of the folders of tests."""
+    """A fixture of all tests, and of examples in docstrings, which lie in no folder of tests."""
 
     @pytest.fixture(autouse=True)
-    def nothing_remembered(self):
-        """What plans take from equal questions is made anew: a test before may have broken a sensitivity on purpose."""
+    def start_alone(self, request):
+        """Start each test as if it were the only one, with noise that is the same in each run.
+
+        What plans take from equal questions is forgotten: a test before may have broken a
+        sensitivity on purpose. Sessions, and populations in the memory of the process, are new in
+        each test, each example and each page. So a name that another has used with another budget
+        is free, and frames are not compared with those of thousands of tests.
+
+        The noise follows from the name of the test, unless the operating system's is wanted. A
+        bound that holds with probability 0.9999 fails once in some hundred runs of a thousand tests.
+        """
         forget_drafts()
-
-    @pytest.fixture(autouse=True)
-    def nothing_left(self):
-        """Sessions, and populations in the memory of the process, are new in each test, each example and each page: a name that
-        another has used, with another budget, is nobody's, and frames are not compared with those of thousands of tests."""
         MEMORY._entries.clear()
-        before = set(sessions)
+        before, of_system = set(sessions), _sampling.random_bytes
+        node = request.node.nodeid
+        if not node.startswith(OWN_ENTROPY) and not in_full(request.config):
+            _sampling.random_bytes = Repeatable(node)
         yield
+        _sampling.random_bytes = of_system
         for name in set(sessions) - before:
             del sessions[name]
-
-    @pytest.fixture(autouse=True)
-    def repeatable(self, request, monkeypatch):
-        """A bound that holds with probability 0.9999 fails once in some hundred runs of a thousand tests: so the noise of each
-        test follows from its name. A change of the code draws anew; ``-m slow`` has the operating system's entropy."""
-        own = request.node.nodeid.startswith(OWN_ENTROPY)
-        if own or in_full(request.config):
-            return
-        blocks, rest, lock = stream(name_of(request.node.nodeid)), b"", threading.Lock()
-
-        def random_bytes(n: int) -> bytes:
-            nonlocal rest
-            with lock:
-                while len(rest) < n:
-                    rest += next(blocks)
-                taken, rest = rest[:n], rest[n:]
-                return taken
-
-        monkeypatch.setattr(_sampling, "random_bytes", random_bytes)
 
 
 @pytest.fixture(scope="session")

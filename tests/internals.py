@@ -164,6 +164,7 @@ from dpframe.accounting import pld as accounting_pld_module
 from dpframe.accounting import residue as accounting_residue_module
 from dpframe.accounting._additive import Rdp, zcdp_delta, zcdp_epsilon, zcdp_rho
 from dpframe.accounting._filter import Charge, Filter, Limits, Price, pure_sum, stated_gaussian
+from dpframe.accounting._filter import register as register_rule
 from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu, shift_mu
 from dpframe.accounting._search import first_where, last_where
 from dpframe.accounting._tight import largest
@@ -628,6 +629,7 @@ __all__ = [
     "rearrange",
     "recognise_source",
     "register",
+    "register_rule",
     "ridge",
     "round_to_points",
     "row_sums_module",

@@ -54,7 +54,7 @@ def private_answers(asked: np.ndarray, secret: np.ndarray, delta: float) -> np.n
     return np.array(answers, dtype=float)
 
 
-def test_reconstruction_works_below_sqrt_n_and_fails_on_private_answers_to_the_same_questions():
+def test_reconstruction_works_below_sqrt_n_and_fails_on_private_answers():
     secret, asked = bits(), datasets.subsets(PEOPLE, 4 * PEOPLE)
     true = asked @ secret.astype(np.int64)
     for name, noise in noises(true, math.sqrt(PEOPLE) / 6).items():

@@ -160,7 +160,7 @@ def test_a_picture_that_nothing_draws_is_noticed(tmp_path: Path) -> None:
 # Errata -------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_errata_are_those_of_the_five_notes_and_each_says_what_is_right() -> None:
+def test_errata_of_the_five_notes_say_what_is_right() -> None:
     parts = re.split(r"^## ", text_of("errata"), flags=re.MULTILINE)[1:]
     assert sorted(part.partition("\n")[0] for part in parts) == sorted(LECTURES.values())
     for part in parts:

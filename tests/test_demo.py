@@ -37,7 +37,7 @@ def test_synthetic_tables_are_the_same_for_a_seed_and_differ_between_seeds() -> 
     assert not visits(100, seed=3).equals(visits(100, seed=4))
 
 
-def test_what_is_declared_public_about_the_visits_is_true_of_almost_all_of_them() -> None:
+def test_public_declarations_of_the_visits_are_true_of_almost_all() -> None:
     frame = visits()
     for column, (lower, upper) in BOUNDS.items():
         assert frame[column].dropna().between(lower, upper).mean() > 0.99

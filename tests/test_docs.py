@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,7 @@ def run_block(page: Path, line: int, source: str, names: dict[str, object]) -> N
         exec(compile("\n" * line + source, str(page), "exec", dont_inherit=True), names)
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """The fragments that GitHub gives the headings of a page."""
     text = re.sub(
@@ -136,7 +138,7 @@ MEANT = [
 
 
 @pytest.mark.parametrize(("line", "private"), REFUSED)
-def test_a_line_of_pandas_or_numpy_is_refused_for_nothing_and_its_translation_answers(
+def test_line_of_pandas_is_refused_for_nothing_and_its_translation_answers(
     line: str,
     private: str,
     opened: dict[str, object],
@@ -173,44 +175,61 @@ def test_every_example_of_a_page_runs_where_there_is_what_it_needs(
     assert run(ROOT / page)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_to_pages_and_headings_that_exist(page: Path) -> None:
+def broken_links(page: Path) -> list[str]:
+    """Return the links of a page to files and headings that are not there."""
+    found = []
     for link in LINK.findall(page.read_text(encoding="utf-8")):
         if link.startswith(("http://", "https://")):
             continue
         path, _, fragment = link.partition("#")
         target = (page.parent / path).resolve() if path else page
-        assert target.exists(), f"{name_of(page)} links to {link}, which is not there"
-        if fragment:
-            assert fragment in anchors(target), f"{name_of(page)} links to {link}: no such heading"
+        if not target.exists() or (fragment and fragment not in anchors(target)):
+            found.append(f"{name_of(page)} links to {link}")
+    return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_no_page_names_a_path_of_somebodys_machine(page: Path) -> None:
-    assert not re.search(r"/(home|tmp|work|Users|root)/", page.read_text(encoding="utf-8"))
+def test_links_lead_to_pages_and_headings_that_exist() -> None:
+    assert [link for page in PAGES for link in broken_links(page)] == []
 
 
-FILES = [
-    f"/{path.relative_to(ROOT)}"
-    for folder in ("dpframe", "tests")
-    for path in (ROOT / folder).rglob("*.py")
-]
+def test_a_link_that_leads_nowhere_is_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# One\n\n[a](#one) [b](#two) [c](none.md) [d](page.md#one)", encoding="utf-8")
+    assert broken_links(page) == ["page.md links to #two", "page.md links to none.md"]
+
+
+def test_no_page_names_a_path_of_somebodys_machine() -> None:
+    path = re.compile(r"/(home|tmp|work|Users|root)/")
+    assert [name_of(p) for p in PAGES if path.search(p.read_text(encoding="utf-8"))] == []
+
+
+@cache
+def list_files() -> list[str]:
+    """Return the files of the package and of its tests."""
+    return [
+        f"/{path.relative_to(ROOT)}"
+        for folder in ("dpframe", "tests")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
+
+
 NAMED = re.compile(r"`([\w/.-]+\.py)[`:]")
 
 
 def gone(text: str) -> list[str]:
     """The files of the project that a text names, by the end of their path, and that are not there."""
     return [
-        name for name in NAMED.findall(text) if not any(file.endswith(f"/{name}") for file in FILES)
+        name
+        for name in NAMED.findall(text)
+        if not any(file.endswith(f"/{name}") for file in list_files())
     ]
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if not page.name.startswith("add-")], ids=name_of
-)
-def test_files_that_a_page_names_exist(page: Path) -> None:
+def test_files_that_a_page_names_exist() -> None:
     """But for the pages that add something, which name files of their own."""
-    assert not gone(page.read_text(encoding="utf-8"))
+    pages = [page for page in PAGES if not page.name.startswith("add-")]
+    found = {name_of(page): gone(page.read_text(encoding="utf-8")) for page in pages}
+    assert {page: names for page, names in found.items() if names} == {}
 
 
 def test_a_file_that_is_gone_is_noticed() -> None:

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.test_structure import MODULES, TREES
+from tests.source import parse_modules
 
 # A docstring that starts so goes on from a name, a signature or the docstring before it.
 FRAGMENTS = {
@@ -23,13 +23,18 @@ def starts_well(text: str) -> bool:
     return text.split()[0].strip(",.:;") not in FRAGMENTS or bool(CLAUSE.match(text))
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_docstrings_start_with_a_noun_phrase_or_a_verb(name):
+def test_docstrings_start_with_a_noun_phrase_or_a_verb():
     documented = ast.Module | ast.ClassDef | ast.FunctionDef
     texts = [
-        ast.get_docstring(node) for node in ast.walk(TREES[name]) if isinstance(node, documented)
+        (name, ast.get_docstring(node))
+        for name, tree in parse_modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, documented)
     ]
-    assert [text.split("\n")[0] for text in texts if text and not starts_well(text)] == []
+    wrong = [
+        f"{name}: {text.splitlines()[0]}" for name, text in texts if text and not starts_well(text)
+    ]
+    assert wrong == []
 
 
 @pytest.mark.parametrize(

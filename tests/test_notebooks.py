@@ -69,9 +69,7 @@ def test_the_notebooks_are_all_there() -> None:
 
 @pytest.mark.slow(but=3)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.name)
-def test_the_notebook_runs_and_gives_the_kinds_of_output_that_were_committed(
-    path: Path, tmp_path: Path
-) -> None:
+def test_notebook_runs_and_gives_the_committed_kinds_of_output(path: Path, tmp_path: Path) -> None:
     if path.name in NEEDED and find_spec(NEEDED[path.name]) is None:
         pytest.skip(
             f"{NEEDED[path.name]}, which ships the table, is not installed (it is in the extra `test`)"

@@ -60,7 +60,7 @@ def test_links_of_the_readme_lead_to_the_tag_of_the_version() -> None:
         assert (ROOT / path).exists()
 
 
-def test_readme_has_no_dead_links_where_nobody_says_where_the_repository_is() -> None:
+def test_readme_has_no_dead_links_without_an_address() -> None:
     shown = SETUP["as_shown_elsewhere"]
     assert "](" not in shown((ROOT / "README.md").read_text("utf-8"), "", "1.2.3")
     kept = "[a](https://host/a), `x[0]` (b)"

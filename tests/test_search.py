@@ -62,7 +62,7 @@ def test_fractions_may_be_rounded_to_doubles_on_the_way(turn):
 
 
 @given(turn=st.floats(0.1, 1e9), seed=st.integers(0, 2**32))
-def test_what_is_returned_was_seen_to_hold_even_where_the_statement_is_not_monotone(turn, seed):
+def test_search_returns_what_holds_for_statements_that_are_not_monotone(turn, seed):
     noise, seen = random.Random(seed), {0.0}
 
     def holds(x):

@@ -17,17 +17,9 @@ import pytest
 import dpframe
 from dpframe import PrivateFrame
 from tests.internals import EXTENDED, Answer, PrivateGroupBy, Question, Session
+from tests.source import imports_of, list_imports, list_modules, parse_modules
 
 HERE = Path(__file__).parent
-PACKAGE = Path(dpframe.__file__).parent
-MODULES = {
-    ".".join(("dpframe", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
-        ".__init__"
-    ): path
-    for path in sorted(PACKAGE.rglob("*.py"))
-}
-TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
-
 # The rooms, lowest first: a room knows the ones below it. Rooms of one line do not know each other.
 ROOMS = """
 _errors _identity _pandas _sizes
@@ -55,24 +47,6 @@ PLACE = {room: i for i, line in enumerate(ROOMS.split("\n")) for room in line.sp
 
 def room(module):
     return module.split(".")[1]
-
-
-def only_for_types(node):
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-
-
-def imports(tree):
-    """Every dpframe module that this one imports when it runs, also inside functions."""
-    if only_for_types(tree):
-        return
-    if isinstance(tree, ast.ImportFrom) and (tree.module or "").startswith("dpframe"):
-        for alias in tree.names:
-            full = f"{tree.module}.{alias.name}"
-            yield full if full in MODULES else tree.module
-    if isinstance(tree, ast.Import):
-        yield from (a.name for a in tree.names if a.name.startswith("dpframe"))
-    for child in ast.iter_child_nodes(tree):
-        yield from imports(child)
 
 
 def test_public_names_are_sorted_and_pinned():
@@ -138,7 +112,7 @@ def test_signatures_of_verbs_show_plain_types():
 def test_no_module_calls_a_function_of_pandas_that_dpframe_replaces():
     users = {
         f"{name}: {node.value.id}.{node.attr}"
-        for name, tree in TREES.items()
+        for name, tree in parse_modules().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
@@ -147,7 +121,7 @@ def test_no_module_calls_a_function_of_pandas_that_dpframe_replaces():
     assert users == set()
     importing = {
         name
-        for name, tree in TREES.items()
+        for name, tree in parse_modules().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
         and node.module == "pandas"
@@ -157,24 +131,34 @@ def test_no_module_calls_a_function_of_pandas_that_dpframe_replaces():
 
 
 def test_every_module_has_its_room():
-    assert set(PLACE) == {room(name) for name in MODULES if name != "dpframe"}
+    assert set(PLACE) == {room(name) for name in list_modules() if name != "dpframe"}
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if name != "dpframe"])
-def test_imports_run_downwards_only(name):
-    for other in imports(TREES[name]):
-        if other == "dpframe":
-            assert name == "dpframe.__main__"
-        else:
-            same = room(other) == room(name)
-            assert same or PLACE[room(other)] < PLACE[room(name)], f"{name} imports {other}"
+def runs_down(name, other):
+    """Return whether a module may import another one."""
+    if other == "dpframe":
+        return name == "dpframe.__main__"
+    return room(other) == room(name) or PLACE[room(other)] < PLACE[room(name)]
+
+
+def test_imports_run_downwards_only():
+    inside = [name for name in list_modules() if name != "dpframe"]
+    edges = [(name, other) for name in inside for other in imports_of(name)]
+    assert len(edges) > len(inside)
+    assert [f"{name} imports {other}" for name, other in edges if not runs_down(name, other)] == []
+
+
+def test_check_of_directions_sees_an_upward_import():
+    assert runs_down("dpframe._frame.frame", "dpframe._plans.plan")
+    assert not runs_down("dpframe._plans.plan", "dpframe._frame.frame")
+    assert not runs_down("dpframe._plans.plan", "dpframe")
 
 
 def named(tree):
     """Every dpframe module that this one imports at all, for types alone too."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from imports(node)
+            yield from list_imports(node)
 
 
 def objects(tree):
@@ -197,7 +181,7 @@ APART = {
 def test_imports_for_types_run_downwards_too():
     up = [
         room(name)
-        for name, tree in TREES.items()
+        for name, tree in parse_modules().items()
         if name != "dpframe"
         for other in named(tree)
         if other != "dpframe"
@@ -207,13 +191,16 @@ def test_imports_for_types_run_downwards_too():
     assert Counter(up) == LOOKING_UP
 
 
-@pytest.mark.parametrize("apart", APART)
-def test_what_is_public_and_what_reads_do_not_know_each_other(apart):
-    inside = [name for name in MODULES if name != "dpframe" and room(name) == apart]
-    knowing = {
-        name for name in inside if {room(other) for other in imports(TREES[name])} & APART[apart]
-    }
-    assert not knowing
+def test_public_rooms_and_engines_do_not_import_each_other():
+    knowing = [
+        f"{name} imports {other}"
+        for name in list_modules()
+        if name != "dpframe"
+        for other in imports_of(name)
+        if other != "dpframe" and room(other) in APART.get(room(name), ())
+    ]
+    assert knowing == []
+    assert set(APART) <= {room(name) for name in list_modules() if name != "dpframe"}
 
 
 def test_the_page_has_every_room_in_its_order():
@@ -225,17 +212,17 @@ def test_the_page_has_every_room_in_its_order():
 
 def test_modules_of_a_room_do_not_wait_for_one_another():
     graph = {
-        name: {other for other in imports(tree) if other != name} for name, tree in TREES.items()
+        name: {other for other in imports_of(name) if other != name} for name in list_modules()
     }
-    assert len(list(TopologicalSorter(graph).static_order())) >= len(MODULES)
+    assert len(list(TopologicalSorter(graph).static_order())) >= len(list_modules())
 
 
 def test_engines_are_made_in_one_place():
     """`engine_for` alone knows concrete engines, and nobody reads what is an engine's own."""
-    names = {name for name in MODULES if name.startswith("dpframe.engines.")}
+    names = {name for name in list_modules() if name.startswith("dpframe.engines.")}
     made = {
         (m, other)
-        for m, tree in TREES.items()
+        for m, tree in parse_modules().items()
         for other in objects(tree)
         if other.endswith("Engine")
     }
@@ -243,7 +230,7 @@ def test_engines_are_made_in_one_place():
     assert {m for m, _ in concrete if m not in names} == {
         "dpframe.engines"
     }  # one may stand on another
-    for module, tree in TREES.items():
+    for module, tree in parse_modules().items():
         if module not in names:
             read = [
                 n
@@ -264,39 +251,38 @@ def test_check_of_imports_sees_an_upward_one():
     tree = ast.parse(
         "def f():\n    from dpframe._frame.accessor import private\n    from dpframe import _session"
     )
-    assert set(imports(tree)) == {"dpframe._frame.accessor", "dpframe._session"}
+    assert set(list_imports(tree)) == {"dpframe._frame.accessor", "dpframe._session"}
 
 
-TESTS = [
-    path
-    for path in sorted(HERE.rglob("*.py"))
-    if path.name != "internals.py" and path.parent.name != "benchmarks"
-]
+def underscored(tree):
+    """Yield the names with an underscore that a tree takes out of modules of the package."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dpframe"):
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                if alias.name.startswith("_") and full not in list_modules():
+                    yield full
 
 
-def private(module):
-    """Whether a module is one of those that only `tests.internals` may name."""
-    inside = module.split(".")[1:]
-    return any(part[0] == "_" and part != "__main__" for part in inside) or inside[:1] in (
-        ["engines"],
-        ["mechanisms"],
+def test_names_with_an_underscore_reach_tests_through_one_file():
+    """A test imports what it tests from its module. What that module hides stands in `tests/internals.py`."""
+    paths = [p for p in sorted(HERE.rglob("*.py")) if p.parent.name != "benchmarks"]
+    texts = {p.relative_to(HERE).as_posix(): p.read_text("utf-8") for p in paths}
+    hiding = re.compile(r"^\s*from dpframe[\w.]* import ([^(\n]*\b_|\([^)]*\b_)", re.MULTILINE)
+    found = {
+        name: list(underscored(ast.parse(text)))
+        for name, text in texts.items()
+        if name != "internals.py" and hiding.search(text)
+    }
+    assert {name: names for name, names in found.items() if names} == {}
+
+
+def test_check_of_underscores_sees_a_name_and_no_module():
+    tree = ast.parse(
+        "from dpframe.mechanisms import _sampling\n"
+        "from dpframe.mechanisms.selection import NoisyMax, _uniform as uniform"
     )
-
-
-@pytest.mark.parametrize("path", TESTS, ids=lambda p: str(p.relative_to(HERE)))
-def test_private_names_reach_a_test_through_one_file(path):
-    assert not [other for other in imports(ast.parse(path.read_text())) if private(other)]
-
-
-def test_check_of_private_names_sees_one():
-    names = [
-        "dpframe._session.session",
-        "dpframe.engines.pandas",
-        "dpframe.accounting._loss",
-        "dpframe",
-        "dpframe.learn",
-    ]
-    assert [private(name) for name in names] == [True, True, True, False, False]
+    assert list(underscored(tree)) == ["dpframe.mechanisms.selection._uniform"]
 
 
 def kinds_below(kind):
@@ -307,7 +293,8 @@ def kinds_below(kind):
 
 def named_calls(tree, name):
     """Calls of a function by its bare name."""
-    return [n for n in ast.walk(tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == name]
+    calls = (n for n in ast.walk(tree) if isinstance(n, ast.Call))
+    return [n for n in calls if isinstance(n.func, ast.Name) and n.func.id == name]
 
 
 def calls(tree, name):
@@ -328,7 +315,12 @@ def calls(tree, name):
 
 def callers(name):
     """Every function that calls a method of this name, with its module."""
-    return [(module, owner) for module, tree in TREES.items() for owner, _ in calls(tree, name)]
+    return [
+        (module, owner)
+        for module, tree in parse_modules().items()
+        if name in list_modules()[module].read_text()
+        for owner, _ in calls(tree, name)
+    ]
 
 
 SESSION = "dpframe._session.session"
@@ -349,11 +341,9 @@ def test_one_function_runs_questions_and_one_pays():
 
 def test_replays_hand_in_noise_and_have_no_door():
     """Nothing but `dpframe.audit` knows them; they call no mechanism, and the noise that they call is given zeros."""
-    users = {
-        m for m, tree in TREES.items() if any(i == "dpframe.audit._replay" for i in imports(tree))
-    }
+    users = {m for m in list_modules() if "dpframe.audit._replay" in imports_of(m)}
     assert users == {"dpframe.audit"}
-    tree = TREES["dpframe.audit._replay"]
+    tree = parse_modules()["dpframe.audit._replay"]
     assert calls(tree, "release") == calls(tree, "reduce") == []
     (recorder,) = (
         n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == "Recorder"
@@ -389,7 +379,7 @@ def sealings(tree):
 
 
 def test_debit_precedes_the_door_behind_which_the_data_is_read():
-    tree = TREES[SESSION]
+    tree = parse_modules()[SESSION]
     ((owner, read, door),) = sealings(tree)
     assert (owner, read) == ("ask", "self._read")
     ((payer, debit),) = calls(tree, "_debit")
@@ -437,9 +427,11 @@ def test_noise_is_added_at_the_door_only():
     found = [one for one in callers("release") if not one[0].startswith("dpframe.mechanisms")]
     assert sorted(found) == sorted([(SESSION, "_noise"), *OWN_NOISE])
     handed = [
-        n for n in ast.walk(TREES[SESSION]) if isinstance(n, ast.Attribute) and n.attr == "_noise"
+        n
+        for n in ast.walk(parse_modules()[SESSION])
+        if isinstance(n, ast.Attribute) and n.attr == "_noise"
     ]
-    assert set(handed) <= set(ast.walk(function(TREES[SESSION], "_run_question")))
+    assert set(handed) <= set(ast.walk(function(parse_modules()[SESSION], "_run_question")))
     assert callers("_noise") == [("dpframe.audit._replay", "_noise")]
 
 
@@ -465,7 +457,9 @@ def test_every_question_is_a_frozen_value_that_is_run_alike():
                 inspect.signature(getattr(Question, name)).parameters
             )
     for module in (SESSION, "dpframe.audit._replay", "dpframe._plans.plan"):
-        told_apart = [ast.unparse(n.args[1]) for n in named_calls(TREES[module], "isinstance")]
+        told_apart = [
+            ast.unparse(n.args[1]) for n in named_calls(parse_modules()[module], "isinstance")
+        ]
         assert not {"Question", "Query"} & set(told_apart)
 
 
@@ -499,7 +493,7 @@ def readings(tree):
 )
 def test_rows_are_read_behind_the_door_also_where_they_are_made(module):
     """What reads cells is handed to `read_private`, or called by such a function alone; `Source` is what they read from."""
-    tree = TREES[f"dpframe.{module}"]
+    tree = parse_modules()[f"dpframe.{module}"]
     behind = {read for _, read, _ in sealings(tree)}
     assert behind
     own = {n.name for c in ast.walk(tree) if isinstance(c, ast.ClassDef) and c.name == "Source" for n in c.body
@@ -521,28 +515,38 @@ RANDOM = (
 )
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_one_module_reads_randomness(name):
+def randomness_in(tree):
+    """Return the names in a module that are about randomness."""
     used = set()
-    for node in ast.walk(TREES[name]):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             used.add(ast.unparse(node))
         elif isinstance(node, ast.Import):
             used |= {a.name for a in node.names}
         elif isinstance(node, ast.ImportFrom):
             used |= {f"{node.module}.{a.name}" for a in node.names}
-    found = {
+    return {
         u for u in used if u == "random" or u.startswith("random.") or any(r in u for r in RANDOM)
     }
-    allowed = {"dpframe.mechanisms._sampling": {"os.urandom"}}
-    if name == "dpframe.datasets":
-        assert all(u.startswith("np.random") for u in found)
-    else:
-        assert found <= allowed.get(name, set())
+
+
+def test_one_module_reads_randomness():
+    found = {name: randomness_in(tree) for name, tree in parse_modules().items()}
+    assert all(name.startswith("np.random") for name in found.pop("dpframe.datasets"))
+    assert {name: used for name, used in found.items() if used} == {
+        "dpframe.mechanisms._sampling": {"os.urandom"}
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["import random", "from secrets import token_bytes", "np.random.default_rng(1)"]
+)
+def test_check_of_randomness_sees_another_source(text):
+    assert randomness_in(ast.parse(text))
 
 
 def test_operating_system_is_asked_by_one_function():
-    tree = TREES["dpframe.mechanisms._sampling"]
+    tree = parse_modules()["dpframe.mechanisms._sampling"]
     assert [owner for owner, _ in calls(tree, "urandom")] == ["random_bytes"]
 
 
@@ -567,19 +571,23 @@ def public_methods():
         )
 
 
-@pytest.mark.parametrize(
-    ("owner", "name"), list(public_methods()), ids=lambda x: getattr(x, "__name__", x)
-)
-def test_everything_public_has_a_docstring(owner, name):
+def has_docstring(owner, name):
     thing = getattr(owner, name) if owner is dpframe else inspect.getattr_static(owner, name)
-    thing = getattr(thing, "__func__", thing)
-    assert (thing.__doc__ or "").strip(), f"{owner.__name__}.{name}"
+    return bool((getattr(thing, "__func__", thing).__doc__ or "").strip())
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_every_module_says_what_it_is_for(name):
-    source = MODULES[name].read_text()
-    assert not source.strip() or ast.get_docstring(TREES[name])
+def test_everything_public_has_a_docstring():
+    listed = list(public_methods())
+    assert len(listed) > 250
+    assert [f"{o.__name__}.{name}" for o, name in listed if not has_docstring(o, name)] == []
+
+
+def test_every_module_says_what_it_is_for():
+    texts = {name: path.read_text().strip() for name, path in list_modules().items()}
+    trees = parse_modules()
+    assert [
+        name for name, text in texts.items() if text and not ast.get_docstring(trees[name])
+    ] == []
 
 
 def test_importing_dpframe_loads_nothing_that_is_slow_and_registers_dp():
@@ -662,9 +670,9 @@ def comparisons_with_accountants(tree):
                 yield ast.unparse(node)
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_nothing_compares_the_name_of_an_accountant(name):
-    assert not list(comparisons_with_accountants(TREES[name]))
+def test_nothing_compares_the_name_of_an_accountant():
+    found = {n: list(comparisons_with_accountants(t)) for n, t in parse_modules().items()}
+    assert {name: some for name, some in found.items() if some} == {}
 
 
 def test_check_of_accountants_sees_a_comparison():

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from importlib import import_module as _import
+from pkgutil import iter_modules as _modules
 from typing import Any
 
 import numpy as np
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
-from dpframe.accounting._additive import Gdp, Rdp, Zcdp
-from dpframe.accounting._filter import Filter, Limits
-from dpframe.accounting._sums import Advanced, AdvancedSquared, PureSum
+from dpframe.accounting._filter import ACCOUNTANTS, Filter, Limits
+from dpframe.accounting._sums import PureSum
 from dpframe.accounting._tight import Tight
 from dpframe.accounting.loss import (
     ApproxDP,
@@ -33,7 +34,6 @@ from dpframe.accounting.loss import (
     PureDP,
     from_json,
 )
-from dpframe.accounting.pld import Composed
 
 __all__ = [
     "ACCOUNTANTS",
@@ -56,11 +56,8 @@ def __dir__() -> list[str]:
     return list(__all__)  # completion shows the public names alone
 
 
-# Every rule, by the name that users write. A new one is a file and a place in this line.
-ACCOUNTANTS: dict[str, type[Filter]] = {
-    rule.name: rule
-    for rule in (PureSum, Advanced, AdvancedSquared, Zcdp, Rdp, Gdp, Tight, Composed)
-}
+for _module in _modules(__path__):  # each puts its rules on the list
+    _import(f"{__name__}.{_module.name}")
 
 
 def make_filter(name: str, limits: Limits) -> Filter:

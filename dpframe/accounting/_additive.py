@@ -28,6 +28,7 @@ from dpframe.accounting._filter import (
     Price,
     Stake,
     failures,
+    register,
     stated_gaussian,
     sum_costs,
 )
@@ -157,10 +158,12 @@ class _Concentrated(Additive):
         return Price(min(epsilon, root_below(2 * rho)), None, rho, delta, stake=stake)
 
 
+@register
 class Zcdp(_Concentrated):
     """The sum of rho against the largest that the budget allows."""
 
     name: ClassVar[str] = "zcdp"
+    place: ClassVar[int] = 4
 
     @cached_property
     def limit(self) -> Fraction:
@@ -205,11 +208,13 @@ def divergences(losses: Events) -> Floats:
     return total
 
 
+@register
 class Rdp(_Concentrated):
     """The sum of divergences at one order: that at which the limit over the order is largest, so
     that the largest number of small releases fits."""
 
     name: ClassVar[str] = "rdp"
+    place: ClassVar[int] = 5
 
     @cached_property
     def _fixed(self) -> tuple[float, Fraction]:
@@ -289,10 +294,12 @@ def mu_share(mu_squared: Fraction, delta: Fraction) -> Price:
     return Price(_gaussian.pure_for_mu(mu_squared), mu_squared, None, delta)
 
 
+@register
 class Gdp(Additive):
     """The sum of mu squared against the mu of the budget."""
 
     name: ClassVar[str] = "gdp"
+    place: ClassVar[int] = 6
 
     @cached_property
     def limit(self) -> Fraction:

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from dpframe.accounting import _gaussian, _search
 from dpframe.accounting.loss import ZERO, Events, Loss
@@ -156,6 +156,7 @@ class Filter(ABC):
     """
 
     name: ClassVar[str]
+    place: ClassVar[int] = 100  # in lists of all rules: the smaller ones stand first
     needs_delta: ClassVar[bool] = (
         True  # converts its losses with delta, so that no budget has epsilon alone
     )
@@ -318,6 +319,20 @@ class Filter(ABC):
             f"{100 * x:.4g} %" for x in (needed, spent, 1 - spent, max(needed + spent - 1, 0.0))
         ]
         return shortage("of the budget", *parts)
+
+
+ACCOUNTANTS: dict[str, type[Filter]] = {}
+_Rule = TypeVar("_Rule", bound=type[Filter])
+
+
+def register(rule: _Rule) -> _Rule:
+    """Put a rule on the list of all rules, by the name that users write."""
+    if ACCOUNTANTS.setdefault(rule.name, rule) is not rule:
+        raise ValueError(f"two accountants have the name {rule.name!r}")
+    ordered = sorted(ACCOUNTANTS.values(), key=lambda one: one.place)
+    ACCOUNTANTS.clear()
+    ACCOUNTANTS.update((one.name, one) for one in ordered)
+    return rule
 
 
 def shortage(quantity: str, requested: str, spent: str, remaining: str, over: str) -> str:

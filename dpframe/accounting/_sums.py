@@ -25,6 +25,7 @@ from dpframe.accounting._filter import (
     Price,
     Stake,
     failures,
+    register,
     short,
     shortage,
     stated_gaussian,
@@ -54,10 +55,12 @@ def stated_sums(losses: Events, delta: Fraction) -> Sums | None:
     return None if total is None else Sums(total, failing + delta)
 
 
+@register
 class PureSum(Filter):
     """The plain sum of epsilons, exactly, so that ten debits of 0.1 fill 1."""
 
     name: ClassVar[str] = "pure"
+    place: ClassVar[int] = 1
     needs_delta: ClassVar[bool] = False
     reserve_share: ClassVar[Fraction] = Fraction(0)  # failures are deltas, which add up
     pairs: ClassVar[bool] = True
@@ -258,10 +261,12 @@ class _Advanced(Filter):
         return cls._total(sums, float(left / 2 if needing else left) * (1 - 1e-12))
 
 
+@register
 class Advanced(_Advanced):
     """Advanced composition with the term k epsilon (e**epsilon - 1), for every epsilon."""
 
     name: ClassVar[str] = "advanced"
+    place: ClassVar[int] = 2
     pairs: ClassVar[bool] = True
 
     @staticmethod
@@ -269,10 +274,12 @@ class Advanced(_Advanced):
         return epsilon * math.expm1(epsilon)
 
 
+@register
 class AdvancedSquared(_Advanced):
     """Advanced composition with the term k epsilon**2, for epsilon < 1."""
 
     name: ClassVar[str] = "advanced-squared"
+    place: ClassVar[int] = 3
 
     @staticmethod
     def drift(epsilon: float) -> float:

@@ -18,6 +18,7 @@ from dpframe.accounting._filter import (
     failures,
     most_that,
     pure_sum,
+    register,
     repeat_charge,
     stated_gaussian,
 )
@@ -39,6 +40,7 @@ class Either(NamedTuple):
     room: Fraction  # what failures may come to
 
 
+@register
 class Tight(Filter):
     """The pure sum OR the GDP residue, whichever still holds; no part of delta is divided between
     them.
@@ -52,6 +54,7 @@ class Tight(Filter):
     """
 
     name: ClassVar[str] = "tight"
+    place: ClassVar[int] = 7
     needs_delta: ClassVar[bool] = False  # without one it is the plain sum
 
     @cached_property

@@ -44,7 +44,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpframe.accounting._additive import Gdp
-from dpframe.accounting._filter import Charge, Filter, Price
+from dpframe.accounting._filter import Charge, Filter, Price, register
 from dpframe.accounting._pld_bounds import (
     ULP,
     Atoms,
@@ -489,6 +489,7 @@ _USED = Fraction(1, 2**1074)
 _FAILURES = Fraction(1, 10)
 
 
+@register
 class Composed(Filter):
     """Admits one batch, if its composed curve keeps the budget. The state is the epsilon of the
     batch, or 0 before it.
@@ -499,6 +500,7 @@ class Composed(Filter):
     """
 
     name: ClassVar[str] = "pld"
+    place: ClassVar[int] = 8
     reserve_share: ClassVar[Fraction] = Fraction(0)  # the curve of the batch has its failures in it
     batches: ClassVar[bool] = True
 

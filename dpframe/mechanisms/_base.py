@@ -141,6 +141,7 @@ class Mechanism(ABC):
     __slots__ = ()
 
     name: ClassVar[str]  # in receipts
+    proof: ClassVar[str]  # the page of docs/guarantees that proves its loss
     norm: ClassVar[Norm] = L1
     named: ClassVar[bool] = False  # whether mechanism="name" may ask for it
     measures: ClassVar[bool] = False  # whether integers leave with noise

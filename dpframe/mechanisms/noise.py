@@ -40,6 +40,7 @@ class LaplaceNoise(PureNoise):
     """
 
     name: ClassVar[str] = "laplace"
+    proof: ClassVar[str] = "laplace.md"
     named: ClassVar[bool] = True
     automatic: ClassVar[bool] = True
     scale: Fraction
@@ -126,6 +127,7 @@ class GaussianNoise(Noise):
     """
 
     name: ClassVar[str] = "gaussian"
+    proof: ClassVar[str] = "discrete-gaussian.md"
     named: ClassVar[bool] = True
     automatic: ClassVar[bool] = True
     norm: ClassVar[Norm] = L2

@@ -43,6 +43,7 @@ class Response(Pure):
     """
 
     name: ClassVar[str] = "randomized-response"
+    proof: ClassVar[str] = "randomized-response.md"
     norm: ClassVar[Norm] = REPORTS
     by_row: ClassVar[bool] = True
     epsilon: Fraction  # of one report

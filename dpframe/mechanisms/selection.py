@@ -34,6 +34,7 @@ class NoisyMax(Choice):
     """
 
     name: ClassVar[str] = "noisy-max"
+    proof: ClassVar[str] = "noisy-max.md"
     rate: Fraction
 
     @staticmethod
@@ -79,6 +80,7 @@ class NoisyTop(Choice):
     """
 
     name: ClassVar[str] = "noisy-top"
+    proof: ClassVar[str] = "noisy-max.md"
     rate: Fraction
     rounds: int
 
@@ -139,6 +141,7 @@ class ExponentialChoice(Choice):
     """
 
     name: ClassVar[str] = "exponential"
+    proof: ClassVar[str] = "exponential.md"
     named: ClassVar[bool] = True
     rate: Fraction
 

@@ -232,6 +232,7 @@ class TruncatedThreshold(Truncated):
     """
 
     name: ClassVar[str] = "truncated threshold"
+    proof: ClassVar[str] = "keys.md"
     rate: Fraction
     cut: int
     lower: Fraction = Fraction(0)
@@ -343,6 +344,7 @@ class TruncatedVector(Truncated):
     """
 
     name: ClassVar[str] = "truncated thresholds"
+    proof: ClassVar[str] = "keys.md"
     rate: Fraction
     cut: int
     bars: tuple[Bar, ...]
@@ -397,6 +399,7 @@ class LaplaceThreshold(Threshold, LaplaceNoise):
     """
 
     name: ClassVar[str] = "laplace threshold"
+    proof: ClassVar[str] = "keys.md"
     bars: tuple[Bar, ...]
 
     @staticmethod
@@ -461,6 +464,7 @@ class GaussianThreshold(Threshold, GaussianNoise):
     """
 
     name: ClassVar[str] = "gaussian threshold"
+    proof: ClassVar[str] = "keys.md"
     bars: tuple[Bar, ...]
 
     @staticmethod

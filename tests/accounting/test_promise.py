@@ -318,7 +318,7 @@ def test_what_costs_a_little_too_much_is_not_taken_at_first_sight(
     assert found < most
 
 
-def test_prices_do_not_depend_on_what_was_asked_where_nothing_is_counted_but_a_sum() -> None:
+def test_prices_under_a_plain_sum_do_not_depend_on_earlier_questions() -> None:
     for name in ("zcdp", "rdp", "gdp", "pure", "advanced"):
         rule = make_filter(name, limits(name, F(3), F(1, 10**6)))
         draw = random.Random(0)

@@ -89,7 +89,7 @@ def test_rows_that_were_sorted_keep_their_bars() -> None:
         assert hollow(changed.dp.plot()) == [flagged(changed)]
 
 
-def test_two_keys_have_hollow_bars_where_they_stand_in_the_table_of_colours() -> None:
+def test_two_keys_have_hollow_bars_in_the_table_of_colours() -> None:
     answer = opened().groupby(["hour", "origin"])["delay"].mean(epsilon=5)
     ax = answer.dp.plot()
     wide = (~answer.dp.reliable).unstack("origin")

@@ -129,7 +129,7 @@ def opened_without_keys(rows=6000):
     return frame(rows).dp.open(100, delta=1e-6, accountant="pure", bounds={"x": (0, 1)})
 
 
-def test_numbers_of_groups_that_were_found_are_no_sample_wherever_they_are_asked():
+def test_found_groups_are_no_sample_wherever_they_are_asked():
     p = opened_without_keys()
     shown = p.groupby("g").size(epsilon=2)
     again = {
@@ -153,7 +153,7 @@ def test_numbers_of_groups_that_were_found_are_no_sample_wherever_they_are_asked
         opened_without_keys().groupby("g")["x"].mean(epsilon=2).dp.interval(of="population")
 
 
-def test_groups_that_were_found_among_other_rows_may_have_been_found_by_their_values():
+def test_groups_found_among_other_rows_are_conditioned_on_values():
     p = opened_without_keys()
     keys = list(p[p["x"] > 0.5].unique("g", epsilon=2))
     with pytest.raises(NotOffered, match="among other rows"):

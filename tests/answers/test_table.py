@@ -359,7 +359,7 @@ def test_columns_without_an_interval_of_a_population_say_so_beside_others(p):
         assert table.loc[measure, ["lower", "upper"]].isna().all(axis=None)
 
 
-def test_where_no_interval_of_a_population_exists_a_table_is_refused_and_says_what_to_do(p):
+def test_table_without_intervals_of_a_population_is_refused_with_advice(p):
     mean = p.mean("age", epsilon=5)
     means = p.groupby("state")["age"].mean(epsilon=5)
     refused = {

@@ -259,7 +259,7 @@ def test_answers_of_a_ledger_are_judged_alike_and_silently(tmp_path):
 # Leaving it out ---------------------------------------------------------------------------------------------------------
 
 
-def test_noise_is_left_out_where_the_session_says_so_and_nothing_else_changes():
+def test_noise_is_left_out_where_the_session_says_so():
     frame = table()
     p = frame.dp.open(10, bounds=BOUNDS, keys=KEYS)
     shown = quietly(
@@ -528,7 +528,7 @@ def test_a_choice_says_by_how_many_ranks_it_may_miss():
     assert repr(p.median("x", epsilon=90)).replace(".", "").isdigit()
 
 
-def test_an_interval_of_a_count_has_the_nearest_whole_number_where_it_has_none():
+def test_interval_of_a_count_has_at_least_the_nearest_whole_number():
     """A count that is read off a vector with fine noise need not be near a whole number."""
     found = []
     for seed in range(40):

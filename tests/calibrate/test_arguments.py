@@ -123,7 +123,7 @@ def test_the_ends_of_the_ranges_are_answered(epsilon, level):
 @pytest.mark.parametrize(
     ("alpha", "delta", "level"), [(0.07, 0.25, 0.75), (0.013, 0.3, 0.9), (0.4, 0.49, 0.6)]
 )
-def test_the_sample_size_of_the_notes_is_the_least_whole_number_that_is_enough(alpha, delta, level):
+def test_sample_size_of_the_notes_is_the_least_that_is_enough(alpha, delta, level):
     n = local.sample_size(alpha, delta=delta, method="notes", level=level)
     enough = (
         1 / (Fraction(str(delta)) * Fraction(str(alpha))) ** 2 / (4 * (1 - Fraction(str(level))))

@@ -111,7 +111,7 @@ def moved(a: Any, b: Any) -> tuple[int, int]:
     others=st.lists(person, max_size=4), first=person, second=person, place=st.integers(0, 4),
     by=st.booleans(), unit=st.booleans(), name=st.sampled_from(["size", "sum", "mean", "count", "size+mean"]),
 )  # fmt: skip
-def test_one_person_moves_no_statistic_of_derived_rows_further_than_claimed(
+def test_person_moves_no_statistic_of_derived_rows_beyond_the_claim(
     step, relation, others, first, second, place, by, unit, name
 ):
     if not unit:  # a row is a person

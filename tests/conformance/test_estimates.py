@@ -313,9 +313,7 @@ def test_oracles_from_pandas_agree_with_those_by_hand(name):
 @pytest.mark.parametrize("name", ORACLES)
 @settings(max_examples=15, deadline=None)
 @given(people=crowd, limit=st.sampled_from([1, 1, 2, 3, 5, MANY]))
-def test_estimates_are_the_means_in_which_nobody_weighs_more_than_the_limit(
-    name, engine, people, limit
-):
+def test_estimates_are_means_with_weights_within_the_limit(name, engine, people, limit):
     check(name, people, limit, engine)
 
 

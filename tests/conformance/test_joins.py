@@ -156,7 +156,7 @@ def test_rows_are_those_of_pandas_of_the_first_rows_of_each_person(left, right, 
     assert rows_of(found) == rows_of(wanted)
 
 
-def test_rows_of_pipe_that_differ_in_the_sign_of_a_zero_alone_are_taken_in_an_order_of_their_own():
+def test_pipe_orders_rows_that_differ_in_the_sign_of_a_zero():
     """A function of the owner's may turn the rows of all for one person, and the check of `pipe` compares sets of rows."""
     rows = [(who, x) for who in range(20) for x in (0.0, -0.0)]
 

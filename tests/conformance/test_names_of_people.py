@@ -168,7 +168,7 @@ def test_a_column_called_like_hidden_names_is_an_ordinary_one():
 
 
 @pytest.mark.parametrize("how", HOW)
-def test_names_that_are_drawn_anew_for_each_frame_make_several_people_of_one(how, monkeypatch):
+def test_names_drawn_anew_for_each_frame_make_several_people_of_one(how, monkeypatch):
     """The twin that must fail."""
     monkeypatch.setattr(
         Session, "row_names", lambda self: session_module.people_labels(len(self.data.snapshot))
@@ -198,7 +198,7 @@ def test_frames_that_were_opened_apart_are_merged_by_a_declared_unit_alone():
     assert p.budget.spent == 0
 
 
-def test_a_frame_whose_rows_are_people_is_not_merged_with_one_that_names_them():
+def test_frame_of_rows_is_not_merged_with_one_that_names_people():
     p = OTHERS.copy().dp.open(1, bounds={"x": (0, 5)}, because="a test")
     with pytest.raises(dpframe.Refused, match="person by person"):
         p.merge(KINDS["melt"](p))

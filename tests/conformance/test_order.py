@@ -210,7 +210,7 @@ def test_an_engine_that_counts_nulls_is_not_the_definition(monkeypatch):
     assert integers(layout, rows, tree)["tree"][5:8] == [[1], [1], [1]]
 
 
-def test_a_level_finer_than_the_integers_is_rounded_and_scores_stay_within_63_bits():
+def test_level_finer_than_the_integers_is_rounded_within_63_bits():
     x = Layout("int64", "category", 0, False).leaves[0]
     fine = Ranks(x, Grid(Bounds(0.0, 1.0), 0), (F(1, 3), F("0.1234567890123")))
     assert fine.over == 2**30

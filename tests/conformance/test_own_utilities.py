@@ -48,9 +48,7 @@ def both_ways(exponent: int, moves: float) -> Scores:
 
 @pytest.mark.parametrize("exponent", [0, 1, 4])
 @pytest.mark.parametrize("moves", [0.25, 0.75, 1.0, 2.0])
-def test_a_row_that_is_added_moves_scores_by_no_more_than_the_claim_and_by_nearly_as_much(
-    exponent, moves
-):
+def test_added_row_moves_scores_by_the_claim_at_most_and_nearly_as_much(exponent, moves):
     statistic = both_ways(exponent, moves)
     empty = scores([], statistic, Unit())
     found = [moved(scores([x], statistic, Unit()), empty) for x in (-moves, moves, moves / 2, 0.0)]
@@ -96,7 +94,7 @@ def test_a_person_with_many_rows_moves_scores_by_no_more_than_the_claim(rows, li
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-def test_the_word_of_the_owner_is_taken_only_where_it_says_less_than_the_bounds(relation):
+def test_word_of_the_owner_counts_only_where_it_is_below_the_bounds(relation):
     unit = Unit(relation)
     provable = both_ways(4, None).reach(unit)
     assert provable == 18 * 16 * (2 if unit.replaces else 1)

@@ -51,7 +51,7 @@ def test_the_width_is_reached() -> None:
         (lambda p: p.dropna(), 1000),
     ],
 )
-def test_the_width_is_charged_for_the_whole_root_and_columns_without_nulls_only(
+def test_width_is_charged_for_the_root_and_columns_without_nulls_only(
     step: Any, sensitivity: float
 ) -> None:
     frame: Any = pd.DataFrame({"x": [950, 960], "y": [1.0, None]})

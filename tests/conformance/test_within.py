@@ -164,7 +164,7 @@ def values(frame: pd.DataFrame, how: str, sort: bool, filtered: bool, by: bool) 
 @pytest.mark.parametrize("how", HOWS)
 @settings(max_examples=20, deadline=None)
 @given(others=ROWS, own=OWN, sort=st.booleans(), filtered=st.booleans(), by=st.booleans())
-def test_a_persons_values_are_the_same_alone_and_among_others_to_the_last_bit(
+def test_values_of_a_person_are_the_same_alone_and_among_others(
     how, others, own, sort, filtered, by
 ):
     whole = frame_of(with_own(others, own))

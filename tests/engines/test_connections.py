@@ -93,7 +93,7 @@ def test_a_file_of_duckdb_is_free_again_when_its_session_is_closed(tmp_path):
         filtered.count(epsilon=1)
 
 
-def test_a_transaction_of_duckdb_that_failed_is_told_before_the_debit_and_ends_with_a_rollback():
+def test_failed_transaction_of_duckdb_is_refused_before_the_debit():
     """Through a relation duckdb takes no ROLLBACK then, so its connection stays as it is until its owner ends it."""
     duckdb = pytest.importorskip("duckdb", reason="a relation needs duckdb")
     base = duckdb.connect()

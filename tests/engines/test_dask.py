@@ -106,7 +106,7 @@ def test_a_partition_of_other_dtypes_answers_nothing():
     assert p.budget.spent == 1
 
 
-def test_workers_that_cannot_run_dpframe_are_seen_before_anything_is_paid_for():
+def test_workers_that_cannot_run_dpframe_are_noticed_before_the_debit():
     def broken(graph: Any, keys: Any, **words: Any) -> Any:
         raise ModuleNotFoundError("No module named 'dpframe'")
 

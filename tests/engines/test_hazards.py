@@ -121,7 +121,7 @@ def test_a_hazard_of_a_server_is_refused_or_declared(server, hazard, answer, tex
         opened(table, because=REASON).close()
 
 
-def test_a_message_names_the_part_of_the_query_the_problem_and_the_line_to_write(tmp_path):
+def test_message_names_the_part_of_the_query_and_the_line_to_write(tmp_path):
     pl = import_module("polars")
     lazy = pl.scan_parquet(hazards.file(tmp_path))
     with pytest.raises(

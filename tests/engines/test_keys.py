@@ -71,7 +71,7 @@ def test_every_cell_has_its_own_value_as_key(name):
     assert [type(k) for k in keys if isinstance(k, bool)] == [bool] * (2 if name == "bool" else 0)
 
 
-def test_equal_values_of_mixed_columns_are_one_key_and_booleans_are_their_own():
+def test_equal_values_of_mixed_columns_are_one_key_but_for_booleans():
     cells, keys = read(COLUMNS["object"])
     assert cells[0] == cells[1] == 1
     assert type(cells[0]) is type(cells[1]) is int

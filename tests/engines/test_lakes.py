@@ -96,7 +96,7 @@ def test_a_lazy_frame_of_a_lake_is_refused_with_the_table_to_open(tmp_path):
         dpframe.open(pl.scan_delta(str(tmp_path / "t")), 1, because="made up")
 
 
-def test_tables_of_iceberg_that_have_no_snapshot_or_dots_in_names_are_refused(tmp_path):
+def test_tables_of_iceberg_without_snapshot_or_with_dots_are_refused(tmp_path):
     catalogs = pytest.importorskip("pyiceberg.catalog", reason="tables of Iceberg need pyiceberg")
     pytest.importorskip("pyiceberg.catalog.sql", reason="a catalog in a file needs sqlalchemy")
     words = {

@@ -107,7 +107,7 @@ def test_a_source_beside_a_frame_is_said_to_be_the_one(folder: Path) -> None:
     assert p.budget.spent == 0
 
 
-def test_frames_with_budgets_of_their_own_are_told_to_share_one_and_then_merge() -> None:
+def test_merge_of_frames_with_two_budgets_is_refused_with_advice() -> None:
     visits, people = tables()
     p = visits.dp.open(500, **VISITS, because="visits")
     other = people.rename(columns={"person": "who"})

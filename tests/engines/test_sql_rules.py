@@ -399,7 +399,7 @@ def test_a_question_reads_one_state_of_the_data(kind, tmp_path, monkeypatch):
     assert rows != values
 
 
-def test_where_a_statement_is_a_state_a_question_is_one_statement_or_goes_elsewhere():
+def test_question_is_one_statement_where_a_statement_is_a_state():
     df = table(50, 2)
     engine = engine_in(in_sqlite, df)
 

@@ -92,7 +92,7 @@ def test_groups_people_and_keys_are_those_of_numpy(both):
             assert shaken(found[1]) == shaken(expected[1])
 
 
-def test_rows_move_once_to_those_of_their_person_and_a_list_is_sent_to_them(both, monkeypatch):
+def test_rows_move_once_to_their_person_and_lists_are_sent_to_them(both, monkeypatch):
     engine, numpy = both(9)
     session, plans = spark.session(), []
     plain, off = session.sql, "spark.sql.optimizer.disableHints"

@@ -107,7 +107,7 @@ def test_parquet_files_are_read_here_with_such_texts(index, tmp_path):
             assert cells.to_pylist() == [b"a", b"b", BAD] * 300
 
 
-def test_dictionaries_whose_texts_the_reader_checks_are_refused_whatever_the_cells(tmp_path):
+def test_dictionaries_with_checked_texts_are_refused_whatever_the_cells(tmp_path):
     for cell in (b"c", BAD):
         with pytest.raises(BadType, match=r"column 's' .*dpframe.open\('folder"):
             dpframe.open(in_dataset(tmp_path, table(cell, pa.int8())), 1, because="an example")
@@ -123,7 +123,7 @@ def dask_frame(cell: str, dtype: str, convert: bool) -> Any:
         )
 
 
-def test_half_a_character_in_a_dask_frame_is_a_value_or_its_dtype_is_refused():
+def test_half_a_character_in_a_dask_frame_is_a_value_or_is_refused():
     for cell in ("c", "\ud800"):
         p = dpframe.open(
             dask_frame(cell, "string[python]", convert=False), 1000, because="an example"

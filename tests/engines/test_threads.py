@@ -224,7 +224,7 @@ def test_as_many_bins_as_a_dtype_numbers_are_told_apart(low, bins):
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
 @pytest.mark.parametrize("bins", [300, 70_000])
-def test_numbers_below_nothing_are_in_no_bin_that_their_bits_without_a_sign_are_in(dtype, bins):
+def test_negative_numbers_are_in_no_bin_of_their_unsigned_bits(dtype, bins):
     find = engines_groups_module.bin_buckets(tuple(map(float, range(bins + 1))))
     values = np.array([-128, -2, -1, 0, 1, 127], dtype=dtype)
     assert find(Vector("number", values)).tolist() == [0, 0, 0, 1, 2, 128]

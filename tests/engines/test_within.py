@@ -240,7 +240,7 @@ def test_several_columns_name_one_person():
     assert cells(frame, "sum", "x", ("a", "b")) == [9.0, 2.0, 4.0, 9.0]
 
 
-def test_a_person_without_rows_that_count_has_no_value_and_others_see_theirs_everywhere():
+def test_person_without_counted_rows_has_no_value():
     frame = pd.DataFrame({"who": [0, 0, 1], "x": [1.0, 2.0, 4.0], "k": [5, 0, 0]})
     where = compare(">", leaf(frame, "k"), constant(1))
     for how, wanted in (

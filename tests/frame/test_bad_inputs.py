@@ -345,9 +345,7 @@ HARM = {
 
 @pytest.mark.parametrize("harm", HARM)
 @pytest.mark.parametrize("name", sorted(FILES))
-def test_ledger_file_that_was_harmed_closes_the_gate_whatever_the_cells_are(
-    tmp_path, monkeypatch, name, harm
-):
+def test_harmed_ledger_file_refuses_whatever_the_cells(tmp_path, monkeypatch, name, harm):
     case, told = CASES[name], set()
     assert case["expect"] == "error:LedgerError"
     for i, df in enumerate(neighbours(case)):

@@ -99,7 +99,7 @@ def test_bounds_and_nulls_follow_what_is_set(p):
 # Where a change would be lost -------------------------------------------------------------------------------------
 
 
-def test_a_change_of_a_frame_that_nothing_keeps_is_refused_with_the_line_to_write(df, p):
+def test_change_of_a_frame_that_nothing_keeps_is_refused_with_a_line(df, p):
     with pytest.raises(Refused, match="would be lost") as caught:
         df.dp["half"] = 1
     assert "p = df.dp, and then p['half'] = ..." in str(caught.value)

@@ -36,7 +36,7 @@ def test_a_picture_is_of_an_answer(df):
         df.dp.open(1).plot()
 
 
-def test_a_plan_says_first_what_was_asked_and_then_what_it_guarantees_alone(df):
+def test_plan_says_what_was_asked_and_then_what_it_guarantees(df):
     p = df.dp.open(10, delta=1e-6)
     lines = repr(p.explain.count(epsilon=1, mechanism="gaussian")).splitlines()
     assert lines[1].strip().startswith("budget  asked at epsilon 1: takes")
@@ -61,7 +61,7 @@ def test_lists_are_nulls_to_text_methods_as_the_docs_say():
 @pytest.mark.parametrize(
     "verb", ["sum", "mean", "var", "std", "sem", "skew", "median", "quantile", "min", "max"]
 )
-def test_verbs_of_all_columns_say_how_to_leave_out_those_that_are_no_numbers(verb):
+def test_verbs_of_all_columns_say_how_to_leave_out_other_kinds(verb):
     df = pd.DataFrame({"state": ["CA", "NY"] * 50, "age": [30, 40] * 50, "cost": [5.0, 7.0] * 50})
     p = df.dp.open(1000, bounds={"age": (0, 110), "cost": (0, 10)})
     with pytest.raises(BadType, match=r"column 'state' is of kind text.*numeric_only=True"):

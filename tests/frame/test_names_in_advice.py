@@ -210,7 +210,7 @@ def test_a_person_that_was_renamed_has_its_new_name() -> None:
     assert p.groupby("who")["paid"].shift() is not None
 
 
-def test_windows_of_a_time_are_told_with_the_window_and_the_column_that_were_asked() -> None:
+def test_refused_windows_of_a_time_name_the_window_and_the_column() -> None:
     p = opened("person")
     with pytest.raises(
         DPError, match=r"rolling\('36h', on='came'\)\['visits left'\]\.mean\(\)"
@@ -243,7 +243,7 @@ def test_a_frame_that_has_the_invented_names_keeps_them() -> None:
         p["w"].cumsum()
 
 
-def test_where_a_row_is_a_person_the_lines_have_its_columns_and_say_what_unit_is_for() -> None:
+def test_advice_where_a_row_is_a_person_explains_unit() -> None:
     p = opened(None)
     with pytest.raises(
         DPError, match=r"Within a person, with unit=: p\.groupby\('patient_id'\)\['amount'\]"

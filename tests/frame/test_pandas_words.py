@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 import warnings
-from pathlib import Path
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -14,15 +14,23 @@ import pytest
 
 import dpframe
 from dpframe import BadType, DPError, NotOffered, Refused
+from tests.source import parse_modules
 
-CLASSES = sorted(
-    node.name
-    for path in Path(dpframe.__file__).parent.rglob("*.py")
-    for node in ast.walk(ast.parse(path.read_text()))
-    if isinstance(node, ast.ClassDef)
-)
-# Python names a function by its class, and an object by its own: "Steps.drop() got ...", "'_Parts' object is not ...".
-INTERNAL = re.compile(rf"\b({'|'.join(CLASSES)})\.\w+\(\)|'({'|'.join(CLASSES)})'")
+
+@cache
+def internal() -> re.Pattern[str]:
+    """Return a pattern of the messages of Python that name a class of the package.
+
+    Python names a function by its class, and an object by its own: "Steps.drop() got ...".
+    """
+    classes = {
+        node.name
+        for tree in parse_modules().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    listed = "|".join(sorted(classes))
+    return re.compile(rf"\b({listed})\.\w+\(\)|'({listed})'")
 
 
 @pytest.fixture
@@ -166,7 +174,7 @@ def wrong(ask):
     except DPError as error:
         told = str(error)
         foreign = error.__cause__ is not None and not isinstance(error.__cause__, DPError)
-        return told if INTERNAL.search(told) or foreign else None
+        return told if internal().search(told) or foreign else None
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return None
@@ -228,7 +236,7 @@ def test_hasattr_is_false_for_what_is_absent(p, who):
         with pytest.raises(NotOffered) as caught:
             getattr(one, name)
         assert isinstance(caught.value, AttributeError)
-        assert not INTERNAL.search(str(caught.value))
+        assert not internal().search(str(caught.value))
     assert not hasattr(one, "nobody")
 
 

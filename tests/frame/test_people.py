@@ -154,7 +154,7 @@ def test_two_columns_of_people_stand_beside_each_other(p, visits):
         ),
     ],
 )
-def test_what_goes_by_order_is_refused_where_the_order_may_be_others_business(p, rows):
+def test_verbs_by_order_are_refused_where_the_order_depends_on_others(p, rows):
     q = rows(p)
     for step in (
         lambda: q.groupby("id").head(1),
@@ -276,7 +276,7 @@ def test_a_join_has_the_product_of_the_limits_and_one_budget(p, patients, visits
     )
 
 
-def test_the_same_join_again_is_the_same_frame_and_another_table_is_another(p, patients, visits):
+def test_join_is_the_same_frame_again_and_another_for_another_table(p, patients, visits):
     first = p.merge(patients, on="id").count(epsilon=E)
     assert p.merge(patients, on="id").count(epsilon=E) == first
     assert p.budget.spent == E

@@ -264,7 +264,7 @@ NUMBERS = {
 
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("ask", NUMBERS)
-def test_question_that_was_charged_is_answered_whatever_the_cells_bounds_and_price(ask, neighbors):
+def test_charged_question_is_answered_whatever_the_cells_and_bounds(ask, neighbors):
     for epsilon in (1e-15, 1e-3, 20):
         p = WILD.copy().dp.open(1000, neighbors=neighbors, because=f"the price {epsilon}")
         for bounds in BOUNDS_OF_ALL_SIZES:

@@ -58,7 +58,7 @@ def test_it_is_that_of_pandas(p, name):
             )
 
 
-def test_where_all_declared_keys_are_listed_groups_have_new_keys_and_the_others_stay(p):
+def test_groups_with_all_declared_keys_listed_keep_the_others(p):
     made = p["sex"].replace({"F": "female", "M": "male"})
     assert made.value_counts(epsilon=300).to_dict() == {"female": 1, "male": 1}
     assert (

@@ -181,7 +181,7 @@ def test_half_the_reach_is_caught(statistic, name, neighbors, monkeypatch):
 
 
 @pytest.mark.parametrize("name", UTILITIES)
-def test_scores_are_the_sums_that_pandas_makes_up_to_the_same_number_for_all(name):
+def test_scores_are_the_sums_of_pandas_up_to_one_constant(name):
     rows = [r for r in BASE if abs(r[1]) <= 3] * 3
     _, scores = heard(ASKS[name], frame(rows), "add-remove")
     step = ASKS[name](opened(frame(rows)).explain, epsilon=1).parts[0].step

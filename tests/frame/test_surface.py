@@ -12,7 +12,7 @@ import pytest
 
 from dpframe import Plan, PrivateFrame
 from tests.internals import ACROSS, ADVICE, NAMED, ORDERS, PrivateGroupBy
-from tests.test_structure import MODULES, TREES, only_for_types
+from tests.source import is_for_types, parse_modules
 
 
 def surfaces():
@@ -23,21 +23,24 @@ def surfaces():
     return list(dict.fromkeys(map(type, found)))
 
 
-@pytest.mark.parametrize("surface", surfaces())
-def test_inheritance_is_for_kinds_and_not_for_pages_of_one_class(surface):
-    assert len(surface.__mro__) <= 8
+def test_inheritance_is_for_kinds_and_not_for_pages_of_one_class():
+    assert [kind for kind in surfaces() if len(kind.__mro__) > 8] == []
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if name.startswith("dpframe._frame")])
-def test_nothing_of_the_surface_is_declared_for_type_checkers_alone(name):
-    for node in filter(
-        only_for_types, ast.walk(TREES[name])
-    ):  # what annotations name may be imported for them
-        assert all(isinstance(line, ast.Import | ast.ImportFrom) for line in node.body)
-        assert not node.orelse
+def test_nothing_of_the_surface_is_declared_for_type_checkers_alone():
+    """What annotations name may be imported for them, and nothing else."""
+    wrong = [
+        f"{name}:{node.lineno}"
+        for name, tree in parse_modules().items()
+        if name.startswith("dpframe._frame")
+        for node in filter(is_for_types, ast.walk(tree))
+        if node.orelse
+        or not all(isinstance(line, ast.Import | ast.ImportFrom) for line in node.body)
+    ]
+    assert wrong == []
 
 
-def test_verbs_of_columns_and_groups_are_those_of_the_frame_with_the_words_that_it_has():
+def test_verbs_of_columns_and_groups_have_the_arguments_of_the_frame():
     for kind, skipped in ((type(pd.DataFrame({"x": [1]}).dp.open(1)["x"]), 1), (PrivateGroupBy, 0)):
         for name in ("nunique", "sum", "mean", "var", "std", "median", "min", "max"):
             of_frame = list(inspect.signature(getattr(PrivateFrame, name)).parameters.values())
@@ -51,17 +54,17 @@ def test_verbs_of_columns_and_groups_are_those_of_the_frame_with_the_words_that_
             ]
 
 
-@pytest.mark.parametrize("surface", surfaces())
-def test_signatures_show_no_variable_of_types(surface):
-    for name in dir(surface):
-        verb = getattr(surface, name)
-        if not name.startswith("_") and inspect.isfunction(verb):
-            assert inspect.signature(verb).return_annotation not in (
-                "Frame",
-                "Column",
-                "Self",
-                "Whole",
-            ), name
+def test_signatures_show_no_variable_of_types():
+    variables = ("Frame", "Column", "Self", "Whole")
+    wrong = [
+        f"{surface.__name__}.{name}"
+        for surface in surfaces()
+        for name in dir(surface)
+        if not name.startswith("_")
+        and inspect.isfunction(verb := getattr(surface, name))
+        and inspect.signature(verb).return_annotation in variables
+    ]
+    assert wrong == []
 
 
 def test_a_verb_of_frames_is_one_of_groups_without_a_line_of_its_own():

@@ -289,7 +289,7 @@ def test_plans_and_ledger_tell_the_periods():
     assert p.budget.spent == pytest.approx(0.1)  # labels are no part of a release
 
 
-def test_periods_shorter_than_the_ticks_of_the_column_are_refused_in_our_words():
+def test_periods_shorter_than_the_ticks_of_the_column_are_refused():
     """pandas divides by the ticks of such a period, of which there are none."""
     frame = pd.DataFrame({"t": pd.to_datetime(["1970-01-01"]).as_unit("ms")})
     p = frame.dp.open(1, bounds={"t": (pd.Timestamp(0), pd.Timestamp(0))})

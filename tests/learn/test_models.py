@@ -334,7 +334,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_wrong_questions_are_refused_whatever_the_cells_are_and_charge_nothing(wrong):
+def test_wrong_questions_are_refused_for_nothing_whatever_the_cells(wrong):
     told = set()
     for rows in ([0, 1], [], [1, 0]):
         frame = small().iloc[rows].reset_index(drop=True)

@@ -316,7 +316,7 @@ def test_no_pair_of_neighbours_is_further_apart_than_the_plan_says(name, norm):
 
 
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace-one"])
-def test_sensitivities_of_minima_leave_room_for_the_solver_and_for_rounding(neighbors):
+def test_sensitivities_of_minima_leave_room_for_solver_and_rounding(neighbors):
     """Theorems 1 and 2: what is left of gradients, on both sides, and half a step of each coefficient, on both sides."""
     unit, root = Unit(neighbors), math.sqrt(3)
     output = OutputFit(design("number"), HUBER, 4.0)
@@ -346,7 +346,7 @@ def test_statistics_solve_ridge_regression():
     assert np.isfinite(ridge(broken, x.T @ y, None, 10.0)).all()
 
 
-def test_loss_of_the_objective_in_one_direction_is_twice_the_gaussian_curve():
+def test_loss_of_the_objective_is_twice_the_gaussian_curve():
     mu = largest_mu(1.0, 1e-6, 1)
     assert 2 * _gaussian.delta_at(mu, 1.0) <= 1e-6 <= 2.01 * _gaussian.delta_at(mu, 1.0)
     draws = np.abs(np.random.default_rng(1).normal(size=10**6))
@@ -390,7 +390,7 @@ def test_people_with_many_rows_pay_for_every_direction():
     assert fit.numbers(unit, Fraction(1)).sigma > 2 * fit.numbers(Unit(), Fraction(1)).sigma
 
 
-def test_sampled_steps_are_priced_by_a_curve_that_another_accountant_confirms():
+def test_sampled_steps_have_a_curve_that_another_accountant_confirms():
     delta, rate = Fraction(1, 10**6), Fraction(1, 4)
     sigma = sampled_sigma(Fraction(1), delta, rate, 100)
     first = Gaussian(first_sigma(sigma, 2**14, 100))
@@ -450,7 +450,7 @@ def test_what_noise_costs_is_within_what_the_page_says():
 
 @settings(max_examples=100, deadline=None)
 @given(st.floats(0, 50), st.floats(0.1, 100), st.integers(1, 5), st.integers(0, 99))
-def test_bound_of_the_objective_holds_for_the_flattest_losses_and_is_reached(tilt, l2, p, seed):
+def test_bound_of_the_objective_is_reached_by_the_flattest_losses(tilt, l2, p, seed):
     # Losses g . w, which say nothing of curvature: the minimum of g.w + b.w + l2/2 |w|**2 is -(g + b)/l2. The worst g for w
     # of a length is the one with the minimum half way between w and -b/l2.
     rng = np.random.default_rng(seed)
@@ -510,7 +510,7 @@ def test_replay_finds_every_distance_within_its_sensitivity(model, y):
 
 
 @pytest.mark.parametrize("method", ["objective", "gradient"])
-def test_replay_says_that_it_cannot_judge_noise_within_an_objective_nor_coins(method):
+def test_replay_says_that_it_cannot_judge_objectives_nor_coins(method):
     frame = people(60, 4)
     model = LogisticRegression(method, epsilon=1, delta=1e-6, max_iter=5, sample=0.25)
     with pytest.raises(Refused, match="cannot listen"):

@@ -77,7 +77,7 @@ def test_first_release_and_steps_share_one_price(neighbors, clip):
     )
 
 
-def test_gradients_are_clipped_to_what_is_typical_and_never_beyond_the_plan():
+def test_gradients_are_clipped_to_typical_sizes_within_the_plan():
     fit, unit = Descent(design("class"), LOGISTIC, None), Unit()
     widest = math.sqrt(3)
 
@@ -148,9 +148,7 @@ def test_a_person_is_one_whatever_the_rows():
         ]
 
 
-def test_an_answer_of_other_steps_in_an_old_ledger_is_no_answer_to_the_same_words(
-    tmp_path, monkeypatch
-):
+def test_answer_of_other_steps_in_a_ledger_is_not_reused_for_equal_words(tmp_path, monkeypatch):
     """Fits by Adam's steps were labelled by these options: such a record is kept, is read, and is not recalled."""
     frame, words = people(200, 3), {"ledger": tmp_path / "budget.db", "population": "people"}
     fit = LogisticRegression("gradient", epsilon=1, delta=1e-6, max_iter=5)

@@ -102,7 +102,7 @@ def test_the_regulariser_that_was_used_is_told_before_and_after(method, l2):
     assert model.l2_ > 0
 
 
-def test_the_ridge_of_noisy_statistics_is_told_and_that_fit_is_the_same_with_it_given():
+def test_ridge_of_noisy_statistics_is_reported_and_repeats_the_fit():
     p = opened()
     chosen = p.fit(LinearRegression(epsilon=1), X=["age"], y="rent")
     given = p.fit(LinearRegression(epsilon=1, l2=chosen.l2_), X=["age"], y="rent")
@@ -111,7 +111,7 @@ def test_the_ridge_of_noisy_statistics_is_told_and_that_fit_is_the_same_with_it_
     assert f"l2={chosen.l2_:.4g}" in chosen.plan_.told
 
 
-def test_output_noise_in_units_of_the_data_is_the_noise_of_the_coefficients():
+def test_output_noise_in_units_of_the_data_is_that_of_coefficients():
     p = opened()
     words = {"X": ["age", "share"], "y": "rent", "fresh": True}
     fits = [p.fit(LinearRegression("output", epsilon=1, l2=64), **words).coef_ for _ in range(60)]
@@ -199,7 +199,7 @@ def test_public_rows_with_holes_are_refused():
     assert classes.score([[20.0], [90.0]], pd.Series([False, True], index=[7, 8])) == 1
 
 
-def test_arguments_that_do_not_fit_a_method_are_told_without_names_of_classes():
+def test_wrong_arguments_are_refused_without_names_of_classes():
     p = opened()
     model = LogisticRegression(epsilon=1)
     for ask, told in (

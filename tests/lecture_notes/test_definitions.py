@@ -69,7 +69,7 @@ def test_a_database_is_how_many_rows_of_each_kind_it_has(rows, old, new):
 
 @settings(max_examples=30, deadline=None)
 @given(*[st.lists(st.sampled_from(KINDS), max_size=7)] * 3)
-def test_the_distance_of_tables_is_the_l1_norm_of_what_their_histograms_differ_by(x, y, z):
+def test_distance_of_tables_is_the_l1_norm_of_their_histograms(x, y, z):
     one, two, three = (Counter(rows) for rows in (x, y, z))
     assert distance(table(x), table(y)) == sum(abs(one[k] - two[k]) for k in KINDS)
     assert distance(table(x), table([])) == len(x)  # the norm of a database is how many rows it has
@@ -214,9 +214,7 @@ def normal(given: list[int]) -> list[F]:
 
 @settings(max_examples=60, deadline=None)
 @given(weights, weights, st.sampled_from([0.0, 0.3, 1.0]), st.sampled_from([0.1, 1.0]))
-def test_a_loss_that_is_seldom_large_is_private_with_delta_and_the_converse_costs_a_factor(
-    one, two, e, t
-):
+def test_loss_that_is_seldom_large_is_private_with_delta(one, two, e, t):
     p, q = normal(one), normal(two)
     tail = loss_tail(p, q, e)
     assert tail == pytest.approx(
@@ -335,7 +333,7 @@ def test_functions_of_private_counts_lose_no_more_than_the_counts():
     assert seen[3] < seen[0]
 
 
-def test_what_is_made_of_answers_is_free_and_another_look_at_the_data_is_not():
+def test_arithmetic_of_answers_is_free_and_another_look_is_not():
     p = table(KINDS * 5).dp.open(1, keys={"kind": KINDS})
     counts = p.value_counts("kind", epsilon=0.5)
     assert (counts / counts.sum()).round(1).clip(0, 1).idxmax() in KINDS

@@ -27,7 +27,7 @@ def test_the_bound_has_the_form_of_the_notes():
     assert many == pytest.approx(4 * few, rel=1e-3)
 
 
-def test_the_order_of_the_notes_is_no_bound_for_many_features_and_ours_is_not_smaller_there():
+def test_order_of_the_notes_is_no_bound_for_many_features():
     # Rows in [-1, 1]**d are sqrt(d) long, so people grow with d and not with its root.
     assert calibrate.sgd_n(0.1, 1, 1e-6, 101) / calibrate.sgd_n(0.1, 1, 1e-6, 11) > 9
     for d in (5, 17, 65):
@@ -90,7 +90,7 @@ def test_so_many_people_are_enough_for_gradient_perturbation(full, d, n):
             )
 
 
-def test_the_excess_falls_like_one_over_the_people_until_the_clipping_shows():
+def test_excess_falls_like_one_over_the_people_until_clipping_shows():
     means = []
     for n in (1000, 4000):
         frame = of_dimension("uniform", 4, n)
@@ -106,7 +106,7 @@ def test_the_excess_falls_like_one_over_the_people_until_the_clipping_shows():
     assert means[1] < means[0] / 4
 
 
-def test_steps_are_adaptive_queries_whose_noise_grows_with_the_root_of_their_number():
+def test_steps_have_noise_that_grows_with_the_root_of_their_number():
     p = opened(TRAIN.iloc[:100])
 
     def sigma(steps: int, sample: float) -> float:

@@ -122,7 +122,7 @@ def test_the_laplace_distribution_is_two_exponentials_back_to_back():
         assert stats.kstest(side / b * 1.1, "expon").pvalue < 1e-6
 
 
-def test_gaussian_noise_has_lighter_tails_than_laplace_noise_of_the_same_deviation():
+def test_gaussian_noise_has_lighter_tails_than_laplace_noise():
     b, n = 100, 60_000
     sigma = math.sqrt(2) * b
     tails = [
@@ -334,7 +334,7 @@ def test_arbitrary_questions_pay_for_k_and_bins_for_log_k():
 # The Gaussian mechanism ---------------------------------------------------------------------------------------------------
 
 
-def test_the_formula_of_the_gaussian_mechanism_holds_below_epsilon_1_and_fails_above():
+def test_gaussian_formula_holds_below_epsilon_1_and_fails_above():
     for epsilon in (0.01, 0.5, 0.99):
         for delta in (1e-3, 1e-9):
             sigma = calibrate.gaussian_sigma(epsilon, delta, sensitivity=3, method="classic")

@@ -82,9 +82,7 @@ MOMENTS = {
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_killed_question_leaves_its_debit_and_is_paid_again_unless_its_answer_is_on_record(
-    path, moment
-):
+def test_killed_question_is_paid_again_unless_its_answer_is_on_record(path, moment):
     set_up, debited, answered = MOMENTS[moment]
     assert outcome(spawn(ask, path, set_up)) == KILLED
     found = kinds(path)
@@ -98,7 +96,7 @@ def test_killed_question_leaves_its_debit_and_is_paid_again_unless_its_answer_is
     assert kinds(path)["answer"] == 1
 
 
-def test_batch_that_dies_half_way_is_charged_whole_and_its_answers_so_far_are_free(path):
+def test_batch_that_dies_half_way_is_charged_whole_and_its_answers_free(path):
     def work(moment):
         p = opened(path)
         with pytest.MonkeyPatch.context() as patch:
@@ -161,7 +159,7 @@ def spend(path, tell, rounds=10**6):
 
 
 @pytest.mark.scaled
-def test_processes_that_are_killed_at_any_time_never_answer_more_than_they_paid(path, full):
+def test_killed_processes_never_answer_more_than_they_paid(path, full):
     """Kills from outside, one process after the other, until the budget is gone or patience is."""
     draw, answers, kills = random.Random(7), 0, 0
     elsewhere(spend, path, os.open(os.devnull, os.O_WRONLY), 1)
@@ -227,7 +225,7 @@ def dpframe_errors(error):
 
 
 @pytest.mark.parametrize("error", [*ERRORS, Interrupted, SystemExit])
-def test_interrupt_between_two_lines_of_a_debit_may_count_twice_and_never_not_at_all(path, error):
+def test_interrupt_within_a_debit_may_count_twice_and_never_not_at_all(path, error):
     """The commit is done, and the accountant has not yet counted it."""
 
     class List(list):

@@ -47,7 +47,7 @@ print(before.hex(), p.budget.fraction.hex(), len(p.ledger), len(p.declarations))
 """
 
 
-def test_notebook_that_runs_again_in_new_processes_gets_its_answers_and_pays_nothing(path):
+def test_notebook_that_runs_again_in_new_processes_pays_nothing(path):
     first, second = [python(AGAIN, path) for _ in range(2)]
     assert first[0] == second[0]
     (start, spent, debited, declared), later = [run[1].split() for run in (first, second)]

@@ -95,7 +95,7 @@ def test_a_ledger_on_a_full_disk_answers_nothing_that_it_did_not_keep(disk):
     assert len(q.ledger) == spent + 1
 
 
-def test_a_database_whose_spill_does_not_fit_answers_nothing_and_the_debit_stands(disk):
+def test_database_whose_spill_does_not_fit_fails_and_the_debit_stands(disk):
     duckdb = pytest.importorskip("duckdb", reason="the database that spills is duckdb")
     base = duckdb.connect()
     base.execute("SET threads = 1")

@@ -145,7 +145,7 @@ def test_processes_that_open_at_once_agree_on_one_ledger(path):
 
 
 @posix
-def test_same_question_of_several_processes_is_paid_by_each_that_asks_before_an_answer_is_there(
+def test_question_of_several_processes_is_paid_until_an_answer_is_there(
     path,
 ):
     """Nobody waits for another's answer: what was not on record is paid. No answer is without its debit."""
@@ -177,7 +177,7 @@ def test_threads_on_one_session_spend_exactly_the_budget(path, where):
 
 
 @pytest.mark.parametrize("where", ["memory", "file"])
-def test_threads_on_two_frames_with_one_accountant_spend_exactly_the_budget(path, where):
+def test_threads_with_one_accountant_spend_exactly_the_budget(path, where):
     words = {"ledger": path, "population": "people"} if where == "file" else {}
     acc = Accountant(1, **words)
     sessions = [
@@ -234,7 +234,7 @@ def test_threads_read_the_books_while_others_spend(path):
     assert all(0 <= fraction <= 1 and rows <= 40 for fraction, rows, _ in seen)
 
 
-def test_data_is_read_by_one_thread_of_a_session_at_a_time_and_after_its_debit(path, monkeypatch):
+def test_data_is_read_by_one_thread_at_a_time_and_after_its_debit(path, monkeypatch):
     p, inside, seen = opened(path), [], []
     reduce = PandasEngine.reduce
 

@@ -10,6 +10,7 @@ import pytest
 
 import dpframe
 from dpframe import Accountant, BadValue, BudgetExceeded, DPError, SessionError
+from tests.accounting.rules import ADAPTIVE
 from tests.internals import session_module
 from tests.ledger.people import (
     BOUNDS,
@@ -354,7 +355,7 @@ def test_replaced_rows_are_free_and_another_public_number_of_rows_pays(path):
     )
 
 
-ACCOUNTANTS = ["pure", "tight", "advanced", "advanced-squared", "zcdp", "rdp", "gdp"]
+ACCOUNTANTS = ADAPTIVE
 
 
 @pytest.mark.parametrize("fresh", [False, True])
@@ -399,7 +400,7 @@ def test_repeated_question_stays_free_when_the_tighter_side_is_closed(path):
     assert elsewhere(quietly, work) == elsewhere(quietly, work) == 3
 
 
-def test_keys_and_bounds_of_opening_are_not_part_of_the_question_that_spells_them_out(path):
+def test_question_that_repeats_keys_and_bounds_of_open_is_the_same(path):
     begun(path)
 
     def work(**terms):

@@ -61,9 +61,7 @@ MOMENTS = {
 
 @pytest.mark.parametrize("parent", ["new", "has it open"])
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_killed_client_leaves_its_debit_and_pays_again_unless_its_answer_is_on_record(
-    url, moment, parent
-):
+def test_killed_client_pays_again_unless_its_answer_is_on_record(url, moment, parent):
     set_up, debited, answered = MOMENTS[moment]
     if parent != "new":
         opened(url, "others", people(seed=9))

@@ -208,9 +208,7 @@ def test_eight_processes_on_two_machines_spend_every_budget_exactly(
 
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("batch", range(5))
-def test_killed_clients_never_answer_without_a_debit_nor_more_than_the_budget(
-    postgres, database, machines, full, batch
-):
+def test_killed_clients_never_answer_without_a_debit(postgres, database, machines, full, batch):
     """SIGKILL at any moment, in transactions and between debit and answer."""
     unanswered = killed = 0
     for number in range(1000 * batch, 1000 * batch + (20 if full else 4)):

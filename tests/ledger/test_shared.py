@@ -445,7 +445,7 @@ def test_gaussian_needs_delta(words):
     [{"n": 10**4}, {"n": 10**7}, {"neighbors": "replace-one"}],
     ids=["a few", "many", "public rows"],
 )
-def test_delta_that_publishes_a_random_row_is_warned_of_before_anything_is_written(tmp_path, terms):
+def test_delta_that_publishes_a_random_row_is_warned_of_before_writing(tmp_path, terms):
     frame, path = people(), str(tmp_path / "budget.db")
     with pytest.raises(
         PrivacyWarning, match="one random person's row"

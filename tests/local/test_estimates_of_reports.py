@@ -50,7 +50,7 @@ def test_shares_of_pairs_are_those_of_both_columns():
 
 
 @pytest.mark.parametrize("epsilon", [1, 2, 3, 5])
-def test_the_interval_of_a_mean_is_as_wide_as_that_of_what_each_report_says(epsilon):
+def test_interval_of_a_mean_is_as_wide_as_that_of_each_report(epsilon):
     """A report y stands for (y - lies / 2) / kept: the normal interval of the mean of these."""
     frame = pd.DataFrame({"x": np.linspace(0, 1, 4000)})
     reports = frame.dp.open(100, neighbors="replace-one").randomize(

@@ -132,7 +132,7 @@ def test_people_of_two_columns_are_counted_by_pairs(kind, ids, other):
 @pytest.mark.parametrize("kind", IDS)
 @settings(max_examples=40, deadline=None)
 @given(ids=st.lists(st.integers(0, 7), min_size=1, max_size=N))
-def test_every_number_below_the_size_is_a_person_and_everybody_has_one_hash(kind, ids):
+def test_every_number_below_the_size_is_a_person_with_one_hash(kind, ids):
     series = IDS[kind](ids)
     leaf = Column.of(0, "id", series.dtype)
     people = people_of([prepare(series, leaf.kind)], b"key")
@@ -152,7 +152,7 @@ def test_neighbours_have_reports_alike():
     assert length([1, 2, 3, 4]) == length([1, 2, 3, 5000]) == length([1, 2, 3, -(2**62)]) == 4
 
 
-def test_shares_of_people_with_gaps_between_their_numbers_are_estimated_well():
+def test_shares_of_people_with_gaps_in_their_numbers_are_estimated():
     yes = np.arange(4000) % 10 > 0
     df = pd.DataFrame({"id": np.arange(4000) * 20 + 7, "smoker": np.where(yes, "yes", "no")})
     p = df.dp.open(100, unit="id", max_rows=1, neighbors="replace-one")

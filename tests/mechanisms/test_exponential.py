@@ -180,7 +180,7 @@ def ranges(rate, moves):
     return found
 
 
-def test_losses_have_a_range_of_epsilon_where_the_reach_is_right_and_no_more():
+def test_losses_have_a_range_of_epsilon_where_the_reach_is_right():
     up = list(itertools.product(range(3), repeat=3))  # values within [0, 2]: reach 2
     rate = ExponentialChoice.for_price(2, Fraction(1)).rate
     assert ranges(rate, up) == pytest.approx(1)
@@ -189,7 +189,7 @@ def test_losses_have_a_range_of_epsilon_where_the_reach_is_right_and_no_more():
     assert ranges(ExponentialChoice.for_price(4, Fraction(1)).rate, replaced) == pytest.approx(1)
 
 
-def test_peeled_lists_cost_epsilon_and_with_one_round_s_price_each_they_cost_more():
+def test_peeled_lists_cost_epsilon_and_more_at_the_price_of_one_round():
     def loss(rate):
         worst = 0.0
         for scores in SMALL:

@@ -47,9 +47,7 @@ def shows(each: D, keys: int) -> D:
 
 
 @pytest.mark.parametrize(("keys", "epsilon", "failure"), CASES)
-def test_own_keys_show_as_seldom_as_promised_and_one_lower_would_be_too_often(
-    keys, epsilon, failure
-):
+def test_own_keys_show_as_seldom_as_promised_and_no_lower_bar_would_do(keys, epsilon, failure):
     one = TruncatedThreshold.for_price(keys, epsilon, failure)
     promised = D(failure.numerator) / D(failure.denominator)
     assert one.rate == epsilon / keys

@@ -34,6 +34,7 @@ import tomllib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -77,7 +78,13 @@ class Mutant:
 
 
 def mutants() -> list[Mutant]:
-    """The whole list, by area and in the order of the files."""
+    """Return the whole list, by area and in the order of the files."""
+    return list(_read_mutants())
+
+
+@cache
+def _read_mutants() -> tuple[Mutant, ...]:
+    """Read the TOML files, once in a process."""
     found = []
     for path in sorted(HERE.glob("*.toml")):
         for name, told in tomllib.loads(path.read_text(encoding="utf-8")).items():
@@ -85,7 +92,7 @@ def mutants() -> list[Mutant]:
             pairs = tuple((old, new) for old, new in edits)
             killers = tuple(told.pop("killers", ()))
             found.append(Mutant(name, path.stem, edits=pairs, killers=killers, **told))
-    return found
+    return tuple(found)
 
 
 def stale(mutant: Mutant, root: Path = ROOT) -> str:

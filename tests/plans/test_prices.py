@@ -13,10 +13,11 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, BudgetError, BudgetExceeded, PrivacyWarning
+from tests.accounting.rules import ADAPTIVE
 from tests.internals import Query, cost_of_price, query_Output
 from tests.ledger.people import BOUNDS, KEYS, people
 
-WITH_DELTA = ["pure", "tight", "advanced", "advanced-squared", "zcdp", "rdp", "gdp"]
+WITH_DELTA = ADAPTIVE
 BUDGETS = [("pure", 0), ("tight", 0), *((name, 1e-6) for name in WITH_DELTA)]
 budgets = pytest.mark.parametrize(("accountant", "delta"), BUDGETS)
 
@@ -80,7 +81,7 @@ def test_within_finds_nearly_the_least_price_that_is_accurate_enough(accountant,
 
 
 @budgets
-def test_within_takes_the_mechanism_that_costs_the_smaller_part_of_the_budget(accountant, delta):
+def test_within_takes_the_mechanism_with_the_smaller_cost(accountant, delta):
     p = opened(20, delta, accountant=accountant)
     for ask, width, _ in (VERBS["count"], VERBS["sums"]):
         prices = {}
@@ -427,7 +428,7 @@ def test_price_with_delta_is_a_gaussian_and_laplace_would_waste_it():
 # The warning of the default accountant ------------------------------------------------------------------------
 
 
-def test_question_that_closes_the_tighter_side_warns_first_and_as_an_error_charges_nothing():
+def test_question_that_closes_the_tighter_side_warns_before_the_debit():
     p = opened(3, 1e-6)
     p.count(epsilon=0.1, mechanism="laplace")
     before = p.budget.fraction, len(p.ledger), len(p.declarations)

@@ -11,9 +11,10 @@ import pytest
 
 import dpframe
 from dpframe import BadValue, BudgetError, BudgetExceeded, PrivacyWarning
+from tests.accounting.rules import ADAPTIVE
 from tests.ledger.people import BOUNDS, KEYS, people
 
-WITH_DELTA = ["pure", "tight", "advanced", "advanced-squared", "zcdp", "rdp", "gdp"]
+WITH_DELTA = ADAPTIVE
 ASKS = {
     "count": lambda p, **o: p.count(**o),
     "histogram": lambda p, **o: p.histogram("age", bins=8, **o),

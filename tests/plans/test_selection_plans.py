@@ -18,7 +18,7 @@ from tests.frame.test_selections import ASKS, BASE, frame, opened
 from tests.internals import AGGREGATES, Price, buy_choice
 
 
-def test_with_delta_the_exponential_mechanism_chooses_and_is_counted_by_its_range():
+def test_exponential_mechanism_with_delta_is_counted_by_its_range():
     words = {"candidates": [1, 2], "utility": revenue("bid"), "epsilon": 0.5}
     plain = opened(frame(BASE)).explain.choose(**words)
     assert (plain.mechanism, plain.loss) == ("noisy-max", PureDP(0.5))
@@ -88,7 +88,7 @@ def test_different_utilities_are_different_questions():
     assert len(p.ledger) == 7
 
 
-def test_a_sensitivity_is_believed_only_with_a_reason_that_the_ledger_keeps():
+def test_stated_sensitivity_needs_a_reason_that_the_ledger_keeps():
     p = opened(frame(BASE))
     with pytest.raises(BadValue, match="because"):
         p.choose([1, 2], "bid * @candidate", sensitivity=0.5)

@@ -71,14 +71,14 @@ def test_every_verb_says_before_it_is_paid_that_so_few_values_say_nothing(verb):
     "verb",
     ["mean", "var", "std", "sem", "skew", "median", "cov", "describe", "groups", "argmax", "top"],
 )
-def test_without_a_number_of_values_a_plan_says_of_how_many_it_says_nothing(verb):
+def test_plan_without_n_says_below_which_number_it_says_nothing(verb):
     assert row(ASKED[verb](opened().explain, epsilon=0.01), "worth").endswith(
         "values this will say nothing"
     )
 
 
 @pytest.mark.parametrize("verb", SPREAD)
-def test_the_number_below_which_nothing_is_said_is_where_the_plan_with_n_changes_its_mind(verb):
+def test_plan_warns_below_the_number_that_it_names(verb):
     p = opened()
     fewest = float(
         row(ASKED[verb](p.explain, epsilon=0.1), "worth").split("fewer than ")[1].split()[0]
@@ -159,7 +159,7 @@ def test_durations_say_seconds():
     assert " seconds for 1000 values" in row(p.explain.std("t", epsilon=1, n=1000), "error, 95 %")
 
 
-def test_a_total_of_so_few_values_says_nothing_where_its_noise_is_as_large_as_it_can_be():
+def test_total_of_few_values_is_marked_as_noise():
     p = opened()
     error = p.explain.sum("x", epsilon=0.1).error()
     assert "say nothing" in row(p.explain.sum("x", epsilon=0.1, n=error / 100 * 0.99), "worth")

@@ -196,7 +196,7 @@ print(digest(None, 1, 1.0, "x", ("x", 2), Fraction(1, 3), Decimal("1.0"), np.int
 """
 
 
-def test_other_processes_have_the_same_encoding_and_it_stays_as_ledgers_have_it():
+def test_encoding_is_the_same_in_other_processes_and_as_ledgers_have_it():
     """A number that changes here makes every ledger pay again: then add a format, and read the old one."""
     for seed in ("1", "2"):
         words = {
@@ -572,7 +572,7 @@ def test_identity_that_does_not_list_each_field_once_raises(names):
         encode(kind(1, 2))
 
 
-def test_every_encoded_class_has_an_identity_of_its_own_and_no_two_share_a_tag():
+def test_every_encoded_class_has_its_identity_and_a_tag_of_its_own():
     list(modules())
     kinds = {k for k in frozen_classes() if k.__name__ not in ABSTRACT}
     tagged = {

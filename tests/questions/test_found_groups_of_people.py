@@ -15,7 +15,7 @@ def test_groups_are_found(accountant, rows):
     assert p.groupby("g").size(epsilon=90).index.tolist() == ["a", "b"]
 
 
-def test_an_interval_is_never_upside_down_and_a_count_outside_of_its_own_is_noise():
+def test_interval_is_never_upside_down_and_marks_noise():
     """Groups that their people show, whose noisy numbers of rows may be below zero."""
     rng = np.random.default_rng(5)
     df = pd.DataFrame(

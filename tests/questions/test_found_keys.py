@@ -143,7 +143,7 @@ def test_every_cell_that_has_a_text_is_its_key(cells):
             assert key_of(text) == cell
 
 
-def test_of_keys_that_python_holds_for_equal_the_first_stays_with_its_count():
+def test_first_of_keys_that_are_equal_in_python_stays_with_its_count():
     column = Column.of(0, "s", np.dtype(object))
     texts = np.array(["b0", "b1", "n0", "n1", "sa"], dtype=object)
     found = found_keys(texts, [(column, "s")])

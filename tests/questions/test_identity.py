@@ -183,7 +183,7 @@ def test_release_of_people_in_other_words_is_free_and_says_the_same(name):
 
 
 @pytest.mark.parametrize("name", [*PAIRS, *OF_ROWS])
-def test_release_under_replace_one_in_other_words_is_free_and_says_the_same(name):
+def test_release_under_replace_one_in_other_words_is_free(name):
     check_pair(
         lambda: make_frame().dp.open(10, neighbors="replace-one", **TERMS),
         {**PAIRS, **OF_ROWS}[name],

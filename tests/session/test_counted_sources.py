@@ -267,7 +267,7 @@ def test_a_connection_of_sqlite_is_asked_and_left_alone(parts, words):
     base.rollback() if base.in_transaction else base.execute("DELETE FROM t WHERE rowid > 400")
 
 
-def test_rows_of_an_open_transaction_are_refused_and_committed_ones_are_read():
+def test_rows_of_an_open_transaction_are_refused():
     base = in_sqlite()
     base.execute("DELETE FROM t WHERE s = 'b'")
     with pytest.raises(dpframe.BadValue, match=r"rollback\(\)"):

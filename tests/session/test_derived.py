@@ -394,7 +394,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("how", ["inner", "left"])
-def test_the_public_number_of_people_is_that_of_derived_rows_only_if_all_are_there(df, how):
+def test_derived_rows_have_the_public_number_only_if_all_people_are_there(df, how):
     """`n` of open is about the frame that was opened: rows without a match are gone, and how many is nobody's word."""
     p = df.dp.open(1, n=6, bounds=BOUNDS)
     assert p.explain.mean("x", within=50).epsilon > 0
@@ -449,7 +449,7 @@ def test_a_table_that_shares_its_cells_with_private_rows_is_not_public(df, kept)
 
 
 @pytest.mark.parametrize("kind", ["int64", "uint8", "bool"])
-def test_columns_of_a_left_merge_have_one_dtype_whether_or_not_somebody_has_no_match(kind):
+def test_left_merge_has_the_same_dtypes_with_and_without_matches(kind):
     table = pd.DataFrame({"k": ["a", "b"], "v": pd.Series([1, 0], dtype=kind)})
     found = []
     for cells in (["a", "b"], ["a", "c"]):

@@ -27,7 +27,7 @@ def opened(**words):
     )
 
 
-def test_rows_of_an_exploded_column_in_front_of_the_unit_are_their_person_s():
+def test_exploded_rows_in_front_of_the_unit_belong_to_their_person():
     q = opened().explode("codes")
     assert [q.count(max_rows=rows, epsilon=EXACT) for rows in (1, 2, 9)] == [3, 5, 7]
     assert q.nunique("id", epsilon=EXACT) == 3

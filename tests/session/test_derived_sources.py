@@ -136,7 +136,7 @@ def test_a_row_stays_a_persons_only_one_where_a_merge_has_a_single_match(files):
     assert left._session.public_rows == 600
 
 
-def test_several_rows_of_a_row_that_nobody_is_named_by_are_refused_for_nothing(files):
+def test_several_rows_of_an_unnamed_row_are_refused_for_nothing(files):
     p = dpframe.open(str(files), 1000, because="made up", **WORDS)
     for step in ("explode", "melt", "merge"):
         with pytest.raises(NotOffered, match="unit="):
@@ -154,7 +154,7 @@ def test_a_file_that_is_replaced_is_seen_before_a_debit(files):
     assert p.budget.spent == 0
 
 
-def test_an_answer_of_derived_rows_is_known_again_when_the_files_are_opened_again(files, tmp_path):
+def test_answer_of_derived_rows_is_free_when_files_are_opened_again(files, tmp_path):
     words = {"ledger": tmp_path / "b.db", "population": "p", **UNIT, **WORDS}
     ask = lambda p: p.merge(PUBLIC, on="state").mean("big", epsilon=1)  # noqa: E731
     p = dpframe.open(str(files), 10, **words)

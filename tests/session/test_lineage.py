@@ -229,7 +229,7 @@ def test_name_of_a_lost_session_refuses_and_opens_no_new_budget(df, name):
             ask()
 
 
-def test_a_column_with_the_same_codes_and_other_categories_is_another_column(df):
+def test_column_with_equal_codes_and_other_categories_is_another(df):
     """Whatever shares its codes with a categorical says other words with them."""
     df["state"] = df["state"].astype("category")
     p = df.dp.open(10)

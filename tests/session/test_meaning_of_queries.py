@@ -188,7 +188,7 @@ def test_a_temporary_view_of_sqlite_is_read_as_it_is_written(tmp_path):
 # Others ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_dataset_knows_a_file_that_was_replaced_by_one_of_the_same_size_and_time(tmp_path):
+def test_dataset_notices_a_replaced_file_of_the_same_size_and_time(tmp_path):
     dataset = import_module("pyarrow.dataset")
     path, twin = tmp_path / "a.parquet", tmp_path / "b.parquet"
     plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}

@@ -326,7 +326,7 @@ def test_adopt_needs_a_reason_and_a_frame_without_a_session(p, visits):
     assert list(p.declarations["what"]) == ["bounds"]
 
 
-def test_adopt_without_a_unit_goes_by_the_labels_of_the_frame_that_was_opened():
+def test_adopt_without_a_unit_goes_by_the_labels_of_the_opened_frame():
     df = pd.DataFrame({"x": [1.0, 2.0, 3.0], "l": [[1, 2], [3], []]}, index=["a", "b", "c"])
     p = df.dp.open(1000)
     q = p.adopt(df.explode("l")[["x"]], because="exploded by hand", max_rows=2, max_groups=1)

@@ -97,7 +97,7 @@ def test_batch_within_a_batch_is_paid_at_its_own_end():
 
 
 @pytest.mark.parametrize("accountant", ["pure", "pld"])
-def test_question_of_the_frame_itself_in_its_block_is_refused_with_what_to_write(accountant):
+def test_question_of_the_frame_in_its_planning_block_is_refused(accountant):
     p = opened(1, 0 if accountant == "pure" else 1e-6, accountant=accountant)
     with p.plan_ahead() as batch:
         a = batch.count(epsilon=0.25)
@@ -136,7 +136,7 @@ def test_empty_batch_costs_nothing():
     assert p.ledger.empty
 
 
-def test_equal_and_known_questions_of_a_batch_are_paid_once_and_fresh_ones_each():
+def test_batch_pays_equal_questions_once_and_fresh_ones_each():
     p = opened(1)
     known = p.count(epsilon=0.125)
     with p.plan_ahead() as batch:
@@ -161,7 +161,7 @@ def test_batch_is_admitted_as_its_questions_would_be(accountant, delta):
     assert together.budget.fraction == pytest.approx(one.budget.fraction, rel=1e-9)
 
 
-def test_pld_admits_a_batch_that_the_tight_accountant_refuses_and_no_second_one():
+def test_pld_admits_a_batch_that_tight_refuses_and_no_second_one():
     def ask(p, k):
         with p.plan_ahead() as batch:
             return [batch.count(epsilon=0.02, mechanism="laplace", fresh=True) for _ in range(k)]
@@ -183,7 +183,7 @@ def test_pld_admits_a_batch_that_the_tight_accountant_refuses_and_no_second_one(
     assert len(pld.ledger) == k
 
 
-def test_pld_refuses_a_batch_that_is_too_large_and_admits_a_smaller_one_after_it():
+def test_pld_refuses_a_large_batch_and_admits_a_smaller_one_after_it():
     p = opened(1, 1e-6, accountant="pld")
     with pytest.raises(BudgetExceeded), p.plan_ahead() as batch:
         batch.count(epsilon=2, mechanism="laplace")

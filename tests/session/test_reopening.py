@@ -58,7 +58,7 @@ def test_words_left_out_stay_and_words_given_are_put_beside_them(df):
     }
 
 
-def test_words_left_out_stay_also_for_an_accessor_from_before_the_first_open(df):
+def test_omitted_words_stay_for_an_accessor_from_before_the_first_open(df):
     before = df.dp
     p = before.open(1, neighbors="replace-one", queries=10)
     assert before.open(1)._session is p._session
@@ -106,7 +106,7 @@ def test_misspelt_words_are_told(df):
 
 
 @pytest.mark.parametrize("word", ["epsilon", "delta"])
-def test_a_budget_that_was_opened_does_not_open_one_whose_words_only_equal_its_own(df, word):
+def test_open_budget_does_not_open_one_with_equal_words_of_another_type(df, word):
     own = {"epsilon": 1, "delta": 0}
     wrong = {**own, word: bool(own[word])}
     df.dp.open(**own)
@@ -236,7 +236,7 @@ def kept(tmp_path):
     return where, answers, spent
 
 
-def test_what_was_answered_for_a_share_is_free_where_nobody_says_how_large_a_share_is(kept):
+def test_answer_for_a_share_is_free_where_no_share_is_stated(kept):
     where, answers, spent = kept
     q = people().dp.open(**where)
     assert q.budget.queries != 10

@@ -332,7 +332,7 @@ def test_forked_child_is_refused_and_may_not_open_again(df):
     assert used(p) == 0
 
 
-def test_child_that_names_a_population_in_memory_first_has_no_budget_of_its_own():
+def test_child_that_names_a_population_in_memory_shares_its_budget():
     """Each child of a pool would have the whole of it."""
     code = (
         "import os, warnings, pandas as pd, dpframe\n"

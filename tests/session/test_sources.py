@@ -376,7 +376,7 @@ def test_cells_of_sqlite_that_are_not_of_their_type_are_nulls(tmp_path):
         p.count(epsilon=1)
 
 
-def test_a_view_of_sqlite_is_refused_for_its_own_text_and_for_what_it_names(tmp_path):
+def test_view_of_sqlite_is_refused_for_its_text_and_what_it_names(tmp_path):
     base = sqlite3.connect(tmp_path / "x.db")
     base.execute("CREATE TABLE t (id INTEGER)")
     base.execute("CREATE VIEW few AS SELECT * FROM t LIMIT 3")
@@ -404,9 +404,7 @@ def test_a_database_that_is_not_there_is_refused(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:'json' serialization")
-def test_files_of_a_lazy_frame_are_known_by_their_names_and_are_on_this_machine(
-    files, tmp_path, monkeypatch
-):
+def test_files_of_a_lazy_frame_are_known_by_names_on_this_machine(files, tmp_path, monkeypatch):
     pl = pytest.importorskip("polars")
     lazy = pl.scan_parquet(f"file://{files}/v1.parquet")
     assert recognise_source(lazy).marks == recognise_source(files / "v1.parquet").marks

@@ -118,7 +118,7 @@ def test_a_correlation_keeps_its_level(first, second, n, epsilon):
     assert is_level(excluded(*released(first, second, n, epsilon, 2000)), 2000)
 
 
-def test_a_correlation_keeps_its_level_where_the_noise_is_most_of_the_error():
+def test_correlation_keeps_its_level_where_noise_is_most_of_the_error():
     assert is_level(excluded(*released("even", "even", 20_000, 0.05, 300)), 300)
 
 
@@ -216,7 +216,7 @@ def test_numbers_to_expect_are_those_that_poisson_allows(level):
     assert (high - low <= exact[1] - np.nan_to_num(exact[0]) + 3).all()
 
 
-def test_noise_that_leads_beyond_all_shares_is_no_reason_for_a_p_value_of_one():
+def test_noise_beyond_all_shares_gives_no_p_value_of_one():
     frame = pd.DataFrame(
         {"arm": ["a", "b"] * 2000, "well": [True, False, True, True] * 1000}
     )  # all of a are well

@@ -145,7 +145,7 @@ def test_a_choice_keeps_its_promise_in_ranks(shape, q, share):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_median_is_never_worse_than_the_exponential_mechanism_at_its_price(shape, share):
+def test_median_is_never_worse_than_the_exponential_mechanism(shape, share):
     """The textbook's score is minus the distance of ranks below, of sensitivity 1: weights exp(-epsilon |B - n/2| / 2)."""
     counts, epsilon, n = SHAPES[shape], 0.2, 4_000 * share
     statistic = Ranks(X, Grid(Bounds(0.0, 399.0), 0), (F(1, 2),))

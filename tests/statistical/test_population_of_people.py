@@ -104,7 +104,7 @@ def test_means_of_people_with_nulls_cover_that_of_the_population(together, nulls
 
 
 @pytest.mark.usefixtures("counted_apart")
-def test_numbers_of_values_that_are_rounded_apart_from_sums_do_not_cover_it():
+def test_counts_rounded_apart_from_sums_do_not_cover_the_mean():
     p = opened(drawn_rows(generator(0.3), RUNS, PEOPLE, 0.3), RUNS)
     answer = p.groupby("g")["x"].agg(["mean"], max_rows=1, epsilon=20.0)["mean"]
     assert not is_covered(hits(answer.dp.interval(LEVEL, of="population"), 0.5))
@@ -154,7 +154,7 @@ def test_groups_that_differ_in_nulls_alone_keep_the_level():
 
 
 @pytest.mark.usefixtures("counted_apart")
-def test_groups_that_differ_in_nulls_alone_are_told_apart_where_counts_are_rounded_apart():
+def test_groups_that_differ_in_nulls_alone_have_counts_of_their_own():
     assert not is_level(means_rejected(7), 7)
 
 

@@ -141,7 +141,7 @@ def test_wide_noise_reaches_no_further_than_a_continuous_law(law):
 
 
 @pytest.mark.parametrize("law", [LaplaceNoise, GaussianNoise], ids=lambda law: law.name)
-def test_noise_and_a_part_of_a_step_are_nearer_to_zero_than_the_continuous_law(law):
+def test_noise_with_a_part_of_a_step_is_within_the_continuous_law(law):
     """What the reach stands on: P[|X + U| > t] of a uniform U, which is linear between half steps, at all t."""
     for scale in (*SCALES, F(1, 4), F(3, 5), F(7, 10), F(20)):
         s = float(scale)

@@ -206,7 +206,7 @@ def test_bounds_of_both_columns_are_on_record():
 @pytest.mark.parametrize(
     "bounds", [(1, 1), (0, 2.0**70), (1e-250, 1e-240), (-1e150, 1e150)], ids=str
 )
-def test_matrix_that_was_charged_is_answered_whatever_the_cells_bounds_and_price(bounds, epsilon):
+def test_charged_matrix_is_answered_whatever_the_cells_and_bounds(bounds, epsilon):
     wild = pd.DataFrame(
         {"x": [0.0, np.inf, -np.inf, np.nan, 1e308, -1e308], "y": [1, 2, 3, 4, 5, 6]}
     )

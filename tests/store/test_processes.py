@@ -134,7 +134,7 @@ print(*(entry.body for entry in store.entries("people")))
 
 
 @posix
-def test_child_that_was_forked_inside_a_transaction_says_so_and_writes_nothing(path):
+def test_child_forked_inside_a_transaction_writes_nothing(path):
     code = """
 module.PATIENCE = 0.5
 store = open_store(path)

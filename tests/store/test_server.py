@@ -228,7 +228,7 @@ def test_a_lock_is_waited_for_and_given_up(postgres, database, url, monkeypatch)
 
 
 @posix
-def test_a_client_that_hangs_keeps_others_waiting_for_a_while_and_writes_nothing_after(url):
+def test_hanging_client_delays_others_and_writes_nothing_after(url):
     store = ServerStore(url)
     code = """
 import dpframe._ledger.server as server

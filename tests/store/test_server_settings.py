@@ -149,9 +149,7 @@ def test_triggers_refuse_even_the_owner(postgres, database, url, statement):
     assert add(store, "2")[0].id == 2
 
 
-def test_who_may_not_make_a_ledger_is_told_and_an_empty_schema_of_theirs_will_do(
-    postgres, database
-):
+def test_user_who_may_not_make_a_ledger_is_told_to_use_an_empty_schema(postgres, database):
     postgres.sql("postgres", f"CREATE ROLE m{database} LOGIN")
     url = postgres.url(database, f"m{database}")
     for _ in range(2):
@@ -235,9 +233,7 @@ def test_a_connection_that_an_administrator_ends(postgres, database, url, when):
     assert add(store, "2")[0].id == 1
 
 
-def test_a_standby_that_takes_over_without_the_last_debit_is_noticed_by_who_remembers_it(
-    postgres, database, link
-):
+def test_standby_without_the_last_debit_is_noticed_by_its_clients(postgres, database, link):
     address = f"postgresql://{postgres.user}@127.0.0.1:{link.port}/{database}"
     store = ServerStore(address)
     add(store, "1")

@@ -109,7 +109,7 @@ def test_pyright_knows_nearly_all_types_of_the_package():
 
 
 @pytest.mark.slow
-def test_a_program_has_the_types_it_is_written_with_and_its_mistakes_are_seen():
+def test_program_has_its_types_and_its_mistakes_are_noticed():
     code, said = mypy(PROGRAM)
     assert code == 0, said
 

@@ -61,7 +61,7 @@ def test_worlds_set_every_size_that_no_answer_depends_on():
     assert drawn == {name for name in type(SIZES).__slots__ if name not in worlds.FREE}
 
 
-def test_one_row_is_moved_to_the_first_and_the_last_place_and_to_the_edges_of_blocks():
+def test_moved_row_stands_at_both_ends_and_at_edges_of_blocks():
     world = World((("block", 4), ("threads", 3)))
     assert {0, 3, 4, 5, 12, 20, 6, 13} <= set(worlds.edges(world, 20))
 

@@ -1,0 +1,84 @@
+"""The list of slow cases: what it leaves out, what it keeps, and how it is made of measured seconds."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import pytest
+
+from tests import budget, skipped
+from tests.conftest import SHARE, share_of_day
+
+
+class Item(NamedTuple):
+    nodeid: str
+
+
+def test_list_of_slow_cases_names_files_that_exist():
+    files = {name.partition("::")[0] for name in budget.slow_list()}
+    assert [
+        name for name in sorted(files) if not (budget.LISTED.parent.parent / name).exists()
+    ] == []
+
+
+def test_list_of_slow_cases_is_written_as_it_is_read():
+    slow = {
+        "tests/a.py::test_b[two]": 0.5,
+        "tests/a.py::test_b[a b]": 2.0,
+        "tests/a.py::test_c": 0.03,
+    }
+    assert budget.parse_list(budget.write_list(slow)) == slow
+
+
+def test_leaving_out_keeps_what_is_not_listed_and_the_cheapest_two():
+    slow = {"t[a]": 3.0, "t[b]": 1.0, "t[c]": 2.0}
+    assert budget.leave_out(["t[a]", "t[b]", "t[c]"], slow) == {"t[a]"}
+    assert budget.leave_out(["t[a]", "t[b]", "t[c]", "t[d]"], slow) == {"t[a]", "t[c]"}
+    assert budget.leave_out(["t[a]", "t[d]", "t[e]", "t[f]"], slow) == {"t[a]"}
+    assert budget.leave_out(["u"], {"u": 3.0}) == {"u"}
+    assert budget.leave_out(["u"], slow) == set()
+
+
+def test_leaving_out_keeps_as_many_cases_as_fit_into_the_time_of_a_test():
+    cases = [f"t[{i}]" for i in range(100)]
+    assert len(budget.leave_out(cases, {"t": 0.1})) == 95
+    assert len(budget.leave_out(cases, {"t": 5.0})) == 98
+    assert budget.leave_out(cases, {"t": 0.004, "t[7]": 0.6}) == {"t[7]"}
+    away = budget.leave_out(cases, {"t": 0.1})
+    assert budget.leave_out(list(reversed(cases)), {"t": 0.1}) == away
+
+
+def test_choice_of_slow_cases_has_cases_and_tests_above_their_time():
+    many = {f"w[{i}]": 0.2 for i in range(10)}
+    measured = {"t[a]": 0.3, "t[b]": 0.1, "u": 0.4, "v": 1.1, **many}
+    found = budget.choose_slow(measured, {"w[a]": 9.0, "x[b]": 0.7, "y": 0.6})
+    assert found == {"t[a]": 0.3, "v": 1.1, "w": pytest.approx(0.2), "x[b]": 0.7, "y": 0.6}
+
+
+def test_offenders_are_cases_above_twice_the_budget_that_are_not_listed():
+    measured = {"t[a]": 0.6, "t[b]": 0.4, "t[c]": 5.0, "u": 0.9, "v": 2.5, "w[a]": 3.0}
+    assert budget.find_offenders(measured, {"t[c]": 5.0, "w": 0.1}) == [(2.5, "v"), (0.6, "t[a]")]
+
+
+def test_share_of_a_day_has_every_case_in_turn():
+    many = [Item(f"tests/a.py::test_b[{i}]") for i in range(5 * SHARE)]
+    few = [Item(f"tests/a.py::test_c[{i}]") for i in range(SHARE)]
+    days = [{item.nodeid for item in share_of_day([*many, *few], day)} for day in range(5)]
+    assert {len(day) for day in days} == {2 * SHARE}
+    assert set().union(*days) == {item.nodeid for item in [*many, *few]}
+
+
+def test_skipped_tests_are_written_and_found_again(tmp_path):
+    plugin = skipped.Skipped(str(tmp_path / "build" / "skipped.txt"))
+    report = SimpleNamespace(nodeid="tests/a.py::test_b[x y]", skipped=True)
+    plugin.pytest_runtest_logreport(report)
+    plugin.pytest_runtest_logreport(SimpleNamespace(nodeid="tests/a.py::test_c", skipped=False))
+    expected = SimpleNamespace(nodeid="tests/a.py::test_d", skipped=True, wasxfail="known")
+    plugin.pytest_runtest_logreport(expected)
+    plugin.pytest_collectreport(SimpleNamespace(nodeid="tests/e.py", skipped=True))
+    plugin.pytest_sessionfinish(SimpleNamespace(config=object()))
+    names = skipped.read_names([str(plugin.path)])
+    assert names == {"tests/a.py::test_b[x y]", "tests/e.py"}
+    assert skipped.is_listed("tests/e.py::test_f", names)
+    assert not skipped.is_listed("tests/a.py::test_b[x]", names)
