@@ -6,14 +6,13 @@ Each is a step of the frame that the column is of, so nothing is read.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pandas as pd
 
 from dpframe import _expr, _validate
-from dpframe._errors import BadType, NotOffered, Refused
+from dpframe._errors import BadType, Refused
 from dpframe._frame.selection import Taken
 from dpframe._frame.verbs import looking
 
@@ -150,36 +149,3 @@ def pipe(self: Taken, func: Any, *args: Any, **words: Any) -> Any:
     if not callable(func):
         raise BadType(f"pipe takes a function of a column, not {type(func).__name__}.")
     return func(self, *args, **words)
-
-
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    **{
-        name: getattr(operator, name)
-        for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
-    },
-    **{name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
-    "div": operator.truediv,
-}
-
-
-def _method(name: str, operate: Callable[[Any, Any], Any], swapped: bool) -> Any:
-    def verb(
-        self: Any, other: Any, level: None = None, fill_value: Any = None, axis: Any = 0
-    ) -> Any:
-        if level is not None or fill_value is not None:
-            raise NotOffered(
-                f"{name} takes neither level= nor fill_value=: write p['x'].fillna(0) before it."
-            )
-        return operate(other, self) if swapped else operate(self, other)
-
-    verb.__name__ = name
-    verb.__doc__ = f"The operator by its name: ``p['x'].{name}(2)``."
-    return verb
-
-
-# Methods that pandas has beside operators; some also with their sides exchanged.
-METHODS = {
-    **{name: _method(name, one, False) for name, one in _OPERATORS.items()},
-    **{f"r{name}": _method(f"r{name}", _OPERATORS[name], True)
-       for name in ("sub", "div")},
-}  # fmt: skip

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import StringIO
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ from dpframe import _expr
 from dpframe._errors import BadType, DPError, Refused
 from dpframe._expr import Expr
 from dpframe._frame.columns.numpy import UFUNCS
+from dpframe._frame.columns.operators import OPERATORS, Operators
 
 _BRANCHES = 40  # one after the other
 _PATHS = 256
@@ -76,11 +77,10 @@ class _Branches:
         return self.ways[place] if place < len(self.ways) else True
 
 
-class Value:
+class Value(Operators):
     """What a function is given for a cell."""
 
     __slots__ = ("_branches", "_expr")
-    __hash__ = None  # type: ignore[assignment]  # == makes an expression
 
     def __init__(self, expr: Expr, branches: _Branches):
         self._expr, self._branches = expr, branches
@@ -93,11 +93,12 @@ class Value:
             self._expr.kind, int if self._expr.integral and not self._expr.nullable else float
         )
 
-    def _new(self, expr: Expr) -> Value:
-        return Value(expr, self._branches)
+    def _new(self, expr: Expr) -> Self:
+        return type(self)(expr, self._branches)
 
-    def _operated(self, make: Callable[..., Expr], *others: Any) -> Value:
-        return self._new(make(self._expr, *map(_written, others)))
+    def _operate(self, name: str, *others: Any, swapped: bool = False) -> Self:
+        operands = [self._expr, *map(_written, others)]
+        return self._new(OPERATORS[name].build(*(reversed(operands) if swapped else operands)))
 
     def __bool__(self) -> bool:
         x = self._expr
@@ -159,17 +160,8 @@ class Value:
     def __round__(self, decimals: int = 0) -> Value:
         return self._new(_expr.round_to(self._expr, decimals))
 
-    def __abs__(self) -> Value:
-        return self._operated(_expr.magnitude)
-
-    def __neg__(self) -> Value:
-        return self._operated(_expr.minus)
-
-    def __pos__(self) -> Value:
+    def __pos__(self) -> Self:
         return self
-
-    def __invert__(self) -> Value:
-        return self._operated(_expr.logical_not)
 
 
 _CALLED = {
@@ -178,56 +170,6 @@ _CALLED = {
     "day_name": "day_name",
     "month_name": "month_name",
 }
-
-
-def _operators() -> None:
-    """Gives values the operators of expressions."""
-    signs = {
-        "add": "+",
-        "sub": "-",
-        "mul": "*",
-        "truediv": "/",
-        "floordiv": "//",
-        "mod": "%",
-        "pow": "**",
-    }
-    for name, sign in signs.items():
-
-        def ahead(self: Value, other: Any, sign: str = sign) -> Value:
-            return self._operated(lambda a, b: _expr.operate(sign, a, b), other)
-
-        def behind(self: Value, other: Any, sign: str = sign) -> Value:
-            return self._operated(lambda a, b: _expr.operate(sign, b, a), other)
-
-        setattr(Value, f"__{name}__", ahead)
-        setattr(Value, f"__r{name}__", behind)
-    for name, sign in {
-        "eq": "==",
-        "ne": "!=",
-        "lt": "<",
-        "le": "<=",
-        "gt": ">",
-        "ge": ">=",
-    }.items():
-
-        def compared(self: Value, other: Any, sign: str = sign) -> Value:
-            return self._operated(lambda a, b: _expr.compare(sign, a, b), other)
-
-        setattr(Value, f"__{name}__", compared)
-    for name, make in {
-        "and": _expr.logical_and,
-        "or": _expr.logical_or,
-        "xor": _expr.logical_xor,
-    }.items():
-
-        def joined(self: Value, other: Any, make: Any = make) -> Value:
-            return self._operated(make, other)
-
-        setattr(Value, f"__{name}__", joined)
-        setattr(Value, f"__r{name}__", joined)
-
-
-_operators()
 
 
 def _plain(value: Any) -> Any:
