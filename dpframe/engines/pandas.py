@@ -59,7 +59,7 @@ from dpframe.engines.groups import arrow_buckets, finder_of, rest_buckets, tuple
 from dpframe.engines.keys import Coded, Occurring, coded, together
 from dpframe.engines.limits import Bound, at_points, by_size, distinct_pairs, within_groups
 from dpframe.engines.people import Pairs, People, pairs_of, people_of, widened
-from dpframe.engines.within.kept import Kept
+from dpframe.engines.within.cache import WithinCache
 
 ROWS = Unit()
 
@@ -93,9 +93,11 @@ class PandasEngine:
         return int(self._frame.memory_usage(index=True, deep=False).sum()) + 2**16
 
     @cached_property
-    def _within(self) -> Kept:
+    def _within(self) -> WithinCache:
         """What was made of each person's rows."""
-        return Kept(self.column, lambda people: self._whose(people).codes, lambda: self._room)
+        return WithinCache(
+            self.column, lambda people: self._whose(people).codes, lambda: self._room
+        )
 
     @overload
     def column(self, leaf: Column) -> Vector: ...
@@ -107,7 +109,7 @@ class PandasEngine:
         """Some rows of a root column, or all, as numpy arrays that are normalised once; or what
         each person's rows make."""
         if isinstance(leaf, Within):
-            within = self._within.vector(leaf)
+            within = self._within.compute(leaf)
             return within if rows is None else within.rows(rows)
         if leaf.position not in self._columns:
             self._columns[leaf.position] = prepare(self._frame.iloc[:, leaf.position], leaf.kind)
