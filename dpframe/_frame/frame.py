@@ -22,7 +22,7 @@ from dpframe._frame.column import PrivateColumn
 from dpframe._frame.columns.operators import Operators
 from dpframe._frame.people import join as _join
 from dpframe._frame.people import steps as _people
-from dpframe._frame.people.groups import own_groups
+from dpframe._frame.people.groups import group_by_person
 from dpframe._frame.places import Located, Positions, check_named, references, with_item
 from dpframe._frame.selection import Ask, Selection, Taken
 from dpframe._frame.spelling import priced
@@ -336,7 +336,7 @@ class PrivateFrame(Operators, Tracked):
     sort_values: Final = _people.sort_values
     duplicated: Final = _people.duplicated
     drop_duplicates: Final = _people.drop_duplicates
-    _own_groups = own_groups
+    _own_groups = group_by_person
     _merged = _join.merged
     card: Final = cards.card
     sort_index: Final = steps.sort_index

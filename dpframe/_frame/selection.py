@@ -56,6 +56,21 @@ class Taken(Unprinted):
         self._name = name
 
 
+def expression_of(column: Taken) -> Expr:
+    """Return the expression of a column."""
+    return column._expr
+
+
+def frame_of_column(column: Taken) -> Any:
+    """Return the tracked frame that a column was taken from."""
+    return column._frame
+
+
+def name_of(column: Taken) -> Hashable:
+    """Return the name that answers about a column take."""
+    return column._name
+
+
 class Schema(Protocol):
     """The public facts of a session: its columns, and what is declared of them now."""
 

@@ -19,7 +19,7 @@ import numpy as np
 from dpframe import _expr
 from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Column, Expr, Key, within
-from dpframe._frame.people.steps import keys_of_cells
+from dpframe._frame.people.within import keys_of_cells
 from dpframe._frame.tracked import Frame, Tracked, person_of
 from dpframe._frame.verbs.merge import merged_names
 from dpframe._frame.verbs.reshape import derived_frame, names_of, source_of
