@@ -427,8 +427,13 @@ class Within(Expr):
 
     @property
     def children(self) -> tuple[Expr, ...]:
-        known = (self.x, self.where, *(key.expr for key in self.order), *self.by)
-        return (*self.people, *(one for one in known if one is not None))
+        below: list[Expr] = [*self.people]
+        for one in (self.x, self.where):
+            if one is not None:
+                below.append(one)
+        for key in self.order:
+            below.append(key.expr)
+        return (*below, *self.by)
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
         if self.x is not None and WITHIN[self.how].picks:
@@ -443,8 +448,11 @@ class Within(Expr):
         """Checks the depth and the size as of other expressions, of operands that stand in
         tuples."""
         below = self.children
-        object.__setattr__(self, "depth", 1 + max(c.depth for c in below))
-        object.__setattr__(self, "size", 1 + sum(c.size for c in below))
+        depth, size = 0, 1
+        for child in below:
+            depth, size = max(depth, child.depth), size + child.size
+        object.__setattr__(self, "depth", 1 + depth)
+        object.__setattr__(self, "size", size)
         if self.depth > MAX_DEPTH or self.size > MAX_SIZE:
             raise BadExpression(
                 "too many steps within a person stand on each other. Take some of them apart: ask fewer at once, or p.pipe(f)."

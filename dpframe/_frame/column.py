@@ -21,7 +21,7 @@ from dpframe._frame.columns import steps
 from dpframe._frame.columns.hooks import install
 from dpframe._frame.columns.lookups import looked_up, replaced
 from dpframe._frame.columns.numpy import applied, called
-from dpframe._frame.columns.operators import OPERATORS, Operators, column_method
+from dpframe._frame.columns.operators import OPERATORS, OperatorMethods, column_method
 from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimeParts
 from dpframe._frame.columns.traced import traced
 from dpframe._frame.selection import Taken
@@ -36,7 +36,7 @@ from dpframe._questions.question import Release
 from dpframe._refusals import ADVICE
 
 
-class PrivateColumn(Operators, Taken):
+class PrivateColumn(OperatorMethods, Taken):
     """``p["x"]``: comparisons and arithmetic make other columns; `mean` and its like are releases
     of the frame."""
 

@@ -19,7 +19,7 @@ from dpframe._expr import Column, Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame import suggestions
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.columns.operators import Operators
+from dpframe._frame.columns.operators import OperatorMethods
 from dpframe._frame.people import join as _join
 from dpframe._frame.people import steps as _people
 from dpframe._frame.people.groups import group_by_person
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 Model = TypeVar("Model")
 
 
-class PrivateFrame(Operators, Tracked):
+class PrivateFrame(OperatorMethods, Tracked):
     """A frame in a budgeted session: ``df.dp`` after ``df.dp.open(...)``.
 
     Steps that look at one row at a time are free and return another PrivateFrame. Releases cost a
@@ -284,7 +284,7 @@ class PrivateFrame(Operators, Tracked):
         here."""
         return Positions(self)
 
-    # Operators of each column by itself, and the methods that pandas has beside them --------------
+    # OperatorMethods of each column by itself, and the methods that pandas has beside them --------------
 
     def _operate(self, name: str, *others: Any, swapped: bool = False) -> Self:
         """Return the frame in which an operator is applied to each column."""

@@ -10,7 +10,7 @@ from dpframe import _expr
 from dpframe._errors import NotOffered
 from dpframe._expr import Expr
 
-Operand = TypeVar("Operand", bound="Operators")
+Operand = TypeVar("Operand", bound="OperatorMethods")
 
 
 class OperatorMethod(Protocol):
@@ -66,7 +66,7 @@ OPERATOR_UFUNCS: dict[str, Callable[..., Expr]] = {
 }
 
 
-class Operators:
+class OperatorMethods:
     """Python's operators. A class that inherits them says in `_operate` what they make of it."""
 
     __slots__ = ()

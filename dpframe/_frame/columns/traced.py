@@ -1,7 +1,7 @@
 """Functions of one value, as ``map`` and ``apply`` take them: called with a value that writes down
 what is done to it.
 
-The value that a function is given has no cell in it. Operators and methods of it make expressions,
+The value that a function is given has no cell in it. OperatorMethods and methods of it make expressions,
 and a branch on it is taken both ways, one call after the other, so that what the function does is
 an expression of one row before any row is read.
 
@@ -24,7 +24,7 @@ from dpframe import _expr
 from dpframe._errors import BadType, DPError, Refused
 from dpframe._expr import Expr
 from dpframe._frame.columns.numpy import UFUNCS
-from dpframe._frame.columns.operators import OPERATORS, Operators
+from dpframe._frame.columns.operators import OPERATORS, OperatorMethods
 
 _BRANCHES = 40  # one after the other
 _PATHS = 256
@@ -77,7 +77,7 @@ class _Branches:
         return self.ways[place] if place < len(self.ways) else True
 
 
-class Value(Operators):
+class TracedValue(OperatorMethods):
     """What a function is given for a cell."""
 
     __slots__ = ("_branches", "_expr")
@@ -112,7 +112,7 @@ class Value(Operators):
         found = _expr.text_part(self._expr, "contains", _plain(part), regex=False)
         return self._branches.taken(found)
 
-    def __getitem__(self, key: Any) -> Value:
+    def __getitem__(self, key: Any) -> TracedValue:
         if isinstance(key, slice):
             return self._new(_expr.text_part(self._expr, "slice", key.start, key.stop, key.step))
         return self._new(_expr.text_part(self._expr, "get", key))
@@ -132,13 +132,13 @@ class Value(Operators):
             return lambda *args: self._new(_expr.text_part(x, name, *args))
         raise Refused(f"a number has no .{name} here. {_ADVICE}")
 
-    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> Value:
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> TracedValue:
         make = UFUNCS.get(ufunc.__name__)
         if make is None or method != "__call__" or options:
             raise Refused(f"np.{ufunc.__name__} is no function of one value here. {_ADVICE}")
         return self._new(make(*map(_written, inputs)))
 
-    def __array_function__(self, function: Any, types: Any, args: Any, words: Any) -> Value:
+    def __array_function__(self, function: Any, types: Any, args: Any, words: Any) -> TracedValue:
         if function is not np.where or words or len(args) != 3:
             raise Refused(f"np.{function.__name__} is no function of one value here. {_ADVICE}")
         return self._new(_expr.choose(*map(_written, args)))
@@ -157,7 +157,7 @@ class Value(Operators):
     def __repr__(self) -> str:
         return f"<a value of {self._expr}>"
 
-    def __round__(self, decimals: int = 0) -> Value:
+    def __round__(self, decimals: int = 0) -> TracedValue:
         return self._new(_expr.round_to(self._expr, decimals))
 
     def __pos__(self) -> Self:
@@ -173,12 +173,12 @@ _CALLED = {
 
 
 def _plain(value: Any) -> Any:
-    return value._expr if type(value) is Value else value
+    return value._expr if type(value) is TracedValue else value
 
 
 def _written(value: Any) -> Expr:
     """What a function has made of its value, as an expression."""
-    if type(value) is Value:
+    if type(value) is TracedValue:
         return value._expr
     return _expr.constant(value, null=True)
 
@@ -211,7 +211,7 @@ def _explored(function: Callable[..., Any], x: Expr, args: tuple[Any, ...], word
         if paths > _PATHS:
             raise Refused(f"the function has more than {_PATHS} ways through it. {_ADVICE}")
         branches = _Branches(ways)
-        result = _called(function, Value(x, branches), args, words)
+        result = _called(function, TracedValue(x, branches), args, words)
         if len(branches.conditions) <= len(ways):
             return result
         condition = branches.conditions[len(ways)]
@@ -220,7 +220,9 @@ def _explored(function: Callable[..., Any], x: Expr, args: tuple[Any, ...], word
     return grown(())
 
 
-def _called(function: Callable[..., Any], value: Value, args: tuple[Any, ...], words: Any) -> Expr:
+def _called(
+    function: Callable[..., Any], value: TracedValue, args: tuple[Any, ...], words: Any
+) -> Expr:
     printed = StringIO()
     try:
         with redirect_stdout(printed):

@@ -41,8 +41,6 @@ from dpframe._refusals import ADVICE, Unprinted, refuse
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame
 
-Chosen = tuple[tuple[Expr, Hashable], ...]  # expressions of columns, with their names
-
 
 class PersonGroupBy(PersonVerbs, Unprinted):
     """``p.groupby("patient_id")`` where that column names a person: verbs within each person's own
@@ -68,7 +66,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
     def __init__(
         self,
         frame: PrivateFrame,
-        chosen: Chosen | None = None,
+        chosen: Mapping[Hashable, Expr] | None = None,
         single: bool = False,
         as_index: bool = True,
     ):
@@ -79,8 +77,8 @@ class PersonGroupBy(PersonVerbs, Unprinted):
     def __getitem__(self, key: Any) -> PersonGroupBy:
         columns = self._selection.columns
         names = _validate.column_names(key if isinstance(key, list) else [key], columns)
-        chosen = [(columns[name], name) for name in names]
-        return PersonGroupBy(self._frame, tuple(chosen), not isinstance(key, list), self._as_index)
+        chosen = dict(zip(names, map(columns.__getitem__, names), strict=True))
+        return PersonGroupBy(self._frame, chosen, not isinstance(key, list), self._as_index)
 
     # One value of each person --------------------------------------------------------------------
 
@@ -109,7 +107,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         if func is None:
             wanted: Mapping[Hashable, Any] = {}
         else:
-            wanted = func if isinstance(func, Mapping) else dict.fromkeys(self._list_names(), func)
+            wanted = func if isinstance(func, Mapping) else dict.fromkeys(self._columns(), func)
         several = any(isinstance(how, list) for how in wanted.values())
         found: dict[Hashable, Expr] = {}
         for name, hows in wanted.items():
@@ -232,7 +230,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
     @property
     def _chosen_name(self) -> Hashable:
         """The name of the one column that was chosen; None for several."""
-        return self._chosen[0][1] if self._single and self._chosen else None
+        return next(iter(self._chosen)) if self._single and self._chosen else None
 
     def _advise(self, text: str) -> str:
         """Put the names of the frame and of the chosen column into a refusal."""
@@ -240,26 +238,24 @@ class PersonGroupBy(PersonVerbs, Unprinted):
 
     # Columns and frames of the results -----------------------------------------------------------
 
-    def _list_names(self) -> list[Hashable]:
+    def _columns(self) -> Mapping[Hashable, Expr]:
         """Return the chosen columns, or all but those that name the person."""
         if self._chosen is not None:
-            return [name for _, name in self._chosen]
+            return self._chosen
         columns = self._selection.columns
-        return [name for name, expr in columns.items() if expr not in self._people]
+        return {name: expr for name, expr in columns.items() if expr not in self._people}
 
     def _column(self, name: Any) -> Expr:
         """Return the expression of a column, one of the chosen ones or any of the frame."""
-        for expr, known in self._chosen or ():
-            if known == name:
-                return expr
+        if self._chosen is not None and isinstance(name, Hashable) and name in self._chosen:
+            return self._chosen[name]
         return self._selection.expr(name)
 
     def _list_columns(self, verb: PersonVerb, numeric_only: bool) -> dict[Hashable, Expr]:
         """Return the columns that a verb applies to, by name; others than it takes are refused."""
         numeric, kinds = _validate.flag(numeric_only, "numeric_only"), WITHIN[verb.of].of
         found, fitting, odd = {}, [], None
-        for name in self._list_names():
-            expr = self._column(name)
+        for name, expr in self._columns().items():
             if numeric and expr.kind not in ("number", "bool"):
                 continue
             found[name] = expr
@@ -309,7 +305,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         return keep_one_row(self._frame, {**first, **exprs})
 
     def _make_rows(self, build: Build) -> PrivateColumn | PrivateFrame:
-        exprs = {name: build(self._selection, self._column(name)) for name in self._list_names()}
+        exprs = {name: build(self._selection, x) for name, x in self._columns().items()}
         if self._single:
             ((name, expr),) = exprs.items()
             return PrivateColumn(self._frame, expr, name)
@@ -344,7 +340,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
             raise BadType(
                 self._advise(f"name one column: p.groupby('patient_id')['x'].{verb}({n}).")
             )
-        x, frame = self._chosen[0][0], self._frame
+        (x,), frame = self._chosen.values(), self._frame
         if x.nullable:
             frame = with_selection(frame, self._selection.filtered(_expr.not_null(x)))
         ranked = sort_rows(frame, [Key(x, descending)])
@@ -355,9 +351,9 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         if self._chosen is None:
             return frame
         if self._single:
-            return PrivateColumn(frame, *self._chosen[0])
-        columns = {name: expr for expr, name in self._chosen}
-        return with_selection(frame, selection_of(frame).having(columns))
+            ((name, expr),) = self._chosen.items()
+            return PrivateColumn(frame, expr, name)
+        return with_selection(frame, selection_of(frame).having(self._chosen))
 
     # Functions of the person's own rows ----------------------------------------------------------
 
@@ -387,7 +383,8 @@ class PersonGroupBy(PersonVerbs, Unprinted):
     def _give_columns(self) -> PersonColumn | PersonRows:
         """Return what a function is called with: the person's chosen column, or all columns."""
         if self._single and self._chosen is not None:
-            return PersonColumn(self._frame, *self._chosen[0])
+            ((name, expr),) = self._chosen.items()
+            return PersonColumn(self._frame, expr, name)
         columns = {name: self._column(name) for name in self._selection.columns}
         return PersonRows(self._frame, columns)
 
