@@ -19,7 +19,7 @@ from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame.columns import steps
 from dpframe._frame.columns.hooks import install
-from dpframe._frame.columns.lookups import looked_up, replaced
+from dpframe._frame.columns.lookups import look_up, replace_values
 from dpframe._frame.columns.numpy import applied, called
 from dpframe._frame.columns.operators import OPERATORS, OperatorMethods, column_method
 from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimeParts
@@ -157,7 +157,7 @@ class PrivateColumn(OperatorMethods, Taken):
         if na_action is not None and not ignored:
             raise BadType("na_action is None or 'ignore'.")
         if isinstance(mapping, Mapping | pd.Series):
-            return self._new(looked_up(self, mapping, default, ignored))
+            return self._new(look_up(self, mapping, default, ignored))
         if not callable(mapping) or default is not None:
             raise BadType("map takes a public dict or Series, or a function of one value.")
         found = traced(mapping, self._expr)
@@ -175,7 +175,7 @@ class PrivateColumn(OperatorMethods, Taken):
         """Other values for some: ``replace({"F": "female"})``, ``replace(["a", "b"], "c")``; all
         else stays what it is. Groups have the new values for keys. Values of another kind, ``{"F":
         0, "M": 1}``, need all declared keys listed; cells that are none of them are null then."""
-        return self._new(replaced(self, to_replace, value, regex))
+        return self._new(replace_values(self, to_replace, value, regex))
 
     def where(self, cond: Any, other: Any = None) -> Self:
         """The cell where a condition holds, and else another value: a constant, a tracked column,

@@ -337,7 +337,7 @@ class PrivateFrame(OperatorMethods, Tracked):
     duplicated: Final = _people.duplicated
     drop_duplicates: Final = _people.drop_duplicates
     _own_groups = group_by_person
-    _merged = _join.merged
+    _merged = _join.merge_people
     card: Final = cards.card
     sort_index: Final = steps.sort_index
     insert: Final = steps.insert
