@@ -23,7 +23,7 @@ from dpframe._frame.columns.lookups import look_up, replace_values
 from dpframe._frame.columns.numpy import applied, called
 from dpframe._frame.columns.operators import OPERATORS, OperatorMethods, column_method
 from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimeParts
-from dpframe._frame.columns.traced import traced
+from dpframe._frame.columns.traced import trace_function
 from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
 from dpframe._frame.tracked import Tracked, advised
@@ -160,7 +160,7 @@ class PrivateColumn(OperatorMethods, Taken):
             return self._new(look_up(self, mapping, default, ignored))
         if not callable(mapping) or default is not None:
             raise BadType("map takes a public dict or Series, or a function of one value.")
-        found = traced(mapping, self._expr)
+        found = trace_function(mapping, self._expr)
         if ignored and self._expr.nullable:
             found = _expr.choose(_expr.is_null(self._expr), None, found)
         return self._new(found)
@@ -169,7 +169,7 @@ class PrivateColumn(OperatorMethods, Taken):
         """A function of one value, as `map` has it, with more arguments."""
         if isinstance(func, str) or not callable(func) or not isinstance(args, tuple | list):
             raise BadType("apply takes a function of one value: p['x'].apply(lambda x: x / 2).")
-        return self._new(traced(func, self._expr, tuple(args), words))
+        return self._new(trace_function(func, self._expr, tuple(args), words))
 
     def replace(self, to_replace: Any = None, value: Any = ..., *, regex: Any = False) -> Self:
         """Other values for some: ``replace({"F": "female"})``, ``replace(["a", "b"], "c")``; all

@@ -284,7 +284,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         here."""
         return Positions(self)
 
-    # OperatorMethods of each column by itself, and the methods that pandas has beside them --------------
+    # Operators of each column by itself, and the methods that pandas has beside them --------------
 
     def _operate(self, name: str, *others: Any, swapped: bool = False) -> Self:
         """Return the frame in which an operator is applied to each column."""

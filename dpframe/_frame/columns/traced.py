@@ -1,13 +1,12 @@
-"""Functions of one value, as ``map`` and ``apply`` take them: called with a value that writes down
-what is done to it.
+"""Tracing of functions of one value, as ``map`` and ``apply`` take them.
 
-The value that a function is given has no cell in it. OperatorMethods and methods of it make expressions,
-and a branch on it is taken both ways, one call after the other, so that what the function does is
-an expression of one row before any row is read.
+A function is called with a value that holds no cell. Operators and methods of the value make
+expressions. A branch on it is taken both ways, one call after the other. So the function becomes an
+expression of one row before any row is read.
 
-*Formal guarantee.* What comes back is built by the constructors of `dpframe._expr` alone. What a
-function does beside that (it counts, draws or prints) is refused where it shows: two traces differ,
-or something is printed.
+*Formal guarantee.* The result is built by the constructors of `dpframe._expr` alone. Whatever else
+a function does (it counts, draws or prints) is refused where it shows: two traces differ, or
+something is printed.
 """
 
 from __future__ import annotations
@@ -26,14 +25,15 @@ from dpframe._expr import Expr
 from dpframe._frame.columns.numpy import UFUNCS
 from dpframe._frame.columns.operators import OPERATORS, OperatorMethods
 
-_BRANCHES = 40  # one after the other
-_PATHS = 256
+_BRANCHES = 40  # that one call may take, one after the other
+_PATHS = 256  # ways through a function
 
 _ADVICE = (
-    "Write it with the tracked column: p['x'].where(p['x'] > 1, 0), np.where(p['x'] > 1, 'a', 'b'), p['x'].map({...}), or as an "
-    "expression, p.assign(y='x / 2 if x > 1 else 0')."
+    "Write it with the tracked column: p['x'].where(p['x'] > 1, 0), "
+    "np.where(p['x'] > 1, 'a', 'b'), p['x'].map({...}), or as an expression, "
+    "p.assign(y='x / 2 if x > 1 else 0')."
 )
-# Functions of Python's own, which want a value and get an expression.
+# Python's own functions that need a value, as functions of an expression.
 _KNOWN: dict[Any, Callable[[Expr], Expr]] = {
     len: lambda x: _expr.text_part(x, "len"),
     str: lambda x: _expr.cast(x, "str"),
@@ -62,12 +62,13 @@ _KNOWN.update(
 
 
 class _Branches:
-    """Which way each branch goes in one call, and on what it was taken."""
+    """The way that each branch goes in one call, and the conditions of the branches."""
 
     def __init__(self, ways: tuple[bool, ...]):
         self.ways, self.conditions = ways, list[Expr]()
 
-    def taken(self, condition: Expr) -> bool:
+    def take(self, condition: Expr) -> bool:
+        """Return which way the next branch goes, and note its condition."""
         if len(self.conditions) >= _BRANCHES:
             raise Refused(
                 f"the function has more than {_BRANCHES} branches one after the other. {_ADVICE}"
@@ -78,16 +79,16 @@ class _Branches:
 
 
 class TracedValue(OperatorMethods):
-    """What a function is given for a cell."""
+    """A value without a cell, which a function is called with."""
 
     __slots__ = ("_branches", "_expr")
 
     def __init__(self, expr: Expr, branches: _Branches):
         self._expr, self._branches = expr, branches
 
-    @property  # type: ignore[misc]  # as stand-ins do
+    @property  # type: ignore[misc]  # as unittest.mock does, since isinstance reads __class__
     def __class__(self) -> Any:
-        """The type of a cell that is no null, for functions that look at it."""
+        """The type of a cell that is not null, which `isinstance` looks at."""
         kinds = {"text": str, "bool": bool, "time": pd.Timestamp, "duration": pd.Timedelta}
         return kinds.get(
             self._expr.kind, int if self._expr.integral and not self._expr.nullable else float
@@ -97,20 +98,21 @@ class TracedValue(OperatorMethods):
         return type(self)(expr, self._branches)
 
     def _operate(self, name: str, *others: Any, swapped: bool = False) -> Self:
-        operands = [self._expr, *map(_written, others)]
+        operands = [self._expr, *map(_build_expression, others)]
         return self._new(OPERATORS[name].build(*(reversed(operands) if swapped else operands)))
 
     def __bool__(self) -> bool:
+        """Branch on the value: it is true if it is not zero and not empty, as in Python."""
         x = self._expr
         if x.kind == "text":
             x = _expr.compare("!=", x, _expr.constant(""))
         elif x.kind == "number":
             x = _expr.compare("!=", x, _expr.constant(0))
-        return self._branches.taken(x)
+        return self._branches.take(x)
 
     def __contains__(self, part: Any) -> bool:
         found = _expr.text_part(self._expr, "contains", _plain(part), regex=False)
-        return self._branches.taken(found)
+        return self._branches.take(found)
 
     def __getitem__(self, key: Any) -> TracedValue:
         if isinstance(key, slice):
@@ -118,6 +120,7 @@ class TracedValue(OperatorMethods):
         return self._new(_expr.text_part(self._expr, "get", key))
 
     def __getattr__(self, name: str) -> Any:
+        """Return a part of a time or a duration, or a method of it or of a text."""
         if name.startswith("_"):
             raise AttributeError(name)
         x = self._expr
@@ -136,17 +139,18 @@ class TracedValue(OperatorMethods):
         make = UFUNCS.get(ufunc.__name__)
         if make is None or method != "__call__" or options:
             raise Refused(f"np.{ufunc.__name__} is no function of one value here. {_ADVICE}")
-        return self._new(make(*map(_written, inputs)))
+        return self._new(make(*map(_build_expression, inputs)))
 
     def __array_function__(self, function: Any, types: Any, args: Any, words: Any) -> TracedValue:
         if function is not np.where or words or len(args) != 3:
             raise Refused(f"np.{function.__name__} is no function of one value here. {_ADVICE}")
-        return self._new(_expr.choose(*map(_written, args)))
+        return self._new(_expr.choose(*map(_build_expression, args)))
 
     def _unknown(self, *args: Any) -> NoReturn:
         raise Refused(
-            "the function asks for the value of a cell, which nobody looks at: len(), int(), str(), math and f-strings do. Write "
-            "p['x'].str.len(), p['x'].astype('int'), np.log(p['x']), or p['x'].map(len) with such a function alone."
+            "the function asks for the value of a cell, which nobody looks at: len(), int(), "
+            "str(), math and f-strings do. Write p['x'].str.len(), p['x'].astype('int'), "
+            "np.log(p['x']), or p['x'].map(len) with such a function alone."
         )
 
     __len__ = __int__ = __float__ = __index__ = __complex__ = __str__ = __format__ = __iter__ = (
@@ -176,53 +180,59 @@ def _plain(value: Any) -> Any:
     return value._expr if type(value) is TracedValue else value
 
 
-def _written(value: Any) -> Expr:
-    """What a function has made of its value, as an expression."""
+def _build_expression(value: object) -> Expr:
+    """Return a traced value or a constant as an expression."""
     if type(value) is TracedValue:
         return value._expr
     return _expr.constant(value, null=True)
 
 
-def traced(
+def trace_function(
     function: Callable[..., Any], x: Expr, args: tuple[Any, ...] = (), words: Any = None
 ) -> Expr:
-    """The expression that a function of one value is; a function that is none is refused."""
+    """Return the expression of what a function makes of one value.
+
+    A function that cannot be written as an expression is refused.
+    """
     try:
         known = _KNOWN.get(function)
     except TypeError:
         known = None
     if known is not None and not args and not words:
         return known(x)
-    found, again = (_explored(function, x, args, words or {}) for _ in range(2))
+    found, again = (_explore(function, x, args, words or {}) for _ in range(2))
     if found != again:
         raise Refused(
-            f"the function gives another answer each time that it is called: it counts or draws at random. {_ADVICE}"
+            "the function gives another answer each time that it is called: it counts or draws at "
+            f"random. {_ADVICE}"
         )
     return found
 
 
-def _explored(function: Callable[..., Any], x: Expr, args: tuple[Any, ...], words: Any) -> Expr:
+def _explore(function: Callable[..., Any], x: Expr, args: tuple[Any, ...], words: Any) -> Expr:
+    """Call a function once for each way through its branches, and return one expression."""
     paths = 0
 
-    def grown(ways: tuple[bool, ...]) -> Expr:
-        """What the function is after it went these ways."""
+    def follow(ways: tuple[bool, ...]) -> Expr:
+        """Return the expression of the function, whose first branches went these ways."""
         nonlocal paths
         paths += 1
         if paths > _PATHS:
             raise Refused(f"the function has more than {_PATHS} ways through it. {_ADVICE}")
         branches = _Branches(ways)
-        result = _called(function, TracedValue(x, branches), args, words)
+        result = _call(function, TracedValue(x, branches), args, words)
         if len(branches.conditions) <= len(ways):
             return result
         condition = branches.conditions[len(ways)]
-        return _expr.choose(condition, grown((*ways, True)), grown((*ways, False)))
+        return _expr.choose(condition, follow((*ways, True)), follow((*ways, False)))
 
-    return grown(())
+    return follow(())
 
 
-def _called(
+def _call(
     function: Callable[..., Any], value: TracedValue, args: tuple[Any, ...], words: Any
 ) -> Expr:
+    """Return the expression of one call of a function; its errors and prints are refused."""
     printed = StringIO()
     try:
         with redirect_stdout(printed):
@@ -232,23 +242,24 @@ def _called(
     except TypeError as error:
         if "unhashable" in str(error):
             raise Refused(
-                "the function looks its value up in a dict or a set. Write p['x'].map({...}) with the dict, or "
-                "p['x'].isin([...])."
+                "the function looks its value up in a dict or a set. Write p['x'].map({...}) with "
+                "the dict, or p['x'].isin([...])."
             ) from None
-        raise _failed(error) from None
+        raise _describe_failure(error) from None
     except Exception as error:
-        raise _failed(error) from None
+        raise _describe_failure(error) from None
     if printed.getvalue():
         raise Refused(f"the function prints, which it does once and not for each row. {_ADVICE}")
     if isinstance(result, list | tuple | dict | set | np.ndarray | pd.Series | pd.DataFrame):
         raise BadType(
             f"the function gives a {type(result).__name__}, and a cell holds one value. {_ADVICE}"
         )
-    return _written(result)
+    return _build_expression(result)
 
 
-def _failed(error: Exception) -> Refused:
+def _describe_failure(error: Exception) -> Refused:
+    """Return the error about a function that raised while it was traced."""
     return Refused(
-        f"the function raises {type(error).__name__} where it is called with a value that writes down what is done to it. "
-        f"{_ADVICE}"
+        f"the function raises {type(error).__name__} where it is called with a value that writes "
+        f"down what is done to it. {_ADVICE}"
     )
