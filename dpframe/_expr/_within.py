@@ -37,15 +37,23 @@ class Key(NamedTuple):
 
 
 class How(NamedTuple):
-    """What a verb makes of a person's cells, and what is known of its results."""
+    """What is made of the cells of one person: an entry of the catalogue `WITHIN`.
 
-    of: tuple[Kind, ...]  # none: of the rows, whatever is in them
-    kind: Kind | None  # of the results; None: that of the cells
-    reach: Reach
+    The fields say from which cells it is made, what is known of the results without looking, and
+    who computes them.
+    """
+
+    of: tuple[Kind, ...]  # kinds of cells; empty where only rows count, whatever is in them
+    kind: Kind | None  # of the results; None for that of the cells
+    reach: Reach  # where the results lie
+    compute: str  # the method of `dpframe.engines.within.cells.Cells` that computes it
     single: bool = True  # one value for all rows of a person
     picks: bool = False  # the results are cells, and nothing is computed
     ordered: bool = False  # it depends on the order of the person's rows
+    adds: bool = False  # doubles are added, so that the order of rows decides the last digits
     integral: bool | None = False  # None: where the cells are
+    words: tuple[tuple[str, Any], ...] = ()  # further arguments, with their defaults
+    doc: str = ""  # the docstring of the verb; empty where no verb of a column has this name
 
 
 def _keep_ends(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
@@ -101,38 +109,268 @@ def _bound_rank(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interva
 _NUMBERS: tuple[Kind, ...] = ("number", "bool")
 _SORTED: tuple[Kind, ...] = ("number", "bool", "time", "duration")
 _CELLS: tuple[Kind, ...] = ("number", "bool", "text", "label", "time", "duration")
-# What there is. A new one has its function in `dpframe.engines.within`, and its verb in
-# `dpframe._frame.people.groups`.
+# All that can be made of one person's rows. A new entry needs a method of
+# `dpframe.engines.within.cells.Cells`; its verb follows from the entry.
 WITHIN: dict[str, How] = {
-    "sum": How(_NUMBERS, "number", _bound_sum, integral=None),
-    "mean": How(_NUMBERS, "number", _keep_ends),
-    "var": How(_NUMBERS, "number", _bound_variance),
-    "std": How(_NUMBERS, "number", _bound_deviation),
-    "sem": How(_NUMBERS, "number", _bound_error),
-    "prod": How(_NUMBERS, "number", _know_nothing, integral=None),
-    "median": How(_NUMBERS, "number", _keep_ends),
-    "quantile": How(_NUMBERS, "number", _keep_ends),
-    "min": How(_SORTED, None, _keep_ends, picks=True, integral=None),
-    "max": How(_SORTED, None, _keep_ends, picks=True, integral=None),
-    "any": How(_NUMBERS, "bool", _bound_truth, integral=True),
-    "all": How(_NUMBERS, "bool", _bound_truth, integral=True),
-    "size": How((), "number", _bound_count, integral=True),
-    "count": How(_CELLS, "number", _bound_count, integral=True),
-    "nunique": How(_CELLS[:-1], "number", _bound_count, integral=True),
-    "first": How(_CELLS, None, _keep_ends, picks=True, ordered=True, integral=None),
-    "last": How(_CELLS, None, _keep_ends, picks=True, ordered=True, integral=None),
-    "nth": How(_CELLS, None, _keep_ends, picks=True, ordered=True, integral=None),
+    "sum": How(
+        _NUMBERS,
+        "number",
+        _bound_sum,
+        compute="compute_sum",
+        adds=True,
+        integral=None,
+        doc="Return the sum of each person's values, 0 for no values.\n\n"
+        "Its bounds are ``max_rows`` times those of the column.",
+    ),
+    "mean": How(
+        _NUMBERS,
+        "number",
+        _keep_ends,
+        compute="compute_mean",
+        adds=True,
+        doc="Return the mean of each person's values, null for no values.",
+    ),
+    "var": How(
+        _NUMBERS,
+        "number",
+        _bound_variance,
+        compute="compute_variance",
+        adds=True,
+        words=(("ddof", 1),),
+        doc="Return the variance of each person's values.\n\n"
+        "It is null for one value; with ``ddof=0`` it is 0.",
+    ),
+    "std": How(
+        _NUMBERS,
+        "number",
+        _bound_deviation,
+        compute="compute_deviation",
+        adds=True,
+        words=(("ddof", 1),),
+        doc="Return the standard deviation of each person's values.",
+    ),
+    "sem": How(
+        _NUMBERS,
+        "number",
+        _bound_error,
+        compute="compute_standard_error",
+        adds=True,
+        words=(("ddof", 1),),
+        doc="Return the standard error of the mean of each person's values.",
+    ),
+    "prod": How(
+        _NUMBERS,
+        "number",
+        _know_nothing,
+        compute="compute_product",
+        adds=True,
+        integral=None,
+        doc="Return the product of each person's values, 1 for no values. No bounds follow.",
+    ),
+    "median": How(
+        _NUMBERS,
+        "number",
+        _keep_ends,
+        compute="compute_median",
+        doc="Return the median of each person's values.",
+    ),
+    "quantile": How(
+        _NUMBERS,
+        "number",
+        _keep_ends,
+        compute="compute_quantile",
+        words=(("q", 0.5),),
+        doc="Return a quantile of each person's values, between the two values around it.",
+    ),
+    "min": How(
+        _SORTED,
+        None,
+        _keep_ends,
+        compute="find_least",
+        picks=True,
+        integral=None,
+        doc="Return the least of each person's values. It is exact, since it is the person's own.",
+    ),
+    "max": How(
+        _SORTED,
+        None,
+        _keep_ends,
+        compute="find_greatest",
+        picks=True,
+        integral=None,
+        doc="Return the greatest of each person's values.",
+    ),
+    "any": How(
+        _NUMBERS,
+        "bool",
+        _bound_truth,
+        compute="check_any",
+        integral=True,
+        doc="Return whether any of a person's values is true.",
+    ),
+    "all": How(
+        _NUMBERS,
+        "bool",
+        _bound_truth,
+        compute="check_all",
+        integral=True,
+        doc="Return whether all of a person's values are true. Nulls do not count.",
+    ),
+    "size": How(
+        (),
+        "number",
+        _bound_count,
+        compute="count_rows",
+        integral=True,
+        doc="Return how many rows each person has.",
+    ),
+    "count": How(
+        _CELLS,
+        "number",
+        _bound_count,
+        compute="count_values",
+        integral=True,
+        doc="Return how many values each person has that are not null.",
+    ),
+    "nunique": How(
+        _CELLS[:-1],
+        "number",
+        _bound_count,
+        compute="count_distinct",
+        integral=True,
+        doc="Return how many distinct values each person has.",
+    ),
+    "first": How(
+        _CELLS,
+        None,
+        _keep_ends,
+        compute="take_first",
+        picks=True,
+        ordered=True,
+        integral=None,
+        doc="Return the first value of each person that is not null, in the order of the rows.",
+    ),
+    "last": How(
+        _CELLS,
+        None,
+        _keep_ends,
+        compute="take_last",
+        picks=True,
+        ordered=True,
+        integral=None,
+        doc="Return the last value of each person that is not null.",
+    ),
+    "nth": How(
+        _CELLS,
+        None,
+        _keep_ends,
+        compute="take_nth",
+        picks=True,
+        ordered=True,
+        integral=None,
+    ),
     # One value in each row:
-    "shift": How(_CELLS, None, _keep_ends, single=False, picks=True, ordered=True, integral=None),
-    "ffill": How(_CELLS, None, _keep_ends, single=False, picks=True, ordered=True, integral=None),
-    "bfill": How(_CELLS, None, _keep_ends, single=False, picks=True, ordered=True, integral=None),
-    "cumsum": How(_NUMBERS, "number", _bound_sum, single=False, ordered=True, integral=None),
-    "cumprod": How(_NUMBERS, "number", _know_nothing, single=False, ordered=True, integral=None),
-    "cummin": How(_NUMBERS, "number", _keep_ends, single=False, ordered=True, integral=None),
-    "cummax": How(_NUMBERS, "number", _keep_ends, single=False, ordered=True, integral=None),
-    "rank": How(_SORTED, "number", _bound_rank, single=False),
-    "cumcount": How((), "number", _bound_rows_before, single=False, ordered=True, integral=True),
-    "duplicated": How((), "bool", _bound_truth, single=False, ordered=True, integral=True),
+    "shift": How(
+        _CELLS,
+        None,
+        _keep_ends,
+        compute="shift_cells",
+        single=False,
+        picks=True,
+        ordered=True,
+        integral=None,
+        words=(("periods", 1),),
+        doc="Return the value of the person's row so far before, null where no row is.\n\n"
+        "A negative number of ``periods`` looks at rows after it.",
+    ),
+    "ffill": How(
+        _CELLS,
+        None,
+        _keep_ends,
+        compute="fill_forward",
+        single=False,
+        picks=True,
+        ordered=True,
+        integral=None,
+        doc="Fill nulls with the person's last value before them.",
+    ),
+    "bfill": How(
+        _CELLS,
+        None,
+        _keep_ends,
+        compute="fill_backward",
+        single=False,
+        picks=True,
+        ordered=True,
+        integral=None,
+        doc="Fill nulls with the person's next value after them.",
+    ),
+    "cumsum": How(
+        _NUMBERS,
+        "number",
+        _bound_sum,
+        compute="accumulate_sum",
+        single=False,
+        ordered=True,
+        integral=None,
+        doc="Return the sum of a person's values up to each row.\n\n"
+        "A null stays null and adds nothing.",
+    ),
+    "cumprod": How(
+        _NUMBERS,
+        "number",
+        _know_nothing,
+        compute="accumulate_product",
+        single=False,
+        ordered=True,
+        integral=None,
+        doc="Return the product of a person's values up to each row.",
+    ),
+    "cummin": How(
+        _NUMBERS,
+        "number",
+        _keep_ends,
+        compute="accumulate_least",
+        single=False,
+        ordered=True,
+        integral=None,
+        doc="Return the least of a person's values up to each row.",
+    ),
+    "cummax": How(
+        _NUMBERS,
+        "number",
+        _keep_ends,
+        compute="accumulate_greatest",
+        single=False,
+        ordered=True,
+        integral=None,
+        doc="Return the greatest of a person's values up to each row.",
+    ),
+    "rank": How(
+        _SORTED,
+        "number",
+        _bound_rank,
+        compute="rank_cells",
+        single=False,
+    ),
+    "cumcount": How(
+        (),
+        "number",
+        _bound_rows_before,
+        compute="count_rows_before",
+        single=False,
+        ordered=True,
+        integral=True,
+    ),
+    "duplicated": How(
+        (),
+        "bool",
+        _bound_truth,
+        compute="mark_duplicates",
+        single=False,
+        ordered=True,
+        integral=True,
+    ),
 }
 
 
@@ -187,8 +425,13 @@ class Within(Expr):
 
     @property
     def children(self) -> tuple[Expr, ...]:
-        known = (self.x, self.where, *(key.expr for key in self.order), *self.by)
-        return (*self.people, *(one for one in known if one is not None))
+        below: list[Expr] = [*self.people]
+        for one in (self.x, self.where):
+            if one is not None:
+                below.append(one)
+        for key in self.order:
+            below.append(key.expr)
+        return (*below, *self.by)
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
         if self.x is not None and WITHIN[self.how].picks:
@@ -203,8 +446,11 @@ class Within(Expr):
         """Checks the depth and the size as of other expressions, of operands that stand in
         tuples."""
         below = self.children
-        object.__setattr__(self, "depth", 1 + max(c.depth for c in below))
-        object.__setattr__(self, "size", 1 + sum(c.size for c in below))
+        depth, size = 0, 1
+        for child in below:
+            depth, size = max(depth, child.depth), size + child.size
+        object.__setattr__(self, "depth", 1 + depth)
+        object.__setattr__(self, "size", size)
         if self.depth > MAX_DEPTH or self.size > MAX_SIZE:
             raise BadExpression(
                 "too many steps within a person stand on each other. Take some of them apart: ask "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, Unpack, cast, overload
 
 import pandas as pd
 
@@ -19,10 +19,11 @@ from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame.columns import steps
 from dpframe._frame.columns.hooks import call_pandas_function
-from dpframe._frame.columns.lookups import looked_up, replaced
+from dpframe._frame.columns.lookups import look_up, replace_values
 from dpframe._frame.columns.numpy import apply_ufunc, call_numpy
+from dpframe._frame.columns.operators import OPERATORS, OperatorMethods, column_method
 from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimeParts
-from dpframe._frame.columns.traced import traced
+from dpframe._frame.columns.traced import trace_function
 from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
 from dpframe._frame.tracked import Tracked, use_own_names
@@ -35,11 +36,9 @@ from dpframe._questions.question import Release
 from dpframe._refusals import ADVICE
 
 
-class PrivateColumn(Taken):
+class PrivateColumn(OperatorMethods, Taken):
     """``p["x"]``: comparisons and arithmetic make other columns; `mean` and its like are releases
     of the frame."""
-
-    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == builds a condition, so a column cannot be a key
 
     _frame: Tracked
     __pandas_function__ = call_pandas_function  # pd.cut(p["age"], ...) asks for it
@@ -71,81 +70,10 @@ class PrivateColumn(Taken):
     def _other(self, other: Any) -> Expr:
         return self._frame._expression(other)
 
-    def _math(self, op: str, other: Any, swapped: bool = False) -> Self:
-        a, b = self._expr, self._other(other)
-        return self._new(_expr.operate(op, *((b, a) if swapped else (a, b))))
-
-    def _compare(self, op: str, other: Any) -> Self:
-        return self._new(_expr.compare(op, self._expr, self._other(other)))
-
-    def __add__(self, other: Any) -> Self:
-        return self._math("+", other)
-
-    def __radd__(self, other: Any) -> Self:
-        return self._math("+", other, True)
-
-    def __sub__(self, other: Any) -> Self:
-        return self._math("-", other)
-
-    def __rsub__(self, other: Any) -> Self:
-        return self._math("-", other, True)
-
-    def __mul__(self, other: Any) -> Self:
-        return self._math("*", other)
-
-    def __rmul__(self, other: Any) -> Self:
-        return self._math("*", other, True)
-
-    def __truediv__(self, other: Any) -> Self:
-        return self._math("/", other)
-
-    def __rtruediv__(self, other: Any) -> Self:
-        return self._math("/", other, True)
-
-    def __floordiv__(self, other: Any) -> Self:
-        return self._math("//", other)
-
-    def __rfloordiv__(self, other: Any) -> Self:
-        return self._math("//", other, True)
-
-    def __mod__(self, other: Any) -> Self:
-        return self._math("%", other)
-
-    def __rmod__(self, other: Any) -> Self:
-        return self._math("%", other, True)
-
-    def __pow__(self, other: Any) -> Self:
-        return self._math("**", other)
-
-    def __rpow__(self, other: Any) -> Self:
-        return self._math("**", other, True)
-
-    def __pos__(self) -> Self:
-        return self._new(_expr.negate(_expr.negate(self._expr)))
-
-    def __neg__(self) -> Self:
-        return self._new(_expr.minus(self._expr))
-
-    def __abs__(self) -> Self:
-        return self.abs()
-
-    def __eq__(self, other: object) -> Self:  # type: ignore[override]  # as a Series compares
-        return self._compare("==", other)
-
-    def __ne__(self, other: object) -> Self:  # type: ignore[override]  # as a Series compares
-        return self._compare("!=", other)
-
-    def __lt__(self, other: Any) -> Self:
-        return self._compare("<", other)
-
-    def __le__(self, other: Any) -> Self:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: Any) -> Self:
-        return self._compare(">", other)
-
-    def __ge__(self, other: Any) -> Self:
-        return self._compare(">=", other)
+    def _operate(self, name: builtins.str, *others: Any, swapped: bool = False) -> Self:
+        """Return the column that an operator makes of this one and the other operands."""
+        operands = [self._expr, *map(self._frame._expression, others)]
+        return self._new(OPERATORS[name].build(*(reversed(operands) if swapped else operands)))
 
     def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> Self:
         """``np.log(p["x"])``, ``np.float64(2) * p["x"]``: an expression of one row; an array beside
@@ -157,24 +85,8 @@ class PrivateColumn(Taken):
         column has by this name."""
         return call_numpy(self, function, args, words)
 
-    def __and__(self, other: Any) -> Self:
-        return self._new(_expr.logical_and(self._expr, self._other(other)))
-
-    def __or__(self, other: Any) -> Self:
-        return self._new(_expr.logical_or(self._expr, self._other(other)))
-
-    def __xor__(self, other: Any) -> Self:
-        return self._new(_expr.logical_xor(self._expr, self._other(other)))
-
-    __rand__ = __and__
-    __ror__ = __or__
-    __rxor__ = __xor__
-
     def __round__(self, decimals: int = 0) -> Self:
         return self.round(decimals)
-
-    def __invert__(self) -> Self:
-        return self._new(_expr.logical_not(self._expr))
 
     # Person-wise methods --------------------------------------------------------------------------------------
 
@@ -246,10 +158,10 @@ class PrivateColumn(Taken):
         if na_action is not None and not ignored:
             raise BadType("na_action is None or 'ignore'.")
         if isinstance(mapping, Mapping | pd.Series):
-            return self._new(looked_up(self, mapping, default, ignored))
+            return self._new(look_up(self, mapping, default, ignored))
         if not callable(mapping) or default is not None:
             raise BadType("map takes a public dict or Series, or a function of one value.")
-        found = traced(mapping, self._expr)
+        found = trace_function(mapping, self._expr)
         if ignored and self._expr.nullable:
             found = _expr.choose(_expr.is_null(self._expr), None, found)
         return self._new(found)
@@ -258,13 +170,13 @@ class PrivateColumn(Taken):
         """A function of one value, as `map` has it, with more arguments."""
         if isinstance(func, str) or not callable(func) or not isinstance(args, tuple | list):
             raise BadType("apply takes a function of one value: p['x'].apply(lambda x: x / 2).")
-        return self._new(traced(func, self._expr, tuple(args), words))
+        return self._new(trace_function(func, self._expr, tuple(args), words))
 
     def replace(self, to_replace: Any = None, value: Any = ..., *, regex: Any = False) -> Self:
         """Other values for some: ``replace({"F": "female"})``, ``replace(["a", "b"], "c")``; all
         else stays what it is. Groups have the new values for keys. Values of another kind, ``{"F":
         0, "M": 1}``, need all declared keys listed; cells that are none of them are null then."""
-        return self._new(replaced(self, to_replace, value, regex))
+        return self._new(replace_values(self, to_replace, value, regex))
 
     def where(self, cond: Any, other: Any = None) -> Self:
         """The cell where a condition holds, and else another value: a constant, a tracked column,
@@ -355,29 +267,24 @@ class PrivateColumn(Taken):
         """
         return TimeParts(self)
 
-    # Operators by their names: `columns.steps` has what each of them does ------------------------------------------------------
+    # Methods that pandas has beside the operators ------------------------------------------------
 
-    def _called(
-        self, other: Any, level: None = None, fill_value: Any = None, axis: Any = 0
-    ) -> Self:
-        raise NotOffered(ADVICE["operator"])
-
-    add = _called
-    sub = _called
-    mul = _called
-    div = _called
-    truediv = _called
-    floordiv = _called
-    mod = _called
-    pow = _called
-    rsub = _called
-    rdiv = _called
-    eq = _called
-    ne = _called
-    lt = _called
-    le = _called
-    gt = _called
-    ge = _called
+    add = column_method("add")
+    sub = column_method("sub")
+    mul = column_method("mul")
+    div = column_method("div")
+    truediv = column_method("truediv")
+    floordiv = column_method("floordiv")
+    mod = column_method("mod")
+    pow = column_method("pow")
+    rsub = column_method("rsub")
+    rdiv = column_method("rdiv")
+    eq = column_method("eq")
+    ne = column_method("ne")
+    lt = column_method("lt")
+    le = column_method("le")
+    gt = column_method("gt")
+    ge = column_method("ge")
 
     # Other rows, names and looks: each is a function of `_frame.columns.steps` -----------------------------------------------
 
@@ -632,6 +539,4 @@ def _is_null(value: Any) -> bool:
     )
 
 
-for _name, _operator in steps.METHODS.items():
-    setattr(PrivateColumn, _name, _operator)
 own_errors(PrivateColumn, pd.Series)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TypeVar, Unpack, cast, overload
 
 import numpy as np
 import pandas as pd
@@ -20,9 +20,10 @@ from dpframe._frame import randomize as _randomize
 from dpframe._frame import suggestions
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.columns.hooks import call_pandas_function
+from dpframe._frame.columns.operators import OperatorMethods
 from dpframe._frame.people import join as _join
 from dpframe._frame.people import steps as _people
-from dpframe._frame.people.groups import own_groups
+from dpframe._frame.people.groups import group_by_person
 from dpframe._frame.places import Located, Positions, with_item
 from dpframe._frame.selection import Ask, Selection, Taken
 from dpframe._frame.spelling import priced
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 Model = TypeVar("Model")
 
 
-class PrivateFrame(Tracked):
+class PrivateFrame(OperatorMethods, Tracked):
     """A frame in a budgeted session: ``df.dp`` after ``df.dp.open(...)``.
 
     Steps that look at one row at a time are free and return another PrivateFrame. Releases cost a
@@ -288,63 +289,37 @@ class PrivateFrame(Tracked):
         here."""
         return Positions(self)
 
-    # Operators of each column by itself, and the methods beside them: `cellwise` has what each of them does ------------------
+    # Operators of each column by itself, and the methods that pandas has beside them --------------
 
-    def _operated(self, other: Any) -> Self:
-        raise NotOffered(ADVICE["operator"])
+    def _operate(self, name: str, *others: Any, swapped: bool = False) -> Self:
+        """Return the frame in which an operator is applied to each column."""
+        return cellwise.operate(self, name, others, swapped)
 
-    def _called(
-        self, other: Any, axis: Any = "columns", level: None = None, fill_value: None = None
-    ) -> Self:
-        raise NotOffered(ADVICE["operator"])
+    def __xor__(self, other: Any) -> NoReturn:
+        refuse("operator")
 
-    def _alone(self) -> Self:
-        raise NotOffered(ADVICE["operator"])
+    __rxor__ = __xor__
 
-    __add__ = _operated
-    __sub__ = _operated
-    __mul__ = _operated
-    __truediv__ = _operated
-    __floordiv__ = _operated
-    __mod__ = _operated
-    __pow__ = _operated
-    __radd__ = _operated
-    __rsub__ = _operated
-    __rmul__ = _operated
-    __rtruediv__ = _operated
-    __rfloordiv__ = _operated
-    __rmod__ = _operated
-    __rpow__ = _operated
-    __and__ = _operated
-    __or__ = _operated
-    __rand__ = _operated
-    __ror__ = _operated
-    __lt__ = _operated
-    __le__ = _operated
-    __gt__ = _operated
-    __ge__ = _operated
-    __eq__ = _operated  # type: ignore[assignment]  # as a DataFrame compares
-    __ne__ = _operated  # type: ignore[assignment]  # as a DataFrame compares
-    __neg__ = _alone
-    __pos__ = _alone
-    __invert__ = _alone
-    __abs__ = _alone
-    add = _called
-    sub = _called
-    mul = _called
-    div = _called
-    truediv = _called
-    floordiv = _called
-    mod = _called
-    pow = _called
-    rsub = _called
-    rdiv = _called
-    eq = _called
-    ne = _called
-    lt = _called
-    le = _called
-    gt = _called
-    ge = _called
+    def __round__(self, decimals: int = 0) -> Self:
+        """Return the frame with each column rounded, half to even."""
+        return cellwise.transform_columns(self, lambda column: column.round(decimals))
+
+    add = cellwise.operator_method("add")
+    sub = cellwise.operator_method("sub")
+    mul = cellwise.operator_method("mul")
+    div = cellwise.operator_method("div")
+    truediv = cellwise.operator_method("truediv")
+    floordiv = cellwise.operator_method("floordiv")
+    mod = cellwise.operator_method("mod")
+    pow = cellwise.operator_method("pow")
+    rsub = cellwise.operator_method("rsub")
+    rdiv = cellwise.operator_method("rdiv")
+    eq = cellwise.operator_method("eq")
+    ne = cellwise.operator_method("ne")
+    lt = cellwise.operator_method("lt")
+    le = cellwise.operator_method("le")
+    gt = cellwise.operator_method("gt")
+    ge = cellwise.operator_method("ge")
 
     # Verbs: each is a function of `_frame.verbs` or of a file beside it ---------------------------------------------------
 
@@ -366,8 +341,8 @@ class PrivateFrame(Tracked):
     sort_values: Final = _people.sort_values
     duplicated: Final = _people.duplicated
     drop_duplicates: Final = _people.drop_duplicates
-    _own_groups = own_groups
-    merge_declarations = _join.merged
+    _own_groups = group_by_person
+    merge_declarations = _join.merge_people
     card: Final = cards.card
     sort_index: Final = steps.sort_index
     insert: Final = steps.insert
@@ -587,6 +562,4 @@ def _escape(value: object) -> str:
     return str(value).replace("&", "&amp;").replace("<", "&lt;")
 
 
-for _name, _operator in (cellwise.OPERATORS | cellwise.METHODS).items():
-    setattr(PrivateFrame, _name, _operator)
 own_errors(PrivateFrame, pd.DataFrame)

@@ -23,7 +23,7 @@ from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, LineageError, MissingBounds, MissingKeys, Refused
 from dpframe._expr import NO_KEYS, OPS, Call, Column, Cut, Expr, If, stem
 from dpframe._expr._parse import parse
-from dpframe._frame.columns.seconds import in_seconds
+from dpframe._frame.columns.seconds import convert_to_seconds
 from dpframe._groups.combinations import Sought, Tuples
 from dpframe._groups.keys import By, KeyBy, Keys, Word, describe, keys_for, need_keys, with_options
 from dpframe._groups.periods import Span
@@ -54,6 +54,21 @@ class Taken(Unprinted):
         self._frame = frame
         self._expr = expr
         self._name = name
+
+
+def expression_of(column: Taken) -> Expr:
+    """Return the expression of a column."""
+    return column._expr
+
+
+def frame_of_column(column: Taken) -> Any:
+    """Return the tracked frame that a column was taken from."""
+    return column._frame
+
+
+def name_of(column: Taken) -> Hashable:
+    """Return the name that answers about a column take."""
+    return column._name
 
 
 class Schema(Protocol):
@@ -318,7 +333,7 @@ class Selection:
         if one.needs_bounds:
             duration = one.of_durations and expr.kind in ("duration", "time")
             if duration:
-                expr, pair, origin = in_seconds(self, one, expr, label, bounds)
+                expr, pair, origin = convert_to_seconds(self, one, expr, label, bounds)
             else:
                 pair = self.bounds(expr, label, bounds)
         if pair and one.degree > 1 and is_too_wide(pair, one.degree):
@@ -356,7 +371,7 @@ class Selection:
         expr, label = self.named(column)
         duration, origin = expr.kind in ("duration", "time"), ""
         if duration:
-            expr, pair, origin = in_seconds(self, AGGREGATES[how], expr, label, bounds)
+            expr, pair, origin = convert_to_seconds(self, AGGREGATES[how], expr, label, bounds)
             resolution = (
                 None if resolution is None else _validate.duration(resolution, "resolution") / 10**9
             )

@@ -15,7 +15,8 @@ import pandas as pd
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue
 from dpframe._expr._within import within
-from dpframe._frame.people.steps import made, one_row
+from dpframe._frame.people.steps import keep_one_row
+from dpframe._frame.people.within import build_within
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import levels_for
@@ -243,17 +244,17 @@ def over_limits(
     )
     answers = [False, True]
     if not exprs:
-        person: Any = one_row(frame, {f"more than {unit.rows} rows": rows})
+        person: Any = keep_one_row(frame, {f"more than {unit.rows} rows": rows})
         return cast(
             "pd.Series[int]", person.groupby(*person._selection.columns, keys=answers).size(**words)
         )
     first = within("nunique", exprs[0], people, where)
     if len(exprs) > 1:
-        again = made(frame, "duplicated", None, ("first",), exprs)
+        again = build_within(frame._selection, "duplicated", None, ("first",), exprs)
         first = within("sum", _expr.logical_not(again), people, where)
     label = f"more than {unit.rows} rows in a group"
     many = f"in more than {unit.groups} groups"
-    each: Any = one_row(
+    each: Any = keep_one_row(
         frame,
         {
             label: within("any", rows, people, where),

@@ -18,6 +18,7 @@ from dpframe._frame.verbs.measure import Measures
 from dpframe._plans.plan import Plan
 from dpframe._refusals import Unprinted, with_names
 from dpframe._session.batch import Batch
+from dpframe._session.session import Session
 
 Frame = TypeVar("Frame", bound="Tracked")
 
@@ -113,6 +114,24 @@ class Tracked(
             return self._expression(value), self
         expr, selection = self._selection.parsed(value, caller)
         return expr, self._new(selection)
+
+
+def selection_of(frame: Tracked) -> Selection:
+    """Return the columns, rows and premises that a frame is about.
+
+    The frame has no attribute for them, since ``p.name`` is the column of that name.
+    """
+    return frame._selection
+
+
+def session_of_frame(frame: Tracked) -> Session:
+    """Return the session that a frame belongs to."""
+    return frame._session
+
+
+def with_selection(frame: Frame, selection: Selection) -> Frame:
+    """Return a frame of the same session about another selection."""
+    return frame._new(selection)
 
 
 def use_own_names(text: str, of: Selection, asked: Hashable = None) -> str:

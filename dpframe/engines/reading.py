@@ -22,8 +22,8 @@ from dpframe._sizes import SIZES
 from dpframe._statistics.base import Grid, to_grid
 from dpframe.engines.expressions import Readable, evaluate, predicate
 from dpframe.engines.people import People, people_of
-from dpframe.engines.within.kept import Kept
-from dpframe.engines.within.layout import PerPerson
+from dpframe.engines.within.cache import WithinCache
+from dpframe.engines.within.cells import PerPerson
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ class FrameReader:
     frame: pd.DataFrame
     key: bytes  # of the hashes by which a person's groups are chosen
     rows: int
-    within: Kept | None = None  # values within a person, once some are asked for
+    within: WithinCache | None = None  # values within a person, once some are asked for
     _columns: dict[int, Vector] = field(default_factory=dict)
     _people: dict[tuple[int, ...], People] = field(default_factory=dict)
 
@@ -66,10 +66,10 @@ class FrameReader:
 
     def _find_within(self, leaf: Within) -> Vector | PerPerson:
         if self.within is None:
-            self.within = Kept(
+            self.within = WithinCache(
                 self.column, lambda people: self.find_people(people).codes, lambda: self.room
             )
-        return self.within.vector(leaf)
+        return self.within.compute(leaf)
 
     def find_people(self, columns: tuple[Column, ...]) -> People:
         """Return who each row belongs to. Only the people of the last unit are kept."""

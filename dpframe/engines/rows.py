@@ -24,8 +24,8 @@ from dpframe._errors import BadType
 from dpframe._expr import NO_KEYS, Column, Expr, Key, Within
 from dpframe.engines.expressions import Readable, evaluate, predicate
 from dpframe.engines.people import people_of
-from dpframe.engines.within.kept import Kept
-from dpframe.engines.within.layout import sorted_places
+from dpframe.engines.within.cache import WithinCache
+from dpframe.engines.within.rows import sort_places
 from dpframe.mechanisms import _sampling
 
 Places = NDArray[np.intp]
@@ -41,7 +41,7 @@ class FrameRows:
     def __init__(self, frame: pd.DataFrame):
         self._frame = frame
         self._vectors: dict[int, Vector] = {}
-        self._within = Kept(
+        self._within = WithinCache(
             self.column, lambda people: people_of(list(map(self.column, people)), b"").codes
         )
 
@@ -54,7 +54,7 @@ class FrameRows:
     def column(self, leaf: Column | Within) -> Readable: ...
     def column(self, leaf: Column | Within) -> Readable:
         if isinstance(leaf, Within):
-            return self._within.vector(leaf)
+            return self._within.compute(leaf)
         if leaf.position not in self._vectors:
             self._vectors[leaf.position] = prepare(self._frame.iloc[:, leaf.position], leaf.kind)
         return self._vectors[leaf.position]
@@ -73,7 +73,7 @@ class FrameRows:
             if where is not None:
                 places = np.flatnonzero(predicate(where, self.column, every))
             for key in reversed(order):
-                places = places[sorted_places(self.vector(key.expr), key, places)]
+                places = places[sort_places(self.vector(key.expr), key, places)]
         return places
 
     def array(self, expr: Expr) -> Any:

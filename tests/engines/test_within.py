@@ -285,7 +285,7 @@ def test_between_questions_no_more_is_kept_than_the_frame_has_room_for():
     )
     assert 1 <= len(engine.table.within._vectors) <= 3
     engine.close()
-    assert len(engine.table.within._vectors) == len(engine.table.within._layouts) == 0
+    assert len(engine.table.within._vectors) == len(engine.table.within._arrangements) == 0
 
 
 def test_without_rows_there_are_no_values():

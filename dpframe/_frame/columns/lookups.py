@@ -1,4 +1,4 @@
-"""Values for values: ``map`` by a public dict or Series, and ``replace``."""
+"""Replacements of values: ``map`` by a public dict or Series, and ``replace``."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ import pandas as pd
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Expr
+from dpframe._frame.selection import Taken, expression_of, frame_of_column
+from dpframe._frame.tracked import selection_of, session_of_frame
 from dpframe._frame.verbs.merge import is_private
 
 
-def looked_up(column: Any, mapping: Any, default: Any, keeps_nulls: bool) -> Expr:
-    """The values that a public dict or Series has for those of a column; the default for what it
-    does not list."""
-    x: Expr = column._expr
+def look_up(column: Taken, mapping: Any, default: Any, keeps_nulls: bool) -> Expr:
+    """Return what a public dict or Series has for each value of a column.
+
+    Values that it does not list become the default.
+    """
+    x = expression_of(column)
     if isinstance(mapping, pd.Series):
-        mapping = _listed(column, mapping)
+        mapping = _read_series(column, mapping)
     if default is None and isinstance(mapping, defaultdict) and mapping.default_factory is not None:
         default = mapping.default_factory()
     mapping = dict(mapping)
     if keeps_nulls:
-        mapping = {key: value for key, value in mapping.items() if not _null(key)}
+        mapping = {key: value for key, value in mapping.items() if not _is_null(key)}
     if not mapping and default is not None:
         raise BadType("map needs a public dict that is not empty.")
     found = _expr.map_dict(x, mapping)
@@ -35,18 +39,18 @@ def looked_up(column: Any, mapping: Any, default: Any, keeps_nulls: bool) -> Exp
     return found
 
 
-def _listed(column: Any, series: pd.Series[Any]) -> dict[Any, Any]:
-    """A public Series as a dict, by its index."""
-    session = column._frame._session
+def _read_series(column: Taken, series: pd.Series[Any]) -> dict[Any, Any]:
+    """Return a public Series as a dict by its index; one about people is refused."""
+    session = session_of_frame(frame_of_column(column))
     if is_private(series, session):
         raise Refused(
-            "this Series belongs to a private session, so it is not public. Map by a public dict or Series, or merge before "
-            "opening."
+            "this Series belongs to a private session, so it is not public. Map by a public dict "
+            "or Series, or merge before opening."
         )
-    if column._expr.columns() & frozenset(session.unit.people):
+    if expression_of(column).columns() & frozenset(session.unit.people):
         raise Refused(
-            "the column names a person, and a Series by people is almost always private. If it is public, say why: "
-            "p.merge(series.reset_index(), on=..., because='...')."
+            "the column names a person, and a Series by people is almost always private. If it is "
+            "public, say why: p.merge(series.reset_index(), on=..., because='...')."
         )
     if not series.index.is_unique:
         raise BadValue("the index of a Series to map by must have each value once.")
@@ -54,7 +58,8 @@ def _listed(column: Any, series: pd.Series[Any]) -> dict[Any, Any]:
     return dict(zip(series.index.tolist(), series.tolist(), strict=True))
 
 
-def _null(value: Any) -> bool:
+def _is_null(value: object) -> bool:
+    """Return whether a public value is None, NaN, NA or NaT."""
     return (
         value is None
         or value is pd.NA
@@ -63,39 +68,41 @@ def _null(value: Any) -> bool:
     )
 
 
-def replaced(column: Any, old: Any, new: Any, regex: Any) -> Expr:
-    """The cells, with other values for those that are listed."""
+def replace_values(column: Taken, old: Any, new: Any, regex: Any) -> Expr:
+    """Return the cells with other values for the listed ones."""
     if regex is not False:
         raise BadType(
-            "replace has no regex= here. Parts of a text: p['x'].str.replace('a+', 'b', regex=True)."
+            "replace has no regex= here. Parts of a text: "
+            "p['x'].str.replace('a+', 'b', regex=True)."
         )
-    x: Expr = column._expr
-    mapping = pairs_of(old, new)
-    gone = [key for key, value in mapping.items() if _null(value) and not _null(key)]
-    others = {key: value for key, value in mapping.items() if not _null(value)}
-    kept = _with_others(column, others) if others else x
+    x = expression_of(column)
+    mapping = read_pairs(old, new)
+    gone = [key for key, value in mapping.items() if _is_null(value) and not _is_null(key)]
+    others = {key: value for key, value in mapping.items() if not _is_null(value)}
+    kept = _replace_by_values(column, others) if others else x
     return _expr.choose(_expr.is_in(x, gone), None, kept) if gone else kept
 
 
-def _with_others(column: Any, mapping: Mapping[Any, Any]) -> Expr:
-    """The cells, with other values, of which none is null, for those that are listed."""
-    x: Expr = column._expr
+def _replace_by_values(column: Taken, mapping: Mapping[Any, Any]) -> Expr:
+    """Return the cells with other values for the listed ones, where no new value is null."""
+    x = expression_of(column)
     table = _expr.map_dict(x, mapping)
-    if covers(column, mapping) and table.kind != x.kind:
-        return table  # cells that are none of the declared keys have no value of the new kind
-    filled = [value for key, value in mapping.items() if _null(key)]
+    if _lists_all(column, mapping) and table.kind != x.kind:
+        return table  # other cells than the declared keys have no value of the new kind
+    filled = [value for key, value in mapping.items() if _is_null(key)]
     if filled and len(mapping) == 1:
         return _expr.fill(x, filled[0])
     try:
         return _expr.choose(_expr.is_in(x, list(mapping)), table, x)
     except BadType as error:
         raise BadType(
-            f"{error} Where all values are listed, map has values of any kind: p['x'].map({{'a': 1, 'b': 2}})."
+            f"{error} Where all values are listed, map has values of any kind: "
+            "p['x'].map({'a': 1, 'b': 2})."
         ) from None
 
 
-def pairs_of(old: Any, new: Any) -> dict[Any, Any]:
-    """What is replaced by what, in the forms that pandas takes."""
+def read_pairs(old: Any, new: Any) -> dict[Any, Any]:
+    """Return the old values with the new ones, from the arguments that pandas' replace takes."""
     if isinstance(old, Mapping) and new is ...:
         if any(isinstance(v, Mapping) for v in old.values()):
             raise BadType("replace of one column takes a flat dict: p['x'].replace({'a': 'b'}).")
@@ -113,7 +120,7 @@ def pairs_of(old: Any, new: Any) -> dict[Any, Any]:
     return dict(zip(olds, news, strict=True))
 
 
-def covers(column: Any, mapping: Mapping[Any, Any]) -> bool:
-    """Whether all values that the column can have, by its declared keys, are listed."""
-    keys = column._frame._selection.values(column._expr)
+def _lists_all(column: Taken, mapping: Mapping[Any, Any]) -> bool:
+    """Return whether the mapping lists all values that the column can have, by declared keys."""
+    keys = selection_of(frame_of_column(column)).values(expression_of(column))
     return keys is not None and all(key in mapping for key in keys)

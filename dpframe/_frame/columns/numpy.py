@@ -17,16 +17,9 @@ import pandas as pd
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
+from dpframe._frame.columns.operators import OPERATOR_UFUNCS
 from dpframe._frame.verbs import summaries
 from dpframe._refusals import refuse
-
-
-def _operator(op: str) -> Callable[[Expr, Expr], Expr]:
-    return lambda left, right: _expr.operate(op, left, right)
-
-
-def _comparison(op: str) -> Callable[[Expr, Expr], Expr]:
-    return lambda left, right: _expr.compare(op, left, right)
 
 
 def _ask_finite(x: Expr) -> Expr:
@@ -36,6 +29,7 @@ def _ask_finite(x: Expr) -> Expr:
 
 # Operators and what is written with them, by the names that numpy's ufuncs have.
 _OPERATORS: dict[str, Callable[..., Expr]] = {
+    **OPERATOR_UFUNCS,
     "deg2rad": partial(_expr.number_function, "radians"),
     "rad2deg": partial(_expr.number_function, "degrees"),
     "absolute": _expr.absolute,
@@ -43,34 +37,11 @@ _OPERATORS: dict[str, Callable[..., Expr]] = {
     "rint": _expr.round_to,
     "square": lambda x: _expr.arithmetic("*", x, x),
     "reciprocal": lambda x: _expr.arithmetic("/", _expr.constant(1.0), x),
-    "negative": _expr.minus,
     "positive": lambda x: x,
     "isnan": _expr.is_null,
     "isnat": _expr.is_null,
     "isfinite": _ask_finite,
     "isinf": lambda x: _expr.is_in(x, [np.inf, -np.inf]),
-    "logical_not": _expr.logical_not,
-    "invert": _expr.logical_not,
-    "logical_and": _expr.logical_and,
-    "bitwise_and": _expr.logical_and,
-    "logical_or": _expr.logical_or,
-    "bitwise_or": _expr.logical_or,
-    "logical_xor": _expr.logical_xor,
-    "bitwise_xor": _expr.logical_xor,
-    "add": _operator("+"),
-    "subtract": _operator("-"),
-    "multiply": _operator("*"),
-    "divide": _operator("/"),
-    "floor_divide": _operator("//"),
-    "remainder": _operator("%"),
-    "power": _operator("**"),
-    "float_power": _operator("**"),
-    "equal": _comparison("=="),
-    "not_equal": _comparison("!="),
-    "less": _comparison("<"),
-    "less_equal": _comparison("<="),
-    "greater": _comparison(">"),
-    "greater_equal": _comparison(">="),
 }
 
 

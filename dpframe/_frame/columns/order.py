@@ -1,5 +1,5 @@
-"""The verbs that pick points of columns by their order: quantiles, medians and extremes, of frames
-and of groups alike."""
+"""The verbs that choose points of columns by their order: quantiles, medians and extremes, of frames
+and of groups."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def quantile(
     method: str = "auto",
     **payment: Any,
 ) -> Any:
-    """The value below which a share ``q`` of a column's values lies; for a list of shares a Series
+    """Return the value below which a share ``q`` of a column's values lies; for a list of shares a Series
     by them.
 
     The answer is a point of a public grid between the bounds, on which values are clipped and
@@ -143,8 +143,8 @@ def median(
     resolution: float | None = None,
     **payment: Any,
 ) -> Any:
-    """A value with half of the column's values on either side: ``quantile`` at 0.5, and the same
-    question.
+    """Return a value with half of the column's values on either side: ``quantile`` at 0.5, and the
+    same question.
 
     Between two middle values any point may be chosen, where pandas takes their mean.
 
@@ -183,7 +183,7 @@ def min(
     resolution: float | None = None,
     **payment: Any,
 ) -> Any:
-    """A value near the least: the 1 % quantile, or that of another small ``q``.
+    """Return a value near the least: the 1 % quantile, or that of another small ``q``.
 
     The least value itself is one person's, and no private answer can be near it whatever the data.
 
@@ -216,7 +216,7 @@ def max(
     resolution: float | None = None,
     **payment: Any,
 ) -> Any:
-    """A value near the greatest: the 99 % quantile, or that of another large ``q``.
+    """Return a value near the greatest: the 99 % quantile, or that of another large ``q``.
 
     The greatest value itself is one person's, and no private answer can be near it whatever the
     data.
@@ -269,7 +269,10 @@ def _at(
 
 
 def _levels(q: Any, payment: Mapping[str, Any], one: bool = False) -> Asked:
-    """``q=`` of a verb, whose other words are looked at first; of some verbs it is one level."""
+    """Return the levels of ``q=``, after checking the other keyword arguments.
+
+    With ``one`` only a single level is allowed.
+    """
     if "candidates" in payment:
         raise BadValue(
             "quantiles take no candidates=: bounds= are enough, and resolution= says how fine."

@@ -1,19 +1,18 @@
-"""What a Series has beside what its cells become: other rows, another name, looks, groups, and
-operators by their names.
+"""Steps of a column that leave its cells as they are: other rows, another name, made-up rows, and
+groups.
 
-Each is a step of the frame that the column is of, so nothing is read.
+Each is a step of the column's frame, so nothing is read.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pandas as pd
 
 from dpframe import _expr, _validate
-from dpframe._errors import BadType, NotOffered, Refused
+from dpframe._errors import BadType, Refused
 from dpframe._frame.selection import Taken
 from dpframe._frame.verbs import looking
 
@@ -25,12 +24,12 @@ Column = TypeVar("Column", bound=Taken)
 
 
 def _of(column: Taken, frame: Any) -> Any:
-    """The column of another frame of the same columns."""
+    """Return the column in another frame of the same columns."""
     return type(column)(frame, column._expr, column._name)
 
 
 def dropna(self: Column, *, axis: Any = 0, how: None = None, ignore_index: bool = False) -> Column:
-    """The column in the rows where it is not null."""
+    """Return the column in the rows where it is not null."""
     frame = self._frame
     kept = frame._where(_expr.not_null(self._expr)) if self._expr.nullable else frame
     result: Column = _of(self, kept)
@@ -38,7 +37,7 @@ def dropna(self: Column, *, axis: Any = 0, how: None = None, ignore_index: bool 
 
 
 def rename(self: Column, index: Hashable = None, *, axis: Any = None) -> Column:
-    """The column under another name, which its answers take."""
+    """Return the column under another name, which its answers take."""
     if callable(index) or isinstance(index, dict):
         raise Refused(
             "rows have no labels here, so that there are none to rename. The column is renamed by p['x'].rename('new')."
@@ -48,26 +47,28 @@ def rename(self: Column, index: Hashable = None, *, axis: Any = None) -> Column:
 
 
 def copy(self: Column, deep: bool = True) -> Column:
-    """The column itself: nothing in it changes."""
+    """Return the column itself: nothing in it changes."""
     _validate.flag(deep, "deep")
     return self
 
 
 def squeeze(self: Column, axis: Any = None) -> Column:
-    """The column itself, which is one already."""
+    """Return the column itself, which is one already."""
     return self
 
 
 def sort_values(self: Column, **words: Any) -> Column:
-    """The column itself: no answer depends on the order of rows."""
+    """Return the column itself: no answer depends on the order of rows."""
     return self
 
 
 def reset_index(
     self: Column, level: None = None, *, drop: bool = False, name: Any = None
 ) -> Column:
-    """The column itself, with ``drop=True``: rows have no labels here, and without it they would be
-    numbers of people."""
+    """Return the column itself, with ``drop=True``.
+
+    Rows have no labels here. Without ``drop=True`` the labels would number people.
+    """
     if not _validate.flag(drop, "drop"):
         raise Refused(
             "the rows have no labels here: their numbers would tell who stands before whom. Write p['x'].reset_index(drop=True)."
@@ -76,20 +77,20 @@ def reset_index(
 
 
 def to_frame(self: Taken, name: Hashable = None) -> PrivateFrame:
-    """The tracked frame of this column alone."""
+    """Return the tracked frame of this column alone."""
     frame = self._frame
     label = self._name if name is None else _validate.hashable(name, "a name")
     return cast("PrivateFrame", frame._new(frame._selection.having({label: self._expr})))
 
 
 def head(self: Taken, n: int = 5) -> pd.Series[Any]:
-    """Some made-up values, at most 100; see `PrivateFrame.head`."""
-    return _shown(self, looking.head(to_frame(self), n))
+    """Return some made-up values, at most 100; see `PrivateFrame.head`."""
+    return _take_column(self, looking.head(to_frame(self), n))
 
 
 def tail(self: Taken, n: int = 5) -> pd.Series[Any]:
-    """Some made-up values, others than those of `head`."""
-    return _shown(self, looking.tail(to_frame(self), n))
+    """Return some made-up values, others than those of `head`."""
+    return _take_column(self, looking.tail(to_frame(self), n))
 
 
 def sample(
@@ -102,25 +103,25 @@ def sample(
     axis: Any = None,
     ignore_index: bool = False,
 ) -> pd.Series[Any]:
-    """Some made-up values; see `PrivateFrame.sample`."""
-    return _shown(
+    """Return some made-up values; see `PrivateFrame.sample`."""
+    return _take_column(
         self,
         looking.sample(to_frame(self), n, frac, replace, weights, random_state, axis, ignore_index),
     )
 
 
-def _shown(column: Taken, made: pd.DataFrame) -> pd.Series[Any]:
+def _take_column(column: Taken, made: pd.DataFrame) -> pd.Series[Any]:
     shown: pd.Series[Any] = made.iloc[:, 0]
     return shown
 
 
 def dtype(self: Taken) -> Any:
-    """The dtype, without the categories of a categorical one: these are cells of the data."""
+    """Return the dtype, without the categories of a categorical one: these are cells of the data."""
     return looking.dtypes(to_frame(self)).iloc[0]
 
 
-def _beside(column: Taken) -> Any:
-    """The frame with this column among its own, whatever was made of it."""
+def _add_to_frame(column: Taken) -> Any:
+    """Return the column's frame with the column, as it is now, among its own."""
     frame = column._frame
     return frame._new(
         frame._selection.having({**frame._selection.columns, column._name: column._expr})
@@ -128,58 +129,25 @@ def _beside(column: Taken) -> Any:
 
 
 def groupby(self: Taken, by: Any = None, **words: Any) -> ColumnGroups:
-    """Groups of this column: ``p["cost"].groupby(p["state"]).mean()``; see
+    """Group this column by another one: ``p["cost"].groupby(p["state"]).mean()``; see
     `PrivateFrame.groupby`."""
     if isinstance(by, str) and by not in self._frame._selection.index:
         raise BadType(
             f"a column is grouped by another one, or by its index: p['cost'].groupby(p[{by!r}])."
         )
-    return cast("ColumnGroups", _beside(self).groupby(by, **words)[self._name])
+    return cast("ColumnGroups", _add_to_frame(self).groupby(by, **words)[self._name])
 
 
 def resample(self: Taken, rule: Any, **words: Any) -> ColumnGroups:
-    """Groups of this column by periods of the index:
+    """Group this column by periods of the index:
     ``p.set_index("t")["cost"].resample("ME").mean()``."""
-    return cast("ColumnGroups", _beside(self).resample(rule, **words)[self._name])
+    return cast("ColumnGroups", _add_to_frame(self).resample(rule, **words)[self._name])
 
 
 def pipe(self: Taken, func: Any, *args: Any, **words: Any) -> Any:
-    """What a function makes of this column: ``func(column, *args, **words)``."""
+    """Return what a function makes of this column: ``func(column, *args, **words)``."""
     if isinstance(func, tuple) and len(func) == 2 and callable(func[0]):
         return func[0](*args, **{**words, func[1]: self})
     if not callable(func):
         raise BadType(f"pipe takes a function of a column, not {type(func).__name__}.")
     return func(self, *args, **words)
-
-
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    **{
-        name: getattr(operator, name)
-        for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
-    },
-    **{name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
-    "div": operator.truediv,
-}
-
-
-def _method(name: str, operate: Callable[[Any, Any], Any], swapped: bool) -> Any:
-    def verb(
-        self: Any, other: Any, level: None = None, fill_value: Any = None, axis: Any = 0
-    ) -> Any:
-        if level is not None or fill_value is not None:
-            raise NotOffered(
-                f"{name} takes neither level= nor fill_value=: write p['x'].fillna(0) before it."
-            )
-        return operate(other, self) if swapped else operate(self, other)
-
-    verb.__name__ = name
-    verb.__doc__ = f"The operator by its name: ``p['x'].{name}(2)``."
-    return verb
-
-
-# Methods that pandas has beside operators; some also with their sides exchanged.
-METHODS = {
-    **{name: _method(name, one, False) for name, one in _OPERATORS.items()},
-    **{f"r{name}": _method(f"r{name}", _OPERATORS[name], True)
-       for name in ("sub", "div")},
-}  # fmt: skip

@@ -1,13 +1,12 @@
-"""Functions of one value, as ``map`` and ``apply`` take them: called with a value that writes down
-what is done to it.
+"""Tracing of functions of one value, as ``map`` and ``apply`` take them.
 
-The value that a function is given has no cell in it. Operators and methods of it make expressions,
-and a branch on it is taken both ways, one call after the other, so that what the function does is
-an expression of one row before any row is read.
+A function is called with a value that holds no cell. Operators and methods of the value make
+expressions. A branch on it is taken both ways, one call after the other. So the function becomes an
+expression of one row before any row is read.
 
-*Formal guarantee.* What comes back is built by the constructors of `dpframe._expr` alone. What a
-function does beside that (it counts, draws or prints) is refused where it shows: two traces differ,
-or something is printed.
+*Formal guarantee.* The result is built by the constructors of `dpframe._expr` alone. Whatever else
+a function does (it counts, draws or prints) is refused where it shows: two traces differ, or
+something is printed.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import partial
 from io import StringIO
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import pandas as pd
@@ -25,15 +24,17 @@ from dpframe import _expr
 from dpframe._errors import BadType, DPError, Refused
 from dpframe._expr import Expr
 from dpframe._frame.columns.numpy import find_ufunc
+from dpframe._frame.columns.operators import OPERATORS, OperatorMethods
 
-_BRANCHES = 40  # one after the other
-_PATHS = 256
+_BRANCHES = 40  # that one call may take, one after the other
+_PATHS = 256  # ways through a function
 
 _ADVICE = (
-    "Write it with the tracked column: p['x'].where(p['x'] > 1, 0), np.where(p['x'] > 1, 'a', 'b'), p['x'].map({...}), or as an "
-    "expression, p.assign(y='x / 2 if x > 1 else 0')."
+    "Write it with the tracked column: p['x'].where(p['x'] > 1, 0), "
+    "np.where(p['x'] > 1, 'a', 'b'), p['x'].map({...}), or as an expression, "
+    "p.assign(y='x / 2 if x > 1 else 0')."
 )
-# Functions of Python's own, which want a value and get an expression.
+# Python's own functions that need a value, as functions of an expression.
 _KNOWN: dict[Any, Callable[[Expr], Expr]] = {
     str: lambda x: _expr.cast(x, "str"),
     int: lambda x: _expr.cast(x, "int"),
@@ -67,12 +68,13 @@ def list_text_methods() -> dict[Any, _expr.Op]:
 
 
 class _Branches:
-    """Which way each branch goes in one call, and on what it was taken."""
+    """The way that each branch goes in one call, and the conditions of the branches."""
 
     def __init__(self, ways: tuple[bool, ...]):
         self.ways, self.conditions = ways, list[Expr]()
 
-    def taken(self, condition: Expr) -> bool:
+    def take(self, condition: Expr) -> bool:
+        """Return which way the next branch goes, and note its condition."""
         if len(self.conditions) >= _BRANCHES:
             raise Refused(
                 f"the function has more than {_BRANCHES} branches one after the other. {_ADVICE}"
@@ -82,47 +84,49 @@ class _Branches:
         return self.ways[place] if place < len(self.ways) else True
 
 
-class Value:
-    """What a function is given for a cell."""
+class TracedValue(OperatorMethods):
+    """A value without a cell, which a function is called with."""
 
     __slots__ = ("_branches", "_expr")
-    __hash__ = None  # type: ignore[assignment]  # == makes an expression
 
     def __init__(self, expr: Expr, branches: _Branches):
         self._expr, self._branches = expr, branches
 
-    @property  # type: ignore[misc]  # as stand-ins do
+    @property  # type: ignore[misc]  # as unittest.mock does, since isinstance reads __class__
     def __class__(self) -> Any:
-        """The type of a cell that is no null, for functions that look at it."""
+        """The type of a cell that is not null, which `isinstance` looks at."""
         kinds = {"text": str, "bool": bool, "time": pd.Timestamp, "duration": pd.Timedelta}
         return kinds.get(
             self._expr.kind, int if self._expr.integral and not self._expr.nullable else float
         )
 
-    def _new(self, expr: Expr) -> Value:
-        return Value(expr, self._branches)
+    def _new(self, expr: Expr) -> Self:
+        return type(self)(expr, self._branches)
 
-    def _operated(self, make: Callable[..., Expr], *others: Any) -> Value:
-        return self._new(make(self._expr, *map(_written, others)))
+    def _operate(self, name: str, *others: Any, swapped: bool = False) -> Self:
+        operands = [self._expr, *map(_build_expression, others)]
+        return self._new(OPERATORS[name].build(*(reversed(operands) if swapped else operands)))
 
     def __bool__(self) -> bool:
+        """Branch on the value: it is true if it is not zero and not empty, as in Python."""
         x = self._expr
         if x.kind == "text":
             x = _expr.compare("!=", x, _expr.constant(""))
         elif x.kind == "number":
             x = _expr.compare("!=", x, _expr.constant(0))
-        return self._branches.taken(x)
+        return self._branches.take(x)
 
     def __contains__(self, part: Any) -> bool:
         found = _expr.text_part(self._expr, "contains", _plain(part), regex=False)
-        return self._branches.taken(found)
+        return self._branches.take(found)
 
-    def __getitem__(self, key: Any) -> Value:
+    def __getitem__(self, key: Any) -> TracedValue:
         if isinstance(key, slice):
             return self._new(_expr.text_part(self._expr, "slice", key.start, key.stop, key.step))
         return self._new(_expr.text_part(self._expr, "get", key))
 
     def __getattr__(self, name: str) -> Any:
+        """Return a part of a time or a duration, or a method of it or of a text."""
         if name.startswith("_"):
             raise AttributeError(name)
         x = self._expr
@@ -135,21 +139,22 @@ class Value:
             return lambda *args: self._new(_expr.text_part(x, name, *args))
         raise Refused(f"a number has no .{name} here. {_ADVICE}")
 
-    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> Value:
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> TracedValue:
         make = find_ufunc(ufunc.__name__)
         if make is None or method != "__call__" or options:
             raise Refused(f"np.{ufunc.__name__} is no function of one value here. {_ADVICE}")
-        return self._new(make(*map(_written, inputs)))
+        return self._new(make(*map(_build_expression, inputs)))
 
-    def __array_function__(self, function: Any, types: Any, args: Any, words: Any) -> Value:
+    def __array_function__(self, function: Any, types: Any, args: Any, words: Any) -> TracedValue:
         if function is not np.where or words or len(args) != 3:
             raise Refused(f"np.{function.__name__} is no function of one value here. {_ADVICE}")
-        return self._new(_expr.choose(*map(_written, args)))
+        return self._new(_expr.choose(*map(_build_expression, args)))
 
     def _unknown(self, *args: Any) -> NoReturn:
         raise Refused(
-            "the function asks for the value of a cell, which nobody looks at: len(), int(), str(), math and f-strings do. Write "
-            "p['x'].str.len(), p['x'].astype('int'), np.log(p['x']), or p['x'].map(len) with such a function alone."
+            "the function asks for the value of a cell, which nobody looks at: len(), int(), "
+            "str(), math and f-strings do. Write p['x'].str.len(), p['x'].astype('int'), "
+            "np.log(p['x']), or p['x'].map(len) with such a function alone."
         )
 
     __len__ = __int__ = __float__ = __index__ = __complex__ = __str__ = __format__ = __iter__ = (
@@ -160,121 +165,70 @@ class Value:
     def __repr__(self) -> str:
         return f"<a value of {self._expr}>"
 
-    def __round__(self, decimals: int = 0) -> Value:
+    def __round__(self, decimals: int = 0) -> TracedValue:
         return self._new(_expr.round_to(self._expr, decimals))
 
-    def __abs__(self) -> Value:
-        return self._operated(_expr.magnitude)
-
-    def __neg__(self) -> Value:
-        return self._operated(_expr.minus)
-
-    def __pos__(self) -> Value:
+    def __pos__(self) -> Self:
         return self
-
-    def __invert__(self) -> Value:
-        return self._operated(_expr.logical_not)
 
 
 _METHODS = ("weekday", "date")  # of a timestamp; attributes of a column
 
 
-def _operators() -> None:
-    """Gives values the operators of expressions."""
-    signs = {
-        "add": "+",
-        "sub": "-",
-        "mul": "*",
-        "truediv": "/",
-        "floordiv": "//",
-        "mod": "%",
-        "pow": "**",
-    }
-    for name, sign in signs.items():
-
-        def ahead(self: Value, other: Any, sign: str = sign) -> Value:
-            return self._operated(lambda a, b: _expr.operate(sign, a, b), other)
-
-        def behind(self: Value, other: Any, sign: str = sign) -> Value:
-            return self._operated(lambda a, b: _expr.operate(sign, b, a), other)
-
-        setattr(Value, f"__{name}__", ahead)
-        setattr(Value, f"__r{name}__", behind)
-    for name, sign in {
-        "eq": "==",
-        "ne": "!=",
-        "lt": "<",
-        "le": "<=",
-        "gt": ">",
-        "ge": ">=",
-    }.items():
-
-        def compared(self: Value, other: Any, sign: str = sign) -> Value:
-            return self._operated(lambda a, b: _expr.compare(sign, a, b), other)
-
-        setattr(Value, f"__{name}__", compared)
-    for name, make in {
-        "and": _expr.logical_and,
-        "or": _expr.logical_or,
-        "xor": _expr.logical_xor,
-    }.items():
-
-        def joined(self: Value, other: Any, make: Any = make) -> Value:
-            return self._operated(make, other)
-
-        setattr(Value, f"__{name}__", joined)
-        setattr(Value, f"__r{name}__", joined)
-
-
-_operators()
-
-
 def _plain(value: Any) -> Any:
-    return value._expr if type(value) is Value else value
+    return value._expr if type(value) is TracedValue else value
 
 
-def _written(value: Any) -> Expr:
-    """What a function has made of its value, as an expression."""
-    if type(value) is Value:
+def _build_expression(value: object) -> Expr:
+    """Return a traced value or a constant as an expression."""
+    if type(value) is TracedValue:
         return value._expr
     return _expr.constant(value, null=True)
 
 
-def traced(
+def trace_function(
     function: Callable[..., Any], x: Expr, args: tuple[Any, ...] = (), words: Any = None
 ) -> Expr:
-    """The expression that a function of one value is; a function that is none is refused."""
+    """Return the expression of what a function makes of one value.
+
+    A function that cannot be written as an expression is refused.
+    """
     known = _find_known(function)
     if known is not None and not args and not words:
         return known(x)
-    found, again = (_explored(function, x, args, words or {}) for _ in range(2))
+    found, again = (_explore(function, x, args, words or {}) for _ in range(2))
     if found != again:
         raise Refused(
-            f"the function gives another answer each time that it is called: it counts or draws at random. {_ADVICE}"
+            "the function gives another answer each time that it is called: it counts or draws at "
+            f"random. {_ADVICE}"
         )
     return found
 
 
-def _explored(function: Callable[..., Any], x: Expr, args: tuple[Any, ...], words: Any) -> Expr:
+def _explore(function: Callable[..., Any], x: Expr, args: tuple[Any, ...], words: Any) -> Expr:
+    """Call a function once for each way through its branches, and return one expression."""
     paths = 0
 
-    def grown(ways: tuple[bool, ...]) -> Expr:
-        """What the function is after it went these ways."""
+    def follow(ways: tuple[bool, ...]) -> Expr:
+        """Return the expression of the function, whose first branches went these ways."""
         nonlocal paths
         paths += 1
         if paths > _PATHS:
             raise Refused(f"the function has more than {_PATHS} ways through it. {_ADVICE}")
         branches = _Branches(ways)
-        result = _called(function, Value(x, branches), args, words)
+        result = _call(function, TracedValue(x, branches), args, words)
         if len(branches.conditions) <= len(ways):
             return result
         condition = branches.conditions[len(ways)]
-        return _expr.choose(condition, grown((*ways, True)), grown((*ways, False)))
+        return _expr.choose(condition, follow((*ways, True)), follow((*ways, False)))
 
-    return grown(())
+    return follow(())
 
 
-def _called(function: Callable[..., Any], value: Value, args: tuple[Any, ...], words: Any) -> Expr:
+def _call(
+    function: Callable[..., Any], value: TracedValue, args: tuple[Any, ...], words: Any
+) -> Expr:
+    """Return the expression of one call of a function; its errors and prints are refused."""
     printed = StringIO()
     try:
         with redirect_stdout(printed):
@@ -284,23 +238,24 @@ def _called(function: Callable[..., Any], value: Value, args: tuple[Any, ...], w
     except TypeError as error:
         if "unhashable" in str(error):
             raise Refused(
-                "the function looks its value up in a dict or a set. Write p['x'].map({...}) with the dict, or "
-                "p['x'].isin([...])."
+                "the function looks its value up in a dict or a set. Write p['x'].map({...}) with "
+                "the dict, or p['x'].isin([...])."
             ) from None
-        raise _failed(error) from None
+        raise _describe_failure(error) from None
     except Exception as error:
-        raise _failed(error) from None
+        raise _describe_failure(error) from None
     if printed.getvalue():
         raise Refused(f"the function prints, which it does once and not for each row. {_ADVICE}")
     if isinstance(result, list | tuple | dict | set | np.ndarray | pd.Series | pd.DataFrame):
         raise BadType(
             f"the function gives a {type(result).__name__}, and a cell holds one value. {_ADVICE}"
         )
-    return _written(result)
+    return _build_expression(result)
 
 
-def _failed(error: Exception) -> Refused:
+def _describe_failure(error: Exception) -> Refused:
+    """Return the error about a function that raised while it was traced."""
     return Refused(
-        f"the function raises {type(error).__name__} where it is called with a value that writes down what is done to it. "
-        f"{_ADVICE}"
+        f"the function raises {type(error).__name__} where it is called with a value that writes "
+        f"down what is done to it. {_ADVICE}"
     )

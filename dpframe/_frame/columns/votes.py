@@ -28,8 +28,8 @@ Listed = list[tuple[Hashable, Keys]]  # the names of columns, with their keys
 
 @priced
 def argmax(self: Any, column: Any = None, *, keys: Any = None, **payment: Unpack[Payment]) -> Any:
-    """The value of a column that most rows of each group have, of the listed ones: a Series of
-    values, one a group.
+    """Choose the listed value that most rows of each group have: a Series with a value for each
+    group.
 
     Also ``["x"].argmax()``, and beside others ``agg(n=("x", "size"), most=("x", "argmax"))``. Only
     the choices leave. A group without rows has any of the values.
@@ -55,15 +55,15 @@ def argmax(self: Any, column: Any = None, *, keys: Any = None, **payment: Unpack
         voted(self._selection, name, k, label)[0]
         for name, (label, k) in zip(names, levels, strict=True)
     ]
-    return _stating(self, levels)._ask_for(outs, payment, single=single, part=part)
+    return _declare_keys(self, levels)._ask_for(outs, payment, single=single, part=part)
 
 
 @priced
 def top(
     self: Any, column: Any = None, k: Any = None, *, keys: Any = None, **payment: Unpack[Payment]
 ) -> Any:
-    """The k values of a column that most rows of each group have: a Series with a row for each
-    group and place, from 1 on.
+    """Choose the k values that most rows of each group have: a Series with a row for each group and
+    place, from 1 on.
 
     Formal guarantee: epsilon-DP for its price, by k rounds of report-noisy-max in each group, each
     at epsilon/k among the values that are left there (docs/guarantees/noisy-max.md#in-groups).
@@ -95,7 +95,7 @@ def top(
         raise BadValue(f"k={rounds} is more than the {len(listed)} values that are listed.")
     outs = voted(self._selection, names[0], listed, label, range(1, rounds + 1))
     places = pd.RangeIndex(1, rounds + 1)
-    return _stating(self, levels)._ask_for(
+    return _declare_keys(self, levels)._ask_for(
         outs, payment, lambda r, index: _release.ranked(r, index, places, label), part=part
     )
 
@@ -107,8 +107,10 @@ def voted(
     label: Hashable,
     names: Sequence[Hashable] | None = None,
 ) -> list[Output]:
-    """The value of a column that most rows of each group have, of the listed ones; or so many of
-    them, by these names."""
+    """Return the outputs that choose among the listed values of a column in each group.
+
+    With ``names`` several values are chosen, one for each name.
+    """
     expr, name = selection.named(column)
     listed = (None if i == keys.null else k for i, k in enumerate(keys.index.tolist()))
     try:  # a period is no constant that a user writes into an expression, and a key all the same
@@ -125,15 +127,14 @@ def voted(
 
 
 def wanted(selection: Selection, column: Any, label: Hashable) -> Output:
-    """The output of `agg` that is named ``"argmax"``: of a column with declared keys, or with some
-    of its own."""
+    """Return the output of `agg` named ``"argmax"``, for a column whose keys are known."""
     return voted(
         selection, column, selection.keys(*selection.named(column), None, "argmax"), label
     )[0]
 
 
 def _columns(groups: Any, column: Any, verb: str) -> tuple[Sequence[Any], bool]:
-    """The columns whose values are chosen among, and whether it is a single one."""
+    """Return the columns to choose values of, and whether it is a single one."""
     if column is None and groups._chosen is None:
         raise BadType(f"name the column: p.groupby('k')['x'].{verb}({2 if verb == 'top' else ''}).")
     return (groups._chosen, groups._single) if column is None else ((column,), True)
@@ -142,8 +143,11 @@ def _columns(groups: Any, column: Any, verb: str) -> tuple[Sequence[Any], bool]:
 def _keys(
     groups: Any, names: Sequence[Any], given: Any, verb: str, payment: Payment
 ) -> tuple[Listed, Fraction] | Plan:
-    """The columns with their keys, and the part of a price that is left where some had to be found.
-    Explaining, the plan of the search where there has been none."""
+    """Return the columns with their keys, and the part of the price that is left for the choice.
+
+    Unknown keys are found first, at half of the price. While explaining, the plan of that search is
+    returned instead.
+    """
     found: Listed = []
     for i, name in enumerate(names):
         of = (
@@ -168,8 +172,8 @@ def _keys(
     return found, WHOLE
 
 
-def _stating(groups: Any, levels: Listed) -> Any:
-    """The groups, where keys that are listed for this question alone go on record."""
+def _declare_keys(groups: Any, levels: Listed) -> Any:
+    """Return the groups with a declaration of the keys listed for this question alone."""
     session = groups._session
     known = {keys.token for keys in (*(k for _, k in session.terms.keys), *session.found.values())}
     words = [

@@ -16,48 +16,44 @@ from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import WITHIN, Expr, Key, has_one_value
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.people.functions import (
-    NAMED,
-    OwnColumn,
-    OwnRows,
-    called_once,
-    change,
-    difference,
-    meant,
-    ranking,
-    whole,
+from dpframe._frame.people.functions import PersonColumn, PersonRows, call_once, name_aggregate
+from dpframe._frame.people.steps import keep_one_row, keep_rows, sort_rows
+from dpframe._frame.people.verbs import Build, PersonVerbs
+from dpframe._frame.people.windows import Window, read_window
+from dpframe._frame.people.within import (
+    AGGREGATES,
+    ROW_VERBS,
+    PersonVerb,
+    build_within,
+    check_integer,
 )
-from dpframe._frame.people.steps import made, one_row, rows_where, sorted_by
-from dpframe._frame.people.windows import Window, ddof_of, rolling, skewness
-from dpframe._frame.tracked import Tracked, person_of, use_own_names
+from dpframe._frame.tracked import (
+    Tracked,
+    person_of,
+    selection_of,
+    session_of_frame,
+    use_own_names,
+    with_selection,
+)
 from dpframe._plans.price import WORDS, own_errors
 from dpframe._refusals import ADVICE, Unprinted, refuse
 
-_ROW_VERBS = (
-    "shift",
-    "diff",
-    "pct_change",
-    "cumsum",
-    "cumprod",
-    "cummin",
-    "cummax",
-    "ffill",
-    "bfill",
-    "rank",
-)
+if TYPE_CHECKING:
+    from dpframe._frame.frame import PrivateFrame
 
 
-class PersonGroupBy(Unprinted):
+class PersonGroupBy(PersonVerbs, Unprinted):
     """``p.groupby("patient_id")`` where that column names a person: verbs within each person's own
     rows, all of them free.
 
-    What has one value a person (``sum``, ``first``, ``agg``) is a tracked frame or column with a
-    row for each person. What has one for each row (`shift`, `cumsum`, `transform`) is a column
-    beside the others. `head` and the like choose rows. Prices come with what is asked of them.
+    A verb with one value for each person (``sum``, ``first``, ``agg``) makes a tracked frame or
+    column with a row for each person. A verb with a value for each row (`shift`, `cumsum`,
+    `transform`) makes a column beside the others. `head` and the like choose rows. Prices come with
+    the questions about the result.
 
     Formal guarantee: as a column of one row, a function of one person's rows leaves every
     sensitivity as it is (docs/guarantees/people.md#verbs-within-a-person). Rows of one person that
-    are alike in what they are sorted by stay in the order they have in the frame.
+    are equal in what they are sorted by stay in the order they have in the frame.
 
     >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
     >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 30)})
@@ -69,105 +65,36 @@ class PersonGroupBy(Unprinted):
 
     def __init__(
         self,
-        frame: Tracked,
-        chosen: tuple[tuple[Expr, Hashable], ...] | None = None,
+        frame: PrivateFrame,
+        chosen: Mapping[Hashable, Expr] | None = None,
         single: bool = False,
         as_index: bool = True,
     ):
         self._frame, self._chosen, self._single, self._as_index = frame, chosen, single, as_index
+        self._selection = selection_of(frame)
+        self._people = self._selection.schema.unit.people
 
     def __getitem__(self, key: Any) -> PersonGroupBy:
-        names = key if isinstance(key, list) else [key]
-        known = self._frame._selection.columns
-        chosen = tuple((known[n], n) for n in _validate.column_names(names, known))
+        columns = self._selection.columns
+        names = _validate.column_names(key if isinstance(key, list) else [key], columns)
+        chosen = dict(zip(names, map(columns.__getitem__, names), strict=True))
         return PersonGroupBy(self._frame, chosen, not isinstance(key, list), self._as_index)
 
-    # One value a person -------------------------------------------------------------------------------------------
+    # One value of each person --------------------------------------------------------------------
 
-    def sum(self, numeric_only: bool = False) -> Any:
-        """The sum of each person's values, of no values 0. Its bounds are ``max_rows`` times those
-        of the column."""
-        return self._each_person("sum", numeric_only)
-
-    def mean(self, numeric_only: bool = False) -> Any:
-        """The mean of each person's values; of no values null."""
-        return self._each_person("mean", numeric_only)
-
-    def median(self, numeric_only: bool = False) -> Any:
-        """The median of each person's values."""
-        return self._each_person("median", numeric_only)
-
-    def quantile(self, q: float = 0.5, numeric_only: bool = False) -> Any:
-        """A quantile of each person's values, between the two around it."""
-        return self._each_person("quantile", numeric_only, (_validate.level(q),))
-
-    def var(self, ddof: int = 1, numeric_only: bool = False) -> Any:
-        """The variance of each person's values; of one value null, with ``ddof=0`` it is 0."""
-        return self._each_person("var", numeric_only, (ddof_of(ddof),))
-
-    def std(self, ddof: int = 1, numeric_only: bool = False) -> Any:
-        """The standard deviation of each person's values."""
-        return self._each_person("std", numeric_only, (ddof_of(ddof),))
-
-    def sem(self, ddof: int = 1, numeric_only: bool = False) -> Any:
-        """The standard error of the mean of each person's values."""
-        return self._each_person("sem", numeric_only, (ddof_of(ddof),))
-
-    def skew(self, numeric_only: bool = False) -> Any:
-        """The skewness of each person's values; of fewer than three null. No bounds follow:
-        ``.clip(-3, 3)`` gives some."""
-        exprs = {n: skewness(self._frame, e) for n, e in self._columns("std", numeric_only).items()}
-        return self._column_of(exprs) if self._single else self._people(exprs)
-
-    def prod(self, numeric_only: bool = False) -> Any:
-        """The product of each person's values, of no values 1. No bounds follow."""
-        return self._each_person("prod", numeric_only)
-
-    def min(self, numeric_only: bool = False) -> Any:
-        """The least of each person's values: exact, since it is the person's own."""
-        return self._each_person("min", numeric_only)
-
-    def max(self, numeric_only: bool = False) -> Any:
-        """The greatest of each person's values."""
-        return self._each_person("max", numeric_only)
-
-    def first(self, numeric_only: bool = False) -> Any:
-        """The first value of each person that is no null, in the order of the person's rows."""
-        return self._each_person("first", numeric_only)
-
-    def last(self, numeric_only: bool = False) -> Any:
-        """The last value of each person that is no null."""
-        return self._each_person("last", numeric_only)
-
-    def any(self) -> Any:
-        """Whether any of a person's values is true."""
-        return self._each_person("any")
-
-    def all(self) -> Any:
-        """Whether all of a person's values are true; nulls count for nothing."""
-        return self._each_person("all")
-
-    def count(self) -> Any:
-        """How many values each person has that are no null."""
-        return self._each_person("count")
-
-    def nunique(self) -> Any:
-        """How many distinct values each person has."""
-        return self._each_person("nunique")
-
-    def size(self) -> Any:
-        """How many rows each person has."""
-        expr = made(self._frame, "size", None)
+    def size(self) -> PrivateColumn | PrivateFrame:
+        """Return how many rows each person has."""
+        expr = build_within(self._selection, "size", None)
         if not self._as_index:
-            return self._people({"size": expr})
-        return PrivateColumn(one_row(self._frame, {"size": expr}), expr, None)
+            return self._make_frame({"size": expr})
+        return PrivateColumn(keep_one_row(self._frame, {"size": expr}), expr, None)
 
-    def agg(self, func: Any = None, **outputs: Any) -> Any:
-        """Several values a person: ``agg(visits=("cost", "size"), total=("cost", "sum"))``, a name,
-        a list or a dict of names.
+    def agg(self, func: Any = None, **outputs: Any) -> PrivateColumn | PrivateFrame:
+        """Return several values of each person: ``agg(visits=("cost", "size"), total=("cost",
+        "sum"))``, a name, a list or a dict of names.
 
-        A function is called once with the columns themselves, and what it writes down is what is
-        computed: ``agg(lambda x: x.max() - x.min())``. It has to give one value a person.
+        A function is called once with the columns themselves, and the expression that it returns is
+        what is computed: ``agg(lambda x: x.max() - x.min())``. It must give one value a person.
 
         >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
         >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 100)})
@@ -177,109 +104,47 @@ class PersonGroupBy(Unprinted):
         """
         if func is None and not outputs:
             raise BadValue("agg needs at least one output: agg(total=('cost', 'sum')).")
+        if func is None:
+            wanted: Mapping[Hashable, Any] = {}
+        else:
+            wanted = func if isinstance(func, Mapping) else dict.fromkeys(self._columns(), func)
+        several = any(isinstance(how, list) for how in wanted.values())
         found: dict[Hashable, Expr] = {}
-        several = isinstance(func, list) or (
-            isinstance(func, Mapping) and any(isinstance(how, list) for how in func.values())
-        )
-        wanted = (
-            func
-            if isinstance(func, Mapping)
-            else {}
-            if func is None
-            else dict.fromkeys(self._names(), func)
-        )
         for name, hows in wanted.items():
             for how in hows if isinstance(hows, list) else [hows]:
-                label = (
-                    name if not several else _called(how) if self._single else (name, _called(how))
-                )
+                label: Hashable = name
+                if several:
+                    label = _name_function(how) if self._single else (name, _name_function(how))
                 found[label] = self._aggregate(self._column(name), how)
-        for label, pair in outputs.items():
-            name, how = _output(
-                label, pair, self._chosen[0][1] if self._single and self._chosen else None
-            )
-            found[label] = self._aggregate(self._column(name), how)
+        for word, pair in outputs.items():
+            name, how = _read_output(word, pair, self._chosen_name)
+            found[word] = self._aggregate(self._column(name), how)
         if self._single and not outputs and not several:
-            return self._column_of(found)
-        return self._people(found)
+            return self._make_column(found)
+        return self._make_frame(found)
 
     aggregate = agg
 
-    # One value a row ----------------------------------------------------------------------------------------------
-
-    def shift(self, periods: int = 1) -> Any:
-        """The value of the person's row so many rows before, or after where it is negative; null
-        where there is none."""
-        steps = whole(periods, "periods")
-        return self._each_row(lambda x: made(self._frame, "shift", x, (steps,)))
-
-    def diff(self, periods: int = 1) -> Any:
-        """What a value is more than that of the person's row so many rows before; of times a
-        duration."""
-        steps = whole(periods, "periods")
-        return self._each_row(lambda x: difference(self._frame, x, steps))
-
-    def pct_change(self, periods: int = 1) -> Any:
-        """By which part a value is more than that of the person's row so many rows before."""
-        steps = whole(periods, "periods")
-        return self._each_row(lambda x: change(self._frame, x, steps))
-
-    def cumsum(self) -> Any:
-        """The sum of a person's values up to each row; a null stays one and adds nothing."""
-        return self._each_row(lambda x: made(self._frame, "cumsum", x))
-
-    def cumprod(self) -> Any:
-        """The product of a person's values up to each row."""
-        return self._each_row(lambda x: made(self._frame, "cumprod", x))
-
-    def cummin(self) -> Any:
-        """The least of a person's values up to each row."""
-        return self._each_row(lambda x: made(self._frame, "cummin", x))
-
-    def cummax(self) -> Any:
-        """The greatest of a person's values up to each row."""
-        return self._each_row(lambda x: made(self._frame, "cummax", x))
-
-    def ffill(self) -> Any:
-        """The person's last value that is no null."""
-        return self._each_row(lambda x: made(self._frame, "ffill", x))
-
-    def bfill(self) -> Any:
-        """The person's next value that is no null."""
-        return self._each_row(lambda x: made(self._frame, "bfill", x))
-
-    def rank(
-        self,
-        method: str = "average",
-        ascending: bool = True,
-        na_option: str = "keep",
-        pct: bool = False,
-    ) -> Any:
-        """The rank of each value among the person's own; a null has none."""
-        _validate.choice(na_option, "na_option", ("keep",))
-        args = ranking(method, ascending, pct)
-        return self._each_row(lambda x: made(self._frame, "rank", x, args))
+    # A value of each row -------------------------------------------------------------------------
 
     def rolling(self, window: int, min_periods: int | None = None, **words: Any) -> Window:
-        """Windows of so many of a person's rows, each ending with its own: ``rolling(3).mean()``;
-        see `Window`."""
-        return rolling(self._frame, self._each_row, window, min_periods, words, self)
-
-    def expanding(self, min_periods: int = 1) -> Window:
-        """Windows of all of a person's rows up to each: ``expanding().mean()``."""
-        least = _validate.positive_int(min_periods, "min_periods")
-        return Window(self._frame, self._each_row, None, least, self)
+        """Return windows of some of a person's rows, each ending with its own row:
+        ``rolling(3).mean()``; see `Window`."""
+        arguments = self._chosen_name, window, min_periods, words
+        return self._make_window(*read_window(self._selection, *arguments))
 
     def cumcount(self, ascending: bool = True) -> PrivateColumn:
-        """How many rows of the person come before each; with ``ascending=False`` after it."""
+        """Return how many rows of the person come before each row, with ``ascending=False`` after
+        it."""
         flag = _validate.flag(ascending, "ascending")
-        return PrivateColumn(self._frame, made(self._frame, "cumcount", None, (flag,)), None)
+        expr = build_within(self._selection, "cumcount", None, (flag,))
+        return PrivateColumn(self._frame, expr, None)
 
-    def transform(self, func: Any) -> Any:
-        """A value of each row by its name (``"sum"``, ``"rank"``), or by a function of the person's
-        own column.
+    def transform(self, func: Any) -> PrivateColumn | PrivateFrame:
+        """Return a value of each row, by the name of a verb (``"sum"``, ``"rank"``) or by a
+        function of the person's own column.
 
-        The function is called once with the column itself, and what it writes down is what is
+        The function is called once with the column itself, and the expression that it returns is
         computed for each person: ``transform(lambda x: x - x.mean())``.
 
         >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
@@ -288,298 +153,341 @@ class PersonGroupBy(Unprinted):
         >>> print(round(p.assign(share=share).mean("share", bounds=(0, 1), epsilon=900), 2))
         0.67
         """
-        if isinstance(func, str) and func not in NAMED:
-            if func in _ROW_VERBS:
-                return getattr(self, func)()
-            raise BadValue(f"transform has no {func!r}. It has {', '.join((*NAMED, *_ROW_VERBS))}.")
-        return self._each_row(lambda x: self._aggregate(x, func, single=False))
+        if isinstance(func, str) and func not in AGGREGATES:
+            if func in ROW_VERBS:
+                made: PrivateColumn | PrivateFrame = getattr(self, func)()
+                return made
+            names = ", ".join((*AGGREGATES, *ROW_VERBS))
+            raise BadValue(f"transform has no {func!r}. It has {names}.")
+        return self._make_rows(lambda selection, x: self._aggregate(x, func, single=False))
 
-    def apply(self, func: Any) -> Any:
-        """What a function writes down of the person's own rows: ``apply(lambda g: g["cost"].sum() /
-        g["days"].sum())``.
+    def apply(self, func: Any) -> PrivateColumn | PrivateFrame:
+        """Return what a function makes of the person's own rows: ``apply(lambda g: g["cost"].sum()
+        / g["days"].sum())``.
 
         It is called once, with a person's column or columns, and gives one value a person, or one
         for each of the person's rows. A ``pd.Series`` of such values makes a frame with a row for
         each person.
         """
-        given = called_once(func, self._given(), "apply")
+        given = call_once(func, self._give_columns(), "apply")
         if isinstance(given, pd.Series) and given.dtype == object and len(given):
-            return self._people({name: self._own(one) for name, one in given.items()})
-        expr, name = self._own(given), self._chosen[0][1] if self._single and self._chosen else None
-        if not has_one_value(expr, self._frame._session.unit.people):
+            return self._make_frame({name: self._read_own(one) for name, one in given.items()})
+        expr, name = self._read_own(given), self._chosen_name
+        if not has_one_value(expr, self._people):
             return PrivateColumn(self._frame, expr, name)
-        return PrivateColumn(
-            one_row(self._frame, {"value" if name is None else name: expr}), expr, name
-        )
+        columns = {"value" if name is None else name: expr}
+        return PrivateColumn(keep_one_row(self._frame, columns), expr, name)
 
-    # Rows ---------------------------------------------------------------------------------------------------------
+    # Rows ----------------------------------------------------------------------------------------
 
-    def head(self, n: int = 5) -> Any:
-        """The first rows of each person, in the order they have; a person then has at most so
-        many."""
-        return self._some_rows("cumcount", (True,), "<", _rows_each(n, "head", self._person), n)
+    def head(self, n: int = 5) -> PrivateColumn | PrivateFrame:
+        """Return the first rows of each person, who then has at most ``n`` rows."""
+        return self._keep_places(True, "<", _check_rows_each(n, "head", self._person), n)
 
-    def tail(self, n: int = 5) -> Any:
-        """The last rows of each person."""
-        return self._some_rows("cumcount", (False,), "<", _rows_each(n, "tail", self._person), n)
+    def tail(self, n: int = 5) -> PrivateColumn | PrivateFrame:
+        """Return the last rows of each person."""
+        return self._keep_places(False, "<", _check_rows_each(n, "tail", self._person), n)
 
-    def nth(self, n: int) -> Any:
-        """The row of each person at a place, counted from 0, or from the end with -1."""
+    def nth(self, n: int) -> PrivateColumn | PrivateFrame:
+        """Return the row of each person at a place, counted from 0, or from the end with -1."""
         if isinstance(n, list | tuple | slice | range):
             raise NotOffered(
                 f"nth takes one place. The first ones: p.groupby({self._person}).head(3)."
             )
-        place = whole(n, "n")
-        return self._some_rows(
-            "cumcount", (place >= 0,), "==", place if place >= 0 else -1 - place, 1
-        )
+        place = check_integer(n, "n")
+        return self._keep_places(place >= 0, "==", place if place >= 0 else -1 - place, 1)
 
-    def nlargest(self, n: int = 5) -> Any:
-        """The greatest values of each person."""
-        return self._extremes(n, True)
+    def nlargest(self, n: int = 5) -> PrivateColumn | PrivateFrame:
+        """Return the greatest values of each person."""
+        return self._keep_extremes(n, True)
 
-    def nsmallest(self, n: int = 5) -> Any:
-        """The least values of each person."""
-        return self._extremes(n, False)
+    def nsmallest(self, n: int = 5) -> PrivateColumn | PrivateFrame:
+        """Return the least values of each person."""
+        return self._keep_extremes(n, False)
 
-    def filter(self, func: Any) -> Any:
-        """The rows of the people of whom a function says yes: ``filter(lambda g: g["cost"].sum() >
-        100)``."""
-        people = self._frame._session.unit.people
-        expr = self._own(called_once(func, self._given(), "filter"))
-        if expr.kind != "bool" or not has_one_value(expr, people):
+    def filter(self, func: Any) -> PrivateColumn | PrivateFrame:
+        """Return the rows of the people for whom a function is true: ``filter(lambda g:
+        g["cost"].sum() > 100)``."""
+        expr = self._read_own(call_once(func, self._give_columns(), "filter"))
+        if expr.kind != "bool" or not has_one_value(expr, self._people):
             raise BadType(
-                "filter needs a function that is true or false of a person: lambda g: g['cost'].sum() > 100."
+                "filter needs a function that is true or false of a person: "
+                "lambda g: g['cost'].sum() > 100."
             )
-        return self._shown(self._frame._where(expr))
+        return self._choose_columns(with_selection(self._frame, self._selection.filtered(expr)))
 
-    def pipe(self, func: Any, *args: Any, **kwargs: Any) -> Any:
-        """What a function makes of these groups."""
+    def pipe(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Return what a function makes of these groups."""
         return func(self, *args, **kwargs)
 
-    # What is said -------------------------------------------------------------------------------------------------
+    # Messages ------------------------------------------------------------------------------------
 
     @property
     def _person(self) -> str:
-        return person_of(self._frame._selection)
+        """The columns that name a person, as they are written in a line of code."""
+        return person_of(self._selection)
 
     @property
-    def _asked(self) -> Hashable:
-        """The one column that was chosen; None of several."""
-        return self._chosen[0][1] if self._single and self._chosen else None
+    def _chosen_name(self) -> Hashable:
+        """The name of the one column that was chosen; None for several."""
+        return next(iter(self._chosen)) if self._single and self._chosen else None
 
-    def _advised(self, text: str) -> str:
-        """A refusal in the names of the frame, first of all of the column that was chosen."""
-        return use_own_names(text, self._frame._selection, self._asked)
+    def _advise(self, text: str) -> str:
+        """Put the names of the frame and of the chosen column into a refusal."""
+        return use_own_names(text, self._selection, self._chosen_name)
 
-    # How they are made --------------------------------------------------------------------------------------------
+    # Columns and frames of the results -----------------------------------------------------------
 
-    def _names(self) -> list[Hashable]:
-        """The columns that are meant: those chosen, or all but those that name the person."""
+    def _columns(self) -> Mapping[Hashable, Expr]:
+        """Return the chosen columns, or all but those that name the person."""
         if self._chosen is not None:
-            return [name for _, name in self._chosen]
-        people = self._frame._session.unit.people
-        return [name for name, expr in self._frame._selection.columns.items() if expr not in people]
+            return self._chosen
+        columns = self._selection.columns
+        return {name: expr for name, expr in columns.items() if expr not in self._people}
 
     def _column(self, name: Any) -> Expr:
-        for expr, known in self._chosen or ():
-            if known == name:
-                return expr
-        return self._frame._selection.expr(name)
+        """Return the expression of a column, one of the chosen ones or any of the frame."""
+        if self._chosen is not None and isinstance(name, Hashable) and name in self._chosen:
+            return self._chosen[name]
+        return self._selection.expr(name)
 
-    def _columns(self, how: str, numeric_only: bool = False) -> dict[Hashable, Expr]:
-        """The columns that a verb is of, by their names."""
-        found = {name: self._column(name) for name in self._names()}
-        if _validate.flag(numeric_only, "numeric_only"):
-            return {n: e for n, e in found.items() if e.kind in ("number", "bool")}
-        fitting = [n for n, e in found.items() if e.kind in WITHIN[how].of]
-        odd = [n for n in found if n not in fitting]
-        if odd and self._chosen is None:
+    def _list_columns(self, verb: PersonVerb, numeric_only: bool) -> dict[Hashable, Expr]:
+        """Return the columns that a verb applies to, by name; others than it takes are refused."""
+        numeric, kinds = _validate.flag(numeric_only, "numeric_only"), WITHIN[verb.of].of
+        found, fitting, odd = {}, [], None
+        for name, expr in self._columns().items():
+            if numeric and expr.kind not in ("number", "bool"):
+                continue
+            found[name] = expr
+            if expr.kind in kinds:
+                fitting.append(name)
+            elif odd is None:
+                odd = name
+        if odd is not None and self._chosen is None and not numeric:
             raise BadType(
-                f"column {odd[0]!r} is of kind {found[odd[0]].kind}, which has no {how}. Name the columns, as in "
-                f"p.groupby({self._person})[{fitting[:3] or ['x', 'y']}].{how}(), or take all that are numbers: "
-                f"{how}(numeric_only=True)."
+                f"column {odd!r} is of kind {found[odd].kind}, which has no {verb.name}. Name the "
+                f"columns, as in p.groupby({self._person})[{fitting[:3] or ['x', 'y']}]."
+                f"{verb.name}(), or take all that are numbers: {verb.name}(numeric_only=True)."
             )
         return found
 
-    def _each_person(
-        self, how: str, numeric_only: bool = False, args: tuple[Any, ...] | None = None
-    ) -> Any:
-        words = NAMED[how] if args is None else args
-        exprs = {
-            n: made(self._frame, how, e, words) for n, e in self._columns(how, numeric_only).items()
-        }
-        return self._column_of(exprs) if self._single else self._people(exprs)
+    def _make_people(
+        self, verb: PersonVerb, args: tuple[Any, ...], numeric_only: bool
+    ) -> PrivateColumn | PrivateFrame:
+        exprs = self._list_columns(verb, numeric_only)
+        for name, x in exprs.items():
+            exprs[name] = verb.build(self._selection, x, *args)
+        return self._make_column(exprs) if self._single else self._make_frame(exprs)
 
-    def _column_of(self, exprs: Mapping[Hashable, Expr]) -> Any:
-        """The one column of a frame with a row a person; the frame itself where groups are to stand
-        beside it."""
+    def _make_column(self, exprs: Mapping[Hashable, Expr]) -> PrivateColumn | PrivateFrame:
+        """Return the one column of a frame with a row for each person.
+
+        With ``as_index=False`` it is the frame itself, with the columns that name the person.
+        """
         if not self._as_index:
-            return self._people(exprs)
+            return self._make_frame(exprs)
         ((name, expr),) = exprs.items()
-        return PrivateColumn(one_row(self._frame, exprs), expr, name)
+        return PrivateColumn(keep_one_row(self._frame, exprs), expr, name)
 
-    def _people(self, exprs: Mapping[Hashable, Expr]) -> Any:
-        """A frame with a row a person; with the columns that name them where these are no index."""
+    def _make_frame(self, exprs: Mapping[Hashable, Expr]) -> PrivateFrame:
+        """Return a frame with a row for each person.
+
+        With ``as_index=False`` the columns that name the person stand first.
+        """
         first: dict[Hashable, Expr] = {}
         if not self._as_index:
-            people = self._frame._session.unit.people
-            first = {n: e for n, e in self._frame._selection.columns.items() if e in people}
+            columns = self._selection.columns
+            first = {name: expr for name, expr in columns.items() if expr in self._people}
         if not first.keys().isdisjoint(exprs):
             raise BadValue(
                 "an output has the name of the column that names the person. Choose another one."
             )
-        return one_row(self._frame, {**first, **exprs})
+        return keep_one_row(self._frame, {**first, **exprs})
 
-    def _each_row(self, make: Callable[[Expr], Expr]) -> Any:
-        exprs = {name: make(self._column(name)) for name in self._names()}
+    def _make_rows(self, build: Build) -> PrivateColumn | PrivateFrame:
+        exprs = {name: build(self._selection, x) for name, x in self._columns().items()}
         if self._single:
             ((name, expr),) = exprs.items()
             return PrivateColumn(self._frame, expr, name)
-        return self._frame._new(self._frame._selection.having(exprs))
+        return with_selection(self._frame, self._selection.having(exprs))
 
-    def _some_rows(self, how: str, args: tuple[Any, ...], op: str, n: int, most: int) -> Any:
-        place = made(self._frame, how, None, args)
+    def _make_window(self, rows: int | None, least: int) -> Window:
+        return Window(
+            self._selection,
+            self._make_rows,
+            rows,
+            least,
+            self._chosen_name,
+            lambda key: self[key]._make_window(rows, least),
+        )
+
+    def _keep_places(
+        self, ascending: bool, op: str, n: int, most: int
+    ) -> PrivateColumn | PrivateFrame:
+        """Return the rows whose place among the person's own compares so with ``n``.
+
+        Places count from the first row, or from the last one unless ``ascending``. A person then
+        has at most ``most`` rows.
+        """
+        place = build_within(self._selection, "cumcount", None, (ascending,))
         condition = _expr.compare(op, place, _expr.constant(n))
-        return self._shown(rows_where(self._frame, condition, most))
+        return self._choose_columns(keep_rows(self._frame, condition, most))
 
-    def _extremes(self, n: int, descending: bool) -> Any:
+    def _keep_extremes(self, n: int, descending: bool) -> PrivateColumn | PrivateFrame:
+        """Return the ``n`` greatest values of each person if ``descending``, else the least."""
         if not self._single or self._chosen is None:
             verb = "nlargest" if descending else "nsmallest"
             raise BadType(
-                self._advised(f"name one column: p.groupby('patient_id')['x'].{verb}({n}).")
+                self._advise(f"name one column: p.groupby('patient_id')['x'].{verb}({n}).")
             )
-        x = self._chosen[0][0]
-        frame: Any = self._frame._where(_expr.not_null(x)) if x.nullable else self._frame
-        return PersonGroupBy(
-            sorted_by(frame, [Key(x, descending)]), self._chosen, True, self._as_index
-        ).head(n)
+        (x,), frame = self._chosen.values(), self._frame
+        if x.nullable:
+            frame = with_selection(frame, self._selection.filtered(_expr.not_null(x)))
+        ranked = sort_rows(frame, [Key(x, descending)])
+        return PersonGroupBy(ranked, self._chosen, True, self._as_index).head(n)
 
-    def _shown(self, frame: Any) -> Any:
-        """The chosen columns of some rows."""
+    def _choose_columns(self, frame: PrivateFrame) -> PrivateColumn | PrivateFrame:
+        """Return the chosen columns of a frame of some of the rows."""
         if self._chosen is None:
             return frame
         if self._single:
-            return PrivateColumn(frame, *self._chosen[0])
-        return frame._new(frame._selection.having({name: expr for expr, name in self._chosen}))
+            ((name, expr),) = self._chosen.items()
+            return PrivateColumn(frame, expr, name)
+        return with_selection(frame, selection_of(frame).having(self._chosen))
+
+    # Functions of the person's own rows ----------------------------------------------------------
 
     def _aggregate(self, x: Expr, how: Any, single: bool = True) -> Expr:
-        """What a name or a function makes of a column; of `agg` it is ``single``, one value a
-        person."""
-        how = meant(how)
+        """Return what a name or a function makes of a column.
+
+        With ``single`` it must be one value a person, as `agg` needs it.
+        """
+        how = name_aggregate(how)
         if isinstance(how, str):
-            if how not in NAMED:
+            if how not in AGGREGATES:
                 raise BadValue(
-                    f"a person's rows have no {how!r}. There are {', '.join(NAMED)}, and functions."
+                    f"a person's rows have no {how!r}. There are {', '.join(AGGREGATES)}, and "
+                    "functions."
                 )
-            return made(self._frame, how, None if how == "size" else x, NAMED[how])
-        expr = self._own(
-            called_once(how, OwnColumn(self._frame, x, None), "agg" if single else "transform")
-        )
-        if single and not has_one_value(expr, self._frame._session.unit.people):
+            cells = x if WITHIN[how].of else None
+            return build_within(self._selection, how, cells, AGGREGATES[how])
+        column = PersonColumn(self._frame, x, None)
+        expr = self._read_own(call_once(how, column, "agg" if single else "transform"))
+        if single and not has_one_value(expr, self._people):
             raise BadType(
-                "a function of agg gives one value a person, and this one gives a value for each row. Write "
-                "transform(f), or put them together: lambda x: (x - x.shift()).max()."
+                "a function of agg gives one value a person, and this one gives a value for each "
+                "row. Write transform(f), or put them together: lambda x: (x - x.shift()).max()."
             )
         return expr
 
-    def _given(self) -> Any:
-        """What a function is called with: the person's column, or columns."""
+    def _give_columns(self) -> PersonColumn | PersonRows:
+        """Return what a function is called with: the person's chosen column, or all columns."""
         if self._single and self._chosen is not None:
-            return OwnColumn(self._frame, *self._chosen[0])
-        return OwnRows(
-            self._frame, {name: self._column(name) for name in self._frame._selection.columns}
-        )
+            ((name, expr),) = self._chosen.items()
+            return PersonColumn(self._frame, expr, name)
+        columns = {name: self._column(name) for name in self._selection.columns}
+        return PersonRows(self._frame, columns)
 
-    def _own(self, value: Any) -> Expr:
-        """The expression that a function has written down: of the person's own columns, or a
-        constant."""
+    def _read_own(self, value: object) -> Expr:
+        """Return the expression of a function's result: a column of the person, or a constant."""
         if isinstance(value, PrivateColumn):
-            return self._frame._selection.own(value)
+            return self._selection.own(value)
         if isinstance(value, bool | int | float | str | np.generic):
             return _expr.constant(value)
         raise BadType(
-            f"a function here writes down what is made of a person's own rows, and this one returns a {type(value).__name__}. "
-            "Return a column, such as lambda x: x - x.mean(); for other rows of your own making write p.pipe(f)."
+            "a function here writes down what is made of a person's own rows, and this one returns "
+            f"a {type(value).__name__}. Return a column, such as lambda x: x - x.mean(); for other "
+            "rows of your own making write p.pipe(f)."
         )
 
-    def _unlisted(self, name: str) -> Any:
+    # Everything else is refused ------------------------------------------------------------------
+
+    def _refuse_name(self, name: str) -> Any:
+        """Return a column by its name, or refuse a verb that these groups do not have."""
         if name.startswith("_"):
             raise AttributeError(name)
-        if name in self._frame._selection.columns:
+        if name in self._selection.columns:
             return self[name]
         if name in ("idxmax", "idxmin"):
             end = "tail" if name == "idxmax" else "head"
             raise NotOffered(
-                self._advised(
-                    f"{name} would name a row. For the row itself: p.sort_values('x').groupby('patient_id').{end}(1)."
+                self._advise(
+                    f"{name} would name a row. For the row itself: "
+                    f"p.sort_values('x').groupby('patient_id').{end}(1)."
                 )
             )
         if hasattr(DataFrameGroupBy, name):
             raise NotOffered(
-                f"{name} of a person's rows is not offered. There are {', '.join((*NAMED, *_ROW_VERBS))}, head, tail, nth, agg, "
-                "transform and apply; or write it with pandas' own in a function: p.pipe(f)."
+                f"{name} of a person's rows is not offered. There are "
+                f"{', '.join((*AGGREGATES, *ROW_VERBS))}, head, tail, nth, agg, transform and "
+                "apply; or write it with pandas' own in a function: p.pipe(f)."
             )
         raise NotOffered(
-            self._advised(ADVICE.get(name, f"groups of a person's rows have no {name!r}."))
+            self._advise(ADVICE.get(name, f"groups of a person's rows have no {name!r}."))
         )
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
-        __getattr__ = _unlisted
+        __getattr__ = _refuse_name
 
     def __iter__(self) -> NoReturn:
         refuse("iteration")
 
-    def __len__(self) -> int:
-        names = ", ".join(repr(c.name) for c in self._frame._session.unit.people)
+    def __len__(self) -> NoReturn:
+        names = ", ".join(repr(leaf.name) for leaf in self._people)
         raise Refused(f"how many people there are is a question: p.nunique({names}).")
 
     def __repr__(self) -> str:
-        return f"PersonGroupBy of {', '.join(map(str, self._frame._session.unit.people))}"
+        return f"PersonGroupBy of {', '.join(map(str, self._people))}"
 
 
-def _called(how: Any) -> str:
+def _name_function(how: object) -> str:
+    """Return the name of an output: that of an aggregate, or of a function."""
     return how if isinstance(how, str) else str(getattr(how, "__name__", type(how).__name__))
 
 
-def _output(label: str, pair: Any, own: Hashable) -> tuple[Any, Any]:
-    """The column and the aggregate of a named output."""
+def _read_output(label: str, pair: Any, column: Hashable) -> tuple[Any, Any]:
+    """Return the column and the aggregate of a named output of `agg`.
+
+    ``column`` is the chosen column, if there is one.
+    """
     if isinstance(pair, pd.NamedAgg):
         pair = (pair.column, pair.aggfunc)
-    if isinstance(pair, str) and own is not None:
-        pair = (own, pair)
+    if isinstance(pair, str) and column is not None:
+        pair = (column, pair)
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise BadType(f"{label}= must be a pair such as ('cost', 'sum').")
     return pair
 
 
-def own_groups(self: Tracked, by: Any, as_index: bool = True) -> PersonGroupBy | None:
-    """The groups of each person's own rows, where the columns are those that name a person; else
-    None."""
-    names = by if isinstance(by, list) else [by]
-    if not names or any(isinstance(name, pd.Grouper) or _is_function(name) for name in names):
-        return None
-    people = self._session.unit.people
-    exprs = [self._selection.level(name)[0] for name in names]
-    if not set(people) <= set(exprs) or any(leaf.position in self._session.keys for leaf in people):
+def group_by_person(self: Tracked, by: Any, as_index: bool = True) -> PersonGroupBy | None:
+    """Return the groups of each person's own rows, or None if the columns do not name a person."""
+    names, exprs = by if isinstance(by, list) else [by], []
+    selection, session = selection_of(self), session_of_frame(self)
+    for name in names:
+        if isinstance(name, pd.Grouper) or (callable(name) and not isinstance(name, PrivateColumn)):
+            return None
+        exprs.append(selection.level(name)[0])
+    people = session.unit.people
+    for leaf in people:
+        if leaf not in exprs or leaf.position in session.keys:
+            return None
+    if not exprs:
         return None
     if len(exprs) > len(people):
         rest = [name for name, e in zip(names, exprs, strict=True) if e not in people]
         own = [name for name, e in zip(names, exprs, strict=True) if e in people]
         raise Refused(
-            f"{', '.join(map(repr, own))} is who a row belongs to, and groups are made of a person's rows or of all people's, "
-            f"not of both. Within a person group by {own if len(own) > 1 else own[0]!r} alone, after a condition on {rest[0]!r}; "
-            f"one row of each pair has drop_duplicates({[*own, *rest]!r})."
+            f"{', '.join(map(repr, own))} is who a row belongs to, and groups are made of a "
+            "person's rows or of all people's, not of both. Within a person group by "
+            f"{own if len(own) > 1 else own[0]!r} alone, after a condition on {rest[0]!r}; one row "
+            f"of each pair has drop_duplicates({[*own, *rest]!r})."
         )
-    return PersonGroupBy(self, as_index=_validate.flag(as_index, "as_index"))
+    frame: Any = self
+    return PersonGroupBy(frame, as_index=_validate.flag(as_index, "as_index"))
 
 
-def _is_function(name: Any) -> bool:
-    return callable(name) and not isinstance(name, PrivateColumn)
-
-
-def _rows_each(n: Any, verb: str, person: str) -> int:
-    """How many rows of each person are taken."""
+def _check_rows_each(n: Any, verb: str, person: str) -> int:
+    """Return how many rows of each person `head` or `tail` takes, at least 1."""
     if isinstance(n, int | np.integer) and n < 1:
         rest = {
             "head": f"All but the last one: p[p.groupby({person}).cumcount(ascending=False) > 0].",
@@ -589,32 +497,37 @@ def _rows_each(n: Any, verb: str, person: str) -> int:
     return _validate.positive_int(n, "n")
 
 
-def _is_output(value: Any) -> bool:
-    """Whether it is an aggregate of a column, which `agg` takes under any name."""
+def _is_output(value: object) -> bool:
+    """Return whether it is an aggregate of a column, which `agg` takes under any name."""
     how = value[-1] if isinstance(value, tuple) and value else value
-    return callable(how) or (isinstance(how, str) and how in NAMED)
+    return callable(how) or (isinstance(how, str) and how in AGGREGATES)
 
 
-def _free(verb: Any) -> Any:
-    """The verb, which says to whoever gives it a price that it has none."""
+_PRICE_WORDS = ("bounds", "keys", *WORDS)
 
+
+def _refuse_prices(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the verb with an error for whoever gives it a price, since it has none."""
     own = set(signature(verb).parameters)
 
     @wraps(verb)
-    def free(self: PersonGroupBy, *args: Any, **words: Any) -> Any:
-        priced = [word for word in ("bounds", "keys", *WORDS) if word in words and word not in own]
-        if priced and not _is_output(words[priced[0]]):
-            raise BadType(
-                self._advised(
-                    f"{verb.__name__} of a person's own rows is a step, and free: {priced[0]}= goes to what is asked of its "
-                    "result, as in p.groupby('patient_id')['x'].sum().mean(epsilon=0.1)."
-                )
-            )
+    def free_verb(self: PersonGroupBy, *args: Any, **words: Any) -> Any:
+        for word in _PRICE_WORDS if words else ():
+            if word in words and word not in own:
+                if not _is_output(words[word]):
+                    raise BadType(
+                        self._advise(
+                            f"{verb.__name__} of a person's own rows is a step, and free: {word}= "
+                            "goes to what is asked of its result, as in "
+                            "p.groupby('patient_id')['x'].sum().mean(epsilon=0.1)."
+                        )
+                    )
+                break
         return verb(self, *args, **words)
 
-    return free
+    return free_verb
 
 
 own_errors(PersonGroupBy, DataFrameGroupBy)
-for _how in [name for name in vars(PersonGroupBy) if not name.startswith("_")]:
-    setattr(PersonGroupBy, _how, _free(vars(PersonGroupBy)[_how]))
+for _name in [name for name in vars(PersonGroupBy) if not name.startswith("_")]:
+    setattr(PersonGroupBy, _name, _refuse_prices(vars(PersonGroupBy)[_name]))

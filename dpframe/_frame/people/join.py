@@ -1,10 +1,10 @@
-"""Private joins: two tables of the same people put together, person by person.
+"""Private joins: two tables of the same people are merged, person by person.
 
-*Formal guarantee.* Given that one person has one name in both tables, and nobody else has it, which
-is checked by the scope of the names: a row of the result is made of rows of one person, on either
-side, and is that person's; of each person at most ``max_rows`` rows of either side are taken, the
-first ones in the person's own order. So frames that differ in one person's rows, in both tables at
-once, still do after the join, and one person has at most the product of the two limits there
+*Formal guarantee.* It holds if one person has one name in both tables, and nobody else has it; the
+scope of the names is checked. A row of the result is made of rows of one person on either side, and
+is that person's. At most ``max_rows`` rows of each person are taken on either side, the first ones
+in the person's own order. So frames that differ in one person's rows, in both tables at once, still
+do after the join. One person has at most the product of the two limits there
 (docs/guarantees/derived.md#private-joins).
 """
 
@@ -19,8 +19,15 @@ import numpy as np
 from dpframe import _expr
 from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Column, Expr, Key, within
-from dpframe._frame.people.steps import keys_of_cells
-from dpframe._frame.tracked import Frame, Tracked, person_of
+from dpframe._frame.people.within import keys_of_cells
+from dpframe._frame.tracked import (
+    Frame,
+    Tracked,
+    person_of,
+    selection_of,
+    session_of_frame,
+    with_selection,
+)
 from dpframe._frame.verbs.merge import merged_names
 from dpframe._frame.verbs.reshape import derived_frame, names_of, source_of
 from dpframe._groups.keys import Word, describe
@@ -31,21 +38,21 @@ from dpframe._session.door import read_private
 from dpframe.engines.rows import frame_of, joined, match_rows, take_cells, with_room_for_nulls
 
 _HOW = ("inner", "left", "right", "outer")
-_UNNAMED: Any = object()  # stands for the name of a key that no column has, which is like no name
+_UNNAMED: Any = object()  # the name of a key that no column has; it equals no other name
 _TEXTUAL = ("text", "label")
 
 
 class Side(NamedTuple):
-    """One of the two tables: its rows, as many as count of a person, and the columns that it is
-    matched by."""
+    """One of the two tables: its rows within the limit of a person, and the keys that it is matched
+    by."""
 
     source: Source
     keys: list[Expr]
-    names: list[Hashable]  # of the keys, as they are typed, and `_UNNAMED` of a drawn name
-    limit: int  # of rows that are taken of a person
+    names: list[Hashable]  # of the keys; `_UNNAMED` for a name that was drawn
+    limit: int  # how many rows of a person are taken
 
 
-def merged(
+def merge_people(
     self: Frame,
     right: Tracked,
     how: Any,
@@ -56,37 +63,37 @@ def merged(
     max_rows: Any,
     max_groups: Any,
 ) -> Frame:
-    """The rows of two tables of the same people that have one person, and the same values of the
-    other keys."""
+    """Merge two tables of the same people, by the person and by equal values of the other keys."""
     if not isinstance(how, str) or how not in _HOW:
         raise Refused(
-            f"how={how!r} is not offered for two tables of people. Use one of {', '.join(map(repr, _HOW))}."
+            f"how={how!r} is not offered for two tables of people. Use one of "
+            f"{', '.join(map(repr, _HOW))}."
         )
     _check_people(self, right)
     rows, groups = limits_for(max_rows, max_groups)
-    pairs = _keys(self, right, on, left_on, right_on)
+    pairs = _pair_keys(self, right, on, left_on, right_on)
     left, other = (
-        _side(self, [ours for ours, _ in pairs]),
-        _side(right, [theirs for _, theirs in pairs]),
+        _limit_side(self, [ours for ours, _ in pairs]),
+        _limit_side(right, [theirs for _, theirs in pairs]),
     )
     _check_kinds(left, other)
     once = [(a, b) for a, b in pairs if a == b]
     names, theirs = merged_names(
         list(left.source.columns), list(other.source.columns), once, suffixes
     )
-    # With keys beside the person, rows of both sides may be without a match, and all of them stay.
+    # With keys beside the person, rows of both sides may lack a match, and outer keeps them all.
     alone = how == "outer" and len(left.keys) > len(self._session.unit.people)
     most = max(left.limit * other.limit, (left.limit + other.limit) * alone)
     if most > LIMIT:
         raise BadValue(
-            f"{left.limit} rows of a person on one side and {other.limit} on the other make more than 2**20: nobody would be "
-            f"protected. {_advise_fewer_rows(self)}"
+            f"{left.limit} rows of a person on one side and {other.limit} on the other make more "
+            f"than 2**20: nobody would be protected. {_advise_fewer_rows(self)}"
         )
-    made = read_private("merge", _made, left, other, names, theirs, how)
+    made = read_private("merge", _join_rows, left, other, names, theirs, how)
     unit = self._session.unit
     both = [one.source.session.unit.groups or one.limit for one in (left, other)]
     unit = replace(unit, rows=most, groups=min(both[0] * both[1], most)).with_limits(rows, groups)
-    words = how, pairs, list(names.items()), list(theirs.items()), _known_by(other.source)
+    words = how, pairs, list(names.items()), list(theirs.items()), _identify(other.source)
     steps = left.source.steps("merge of people", words)
     session = make_derived_session(
         self._session, made, unit, steps, left.source.premises.join(other.source.premises, most)
@@ -95,20 +102,21 @@ def merged(
     frame = derived_frame(
         self, session, Word("rows", told, f"merge on {describe(_list_merge_keys(self, pairs))}")
     )
-    return frame._new(frame._selection.declaring(right._selection.words))
+    words_of_both = selection_of(frame).declaring(selection_of(right).words)
+    return with_selection(frame, words_of_both)
 
 
 def _has_drawn_names(frame: Tracked) -> bool:
     """Return whether the names of people were drawn for the rows of the opened frame. No column has
     them."""
-    return frame._selection.premises.names.kind == "drawn"
+    return selection_of(frame).premises.names.kind == "drawn"
 
 
 def _advise_fewer_rows(frame: Tracked) -> str:
     """Advise how a person gets fewer rows."""
     if _has_drawn_names(frame):
         return "Take fewer of each: write max_rows=3 in the explode, melt, pipe or adopt that made several rows of one."
-    return f"Take fewer of each: p.groupby({person_of(frame._selection)}).head(3)."
+    return f"Take fewer of each: p.groupby({person_of(selection_of(frame))}).head(3)."
 
 
 def _list_merge_keys(frame: Tracked, pairs: list[tuple[Hashable, Hashable]]) -> list[Hashable]:
@@ -117,63 +125,66 @@ def _list_merge_keys(frame: Tracked, pairs: list[tuple[Hashable, Hashable]]) -> 
 
 
 def _check_people(left: Tracked, right: Tracked) -> None:
-    """Refuses tables that are not known to be of the same people, or whose rows are not in
-    memory."""
+    """Refuse tables that may be of different people, or whose rows are not in memory."""
     sides = (left, right)
-    names = [side._selection.premises.names for side in sides]
+    names = [selection_of(side).premises.names for side in sides]
     declared = [side for side, name in zip(sides, names, strict=True) if name.kind == "columns"]
     person = person_of(declared[0]._selection) if declared else "'patient_id'"
     if "rows" in [name.kind for name in names]:
         raise Refused(
-            "two private frames are merged person by person, and here a row is a person: a row of the result would be two "
-            f"people's. Where columns say whose the rows are, open both with them: open(unit={person})."
+            "two private frames are merged person by person, and here a row is a person: a row of "
+            "the result would be two people's. Where columns say whose the rows are, open both "
+            f"with them: open(unit={person})."
         )
-    kept = [frame._session.data.source is not None for frame in (left, right)]
-    if any(kept):  # said first: one budget for both would not help
-        columns = ", ".join(str(leaf.name) for leaf in left._session.unit.people)
+    kept = [session_of_frame(frame).data.source is not None for frame in (left, right)]
+    if any(kept):  # refused first, since one budget for both would not help
+        columns = ", ".join(str(leaf.name) for leaf in session_of_frame(left).unit.people)
         raise NotOffered(
-            "merge of two tables of people needs all of their rows at once, as frames in memory have them, and "
-            f"{'both are' if all(kept) else 'one is'} kept elsewhere. Join them there, and open what comes of it with the same "
-            f"ledger= and population=, which is one budget: dpframe.open(visits.join(people, on={person}), unit={person}, ...) "
-            f"of frames of polars; of a database a view or relation, SELECT * FROM visits JOIN people USING ({columns}), with "
-            "because='a join by the person'. Or read both into memory."
+            "merge of two tables of people needs all of their rows at once, as frames in memory "
+            f"have them, and {'both are' if all(kept) else 'one is'} kept elsewhere. Join them "
+            "there, and open the result with the same ledger= and population=, which is one "
+            f"budget: dpframe.open(visits.join(people, on={person}), unit={person}, ...) of frames "
+            "of polars; of a database a view or relation, SELECT * FROM visits JOIN people USING "
+            f"({columns}), with because='a join by the person'. Or read both into memory."
         )
-    if left._session.accountant != right._session.accountant:
-        other = person_of(right._selection) if names[1].kind == "columns" else person
+    if session_of_frame(left).accountant != session_of_frame(right).accountant:
+        other = person_of(selection_of(right)) if names[1].kind == "columns" else person
         raise Refused(
-            "these two frames have budgets of their own, and nothing says that their people are the same. Open one with the "
-            f"budget of the other: other.dp.open(accountant=p.accountant, unit={other})."
+            "these two frames have budgets of their own, and nothing says that their people are "
+            "the same. Open one with the budget of the other: "
+            f"other.dp.open(accountant=p.accountant, unit={other})."
         )
     if not names[0].match(names[1]):
         raise Refused(
-            "these two frames come from two opened frames, and without unit= a row of each is a person: nothing says which rows "
-            f"are one person's. Open both with the column that names the person: open(unit={person}). Or derive both from one "
-            "opened frame."
+            "these two frames come from two opened frames, and without unit= a row of each is a "
+            "person: nothing says which rows are one person's. Open both with the column that "
+            f"names the person: open(unit={person}). Or derive both from one opened frame."
         )
     source_of(right, "merge")  # refuses what makes no rows
 
 
-# Keys ---------------------------------------------------------------------------------------------------------------------
+# Keys -----------------------------------------------------------------------------------------
 
 
-def _named(frame: Tracked) -> dict[Hashable, Expr]:
-    """The columns that a table can be matched by: those it has, and those that name the person,
-    which may be its index."""
-    return {**{leaf.name: leaf for leaf in _people_of(frame)}, **frame._selection.columns}
+def _list_columns(frame: Tracked) -> dict[Hashable, Expr]:
+    """Return the columns that a table can be matched by.
+
+    Columns that name the person are among them, even if they are the index.
+    """
+    return {**{leaf.name: leaf for leaf in _people_of(frame)}, **selection_of(frame).columns}
 
 
-def _keys(
+def _pair_keys(
     left: Tracked, right: Tracked, on: Any, left_on: Any, right_on: Any
 ) -> list[tuple[Hashable, Hashable]]:
-    """Return the names of the keys on both sides, those of the person among them where columns have
-    these."""
-    ours, theirs = _named(left), _named(right)
+    """Return the names of the keys on both sides, the columns that name the person among them."""
+    ours, theirs = _list_columns(left), _list_columns(right)
     if on is not None and (left_on is not None or right_on is not None):
         raise BadValue("give on=, or left_on= and right_on=, not both.")
     if (left_on is None) != (right_on is None):
         raise BadValue("left_on= and right_on= belong together.")
     if on is None and left_on is None:
-        visible = left._selection.columns, right._selection.columns
+        visible = selection_of(left).columns, selection_of(right).columns
         people = [leaf.name for leaf in _people_of(left)]
         on = [n for n in ours if n in theirs and (all(n in v for v in visible) or n in people)]
     lefts, rights = (
@@ -187,82 +198,90 @@ def _keys(
     for one, other in zip(_people_of(left), _people_of(right), strict=True):
         if (one, other) not in exprs:
             raise Refused(
-                f"two tables of people are merged by the person, so that each row of the result is one person's: on= must name "
-                f"{one.name!r}. What else it names is matched within a person."
+                "two tables of people are merged by the person, so that each row of the result is "
+                f"one person's: on= must name {one.name!r}. What else it names is matched within a "
+                "person."
             )
     return pairs
 
 
 def _people_of(frame: Tracked) -> list[Column]:
     """Return the columns that name a person, as far as they can be typed."""
-    return [] if _has_drawn_names(frame) else list(frame._session.unit.people)
+    return [] if _has_drawn_names(frame) else list(session_of_frame(frame).unit.people)
 
 
 def _check_kinds(left: Side, right: Side) -> None:
+    """Refuse keys whose cells are of different kinds on the two sides."""
     for name, a, b in zip(left.names, left.keys, right.keys, strict=True):
         alike = a.kind == b.kind or (a.kind in _TEXTUAL and b.kind in _TEXTUAL)
         if not alike or a.kind == "other" or (a.tz is None) != (b.tz is None):
             raise BadType(
-                f"merge: {name!r} is of kind {a.kind} on one side and of kind {b.kind} on the other. Give both one dtype."
+                f"merge: {name!r} is of kind {a.kind} on one side and of kind {b.kind} on the "
+                "other. Give both one dtype."
             )
 
 
-# Rows ---------------------------------------------------------------------------------------------------------------------
+# Rows -----------------------------------------------------------------------------------------
 
 
-def _side(frame: Tracked, names: list[Hashable]) -> Side:
-    """A table with at most as many rows of a person as its limit says: the first ones in the
-    person's own order."""
-    selection, session = frame._selection, frame._session
+def _limit_side(frame: Tracked, names: list[Hashable]) -> Side:
+    """Return a table with its keys, and for each person the first rows within the limit."""
+    selection, session = selection_of(frame), session_of_frame(frame)
     premises = selection.premises
     most = least_of(premises.most, session.unit.rows)
     if most is None:
         raise BadValue(
-            "a person may have many rows here, and for a merge max_rows= of both tables must be known: at open(...), or at the "
-            f"verb that made several rows of one. {_advise_fewer_rows(frame)}"
+            "a person may have many rows here, and for a merge max_rows= of both tables must be "
+            "known: at open(...), or at the verb that made several rows of one. "
+            f"{_advise_fewer_rows(frame)}"
         )
     where = selection.where
     if premises.most is None or premises.most > most:
-        order = premises.sorts if premises.order == "own" else _by_all(frame)
+        order = premises.sorts if premises.order == "own" else _sort_by_all(frame)
         place = within("cumcount", None, session.unit.people, where, order, (True,))
         where = _expr.compare("<", place, _expr.constant(most))
     source = Source(session, selection.columns, where, "merge", premises)
     source.check_in_memory()
-    columns = _named(frame)
+    columns = _list_columns(frame)
     drawn = session.unit.people if _has_drawn_names(frame) else ()
     keys = [*drawn, *(columns[name] for name in names)]
     return Side(source, keys, [*[_UNNAMED for _ in drawn], *names], most)
 
 
-def _by_all(frame: Tracked) -> Sequence[Key]:
-    """An order in which rows are alike only where all that they hold is, for rows whose own order
-    may be others' business."""
-    leaves = frame._session.leaves.values()
+def _sort_by_all(frame: Tracked) -> Sequence[Key]:
+    """Return keys to sort by, under which only rows with equal cells are alike.
+
+    They are for rows whose order may depend on other people.
+    """
+    leaves = session_of_frame(frame).leaves.values()
     odd = [e for e in leaves if e.kind not in ("number", "bool", "text", "time")]
     if odd:
         raise Refused(
-            "the order of rows that pipe or adopt made may depend on other people, and two of them that differ only in what is "
-            f"no number, text or time cannot be told apart: {odd[0]} ({odd[0].kind}). Drop that column there, or give it a dtype."
+            "the order of rows that pipe or adopt made may depend on other people, and two rows "
+            "that differ only in what is not a number, text or time look the same: "
+            f"{odd[0]} ({odd[0].kind}). Drop that column there, or give it a dtype."
         )
     return [key for e in leaves for key in keys_of_cells(e)]
 
 
-def _known_by(source: Source) -> tuple[Any, ...]:
-    """What the other table is known by: its columns, steps and version, and in memory the session
-    itself."""
+def _identify(source: Source) -> tuple[Any, ...]:
+    """Return what identifies the other table: its columns, steps and version.
+
+    Without a ledger file it is also the session itself.
+    """
     session = source.session
     own = session.base.name if session.accountant.place is None else ""
     return own, session.data.schema, list(source.columns.items()), source.where, source.order
 
 
-def _made(
+def _join_rows(
     left: Side,
     right: Side,
     names: dict[Hashable, Hashable],
     theirs: dict[Hashable, Hashable],
     how: str,
 ) -> Made:
-    """The columns of the result and whose its rows are, made behind the door."""
+    """Make the columns of the result and the person of each row, behind the door."""
     sides = (left, right)
     ours, others = (frame_of([side.source.array(key) for key in side.keys]) for side in sides)
     rows = match_rows(ours, others, how)
@@ -272,7 +291,7 @@ def _made(
     made = Made()
 
     def key(i: int) -> Any:
-        """A key of the rows: that of the side that has one."""
+        """Return a key of the rows, from the side that has one."""
         arrays = [side.source.array(side.keys[i]) for side in sides]
         if how in ("inner", "left"):
             return arrays[0].take(rows.left)

@@ -4,8 +4,7 @@ meets another, and nothing is read."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import reduce
 from typing import Any, cast
 
@@ -16,37 +15,40 @@ from dpframe._answers.answer import ANSWER, receipt_of
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
+from dpframe._frame.columns.operators import OperatorMethod, find_operator
 from dpframe._frame.selection import Taken
 from dpframe._frame.tracked import Frame, Tracked
 
-Operator = Callable[[Any, Any], Any]
 
+def operate(
+    self: Frame, name: str, others: Sequence[Any], swapped: bool = False, beside: bool = False
+) -> Frame:
+    """Return the frame with an operator applied to each column and its operand.
 
-def each(self: Frame, operate: Operator, other: Any) -> Frame:
-    """The frame with an operator applied to each column and its operand.
-
-    ``other`` is a constant, one for each column (a dict, or a Series that was released), or a
-    tracked frame of the same columns.
+    The other operand is a constant, one for each column (a dict, or a Series that was released), or
+    a tracked frame of the same columns. With ``beside`` it may be one column for all of them.
     """
     columns = self._selection.columns
-    operands = _operands(self, other)
+    if beside and isinstance(others[0], Taken):
+        operands: list[Mapping[Hashable, Any]] = [dict.fromkeys(columns, others[0])]
+    else:
+        operands = [_operands(self, other) for other in others]
     made = {
-        name: operate(PrivateColumn(self, expr, name), operands[name])
-        for name, expr in columns.items()
+        label: PrivateColumn(self, expr, label)
+        ._operate(name, *(given[label] for given in operands), swapped=swapped)
+        ._expr
+        for label, expr in columns.items()
     }
-    strange = next(
-        (column for column in made.values() if not isinstance(column, PrivateColumn)), None
-    )
-    if strange is not None:  # a text on the left of % formats what is on its right
-        raise BadType(
-            "this operation is none of columns: it would make a text. Give a number, p[['x', 'y']] % 2."
-        )
-    return self._new(self._selection.having({name: column._expr for name, column in made.items()}))
+    return self._new(self._selection.having(made))
 
 
-def alone(self: Frame, operate: Callable[[Any], Any]) -> Frame:
-    """The frame with an operator of one operand applied to each column."""
-    return each(self, lambda column, _: operate(column), 0)
+def transform_columns(self: Frame, transform: Callable[[PrivateColumn], PrivateColumn]) -> Frame:
+    """Return the frame with each column transformed by itself."""
+    columns = self._selection.columns
+    made = {
+        name: transform(PrivateColumn(self, expr, name))._expr for name, expr in columns.items()
+    }
+    return self._new(self._selection.having(made))
 
 
 def _operands(frame: Tracked, other: Any) -> Mapping[Hashable, Any]:
@@ -77,16 +79,17 @@ def _operands(frame: Tracked, other: Any) -> Mapping[Hashable, Any]:
     return dict.fromkeys(columns, other)
 
 
-def method(name: str, operate: Operator, swapped: bool = False) -> Any:
-    """The method that pandas has beside an operator: ``p[["x", "y"]].sub(p["a"], axis=0)``."""
+def operator_method(name: str) -> OperatorMethod:
+    """Return the method that pandas has beside an operator: ``p[["x", "y"]].sub(p["a"], axis=0)``."""
+    operator, swapped = find_operator(name)
 
-    def verb(
-        self: Tracked,
+    def method(
+        self: Frame,
         other: Any,
         axis: Any = "columns",
         level: None = None,
         fill_value: None = None,
-    ) -> Any:
+    ) -> Frame:
         if level is not None or fill_value is not None:
             raise NotOffered(
                 f"{name} takes neither level= nor fill_value=: write p.fillna(0) before it."
@@ -95,65 +98,20 @@ def method(name: str, operate: Operator, swapped: bool = False) -> Any:
             raise BadType(
                 "axis= is 0 for a column beside each of these, or 1 for one constant each."
             )
-        both: Operator = (lambda a, b: operate(b, a)) if swapped else operate
-        if _validate.among(axis, (0, "index", "rows")) and isinstance(other, Taken):
-            column = PrivateColumn(self, self._selection.own(other), other._name)
-            return each(self, lambda left, _: both(left, column), 0)
-        return each(self, both, other)
+        beside = _validate.among(axis, (0, "index", "rows"))
+        return operate(self, operator, [other], swapped, beside)
 
-    verb.__name__ = name
-    verb.__doc__ = f"The frame with ``{name}`` of each column and a constant, one for each, or with ``axis=0`` a column."
-    return verb
-
-
-_ARITHMETIC: dict[str, Operator] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "truediv": operator.truediv,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-    "pow": operator.pow,
-}
-_COMPARISONS: dict[str, Operator] = {
-    name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")
-}
-
-
-def _operated(operate: Operator, swapped: bool = False) -> Any:
-    if swapped:
-        return lambda self, other: each(self, lambda a, b: operate(b, a), other)
-    return lambda self, other: each(self, operate, other)
-
-
-# pandas' operators, by Python's names of them, and the methods that pandas has beside them.
-OPERATORS: dict[str, Any] = {
-    **{
-        f"__{name}__": _operated(operate)
-        for name, operate in {**_ARITHMETIC, **_COMPARISONS}.items()
-    },
-    **{f"__r{name}__": _operated(operate, True) for name, operate in _ARITHMETIC.items()},
-    **{f"__{name}__": _operated(getattr(operator, f"{name}_")) for name in ("and", "or")},
-    **{f"__r{name}__": _operated(getattr(operator, f"{name}_"), True) for name in ("and", "or")},
-    "__neg__": lambda self: alone(self, operator.neg),
-    "__pos__": lambda self: alone(self, operator.pos),
-    "__invert__": lambda self: alone(self, operator.invert),
-    "__abs__": lambda self: alone(self, abs),
-    "__round__": lambda self, decimals=0: alone(self, lambda column: column.round(decimals)),
-}
-METHODS: dict[str, Any] = {
-    **{name: method(name, operate) for name, operate in {**_ARITHMETIC, **_COMPARISONS}.items()},
-    "div": method("div", operator.truediv),
-    **{
-        f"r{name}": method(f"r{name}", operate, True)
-        for name, operate in (("sub", operator.sub), ("div", operator.truediv))
-    },
-}
+    method.__name__ = name
+    method.__doc__ = (
+        f"Apply ``{name}`` to each column and a constant, or one constant for each column.\n\n"
+        "With ``axis=0`` the other operand is a column."
+    )
+    return cast(OperatorMethod, method)
 
 
 def abs_(self: Frame) -> Frame:
     """The numbers without their signs."""
-    return alone(self, abs)
+    return transform_columns(self, abs)
 
 
 def round_(self: Frame, decimals: Any = 0) -> Frame:

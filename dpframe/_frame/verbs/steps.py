@@ -19,7 +19,7 @@ from dpframe._answers.answer import ANSWER, receipt_of
 from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.columns.lookups import pairs_of
+from dpframe._frame.columns.lookups import read_pairs
 from dpframe._frame.places import with_item
 from dpframe._frame.selection import callers_frame
 from dpframe._frame.tracked import Frame, Tracked, refuse_lost_change
@@ -242,7 +242,7 @@ def replace(
         pairs = {_validate.column_name(name, columns): old for name, old in to_replace.items()}
         frame = _each(self, pairs, lambda column, old: column.replace(old, value, regex=regex))
         return self._done(frame, inplace)
-    listed = pairs_of(to_replace, value)
+    listed = read_pairs(to_replace, value)
     chosen = {
         name: {
             old: new

@@ -1,0 +1,88 @@
+"""Every `Within` of one frame: computed when it is first asked for, and cached while there is
+room."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import RLock
+
+import numpy as np
+
+from dpframe._cells.columns import Vector
+from dpframe._expr import WITHIN, Column, Expr, Key, Within
+from dpframe.engines.expressions import ColumnOf, evaluate, predicate
+from dpframe.engines.people import Codes
+from dpframe.engines.within.cells import Cells, PerPerson
+from dpframe.engines.within.rows import RowsByPerson
+
+_Arrangement = tuple[tuple[Column, ...], Expr | None, tuple[Expr, ...], tuple[Key, ...]]
+
+
+class WithinCache:
+    """The values of `Within` on the rows of one frame.
+
+    A question is asked block by block, so all values that it needs are cached while it is asked.
+    Between questions the oldest are dropped until the others fit into the room. Threads that ask
+    for the same value wait for the first of them.
+    """
+
+    def __init__(
+        self,
+        column: ColumnOf,
+        whose: Callable[[tuple[Column, ...]], Codes],
+        room: Callable[[], float] = lambda: np.inf,
+    ):
+        self._column, self._whose, self._room = column, whose, room
+        self._vectors: OrderedDict[Within, Vector | PerPerson] = OrderedDict()
+        self._arrangements: OrderedDict[_Arrangement, RowsByPerson] = OrderedDict()
+        self._lock = RLock()
+
+    def compute(self, e: Within) -> Vector | PerPerson:
+        """Return the value in each row of the frame, computed or from the cache."""
+        with self._lock:
+            found = self._vectors.pop(e, None)
+            if found is None:
+                cells = Cells(self, e)
+                with np.errstate(all="ignore"):  # no value may raise or warn
+                    found = getattr(cells, WITHIN[e.how].compute)(*e.args)
+            self._vectors[e] = found
+            return found
+
+    def trim(self) -> None:
+        """Drop what the room is too small for, before the next question."""
+        with self._lock:
+            while (
+                len(self._vectors) > 1
+                and sum(v.nbytes for v in self._vectors.values()) > self._room()
+            ):
+                self._vectors.popitem(last=False)
+            while len(self._arrangements) > 1:
+                self._arrangements.popitem(last=False)
+
+    def evaluate(self, expr: Expr, rows: int) -> Vector:
+        """Return the value of another expression in each row."""
+        return evaluate(expr, self._column, slice(0, rows))
+
+    def arrange(self, e: Within, order: tuple[Key, ...]) -> RowsByPerson:
+        """Return the rows that count, by person and in order.
+
+        The last two arrangements are cached, since steps within a person come in company.
+        """
+        arrangement = (e.people, e.where, e.by, order)
+        rows = self._arrangements.pop(arrangement, None)
+        if rows is None:
+            whose = self._whose(e.people)
+            asked = (
+                None if e.where is None else predicate(e.where, self._column, slice(0, len(whose)))
+            )
+            rows = RowsByPerson(self, whose, asked, e.by, order)
+        self._arrangements[arrangement] = rows
+        while len(self._arrangements) > 2:
+            self._arrangements.popitem(last=False)
+        return rows
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self._vectors.clear()
+        self._arrangements.clear()
