@@ -32,6 +32,7 @@ TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 ROOMS = """
 _errors _identity _sizes
 _refusals _validate
+_arguments
 plot attacks datasets
 accounting
 _expr mechanisms

@@ -20,8 +20,8 @@ from dpframe._frame.frame import PrivateFrame
 from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.people.groups import PersonGroupBy
 from dpframe._frame.selection import Ask
+from dpframe._frame.signatures import explain_arguments
 from dpframe._frame.typed.notebooks import let_complete
-from dpframe._plans.price import own_errors
 from dpframe._refusals import ADVICE
 from dpframe._session import session as _session
 from dpframe._session.data import elsewhere, root_positions, session_of, sessions
@@ -386,4 +386,4 @@ def register() -> None:
 
 
 for _kind in (Unopened, Elsewhere, _Derived):
-    own_errors(_kind, object)
+    explain_arguments(_kind, object)

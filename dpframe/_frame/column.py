@@ -24,13 +24,14 @@ from dpframe._frame.columns.numpy import applied, called
 from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimeParts
 from dpframe._frame.columns.traced import traced
 from dpframe._frame.selection import Taken
-from dpframe._frame.spelling import of_column, priced
+from dpframe._frame.signatures import explain_arguments, verb
+from dpframe._frame.spelling import of_column
 from dpframe._frame.tracked import Tracked, advised
 from dpframe._frame.typed.answers import Pair, Quantiles, Shares
 from dpframe._frame.verbs import choose, pictures, summaries, tables
 from dpframe._frame.verbs.measure import spec_of, split_words
 from dpframe._frame.verbs.pictures import Plots
-from dpframe._plans.price import Payment, own_errors
+from dpframe._plans.price import Payment
 from dpframe._questions.question import Release
 from dpframe._refusals import ADVICE
 
@@ -508,7 +509,7 @@ class PrivateColumn(Taken):
     ) -> pd.Series[Any]: ...
     @overload
     def agg(self, spec: None = ..., /, *, bounds: Pair = ..., **outputs: Any) -> pd.Series[Any]: ...
-    @priced
+    @verb
     def agg(self, spec: Any = None, /, *, bounds: Any = None, **outputs: Any) -> Any:
         """A number by its name, or several in one release: ``agg(["mean", "std"])``,
         ``agg(m="mean")``; a Series then.
@@ -539,7 +540,7 @@ class PrivateColumn(Taken):
 
     aggregate = agg
 
-    @priced
+    @verb
     def cov(
         self,
         other: PrivateColumn,
@@ -556,7 +557,7 @@ class PrivateColumn(Taken):
         )
         return cast(FloatEstimate, self._frame._ask_for([outs[1]], payment, single=True))
 
-    @priced
+    @verb
     def corr(
         self,
         other: PrivateColumn,
@@ -631,5 +632,5 @@ def _is_null(value: Any) -> bool:
 
 for _name, _operator in steps.METHODS.items():
     setattr(PrivateColumn, _name, _operator)
-own_errors(PrivateColumn, pd.Series)
+explain_arguments(PrivateColumn, pd.Series)
 install()

@@ -24,7 +24,7 @@ from dpframe._frame.people import steps as _people
 from dpframe._frame.people.groups import own_groups
 from dpframe._frame.places import Located, Positions, check_named, references, with_item
 from dpframe._frame.selection import Ask, Selection, Taken
-from dpframe._frame.spelling import priced
+from dpframe._frame.signatures import explain_arguments, verb
 from dpframe._frame.testing.tests import Tests
 from dpframe._frame.tracked import Tracked, advised, check_kept, is_pandas_col
 from dpframe._frame.verbs import adopt as _adopt
@@ -43,7 +43,7 @@ from dpframe._frame.verbs import choose as _choose
 from dpframe._frame.verbs import merge as _merge
 from dpframe._ledger.accountant import Accountant
 from dpframe._plans.budget import Budget
-from dpframe._plans.price import DEFAULTS, WORDS, Payment, checked, own_errors
+from dpframe._plans.price import DEFAULTS, WORDS, Payment, checked
 from dpframe._refusals import ADVICE, refuse
 from dpframe._session.batch import Batch
 from dpframe._session.opening import open_session, opened, with_words_of
@@ -442,7 +442,7 @@ class PrivateFrame(Tracked):
         ``.correlation``."""
         return Tests(self)
 
-    @priced
+    @verb
     def fit(
         self,
         model: Model,
@@ -586,4 +586,4 @@ def _escape(value: object) -> str:
 
 for _name, _operator in (cellwise.OPERATORS | cellwise.METHODS).items():
     setattr(PrivateFrame, _name, _operator)
-own_errors(PrivateFrame, pd.DataFrame)
+explain_arguments(PrivateFrame, pd.DataFrame)

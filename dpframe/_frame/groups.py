@@ -20,7 +20,8 @@ from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered, did_you_
 from dpframe._frame.columns import votes
 from dpframe._frame.found import Search
 from dpframe._frame.selection import WHOLE, Ask, Asking, Finish, Selection, level_of
-from dpframe._frame.spelling import of_groups, priced
+from dpframe._frame.signatures import explain_arguments, verb
+from dpframe._frame.spelling import of_groups
 from dpframe._frame.tracked import advised
 from dpframe._frame.typed.answers import (
     Counted,
@@ -39,7 +40,7 @@ from dpframe._groups.combinations import Sought, TupleBy
 from dpframe._groups.keys import EVERY, By, combined_index, groups_of, keys_of
 from dpframe._plans.aggregates import Output, named_in_agg
 from dpframe._plans.order import ORDERS
-from dpframe._plans.price import Payment, checked, own_errors
+from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import COUNT, SIZE, Query, Release
 from dpframe._refusals import ADVICE, OWN_ROWS, refuse
 from dpframe._session.session import Session
@@ -188,11 +189,11 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         found: Any = type(self)(self._session, self._selection, self._mode.explaining(), *words)
         return cast("UnansweredGroups[Plan]", found)
 
-    @priced
-    def size(self, **payment: Unpack[Payment]) -> Whole:
+    @verb
+    def size(self, **payment: Unpack[Payment]) -> Any:
         """How many rows each group has, nulls included: an unnamed Series, as in pandas."""
         name = cast(Any, self._chosen)[0] if self._single else None
-        return cast(Whole, self._rows(name, payment))
+        return self._rows(name, payment)
 
     def _rows(self, name: Hashable, payment: Mapping[str, Any]) -> Any:
         # pandas names the column of sizes, whatever is selected
@@ -200,7 +201,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         layout = partial(_release.series, name=label) if self._as_index else self._flat([label])
         return self._ask_for([SIZE], payment, layout)
 
-    @priced
+    @verb
     def value_counts(
         self,
         column: Any = None,
@@ -266,7 +267,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
     argmax: Final = votes.argmax
     top: Final = votes.top
 
-    @priced
+    @verb
     def describe(
         self, *, percentiles: Any = None, bounds: Any = None, **payment: Unpack[Payment]
     ) -> pd.DataFrame:
@@ -292,7 +293,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         layout = partial(_release.by_levels, columns=columns, whole=False)
         return cast(pd.DataFrame, self._ask_for(outs, payment, layout))
 
-    @priced
+    @verb
     def cov(
         self,
         min_periods: None = None,
@@ -305,7 +306,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         `PrivateFrame.cov`."""
         return cast(pd.DataFrame, matrix(self, Grid, min_periods, ddof, bounds, payment))
 
-    @priced
+    @verb
     def corr(
         self,
         method: str = "pearson",
@@ -321,7 +322,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
 
     if not TYPE_CHECKING:  # checkers take these verbs from `Measures`
 
-        @priced
+        @verb
         def count(
             self,
             column: Any = None,
@@ -550,4 +551,4 @@ _ADVICE = {
     "dp": "these groups are tracked already: leave .dp out, p.groupby('k').size().",
 }
 
-own_errors(PrivateGroupBy, DataFrameGroupBy)
+explain_arguments(PrivateGroupBy, DataFrameGroupBy)

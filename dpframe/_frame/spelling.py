@@ -6,42 +6,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
 from types import FunctionType
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_type_hints
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import pandas as pd
 
 from dpframe import _validate
-from dpframe._frame.typed import answers
-from dpframe._plans.price import DEFAULTS, Payment, defaults_of, telling
+from dpframe._arguments import read_defaults
+from dpframe._frame.signatures import fill_column
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C")
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_WORDS = [
-    Parameter(word, Parameter.KEYWORD_ONLY, default=DEFAULTS.get(word), annotation=kind)
-    for word, kind in get_type_hints(Payment).items()
-]
-
-
-def priced(verb: F) -> F:
-    """The verb, whose signature spells the words of a price out, so that help and completion tell
-    them."""
-    own = signature(verb)
-    fixed = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
-    others = [
-        p
-        for p in own.parameters.values()
-        if p.kind is Parameter.VAR_KEYWORD and p.name != "payment"
-    ]
-    # A type variable tells a reader of help nothing.
-    varies = isinstance(vars(answers).get(str(own.return_annotation)), TypeVar)
-    returned = "Any" if varies else own.return_annotation
-    cast(Any, verb).__signature__ = own.replace(
-        parameters=[*fixed, *_WORDS, *others], return_annotation=returned
-    )
-    return verb
 
 
 def sideways(payment: Mapping[str, Any]) -> bool:
@@ -75,9 +51,7 @@ def of_column(
     first, _, *others = signature(function).parameters.values()
 
     def filled(method: Callable[[C], R]) -> Callable[Concatenate[C, P], R]:
-        own = telling(
-            function, defaults_of(getattr(pd.Series, function.__name__, None)), _frame_and_column
-        )
+        own: Any = fill_column(function, read_defaults(getattr(pd.Series, function.__name__, None)))
         own.__qualname__, own.__doc__ = f"PrivateColumn.{function.__name__}", method.__doc__
         own.__signature__ = signature(method).replace(
             parameters=[first.replace(annotation=Parameter.empty), *others]
@@ -85,7 +59,3 @@ def of_column(
         return cast("Callable[Concatenate[C, P], R]", own)
 
     return filled
-
-
-def _frame_and_column(column: Any) -> tuple[Any, Any]:
-    return column._frame, column

@@ -16,7 +16,7 @@ from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue
 from dpframe._expr._within import within
 from dpframe._frame.people.steps import made, one_row
-from dpframe._frame.spelling import priced
+from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import levels_for
 from dpframe._groups.combinations import Sought
@@ -126,7 +126,7 @@ class SuggestedBounds(Suggested, tuple[float, float]):
         return f"({self[0]:g}, {self[1]:g}): the outermost magnitudes that have people, each count ± {half:.4g}."
 
 
-@priced
+@verb
 def suggest_limits(
     self: Tracked,
     by: Any = None,
@@ -199,7 +199,7 @@ def suggest_limits(
     )
 
 
-@priced
+@verb
 def over_limits(
     self: Tracked, by: Any = None, **payment: Unpack[Payment]
 ) -> pd.Series[int] | pd.DataFrame:
@@ -264,7 +264,7 @@ def over_limits(
     return cast(pd.DataFrame, each.crosstab(label, many, margins=True, keys=keys, **words))
 
 
-@priced
+@verb
 def suggest_bounds(self: Tracked, column: Any, **payment: Unpack[Payment]) -> SuggestedBounds:
     """``(lower, upper)`` for a column, from one value of each person, drawn from their own.
 

@@ -16,9 +16,10 @@ from dpframe import _validate
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
 from dpframe._expr import Column, Expr
 from dpframe._frame.frame import PrivateFrame
+from dpframe._frame.signatures import explain_arguments
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._plans.plan import Cost, Plan
-from dpframe._plans.price import checked, delta_of, own_errors
+from dpframe._plans.price import checked, delta_of
 from dpframe._questions.question import Release
 from dpframe._validate import Bounds
 from dpframe.learn import _checks
@@ -500,4 +501,4 @@ def _bounds_declared(
 
 
 for _kind in (LogisticRegression, LinearRegression):
-    own_errors(_kind, object)
+    explain_arguments(_kind, object)

@@ -10,7 +10,8 @@ import numpy as np
 
 from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue
-from dpframe._frame.spelling import priced, sideways
+from dpframe._frame.signatures import verb
+from dpframe._frame.spelling import sideways
 from dpframe._frame.typed.answers import (
     A,
     Extremes,
@@ -77,7 +78,7 @@ def quantile(
 def quantile(
     self: OfRow[Row], *, q: float = ..., bounds: Pair = ..., **words: Unpack[Quantiles]
 ) -> Row: ...
-@priced
+@verb
 def quantile(
     self: AnyMeasures,
     column: Any = EVERY,
@@ -134,7 +135,7 @@ def median(
 ) -> Value: ...
 @overload
 def median(self: OfRow[Row], *, bounds: Pair = ..., **words: Unpack[Points]) -> Row: ...
-@priced
+@verb
 def median(
     self: AnyMeasures,
     column: Any = EVERY,
@@ -173,7 +174,7 @@ def min(self: OfRow[Row], *, bounds: Pair = ..., **words: Unpack[Extremes]) -> R
 def min(
     self: AnyMeasures, *, axis: Literal[1, "columns"], numeric_only: bool = ...
 ) -> PrivateColumn: ...
-@priced
+@verb
 def min(
     self: AnyMeasures,
     column: Any = EVERY,
@@ -206,7 +207,7 @@ def max(self: OfRow[Row], *, bounds: Pair = ..., **words: Unpack[Extremes]) -> R
 def max(
     self: AnyMeasures, *, axis: Literal[1, "columns"], numeric_only: bool = ...
 ) -> PrivateColumn: ...
-@priced
+@verb
 def max(
     self: AnyMeasures,
     column: Any = EVERY,

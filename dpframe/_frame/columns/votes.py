@@ -15,7 +15,7 @@ from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._frame.found import Search
 from dpframe._frame.selection import HALF, WHOLE, Asking, Selection, level_of
-from dpframe._frame.spelling import priced
+from dpframe._frame.signatures import verb
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import KeyBy, Keys, Word, describe, keys_of
 from dpframe._plans.aggregates import Output
@@ -26,7 +26,7 @@ from dpframe._validate import Bounds
 Listed = list[tuple[Hashable, Keys]]  # the names of columns, with their keys
 
 
-@priced
+@verb
 def argmax(self: Any, column: Any = None, *, keys: Any = None, **payment: Unpack[Payment]) -> Any:
     """The value of a column that most rows of each group have, of the listed ones: a Series of
     values, one a group.
@@ -58,7 +58,7 @@ def argmax(self: Any, column: Any = None, *, keys: Any = None, **payment: Unpack
     return _stating(self, levels)._ask_for(outs, payment, single=single, part=part)
 
 
-@priced
+@verb
 def top(
     self: Any, column: Any = None, k: Any = None, *, keys: Any = None, **payment: Unpack[Payment]
 ) -> Any:

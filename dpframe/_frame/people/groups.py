@@ -29,8 +29,9 @@ from dpframe._frame.people.functions import (
 )
 from dpframe._frame.people.steps import made, one_row, rows_where, sorted_by
 from dpframe._frame.people.windows import Window, ddof_of, rolling, skewness
+from dpframe._frame.signatures import explain_arguments
 from dpframe._frame.tracked import Tracked, advised, person_of
-from dpframe._plans.price import WORDS, own_errors
+from dpframe._plans.price import WORDS
 from dpframe._refusals import ADVICE, Unprinted, refuse
 
 _ROW_VERBS = (
@@ -615,6 +616,6 @@ def _free(verb: Any) -> Any:
     return free
 
 
-own_errors(PersonGroupBy, DataFrameGroupBy)
+explain_arguments(PersonGroupBy, DataFrameGroupBy)
 for _how in [name for name in vars(PersonGroupBy) if not name.startswith("_")]:
     setattr(PersonGroupBy, _how, _free(vars(PersonGroupBy)[_how]))

@@ -12,7 +12,7 @@ from dpframe._answers.hypotheses import CELLS, Tested, compared, correlated, ind
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.selection import Selection, predicate_of
-from dpframe._frame.spelling import priced
+from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupby
 from dpframe._frame.verbs.steps import dropna
@@ -36,7 +36,7 @@ class Tests(Unprinted):
     def __init__(self, frame: Tracked):
         self._frame = frame
 
-    @priced
+    @verb
     def means(
         self,
         column: Any,
@@ -67,7 +67,7 @@ class Tests(Unprinted):
         """
         return self._compared(column, by, keys, bounds, level, ("mean", "std"), "mean", payment)
 
-    @priced
+    @verb
     def shares(
         self,
         column: Any,
@@ -96,7 +96,7 @@ class Tests(Unprinted):
         predicate_of(self._frame._selection.named(column)[0])
         return self._compared(column, by, keys, None, level, ("mean",), "share", payment)
 
-    @priced
+    @verb
     def independence(
         self, index: Any, columns: Any, *, keys: Any = None, **payment: Unpack[Payment]
     ) -> Tested:
@@ -135,7 +135,7 @@ class Tests(Unprinted):
         )
         return cast(Tested, found)
 
-    @priced
+    @verb
     def correlation(
         self,
         column: Any,

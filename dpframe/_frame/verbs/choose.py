@@ -17,7 +17,7 @@ from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Expr
 from dpframe._frame.found import listed
 from dpframe._frame.selection import WHOLE, Taken, callers_frame, level_of, predicate_of
-from dpframe._frame.spelling import priced
+from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.keys import By, KeyBy, Word, describe
 from dpframe._plans.aggregates import Output
@@ -32,7 +32,7 @@ PLACEHOLDER: Final = "candidate"
 _ONE_ROW: Final = "return an expression for one row; its sum over rows is the utility: lambda d, c: -(d['x'] - c).abs()."
 
 
-@priced
+@verb
 def argmax(self: Tracked, column: Any, *, keys: Any = None, **payment: Unpack[Payment]) -> Any:
     """The value that most rows have, of the listed ones; or which of several conditions holds for
     most rows.
@@ -69,7 +69,7 @@ def argmax(self: Tracked, column: Any, *, keys: Any = None, **payment: Unpack[Pa
     return self._ask(query, lambda release: _chosen(release, by[0])[0], payment, part)
 
 
-@priced
+@verb
 def top(
     self: Tracked, column: Any, k: int, *, keys: Any = None, **payment: Unpack[Payment]
 ) -> list[Any]:
@@ -100,7 +100,7 @@ def top(
     )
 
 
-@priced
+@verb
 def choose(
     self: Tracked,
     candidates: Any,

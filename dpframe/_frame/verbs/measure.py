@@ -21,7 +21,8 @@ from dpframe._answers.estimate import scalar
 from dpframe._errors import BadType, BadValue, UnknownColumn, did_you_mean, unknown_column
 from dpframe._frame.columns import order
 from dpframe._frame.selection import Asking, Finish
-from dpframe._frame.spelling import priced, sideways
+from dpframe._frame.signatures import verb
+from dpframe._frame.spelling import sideways
 from dpframe._frame.typed.answers import (
     A,
     Counted,
@@ -153,7 +154,7 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
     def count(self, **payment: Unpack[Payment]) -> Counted: ...
     @overload
     def count(self, *, axis: Literal[1, "columns"], numeric_only: bool = ...) -> PrivateColumn: ...
-    @priced
+    @verb
     def count(self, column: Any = EVERY, **payment: Any) -> Any:
         """How many rows; of a column, how many non-null values, and so of each column of a list:
         ``p[["x", "y"]].count()``.
@@ -184,7 +185,7 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
     def nunique(self, column: Named, **words: Unpack[Words]) -> Whole: ...
     @overload
     def nunique(self, **words: Unpack[Words]) -> Values: ...
-    @priced
+    @verb
     def nunique(self, column: Any = EVERY, **payment: Any) -> Any:
         """How many distinct non-null values; of the column that ``unit=`` names, how many people.
         None named: every column.
@@ -214,7 +215,7 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
     def sum(self, *, bounds: Pair = ..., **words: Unpack[Words]) -> Values: ...
     @overload
     def sum(self, *, axis: Literal[1, "columns"], numeric_only: bool = ...) -> PrivateColumn: ...
-    @priced
+    @verb
     def sum(self, column: Any = EVERY, bounds: Any = None, **payment: Any) -> Any:
         """The sum of a column's values, each clipped to its bounds; of every column if none is
         named.
@@ -240,7 +241,7 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
     def mean(self, *, bounds: Pair = ..., **words: Unpack[Words]) -> Row: ...
     @overload
     def mean(self, *, axis: Literal[1, "columns"], numeric_only: bool = ...) -> PrivateColumn: ...
-    @priced
+    @verb
     def mean(self, column: Any = EVERY, bounds: Any = None, **payment: Any) -> Any:
         """The mean of a column's values, each clipped to its bounds; of every column if none is
         named.
@@ -268,7 +269,7 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
     def var(self, column: Named, bounds: Pair = ..., **words: Unpack[Moments]) -> Number: ...
     @overload
     def var(self, *, bounds: Pair = ..., **words: Unpack[Moments]) -> Row: ...
-    @priced
+    @verb
     def var(self, column: Any = EVERY, bounds: Any = None, *, ddof: int = 1, **payment: Any) -> Any:
         """The variance of a column's clipped values; of every column if none is named.
 
@@ -286,7 +287,7 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
     def std(self, column: Named, bounds: Pair = ..., **words: Unpack[Moments]) -> Number: ...
     @overload
     def std(self, *, bounds: Pair = ..., **words: Unpack[Moments]) -> Row: ...
-    @priced
+    @verb
     def std(self, column: Any = EVERY, bounds: Any = None, *, ddof: int = 1, **payment: Any) -> Any:
         """The standard deviation of a column's clipped values; of every column if none is named.
 
@@ -302,7 +303,7 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
     def sem(self, column: Named, bounds: Pair = ..., **words: Unpack[Moments]) -> Number: ...
     @overload
     def sem(self, *, bounds: Pair = ..., **words: Unpack[Moments]) -> Row: ...
-    @priced
+    @verb
     def sem(self, column: Any = EVERY, bounds: Any = None, *, ddof: int = 1, **payment: Any) -> Any:
         """The standard error of the mean of a column's clipped values; of every column if none is
         named.
@@ -330,7 +331,7 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
     def skew(self, column: Named, bounds: Pair = ..., **words: Unpack[Words]) -> Number: ...
     @overload
     def skew(self, *, bounds: Pair = ..., **words: Unpack[Words]) -> Row: ...
-    @priced
+    @verb
     def skew(self, column: Any = EVERY, bounds: Any = None, **payment: Any) -> Any:
         """The skewness of a column's clipped values, with pandas' correction; of every column if
         none is named.
@@ -366,7 +367,7 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
     def agg(
         self, spec: Mapping[Any, Any] | None = ..., /, *, bounds: Pair = ..., **outputs: Any
     ) -> Outputs: ...
-    @priced
+    @verb
     def agg(self, spec: Any = None, /, *, bounds: Any = None, **outputs: Any) -> Any:
         """Several aggregates of several columns in one release, in the shape pandas gives.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpframe import _validate
 from dpframe import plot as _plot
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe._frame.spelling import priced
+from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupby
 from dpframe._frame.verbs.summaries import histogram, numbers_with_bounds
@@ -25,7 +25,7 @@ from dpframe._session.batch import Batch
 _BOX = (0.01, 0.25, 0.5, 0.75, 0.99)  # the ends of the whiskers, the box, and the line in it
 
 
-@priced
+@verb
 def hist(
     self: Tracked,
     column: Any = EVERY,
@@ -83,7 +83,7 @@ def hist(
     return panels
 
 
-@priced
+@verb
 def boxplot(
     self: Tracked,
     column: Any = EVERY,

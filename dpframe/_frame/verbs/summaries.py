@@ -19,7 +19,7 @@ from dpframe._answers.layout import Correlations, Grid, Layout
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered, caution
 from dpframe._expr import Expr
 from dpframe._frame.selection import Selection, callers_frame, predicate_of
-from dpframe._frame.spelling import priced
+from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.typed.answers import Named, Pair
 from dpframe._groups.keys import EVERY, BinBy
@@ -61,7 +61,7 @@ def describe(
 ) -> pd.Series[float]: ...
 
 
-@priced
+@verb
 def describe(
     self: Tracked,
     column: Any = EVERY,
@@ -187,7 +187,7 @@ def numbers_with_bounds(frame: Tracked, bounds: Any) -> list[Hashable]:
     return names
 
 
-@priced
+@verb
 def counts(
     self: Tracked,
     questions: Mapping[Any, Any],
@@ -221,7 +221,7 @@ def counts(
     )
 
 
-@priced
+@verb
 def histogram(
     self: Tracked,
     column: Any,
@@ -292,7 +292,7 @@ def edges_of(
     return _validate.edges(bins, repr(name))
 
 
-@priced
+@verb
 def cov(
     self: Tracked,
     min_periods: None = None,
@@ -320,7 +320,7 @@ def cov(
     return cast(pd.DataFrame, matrix(self, Grid, min_periods, ddof, bounds, payment))
 
 
-@priced
+@verb
 def corr(
     self: Tracked,
     method: str = "pearson",

@@ -17,7 +17,7 @@ from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._frame.found import Search, key_search, listed
 from dpframe._frame.groups import ask_groups, check_options, counted
 from dpframe._frame.selection import level_of
-from dpframe._frame.spelling import priced
+from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupings, levels_for
 from dpframe._frame.verbs.measure import Wanted, aggregate_name, aggregate_names
@@ -30,7 +30,7 @@ from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import COUNT, Query, Release
 
 
-@priced
+@verb
 def unique(self: Tracked, column: Any, **payment: Unpack[Payment]) -> pd.Index[Any]:
     """The values of a column that many people have, sorted, to be used as ``keys=``. Of a list of
     columns: combinations.
@@ -60,7 +60,7 @@ def unique(self: Tracked, column: Any, **payment: Unpack[Payment]) -> pd.Index[A
     return cast("pd.Index[Any]", self._ask(search, answer, price_arguments))
 
 
-@priced
+@verb
 def value_counts(
     self: Tracked,
     column: Any = EVERY,
@@ -134,7 +134,7 @@ def _in_bins(frame: Tracked, column: Any, bins: Any, bounds: Any) -> KeyBy:
 # Tables ---------------------------------------------------------------------------------------------------
 
 
-@priced
+@verb
 def pivot_table(
     self: Tracked,
     values: Any = None,
@@ -197,7 +197,7 @@ def _make_size_series(release: Release, index: Any) -> pd.Series[Any]:
     return _release.series(release, index, None)
 
 
-@priced
+@verb
 def crosstab(
     self: Tracked,
     index: Any,
