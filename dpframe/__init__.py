@@ -49,8 +49,8 @@ if TYPE_CHECKING:
         UnknownColumn,
     )
     from dpframe._frame.accessor import private
-    from dpframe._frame.frame import PrivateFrame
     from dpframe._frame.sources import open, sql
+    from dpframe._frame.surface import PrivateFrame
     from dpframe._frame.verbs.looking import dummy
     from dpframe._ledger.accountant import Accountant
     from dpframe._plans.plan import Plan
@@ -96,7 +96,7 @@ _HOMES = {
     "show_versions": "__main__",
     "sql": "_frame.sources",
     "Plan": "_plans.plan",
-    "PrivateFrame": "_frame.frame",
+    "PrivateFrame": "_frame.surface",
     "Estimate": "_answers.estimate",
 }
 

@@ -15,13 +15,11 @@ from dpframe._answers.answer import ANSWER, ESTIMATE, REPORTS, receipt_of
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession, NotOffered
 from dpframe._expr._parts import DATE_NAMES, DATES, TEXT
 from dpframe._frame import rewrite as _rewrite
-from dpframe._frame.column import PrivateColumn
-from dpframe._frame.frame import PrivateFrame
-from dpframe._frame.groups import PrivateGroupBy
+from dpframe._frame.completion import let_complete
 from dpframe._frame.people.groups import PersonGroupBy
 from dpframe._frame.selection import Ask
 from dpframe._frame.signatures import explain_arguments
-from dpframe._frame.typed.notebooks import let_complete
+from dpframe._frame.surface import PrivateColumn, PrivateFrame, PrivateGroupBy
 from dpframe._refusals import ADVICE
 from dpframe._session import session as _session
 from dpframe._session.data import elsewhere, root_positions, session_of, sessions
@@ -233,7 +231,7 @@ class _Derived(PrivateFrame):
         raise LineageError(self._reason)
 
     @with_words_of(open_session)
-    def open(self, words: Words) -> PrivateFrame:
+    def open(self, words: Words) -> PrivateFrame:  # type: ignore[override]  # an ordinary frame
         """A second budget for the rows that pandas made: it needs ``because=``."""
         if words.get("because") is None:
             raise LineageError(self._reason)

@@ -7,33 +7,31 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self, Unpack, cast, overload
+from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar, Unpack, cast
 
 import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
-from dpframe._answers.estimate import FloatEstimate, IntEstimate, correlation, scalar
+from dpframe._answers.estimate import FloatEstimate, correlation, scalar
 from dpframe._errors import BadType, NotOffered, Refused, did_you_mean
 from dpframe._expr import Expr
-from dpframe._frame import randomize as _randomize
 from dpframe._frame.columns import steps
-from dpframe._frame.columns.hooks import install
 from dpframe._frame.columns.lookups import looked_up, replaced
 from dpframe._frame.columns.numpy import applied, called
 from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimeParts
 from dpframe._frame.columns.traced import traced
 from dpframe._frame.selection import Taken
-from dpframe._frame.signatures import explain_arguments, verb
-from dpframe._frame.spelling import of_column
+from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked, advised
-from dpframe._frame.typed.answers import Pair, Quantiles, Shares
-from dpframe._frame.verbs import choose, pictures, summaries, tables
-from dpframe._frame.verbs.measure import spec_of, split_words
+from dpframe._frame.verbs import summaries
+from dpframe._frame.verbs.agg import read_spec, split_keywords
 from dpframe._frame.verbs.pictures import Plots
 from dpframe._plans.price import Payment
 from dpframe._questions.question import Release
 from dpframe._refusals import ADVICE
+
+C = TypeVar("C", bound="PrivateColumn")
 
 
 class PrivateColumn(Taken):
@@ -61,7 +59,7 @@ class PrivateColumn(Taken):
         return cast(Self, PrivateColumn(frame, self._expr, self._name))
 
     @property
-    def loc(self) -> _Rows:
+    def loc(self) -> _Rows[Self]:
         """The column in the rows where a condition holds: ``p["x"].loc[p["age"] > 30]``."""
         return _Rows(self)
 
@@ -379,29 +377,10 @@ class PrivateColumn(Taken):
     gt = _called
     ge = _called
 
-    # Other rows, names and looks: each is a function of `_frame.columns.steps` -----------------------------------------------
-
-    dropna: Final = steps.dropna
-    rename: Final = steps.rename
-    copy: Final = steps.copy
-    squeeze: Final = steps.squeeze
-    sort_values: Final = steps.sort_values
-    sort_index: Final = steps.sort_values
-    infer_objects: Final = steps.copy
-    reset_index: Final = steps.reset_index
-    to_frame: Final = steps.to_frame
-    head: Final = steps.head
-    tail: Final = steps.tail
-    sample: Final = steps.sample
-
     @property
     def dtype(self) -> Any:
         """The dtype, without the categories of a categorical one: these are cells of the data."""
         return steps.dtype(self)
-
-    groupby: Final = steps.groupby
-    resample: Final = steps.resample
-    pipe: Final = steps.pipe
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise Refused(
@@ -411,104 +390,6 @@ class PrivateColumn(Taken):
 
     # Releases -------------------------------------------------------------------------------------------------
 
-    @of_column(Tracked.count)
-    def count(self) -> IntEstimate:
-        """How many non-null values; see `PrivateFrame.count`."""
-
-    @of_column(Tracked.nunique)
-    def nunique(self) -> IntEstimate:
-        """How many distinct non-null values; see `PrivateFrame.nunique`."""
-
-    @of_column(Tracked.sum)
-    def sum(self) -> IntEstimate | FloatEstimate:
-        """See `PrivateFrame.sum`."""
-
-    @of_column(Tracked.mean)
-    def mean(self) -> FloatEstimate:
-        """See `PrivateFrame.mean`."""
-
-    @of_column(Tracked.var)
-    def var(self) -> FloatEstimate:
-        """See `PrivateFrame.var`."""
-
-    @of_column(Tracked.std)
-    def std(self) -> FloatEstimate:
-        """See `PrivateFrame.std`."""
-
-    @of_column(Tracked.sem)
-    def sem(self) -> FloatEstimate:
-        """See `PrivateFrame.sem`."""
-
-    @of_column(Tracked.skew)
-    def skew(self) -> FloatEstimate:
-        """See `PrivateFrame.skew`."""
-
-    @overload
-    def quantile(
-        self, q: float = ..., bounds: Pair = ..., **words: Unpack[Quantiles]
-    ) -> IntEstimate | FloatEstimate: ...
-    @overload
-    def quantile(
-        self, q: Shares, bounds: Pair = ..., **words: Unpack[Quantiles]
-    ) -> pd.Series[float]: ...
-    @of_column(Tracked.quantile)  # type: ignore[misc]  # one signature is derived, of several
-    def quantile(self) -> Any:
-        """See `PrivateFrame.quantile`."""
-
-    @of_column(Tracked.median)
-    def median(self) -> IntEstimate | FloatEstimate:
-        """See `PrivateFrame.median`."""
-
-    @of_column(Tracked.min)
-    def min(self) -> IntEstimate | FloatEstimate:
-        """See `PrivateFrame.min`: the 1 % quantile."""
-
-    @of_column(Tracked.max)
-    def max(self) -> IntEstimate | FloatEstimate:
-        """See `PrivateFrame.max`: the 99 % quantile."""
-
-    @of_column(summaries.describe)
-    def describe(self) -> pd.Series[float]:
-        """See `PrivateFrame.describe`; of one column a Series."""
-
-    @of_column(summaries.histogram)
-    def histogram(self) -> pd.Series[int]:
-        """See `PrivateFrame.histogram`."""
-
-    @of_column(pictures.hist)
-    def hist(self) -> Any:
-        """The picture of a histogram; see `PrivateFrame.hist`."""
-
-    @of_column(tables.value_counts)
-    def value_counts(self) -> pd.Series[Any]:
-        """See `PrivateFrame.value_counts`."""
-
-    @of_column(tables.unique)
-    def unique(self) -> pd.Index[Any]:
-        """See `PrivateFrame.unique`."""
-
-    @of_column(choose.argmax)
-    def argmax(self) -> Any:
-        """See `PrivateFrame.argmax`."""
-
-    @of_column(choose.top)
-    def top(self) -> list[Any]:
-        """See `PrivateFrame.top`."""
-
-    @of_column(_randomize.randomize)
-    def randomize(self) -> pd.Series[Any]:
-        """See `PrivateFrame.randomize`: a report for each row."""
-
-    @overload
-    def agg(
-        self, spec: builtins.str, /, *, bounds: Pair = ..., **payment: Unpack[Payment]
-    ) -> IntEstimate | FloatEstimate: ...
-    @overload
-    def agg(
-        self, spec: list[builtins.str], /, *, bounds: Pair = ..., **payment: Unpack[Payment]
-    ) -> pd.Series[Any]: ...
-    @overload
-    def agg(self, spec: None = ..., /, *, bounds: Pair = ..., **outputs: Any) -> pd.Series[Any]: ...
     @verb
     def agg(self, spec: Any = None, /, *, bounds: Any = None, **outputs: Any) -> Any:
         """A number by its name, or several in one release: ``agg(["mean", "std"])``,
@@ -521,11 +402,8 @@ class PrivateColumn(Taken):
         count     2.0
         Name: age, dtype: float64
         """
-        # Where ``func`` is a pair or a pd.NamedAgg it is the name of an output.
-        if spec is None and not isinstance(outputs.get("func"), tuple):
-            spec = outputs.pop("func", None)
-        payment, named = split_words(outputs, bounds)
-        form, wanted = spec_of(spec, named, [self.name], single=True)
+        spec, named, payment = split_keywords(spec, outputs, bounds)
+        form, wanted = read_spec(spec, named, [self.name], single=True)
         labels = [w.aggregate if form == "list" else w.label for w in wanted]
         outs = tuple(
             self._frame._selection.wanted(w.aggregate, self, bounds, label)
@@ -584,7 +462,7 @@ class PrivateColumn(Taken):
         """Pictures of releases: ``p["age"].plot.hist()``, ``p["age"].plot.box()``."""
         return Plots(self._frame, self)
 
-    def _unlisted(self, name: Any) -> NoReturn:
+    def _find_unknown(self, name: Any) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
         close = did_you_mean(name, [n for n in dir(type(self)) if not n.startswith("_")], "It has")
@@ -592,9 +470,6 @@ class PrivateColumn(Taken):
         if hasattr(pd.Series, name):
             unknown = f"Series.{name} has no private counterpart in this version. dir(p['x']) tells what there is."
         raise NotOffered(advised(ADVICE.get(name, unknown), self._frame._selection, self._name))
-
-    if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
-        __getattr__ = _unlisted
 
     def __dir__(self) -> Iterable[builtins.str]:
         """What there is, without ``.str``, ``.dt`` and ``.cat`` where the cells are of another
@@ -609,13 +484,13 @@ class PrivateColumn(Taken):
         return f"PrivateColumn {self._expr} ({self._expr.kind})"
 
 
-class _Rows:
+class _Rows(Generic[C]):
     """``.loc`` of a column."""
 
-    def __init__(self, column: PrivateColumn):
+    def __init__(self, column: C):
         self._column = column
 
-    def __getitem__(self, key: Any) -> PrivateColumn:
+    def __getitem__(self, key: Any) -> C:
         return self._column[
             key(self._column) if callable(key) and not isinstance(key, Taken) else key
         ]
@@ -632,5 +507,3 @@ def _is_null(value: Any) -> bool:
 
 for _name, _operator in steps.METHODS.items():
     setattr(PrivateColumn, _name, _operator)
-explain_arguments(PrivateColumn, pd.Series)
-install()

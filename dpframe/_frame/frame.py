@@ -6,9 +6,9 @@ builds expressions or asks the session; none touches data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack, cast, overload
+from typing import Any, Self, TypeVar, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -16,31 +16,18 @@ import pandas as pd
 from dpframe import _validate
 from dpframe._errors import BadType, LineageError, NotOffered, Refused, did_you_mean, unknown_column
 from dpframe._expr import Column, Expr
-from dpframe._frame import randomize as _randomize
-from dpframe._frame import suggestions
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.people import join as _join
-from dpframe._frame.people import steps as _people
-from dpframe._frame.people.groups import own_groups
 from dpframe._frame.places import Located, Positions, check_named, references, with_item
-from dpframe._frame.selection import Ask, Selection, Taken
-from dpframe._frame.signatures import explain_arguments, verb
+from dpframe._frame.selection import Ask, Selection
+from dpframe._frame.signatures import verb
 from dpframe._frame.testing.tests import Tests
 from dpframe._frame.tracked import Tracked, advised, check_kept, is_pandas_col
-from dpframe._frame.verbs import adopt as _adopt
 from dpframe._frame.verbs import (
-    cards,
     cellwise,
-    groupings,
     looking,
     pictures,
-    reshape,
     steps,
-    summaries,
-    tables,
 )
-from dpframe._frame.verbs import choose as _choose
-from dpframe._frame.verbs import merge as _merge
 from dpframe._ledger.accountant import Accountant
 from dpframe._plans.budget import Budget
 from dpframe._plans.price import DEFAULTS, WORDS, Payment, checked
@@ -49,13 +36,6 @@ from dpframe._session.batch import Batch
 from dpframe._session.opening import open_session, opened, with_words_of
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
-
-if TYPE_CHECKING:
-    from pandas.api.typing import Expression
-
-    from dpframe._frame.typed.frames import Listed, Unanswered
-    from dpframe._plans.plan import Plan
-    from dpframe._session.planned import Planned
 
 Model = TypeVar("Model")
 
@@ -70,16 +50,17 @@ class PrivateFrame(Tracked):
     Without a ledger file the budget is in memory and ends with the process.
     """
 
-    @staticmethod
-    def _of(session: Session, columns: Mapping[Hashable, Expr] | None = None) -> PrivateFrame:
+    @classmethod
+    def _of(cls, session: Session, columns: Mapping[Hashable, Expr] | None = None) -> Self:
+        """Return the frame of a session, or some expressions as its columns."""
         columns = session.leaves if columns is None else columns
         selection = Selection(session, columns, premises=session.premises)
-        return PrivateFrame(session, selection, Ask())
+        return cls(session, selection, Ask())
 
     # The session ----------------------------------------------------------------------------------------------
 
     @with_words_of(open_session)
-    def open(self, words: Words) -> PrivateFrame:
+    def open(self, words: Words) -> Self:
         """The session is open: another budget is refused, since it would undo this one. Words left
         out stay as they are.
 
@@ -93,7 +74,7 @@ class PrivateFrame(Tracked):
             raise LineageError(
                 "the frame that was opened is gone; this session goes on with its own copy of it."
             )
-        return PrivateFrame._of(opened(root, words))
+        return self._of(opened(root, words))
 
     @property
     def _whose(self) -> str:
@@ -147,7 +128,7 @@ class PrivateFrame(Tracked):
         """Every fact that is public because you said so: bounds, keys, @names, and reasons."""
         return self._session.accountant.declarations
 
-    def plan_ahead(self) -> Batch[Unanswered[Planned]]:
+    def plan_ahead(self) -> Batch[Self]:
         """Questions that are declared together and paid as one: all of them or none.
 
         Inside the block every verb returns a `Planned` place; after it, its ``answer``. With
@@ -162,10 +143,10 @@ class PrivateFrame(Tracked):
         >>> rows.answer == 3, old.answer == 1, p.budget.remaining
         (True, True, 0.0)
         """
-        return Batch(cast("Unanswered[Planned]", self))
+        return Batch(self)
 
     @property
-    def explain(self) -> Unanswered[Plan]:
+    def explain(self) -> Self:
         """The same verbs, which return their plan: price, mechanism, scale, expected error. Free.
 
         >>> df = pd.DataFrame({"age": [30, 41, 55]})
@@ -175,7 +156,7 @@ class PrivateFrame(Tracked):
         >>> p.budget.spent
         0.0
         """
-        return cast("Unanswered[Plan]", self._in(self._mode.explaining()))
+        return self._in(self._mode.explaining())
 
     def close(self) -> None:
         """Give up what is left of the budget, for good, and let go of the data."""
@@ -245,15 +226,6 @@ class PrivateFrame(Tracked):
         condition, selection = self._selection.parsed(expr)
         found = type(self)(self._session, selection.filtered(condition), self._mode)
         return found if inplace is False else self._done(found, inplace)
-
-    @overload
-    def __getitem__(self, key: str) -> PrivateColumn: ...
-    @overload
-    def __getitem__(self, key: list[Any]) -> Listed: ...
-    @overload  # what is called is hashable, too
-    def __getitem__(self, key: Taken | Expression | Callable[[Any], Taken]) -> Self: ...  # type: ignore[overload-overlap]
-    @overload
-    def __getitem__(self, key: Hashable) -> PrivateColumn: ...
 
     def __getitem__(self, key: Any) -> Any:
         columns = self._selection.columns
@@ -341,85 +313,6 @@ class PrivateFrame(Tracked):
     gt = _called
     ge = _called
 
-    # Verbs: each is a function of `_frame.verbs` or of a file beside it ---------------------------------------------------
-
-    assign: Final = steps.assign
-    rename: Final = steps.rename
-    drop: Final = steps.drop
-    dropna: Final = steps.dropna
-    fillna: Final = steps.fillna
-    clip: Final = steps.clip
-    astype: Final = steps.astype
-    isin: Final = steps.isin
-    replace: Final = steps.replace
-    map: Final = steps.map_
-    isna: Final = steps.isna
-    isnull: Final = steps.isna
-    notna: Final = steps.notna
-    notnull: Final = steps.notna
-    cut: Final = steps.cut
-    sort_values: Final = _people.sort_values
-    duplicated: Final = _people.duplicated
-    drop_duplicates: Final = _people.drop_duplicates
-    _own_groups = own_groups
-    _merged = _join.merged
-    card: Final = cards.card
-    sort_index: Final = steps.sort_index
-    insert: Final = steps.insert
-    pop: Final = steps.pop
-    get: Final = steps.get
-    copy: Final = steps.copy
-    filter: Final = steps.filter
-    select_dtypes: Final = steps.select_dtypes
-    reindex: Final = steps.reindex
-    add_prefix: Final = steps.add_prefix
-    add_suffix: Final = steps.add_suffix
-    set_axis: Final = steps.set_axis
-    set_index: Final = steps.set_index
-    reset_index: Final = steps.reset_index
-    eval: Final = steps.eval
-    rename_axis: Final = steps.unlabelled
-    convert_dtypes: Final = steps.unlabelled
-    infer_objects: Final = steps.unlabelled
-    squeeze: Final = steps.squeeze
-    keys: Final = steps.keys
-    join: Final = _merge.join
-    where: Final = cellwise.where
-    mask: Final = cellwise.mask
-    apply: Final = cellwise.apply
-    transform: Final = cellwise.transform
-    abs: Final = cellwise.abs_
-    round: Final = cellwise.round_
-    head: Final = looking.head
-    tail: Final = looking.tail
-    sample: Final = looking.sample
-    info: Final = looking.info
-    explode: Final = reshape.explode
-    melt: Final = reshape.melt
-    merge: Final = _merge.merge
-    pipe: Final = _adopt.pipe
-    adopt: Final = _adopt.adopt
-    groupby: Final = groupings.groupby
-    resample: Final = groupings.resample
-    unique: Final = tables.unique
-    value_counts: Final = tables.value_counts
-    pivot_table: Final = tables.pivot_table
-    crosstab: Final = tables.crosstab
-    counts: Final = summaries.counts
-    histogram: Final = summaries.histogram
-    hist: Final = pictures.hist
-    boxplot: Final = pictures.boxplot
-    describe: Final = summaries.describe
-    cov: Final = summaries.cov
-    corr: Final = summaries.corr
-    argmax: Final = _choose.argmax
-    top: Final = _choose.top
-    choose: Final = _choose.choose
-    suggest_limits: Final = suggestions.suggest_limits
-    over_limits: Final = suggestions.over_limits
-    suggest_bounds: Final = suggestions.suggest_bounds
-    randomize: Final = _randomize.randomize
-
     @property
     def dtypes(self) -> pd.Series[Any]:
         """The dtypes of the columns, without the categories of categorical ones: these are cells of
@@ -478,16 +371,13 @@ class PrivateFrame(Tracked):
             )
         return cast(Model, own(self, X, y, bounds, payment))
 
-    def _unlisted(self, name: str) -> Any:
+    def _find_unknown(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         if name in self._selection.columns:
             return self[name]
         advice = ADVICE.get(name)
         raise NotOffered(advised(advice, self._selection) if advice else self._unknown(name))
-
-    if not TYPE_CHECKING:  # to checkers a name that is no verb is an error, and a column is p['x']
-        __getattr__ = _unlisted
 
     def _unknown(self, name: str) -> str:
         if hasattr(pd.DataFrame, name):
@@ -530,10 +420,10 @@ class PrivateFrame(Tracked):
                 f"an attribute makes no new column, in pandas neither. Write p[{name!r}] = ...."
             )
 
-    def __copy__(self) -> PrivateFrame:
+    def __copy__(self) -> Self:
         return self._new(self._selection)
 
-    def __deepcopy__(self, memo: object) -> PrivateFrame:
+    def __deepcopy__(self, memo: object) -> Self:
         return self._new(self._selection)  # a copied budget would be a second one
 
     def __dir__(self) -> Iterable[str]:
@@ -586,4 +476,3 @@ def _escape(value: object) -> str:
 
 for _name, _operator in (cellwise.OPERATORS | cellwise.METHODS).items():
     setattr(PrivateFrame, _name, _operator)
-explain_arguments(PrivateFrame, pd.DataFrame)

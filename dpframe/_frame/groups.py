@@ -7,11 +7,10 @@ from dataclasses import replace
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, Unpack, cast
+from typing import Any, NoReturn, Self, Unpack, cast
 
 import numpy as np
 import pandas as pd
-from pandas.api.typing import DataFrameGroupBy
 
 from dpframe import _validate
 from dpframe._answers import answer as _release
@@ -20,21 +19,10 @@ from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered, did_you_
 from dpframe._frame.columns import votes
 from dpframe._frame.found import Search
 from dpframe._frame.selection import WHOLE, Ask, Asking, Finish, Selection, level_of
-from dpframe._frame.signatures import explain_arguments, verb
-from dpframe._frame.spelling import of_groups
+from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import advised
-from dpframe._frame.typed.answers import (
-    Counted,
-    Levels,
-    Number,
-    Outputs,
-    Row,
-    Table,
-    Value,
-    Values,
-    Whole,
-)
-from dpframe._frame.verbs.measure import Measures, spec_of
+from dpframe._frame.verbs.agg import read_spec
+from dpframe._frame.verbs.measure import Measures
 from dpframe._frame.verbs.summaries import check_correlation, described, matrix
 from dpframe._groups.combinations import Sought, TupleBy
 from dpframe._groups.keys import EVERY, By, combined_index, groups_of, keys_of
@@ -45,12 +33,8 @@ from dpframe._questions.question import COUNT, SIZE, Query, Release
 from dpframe._refusals import ADVICE, OWN_ROWS, refuse
 from dpframe._session.session import Session
 
-if TYPE_CHECKING:
-    from dpframe._frame.typed.frames import UnansweredGroups
-    from dpframe._plans.plan import Plan
 
-
-class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values, Table, Outputs]):
+class PrivateGroupBy(Measures):
     """``p.groupby("state")``: all declared groups come back, empty ones too, in the declared order.
 
     Formal guarantee of each release: epsilon-DP for its price, once for all groups together, since
@@ -167,7 +151,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
     def _aggregated(
         self, spec: Any, named: Mapping[str, Any], bounds: Any, payment: dict[str, Any]
     ) -> Any:
-        read = spec_of(spec, named, self._chosen, self._single, ("argmax",))
+        read = read_spec(spec, named, self._chosen, self._single, ("argmax",))
         if read.form == "one" and read.wanted and read.wanted[0].aggregate == "size":
             return self.size(**cast(Any, payment))
         plain = self._single and read.form == "list"
@@ -183,11 +167,10 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
     # Verbs ----------------------------------------------------------------------------------------------------
 
     @property
-    def explain(self) -> UnansweredGroups[Plan]:
+    def explain(self) -> Self:
         """The same groups, whose verbs return their plan, free; see `PrivateFrame.explain`."""
         words = self._chosen, self._single, self._as_index
-        found: Any = type(self)(self._session, self._selection, self._mode.explaining(), *words)
-        return cast("UnansweredGroups[Plan]", found)
+        return type(self)(self._session, self._selection, self._mode.explaining(), *words)
 
     @verb
     def size(self, **payment: Unpack[Payment]) -> Any:
@@ -264,9 +247,6 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
             "pd.Series[Any]", counted(self, self._selection.by, levels, options, checked(payment))
         )
 
-    argmax: Final = votes.argmax
-    top: Final = votes.top
-
     @verb
     def describe(
         self, *, percentiles: Any = None, bounds: Any = None, **payment: Unpack[Payment]
@@ -320,108 +300,35 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         check_correlation(method, payment)
         return cast(pd.DataFrame, matrix(self, Correlations, min_periods, 1, bounds, payment))
 
-    if not TYPE_CHECKING:  # checkers take these verbs from `Measures`
+    @verb
+    def count(
+        self,
+        column: Any = None,
+        **payment: Unpack[Payment],
+    ) -> Any:
+        """How many non-null values of the column each group has; without a column that of every
+        column, as in pandas.
 
-        @verb
-        def count(
-            self,
-            column: Any = None,
-            **payment: Unpack[Payment],
-        ) -> Any:
-            """How many non-null values of the column each group has; without a column that of every
-            column, as in pandas.
-
-            Each column is a vector of its own, and they share the price. How many rows a group has
-            is `size`.
-            """
-            if (
-                column is None
-                and self._chosen is None
-                and set(self._selection.columns) <= set(self._keyed)
-            ):
-                raise BadValue(
-                    "count() counts the non-null values of the other columns, and there are none. Rows are counted by "
-                    "p.groupby(...).size()."
-                )
-            return self._measure("count", column, None, 1, payment)
-
-        nunique = of_groups(
-            Measures.nunique,
-            """How many distinct non-null values the column has in each group; of the column of ``unit=``, how many people.
-
-            In a session with ``unit=`` a person adds at most ``max_groups`` pairs of a group and a value, in all groups
-            together; or is counted in at most ``max_groups`` groups. See `PrivateFrame.nunique`.
-            """,
-        )
-        sum = of_groups(Measures.sum, "Sums of clipped values; see `PrivateFrame.sum`.")
-        mean = of_groups(
-            Measures.mean,
-            """Means of clipped values; see `PrivateFrame.mean`.
-
-            They lie within the bounds also for an empty group, whose interval is then wide.
-
-            >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "age": [30.0, 41.0, 50.0]})
-            >>> p = df.dp.open(1e3, bounds={"age": (0, 110)}, keys={"state": ["NY", "CA"]})
-            >>> p.groupby("state").mean("age", epsilon=900).round()
-            state
-            NY    41.0
-            CA    40.0
-            Name: age, dtype: float64
-            """,
-        )
-        var = of_groups(Measures.var, "Variances of clipped values; see `PrivateFrame.var`.")
-        std = of_groups(
-            Measures.std, "Standard deviations of clipped values; see `PrivateFrame.std`."
-        )
-        sem = of_groups(
-            Measures.sem,
-            """Standard errors of the means of clipped values; see `PrivateFrame.sem`.
-
-            Of an empty group, or of one value, where pandas has NaN, there is a number all the same. Its interval is wide then.
-            """,
-        )
-        skew = of_groups(Measures.skew, "Skewness of clipped values; see `PrivateFrame.skew`.")
-        agg = of_groups(
-            Measures.agg,
-            """Several aggregates in one release with one price: ``agg(n=("age", "size"), m=("age", "mean"))``.
-
-            Also ``agg({"age": ["mean", "std"], "cost": "sum"})``, and of selected columns ``["age"].agg(["mean", "std"])``,
-            each in pandas' shape. Aggregates of one column share one vector, so a mean is as accurate beside a count and a
-            sum as alone. The price words are those of `mean`; of them only ``n`` and ``name`` may also be outputs, when
-            they are pairs, or of one column aggregates: ``["age"].agg(avg="mean", n="count")``.
-            """,
-        )
-        aggregate = agg
-        median = of_groups(Measures.median, "Medians of each group; see `PrivateFrame.median`.")
-        min = of_groups(Measures.min, "Near the least value of each group; see `PrivateFrame.min`.")
-        max = of_groups(
-            Measures.max, "Near the greatest value of each group; see `PrivateFrame.max`."
-        )
-
-        quantile = of_groups(
-            Measures.quantile,
-            """Quantiles of each group; see `PrivateFrame.quantile`. Of selected columns the first argument is ``q``.
-
-            An empty group answers some point between the bounds.
-
-            >>> df = pd.DataFrame({"state": ["CA", "NY"] * 100, "age": [30, 40] * 100})
-            >>> p = df.dp.open(100, bounds={"age": (0, 110)}, keys={"state": ["NY", "CA"]})
-            >>> p.groupby("state")["age"].quantile([0.25, 0.75], epsilon=80)
-            state
-            NY     0.25    40.0
-                   0.75    40.0
-            CA     0.25    30.0
-                   0.75    30.0
-            Name: age, dtype: float64
-            """,
-        )
+        Each column is a vector of its own, and they share the price. How many rows a group has
+        is `size`.
+        """
+        if (
+            column is None
+            and self._chosen is None
+            and set(self._selection.columns) <= set(self._keyed)
+        ):
+            raise BadValue(
+                "count() counts the non-null values of the other columns, and there are none. Rows are counted by "
+                "p.groupby(...).size()."
+            )
+        return self._measure("count", column, None, 1, payment)
 
     def _refused(self, text: str) -> NotOffered:
         """The error about what there is not, in the names of the frame."""
         asked = self._chosen[0] if self._single and self._chosen else None
         return NotOffered(advised(text, self._selection, asked))
 
-    def _unlisted(self, name: str) -> Any:
+    def _find_unknown(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         if name in self._selection.columns:
@@ -442,9 +349,6 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
             f"{', '.join((*named_in_agg(), *ORDERS))}, quantile, describe, value_counts, argmax, top, cov, corr and agg.",
         )
         raise self._refused(advice)
-
-    if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
-        __getattr__ = _unlisted
 
     def __iter__(self) -> Any:
         raise NotOffered(ADVICE["iteration"])
@@ -550,5 +454,3 @@ _ADVICE = {
     "pipe": "a function could look across the people of a group. Ask in its place: p.groupby('k').agg(m=('x', 'mean')).",
     "dp": "these groups are tracked already: leave .dp out, p.groupby('k').size().",
 }
-
-explain_arguments(PrivateGroupBy, DataFrameGroupBy)

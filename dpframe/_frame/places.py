@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -143,13 +143,6 @@ class Located(Generic[F, C]):
     def __init__(self, frame: F):
         self._frame = frame
 
-    @overload
-    def __getitem__(self, key: tuple[Any, list[Any] | slice]) -> F: ...
-    @overload
-    def __getitem__(self, key: tuple[Any, Hashable]) -> C: ...
-    @overload
-    def __getitem__(self, key: Any) -> F: ...
-
     def __getitem__(self, key: Any) -> Any:
         rows, columns = _pair(key)
         frame = self._frame._new(self._frame._selection)
@@ -237,11 +230,6 @@ class Positions(Generic[F, C]):
 
     def __init__(self, frame: F):
         self._frame = frame
-
-    @overload
-    def __getitem__(self, key: tuple[slice, int]) -> C: ...
-    @overload
-    def __getitem__(self, key: tuple[slice, list[int] | slice]) -> F: ...
 
     def __getitem__(self, key: Any) -> Any:
         rows, places = _pair(key)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import FrameType
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -54,6 +54,13 @@ class Taken(Unprinted):
         self._frame = frame
         self._expr = expr
         self._name = name
+
+
+# What a user gives for a column, by name or as it was taken; for bounds, of one column or by column;
+# and for one level of quantiles or several.
+ColumnLike: TypeAlias = Hashable | Taken
+BoundsLike: TypeAlias = Sequence[float] | Mapping[Any, Sequence[float]] | None
+Levels: TypeAlias = Sequence[float]
 
 
 class Schema(Protocol):

@@ -38,44 +38,79 @@ def check_arguments(function: FunctionType, defaults: Mapping[str, object]) -> F
 
     An argument of pandas at its default, one of ``defaults``, is left out.
     """
-
-    @wraps(function)
-    def checked(*args: Any, **named: Any) -> Any:
-        try:
-            return function(*args, **named)
-        except TypeError as error:
-            if was_entered(error):
-                raise
-            corrected = correct_arguments(function, args[1:], named, defaults)
-        return checked(*args, **corrected)
-
-    return _mark(checked)
+    return _check(function, defaults)
 
 
 def fill_column(function: FunctionType, defaults: Mapping[str, object]) -> FunctionType:
-    """Return a verb of frames as a verb of columns: the column takes the place of an argument.
+    """Return a verb of frames as a verb of columns: the column fills the first argument.
 
     Arguments that do not fit are explained as `check_arguments` does.
     """
 
+    def fill(args: Arguments, named: Mapping[str, object]) -> Arguments:
+        return args[0]._frame, *args
+
+    checked = _check(function, defaults, fill, given=2)
+    shown = signature(function)
+    first, _, *others = shown.parameters.values()
+    nameless = first.replace(annotation=Parameter.empty)
+    show_signature(checked, shown.replace(parameters=[nameless, *others]))
+    return checked
+
+
+def fill_selected(function: FunctionType, defaults: Mapping[str, object]) -> FunctionType:
+    """Return a verb of frames as a verb of groups: without a column it is of those selected.
+
+    Arguments that do not fit are explained as `check_arguments` does.
+    """
+
+    def fill(args: Arguments, named: Mapping[str, object]) -> Arguments:
+        return args if len(args) > 1 or "column" in named else (*args, None)
+
+    checked = _check(function, defaults, fill)
+    shown = signature(function)
+    first, column, *others = shown.parameters.values()
+    nameless = first.replace(annotation=Parameter.empty)
+    show_signature(
+        checked, shown.replace(parameters=[nameless, column.replace(default=None), *others])
+    )
+    return checked
+
+
+Arguments = tuple[Any, ...]
+
+
+def _check(
+    function: FunctionType,
+    defaults: Mapping[str, object],
+    fill: Callable[[Arguments, Mapping[str, object]], Arguments] | None = None,
+    given: int = 1,
+) -> FunctionType:
+    """Return a function that explains arguments that do not fit.
+
+    ``fill`` adds arguments by position that the user does not write. The user does not write the
+    first ``given`` parameters.
+    """
+
     @wraps(function)
-    def checked(column: Any, *args: Any, **named: Any) -> Any:
+    def checked(*args: Any, **named: Any) -> Any:
         try:
-            return function(column._frame, column, *args, **named)
+            return function(*(args if fill is None else fill(args, named)), **named)
         except TypeError as error:
             if was_entered(error):
                 raise
-            corrected = correct_arguments(function, args, named, defaults, given=2)
-        return checked(column, *args, **corrected)
+            corrected = correct_arguments(function, args[1:], named, defaults, given)
+        return checked(*args, **corrected)
 
-    return _mark(checked)
-
-
-def _mark(function: object) -> FunctionType:
-    """Return a function whose arguments are checked, marked as such."""
-    checked = cast(FunctionType, function)
     vars(checked)["_checks_arguments"] = True
-    return checked
+    return cast(FunctionType, checked)
+
+
+def show_as(function: FunctionType, qualname: str, doc: str, returns: str | None = None) -> None:
+    """Set the name, the docstring and the returned type that help shows for a verb."""
+    function.__qualname__, function.__doc__ = qualname, doc
+    if returns is not None:
+        show_signature(function, signature(function).replace(return_annotation=returns))
 
 
 def explain_arguments(kind: type, like: type) -> None:

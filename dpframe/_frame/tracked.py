@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _expr, _validate
-from dpframe._answers.estimate import FloatEstimate, IntEstimate
 from dpframe._errors import Refused
 from dpframe._expr import Column, Expr
 from dpframe._frame.selection import Ask, RowsOnly, Selection, Taken, callers_frame
@@ -22,20 +21,7 @@ from dpframe._session.batch import Batch
 Frame = TypeVar("Frame", bound="Tracked")
 
 
-class Tracked(
-    Measures[
-        IntEstimate,
-        FloatEstimate,
-        "IntEstimate | FloatEstimate",
-        IntEstimate,
-        "pd.Series[float]",
-        "pd.Series[float]",
-        "pd.Series[Any]",
-        pd.DataFrame,
-        pd.DataFrame,
-    ],
-    Unprinted,
-):
+class Tracked(Measures, Unprinted):
     """A selection of a session, of which the functions in `_frame.verbs` make others, and
     questions."""
 

@@ -70,7 +70,7 @@ def test_a_verb_of_frames_is_one_of_groups_without_a_line_of_its_own():
     """What is left out means what groups mean by it: the columns that are selected."""
     df = pd.DataFrame({"k": ["a", "b"] * 50, "x": range(100)})
     groups = df.dp.open(100, bounds={"x": (0, 100)}, keys={"k": ["a", "b"]}).groupby("k")["x"]
-    verb = vars(type(groups).__mro__[1])["sem"]
+    verb = PrivateFrame.sem
     assert verb(groups, epsilon=5).equals(groups.sem(epsilon=5))
 
 
@@ -93,10 +93,14 @@ def wrapped_classes():
     """Yield the classes of the package whose methods explain arguments that do not fit."""
     for name in MODULES:
         if name != "dpframe.__main__":
-            for kind in vars(importlib.import_module(name)).values():
-                if isinstance(kind, type) and kind.__module__ == name:
-                    if any(hasattr(v, "_checks_arguments") for v in vars(kind).values()):
-                        yield kind
+            for kind in [*vars(importlib.import_module(name)).values()]:
+                if isinstance(kind, type) and kind.__module__ == name and is_wrapped(kind):
+                    yield kind
+
+
+def is_wrapped(kind):
+    """Return whether methods of a class explain arguments that do not fit."""
+    return any(hasattr(method, "_checks_arguments") for method in vars(kind).values())
 
 
 def test_examples_of_wrapped_methods_are_what_they_show():

@@ -19,7 +19,7 @@ from dpframe._frame.verbs import looking
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame
-    from dpframe._frame.typed.frames import ColumnGroups
+    from dpframe._frame.groups import PrivateGroupBy
 
 Column = TypeVar("Column", bound=Taken)
 
@@ -127,20 +127,20 @@ def _beside(column: Taken) -> Any:
     )
 
 
-def groupby(self: Taken, by: Any = None, **words: Any) -> ColumnGroups:
+def groupby(self: Taken, by: Any = None, **words: Any) -> PrivateGroupBy:
     """Groups of this column: ``p["cost"].groupby(p["state"]).mean()``; see
     `PrivateFrame.groupby`."""
     if isinstance(by, str) and by not in self._frame._selection.index:
         raise BadType(
             f"a column is grouped by another one, or by its index: p['cost'].groupby(p[{by!r}])."
         )
-    return cast("ColumnGroups", _beside(self).groupby(by, **words)[self._name])
+    return cast("PrivateGroupBy", _beside(self).groupby(by, **words)[self._name])
 
 
-def resample(self: Taken, rule: Any, **words: Any) -> ColumnGroups:
+def resample(self: Taken, rule: Any, **words: Any) -> PrivateGroupBy:
     """Groups of this column by periods of the index:
     ``p.set_index("t")["cost"].resample("ME").mean()``."""
-    return cast("ColumnGroups", _beside(self).resample(rule, **words)[self._name])
+    return cast("PrivateGroupBy", _beside(self).resample(rule, **words)[self._name])
 
 
 def pipe(self: Taken, func: Any, *args: Any, **words: Any) -> Any:

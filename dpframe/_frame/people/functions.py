@@ -85,23 +85,23 @@ class OwnColumn(PrivateColumn):
         least = _validate.positive_int(min_periods, "min_periods")
         return Window(self._frame, lambda make: self._new(make(self._expr)), None, least)
 
-    def skew(self) -> Any:  # type: ignore[override]  # as quantile
+    def skew(self) -> Any:
         """The skewness of the person's values."""
         return self._new(skewness(self._frame, self._expr))
 
-    def quantile(self, q: float = 0.5) -> Any:  # type: ignore[override]  # no release, and so without a price
+    def quantile(self, q: float = 0.5) -> Any:
         """A quantile of the person's values."""
         return self._made("quantile", _validate.level(q))
 
-    def var(self, ddof: int = 1) -> Any:  # type: ignore[override]  # as quantile
+    def var(self, ddof: int = 1) -> Any:
         """The variance of the person's values."""
         return self._made("var", ddof_of(ddof))
 
-    def std(self, ddof: int = 1) -> Any:  # type: ignore[override]  # as quantile
+    def std(self, ddof: int = 1) -> Any:
         """The standard deviation of the person's values."""
         return self._made("std", ddof_of(ddof))
 
-    def sem(self, ddof: int = 1) -> Any:  # type: ignore[override]  # as quantile
+    def sem(self, ddof: int = 1) -> Any:
         """The standard error of the mean of the person's values."""
         return self._made("sem", ddof_of(ddof))
 

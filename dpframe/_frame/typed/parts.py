@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from dpframe._frame.column import PrivateColumn
+    from dpframe._frame.surface import PrivateColumn
 
 Column: TypeAlias = "PrivateColumn"
 Called: TypeAlias = "Callable[..., PrivateColumn]"

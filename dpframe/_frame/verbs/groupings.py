@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
+from typing import Any, cast
 
 import pandas as pd
 
@@ -29,10 +29,6 @@ from dpframe._groups.periods import (
     unit_for,
 )
 
-if TYPE_CHECKING:
-    from dpframe._frame.typed.answers import Grouping
-    from dpframe._frame.typed.frames import FlatGroups, Groups
-
 
 def resample(
     self: Tracked,
@@ -46,7 +42,7 @@ def resample(
     origin: Any = "start_day",
     offset: None = None,
     group_keys: bool = True,
-) -> Groups:
+) -> PrivateGroupBy:
     """Groups by periods of a time column: ``p.resample("ME", on="admitted")["cost"].mean()``.
 
     The same as ``groupby(pd.Grouper(key="admitted", freq="ME"))``: periods, labels, closed sides
@@ -73,7 +69,7 @@ def resample(
     selection = self._selection.changed(
         by=(_periods(self._selection, on, rule_of(grouper), bounds),)
     )
-    return cast("Groups", PrivateGroupBy(self._session, selection, self._mode))
+    return PrivateGroupBy(self._session, selection, self._mode)
 
 
 def _levels_named(frame: Tracked, level: Any) -> list[Taken]:
@@ -102,16 +98,6 @@ def _index_of(frame: Tracked) -> Taken:
     return Taken(frame, expr, name)
 
 
-@overload
-def groupby(
-    self: Tracked, by: Any = ..., *, as_index: Literal[False], **words: Unpack[Grouping]
-) -> FlatGroups: ...
-@overload
-def groupby(
-    self: Tracked, by: Any = ..., *, as_index: Literal[True] = ..., **words: Unpack[Grouping]
-) -> Groups: ...
-
-
 def groupby(
     self: Tracked,
     by: Any = None,
@@ -125,7 +111,7 @@ def groupby(
     observed: bool | None = None,
     dropna: bool | None = None,
     level: Any = None,
-) -> Groups | FlatGroups:
+) -> PrivateGroupBy:
     """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come
     back.
 
@@ -174,9 +160,10 @@ def groupby(
     if self._session.unit.people and keys is None and other is None and bounds is None:
         person_groups = self._own_groups(by, as_index)
         if person_groups is not None:
-            return cast("Groups", person_groups)  # another kind, which has the same verbs as steps
+            # Another class, which has the same verbs as steps.
+            return cast(PrivateGroupBy, person_groups)
     selection = self._selection.changed(by=groupings(self, by, keys, sort, dropna, other, bounds))
-    return cast("Groups", PrivateGroupBy(self._session, selection, self._mode, as_index=as_index))
+    return PrivateGroupBy(self._session, selection, self._mode, as_index=as_index)
 
 
 def levels_for(

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from dpframe import _validate
 from dpframe import plot as _plot
 from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._frame.columns import order
+from dpframe._frame.selection import BoundsLike
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupby
@@ -36,7 +38,7 @@ def hist(
     figsize: Any = None,
     title: str | None = None,
     color: Any = None,
-    bounds: Any = None,
+    bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> Any:
     """The picture of a `histogram`, with its intervals; takes and returns matplotlib axes.
@@ -93,7 +95,7 @@ def boxplot(
     figsize: Any = None,
     title: str | None = None,
     rot: float = 0,
-    bounds: Any = None,
+    bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> Any:
     """Boxes of quartiles with whiskers from the 1 % to the 99 % quantile, for columns or for the
@@ -117,12 +119,13 @@ def boxplot(
             [self._selection.named(name)[1] for name in names], self._selection.columns
         )
         chosen = self._new(self._selection.having({n: self._selection.columns[n] for n in columns}))
-        answer = chosen.quantile(list(_BOX), bounds=bounds, **payment)
+        answer = order.quantile(chosen, list(_BOX), bounds=bounds, **payment)
         labels: Sequence[Any] = columns
     else:
         if column is EVERY or isinstance(column, list):
             raise BadType("boxplot in groups is of one column: p.boxplot('cost', by='state').")
-        answer = groupby(self, by)[column].quantile(list(_BOX), bounds=bounds, **payment)
+        groups = cast(Any, groupby(self, by)[column])  # perhaps those of each person
+        answer = groups.quantile(list(_BOX), bounds=bounds, **payment)
         labels = ()
     if not isinstance(answer, pd.Series | pd.DataFrame):
         return answer

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,9 @@ from dpframe._answers import answer as _release
 from dpframe._answers.layout import Correlations, Grid, Layout
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered, caution
 from dpframe._expr import Expr
-from dpframe._frame.selection import Selection, callers_frame, predicate_of
+from dpframe._frame.selection import BoundsLike, Selection, callers_frame, predicate_of
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
-from dpframe._frame.typed.answers import Named, Pair
 from dpframe._groups.keys import EVERY, BinBy
 from dpframe._plans.aggregates import DESCRIBED, Output
 from dpframe._plans.order import ORDERS, how_for, levels_of
@@ -29,43 +28,14 @@ from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import COUNT, Query
 
 if TYPE_CHECKING:
-    from dpframe._frame.typed.frames import AnyMeasures
-
-
-@overload
-def describe(
-    self: Tracked,
-    column: str,
-    bounds: Pair = ...,
-    *,
-    percentiles: Any = ...,
-    **payment: Unpack[Payment],
-) -> pd.Series[float]: ...
-@overload
-def describe(
-    self: Tracked,
-    column: list[Any] = ...,
-    bounds: Pair = ...,
-    *,
-    percentiles: Any = ...,
-    **payment: Unpack[Payment],
-) -> pd.DataFrame: ...
-@overload
-def describe(
-    self: Tracked,
-    column: Named,
-    bounds: Pair = ...,
-    *,
-    percentiles: Any = ...,
-    **payment: Unpack[Payment],
-) -> pd.Series[float]: ...
+    from dpframe._frame.verbs.measure import Measures
 
 
 @verb
 def describe(
     self: Tracked,
     column: Any = EVERY,
-    bounds: Any = None,
+    bounds: BoundsLike = None,
     *,
     percentiles: Any = None,
     **payment: Unpack[Payment],
@@ -227,7 +197,7 @@ def histogram(
     column: Any,
     bins: Any = 10,
     *,
-    bounds: Any = None,
+    bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.Series[int]:
     """How many values lie in each bin, over an IntervalIndex.
@@ -298,7 +268,7 @@ def cov(
     min_periods: None = None,
     ddof: int = 1,
     *,
-    bounds: Any = None,
+    bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.DataFrame:
     """The covariances of all columns, in one release; select them first: ``p[["age",
@@ -326,7 +296,7 @@ def corr(
     method: str = "pearson",
     min_periods: None = None,
     *,
-    bounds: Any = None,
+    bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.DataFrame:
     """The correlations of all columns, in one release: the same one as `cov`, so after it they are
@@ -364,7 +334,7 @@ def check_correlation(method: Any, payment: Mapping[str, Any]) -> None:
 
 
 def matrix(
-    asking: AnyMeasures,
+    asking: Measures,
     kind: Callable[[tuple[tuple[int, ...], ...]], Layout],
     min_periods: Any,
     ddof: int,

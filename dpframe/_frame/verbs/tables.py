@@ -16,11 +16,11 @@ from dpframe._answers.layout import Pivot
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._frame.found import Search, key_search, listed
 from dpframe._frame.groups import ask_groups, check_options, counted
-from dpframe._frame.selection import level_of
+from dpframe._frame.selection import BoundsLike, level_of
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
+from dpframe._frame.verbs.agg import Wanted, read_aggregate, read_aggregates
 from dpframe._frame.verbs.groupings import groupings, levels_for
-from dpframe._frame.verbs.measure import Wanted, aggregate_name, aggregate_names
 from dpframe._frame.verbs.summaries import edges_of
 from dpframe._groups.combinations import Sought, TupleBy, with_rest
 from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, keys_for, with_options
@@ -73,7 +73,7 @@ def value_counts(
     dropna: bool | None = None,
     bins: Any = None,
     subset: Any = None,
-    bounds: Any = None,
+    bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.Series[Any]:
     """How many rows have each of the listed values; the largest (noisy) count first, as pandas
@@ -149,7 +149,7 @@ def pivot_table(
     sort: bool | None = None,
     *,
     keys: Any = None,
-    bounds: Any = None,
+    bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.DataFrame:
     """A table of aggregates by the keys of some columns, as pandas lays it out, in one release.
@@ -212,7 +212,7 @@ def crosstab(
     normalize: Any = False,
     *,
     keys: Any = None,
-    bounds: Any = None,
+    bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.DataFrame:
     """How many rows have each pair of keys, as ``pd.crosstab``; of ``values`` an aggregate, if both
@@ -245,7 +245,7 @@ def crosstab(
     sides = _sides(self, index, columns, keys, None, dropna, "crosstab")
     out = COUNT
     if values is not None:
-        out = self._selection.wanted(aggregate_name(aggfunc), values, bounds, aggfunc)
+        out = self._selection.wanted(read_aggregate(aggfunc), values, bounds, aggfunc)
     names = _names(rownames, index, "rownames"), _names(colnames, columns, "colnames")
     return cast(
         pd.DataFrame,
@@ -350,7 +350,7 @@ def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[Wanted]
         wanted = []
         for column in _sorted(list(aggfunc), sort):
             aggregates = aggfunc[column]
-            aggregate_list = aggregate_names(
+            aggregate_list = read_aggregates(
                 aggregates if isinstance(aggregates, list) else [aggregates]
             )
             wanted += [
@@ -369,9 +369,9 @@ def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[Wanted]
         raise BadValue("pivot_table needs at least one column of values.")
     named = isinstance(values, list) or not keyed
     if isinstance(aggfunc, list):
-        aggregate_list = aggregate_names(aggfunc)
+        aggregate_list = read_aggregates(aggfunc)
         return [Wanted((a, c) if named else (a,), c, a) for a in aggregate_list for c in columns]
-    aggregate = aggregate_name(aggfunc)
+    aggregate = read_aggregate(aggfunc)
     return [Wanted((c,) if named else (), c, aggregate) for c in columns]
 
 
