@@ -47,9 +47,9 @@ class PrivateColumn(Taken):
         """The column's name, which an answer takes."""
         return self._name
 
-    def __getitem__(self, key: Any) -> Self:
-        """The column in the rows where a condition on its own frame holds: ``p["x"][p["age"] >
-        30]``."""
+    def __getitem__(self, key: object) -> Self:
+        """Return the column in the rows where a condition on its own frame holds: ``p["x"][p["age"]
+        > 30]``."""
         if not isinstance(key, PrivateColumn):
             raise Refused(
                 f"rows cannot be chosen by a {type(key).__name__}: it may look across people. Build the condition from the "
@@ -63,59 +63,59 @@ class PrivateColumn(Taken):
         """The column in the rows where a condition holds: ``p["x"].loc[p["age"] > 30]``."""
         return _Rows(self)
 
-    def _new(self, expr: Expr, name: Any = ...) -> Self:
+    def _new(self, expr: Expr, name: object = ...) -> Self:
         return cast(Self, PrivateColumn(self._frame, expr, self._name if name is ... else name))
 
-    def _other(self, other: Any) -> Expr:
+    def _other(self, other: object) -> Expr:
         return self._frame._expression(other)
 
-    def _math(self, op: str, other: Any, swapped: bool = False) -> Self:
+    def _math(self, op: str, other: object, swapped: bool = False) -> Self:
         a, b = self._expr, self._other(other)
         return self._new(_expr.operate(op, *((b, a) if swapped else (a, b))))
 
-    def _compare(self, op: str, other: Any) -> Self:
+    def _compare(self, op: str, other: object) -> Self:
         return self._new(_expr.compare(op, self._expr, self._other(other)))
 
-    def __add__(self, other: Any) -> Self:
+    def __add__(self, other: object) -> Self:
         return self._math("+", other)
 
-    def __radd__(self, other: Any) -> Self:
+    def __radd__(self, other: object) -> Self:
         return self._math("+", other, True)
 
-    def __sub__(self, other: Any) -> Self:
+    def __sub__(self, other: object) -> Self:
         return self._math("-", other)
 
-    def __rsub__(self, other: Any) -> Self:
+    def __rsub__(self, other: object) -> Self:
         return self._math("-", other, True)
 
-    def __mul__(self, other: Any) -> Self:
+    def __mul__(self, other: object) -> Self:
         return self._math("*", other)
 
-    def __rmul__(self, other: Any) -> Self:
+    def __rmul__(self, other: object) -> Self:
         return self._math("*", other, True)
 
-    def __truediv__(self, other: Any) -> Self:
+    def __truediv__(self, other: object) -> Self:
         return self._math("/", other)
 
-    def __rtruediv__(self, other: Any) -> Self:
+    def __rtruediv__(self, other: object) -> Self:
         return self._math("/", other, True)
 
-    def __floordiv__(self, other: Any) -> Self:
+    def __floordiv__(self, other: object) -> Self:
         return self._math("//", other)
 
-    def __rfloordiv__(self, other: Any) -> Self:
+    def __rfloordiv__(self, other: object) -> Self:
         return self._math("//", other, True)
 
-    def __mod__(self, other: Any) -> Self:
+    def __mod__(self, other: object) -> Self:
         return self._math("%", other)
 
-    def __rmod__(self, other: Any) -> Self:
+    def __rmod__(self, other: object) -> Self:
         return self._math("%", other, True)
 
-    def __pow__(self, other: Any) -> Self:
+    def __pow__(self, other: object) -> Self:
         return self._math("**", other)
 
-    def __rpow__(self, other: Any) -> Self:
+    def __rpow__(self, other: object) -> Self:
         return self._math("**", other, True)
 
     def __pos__(self) -> Self:
@@ -133,16 +133,16 @@ class PrivateColumn(Taken):
     def __ne__(self, other: object) -> Self:  # type: ignore[override]  # as a Series compares
         return self._compare("!=", other)
 
-    def __lt__(self, other: Any) -> Self:
+    def __lt__(self, other: object) -> Self:
         return self._compare("<", other)
 
-    def __le__(self, other: Any) -> Self:
+    def __le__(self, other: object) -> Self:
         return self._compare("<=", other)
 
-    def __gt__(self, other: Any) -> Self:
+    def __gt__(self, other: object) -> Self:
         return self._compare(">", other)
 
-    def __ge__(self, other: Any) -> Self:
+    def __ge__(self, other: object) -> Self:
         return self._compare(">=", other)
 
     def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> Self:
@@ -150,18 +150,18 @@ class PrivateColumn(Taken):
         it is refused."""
         return cast(Self, applied(self, ufunc, method, inputs, options))
 
-    def __array_function__(self, function: Any, types: Any, args: Any, words: Any) -> Any:
+    def __array_function__(self, function: Any, types: object, args: Any, words: Any) -> Any:
         """``np.where(p["x"] > 1, "a", "b")``: an expression of one row, or the release that the
         column has by this name."""
         return called(self, function, args, words)
 
-    def __and__(self, other: Any) -> Self:
+    def __and__(self, other: object) -> Self:
         return self._new(_expr.logical_and(self._expr, self._other(other)))
 
-    def __or__(self, other: Any) -> Self:
+    def __or__(self, other: object) -> Self:
         return self._new(_expr.logical_or(self._expr, self._other(other)))
 
-    def __xor__(self, other: Any) -> Self:
+    def __xor__(self, other: object) -> Self:
         return self._new(_expr.logical_xor(self._expr, self._other(other)))
 
     __rand__ = __and__
@@ -177,32 +177,33 @@ class PrivateColumn(Taken):
     # Person-wise methods --------------------------------------------------------------------------------------
 
     def isin(self, values: Iterable[Any]) -> Self:
-        """Whether the cell is one of some public values."""
+        """Compare the cell with some public values: true if it is one of them."""
         if isinstance(values, pd.Series | pd.DataFrame):
             raise Refused(
                 "isin takes public values, and a Series may hold people's. Write them out, or list(...) them."
             )
         return self._new(_expr.is_in(self._expr, values))
 
-    def between(self, left: Any, right: Any, inclusive: str = "both") -> Self:
-        """Whether the cell lies between two others of its row, or between constants."""
+    def between(self, left: object, right: object, inclusive: str = "both") -> Self:
+        """Compare the cell with two others of its row, or with constants: true if it lies between
+        them."""
         return self._new(
             _expr.between(self._expr, self._other(left), self._other(right), inclusive)
         )
 
     def isna(self) -> Self:
-        """Whether the cell is null: None, NaN, NA and NaT are one thing."""
+        """Return true where the cell is null: None, NaN, NA and NaT are all nulls."""
         return self._new(_expr.is_null(self._expr))
 
     def notna(self) -> Self:
-        """Whether the cell is not null."""
+        """Return true where the cell is not null."""
         return ~self.isna()
 
     isnull = isna
     notnull = notna
 
-    def fillna(self, value: Any) -> Self:
-        """A constant for nulls."""
+    def fillna(self, value: object) -> Self:
+        """Put a constant in the place of nulls."""
         return self._new(_expr.fill(self._expr, value))
 
     def clip(self, lower: float | None = None, upper: float | None = None) -> Self:
@@ -210,23 +211,26 @@ class PrivateColumn(Taken):
         return self._new(_expr.clip(self._expr, lower, upper))
 
     def abs(self) -> Self:
-        """The values without their signs."""
+        """Return the values without their signs."""
         return self._new(_expr.magnitude(self._expr))
 
     def round(self, decimals: int = 0) -> Self:
-        """The values rounded to some decimals, half to even."""
+        """Round the values to some decimals, half to even."""
         return self._new(_expr.round_to(self._expr, decimals))
 
-    def astype(self, dtype: Any) -> Self:
-        """The values as float, int, bool or str. A cell that has no such value becomes null: no
-        error tells of it."""
+    def astype(self, dtype: object) -> Self:
+        """Return the values as float, int, bool or str.
+
+        A cell without such a value becomes null, and no error tells of it.
+        """
         return self._new(_expr.cast(self._expr, dtype))
 
-    def map(self, mapping: Any, na_action: Any = None, *, default: Any = None) -> Self:
-        """The values that a public dict or Series has for those of the column; what it does not
-        list becomes null, or the ``default``, as for a ``defaultdict``. A function of one value is
-        called with one that writes down what is done to it, so that it becomes an expression;
-        branches are taken both ways.
+    def map(self, mapping: object, na_action: object = None, *, default: object = None) -> Self:
+        """Look the values up in a public dict or Series.
+
+        A value that it does not list becomes null, or the ``default``, as for a ``defaultdict``. A
+        function of one value is called with a placeholder that records what is done to it, so that
+        it becomes an expression. Branches are taken both ways.
 
         Formal guarantee: an expression of one row. What cannot be written down (a function that
         looks its value up, asks for its length, counts, draws or prints) is refused before any row
@@ -252,21 +256,23 @@ class PrivateColumn(Taken):
             found = _expr.choose(_expr.is_null(self._expr), None, found)
         return self._new(found)
 
-    def apply(self, func: Any, args: Any = (), **words: Any) -> Self:
-        """A function of one value, as `map` has it, with more arguments."""
+    def apply(self, func: object, args: object = (), **words: Any) -> Self:
+        """Apply a function of one value, as `map` does, with more arguments."""
         if isinstance(func, str) or not callable(func) or not isinstance(args, tuple | list):
             raise BadType("apply takes a function of one value: p['x'].apply(lambda x: x / 2).")
         return self._new(traced(func, self._expr, tuple(args), words))
 
-    def replace(self, to_replace: Any = None, value: Any = ..., *, regex: Any = False) -> Self:
+    def replace(
+        self, to_replace: object = None, value: object = ..., *, regex: object = False
+    ) -> Self:
         """Other values for some: ``replace({"F": "female"})``, ``replace(["a", "b"], "c")``; all
         else stays what it is. Groups have the new values for keys. Values of another kind, ``{"F":
         0, "M": 1}``, need all declared keys listed; cells that are none of them are null then."""
         return self._new(replaced(self, to_replace, value, regex))
 
-    def where(self, cond: Any, other: Any = None) -> Self:
-        """The cell where a condition holds, and else another value: a constant, a tracked column,
-        or null.
+    def where(self, cond: object, other: object = None) -> Self:
+        """Keep the cell where a condition holds, and else take another value: a constant, a tracked
+        column, or null.
 
         Bounds are those of both. Where both are constants or have keys, groups need no keys.
 
@@ -280,14 +286,14 @@ class PrivateColumn(Taken):
         """
         return self._chosen(cond, self, other)
 
-    def mask(self, cond: Any, other: Any = None) -> Self:
+    def mask(self, cond: object, other: object = None) -> Self:
         """Another value where a condition holds, and else the cell: `where` with the condition
         turned round."""
         return self._chosen(cond, other, self)
 
-    def case_when(self, caselist: Any) -> Self:
-        """The value of the first condition that holds, of ``[(condition, value), ...]``, and else
-        the cell."""
+    def case_when(self, caselist: object) -> Self:
+        """Take the value of the first condition that holds, of ``[(condition, value), ...]``, and
+        else keep the cell."""
         if not isinstance(caselist, list) or not all(
             isinstance(c, tuple) and len(c) == 2 for c in caselist
         ):
@@ -299,13 +305,13 @@ class PrivateColumn(Taken):
             found = found.mask(cond, value)
         return found
 
-    def _chosen(self, cond: Any, x: Any, y: Any) -> Self:
+    def _chosen(self, cond: object, x: object, y: object) -> Self:
         sides = [_expr.constant(None, null=True) if _is_null(v) else self._other(v) for v in (x, y)]
         return self._new(_expr.choose(self._other(cond), *sides))
 
-    def cut(self, bins: Any, *, labels: Any = None, right: bool = True) -> Self:
-        """The interval between given edges that each value is in, as ``pd.cut``; outside them null.
-        Groups need no keys then.
+    def cut(self, bins: object, *, labels: object = None, right: bool = True) -> Self:
+        """Return the interval between given edges that each value is in, as ``pd.cut``; outside
+        them null. Groups need no keys then.
 
         >>> df = pd.DataFrame({"age": [30, 41, 85]})
         >>> p = df.dp.open(100)
@@ -356,7 +362,7 @@ class PrivateColumn(Taken):
     # Operators by their names: `columns.steps` has what each of them does ------------------------------------------------------
 
     def _called(
-        self, other: Any, level: None = None, fill_value: Any = None, axis: Any = 0
+        self, other: object, level: None = None, fill_value: object = None, axis: object = 0
     ) -> Self:
         raise NotOffered(ADVICE["operator"])
 
@@ -382,7 +388,7 @@ class PrivateColumn(Taken):
         """The dtype, without the categories of a categorical one: these are cells of the data."""
         return steps.dtype(self)
 
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+    def __setitem__(self, key: object, value: object) -> NoReturn:
         raise Refused(
             "a column that was taken is changed alone, which pandas does not do either: set it in its frame, "
             "p.loc[p['x'] > 1, 'x'] = 0."
@@ -391,9 +397,9 @@ class PrivateColumn(Taken):
     # Releases -------------------------------------------------------------------------------------------------
 
     @verb
-    def agg(self, spec: Any = None, /, *, bounds: Any = None, **outputs: Any) -> Any:
-        """A number by its name, or several in one release: ``agg(["mean", "std"])``,
-        ``agg(m="mean")``; a Series then.
+    def agg(self, spec: object = None, /, *, bounds: object = None, **outputs: Any) -> Any:
+        """Ask a number by its name, or several in one release: ``agg(["mean", "std"])``,
+        ``agg(m="mean")``, which return a Series.
 
         >>> df = pd.DataFrame({"age": [30, 40]})
         >>> p = df.dp.open(1e3, bounds={"age": (0, 110)})
@@ -425,11 +431,13 @@ class PrivateColumn(Taken):
         min_periods: None = None,
         ddof: int = 1,
         *,
-        bounds: Any = None,
+        bounds: object = None,
         **payment: Unpack[Payment],
     ) -> FloatEstimate:
-        """The covariance with another column; see `PrivateFrame.cov`. ``bounds`` are by column,
-        ``{"age": (0, 110)}``."""
+        """Take the covariance with another column; see `PrivateFrame.cov`.
+
+        ``bounds`` are by column, ``{"age": (0, 110)}``.
+        """
         outs, _ = summaries.pairs_of(
             self._frame._selection, [self, other], min_periods, ddof, bounds
         )
@@ -439,14 +447,14 @@ class PrivateColumn(Taken):
     def corr(
         self,
         other: PrivateColumn,
-        method: Any = "pearson",
+        method: object = "pearson",
         min_periods: None = None,
         *,
-        bounds: Any = None,
+        bounds: object = None,
         **payment: Unpack[Payment],
     ) -> FloatEstimate:
-        """The correlation with another column; see `PrivateFrame.corr`, of which it is the question
-        for two columns.
+        """Take the correlation with another column: the question of `PrivateFrame.corr` for two
+        columns.
 
         >>> df = pd.DataFrame({"a": [1.0, 2.0, 3.0] * 500, "b": [6.0, 4.0, 2.0] * 500})
         >>> p = df.dp.open(1e3, bounds={"a": (0, 4), "b": (0, 8)})
@@ -472,7 +480,7 @@ class PrivateColumn(Taken):
         raise NotOffered(advised(ADVICE.get(name, unknown), self._frame._selection, self._name))
 
     def __dir__(self) -> Iterable[builtins.str]:
-        """What there is, without ``.str``, ``.dt`` and ``.cat`` where the cells are of another
+        """List what there is, without ``.str``, ``.dt`` and ``.cat`` where the cells are of another
         kind, as in pandas."""
         parts: tuple[Parts, ...] = self.str, self.dt, self.cat
         other = {
@@ -490,13 +498,13 @@ class _Rows(Generic[C]):
     def __init__(self, column: C):
         self._column = column
 
-    def __getitem__(self, key: Any) -> C:
+    def __getitem__(self, key: object) -> C:
         return self._column[
             key(self._column) if callable(key) and not isinstance(key, Taken) else key
         ]
 
 
-def _is_null(value: Any) -> bool:
+def _is_null(value: object) -> bool:
     return (
         value is None
         or value is pd.NA

@@ -35,7 +35,7 @@ _NO_DELTA = (
 def listed(
     asking: Asking, by: tuple[By | Sought, ...], payment: Mapping[str, Any]
 ) -> tuple[tuple[By, ...], Fraction] | Plan:
-    """The groups with their keys, and the part of a price that is left to ask about them."""
+    """Return the groups with their keys, and the part of the price that is left to ask about them."""
     if not any(isinstance(level, Sought) for level in by):
         return cast("tuple[By, ...]", by), WHOLE
     found = Search(asking, by).keys(payment)
@@ -45,7 +45,7 @@ def listed(
 def key_search(
     asking: Asking, columns: Columns, payment: Mapping[str, Any]
 ) -> tuple[KeySearch, Payment]:
-    """The question of `unique`, and the words that are left of its price."""
+    """Return the question of `unique`, and the keyword arguments that are left of its price."""
     findable(asking._selection, columns)
     words = dict(checked(payment))
     given, budget = words.pop("delta", None), asking._session.budget
@@ -109,7 +109,7 @@ class Search:
             )
 
     def ask(self, outputs: tuple[Output, ...], layout: Finish, payment: Mapping[str, Any]) -> Any:
-        """What a verb returns for some outputs of these groups."""
+        """Ask for some outputs of these groups."""
         words = checked(payment)
         if self._at_once and measured_at_once(outputs):
             return self._measured(outputs, layout, words)
@@ -122,8 +122,10 @@ class Search:
         )
 
     def keys(self, payment: Mapping[str, Any]) -> tuple[By, ...] | Plan:
-        """The groups with the keys that were found, once for half of a price. Explaining, the plan
-        of the search where there has been none."""
+        """Find the keys once, for half of a price, and return the groups with them.
+
+        In explain mode, return the plan of the search if there has been none.
+        """
         findable(self._asking._selection, self._columns)
         names = self._not_in_batch()
         session, question = self._session, self._question(payment)
@@ -159,8 +161,8 @@ class Search:
     def _measured(
         self, outputs: tuple[Output, ...], layout: Finish, payment: Mapping[str, Any]
     ) -> Any:
-        """The groups that enough people share, with their answers, in one release for the whole
-        price.
+        """Return the groups that enough people share, with their answers, in one release for the
+        whole price.
 
         Where they are known already, and this was not asked before, an ordinary question about
         them.
@@ -211,18 +213,20 @@ class Search:
         return TupleBy.of(self._exprs, known.named([name for _, name in self._columns]))
 
     def _question(self, payment: Mapping[str, Any]) -> bytes:
-        """What is looked for: the same columns of the same rows, and as many of a person's keys."""
+        """Return the question of the search: the same columns of the same rows, and the same limit
+        of keys a person."""
         limits = cast(Payment, {w: payment.get(w) for w in ("max_rows", "max_groups")})
         return encode((self._exprs, self._where, self._session.limited(limits).groups))
 
     def _answered(self, task: Finding, words: Mapping[str, Any]) -> bool:
-        """Whether it was asked before in the same words, so that it is free."""
+        """Return whether it was asked before in the same words, and so is free."""
         declared = self._asking._selection.words
         return self._session.answered(priced(self._session, task, words, declared))
 
-    def _failure(self, key: Any, payment: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
-        """The failure of a question that finds keys, and that of one without Gaussian noise: as its
-        part of epsilon, once and for all, so that a repeat has the same plan."""
+    def _failure(self, key: object, payment: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
+        """Return the failure probability of a question that finds keys, and that of one without
+        Gaussian noise. Both are parts of epsilon, fixed once, so that a repeat has the same plan.
+        """
         budget, failures = self._session.budget, self._session.failures
         epsilon = payment.get("epsilon")
         exact = (

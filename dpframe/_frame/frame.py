@@ -61,8 +61,10 @@ class PrivateFrame(Tracked):
 
     @with_words_of(open_session)
     def open(self, words: Words) -> Self:
-        """The session is open: another budget is refused, since it would undo this one. Words left
-        out stay as they are.
+        """Return the frame of the open session.
+
+        Another budget is refused, since it would undo this one. Arguments that are left out stay as
+        they are.
 
         New bounds and keys, column by column, limits of a person, ``queries`` and ``n`` are taken
         and put on record. See ``df.dp.open`` of a frame without a session for the parameters.
@@ -182,17 +184,21 @@ class PrivateFrame(Tracked):
             )
         return cellwise.across(self, aggregate, numeric)
 
-    def any(self, axis: Any = 0, bool_only: bool = False, skipna: bool = True) -> PrivateColumn:
-        """A column that tells whether any condition of a row holds, with ``axis=1``. Down a column
-        it has no price."""
+    def any(self, axis: object = 0, bool_only: bool = False, skipna: bool = True) -> PrivateColumn:
+        """Return a column that is true where any condition of a row holds, with ``axis=1``.
+
+        Down a column it has no price.
+        """
         return self._flags("any", axis, skipna)
 
-    def all(self, axis: Any = 0, bool_only: bool = False, skipna: bool = True) -> PrivateColumn:
-        """A column that tells whether all conditions of a row hold, with ``axis=1``. Down a column
-        it has no price."""
+    def all(self, axis: object = 0, bool_only: bool = False, skipna: bool = True) -> PrivateColumn:
+        """Return a column that is true where all conditions of a row hold, with ``axis=1``.
+
+        Down a column it has no price.
+        """
         return self._flags("all", axis, skipna)
 
-    def _flags(self, verb: str, axis: Any, skipna: Any) -> PrivateColumn:
+    def _flags(self, verb: str, axis: object, skipna: object) -> PrivateColumn:
         if not _validate.among(axis, (1, "columns")) or skipna is not True:
             raise NotOffered(ADVICE[verb])
         return cellwise.across(self, verb)
@@ -211,7 +217,8 @@ class PrivateFrame(Tracked):
     # Person-wise steps ----------------------------------------------------------------------------------------
 
     def query(self, expr: str, *, inplace: bool = False) -> Self:
-        """The rows where a condition holds, as ``DataFrame.query``; ``@name`` is a local variable.
+        """Keep the rows where a condition holds, as ``DataFrame.query``; ``@name`` is a local
+        variable.
 
         A row-wise language: comparisons, ``and or not``, arithmetic, ``in``, and the row-wise
         methods of columns, ``.str`` and ``.dt``. A comparison with a null is False, and ``!=`` is
@@ -227,7 +234,7 @@ class PrivateFrame(Tracked):
         found = type(self)(self._session, selection.filtered(condition), self._mode)
         return found if inplace is False else self._done(found, inplace)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         columns = self._selection.columns
         if type(key) is not str:  # most keys are texts, and names of columns
             if isinstance(key, list | pd.Index):
@@ -257,11 +264,11 @@ class PrivateFrame(Tracked):
 
     # Operators of each column by itself, and the methods beside them: `cellwise` has what each of them does ------------------
 
-    def _operated(self, other: Any) -> Self:
+    def _operated(self, other: object) -> Self:
         raise NotOffered(ADVICE["operator"])
 
     def _called(
-        self, other: Any, axis: Any = "columns", level: None = None, fill_value: None = None
+        self, other: object, axis: object = "columns", level: None = None, fill_value: None = None
     ) -> Self:
         raise NotOffered(ADVICE["operator"])
 
@@ -339,14 +346,14 @@ class PrivateFrame(Tracked):
     def fit(
         self,
         model: Model,
-        X: Any = None,
-        y: Any = None,
+        X: object = None,
+        y: object = None,
         *,
         bounds: Mapping[Any, Any] | None = None,
         **payment: Unpack[Payment],
     ) -> Model:
-        """A model of `dpframe.learn`, fitted to columns of this frame; it is returned, as
-        scikit-learn does.
+        """Fit a model of `dpframe.learn` to columns of this frame, and return it, as scikit-learn
+        does.
 
         ``X`` lists the features, all other columns if left out; ``y`` is the target. Features are
         clipped to public bounds, declared ones or ``bounds={"age": (0, 110)}``. The price is the
@@ -390,7 +397,7 @@ class PrivateFrame(Tracked):
             else str(unknown_column(name, self._selection.columns))
         )
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         """Sets a column of this frame, a new one or one in the place of another: ``p["bmi"] =
         p["weight"] / p["height"] ** 2``.
 
@@ -401,12 +408,12 @@ class PrivateFrame(Tracked):
         check_named(self, count, key)
         self._become(self._selection.changed(columns=with_item(self, key, value)))
 
-    def __delitem__(self, key: Any) -> None:
+    def __delitem__(self, key: object) -> None:
         count = references(self)
         check_named(self, count, key)
         self._become(steps.drop(self, columns=key)._selection)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name.startswith("_"):
             super().__setattr__(name, value)
         elif name == "columns":

@@ -67,7 +67,7 @@ class PrivateGroupBy(Measures):
         ):  # their keys are still to be found
             Search(self, selection.by).check()
 
-    def __getitem__(self, key: Any) -> Self:
+    def __getitem__(self, key: object) -> Self:
         names = key if isinstance(key, list) else [key]
         chosen = tuple(_validate.column_names(names, self._selection.columns))
         single = not isinstance(key, list)
@@ -76,7 +76,7 @@ class PrivateGroupBy(Measures):
         )
 
     def _of(self, selection: Selection) -> Self:
-        """The same columns of the groups of another selection."""
+        """Return the same columns of the groups of another selection."""
         return type(self)(
             self._session, selection, self._mode, self._chosen, self._single, self._as_index
         )
@@ -93,7 +93,7 @@ class PrivateGroupBy(Measures):
     # What differs from a frame ----------------------------------------------------------------------------------
 
     def _columns_for(
-        self, column: Any, verb: str, numeric_only: bool
+        self, column: object, verb: str, numeric_only: bool
     ) -> tuple[Sequence[Any], bool]:
         if column is not None and column is not EVERY:
             return (column,), True
@@ -103,7 +103,7 @@ class PrivateGroupBy(Measures):
         return [name for name in names if name not in self._keyed], single
 
     def _flat(self, labels: Sequence[Hashable]) -> Finish:
-        """The groupings as columns beside the outputs."""
+        """Return a layout that puts the group keys into columns beside the outputs."""
         names = self._keyed
         if None in names:
             raise BadValue(
@@ -149,7 +149,7 @@ class PrivateGroupBy(Measures):
         return ask_groups(self, self._selection.by, tuple(outputs), layout, payment, part)
 
     def _aggregated(
-        self, spec: Any, named: Mapping[str, Any], bounds: Any, payment: dict[str, Any]
+        self, spec: object, named: Mapping[str, Any], bounds: object, payment: dict[str, Any]
     ) -> Any:
         read = read_spec(spec, named, self._chosen, self._single, ("argmax",))
         if read.form == "one" and read.wanted and read.wanted[0].aggregate == "size":
@@ -174,7 +174,7 @@ class PrivateGroupBy(Measures):
 
     @verb
     def size(self, **payment: Unpack[Payment]) -> Any:
-        """How many rows each group has, nulls included: an unnamed Series, as in pandas."""
+        """Count the rows of each group, nulls included: an unnamed Series, as in pandas."""
         name = cast(Any, self._chosen)[0] if self._single else None
         return self._rows(name, payment)
 
@@ -187,17 +187,17 @@ class PrivateGroupBy(Measures):
     @verb
     def value_counts(
         self,
-        column: Any = None,
+        column: object = None,
         *,
-        keys: Any = None,
+        keys: object = None,
         sort: bool = True,
         normalize: bool = False,
         ascending: bool = False,
         dropna: bool | None = None,
         **payment: Unpack[Payment],
     ) -> pd.Series[Any]:
-        """How many rows of each group have each value of a column, or each combination of values of
-        several.
+        """Count the rows of each group that have each value of a column, or each combination of
+        values of several.
 
         The largest count of a group comes first; ``normalize=True`` divides by the sum of the
         counts of the group.
@@ -249,7 +249,7 @@ class PrivateGroupBy(Measures):
 
     @verb
     def describe(
-        self, *, percentiles: Any = None, bounds: Any = None, **payment: Unpack[Payment]
+        self, *, percentiles: object = None, bounds: object = None, **payment: Unpack[Payment]
     ) -> pd.DataFrame:
         """Count, mean, standard deviation and quantiles of the selected columns in each group, at
         one price.
@@ -279,7 +279,7 @@ class PrivateGroupBy(Measures):
         min_periods: None = None,
         ddof: int = 1,
         *,
-        bounds: Any = None,
+        bounds: object = None,
         **payment: Unpack[Payment],
     ) -> pd.DataFrame:
         """Covariances of the selected columns in each group, one table below the other; see
@@ -292,7 +292,7 @@ class PrivateGroupBy(Measures):
         method: str = "pearson",
         min_periods: None = None,
         *,
-        bounds: Any = None,
+        bounds: object = None,
         **payment: Unpack[Payment],
     ) -> pd.DataFrame:
         """Correlations of the selected columns in each group, one table below the other; see
@@ -303,10 +303,10 @@ class PrivateGroupBy(Measures):
     @verb
     def count(
         self,
-        column: Any = None,
+        column: object = None,
         **payment: Unpack[Payment],
     ) -> Any:
-        """How many non-null values of the column each group has; without a column that of every
+        """Count the non-null values of a column in each group; without a column those of every
         column, as in pandas.
 
         Each column is a vector of its own, and they share the price. How many rows a group has
@@ -324,7 +324,7 @@ class PrivateGroupBy(Measures):
         return self._measure("count", column, None, 1, payment)
 
     def _refused(self, text: str) -> NotOffered:
-        """The error about what there is not, in the names of the frame."""
+        """Return the error about a verb that groups do not have, in the names of the frame."""
         asked = self._chosen[0] if self._single and self._chosen else None
         return NotOffered(advised(text, self._selection, asked))
 
@@ -383,8 +383,8 @@ def ask_groups(
     payment: Mapping[str, Any],
     part: Fraction = WHOLE,
 ) -> Any:
-    """What a verb returns for some outputs of some groups, or of all rows where ``by`` is empty; at
-    a ``part`` of the price."""
+    """Ask for some outputs of some groups, or of all rows if ``by`` is empty, at a ``part`` of the
+    price."""
     if any(isinstance(level, Sought) for level in by):
         return Search(asking, by).ask(outputs, layout, payment)
     levels = cast("tuple[By, ...]", by)
@@ -402,9 +402,11 @@ def counted(
     payment: Mapping[str, Any],
     layered: bool = False,
 ) -> Any:
-    """How many rows have each of some values, in each of some groups or in all: the answer of
-    `value_counts`, whose ``sort``, ``ascending`` and ``normalize`` look at released numbers only.
-    ``layered``: one level is an index of levels too."""
+    """Count the rows that have each of some values, in each of some groups or in all.
+
+    This is the answer of `value_counts`; its ``sort``, ``ascending`` and ``normalize`` look at
+    released numbers only. ``layered`` is true if one level is an index of levels, too.
+    """
     for word, flag in options.items():
         _validate.flag(flag, word)
     by = (*groups, *levels)
@@ -433,8 +435,10 @@ def counted(
     return ask_groups(asking, by, (COUNT,), layout, payment)
 
 
-def check_options(group_keys: Any, observed: Any, level: Any, as_index: Any = True) -> None:
-    """The words of pandas' groupby that change nothing here, or cannot be had."""
+def check_options(
+    group_keys: object, observed: object, level: object, as_index: object = True
+) -> None:
+    """Check the arguments of pandas' groupby that change nothing here, or that are refused."""
     for word, value in (("as_index", as_index), ("group_keys", group_keys)):
         if value is not True:
             _validate.flag(value, word)

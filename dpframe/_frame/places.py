@@ -36,14 +36,14 @@ class _Probe:
 
 
 def references(thing: object) -> int:
-    """How many references a thing has, where Python counts them."""
+    """Return the number of references to an object, if Python counts them."""
     return sys.getrefcount(thing) if hasattr(sys, "getrefcount") else sys.maxsize
 
 
 _Probe()[0] = None
 
 
-def check_named(frame: Tracked, count: int, key: Any, depth: int = 2) -> None:
+def check_named(frame: Tracked, count: int, key: object, depth: int = 2) -> None:
     """Refuses a change of a frame that nothing knows but the statement itself, such as ``df.dp["x"]
     = ...``: it would be lost.
 
@@ -60,9 +60,11 @@ def check_named(frame: Tracked, count: int, key: Any, depth: int = 2) -> None:
 # Setting columns --------------------------------------------------------------------------------------------------
 
 
-def with_item(frame: Tracked, key: Any, value: Any) -> dict[Hashable, Expr]:
-    """The columns of a frame after ``frame[key] = value``: a text is a constant here, as in
-    pandas."""
+def with_item(frame: Tracked, key: object, value: object) -> dict[Hashable, Expr]:
+    """Return the columns of a frame after ``frame[key] = value``.
+
+    A text is a constant here, as in pandas.
+    """
     columns = frame._selection.columns
     if isinstance(key, list | pd.Index):
         names = list(key)
@@ -77,13 +79,13 @@ def with_item(frame: Tracked, key: Any, value: Any) -> dict[Hashable, Expr]:
     return {**columns, _hashable(key): one(frame, value)}
 
 
-def _hashable(name: Any) -> Hashable:
+def _hashable(name: object) -> Hashable:
     if callable(name):
         raise BadType("a column is given by its name, not by a function.")
     return _validate.hashable(name, "a name")
 
 
-def _several(frame: Tracked, value: Any, number: int) -> list[Expr]:
+def _several(frame: Tracked, value: object, number: int) -> list[Expr]:
     if isinstance(value, Tracked):
         made = [PrivateColumn(value, expr, name) for name, expr in value._selection.columns.items()]
         values = [frame._selection.own(column) for column in made]
@@ -96,9 +98,9 @@ def _several(frame: Tracked, value: Any, number: int) -> list[Expr]:
     return values
 
 
-def one(frame: Tracked, value: Any) -> Expr:
-    """What a column is set to: a tracked column, ``pd.col``, a function of the frame, or a
-    constant."""
+def one(frame: Tracked, value: object) -> Expr:
+    """Return the expression that a column is set to: a tracked column, ``pd.col``, a function of
+    the frame, or a constant."""
     if isinstance(value, Tracked):
         if len(value._selection.columns) != 1:
             raise BadValue(
@@ -143,7 +145,7 @@ class Located(Generic[F, C]):
     def __init__(self, frame: F):
         self._frame = frame
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         rows, columns = _pair(key)
         frame = self._frame._new(self._frame._selection)
         if not _is_everything(rows):
@@ -155,7 +157,7 @@ class Located(Generic[F, C]):
             return frame._new(frame._selection.choosing(names))
         return PrivateColumn(frame, frame._selection.columns[names], names)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         """Sets columns in the rows where a condition holds: ``p.loc[p["age"] > 65, "group"] =
         "old"``. In the others a new column is null, as in pandas."""
         frame = self._frame
@@ -177,12 +179,12 @@ class Located(Generic[F, C]):
             made = {**made, **chosen}
         frame._become(frame._selection.having(made))
 
-    def _condition(self, rows: Any) -> Expr:
+    def _condition(self, rows: object) -> Expr:
         if isinstance(rows, PrivateColumn) or is_pandas_col(rows) or callable(rows):
             return predicate_of(self._frame._expression(rows))
         raise NotOffered(ADVICE["loc"])
 
-    def _columns(self, columns: Any) -> Any:
+    def _columns(self, columns: object) -> Any:
         """One name, or a list of them."""
         known = self._frame._selection.columns
         if isinstance(columns, slice):
@@ -202,11 +204,11 @@ class Located(Generic[F, C]):
         return "loc[condition], loc[condition, columns], loc[:, columns]"
 
 
-def _is_everything(rows: Any) -> bool:
+def _is_everything(rows: object) -> bool:
     return isinstance(rows, slice) and rows == _EVERYTHING
 
 
-def _pair(key: Any) -> tuple[Any, Any]:
+def _pair(key: object) -> tuple[Any, Any]:
     if not isinstance(key, tuple):
         return key, _EVERYTHING
     if len(key) != 2:
@@ -215,7 +217,7 @@ def _pair(key: Any) -> tuple[Any, Any]:
 
 
 def _between(columns: slice, known: list[Hashable]) -> list[Hashable]:
-    """The columns from one name to another, both included; with a step, every so many."""
+    """Return the columns from one name to another, both included; with a step, every ``step``-th."""
     first = 0 if columns.start is None else known.index(_validate.column_name(columns.start, known))
     last = (
         len(known) - 1
@@ -231,7 +233,7 @@ class Positions(Generic[F, C]):
     def __init__(self, frame: F):
         self._frame = frame
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         rows, places = _pair(key)
         if not _is_everything(rows) or places is _EVERYTHING:
             raise NotOffered(ADVICE["iloc"])

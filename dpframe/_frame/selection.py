@@ -105,16 +105,16 @@ class Selection:
     # Other selections -----------------------------------------------------------------------------------------
 
     def having(self, columns: Mapping[Hashable, Expr]) -> Selection:
-        """The same rows with other columns."""
+        """Return the same rows with other columns."""
         return self.changed(columns=dict(columns))
 
     def choosing(self, names: Iterable[Hashable]) -> Selection:
-        """The same rows with some columns that were chosen by name."""
+        """Return the same rows with some columns, chosen by name."""
         return self.changed(columns={name: self.columns[name] for name in names}, listed=True)
 
     def changed(self, **changes: Any) -> Selection:
-        """What `dataclasses.replace` returns, in a tenth of the time: a chain of steps makes one of
-        these each."""
+        """Do the same as `dataclasses.replace`, in a tenth of the time: each step of a chain makes
+        one."""
         other = object.__new__(Selection)
         vars(other).update(
             vars(self), read={}, **changes
@@ -122,7 +122,7 @@ class Selection:
         return other
 
     def filtered(self, condition: Expr) -> Selection:
-        """The rows where a condition holds too."""
+        """Keep the rows where a condition holds, too."""
         if condition.kind != "bool":
             condition = predicate_of(condition)
         both = condition if self.where is None else _expr.logical_and(self.where, condition)
@@ -136,17 +136,17 @@ class Selection:
         return self.changed(where=condition, premises=self.premises.of_some_rows(most))
 
     def declaring(self, words: tuple[Word, ...]) -> Selection:
-        """The same selection, with more facts that are public by its owner's word."""
+        """Return the same selection, with more facts that are public by its owner's word."""
         return self.changed(words=self.words + words) if words else self
 
     # Columns --------------------------------------------------------------------------------------------------
 
-    def expr(self, name: Any) -> Expr:
-        """The expression of a column, given by its name or as it was taken from here."""
+    def expr(self, name: object) -> Expr:
+        """Return the expression of a column, given by its name or as it was taken from here."""
         return self.named(name)[0]
 
     def own(self, column: Taken) -> Expr:
-        """The expression of a column that was taken from here; another one is refused."""
+        """Return the expression of a column that was taken from here. Refuse any other."""
         of = column._frame._selection
         if of.schema is not self.schema or of.where != self.where:
             raise LineageError(
@@ -155,8 +155,8 @@ class Selection:
             )
         return column._expr
 
-    def named(self, column: Any) -> tuple[Expr, Hashable]:
-        """A column's expression, and the name that its answers take."""
+    def named(self, column: object) -> tuple[Expr, Hashable]:
+        """Return the expression of a column, and the name that its answers take."""
         if type(column) is str and column in self.columns:  # as most are given
             return self.columns[column], column
         if isinstance(column, Taken):
@@ -165,8 +165,8 @@ class Selection:
             raise BadType("a pd.Grouper is for groupby and pivot_table; here name a column.")
         return self.columns[_validate.column_name(column, self.columns)], column
 
-    def level(self, column: Any) -> tuple[Expr, Hashable]:
-        """A column to group by, as `named` has it."""
+    def level(self, column: object) -> tuple[Expr, Hashable]:
+        """Return a column to group by, as `named` does."""
         in_index = type(column) is str and column in self.index and column not in self.columns
         expr, name = (self.index[column], column) if in_index else self.named(column)
         if name is not None and name in self.schema.index_names:
@@ -181,14 +181,17 @@ class Selection:
         return [name for name, expr in self.columns.items() if expr.kind in ("number", "bool")]
 
     def by_column(self, given: Mapping[Any, Any]) -> dict[Hashable, Any]:
-        """A dict by column, whose names are columns of this selection or of the frame that was
+        """Check a dict by column: its names are columns of this selection or of the frame that was
         opened."""
         known = list(dict.fromkeys([*self.columns, *self.schema.leaves]))
         return {_validate.column_name(name, known): value for name, value in given.items()}
 
-    def parsed(self, text: str, caller: Any = None) -> tuple[Expr, Selection]:
-        """An expression that is written as text, and this selection with the @names in it declared,
-        which are variables of the ``caller`` or else of whoever called the package."""
+    def parsed(self, text: str, caller: object = None) -> tuple[Expr, Selection]:
+        """Parse an expression that is written as text.
+
+        Return it, and this selection with the @names in it declared. They are variables of the
+        ``caller``, or else of whoever called the package.
+        """
         if not isinstance(text, str):
             raise BadType(
                 f"an expression is a string such as 'age > 30', not {type(text).__name__}."
@@ -209,8 +212,8 @@ class Selection:
 
     # What is declared -----------------------------------------------------------------------------------------
 
-    def bounds(self, expr: Expr, name: Hashable, given: Any) -> Bounds:
-        """The bounds that a verb is given, or those that follow from the declared ones."""
+    def bounds(self, expr: Expr, name: Hashable, given: object) -> Bounds:
+        """Return the bounds that a verb is given, or those that follow from the declared ones."""
         if expr.kind == "duration":
             raise BadType(
                 f"column {name!r} is a duration, which has sums, means, standard deviations and quantiles. For all else take a "
@@ -262,9 +265,9 @@ class Selection:
             return Bounds(lower + 0.0, upper + 0.0)  # -0.0 is 0
         return _validate.bounds(known, repr(name))
 
-    def keys(self, expr: Expr, name: Hashable, given: Any, verb: str) -> Keys:
-        """The keys that a verb is given, the declared ones of a root column, or those an expression
-        brings along."""
+    def keys(self, expr: Expr, name: Hashable, given: object, verb: str) -> Keys:
+        """Return the keys that a verb is given, the declared ones of a root column, or those that
+        an expression brings along."""
         if given is not None:
             return keys_for(given, expr, name)
         root = expr if isinstance(expr, Column) else stem(expr)
@@ -277,7 +280,7 @@ class Selection:
         return keys_for(list(own), expr, name, ordered=isinstance(expr, Cut))
 
     def declared_keys(self, column: Column) -> tuple[Any, ...] | None:
-        """The keys that are declared of a root column, without null."""
+        """Return the declared keys of a root column, without null."""
         listed = self.schema.keys.get(column.position)
         return (
             None
@@ -291,9 +294,11 @@ class Selection:
         return self.images(expr) or expr.members(self.declared_keys, self.ends)
 
     def images(self, expr: Expr) -> tuple[Any, ...] | None:
-        """What an expression makes of all listed values of its columns: public, as these are. None
-        where a column has no keys, of what lists its values itself, and of what had its keys found
-        before there were these."""
+        """Return the values of an expression for all listed values of its columns.
+
+        They are public, as the listed values are. Return None if a column has no keys, or if the
+        expression lists its values itself or had its keys found before.
+        """
         if expr.kind in ("bool", "time", *NO_KEYS) or not _has_choice(expr):
             return None
         columns = sorted(expr.columns(), key=lambda column: column.position)
@@ -308,15 +313,15 @@ class Selection:
         return images(expr, columns, known)
 
     def ends(self, column: Column) -> tuple[float, float] | None:
-        """What is declared of the ends of a column: of times in nanoseconds."""
+        """Return the declared bounds of a column, for times in nanoseconds."""
         return self.schema.bounds.get(column.position)
 
     # What can be asked of one column --------------------------------------------------------------------------
 
     def output(
-        self, aggregate: str, column: Any, bounds: Any, name: Hashable = None, ddof: int = 1
+        self, aggregate: str, column: object, bounds: object, name: Hashable = None, ddof: int = 1
     ) -> Output:
-        """An aggregate of a column, with the bounds that it is clipped to."""
+        """Return an aggregate of a column, with its clipping bounds."""
         one = AGGREGATES[aggregate]
         if one.counts_distinct:
             return self.distinct(column, name)
@@ -339,9 +344,9 @@ class Selection:
         label = label if name is None else name
         return Output(label, aggregate, expr, pair, ddof, duration=duration, origin=origin)
 
-    def distinct(self, column: Any, label: Hashable = None) -> Output:
-        """How many values a column has; of the column that names a person, how many people there
-        are."""
+    def distinct(self, column: object, label: Hashable = None) -> Output:
+        """Return the count of the distinct values of a column; of the column that names a person,
+        the count of people."""
         expr, name = self.named(column)
         if expr.kind in NO_KEYS:
             raise BadType(f"column {name!r} has a dtype whose values cannot be told apart.")
@@ -352,14 +357,14 @@ class Selection:
 
     def order(
         self,
-        column: Any,
+        column: object,
         level: Fraction,
-        bounds: Any,
-        resolution: Any,
+        bounds: object,
+        resolution: object,
         name: Hashable = None,
         how: str = "quantile",
     ) -> Output:
-        """A quantile of a column."""
+        """Return a quantile of a column."""
         expr, label = self.named(column)
         duration, origin = expr.kind in ("duration", "time"), ""
         if duration:
@@ -380,8 +385,8 @@ class Selection:
             origin=origin,
         )
 
-    def wanted(self, aggregate: str, column: Any, bounds: Any, label: Hashable) -> Output:
-        """An output of `agg`, which names aggregates of every kind."""
+    def wanted(self, aggregate: str, column: object, bounds: object, label: Hashable) -> Output:
+        """Return an output of `agg`, which names aggregates of every kind."""
         one = AGGREGATES.get(aggregate)
         if one is None or one.picks:
             level = level_named(aggregate)
@@ -394,12 +399,12 @@ class Selection:
 
 
 def _has_choice(expr: Expr) -> bool:
-    """Whether a choice, a joined text or a part of a text by a pattern is in it."""
+    """Return whether an expression holds a choice, a joined text or a part of a text by a pattern."""
     return isinstance(expr, If | Join | Piece | Regex) or any(map(_has_choice, expr.children))
 
 
 def predicate_of(expr: Expr) -> Expr:
-    """A condition: an expression that is true or false for each row."""
+    """Return a condition: an expression that is true or false for each row."""
     if expr.kind != "bool":
         raise BadType(
             f"a condition is expected, but '{expr}' is of kind {expr.kind}. Compare it with something."
@@ -407,7 +412,7 @@ def predicate_of(expr: Expr) -> Expr:
     return expr
 
 
-def _resolution(given: Any) -> float | None:
+def _resolution(given: object) -> float | None:
     if given is None:
         return None
     fine = _validate.real(given, "resolution")
@@ -417,8 +422,7 @@ def _resolution(given: Any) -> float | None:
 
 
 def callers_frame() -> FrameType:
-    """Where the package was called from: the frame that has the local variables of what was
-    typed."""
+    """Return the frame of whoever called the package, with the local variables of what was typed."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
@@ -457,16 +461,16 @@ class Ask:
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
-        """What a verb returns for a question, of whose release ``answer`` makes it, at a ``part``
-        of the price that its words make."""
+        """Ask a question, and return what ``answer`` makes of its release, at a ``part`` of its
+        price."""
         return answer(session.ask([priced(session, question, payment, declared, part)])[0])
 
     def explaining(self) -> Ask:
-        """The mode of ``p.explain``."""
+        """Return the mode of ``p.explain``."""
         return Explain()
 
     def planning(self, batch: Batch[Any]) -> Ask:
-        """The mode of a frame whose questions go to a batch."""
+        """Return the mode of a frame whose questions go to a batch."""
         return Ahead(batch)
 
 
@@ -563,8 +567,10 @@ def priced(
     part: Fraction = WHOLE,
     ahead: Budget | None = None,
 ) -> Asked:
-    """The question with its price; ``ahead`` is the budget as it will be after what comes before in
-    a batch."""
+    """Return the question with its price.
+
+    ``ahead`` is the budget as it will be after the earlier questions of a batch.
+    """
     words = checked(payment)
     if not question.outputs and isinstance(question, Query):
         raise BadValue("no columns are selected, so nothing is asked.")
@@ -580,7 +586,7 @@ def priced(
             words = cast("Payment", {**words, "n": known_n(words.get("n"), known)})
 
     def at(epsilon: Fraction) -> Price:
-        """What it would buy at this epsilon."""
+        """Return the price of this question at an epsilon."""
         named = {**words, "epsilon": epsilon, "within": None, "n": None}
         return session.price(question, cast("Payment", named), part, ahead)
 
@@ -592,7 +598,7 @@ def priced(
     return Asked(question, price, declared, unit, typed, name, fresh, at)
 
 
-def _accuracy(within: Any, question: Question) -> Any:
+def _accuracy(within: object, question: Question) -> Any:
     """``within=`` as a number: of durations it is one, and its seconds count."""
     durations = {out.duration for out in question.outputs}
     if True not in durations:
@@ -603,7 +609,8 @@ def _accuracy(within: Any, question: Question) -> Any:
 
 
 def own_limits(unit: Unit, most: int) -> dict[str, int]:
-    """The limits of rows of which a person has so many at most, unless a question names others."""
+    """Return the limits of rows of which a person has at most ``most``, unless a question names
+    others."""
     return {"max_rows": min(unit.rows or most, most), "max_groups": min(unit.groups or most, most)}
 
 
@@ -644,13 +651,15 @@ class Asking:
 def level_of(
     asking: Asking,
     column: tuple[Expr, Hashable],
-    given: Any,
+    given: object,
     verb: str,
     sort: bool | None = None,
     dropna: bool | None = None,
 ) -> KeyBy | Sought:
-    """A column to group by, with keys that are given, declared or brought along; else to be found,
-    if there is delta for it."""
+    """Return a column to group by, with keys that are given, declared or brought along.
+
+    Without keys they are to be found, if there is delta for it.
+    """
     expr, name = column
     try:
         keys = asking._selection.keys(expr, name, given, verb)

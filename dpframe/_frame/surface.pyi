@@ -109,40 +109,40 @@ class PrivateColumn(column.PrivateColumn):
         **payment: Unpack[Payment],
     ) -> IntEstimate | FloatEstimate: ...
     def describe(
-        self, bounds: BoundsLike = ..., *, percentiles: Any = ..., **payment: Unpack[Payment]
+        self, bounds: BoundsLike = ..., *, percentiles: object = ..., **payment: Unpack[Payment]
     ) -> pd.Series[float]: ...
     def histogram(
-        self, bins: Any = ..., *, bounds: BoundsLike = ..., **payment: Unpack[Payment]
+        self, bins: object = ..., *, bounds: BoundsLike = ..., **payment: Unpack[Payment]
     ) -> pd.Series[int]: ...
     def hist(
         self,
         *,
         by: None = ...,
-        bins: Any = ...,
-        ax: Any = ...,
-        figsize: Any = ...,
+        bins: object = ...,
+        ax: object = ...,
+        figsize: object = ...,
         title: str | None = ...,
-        color: Any = ...,
+        color: object = ...,
         bounds: BoundsLike = ...,
         **payment: Unpack[Payment],
     ) -> Any: ...
     def value_counts(
         self,
         *,
-        keys: Any = ...,
-        other: Any = ...,
+        keys: object = ...,
+        other: object = ...,
         sort: bool = ...,
         normalize: bool = ...,
         ascending: bool = ...,
         dropna: bool | None = ...,
-        bins: Any = ...,
-        subset: Any = ...,
+        bins: object = ...,
+        subset: object = ...,
         bounds: BoundsLike = ...,
         **payment: Unpack[Payment],
     ) -> pd.Series[Any]: ...
     def unique(self, **payment: Unpack[Payment]) -> pd.Index[Any]: ...
-    def argmax(self, *, keys: Any = ..., **payment: Unpack[Payment]) -> Any: ...
-    def top(self, k: int, *, keys: Any = ..., **payment: Unpack[Payment]) -> list[Any]: ...
+    def argmax(self, *, keys: object = ..., **payment: Unpack[Payment]) -> Any: ...
+    def top(self, k: int, *, keys: object = ..., **payment: Unpack[Payment]) -> list[Any]: ...
     def randomize(
         self,
         keys: Any = ...,
@@ -203,16 +203,16 @@ class PrivateColumn(column.PrivateColumn):
 
 class ExplainedColumn(PrivateColumn, Generic[A]):
     """A column that answers nothing: ``p.explain['x'].mean()`` is a plan."""
-    def agg(self, spec: Any = ..., /, *, bounds: Any = ..., **outputs: Any) -> A: ...
-    def aggregate(self, spec: Any = ..., /, *, bounds: Any = ..., **outputs: Any) -> A: ...
-    def argmax(self, *, keys: Any = ..., **payment: Unpack[Payment]) -> A: ...
+    def agg(self, spec: object = ..., /, *, bounds: object = ..., **outputs: Any) -> A: ...
+    def aggregate(self, spec: object = ..., /, *, bounds: object = ..., **outputs: Any) -> A: ...
+    def argmax(self, *, keys: object = ..., **payment: Unpack[Payment]) -> A: ...
     def corr(
         self,
         other: PrivateColumn,
-        method: Any = ...,
+        method: object = ...,
         min_periods: None = ...,
         *,
-        bounds: Any = ...,
+        bounds: object = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
     def count(self, **payment: Unpack[Payment]) -> A: ...
@@ -222,26 +222,26 @@ class ExplainedColumn(PrivateColumn, Generic[A]):
         min_periods: None = ...,
         ddof: int = ...,
         *,
-        bounds: Any = ...,
+        bounds: object = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
     def describe(
-        self, bounds: BoundsLike = ..., *, percentiles: Any = ..., **payment: Unpack[Payment]
+        self, bounds: BoundsLike = ..., *, percentiles: object = ..., **payment: Unpack[Payment]
     ) -> A: ...
     def hist(
         self,
         *,
         by: None = ...,
-        bins: Any = ...,
-        ax: Any = ...,
-        figsize: Any = ...,
+        bins: object = ...,
+        ax: object = ...,
+        figsize: object = ...,
         title: str | None = ...,
-        color: Any = ...,
+        color: object = ...,
         bounds: BoundsLike = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
     def histogram(
-        self, bins: Any = ..., *, bounds: BoundsLike = ..., **payment: Unpack[Payment]
+        self, bins: object = ..., *, bounds: BoundsLike = ..., **payment: Unpack[Payment]
     ) -> A: ...
     def max(
         self,
@@ -294,19 +294,19 @@ class ExplainedColumn(PrivateColumn, Generic[A]):
         self, bounds: BoundsLike = ..., *, ddof: int = ..., **payment: Unpack[Payment]
     ) -> A: ...
     def sum(self, bounds: BoundsLike = ..., **payment: Unpack[Payment]) -> A: ...
-    def top(self, k: int, *, keys: Any = ..., **payment: Unpack[Payment]) -> A: ...
+    def top(self, k: int, *, keys: object = ..., **payment: Unpack[Payment]) -> A: ...
     def unique(self, **payment: Unpack[Payment]) -> A: ...
     def value_counts(
         self,
         *,
-        keys: Any = ...,
-        other: Any = ...,
+        keys: object = ...,
+        other: object = ...,
         sort: bool = ...,
         normalize: bool = ...,
         ascending: bool = ...,
         dropna: bool | None = ...,
-        bins: Any = ...,
-        subset: Any = ...,
+        bins: object = ...,
+        subset: object = ...,
         bounds: BoundsLike = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
@@ -325,46 +325,46 @@ class PrivateFrame(frame.PrivateFrame):
         *,
         columns: Mapping[Any, Any] | Callable[[Any], Any] | None = ...,
         index: None = ...,
-        axis: Any = ...,
+        axis: object = ...,
         errors: str = ...,
         inplace: bool = ...,
     ) -> Self: ...
     def drop(
         self,
-        labels: Any = ...,
+        labels: object = ...,
         *,
-        columns: Any = ...,
+        columns: object = ...,
         index: None = ...,
-        axis: Any = ...,
+        axis: object = ...,
         errors: str = ...,
         inplace: bool = ...,
     ) -> Self: ...
     def dropna(
         self,
-        subset: Any = ...,
+        subset: object = ...,
         *,
         how: str | None = ...,
         thresh: int | None = ...,
-        axis: Any = ...,
+        axis: object = ...,
         ignore_index: bool = ...,
         inplace: bool = ...,
     ) -> Self: ...
-    def fillna(self, value: Any, *, inplace: bool = ...) -> Self: ...
+    def fillna(self, value: object, *, inplace: bool = ...) -> Self: ...
     def clip(
         self, lower: float | None = ..., upper: float | None = ..., *, inplace: bool = ...
     ) -> Self: ...
-    def astype(self, dtype: Any) -> Self: ...
+    def astype(self, dtype: object) -> Self: ...
     def isin(self, values: Mapping[Any, Any] | Iterable[Any]) -> Self: ...
     def replace(
         self, to_replace: Any = ..., value: Any = ..., *, inplace: bool = ..., regex: Any = ...
     ) -> Self: ...
-    def map(self, func: Callable[[Any], Any], na_action: Any = ...) -> Self: ...
+    def map(self, func: Callable[[Any], Any], na_action: object = ...) -> Self: ...
     def isna(self) -> Self: ...
     def isnull(self) -> Self: ...
     def notna(self) -> Self: ...
     def notnull(self) -> Self: ...
     def cut(
-        self, column: Any, bins: Any, *, labels: Any = ..., right: bool = ...
+        self, column: object, bins: object, *, labels: object = ..., right: bool = ...
     ) -> PrivateColumn: ...
     def sort_values(
         self, by: Any = ..., *, ascending: Any = ..., na_position: str = ..., **words: Any
@@ -377,23 +377,29 @@ class PrivateFrame(frame.PrivateFrame):
         self, path: str | os.PathLike[str] | None = ..., *, format: str | None = ...
     ) -> str: ...
     def sort_index(self, *args: Any, **kwargs: Any) -> PrivateFrame: ...
-    def insert(self, loc: int, column: Any, value: Any, allow_duplicates: bool = ...) -> None: ...
-    def pop(self, item: Any) -> PrivateColumn: ...
-    def get(self, key: Any, default: Any = ...) -> Any: ...
+    def insert(
+        self, loc: int, column: object, value: object, allow_duplicates: bool = ...
+    ) -> None: ...
+    def pop(self, item: object) -> PrivateColumn: ...
+    def get(self, key: object, default: object = ...) -> Any: ...
     def copy(self, deep: bool = ...) -> Self: ...
     def filter(
-        self, items: Any = ..., like: str | None = ..., regex: str | None = ..., axis: Any = ...
+        self,
+        items: object = ...,
+        like: str | None = ...,
+        regex: str | None = ...,
+        axis: object = ...,
     ) -> Self: ...
     def select_dtypes(self, include: Any = ..., exclude: Any = ...) -> Self: ...
     def reindex(
-        self, labels: Any = ..., *, index: None = ..., columns: Any = ..., axis: Any = ...
+        self, labels: object = ..., *, index: None = ..., columns: object = ..., axis: object = ...
     ) -> Self: ...
-    def add_prefix(self, prefix: str, axis: Any = ...) -> Self: ...
-    def add_suffix(self, suffix: str, axis: Any = ...) -> Self: ...
-    def set_axis(self, labels: Any, *, axis: Any = ..., copy: object = ...) -> Self: ...
+    def add_prefix(self, prefix: str, axis: object = ...) -> Self: ...
+    def add_suffix(self, suffix: str, axis: object = ...) -> Self: ...
+    def set_axis(self, labels: object, *, axis: object = ..., copy: object = ...) -> Self: ...
     def set_index(
         self,
-        keys: Any,
+        keys: object,
         *,
         drop: bool = ...,
         append: bool = ...,
@@ -402,25 +408,25 @@ class PrivateFrame(frame.PrivateFrame):
     ) -> Self: ...
     def reset_index(
         self,
-        level: Any = ...,
+        level: object = ...,
         *,
         drop: bool = ...,
         inplace: bool = ...,
         col_level: Hashable = ...,
         col_fill: Hashable = ...,
         allow_duplicates: bool = ...,
-        names: Any = ...,
+        names: object = ...,
     ) -> Self: ...
     def eval(self, expr: str, *, inplace: bool = ...) -> Any: ...
     def rename_axis(self, *args: Any, inplace: bool = ..., **words: Any) -> PrivateFrame: ...
     def convert_dtypes(self, *args: Any, inplace: bool = ..., **words: Any) -> PrivateFrame: ...
     def infer_objects(self, *args: Any, inplace: bool = ..., **words: Any) -> PrivateFrame: ...
-    def squeeze(self, axis: Any = ...) -> Any: ...
+    def squeeze(self, axis: object = ...) -> Any: ...
     def keys(self) -> pd.Index[Any]: ...
     def join(
         self,
-        other: Any,
-        on: Any = ...,
+        other: object,
+        on: object = ...,
         how: str = ...,
         lsuffix: str = ...,
         rsuffix: str = ...,
@@ -432,15 +438,15 @@ class PrivateFrame(frame.PrivateFrame):
         because: str | None = ...,
     ) -> Self: ...
     def where(
-        self, cond: Any, other: Any = ..., *, inplace: bool = ..., axis: Any = ...
+        self, cond: object, other: object = ..., *, inplace: bool = ..., axis: object = ...
     ) -> Self: ...
     def mask(
-        self, cond: Any, other: Any = ..., *, inplace: bool = ..., axis: Any = ...
+        self, cond: object, other: object = ..., *, inplace: bool = ..., axis: object = ...
     ) -> Self: ...
-    def apply(self, func: Any, axis: Any = ..., **words: Any) -> Any: ...
-    def transform(self, func: Any, axis: Any = ..., **words: Any) -> Self: ...
+    def apply(self, func: object, axis: object = ..., **words: Any) -> Any: ...
+    def transform(self, func: object, axis: object = ..., **words: Any) -> Self: ...
     def abs(self) -> Self: ...
-    def round(self, decimals: Any = ...) -> Self: ...
+    def round(self, decimals: object = ...) -> Self: ...
     def head(self, n: int = ...) -> pd.DataFrame: ...
     def tail(self, n: int = ...) -> pd.DataFrame: ...
     def sample(
@@ -449,21 +455,21 @@ class PrivateFrame(frame.PrivateFrame):
         frac: float | None = ...,
         replace: bool = ...,
         weights: None = ...,
-        random_state: Any = ...,
-        axis: Any = ...,
+        random_state: object = ...,
+        axis: object = ...,
         ignore_index: bool = ...,
     ) -> pd.DataFrame: ...
     def info(
         self,
         verbose: bool | None = ...,
-        buf: Any = ...,
+        buf: object = ...,
         max_cols: int | None = ...,
-        memory_usage: Any = ...,
+        memory_usage: object = ...,
         show_counts: bool | None = ...,
     ) -> None: ...
     def explode(
         self,
-        column: Any,
+        column: object,
         ignore_index: bool = ...,
         *,
         dtype: str | None = ...,
@@ -472,8 +478,8 @@ class PrivateFrame(frame.PrivateFrame):
     ) -> Self: ...
     def melt(
         self,
-        id_vars: Any = ...,
-        value_vars: Any = ...,
+        id_vars: object = ...,
+        value_vars: object = ...,
         var_name: Hashable = ...,
         value_name: Hashable = ...,
         ignore_index: bool = ...,
@@ -485,9 +491,9 @@ class PrivateFrame(frame.PrivateFrame):
         self,
         right: pd.DataFrame,
         how: str = ...,
-        on: Any = ...,
-        left_on: Any = ...,
-        right_on: Any = ...,
+        on: object = ...,
+        left_on: object = ...,
+        right_on: object = ...,
         left_index: bool = ...,
         right_index: bool = ...,
         sort: bool = ...,
@@ -502,7 +508,7 @@ class PrivateFrame(frame.PrivateFrame):
     ) -> Self: ...
     def pipe(
         self,
-        func: Any,
+        func: object,
         *args: Any,
         bounds: Mapping[Any, tuple[float, float]] | None = ...,
         keys: Mapping[Any, Any] | None = ...,
@@ -799,53 +805,53 @@ class PrivateFrame(frame.PrivateFrame):
     def aggregate(
         self, spec: Mapping[Any, Any] | None = ..., /, *, bounds: BoundsLike = ..., **outputs: Any
     ) -> pd.DataFrame: ...
-    def unique(self, column: Any, **payment: Unpack[Payment]) -> pd.Index[Any]: ...
+    def unique(self, column: object, **payment: Unpack[Payment]) -> pd.Index[Any]: ...
     def value_counts(
         self,
-        column: Any = ...,
+        column: object = ...,
         *,
-        keys: Any = ...,
-        other: Any = ...,
+        keys: object = ...,
+        other: object = ...,
         sort: bool = ...,
         normalize: bool = ...,
         ascending: bool = ...,
         dropna: bool | None = ...,
-        bins: Any = ...,
-        subset: Any = ...,
+        bins: object = ...,
+        subset: object = ...,
         bounds: BoundsLike = ...,
         **payment: Unpack[Payment],
     ) -> pd.Series[Any]: ...
     def pivot_table(
         self,
-        values: Any = ...,
-        index: Any = ...,
-        columns: Any = ...,
-        aggfunc: Any = ...,
-        fill_value: Any = ...,
+        values: object = ...,
+        index: object = ...,
+        columns: object = ...,
+        aggfunc: object = ...,
+        fill_value: object = ...,
         margins: bool = ...,
         dropna: bool | None = ...,
         margins_name: str = ...,
         observed: bool | None = ...,
         sort: bool | None = ...,
         *,
-        keys: Any = ...,
+        keys: object = ...,
         bounds: BoundsLike = ...,
         **payment: Unpack[Payment],
     ) -> pd.DataFrame: ...
     def crosstab(
         self,
-        index: Any,
-        columns: Any,
-        values: Any = ...,
-        rownames: Any = ...,
-        colnames: Any = ...,
-        aggfunc: Any = ...,
+        index: object,
+        columns: object,
+        values: object = ...,
+        rownames: object = ...,
+        colnames: object = ...,
+        aggfunc: object = ...,
         margins: bool = ...,
         margins_name: str = ...,
         dropna: bool | None = ...,
-        normalize: Any = ...,
+        normalize: object = ...,
         *,
-        keys: Any = ...,
+        keys: object = ...,
         bounds: BoundsLike = ...,
         **payment: Unpack[Payment],
     ) -> pd.DataFrame: ...
@@ -853,28 +859,33 @@ class PrivateFrame(frame.PrivateFrame):
         self, questions: Mapping[Any, Any], **payment: Unpack[Payment]
     ) -> pd.Series[int]: ...
     def histogram(
-        self, column: Any, bins: Any = ..., *, bounds: BoundsLike = ..., **payment: Unpack[Payment]
+        self,
+        column: object,
+        bins: object = ...,
+        *,
+        bounds: BoundsLike = ...,
+        **payment: Unpack[Payment],
     ) -> pd.Series[int]: ...
     def hist(
         self,
-        column: Any = ...,
+        column: object = ...,
         *,
         by: None = ...,
-        bins: Any = ...,
-        ax: Any = ...,
-        figsize: Any = ...,
+        bins: object = ...,
+        ax: object = ...,
+        figsize: object = ...,
         title: str | None = ...,
-        color: Any = ...,
+        color: object = ...,
         bounds: BoundsLike = ...,
         **payment: Unpack[Payment],
     ) -> Any: ...
     def boxplot(
         self,
-        column: Any = ...,
-        by: Any = ...,
+        column: object = ...,
+        by: object = ...,
         *,
-        ax: Any = ...,
-        figsize: Any = ...,
+        ax: object = ...,
+        figsize: object = ...,
         title: str | None = ...,
         rot: float = ...,
         bounds: BoundsLike = ...,
@@ -896,17 +907,17 @@ class PrivateFrame(frame.PrivateFrame):
         bounds: BoundsLike = ...,
         **payment: Unpack[Payment],
     ) -> pd.DataFrame: ...
-    def argmax(self, column: Any, *, keys: Any = ..., **payment: Unpack[Payment]) -> Any: ...
+    def argmax(self, column: object, *, keys: object = ..., **payment: Unpack[Payment]) -> Any: ...
     def top(
-        self, column: Any, k: int, *, keys: Any = ..., **payment: Unpack[Payment]
+        self, column: object, k: int, *, keys: object = ..., **payment: Unpack[Payment]
     ) -> list[Any]: ...
     def choose(
         self,
-        candidates: Any,
-        utility: Any,
+        candidates: object,
+        utility: object,
         sensitivity: float | None = ...,
         *,
-        bounds: Any = ...,
+        bounds: object = ...,
         because: str | None = ...,
         **payment: Unpack[Payment],
     ) -> Any: ...
@@ -986,19 +997,23 @@ class PrivateFrame(frame.PrivateFrame):
     ) -> Groups: ...
     def resample(
         self,
-        rule: Any,
-        closed: Any = ...,
-        label: Any = ...,
+        rule: object,
+        closed: object = ...,
+        label: object = ...,
         *,
-        on: Any = ...,
-        bounds: Any = ...,
+        on: object = ...,
+        bounds: object = ...,
         level: None = ...,
-        origin: Any = ...,
+        origin: object = ...,
         offset: None = ...,
         group_keys: bool = ...,
     ) -> Groups: ...
-    def any(self, axis: Any = ..., bool_only: bool = ..., skipna: bool = ...) -> PrivateColumn: ...
-    def all(self, axis: Any = ..., bool_only: bool = ..., skipna: bool = ...) -> PrivateColumn: ...
+    def any(
+        self, axis: object = ..., bool_only: bool = ..., skipna: bool = ...
+    ) -> PrivateColumn: ...
+    def all(
+        self, axis: object = ..., bool_only: bool = ..., skipna: bool = ...
+    ) -> PrivateColumn: ...
     @overload
     def __getitem__(self, key: str) -> PrivateColumn: ...
     @overload
@@ -1024,14 +1039,14 @@ class Listed(PrivateFrame):
 
 class ExplainedFrame(PrivateFrame, Generic[A]):
     """A frame that answers nothing: ``p.explain.mean('x')`` is a plan."""
-    def argmax(self, column: Any, *, keys: Any = ..., **payment: Unpack[Payment]) -> A: ...
+    def argmax(self, column: object, *, keys: object = ..., **payment: Unpack[Payment]) -> A: ...
     def boxplot(
         self,
-        column: Any = ...,
-        by: Any = ...,
+        column: object = ...,
+        by: object = ...,
         *,
-        ax: Any = ...,
-        figsize: Any = ...,
+        ax: object = ...,
+        figsize: object = ...,
         title: str | None = ...,
         rot: float = ...,
         bounds: BoundsLike = ...,
@@ -1039,11 +1054,11 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
     ) -> A: ...
     def choose(
         self,
-        candidates: Any,
-        utility: Any,
+        candidates: object,
+        utility: object,
         sensitivity: float | None = ...,
         *,
-        bounds: Any = ...,
+        bounds: object = ...,
         because: str | None = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
@@ -1066,69 +1081,74 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
     ) -> A: ...
     def crosstab(
         self,
-        index: Any,
-        columns: Any,
-        values: Any = ...,
-        rownames: Any = ...,
-        colnames: Any = ...,
-        aggfunc: Any = ...,
+        index: object,
+        columns: object,
+        values: object = ...,
+        rownames: object = ...,
+        colnames: object = ...,
+        aggfunc: object = ...,
         margins: bool = ...,
         margins_name: str = ...,
         dropna: bool | None = ...,
-        normalize: Any = ...,
+        normalize: object = ...,
         *,
-        keys: Any = ...,
+        keys: object = ...,
         bounds: BoundsLike = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
     def describe(
         self,
-        column: Any = ...,
+        column: object = ...,
         bounds: BoundsLike = ...,
         *,
-        percentiles: Any = ...,
+        percentiles: object = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
     def fit(
         self,
         model: Model,
-        X: Any = ...,
-        y: Any = ...,
+        X: object = ...,
+        y: object = ...,
         *,
         bounds: Mapping[Any, Any] | None = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
     def hist(
         self,
-        column: Any = ...,
+        column: object = ...,
         *,
         by: None = ...,
-        bins: Any = ...,
-        ax: Any = ...,
-        figsize: Any = ...,
+        bins: object = ...,
+        ax: object = ...,
+        figsize: object = ...,
         title: str | None = ...,
-        color: Any = ...,
+        color: object = ...,
         bounds: BoundsLike = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
     def histogram(
-        self, column: Any, bins: Any = ..., *, bounds: BoundsLike = ..., **payment: Unpack[Payment]
+        self,
+        column: object,
+        bins: object = ...,
+        *,
+        bounds: BoundsLike = ...,
+        **payment: Unpack[Payment],
     ) -> A: ...
     def over_limits(self, by: Any = ..., **payment: Unpack[Payment]) -> A: ...
     def pivot_table(
         self,
-        values: Any = ...,
-        index: Any = ...,
-        columns: Any = ...,
-        aggfunc: Any = ...,
-        fill_value: Any = ...,
+        values: object = ...,
+        index: object = ...,
+        columns: object = ...,
+        aggfunc: object = ...,
+        fill_value: object = ...,
         margins: bool = ...,
         dropna: bool | None = ...,
         margins_name: str = ...,
         observed: bool | None = ...,
         sort: bool | None = ...,
         *,
-        keys: Any = ...,
+        keys: object = ...,
         bounds: BoundsLike = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
@@ -1146,20 +1166,22 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
     def suggest_limits(
         self, by: Any = ..., *, keys: Any = ..., share: float = ..., **payment: Unpack[Payment]
     ) -> A: ...
-    def top(self, column: Any, k: int, *, keys: Any = ..., **payment: Unpack[Payment]) -> A: ...
-    def unique(self, column: Any, **payment: Unpack[Payment]) -> A: ...
+    def top(
+        self, column: object, k: int, *, keys: object = ..., **payment: Unpack[Payment]
+    ) -> A: ...
+    def unique(self, column: object, **payment: Unpack[Payment]) -> A: ...
     def value_counts(
         self,
-        column: Any = ...,
+        column: object = ...,
         *,
-        keys: Any = ...,
-        other: Any = ...,
+        keys: object = ...,
+        other: object = ...,
         sort: bool = ...,
         normalize: bool = ...,
         ascending: bool = ...,
         dropna: bool | None = ...,
-        bins: Any = ...,
-        subset: Any = ...,
+        bins: object = ...,
+        subset: object = ...,
         bounds: BoundsLike = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
@@ -1262,14 +1284,14 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
     def aggregate(self, spec: Any = ..., /, *, bounds: BoundsLike = ..., **outputs: Any) -> A: ...
     def resample(
         self,
-        rule: Any,
-        closed: Any = ...,
-        label: Any = ...,
+        rule: object,
+        closed: object = ...,
+        label: object = ...,
         *,
-        on: Any = ...,
-        bounds: Any = ...,
+        on: object = ...,
+        bounds: object = ...,
         level: None = ...,
-        origin: Any = ...,
+        origin: object = ...,
         offset: None = ...,
         group_keys: bool = ...,
     ) -> ExplainedGroups[A]: ...
@@ -2439,7 +2461,7 @@ class ExplainedGroups(PrivateGroupBy, Generic[A]):
         method: str = ...,
         min_periods: None = ...,
         *,
-        bounds: Any = ...,
+        bounds: object = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
     def cov(
@@ -2447,11 +2469,11 @@ class ExplainedGroups(PrivateGroupBy, Generic[A]):
         min_periods: None = ...,
         ddof: int = ...,
         *,
-        bounds: Any = ...,
+        bounds: object = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
     def describe(
-        self, *, percentiles: Any = ..., bounds: Any = ..., **payment: Unpack[Payment]
+        self, *, percentiles: object = ..., bounds: object = ..., **payment: Unpack[Payment]
     ) -> A: ...
     def size(self, **payment: Unpack[Payment]) -> A: ...
     def top(
@@ -2459,9 +2481,9 @@ class ExplainedGroups(PrivateGroupBy, Generic[A]):
     ) -> A: ...
     def value_counts(
         self,
-        column: Any = ...,
+        column: object = ...,
         *,
-        keys: Any = ...,
+        keys: object = ...,
         sort: bool = ...,
         normalize: bool = ...,
         ascending: bool = ...,

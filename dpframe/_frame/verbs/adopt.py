@@ -42,7 +42,7 @@ from dpframe.engines.rows import frame_of, rows_of
 
 def pipe(
     self: Frame,
-    func: Any,
+    func: object,
     *args: Any,
     bounds: Mapping[Any, tuple[float, float]] | None = None,
     keys: Mapping[Any, Any] | None = None,
@@ -50,8 +50,8 @@ def pipe(
     max_groups: int | None = None,
     **kwargs: Any,
 ) -> Frame:
-    """What a function of yours makes of the rows, if it works person by person: ``func(frame,
-    *args, **kwargs)``.
+    """Apply a function of yours to the rows, if it works person by person: ``func(frame, *args,
+    **kwargs)``.
 
     Formal guarantee: as for `explode`, *given that the rows it makes of some people do not depend
     on the others*. That is checked on random halves of the people, on nobody, and on another order
@@ -195,8 +195,10 @@ def adopt(
 
 
 def _traced(frame: Frame, call: Callable[[Any], Any]) -> Any:
-    """What a function makes of the tracked frame itself, where it only takes steps of single rows;
-    else None."""
+    """Apply a function to the tracked frame itself.
+
+    Return None if it does more than steps of single rows.
+    """
     try:
         made = call(
             frame._rowwise("a function of rows asks nothing: it is given the rows themselves then.")
@@ -211,8 +213,10 @@ def _traced(frame: Frame, call: Callable[[Any], Any]) -> Any:
 
 
 def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-    """The rows of people, read behind the door, and the person of each, from 0 on. If ``hidden``,
-    the index has random names of the people."""
+    """Read the rows of people behind the door, and number the person of each from 0.
+
+    If ``hidden``, the index has random names of the people.
+    """
     arrays = [source.array(e) for e in source.columns.values()]
     if hidden:
         codes = source.people()[0][1]
@@ -226,7 +230,7 @@ def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.i
 
 
 def _called(
-    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    func: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Callable[[pd.DataFrame], Any], str]:
     if (
         isinstance(func, tuple)
@@ -244,7 +248,7 @@ def _called(
 
 
 def _unit_names(columns: Mapping[Hashable, Expr], people: Sequence[Column]) -> list[Hashable]:
-    """The names that the columns which name a person have in a tracked frame."""
+    """Return the names in a tracked frame of the columns that name a person."""
     names = []
     for leaf in people:
         name = next((n for n, e in columns.items() if e == leaf), None)
@@ -285,8 +289,8 @@ def _check_unowned(other: pd.DataFrame, base: Session) -> None:
 
 
 def _labels_of(frame: pd.DataFrame, base: Session) -> Any:
-    """The name of each row's person in this session, by the index labels of the frame that was
-    opened."""
+    """Return the name of each row's person in this session, by the index labels of the frame that
+    was opened."""
     index, places, failed = base.snapshot.index, None, False
     if not index.is_unique:
         raise LineageError(

@@ -22,8 +22,8 @@ from dpframe._frame.tracked import Frame, Tracked
 Operator = Callable[[Any, Any], Any]
 
 
-def each(self: Frame, operate: Operator, other: Any) -> Frame:
-    """The frame with an operator applied to each column and its operand.
+def each(self: Frame, operate: Operator, other: object) -> Frame:
+    """Apply an operator to each column and its operand.
 
     ``other`` is a constant, one for each column (a dict, or a Series that was released), or a
     tracked frame of the same columns.
@@ -45,12 +45,12 @@ def each(self: Frame, operate: Operator, other: Any) -> Frame:
 
 
 def alone(self: Frame, operate: Callable[[Any], Any]) -> Frame:
-    """The frame with an operator of one operand applied to each column."""
+    """Apply an operator of one operand to each column."""
     return each(self, lambda column, _: operate(column), 0)
 
 
-def _operands(frame: Tracked, other: Any) -> Mapping[Hashable, Any]:
-    """The other operand for each column."""
+def _operands(frame: Tracked, other: object) -> Mapping[Hashable, Any]:
+    """Return the other operand for each column."""
     columns = frame._selection.columns
     if isinstance(other, Taken):
         raise Refused(
@@ -78,12 +78,12 @@ def _operands(frame: Tracked, other: Any) -> Mapping[Hashable, Any]:
 
 
 def method(name: str, operate: Operator, swapped: bool = False) -> Any:
-    """The method that pandas has beside an operator: ``p[["x", "y"]].sub(p["a"], axis=0)``."""
+    """Return the method that pandas has beside an operator: ``p[["x", "y"]].sub(p["a"], axis=0)``."""
 
     def verb(
         self: Tracked,
-        other: Any,
-        axis: Any = "columns",
+        other: object,
+        axis: object = "columns",
         level: None = None,
         fill_value: None = None,
     ) -> Any:
@@ -152,11 +152,11 @@ METHODS: dict[str, Any] = {
 
 
 def abs_(self: Frame) -> Frame:
-    """The numbers without their signs."""
+    """Return the numbers without their signs."""
     return alone(self, abs)
 
 
-def round_(self: Frame, decimals: Any = 0) -> Frame:
+def round_(self: Frame, decimals: object = 0) -> Frame:
     """Numbers rounded to some decimals, half to even; ``{"column": decimals}`` for some of them.
     Others stay as they are."""
     columns = self._selection.columns
@@ -170,10 +170,10 @@ def round_(self: Frame, decimals: Any = 0) -> Frame:
 
 
 def where(
-    self: Frame, cond: Any, other: Any = None, *, inplace: bool = False, axis: Any = None
+    self: Frame, cond: object, other: object = None, *, inplace: bool = False, axis: object = None
 ) -> Frame:
-    """The cells where a condition holds, and else another value: null, a constant, or one for each
-    column.
+    """Keep the cells where a condition holds, and else take another value: null, a constant, or one
+    for each column.
 
     The condition is a tracked column, for all columns, or a frame of conditions, for each its own.
     """
@@ -181,14 +181,14 @@ def where(
 
 
 def mask(
-    self: Frame, cond: Any, other: Any = None, *, inplace: bool = False, axis: Any = None
+    self: Frame, cond: object, other: object = None, *, inplace: bool = False, axis: object = None
 ) -> Frame:
     """Another value where a condition holds, and else the cells: `where` with the condition turned
     round."""
     return self._done(_chosen(self, "mask", cond, other), inplace)
 
 
-def _chosen(frame: Frame, verb: str, cond: Any, other: Any) -> Frame:
+def _chosen(frame: Frame, verb: str, cond: object, other: object) -> Frame:
     columns = frame._selection.columns
     if callable(cond) and not isinstance(cond, Taken | Tracked):
         cond = cond(
@@ -211,10 +211,11 @@ def _chosen(frame: Frame, verb: str, cond: Any, other: Any) -> Frame:
     return frame._new(frame._selection.having(made))
 
 
-def apply(self: Frame, func: Any, axis: Any = 0, **words: Any) -> Any:
-    """What a function makes of each column, or with ``axis=1`` of each row: it is given tracked
-    columns, and calls of their own methods and operators are what it does to every cell. A name, or
-    a list of names, is asked as in `agg`.
+def apply(self: Frame, func: object, axis: object = 0, **words: Any) -> Any:
+    """Apply a function to each column, or with ``axis=1`` to each row.
+
+    It is given tracked columns, and their own methods and operators say what it does to every cell.
+    A name, or a list of names, is asked as in `agg`.
 
     >>> df = pd.DataFrame({"cost": [10.0, 30.0], "days": [1, 3]})
     >>> p = df.dp.open(1000, bounds={"cost": (0, 100), "days": (1, 10)})
@@ -254,7 +255,7 @@ def apply(self: Frame, func: Any, axis: Any = 0, **words: Any) -> Any:
     return transform(self, func, **words)
 
 
-def transform(self: Frame, func: Any, axis: Any = 0, **words: Any) -> Frame:
+def transform(self: Frame, func: object, axis: object = 0, **words: Any) -> Frame:
     """Each column as a function makes it, which is given the tracked column."""
     if not callable(func) or not _validate.among(axis, (0, "index")):
         raise BadType(
@@ -295,19 +296,21 @@ def _added(exprs: list[Expr]) -> Expr:
 
 
 def _total(exprs: list[Expr]) -> Expr:
-    """The sum of the cells of a row; a null counts for nothing, as in pandas."""
+    """Add up the cells of a row. A null counts for nothing, as in pandas."""
     return _added([_expr.fill(e, 0) for e in exprs])
 
 
 def _present(exprs: list[Expr]) -> Expr:
-    """The number of cells of a row that are no nulls."""
+    """Count the cells of a row that are not null."""
     return _added([_expr.cast(_expr.not_null(e), "int") for e in exprs])
 
 
 def _mean(frame: Tracked, exprs: list[Expr]) -> Expr:
-    """The mean of the cells of a row that are no nulls, null where all are: as in pandas. It lies
-    between the least and the greatest bound, which the quotient of a sum and a count does not
-    show."""
+    """Take the mean of the cells of a row that are not null; null if all are, as in pandas.
+
+    It lies between the least and the greatest bound, which the quotient of a sum and a count does
+    not show.
+    """
     mean = _expr.arithmetic("/", _total(exprs), _present(exprs))
     column_bounds = [e.bounds(frame._selection.schema.bounds) for e in exprs]
     ends = [pair for pair in column_bounds if pair is not None]
@@ -317,7 +320,7 @@ def _mean(frame: Tracked, exprs: list[Expr]) -> Expr:
 
 
 def _better(a: Expr, b: Expr, op: str) -> Expr:
-    """The one of two cells that compares so; the other where one is null."""
+    """Return the one of two cells that compares so, and the other if one is null."""
     return _expr.choose(_expr.logical_or(_expr.is_null(b), _expr.compare(op, a, b)), a, b)
 
 
@@ -331,7 +334,7 @@ def _flags(exprs: list[Expr]) -> list[Expr]:
 
 
 def across(self: Tracked, verb: str, numeric_only: bool = False) -> PrivateColumn:
-    """The column of a summary of each row's cells: ``p[["x", "y"]].sum(axis=1)``."""
+    """Return a column with a summary of each row's cells: ``p[["x", "y"]].sum(axis=1)``."""
     columns = self._selection.columns
     names = self._selection.numbers if numeric_only else list(columns)
     everything = [columns[name] for name in names]

@@ -33,9 +33,11 @@ _ONE_ROW: Final = "return an expression for one row; its sum over rows is the ut
 
 
 @verb
-def argmax(self: Tracked, column: Any, *, keys: Any = None, **payment: Unpack[Payment]) -> Any:
-    """The value that most rows have, of the listed ones; or which of several conditions holds for
-    most rows.
+def argmax(
+    self: Tracked, column: object, *, keys: object = None, **payment: Unpack[Payment]
+) -> Any:
+    """Choose the value that most rows have, of the listed ones; or which of several conditions
+    holds for most rows.
 
     A list of boolean columns, or conditions by name as `counts` takes them, may overlap: one row
     may say yes to many. Only the choice leaves, so any number of candidates costs the same and the
@@ -71,10 +73,10 @@ def argmax(self: Tracked, column: Any, *, keys: Any = None, **payment: Unpack[Pa
 
 @verb
 def top(
-    self: Tracked, column: Any, k: int, *, keys: Any = None, **payment: Unpack[Payment]
+    self: Tracked, column: object, k: int, *, keys: object = None, **payment: Unpack[Payment]
 ) -> list[Any]:
-    """The k most common of the listed values, the first before the second and so on, as a list
-    without counts.
+    """Choose the k most common of the listed values, the most common first, as a list without
+    counts.
 
     Formal guarantee: epsilon-DP for its price, by k rounds of report-noisy-max at epsilon/k, each
     among the values that are left (docs/guarantees/noisy-max.md). The order is as private as the
@@ -103,11 +105,11 @@ def top(
 @verb
 def choose(
     self: Tracked,
-    candidates: Any,
-    utility: Any,
+    candidates: object,
+    utility: object,
     sensitivity: float | None = None,
     *,
-    bounds: Any = None,
+    bounds: object = None,
     because: str | None = None,
     **payment: Unpack[Payment],
 ) -> Any:
@@ -164,7 +166,7 @@ def choose(
 # How they are put together --------------------------------------------------------------------------------
 
 
-def _most(frame: Tracked, questions: Any, caller: Any, payment: Mapping[str, Any]) -> Any:
+def _most(frame: Tracked, questions: Any, caller: object, payment: Mapping[str, Any]) -> Any:
     if not questions:
         raise BadValue("argmax needs at least one condition to choose among.")
     if isinstance(questions, Mapping):
@@ -185,12 +187,12 @@ def _most(frame: Tracked, questions: Any, caller: Any, payment: Mapping[str, Any
 def _own_utility(
     frame: Tracked,
     candidates: Sequence[Any],
-    utility: Any,
+    utility: object,
     moves: float | None,
-    bounds: Any,
-    caller: Any,
+    bounds: object,
+    caller: object,
 ) -> tuple[Scored, tuple[Word, ...]]:
-    """The utility with an output for each candidate, all clipped to the same bounds, and the
+    """Return the utility with an output for each candidate, all clipped to the same bounds, and the
     declarations it relies on."""
     exprs, declared = _expressions(frame, candidates, utility, caller)
     if len(exprs) > 1 and len(set(exprs)) == 1:
@@ -231,7 +233,7 @@ def _check_two_arguments(utility: Any) -> None:
 
 
 def _expressions(
-    frame: Tracked, candidates: Sequence[Any], utility: Any, caller: Any
+    frame: Tracked, candidates: Sequence[Any], utility: object, caller: Any
 ) -> tuple[list[Expr], tuple[Word, ...]]:
     if isinstance(utility, Mapping):
         if len(utility) != len(candidates) or any(c not in utility for c in candidates):
@@ -270,7 +272,7 @@ def _expressions(
 
 
 def _hull(
-    frame: Tracked, exprs: Sequence[Expr], bounds_argument: Any, moves: float | None
+    frame: Tracked, exprs: Sequence[Expr], bounds_argument: object, moves: float | None
 ) -> Bounds:
     if bounds_argument is not None:
         return _validate.bounds(bounds_argument, "the utility")
@@ -286,20 +288,20 @@ def _hull(
     )
 
 
-def _row_wise(value: Any) -> Any:
+def _row_wise(value: object) -> Any:
     if isinstance(value, Taken | str) or hasattr(value, "_eval_expression"):
         return value
     raise BadType(f"the utility's function returned a {type(value).__name__}: {_ONE_ROW}")
 
 
 def _filled(expr: Expr, pair: Bounds) -> Expr:
-    """The expression clipped to the bounds, and 0 for nulls: they count for nothing."""
+    """Return the expression clipped to the bounds, with 0 for nulls: they count for nothing."""
     return (
         _expr.fill(expr, False) if expr.kind == "bool" else _expr.fill(_expr.clip(expr, *pair), 0)
     )
 
 
-def _moves(sensitivity: Any, because: Any) -> float | None:
+def _moves(sensitivity: object, because: object) -> float | None:
     if (sensitivity is None) != (because is None):
         raise BadValue(
             "sensitivity= is your own word that one row moves no utility by more: give it together with "
@@ -317,9 +319,11 @@ def _moves(sensitivity: Any, because: Any) -> float | None:
     return moves
 
 
-def _candidates(argument: Any) -> list[Any]:
-    """The public list of candidates as it was typed; anything that could be people's data is
-    refused."""
+def _candidates(argument: object) -> list[Any]:
+    """Return the public list of candidates as it was typed.
+
+    Refuse anything that could be people's data.
+    """
     if isinstance(
         argument, pd.Series | pd.DataFrame | set | frozenset | str | bytes
     ) or not isinstance(argument, list | tuple | range | np.ndarray | pd.Index | Mapping):
@@ -349,7 +353,7 @@ def _few(candidates: Sequence[Any]) -> None:
 
 
 def _chosen(release: Release, by: By) -> list[Any]:
-    """The keys at the chosen places, each of its own type."""
+    """Return the keys at the chosen places, each of its own type."""
     keys = cast(KeyBy, by).keys
     chosen = []
     for place in _release.values(release, 0):

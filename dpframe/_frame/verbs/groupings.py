@@ -32,14 +32,14 @@ from dpframe._groups.periods import (
 
 def resample(
     self: Tracked,
-    rule: Any,
-    closed: Any = None,
-    label: Any = None,
+    rule: object,
+    closed: object = None,
+    label: object = None,
     *,
-    on: Any = None,
-    bounds: Any = None,
+    on: object = None,
+    bounds: object = None,
     level: None = None,
-    origin: Any = "start_day",
+    origin: object = "start_day",
     offset: None = None,
     group_keys: bool = True,
 ) -> PrivateGroupBy:
@@ -73,7 +73,7 @@ def resample(
 
 
 def _levels_named(frame: Tracked, level: Any) -> list[Taken]:
-    """The columns that are the levels of the index, by name or by place."""
+    """Return the columns that are the levels of the index, by name or by place."""
     index = frame._selection.index
     names = list(index)
     found = []
@@ -87,7 +87,7 @@ def _levels_named(frame: Tracked, level: Any) -> list[Taken]:
 
 
 def _index_of(frame: Tracked) -> Taken:
-    """The column that `set_index` has made the index."""
+    """Return the column that `set_index` has made the index."""
     index = frame._selection.index
     if len(index) != 1:
         raise BadType(
@@ -100,17 +100,17 @@ def _index_of(frame: Tracked) -> Taken:
 
 def groupby(
     self: Tracked,
-    by: Any = None,
+    by: object = None,
     *,
-    keys: Any = None,
-    other: Any = None,
-    bounds: Any = None,
+    keys: object = None,
+    other: object = None,
+    bounds: object = None,
     as_index: bool = True,
     sort: bool | None = None,
     group_keys: bool = True,
     observed: bool | None = None,
     dropna: bool | None = None,
-    level: Any = None,
+    level: object = None,
 ) -> PrivateGroupBy:
     """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come
     back.
@@ -168,14 +168,14 @@ def groupby(
 
 def levels_for(
     frame: Tracked,
-    by: Any,
-    keys: Any,
+    by: object,
+    keys: object,
     sort: bool | None,
     dropna: bool | None,
     verb: str = "groupby",
 ) -> list[KeyBy | Sought]:
-    """The groupings, one for each column, with the keys that are given, declared or brought along;
-    else with keys to be found."""
+    """Return the groupings, one for each column, with the keys that are given, declared or brought
+    along. Other keys are to be found."""
     names = by if isinstance(by, list) else [by]
     keys = frame._selection.by_column(keys) if isinstance(keys, Mapping) else keys
     if not names:
@@ -201,14 +201,14 @@ def levels_for(
 
 def groupings(
     frame: Tracked,
-    by: Any,
-    keys: Any,
+    by: object,
+    keys: object,
     sort: bool | None,
     dropna: bool | None,
-    other: Any,
-    bounds: Any,
+    other: object,
+    bounds: object,
 ) -> tuple[By | Sought, ...]:
-    """The groupings, one for each column, or one for listed combinations of all of them."""
+    """Return the groupings, one for each column, or one for listed combinations of all of them."""
     rules: dict[int, Rule] = {}
     if any(isinstance(column, pd.Grouper) for column in (by if isinstance(by, list) else [by])):
         by, rules = _without_groupers(by)
@@ -232,8 +232,9 @@ def groupings(
     return (TupleBy.of(exprs, tuples.with_options(exprs, sort, dropna)),)
 
 
-def _tuples(selection: Selection, names: Sequence[Any], keys: Any) -> Tuples | None:
-    """The listed combinations, given or declared; None where keys are listed column by column."""
+def _tuples(selection: Selection, names: Sequence[Any], keys: object) -> Tuples | None:
+    """Return the listed combinations, given or declared, or None if keys are listed column by
+    column."""
     if lists_tuples(keys, len(names)):
         columns = [selection.level(name) for name in names]
         return Tuples.of(keys, [e for e, _ in columns], [n for _, n in columns])
@@ -253,11 +254,11 @@ def _with_periods(
     frame: Tracked,
     names: Sequence[Any],
     rules: Mapping[int, Rule],
-    keys: Any,
+    keys: object,
     sort: bool | None,
     dropna: bool | None,
-    other: Any,
-    bounds: Any,
+    other: object,
+    bounds: object,
 ) -> tuple[By | Sought, ...]:
     rest = [name for i, name in enumerate(names) if i not in rules]
     if not rest and (keys is not None or other is not None):
@@ -281,7 +282,7 @@ def _with_periods(
     return combined
 
 
-def _periods(selection: Selection, column: Any, rule: Rule, bounds: Any) -> TimeBy:
+def _periods(selection: Selection, column: object, rule: Rule, bounds: object) -> TimeBy:
     expr, name = selection.level(column)
     if expr.kind != "time":
         raise BadType(
@@ -309,8 +310,8 @@ def _periods(selection: Selection, column: Any, rule: Rule, bounds: Any) -> Time
     return TimeBy(expr, rule.freq.freqstr, span, periods_of(rule, span, expr.tz, unit, name))
 
 
-def _without_groupers(by: Any) -> tuple[Any, dict[int, Rule]]:
-    """The columns, and the rules of those that a ``pd.Grouper`` names with freq=."""
+def _without_groupers(by: object) -> tuple[Any, dict[int, Rule]]:
+    """Return the columns, and the rules of those that a ``pd.Grouper`` names with freq=."""
     names, rules = list(by) if isinstance(by, list) else [by], {}
     for i, grouper in enumerate(names):
         if not isinstance(grouper, pd.Grouper):

@@ -47,7 +47,7 @@ class _Marked:
     def __repr__(self) -> str:
         return f"{_MARK}\n{super().__repr__()}"
 
-    def _reduce(self, op: Any, name: str, **words: Any) -> Any:
+    def _reduce(self, op: object, name: str, **words: Any) -> Any:
         if name not in ("any", "all"):  # which are of conditions
             caution(
                 "a number of made-up rows says nothing of the data. For a release ask p.count(), p.mean('x')."
@@ -110,8 +110,8 @@ def sample(
     frac: float | None = None,
     replace: bool = False,
     weights: None = None,
-    random_state: Any = None,
-    axis: Any = None,
+    random_state: object = None,
+    axis: object = None,
     ignore_index: bool = False,
 ) -> pd.DataFrame:
     """Some made-up rows: see `head`. A sample of the rows themselves would hand out people."""
@@ -127,7 +127,7 @@ def sample(
     return _made(self, _number(1 if n is None else n, "sample"), 2 * _SHOWN)
 
 
-def _number(n: Any, verb: str) -> int:
+def _number(n: object, verb: str) -> int:
     if isinstance(n, bool) or not isinstance(n, int | np.integer):
         raise BadType(
             f"{verb} shows a number of made-up rows: p.{verb}(5), not {type(n).__name__}."
@@ -148,17 +148,17 @@ def _made(frame: Tracked, rows: int, skip: int = 0) -> MadeUp:
 
 
 def dtypes(self: Tracked) -> pd.Series[Any]:
-    """The dtype of each column, without the categories of a categorical one: these are cells of the
-    data."""
+    """Return the dtype of each column, without the categories of a categorical one: these are cells
+    of the data."""
     return schema_of(self._selection).dtypes
 
 
 def info(
     self: Tracked,
     verbose: bool | None = None,
-    buf: Any = None,
+    buf: object = None,
     max_cols: int | None = None,
-    memory_usage: Any = None,
+    memory_usage: object = None,
     show_counts: bool | None = None,
 ) -> None:
     """Prints the columns with their dtypes, bounds and keys: all that is public of a column, and
@@ -206,7 +206,7 @@ def _declared(selection: Selection, expr: Expr) -> str:
 
 
 def bounds_text(selection: Selection, expr: Expr) -> str:
-    """The bounds of numbers and durations, as they are declared or follow from what is; empty
+    """Return the bounds of numbers and durations as text, declared ones or those that follow; empty
     without any."""
     if expr.kind == "duration":
         ends = expr.interval(selection.ends)
@@ -244,8 +244,10 @@ class Shape:
 
 
 def shape(self: Tracked) -> tuple[int, int] | Shape:
-    """The numbers of rows and columns; that of rows only where it is public, and else refused where
-    it is looked up."""
+    """Return the numbers of rows and columns.
+
+    That of rows is refused when it is looked up, unless it is public.
+    """
     rows, columns = _public_rows(self), len(self._selection.columns)
     return Shape(columns) if rows is None else (rows, columns)
 
@@ -258,14 +260,14 @@ def _public_rows(frame: Tracked) -> int | None:
 
 
 def dummy(
-    of: Any,
+    of: object,
     rows: int = 1000,
     *,
     bounds: Mapping[Any, Any] | None = None,
     keys: Mapping[Any, Any] | None = None,
 ) -> pd.DataFrame:
-    """A frame of made-up rows, to write a notebook on before there is a budget, or without touching
-    it.
+    """Make a frame of made-up rows, to write a notebook on before there is a budget, or without
+    touching it.
 
     ``of`` is a tracked frame, whose columns, bounds and keys it has; a card, by its path
     (``"visits.toml"``) or its text; or dtypes by column, such as ``df.dtypes`` or ``{"age":
@@ -341,7 +343,7 @@ def made_up(
 
 
 def schema_of(selection: Selection) -> pd.DataFrame:
-    """A frame without rows that has the columns of a selection in their dtypes."""
+    """Return a frame without rows that has the columns of a selection in their dtypes."""
     empty = Rows(_root(selection.schema, selection.schema.leaves, 0))
     arrays = [empty.array(expr) for expr in selection.columns.values()]
     return frame_of(arrays, list(selection.columns))
@@ -356,7 +358,7 @@ def _root(schema: Schema, leaves: Mapping[Hashable, Column], rows: int) -> pd.Da
 
 
 def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any]:
-    """The cells of one column, by what is declared of it and by its dtype."""
+    """Make up the cells of one column, by its declarations and its dtype."""
     dtype = public_dtype(dtype)
     keys, pair = schema.keys.get(leaf.position), schema.bounds.get(leaf.position)
     even = _even(f"{leaf.name!r} {dtype} {pair} {'' if keys is None else keys.token}", rows)
@@ -383,9 +385,9 @@ def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any
         return cells
 
 
-def public_dtype(dtype: Any) -> Any:
-    """A dtype without what it may hold of cells: categories, and what a sparse column has most
-    of."""
+def public_dtype(dtype: object) -> Any:
+    """Return a dtype without what it may hold of cells: categories, and the fill value of a sparse
+    column."""
     if isinstance(dtype, pd.CategoricalDtype):
         return pd.CategoricalDtype()
     return dtype.subtype if isinstance(dtype, pd.SparseDtype) else dtype
@@ -402,7 +404,7 @@ def _listed(keys: Keys, even: Any) -> pd.Series[Any]:
     return pd.Series([known[int(e * len(known))] for e in even], dtype=object)
 
 
-def _numbers(leaf: Column, dtype: Any, pair: tuple[float, float], even: Any) -> pd.Series[Any]:
+def _numbers(leaf: Column, dtype: object, pair: tuple[float, float], even: Any) -> pd.Series[Any]:
     low, high = pair
     if isinstance(dtype, np.dtype) and dtype.kind in "iu":
         kinds = np.iinfo(dtype)

@@ -29,9 +29,9 @@ def merge(
     self: Frame,
     right: pd.DataFrame,
     how: str = "inner",
-    on: Any = None,
-    left_on: Any = None,
-    right_on: Any = None,
+    on: object = None,
+    left_on: object = None,
+    right_on: object = None,
     left_index: bool = False,
     right_index: bool = False,
     sort: bool = False,
@@ -44,8 +44,8 @@ def merge(
     max_groups: int | None = None,
     because: str | None = None,
 ) -> Frame:
-    """The frame with the columns of a public table, matched by key columns, as ``DataFrame.merge``;
-    ``how`` is "inner" or "left".
+    """Add the columns of a public table, matched by key columns, as ``DataFrame.merge``; ``how`` is
+    "inner" or "left".
 
     Another tracked frame of the same people, under the same budget, is matched person by person, in
     all four ways of pandas: of each person at most ``max_rows`` rows of either side count, and in
@@ -147,8 +147,8 @@ def merge(
 
 def join(
     self: Frame,
-    other: Any,
-    on: Any = None,
+    other: object,
+    on: object = None,
     how: str = "left",
     lsuffix: str = "",
     rsuffix: str = "",
@@ -159,9 +159,9 @@ def join(
     max_groups: int | None = None,
     because: str | None = None,
 ) -> Frame:
-    """The frame with the columns of a public table, matched by the table's index, as
-    ``DataFrame.join``; or with those of another tracked frame of the same people, matched by
-    ``on``, person by person. See `merge`.
+    """Add the columns of a public table, matched by the table's index, as ``DataFrame.join``; or
+    those of another tracked frame of the same people, matched by ``on``, person by person. See
+    `merge`.
 
     >>> tax = pd.Series([8.5, 8.0], index=["CA", "NY"], name="tax")
     >>> df = pd.DataFrame({"state": ["CA", "NY", "CA", "TX"]})
@@ -233,8 +233,8 @@ class _Join(NamedTuple):
 
 
 def _joined(source: Source, join: _Join) -> Made:
-    """The columns of the private side under new names, and those of the row of the table that each
-    row has; behind the door."""
+    """Return the columns of the private side under new names, and those of each row's match in the
+    table. This runs behind the door."""
     rows = join.lookup.match(source.rows, source.places, join.left)
     made = source.copied(rows.left, hidden=join.hidden)
     made.names = [join.names[n] for n in made.names]
@@ -244,8 +244,8 @@ def _joined(source: Source, join: _Join) -> Made:
     return made
 
 
-def _public(right: Any, session: Session) -> pd.DataFrame:
-    """The table, unless something says that it is private."""
+def _public(right: object, session: Session) -> pd.DataFrame:
+    """Return the table, unless something says that it is private."""
     library = type(right).__module__.partition(".")[0]
     if library == "dpframe" and (hasattr(right, "_session") or hasattr(right, "_frame")):
         raise Refused(
@@ -272,9 +272,9 @@ def _reason(
     keys: list[tuple[Hashable, Hashable]],
     columns: Mapping[Hashable, Expr],
     session: Session,
-    because: Any,
+    because: object,
 ) -> str:
-    """The reason why the table is public, for the record; a table by people needs one."""
+    """Return the reason why the table is public, for the record. A table by people needs one."""
     if because is not None and not (isinstance(because, str) and because.strip()):
         raise BadType(
             "because= must be a sentence: it is written in the ledger as your declaration."
@@ -290,8 +290,8 @@ def _reason(
     return "" if because is None else f"; {because.strip()}"
 
 
-def is_private(value: Any, session: Session) -> bool:
-    """Whether it is a frame or column of a session, or shares its data with one."""
+def is_private(value: object, session: Session) -> bool:
+    """Return whether it is a frame or column of a session, or shares its data with one."""
     if isinstance(value, Tracked):
         return True
     if not isinstance(value, pd.DataFrame | pd.Series):
@@ -308,7 +308,11 @@ def is_private(value: Any, session: Session) -> bool:
 
 
 def _key_names(
-    columns: Mapping[Hashable, Expr], table: pd.DataFrame, on: Any, left_on: Any, right_on: Any
+    columns: Mapping[Hashable, Expr],
+    table: pd.DataFrame,
+    on: object,
+    left_on: object,
+    right_on: object,
 ) -> list[tuple[Hashable, Hashable]]:
     table_names: list[Hashable] = list(table.columns)
     if on is None and left_on is None and right_on is None:
@@ -335,7 +339,7 @@ def merged_names(
     ours: list[Hashable],
     theirs: list[Hashable],
     keys: list[tuple[Hashable, Hashable]],
-    suffixes: Any,
+    suffixes: object,
 ) -> tuple[dict[Hashable, Hashable], dict[Hashable, Hashable]]:
     """New names by old ones, on both sides; a key that has one name stands once."""
     if not isinstance(suffixes, tuple | list) or len(suffixes) != 2:
@@ -348,7 +352,7 @@ def merged_names(
             f"columns {describe(sorted(map(str, both)))} are on both sides: give suffixes=."
         )
 
-    def named(name: Hashable, suffix: Any) -> Hashable:
+    def named(name: Hashable, suffix: object) -> Hashable:
         return f"{name}{suffix or ''}" if name in both else name
 
     left, right = {n: named(n, suffixes[0]) for n in ours}, {n: named(n, suffixes[1]) for n in rest}
@@ -359,7 +363,7 @@ def merged_names(
 
 
 def _describe_public(made: Made, place: int, name: Hashable, array: Any) -> None:
-    """The bounds or the keys of a public column."""
+    """Declare the bounds or the keys of a public column."""
     column = pd.Series(array, dtype=array.dtype).dropna()
     leaf = Column.of(place, name, array.dtype)
     if leaf.kind == "number" and len(column):
@@ -375,7 +379,7 @@ def _describe_public(made: Made, place: int, name: Hashable, array: Any) -> None
 
 
 def _in_order(column: pd.Series[Any]) -> list[Any]:
-    """The different values in the order that pandas gives groups: that of the categories, or
+    """Return the different values in the order that pandas gives groups: that of the categories, or
     sorted."""
     values = list(column.astype(object).unique())
     if isinstance(column.dtype, pd.CategoricalDtype):

@@ -30,18 +30,18 @@ _BOX = (0.01, 0.25, 0.5, 0.75, 0.99)  # the ends of the whiskers, the box, and t
 @verb
 def hist(
     self: Tracked,
-    column: Any = EVERY,
+    column: object = EVERY,
     *,
     by: None = None,
-    bins: Any = 10,
-    ax: Any = None,
-    figsize: Any = None,
+    bins: object = 10,
+    ax: object = None,
+    figsize: object = None,
     title: str | None = None,
-    color: Any = None,
+    color: object = None,
     bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> Any:
-    """The picture of a `histogram`, with its intervals; takes and returns matplotlib axes.
+    """Draw a `histogram` with its intervals; take and return matplotlib axes.
 
     Of a list of columns, or of all numbers with bounds where none is named, an array of axes: each
     is a release of its own at the price that is given, and all are paid together. To have the
@@ -88,11 +88,11 @@ def hist(
 @verb
 def boxplot(
     self: Tracked,
-    column: Any = EVERY,
-    by: Any = None,
+    column: object = EVERY,
+    by: object = None,
     *,
-    ax: Any = None,
-    figsize: Any = None,
+    ax: object = None,
+    figsize: object = None,
     title: str | None = None,
     rot: float = 0,
     bounds: BoundsLike = None,
@@ -164,12 +164,12 @@ def _boxes(
     return axes
 
 
-def _label(label: Any) -> str:
+def _label(label: object) -> str:
     return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
-def _size(figsize: Any) -> Any:
-    """The width and the height of a picture in inches, or None."""
+def _size(figsize: object) -> Any:
+    """Return the width and the height of a picture in inches, or None."""
     if figsize is None:
         return None
     if not isinstance(figsize, tuple | list) or len(figsize) != 2:
@@ -180,8 +180,8 @@ def _size(figsize: Any) -> Any:
     return width, height
 
 
-def _drawing(title: Any = None, color: Any = None) -> dict[str, Any]:
-    """The words of a picture that are given."""
+def _drawing(title: object = None, color: object = None) -> dict[str, Any]:
+    """Return the arguments of a picture that are given."""
     if title is not None and not isinstance(title, str):
         raise BadType("title= must be a text.")
     if color is not None:
@@ -197,11 +197,11 @@ def _drawing(title: Any = None, color: Any = None) -> dict[str, Any]:
 class Plots(Unprinted):
     """``p.plot`` and ``p["x"].plot``: pictures of releases, where pandas' are of rows."""
 
-    def __init__(self, frame: Tracked, column: Any = EVERY):
+    def __init__(self, frame: Tracked, column: object = EVERY):
         self._frame, self._column = frame, column
 
-    def __call__(self, kind: Any = "line", **words: Any) -> Any:
-        """The picture of a kind: ``"hist"`` or ``"box"``; others would draw rows."""
+    def __call__(self, kind: object = "line", **words: Any) -> Any:
+        """Draw a picture of a kind: ``"hist"`` or ``"box"``; others would draw rows."""
         column = words.pop("y", self._column)
         if words.pop("x", None) is None and isinstance(kind, str) and kind in ("hist", "box"):
             return (
@@ -214,11 +214,11 @@ class Plots(Unprinted):
             "of an answer: p.groupby('state')['cost'].mean().dp.plot()."
         )
 
-    def hist(self, by: None = None, bins: Any = 10, **words: Any) -> Any:
-        """The picture of a histogram; see `PrivateFrame.hist`."""
+    def hist(self, by: None = None, bins: object = 10, **words: Any) -> Any:
+        """Draw a histogram; see `PrivateFrame.hist`."""
         return hist(self._frame, words.pop("y", self._column), by=by, bins=bins, **words)
 
-    def box(self, by: Any = None, **words: Any) -> Any:
+    def box(self, by: object = None, **words: Any) -> Any:
         """Boxes of quartiles; see `PrivateFrame.boxplot`."""
         return boxplot(self._frame, words.pop("y", self._column), by, **words)
 

@@ -29,7 +29,7 @@ from dpframe.engines.rows import Rows, exploded, joined, numbers
 
 
 def source_of(frame: Tracked, verb: str) -> Source:
-    """The rows from which a verb makes other rows."""
+    """Return the rows from which a verb makes other rows."""
     selection = frame._selection
     if frame._mode.answers_later:
         raise SessionError(
@@ -41,7 +41,7 @@ def source_of(frame: Tracked, verb: str) -> Source:
 def derived_frame(
     frame: Frame, session: Session, word: Word, more: Sequence[tuple[str, str, str]] = ()
 ) -> Frame:
-    """The tracked frame of a derived session; the step that made it goes on record."""
+    """Return the tracked frame of a derived session. The step that made it goes on record."""
     session.accountant.declare([(word.what, word.value, word.where), *more])
     declared = (*frame._selection.words, word)
     selection = Selection(session, session.leaves, words=declared, premises=session.premises)
@@ -57,15 +57,15 @@ def _multiplied(
 
 def explode(
     self: Frame,
-    column: Any,
+    column: object,
     ignore_index: bool = False,
     *,
     dtype: str | None = None,
     max_rows: int | None = None,
     max_groups: int | None = None,
 ) -> Frame:
-    """A row for each element of the lists in a column, as ``DataFrame.explode``; the other columns
-    are repeated.
+    """Make a row for each element of the lists in a column, as ``DataFrame.explode``; the other
+    columns are repeated.
 
     Formal guarantee: the rows of one person stay theirs, so that a question costs what it costs
     anywhere else (docs/guarantees/derived.md). Where a row was a person, one has many rows now:
@@ -119,8 +119,8 @@ def explode(
 
 def melt(
     self: Frame,
-    id_vars: Any = None,
-    value_vars: Any = None,
+    id_vars: object = None,
+    value_vars: object = None,
     var_name: Hashable = None,
     value_name: Hashable = "value",
     ignore_index: bool = True,
@@ -178,13 +178,13 @@ def melt(
     return derived_frame(self, session, Word("rows", f"melt of {describe(values)}", "steps"))
 
 
-def _has_lists(dtype: Any) -> bool:
+def _has_lists(dtype: object) -> bool:
     if isinstance(dtype, pd.ArrowDtype):
         return hasattr(dtype.pyarrow_dtype, "value_type") and "list" in str(dtype.pyarrow_dtype)
     return isinstance(dtype, np.dtype) and dtype.kind == "O"
 
 
-def names_of(argument: Any, columns: Mapping[Hashable, Expr]) -> list[Hashable]:
+def names_of(argument: object, columns: Mapping[Hashable, Expr]) -> list[Hashable]:
     names = list(argument) if isinstance(argument, list | tuple | pd.Index) else [argument]
     return _validate.column_names(names, columns)
 
@@ -195,8 +195,8 @@ def _objects(values: Sequence[Any]) -> Any:
     return cells
 
 
-def _insert(made: Made, place: int, name: Hashable, array: Any) -> None:
-    """A column at its old place, and the others after it moved."""
+def _insert(made: Made, place: int, name: Hashable, array: object) -> None:
+    """Put a column at its old place, and move the others after it."""
 
     def moved(i: int) -> int:
         return i + (i >= place)
@@ -210,7 +210,7 @@ def _insert(made: Made, place: int, name: Hashable, array: Any) -> None:
 
 
 def _without_order(made: Made, ids: Sequence[Hashable]) -> Made:
-    """The id columns in the order in which they were named."""
+    """Return the id columns in the order in which they were named."""
     order = [made.names.index(n) for n in ids]
     to = {old: new for new, old in enumerate(order)}
     return Made(
@@ -224,7 +224,7 @@ def _without_order(made: Made, ids: Sequence[Hashable]) -> Made:
 
 
 def _exploded(source: Source, name: Hashable, dtype: str | None) -> Made:
-    """The rows of explode, made behind the door."""
+    """Make the rows of explode, behind the door."""
     rows = exploded(source.array(source.columns[name]), dtype)
     made = source.copied(rows.source, skip=[name])
     _insert(made, list(source.columns).index(name), name, rows.array)
@@ -238,7 +238,7 @@ def _melted(
     var_name: Hashable,
     value_name: Hashable,
 ) -> Made:
-    """The rows of melt, made behind the door."""
+    """Make the rows of melt, behind the door."""
     array, size, count = (
         _under(source, [source.columns[n] for n in values]),
         len(source.places),
@@ -263,7 +263,7 @@ def _kinds(exprs: Sequence[Expr]) -> set[str]:
 
 
 def _check_alike(source: Source, names: Sequence[Hashable], exprs: Sequence[Expr]) -> None:
-    """What melt can put under each other, by dtypes alone: those of the columns without their
+    """Check what melt can put under each other, by dtypes alone: those of the columns without their
     rows."""
     kinds = _kinds(exprs)
     if len(kinds) > 1 or kinds & NO_KEYS:
@@ -290,8 +290,10 @@ def _under(source: Source, exprs: Sequence[Expr]) -> Any:
 
 
 def _cells(array: Any, expr: Expr) -> Any:
-    """The cells as objects. Those of texts as the engine reads them: some may be bytes that are no
-    text."""
+    """Return the cells as objects.
+
+    Texts are as the engine reads them, and some bytes may not be text.
+    """
     if not isinstance(array.dtype, pd.ArrowDtype | pd.StringDtype):
         return objects(array)
     vector = prepare(pd.Series(array, copy=False), expr.kind)

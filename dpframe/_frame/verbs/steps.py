@@ -45,9 +45,11 @@ def assign(self: Frame, **columns: Any) -> Frame:
     return frame
 
 
-def _meant(frame: Tracked, name: str, value: Any) -> Any:
-    """What a new column is set to: a text that is one word may be a column's name or, as in pandas,
-    the text itself."""
+def _meant(frame: Tracked, name: str, value: object) -> Any:
+    """Return what a new column is set to.
+
+    A text of one word is a column's name or, as in pandas, the text itself.
+    """
     if not isinstance(value, str) or not value.isidentifier() or value in ("True", "False"):
         return value
     known = frame._selection.columns
@@ -65,7 +67,7 @@ def rename(
     *,
     columns: Mapping[Any, Any] | Callable[[Any], Any] | None = None,
     index: None = None,
-    axis: Any = None,
+    axis: object = None,
     errors: str = "ignore",
     inplace: bool = False,
 ) -> Frame:
@@ -92,15 +94,15 @@ def rename(
 
 def drop(
     self: Frame,
-    labels: Any = None,
+    labels: object = None,
     *,
-    columns: Any = None,
+    columns: object = None,
     index: None = None,
-    axis: Any = None,
+    axis: object = None,
     errors: str = "raise",
     inplace: bool = False,
 ) -> Frame:
-    """The frame without some columns: ``drop(columns="x")``, ``drop(["x", "y"], axis=1)``.
+    """Leave some columns out: ``drop(columns="x")``, ``drop(["x", "y"], axis=1)``.
 
     Labels without ``axis=1`` are those of rows in pandas, which have none here.
     """
@@ -117,16 +119,16 @@ def drop(
 
 def dropna(
     self: Frame,
-    subset: Any = None,
+    subset: object = None,
     *,
     how: str | None = None,
     thresh: int | None = None,
-    axis: Any = 0,
+    axis: object = 0,
     ignore_index: bool = False,
     inplace: bool = False,
 ) -> Frame:
-    """The rows without nulls, in the columns named or in all; with ``how="all"`` those with any
-    value, with ``thresh=k`` those with k values.
+    """Keep the rows without nulls, in the columns named or in all; with ``how="all"`` those with
+    any value, with ``thresh=k`` those with k values.
 
     >>> df = pd.DataFrame({"a": [1.0, None, None], "b": ["x", "y", None]})
     >>> p = df.dp.open(100)
@@ -156,7 +158,7 @@ def dropna(
     return self._done(frame, inplace)
 
 
-def fillna(self: Frame, value: Any, *, inplace: bool = False) -> Frame:
+def fillna(self: Frame, value: object, *, inplace: bool = False) -> Frame:
     """Constants for nulls, one for all columns or ``{"column": constant}``."""
     if isinstance(value, pd.Series) and receipt_of(value, ANSWER) is not None:
         # What was released of each column.
@@ -188,7 +190,7 @@ def clip(
     )
 
 
-def astype(self: Frame, dtype: Any) -> Frame:
+def astype(self: Frame, dtype: object) -> Frame:
     """Other dtypes (float, int, bool, str), one for all columns or ``{"column": dtype}``."""
     wanted = dtype if isinstance(dtype, Mapping) else dict.fromkeys(self._selection.columns, dtype)
     return _each(self, wanted, lambda column, v: column.astype(v))
@@ -257,9 +259,11 @@ def replace(
     )
 
 
-def map_(self: Frame, func: Callable[[Any], Any], na_action: Any = None) -> Frame:
-    """What a function of one value makes of every cell; it is called once with a tracked column of
-    each, as `PrivateColumn.map` has it."""
+def map_(self: Frame, func: Callable[[Any], Any], na_action: object = None) -> Frame:
+    """Apply a function of one value to every cell.
+
+    It is called once with a tracked column of each, as `PrivateColumn.map` does.
+    """
     if not callable(func):
         raise BadType(
             "map of a frame takes a function of one value. Values for values are p.replace({'a': 'b'})."
@@ -273,9 +277,9 @@ map_.__name__ = "map"  # which is a name of Python's here
 
 
 def cut(
-    self: Tracked, column: Any, bins: Any, *, labels: Any = None, right: bool = True
+    self: Tracked, column: object, bins: object, *, labels: object = None, right: bool = True
 ) -> PrivateColumn:
-    """A column cut at given edges, as ``pd.cut``; for ``assign(band=p.cut("age", [0, 18, 65,
+    """Cut a column at given edges, as ``pd.cut``; for ``assign(band=p.cut("age", [0, 18, 65,
     110]))``."""
     return PrivateColumn(self, self._selection.expr(column), column).cut(
         bins, labels=labels, right=right
@@ -327,25 +331,25 @@ def sort_index(self: Frame, *args: Any, **kwargs: Any) -> Frame:
 
 
 def unlabelled(self: Frame, *args: Any, inplace: bool = False, **words: Any) -> Frame:
-    """The frame itself: of rows without labels and columns of kinds there is nothing to change."""
+    """Return the frame itself: rows without labels and columns of kinds leave nothing to change."""
     return self._done(self, inplace)
 
 
-def squeeze(self: Tracked, axis: Any = None) -> Any:
-    """The column of a frame that has one; another frame stays what it is."""
+def squeeze(self: Tracked, axis: object = None) -> Any:
+    """Return the column of a frame that has one; another frame stays what it is."""
     names = list(self._selection.columns)
     return cast(Any, self)[names[0]] if len(names) == 1 else self
 
 
 def keys(self: Tracked) -> pd.Index[Any]:
-    """The names of the columns."""
+    """Return the names of the columns."""
     return pd.Index(list(self._selection.columns), tupleize_cols=False)
 
 
 def insert(
-    self: Tracked, loc: int, column: Any, value: Any, allow_duplicates: bool = False
+    self: Tracked, loc: int, column: object, value: object, allow_duplicates: bool = False
 ) -> None:
-    """A new column at a place of this frame, which is changed: as ``p[column] = value``, and that
+    """Insert a new column at a place of this frame, in place: ``p[column] = value``, and that
     column moved there."""
     columns = self._selection.columns
     if _validate.flag(allow_duplicates, "allow_duplicates") or _is_name(column, columns):
@@ -365,8 +369,8 @@ def insert(
     self._become(self._selection.having({name: made[name] for name in order}))
 
 
-def pop(self: Tracked, item: Any) -> PrivateColumn:
-    """A column, which leaves this frame."""
+def pop(self: Tracked, item: object) -> PrivateColumn:
+    """Take a column out of this frame, and return it."""
     check_kept(self)
     name = _validate.column_name(item, self._selection.columns)
     column = PrivateColumn(self._new(self._selection), self._selection.columns[name], name)
@@ -374,8 +378,8 @@ def pop(self: Tracked, item: Any) -> PrivateColumn:
     return column
 
 
-def get(self: Frame, key: Any, default: Any = None) -> Any:
-    """A column, or several of a list; the default where there is none of that name."""
+def get(self: Frame, key: object, default: object = None) -> Any:
+    """Return a column, or several of a list; the default if there is none of that name."""
     names = key if isinstance(key, list) else [key]
     if not all(_is_name(name, self._selection.columns) for name in names):
         return default
@@ -383,20 +387,22 @@ def get(self: Frame, key: Any, default: Any = None) -> Any:
 
 
 def copy(self: Frame, deep: bool = True) -> Frame:
-    """The frame as it is now: what is set in one of the two is not set in the other. Of the same
-    session and budget."""
+    """Return the frame as it is now: what is set in one of the two is not set in the other.
+
+    Both are of the same session and budget.
+    """
     _validate.flag(deep, "deep")
     return self._new(self._selection)
 
 
 def filter(
     self: Frame,
-    items: Any = None,
+    items: object = None,
     like: str | None = None,
     regex: str | None = None,
-    axis: Any = None,
+    axis: object = None,
 ) -> Frame:
-    """The columns whose names are listed, contain a text, or match a regular expression."""
+    """Keep the columns whose names are listed, contain a text, or match a regular expression."""
     if axis is not None and not _validate.among(axis, (1, "columns")):
         raise Refused(
             "filter is of columns here, since rows have no labels: they are chosen by a condition, p[p['x'] > 1]."
@@ -418,14 +424,14 @@ def filter(
     return self._new(self._selection.choosing(names))
 
 
-def _text(value: Any, word: str) -> str:
+def _text(value: object, word: str) -> str:
     if not isinstance(value, str):
         raise BadType(f"{word}= must be a text, not {type(value).__name__}.")
     return value
 
 
 def select_dtypes(self: Frame, include: Any = None, exclude: Any = None) -> Frame:
-    """The columns of some dtypes, as pandas chooses them: ``include="number"``,
+    """Keep the columns of some dtypes, as pandas chooses them: ``include="number"``,
     ``exclude=["object"]``."""
     problem = None
     try:
@@ -440,10 +446,14 @@ def select_dtypes(self: Frame, include: Any = None, exclude: Any = None) -> Fram
 
 
 def reindex(
-    self: Frame, labels: Any = None, *, index: None = None, columns: Any = None, axis: Any = None
+    self: Frame,
+    labels: object = None,
+    *,
+    index: None = None,
+    columns: object = None,
+    axis: object = None,
 ) -> Frame:
-    """The frame with its columns in another order, or some of them: ``reindex(columns=["y",
-    "x"])``."""
+    """Put the columns into another order, or keep some of them: ``reindex(columns=["y", "x"])``."""
     if index is not None or (labels is not None and not _validate.among(axis, (1, "columns"))):
         raise Refused(
             "reindex is of columns here, since rows have no labels: p.reindex(columns=['x', 'y'])."
@@ -455,7 +465,7 @@ def reindex(
     return self._new(self._selection.choosing(names))
 
 
-def _list(value: Any, word: str) -> list[Any]:
+def _list(value: object, word: str) -> list[Any]:
     if not isinstance(value, list | tuple | range | pd.Index | np.ndarray):
         rows = (
             " Rows are chosen by a condition: p[p['x'] > 1], p.query('x > 1')."
@@ -466,19 +476,18 @@ def _list(value: Any, word: str) -> list[Any]:
     return list(value)
 
 
-def add_prefix(self: Frame, prefix: str, axis: Any = None) -> Frame:
-    """The frame with a text before each name of a column."""
+def add_prefix(self: Frame, prefix: str, axis: object = None) -> Frame:
+    """Put a text before each name of a column."""
     return rename(self, lambda name: f"{prefix}{name}", axis=1 if axis is None else axis)
 
 
-def add_suffix(self: Frame, suffix: str, axis: Any = None) -> Frame:
-    """The frame with a text behind each name of a column."""
+def add_suffix(self: Frame, suffix: str, axis: object = None) -> Frame:
+    """Put a text behind each name of a column."""
     return rename(self, lambda name: f"{name}{suffix}", axis=1 if axis is None else axis)
 
 
-def set_axis(self: Frame, labels: Any, *, axis: Any = 0, copy: object = None) -> Frame:
-    """The frame with other names for all of its columns, in their order: ``set_axis(["a", "b"],
-    axis=1)``."""
+def set_axis(self: Frame, labels: object, *, axis: object = 0, copy: object = None) -> Frame:
+    """Give all columns other names, in their order: ``set_axis(["a", "b"], axis=1)``."""
     if not _validate.among(axis, (1, "columns")):
         raise Refused(
             "rows have no labels here. For the names of columns: p.rename(columns={'x': 'new'})."
@@ -494,15 +503,15 @@ def set_axis(self: Frame, labels: Any, *, axis: Any = 0, copy: object = None) ->
 
 def set_index(
     self: Frame,
-    keys: Any,
+    keys: object,
     *,
     drop: bool = True,
     append: bool = False,
     inplace: bool = False,
     verify_integrity: bool = False,
 ) -> Frame:
-    """The frame with columns as its index: `resample` takes its times from there, and `groupby`
-    finds them by name.
+    """Make columns the index: `resample` takes its times from there, and `groupby` finds them by
+    name.
 
     >>> df = pd.DataFrame({"t": pd.to_datetime(["2024-01-05", "2024-03-31"]), "cost": [3, 4]})
     >>> p = df.dp.open(1000, bounds={"t": ("2024-01-01", "2024-03-31"), "cost": (0, 9)})
@@ -528,17 +537,16 @@ def set_index(
 
 def reset_index(
     self: Frame,
-    level: Any = None,
+    level: object = None,
     *,
     drop: bool = False,
     inplace: bool = False,
     col_level: Hashable = 0,
     col_fill: Hashable = "",
     allow_duplicates: bool = False,
-    names: Any = None,
+    names: object = None,
 ) -> Frame:
-    """The frame with its index as columns again, before the others; with ``drop=True`` without
-    it."""
+    """Make the index columns again, before the others; with ``drop=True`` leave it out."""
     index, columns = self._selection.index, self._selection.columns
     if not index and drop is True:  # as it is typed after each filter
         return self._done(self, inplace)
@@ -573,8 +581,8 @@ _TARGET = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)")
 
 
 def eval(self: Frame, expr: str, *, inplace: bool = False) -> Any:
-    """A column for an expression as text, ``eval("cost / 2")``; the frame with new columns for
-    ``eval("y = cost / 2")``."""
+    """Return a column for an expression as text, ``eval("cost / 2")``, or the frame with new
+    columns for ``eval("y = cost / 2")``."""
     if not isinstance(expr, str):
         raise BadType(f"an expression is a text such as 'y = x / 2', not {type(expr).__name__}.")
     caller, frame = callers_frame(), self
@@ -593,8 +601,8 @@ def eval(self: Frame, expr: str, *, inplace: bool = False) -> Any:
     return self._done(frame, inplace)
 
 
-def _of_columns(verb: str, given: Any, columns: Any, index: Any, axis: Any) -> Any:
-    """What is said of columns, in whichever word; rows have no labels."""
+def _of_columns(verb: str, given: object, columns: object, index: object, axis: object) -> Any:
+    """Return what is said of columns, in whichever argument; rows have no labels."""
     if index is not None or (axis is not None and not _validate.among(axis, (1, "columns"))):
         raise Refused(
             f"{verb} is of columns here: rows are people and have no labels. Write axis=1 or columns=; rows are chosen by a "
@@ -611,7 +619,7 @@ def _of_columns(verb: str, given: Any, columns: Any, index: Any, axis: Any) -> A
     return given if columns is None else columns
 
 
-def _is_name(name: Any, known: Mapping[Hashable, Expr]) -> bool:
+def _is_name(name: object, known: Mapping[Hashable, Expr]) -> bool:
     try:
         return name in known
     except TypeError:
@@ -623,7 +631,7 @@ def _any_value(exprs: list[Expr]) -> Expr:
 
 
 def _with_values(exprs: list[Expr], least: int) -> Expr:
-    """Whether at least ``least`` cells of a row are no nulls."""
+    """Return true where at least ``least`` cells of a row are not null."""
     present = [_expr.cast(_expr.not_null(e), "int") for e in exprs]
     zero: Expr = _expr.constant(0)
     total = reduce(lambda a, b: _expr.arithmetic("+", a, b), present, zero)

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 @verb
 def describe(
     self: Tracked,
-    column: Any = EVERY,
+    column: object = EVERY,
     bounds: BoundsLike = None,
     *,
-    percentiles: Any = None,
+    percentiles: object = None,
     **payment: Unpack[Payment],
 ) -> Any:
     """Count, mean, standard deviation and quantiles of every number column with public bounds, in
@@ -102,7 +102,7 @@ def _caution_of_times(frame: Tracked) -> None:
 
 
 def described(
-    selection: Selection, columns: Sequence[Any], percentiles: Any, bounds: Any
+    selection: Selection, columns: Sequence[Any], percentiles: object, bounds: object
 ) -> list[tuple[Hashable, list[Output]]]:
     """Each column with what `describe` shows of it, named as pandas' rows: count, mean, std, and
     quantiles in their order, of which the first and the last stand near the least and the greatest
@@ -136,13 +136,13 @@ def described(
 
 
 def _percents(levels: Sequence[Fraction]) -> list[str]:
-    """The names that pandas gives to percentiles."""
+    """Return the names that pandas gives to percentiles."""
     rows = pd.Series([0.0]).describe(percentiles=[float(level) for level in levels]).index
     return list(rows[len(DESCRIBED) + 1 : -1])
 
 
-def numbers_with_bounds(frame: Tracked, bounds: Any) -> list[Hashable]:
-    """The columns of numbers that have public bounds."""
+def numbers_with_bounds(frame: Tracked, bounds: object) -> list[Hashable]:
+    """Return the columns of numbers that have public bounds."""
     bounds_by_name = frame._selection.by_column(bounds) if isinstance(bounds, Mapping) else {}
     names = [
         name
@@ -194,13 +194,13 @@ def counts(
 @verb
 def histogram(
     self: Tracked,
-    column: Any,
-    bins: Any = 10,
+    column: object,
+    bins: object = 10,
     *,
     bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.Series[int]:
-    """How many values lie in each bin, over an IntervalIndex.
+    """Count the values that lie in each bin, over an IntervalIndex.
 
     Bins are numpy's: closed on the left, and the last one on both sides (its label cannot show it).
     Values outside all bins and nulls are not counted. A whole number of bins divides the bounds
@@ -226,7 +226,7 @@ def histogram(
 
 
 def histogram_arrays(
-    self: Tracked, column: Any, bins: Any, bounds: Any
+    self: Tracked, column: object, bins: object, bounds: object
 ) -> tuple[Any, NDArray[np.float64]]:
     """Return the counts and the edges of a histogram as arrays. It asks the same as `histogram`."""
     by = bins_of(self, column, bins, bounds)
@@ -235,7 +235,7 @@ def histogram_arrays(
     return counts, np.array(by.edges, dtype=np.float64)
 
 
-def bins_of(frame: Tracked, column: Any, bins: Any, bounds: Any) -> BinBy:
+def bins_of(frame: Tracked, column: object, bins: object, bounds: object) -> BinBy:
     """Return the groups of a histogram of a column of numbers."""
     expr, name = frame._selection.named(column)
     if expr.kind not in ("number", "bool"):
@@ -247,9 +247,9 @@ def bins_of(frame: Tracked, column: Any, bins: Any, bounds: Any) -> BinBy:
 
 
 def edges_of(
-    frame: Tracked, expr: Expr, name: Hashable, bins: Any, bounds: Any
+    frame: Tracked, expr: Expr, name: Hashable, bins: object, bounds: object
 ) -> tuple[float, ...]:
-    """The edges of bins as they are given, or so many even ones between public bounds."""
+    """Return the edges of bins as they are given, or even ones between public bounds."""
     if isinstance(bins, str):
         raise BadValue(
             f"bins={bins!r} would look at the data. Give a number of bins or a list of edges."
@@ -271,7 +271,7 @@ def cov(
     bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.DataFrame:
-    """The covariances of all columns, in one release; select them first: ``p[["age",
+    """Take the covariances of all columns, in one release; select them first: ``p[["age",
     "cost"]].cov()``.
 
     Each is over the rows where neither of its two columns is null. The price is shared by all pairs
@@ -299,8 +299,8 @@ def corr(
     bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.DataFrame:
-    """The correlations of all columns, in one release: the same one as `cov`, so after it they are
-    free.
+    """Take the correlations of all columns, in one release: the same one as `cov`, so after it they
+    are free.
 
     The variances in them are those of each column's own non-null values; where columns have nulls,
     write ``p.dropna(subset=[...])`` first to have the same rows in all. Zero divided by a noisy
@@ -312,7 +312,7 @@ def corr(
     return cast(pd.DataFrame, matrix(self, Correlations, min_periods, 1, bounds, payment))
 
 
-def check_correlation(method: Any, payment: Mapping[str, Any]) -> None:
+def check_correlation(method: object, payment: Mapping[str, Any]) -> None:
     """Refuse correlations of ranks, and a price given by a width.
 
     Ranks compare people with each other. Nothing public tells how wide the interval of a
@@ -336,13 +336,13 @@ def check_correlation(method: Any, payment: Mapping[str, Any]) -> None:
 def matrix(
     asking: Measures,
     kind: Callable[[tuple[tuple[int, ...], ...]], Layout],
-    min_periods: Any,
+    min_periods: object,
     ddof: int,
-    bounds: Any,
+    bounds: object,
     payment: Mapping[str, Any],
 ) -> Any:
-    """A table of the columns by themselves, for each group if there are groups, of covariances or
-    what is made of them."""
+    """Return a table of the columns by themselves, for each group if there are groups: of
+    covariances, or of what is made of them."""
     names, _ = asking._columns_for(EVERY, "var", checked(payment).get("numeric_only") is True)
     outs, cells = pairs_of(asking._selection, names, min_periods, ddof, bounds)
     index, layout = pd.Index(list(names), tupleize_cols=False), kind(cells)
@@ -354,7 +354,7 @@ def matrix(
 
 
 def pairs_of(
-    selection: Selection, columns: Sequence[Any], min_periods: Any, ddof: int, bounds: Any
+    selection: Selection, columns: Sequence[Any], min_periods: object, ddof: int, bounds: object
 ) -> tuple[list[Output], tuple[tuple[int, ...], ...]]:
     """Variances and covariances of each column with those after it, and where they stand in the
     square."""

@@ -31,9 +31,10 @@ from dpframe._questions.question import COUNT, Query, Release
 
 
 @verb
-def unique(self: Tracked, column: Any, **payment: Unpack[Payment]) -> pd.Index[Any]:
-    """The values of a column that many people have, sorted, to be used as ``keys=``. Of a list of
-    columns: combinations.
+def unique(self: Tracked, column: object, **payment: Unpack[Payment]) -> pd.Index[Any]:
+    """Find the values of a column that many people have, sorted, to be used as ``keys=``.
+
+    A list of columns gives combinations.
 
     Formal guarantee: (epsilon, delta)-DP for its price, of which delta is the chance that a value
     shows which one person alone has (docs/guarantees/keys.md); left out, it is a share of what the
@@ -63,21 +64,21 @@ def unique(self: Tracked, column: Any, **payment: Unpack[Payment]) -> pd.Index[A
 @verb
 def value_counts(
     self: Tracked,
-    column: Any = EVERY,
+    column: object = EVERY,
     *,
-    keys: Any = None,
-    other: Any = None,
+    keys: object = None,
+    other: object = None,
     sort: bool = True,
     normalize: bool = False,
     ascending: bool = False,
     dropna: bool | None = None,
-    bins: Any = None,
-    subset: Any = None,
+    bins: object = None,
+    subset: object = None,
     bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.Series[Any]:
-    """How many rows have each of the listed values; the largest (noisy) count first, as pandas
-    sorts.
+    """Count the rows that have each of the listed values; the largest (noisy) count first, as
+    pandas sorts.
 
     Of several columns, a list of them or all that are selected, how many rows have each
     combination: an answer with a level a column. ``normalize=True`` divides by the sum of these
@@ -122,7 +123,7 @@ def value_counts(
     )
 
 
-def _in_bins(frame: Tracked, column: Any, bins: Any, bounds: Any) -> KeyBy:
+def _in_bins(frame: Tracked, column: object, bins: object, bounds: object) -> KeyBy:
     """Intervals as pandas counts values by: closed on the right, and the first a thousandth wider,
     without a name."""
     expr, name = frame._selection.named(column)
@@ -137,22 +138,23 @@ def _in_bins(frame: Tracked, column: Any, bins: Any, bounds: Any) -> KeyBy:
 @verb
 def pivot_table(
     self: Tracked,
-    values: Any = None,
-    index: Any = None,
-    columns: Any = None,
-    aggfunc: Any = "mean",
-    fill_value: Any = None,
+    values: object = None,
+    index: object = None,
+    columns: object = None,
+    aggfunc: object = "mean",
+    fill_value: object = None,
     margins: bool = False,
     dropna: bool | None = None,
     margins_name: str = "All",
     observed: bool | None = None,
     sort: bool | None = None,
     *,
-    keys: Any = None,
+    keys: object = None,
     bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.DataFrame:
-    """A table of aggregates by the keys of some columns, as pandas lays it out, in one release.
+    """Make a table of aggregates by the keys of some columns, as pandas lays it out, in one
+    release.
 
     Every listed key has its row or column, in the order of the list, so no cell is missing and
     ``fill_value`` has nothing to fill; ``sort=True`` sorts the keys. Of columns whose keys nobody
@@ -200,23 +202,23 @@ def _make_size_series(release: Release, index: Any) -> pd.Series[Any]:
 @verb
 def crosstab(
     self: Tracked,
-    index: Any,
-    columns: Any,
-    values: Any = None,
-    rownames: Any = None,
-    colnames: Any = None,
-    aggfunc: Any = None,
+    index: object,
+    columns: object,
+    values: object = None,
+    rownames: object = None,
+    colnames: object = None,
+    aggfunc: object = None,
     margins: bool = False,
     margins_name: str = "All",
     dropna: bool | None = None,
-    normalize: Any = False,
+    normalize: object = False,
     *,
-    keys: Any = None,
+    keys: object = None,
     bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.DataFrame:
-    """How many rows have each pair of keys, as ``pd.crosstab``; of ``values`` an aggregate, if both
-    are given.
+    """Count the rows that have each pair of keys, as ``pd.crosstab``; of ``values`` an aggregate,
+    if both are given.
 
     ``index`` and ``columns`` are names of columns, or lists of them. Half of the price finds keys
     that nobody listed, as in `pivot_table`. ``normalize=True`` (or ``"index"``, ``"columns"``)
@@ -255,15 +257,15 @@ def crosstab(
 
 def _sides(
     frame: Tracked,
-    index: Any,
-    columns: Any,
-    keys: Any,
+    index: object,
+    columns: object,
+    keys: object,
     sort: bool | None,
     dropna: bool | None,
     verb: str,
 ) -> tuple[tuple[By | Sought, ...], int]:
-    """The groupings of a table, and the number of those that stand at its left; the others stand
-    above it."""
+    """Return the groupings of a table, and the number of those that stand at its left; the others
+    stand above it."""
     if index is None:
         raise BadValue(
             f"{verb} needs index=, a column or a list of columns whose keys are the rows."
@@ -282,9 +284,11 @@ def _sides(
 def _known(
     frame: Tracked, levels: tuple[By | Sought, ...], payment: Payment
 ) -> tuple[tuple[By, ...], Fraction] | Plan:
-    """The groupings with their keys, and the part of the price that is left. Keys that nobody
-    listed are found for half of it: of several columns those of the combinations that enough people
-    share."""
+    """Return the groupings with their keys, and the part of the price that is left.
+
+    Keys that nobody listed are found for half of it. Of several columns they are the combinations
+    that enough people share.
+    """
     groupings_and_part = listed(frame, levels, payment)
     if (
         isinstance(groupings_and_part, Plan)
@@ -338,8 +342,8 @@ def _pivot(
 # Labels of a table: which outputs stand above which keys, and where the margins are
 
 
-def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[Wanted]:
-    """The outputs in pandas' order, each with the labels that stand above its keys.
+def _pivoted(values: object, aggfunc: object, keyed: bool, sort: bool) -> list[Wanted]:
+    """Return the outputs in pandas' order, each with the labels that stand above its keys.
 
     ``keyed`` tells whether there are keys above the table; without them the outputs need names.
     """
@@ -375,7 +379,7 @@ def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[Wanted]
     return [Wanted((c,) if named else (), c, aggregate) for c in columns]
 
 
-def _listed(values: Any) -> list[Any]:
+def _listed(values: object) -> list[Any]:
     return values if isinstance(values, list) else [values]
 
 
@@ -386,8 +390,8 @@ def _sorted(names: list[Any], sort: bool) -> list[Any]:
         return names
 
 
-def _share(value: Any, aggregated: bool) -> str | None:
-    """The total that counts are divided by: ``"all"``, ``"index"``, ``"columns"``, or None."""
+def _share(value: object, aggregated: bool) -> str | None:
+    """Return the total that counts are divided by: ``"all"``, ``"index"``, ``"columns"``, or None."""
     # By type first: 0 is False to a dict, but to pandas it is the rows.
     if value is False:
         return None
@@ -404,8 +408,8 @@ def _share(value: Any, aggregated: bool) -> str | None:
     return meaning
 
 
-def _names(argument: Any, columns: Any, name: str) -> list[Hashable] | None:
-    """The names of the levels, if others than those of their columns are given."""
+def _names(argument: object, columns: object, name: str) -> list[Hashable] | None:
+    """Return the names of the levels, if others than those of their columns are given."""
     if argument is None:
         return None
     names = argument if isinstance(argument, list) else [argument]
@@ -416,7 +420,7 @@ def _names(argument: Any, columns: Any, name: str) -> list[Hashable] | None:
 
 
 def _with_margin(index: Any, name: str, margins: bool) -> pd.Index[Any]:
-    """The keys with one more for their total, as pandas writes it."""
+    """Return the keys with one more for their total, as pandas writes it."""
     if any(name in index.get_level_values(level) for level in range(index.nlevels)):
         raise BadValue(f"a key is called {name!r} as the margins are: give another margins_name=.")
     if index.nlevels > 1:
@@ -427,7 +431,7 @@ def _with_margin(index: Any, name: str, margins: bool) -> pd.Index[Any]:
 
 
 def _header(prefixes: Sequence[tuple[Hashable, ...]], above: pd.Index[Any] | None) -> pd.Index[Any]:
-    """The columns of the table: for each output its labels, and below them the keys."""
+    """Return the columns of the table: for each output its labels, and below them the keys."""
     if above is None:
         if len(prefixes[0]) == 1:
             return pd.Index([prefix[0] for prefix in prefixes], tupleize_cols=False)
