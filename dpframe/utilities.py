@@ -28,7 +28,7 @@ class Columns(Protocol):
     """The view that a utility has of a tracked frame: its columns, and the declarations about
     them."""
 
-    def named(self, column: Any) -> tuple[_expr.Expr, Hashable]:
+    def find_column(self, column: Any) -> tuple[_expr.Expr, Hashable]:
         """The expression of a column, and its name."""
 
     def bounds(self, expr: _expr.Expr, name: Hashable, given: Any) -> _validate.Bounds:
@@ -112,7 +112,7 @@ class _Distance(Utility):
 
 
 def _numbers(frame: Columns, column: Any, utility: str) -> tuple[_expr.Expr, Hashable]:
-    expr, name = frame.named(column)
+    expr, name = frame.find_column(column)
     if expr.kind not in ("number", "bool"):
         raise BadType(f"column {name!r} is of kind {expr.kind}: {utility} needs numbers.")
     return expr, name

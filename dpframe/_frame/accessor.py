@@ -17,7 +17,7 @@ from dpframe._expr._parts import DATE_NAMES, DATES, TEXT
 from dpframe._frame import rewrite as _rewrite
 from dpframe._frame.completion import let_complete
 from dpframe._frame.people.groups import PersonGroupBy
-from dpframe._frame.selection import Ask
+from dpframe._frame.selection import AnswerMode
 from dpframe._frame.signatures import explain_arguments
 from dpframe._frame.surface import PrivateColumn, PrivateFrame, PrivateGroupBy
 from dpframe._refusals import ADVICE
@@ -227,7 +227,7 @@ class _Derived(PrivateFrame):
             else _derived_message(self._session)
         )
 
-    def _in(self, mode: Ask) -> NoReturn:
+    def _in(self, mode: AnswerMode) -> NoReturn:
         raise LineageError(self._reason)
 
     @with_words_of(open_session)

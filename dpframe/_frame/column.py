@@ -21,7 +21,7 @@ from dpframe._frame.columns.lookups import looked_up, replaced
 from dpframe._frame.columns.numpy import applied, called
 from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimeParts
 from dpframe._frame.columns.traced import traced
-from dpframe._frame.selection import Taken
+from dpframe._frame.selection import BoundColumn
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked, advised
 from dpframe._frame.verbs import summaries
@@ -34,7 +34,7 @@ from dpframe._refusals import ADVICE
 C = TypeVar("C", bound="PrivateColumn")
 
 
-class PrivateColumn(Taken):
+class PrivateColumn(BoundColumn):
     """``p["x"]``: comparisons and arithmetic make other columns; `mean` and its like are releases
     of the frame."""
 
@@ -284,12 +284,12 @@ class PrivateColumn(Taken):
         CA           1
         Name: count, dtype: int64
         """
-        return self._chosen(cond, self, other)
+        return self._choose(cond, self, other)
 
     def mask(self, cond: object, other: object = None) -> Self:
         """Another value where a condition holds, and else the cell: `where` with the condition
         turned round."""
-        return self._chosen(cond, other, self)
+        return self._choose(cond, other, self)
 
     def case_when(self, caselist: object) -> Self:
         """Take the value of the first condition that holds, of ``[(condition, value), ...]``, and
@@ -305,7 +305,7 @@ class PrivateColumn(Taken):
             found = found.mask(cond, value)
         return found
 
-    def _chosen(self, cond: object, x: object, y: object) -> Self:
+    def _choose(self, cond: object, x: object, y: object) -> Self:
         sides = [_expr.constant(None, null=True) if _is_null(v) else self._other(v) for v in (x, y)]
         return self._new(_expr.choose(self._other(cond), *sides))
 
@@ -412,7 +412,7 @@ class PrivateColumn(Taken):
         form, wanted = read_spec(spec, named, [self.name], single=True)
         labels = [w.aggregate if form == "list" else w.label for w in wanted]
         outs = tuple(
-            self._frame._selection.wanted(w.aggregate, self, bounds, label)
+            self._frame._selection.make_output(w.aggregate, self, bounds, label)
             for w, label in zip(wanted, labels, strict=True)
         )
         index = pd.Index(labels, tupleize_cols=False)
@@ -500,7 +500,7 @@ class _Rows(Generic[C]):
 
     def __getitem__(self, key: object) -> C:
         return self._column[
-            key(self._column) if callable(key) and not isinstance(key, Taken) else key
+            key(self._column) if callable(key) and not isinstance(key, BoundColumn) else key
         ]
 
 

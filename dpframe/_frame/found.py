@@ -13,7 +13,7 @@ from dpframe._answers.foundkeys import Columns, found_keys, keys_in
 from dpframe._cells.encoding import encode
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
 from dpframe._expr import NO_KEYS
-from dpframe._frame.selection import HALF, WHOLE, Asking, Finish, Selection, priced
+from dpframe._frame.selection import HALF, WHOLE, Askable, Finish, Selection, price_question
 from dpframe._groups.combinations import Sought, TupleBy, Tuples
 from dpframe._groups.keys import By, KeyBy, Keys, combined_index
 from dpframe._plans.aggregates import Output
@@ -33,7 +33,7 @@ _NO_DELTA = (
 
 
 def listed(
-    asking: Asking, by: tuple[By | Sought, ...], payment: Mapping[str, Any]
+    asking: Askable, by: tuple[By | Sought, ...], payment: Mapping[str, Any]
 ) -> tuple[tuple[By, ...], Fraction] | Plan:
     """Return the groups with their keys, and the part of the price that is left to ask about them."""
     if not any(isinstance(level, Sought) for level in by):
@@ -43,7 +43,7 @@ def listed(
 
 
 def key_search(
-    asking: Asking, columns: Columns, payment: Mapping[str, Any]
+    asking: Askable, columns: Columns, payment: Mapping[str, Any]
 ) -> tuple[KeySearch, Payment]:
     """Return the question of `unique`, and the keyword arguments that are left of its price."""
     findable(asking._selection, columns)
@@ -82,7 +82,7 @@ class Search:
     The keys that were found are kept for later questions about these columns.
     """
 
-    def __init__(self, asking: Asking, levels: tuple[By | Sought, ...]):
+    def __init__(self, asking: Askable, levels: tuple[By | Sought, ...]):
         self._asking = asking
         self._session: Session = asking._session
         self._where = asking._selection.where
@@ -112,7 +112,7 @@ class Search:
         """Ask for some outputs of these groups."""
         words = checked(payment)
         if self._at_once and measured_at_once(outputs):
-            return self._measured(outputs, layout, words)
+            return self._measure_groups(outputs, layout, words)
         by = self.keys(words)
         if isinstance(by, Plan):
             return by
@@ -158,7 +158,7 @@ class Search:
             level.listed(named) if isinstance(level, Sought) else level for level in self._levels
         )
 
-    def _measured(
+    def _measure_groups(
         self, outputs: tuple[Output, ...], layout: Finish, payment: Mapping[str, Any]
     ) -> Any:
         """Return the groups that enough people share, with their answers, in one release for the
@@ -182,7 +182,7 @@ class Search:
         task = Finding(self._exprs, outputs, failure, not pairs, self._where, stated, alone)
         question = self._question(words)
         known = session.found.get(question)
-        if known is not None and not self._answered(task, words):
+        if known is not None and not self._is_answered(task, words):
             by = (self._by(known),)
             query = Query(outputs, self._where, by)
             return self._asking._ask(
@@ -218,10 +218,10 @@ class Search:
         limits = cast(Payment, {w: payment.get(w) for w in ("max_rows", "max_groups")})
         return encode((self._exprs, self._where, self._session.limited(limits).groups))
 
-    def _answered(self, task: Finding, words: Mapping[str, Any]) -> bool:
+    def _is_answered(self, task: Finding, words: Mapping[str, Any]) -> bool:
         """Return whether it was asked before in the same words, and so is free."""
         declared = self._asking._selection.words
-        return self._session.answered(priced(self._session, task, words, declared))
+        return self._session.answered(price_question(self._session, task, words, declared))
 
     def _failure(self, key: object, payment: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
         """Return the failure probability of a question that finds keys, and that of one without

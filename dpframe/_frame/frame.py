@@ -17,8 +17,8 @@ from dpframe import _validate
 from dpframe._errors import BadType, LineageError, NotOffered, Refused, did_you_mean, unknown_column
 from dpframe._expr import Column, Expr
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.places import Located, Positions, check_named, references, with_item
-from dpframe._frame.selection import Ask, Selection
+from dpframe._frame.places import Located, Positions, assign_item, check_named, count_references
+from dpframe._frame.selection import AnswerMode, Selection
 from dpframe._frame.signatures import verb
 from dpframe._frame.testing.tests import Tests
 from dpframe._frame.tracked import Tracked, advised, check_kept, is_pandas_col
@@ -55,7 +55,7 @@ class PrivateFrame(Tracked):
         """Return the frame of a session, or some expressions as its columns."""
         columns = session.leaves if columns is None else columns
         selection = Selection(session, columns, premises=session.premises)
-        return cls(session, selection, Ask())
+        return cls(session, selection, AnswerMode())
 
     # The session ----------------------------------------------------------------------------------------------
 
@@ -230,15 +230,17 @@ class PrivateFrame(Tracked):
         >>> p.query("30 < age <= @oldest").explain.count().question
         'size() where (age > 30) & (age <= 50)'
         """
-        condition, selection = self._selection.parsed(expr)
-        found = type(self)(self._session, selection.filtered(condition), self._mode)
+        condition, selection = self._selection.parse_text(expr)
+        found = type(self)(self._session, selection.filter_rows(condition), self._mode)
         return found if inplace is False else self._done(found, inplace)
 
     def __getitem__(self, key: object) -> Any:
         columns = self._selection.columns
         if type(key) is not str:  # most keys are texts, and names of columns
             if isinstance(key, list | pd.Index):
-                return self._new(self._selection.choosing(_validate.column_names(key, columns)))
+                return self._new(
+                    self._selection.choose_columns(_validate.column_names(key, columns))
+                )
             if isinstance(key, PrivateColumn) or is_pandas_col(key) or callable(key):
                 return self._where(self._expression(key))
             if isinstance(key, pd.Series | pd.DataFrame | np.ndarray | slice):
@@ -404,12 +406,12 @@ class PrivateFrame(Tracked):
         Nothing is read, and no other frame changes: neither columns and frames taken from this one
         before, nor ``df.dp``.
         """
-        count = references(self)
+        count = count_references(self)
         check_named(self, count, key)
-        self._become(self._selection.changed(columns=with_item(self, key, value)))
+        self._become(self._selection.change(columns=assign_item(self, key, value)))
 
     def __delitem__(self, key: object) -> None:
-        count = references(self)
+        count = count_references(self)
         check_named(self, count, key)
         self._become(steps.drop(self, columns=key)._selection)
 
@@ -421,7 +423,7 @@ class PrivateFrame(Tracked):
             self._become(steps.set_axis(self, value, axis=1)._selection)
         elif name in self._selection.columns and not hasattr(type(self), name):
             check_kept(self)
-            self._become(self._selection.changed(columns=with_item(self, name, value)))
+            self._become(self._selection.change(columns=assign_item(self, name, value)))
         else:
             raise Refused(
                 f"an attribute makes no new column, in pandas neither. Write p[{name!r}] = ...."

@@ -18,12 +18,12 @@ from dpframe._answers.layout import Correlations, Grid, Layout, Pivot, Shares
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered, did_you_mean
 from dpframe._frame.columns import votes
 from dpframe._frame.found import Search
-from dpframe._frame.selection import WHOLE, Ask, Asking, Finish, Selection, level_of
+from dpframe._frame.selection import WHOLE, AnswerMode, Askable, Finish, Selection, make_level
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import advised
 from dpframe._frame.verbs.agg import read_spec
-from dpframe._frame.verbs.measure import Measures
-from dpframe._frame.verbs.summaries import check_correlation, described, matrix
+from dpframe._frame.verbs.measure import Measurable
+from dpframe._frame.verbs.summaries import check_correlation, describe_columns, matrix
 from dpframe._groups.combinations import Sought, TupleBy
 from dpframe._groups.keys import EVERY, By, combined_index, groups_of, keys_of
 from dpframe._plans.aggregates import Output, named_in_agg
@@ -34,7 +34,7 @@ from dpframe._refusals import ADVICE, OWN_ROWS, refuse
 from dpframe._session.session import Session
 
 
-class PrivateGroupBy(Measures):
+class PrivateGroupBy(Measurable):
     """``p.groupby("state")``: all declared groups come back, empty ones too, in the declared order.
 
     Formal guarantee of each release: epsilon-DP for its price, once for all groups together, since
@@ -53,7 +53,7 @@ class PrivateGroupBy(Measures):
         self,
         session: Session,
         selection: Selection,
-        mode: Ask,
+        mode: AnswerMode,
         selected: tuple[Hashable, ...] | None = None,
         single: bool = False,
         as_index: bool = True,
@@ -146,9 +146,9 @@ class PrivateGroupBy(Measures):
             def layout(release: Any, index: Any) -> Any:
                 return _release.with_keys(places(release, index), keys)
 
-        return ask_groups(self, self._selection.by, tuple(outputs), layout, payment, part)
+        return ask_in_groups(self, self._selection.by, tuple(outputs), layout, payment, part)
 
-    def _aggregated(
+    def _aggregate(
         self, spec: object, named: Mapping[str, Any], bounds: object, payment: dict[str, Any]
     ) -> Any:
         read = read_spec(spec, named, self._chosen, self._single, ("argmax",))
@@ -159,7 +159,7 @@ class PrivateGroupBy(Measures):
         outs = [
             votes.wanted(self._selection, w.column, label)
             if w.aggregate == "argmax"
-            else self._selection.wanted(w.aggregate, w.column, bounds, label)
+            else self._selection.make_output(w.aggregate, w.column, bounds, label)
             for w, label in zip(read.wanted, labels, strict=True)
         ]
         return self._ask_for(outs, payment, single=self._single and read.form == "one")
@@ -232,7 +232,7 @@ class PrivateGroupBy(Measures):
             else keys
         )
         levels = [
-            level_of(
+            make_level(
                 self,
                 self._selection.level(name),
                 keys_of(given, i, name, len(names)),
@@ -244,7 +244,8 @@ class PrivateGroupBy(Measures):
         ]
         options = {"sort": sort, "normalize": normalize, "ascending": ascending}
         return cast(
-            "pd.Series[Any]", counted(self, self._selection.by, levels, options, checked(payment))
+            "pd.Series[Any]",
+            count_values(self, self._selection.by, levels, options, checked(payment)),
         )
 
     @verb
@@ -259,7 +260,7 @@ class PrivateGroupBy(Measures):
         if self._chosen is None:
             raise BadType("name the columns: ['x'].describe() or [['x', 'y']].describe().")
         payment = checked(payment)
-        summary = described(self._selection, self._chosen, percentiles, bounds)
+        summary = describe_columns(self._selection, self._chosen, percentiles, bounds)
         outs = [
             out if self._single else replace(out, name=(name, out.name))
             for name, outs in summary
@@ -323,7 +324,7 @@ class PrivateGroupBy(Measures):
             )
         return self._measure("count", column, None, 1, payment)
 
-    def _refused(self, text: str) -> NotOffered:
+    def _refusal(self, text: str) -> NotOffered:
         """Return the error about a verb that groups do not have, in the names of the frame."""
         asked = self._chosen[0] if self._single and self._chosen else None
         return NotOffered(advised(text, self._selection, asked))
@@ -337,7 +338,7 @@ class PrivateGroupBy(Measures):
             within = f"p.groupby('patient_id'){OWN_ROWS[name]}."
             if not self._session.unit.people:
                 within = "here a row is one; where a column says whose a row is, open(unit='patient_id') and group by it."
-            raise self._refused(
+            raise self._refusal(
                 f"{name} looks at several rows of a group, which are those of different people. It is offered within a "
                 f"person: {within}"
             )
@@ -348,7 +349,7 @@ class PrivateGroupBy(Measures):
             f"groups have no private {name!r}.{did_you_mean(name, known) if close else ''} They have "
             f"{', '.join((*named_in_agg(), *ORDERS))}, quantile, describe, value_counts, argmax, top, cov, corr and agg.",
         )
-        raise self._refused(advice)
+        raise self._refusal(advice)
 
     def __iter__(self) -> Any:
         raise NotOffered(ADVICE["iteration"])
@@ -375,8 +376,8 @@ class PrivateGroupBy(Measures):
         return f"PrivateGroupBy by {', '.join(map(str, self._selection.by))}"
 
 
-def ask_groups(
-    asking: Asking,
+def ask_in_groups(
+    asking: Askable,
     by: tuple[By | Sought, ...],
     outputs: tuple[Output, ...],
     layout: Finish,
@@ -394,8 +395,8 @@ def ask_groups(
     )
 
 
-def counted(
-    asking: Asking,
+def count_values(
+    asking: Askable,
     groups: tuple[By | Sought, ...],
     levels: Sequence[By | Sought],
     options: Mapping[str, Any],
@@ -432,7 +433,7 @@ def counted(
             shares = Shares(Pivot(many, len(index) // many, normalize="index"))
         return _release.proportions(release, shares, index, "proportion", order)
 
-    return ask_groups(asking, by, (COUNT,), layout, payment)
+    return ask_in_groups(asking, by, (COUNT,), layout, payment)
 
 
 def check_options(

@@ -15,7 +15,7 @@ from dpframe._errors import BadType, BadValue, DPError, NotOffered, Refused
 from dpframe._expr import Column, Expr
 from dpframe._expr._parse import parse
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.selection import Taken, predicate_of
+from dpframe._frame.selection import BoundColumn, check_condition
 from dpframe._frame.tracked import Tracked, check_kept, is_pandas_col, lost
 from dpframe._refusals import ADVICE
 
@@ -31,11 +31,11 @@ class _Probe:
     count = 0
 
     def __setitem__(self, key: object, value: object) -> None:
-        count = references(self)
+        count = count_references(self)
         _Probe.count = count
 
 
-def references(thing: object) -> int:
+def count_references(thing: object) -> int:
     """Return the number of references to an object, if Python counts them."""
     return sys.getrefcount(thing) if hasattr(sys, "getrefcount") else sys.maxsize
 
@@ -60,7 +60,7 @@ def check_named(frame: Tracked, count: int, key: object, depth: int = 2) -> None
 # Setting columns --------------------------------------------------------------------------------------------------
 
 
-def with_item(frame: Tracked, key: object, value: object) -> dict[Hashable, Expr]:
+def assign_item(frame: Tracked, key: object, value: object) -> dict[Hashable, Expr]:
     """Return the columns of a frame after ``frame[key] = value``.
 
     A text is a constant here, as in pandas.
@@ -71,7 +71,7 @@ def with_item(frame: Tracked, key: object, value: object) -> dict[Hashable, Expr
         if len(set(map(_hashable, names))) < len(names):
             raise BadValue("a column is set twice.")
         return {**columns, **dict(zip(names, _several(frame, value, len(names)), strict=True))}
-    if isinstance(key, Taken | Tracked | pd.Series | pd.DataFrame | np.ndarray | slice):
+    if isinstance(key, BoundColumn | Tracked | pd.Series | pd.DataFrame | np.ndarray | slice):
         raise Refused(
             "values are set in whole columns, and rows have no labels. For a value where a condition holds build the column: "
             "p.loc[p['x'] > 1, 'x'] = 0."
@@ -154,7 +154,7 @@ class Located(Generic[F, C]):
             return frame
         names = self._columns(columns)
         if isinstance(names, list):
-            return frame._new(frame._selection.choosing(names))
+            return frame._new(frame._selection.choose_columns(names))
         return PrivateColumn(frame, frame._selection.columns[names], names)
 
     def __setitem__(self, key: object, value: object) -> None:
@@ -169,7 +169,7 @@ class Located(Generic[F, C]):
         new = isinstance(columns, str) and columns not in known
         names = [columns] if new else self._columns(columns)
         names = names if isinstance(names, list) else [names]
-        made = with_item(frame, names, value)
+        made = assign_item(frame, names, value)
         if not _is_everything(rows):
             condition = self._condition(rows)
             null = _expr.constant(None, null=True)
@@ -177,11 +177,11 @@ class Located(Generic[F, C]):
                 name: _expr.choose(condition, made[name], known.get(name, null)) for name in names
             }
             made = {**made, **chosen}
-        frame._become(frame._selection.having(made))
+        frame._become(frame._selection.replace_columns(made))
 
     def _condition(self, rows: object) -> Expr:
         if isinstance(rows, PrivateColumn) or is_pandas_col(rows) or callable(rows):
-            return predicate_of(self._frame._expression(rows))
+            return check_condition(self._frame._expression(rows))
         raise NotOffered(ADVICE["loc"])
 
     def _columns(self, columns: object) -> Any:

@@ -67,7 +67,7 @@ def randomize(
     ['no', 'yes', 'no', 'no']
     """
     checked(payment)
-    expr, name = self._selection.named(column)
+    expr, name = self._selection.find_column(column)
     premises = self._selection.premises
     if not premises.everyone:
         raise Refused(

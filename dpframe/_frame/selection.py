@@ -47,7 +47,7 @@ _MOST_IMAGES = 10_000
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
-class Taken(Unprinted):
+class BoundColumn(Unprinted):
     """A column as it was taken from a frame: its expression, and the name that its answers take."""
 
     def __init__(self, frame: Any, expr: Expr, name: Hashable = None):
@@ -58,7 +58,7 @@ class Taken(Unprinted):
 
 # What a user gives for a column, by name or as it was taken; for bounds, of one column or by column;
 # and for one level of quantiles or several.
-ColumnLike: TypeAlias = Hashable | Taken
+ColumnLike: TypeAlias = Hashable | BoundColumn
 BoundsLike: TypeAlias = Sequence[float] | Mapping[Any, Sequence[float]] | None
 Levels: TypeAlias = Sequence[float]
 
@@ -104,15 +104,15 @@ class Selection:
 
     # Other selections -----------------------------------------------------------------------------------------
 
-    def having(self, columns: Mapping[Hashable, Expr]) -> Selection:
+    def replace_columns(self, columns: Mapping[Hashable, Expr]) -> Selection:
         """Return the same rows with other columns."""
-        return self.changed(columns=dict(columns))
+        return self.change(columns=dict(columns))
 
-    def choosing(self, names: Iterable[Hashable]) -> Selection:
+    def choose_columns(self, names: Iterable[Hashable]) -> Selection:
         """Return the same rows with some columns, chosen by name."""
-        return self.changed(columns={name: self.columns[name] for name in names}, listed=True)
+        return self.change(columns={name: self.columns[name] for name in names}, listed=True)
 
-    def changed(self, **changes: Any) -> Selection:
+    def change(self, **changes: Any) -> Selection:
         """Do the same as `dataclasses.replace`, in a tenth of the time: each step of a chain makes
         one."""
         other = object.__new__(Selection)
@@ -121,31 +121,31 @@ class Selection:
         )  # texts mean something else of other columns
         return other
 
-    def filtered(self, condition: Expr) -> Selection:
+    def filter_rows(self, condition: Expr) -> Selection:
         """Keep the rows where a condition holds, too."""
         if condition.kind != "bool":
-            condition = predicate_of(condition)
+            condition = check_condition(condition)
         both = condition if self.where is None else _expr.logical_and(self.where, condition)
-        return self.changed(where=both, premises=self.premises.of_some_rows())
+        return self.change(where=both, premises=self.premises.of_some_rows())
 
     def keep_rows(self, condition: Expr, most: int | None) -> Selection:
         """Return the rows where a condition holds, at most ``most`` of a person.
 
         The condition holds for rows of this selection alone.
         """
-        return self.changed(where=condition, premises=self.premises.of_some_rows(most))
+        return self.change(where=condition, premises=self.premises.of_some_rows(most))
 
-    def declaring(self, words: tuple[Word, ...]) -> Selection:
+    def add_declarations(self, words: tuple[Word, ...]) -> Selection:
         """Return the same selection, with more facts that are public by its owner's word."""
-        return self.changed(words=self.words + words) if words else self
+        return self.change(words=self.words + words) if words else self
 
     # Columns --------------------------------------------------------------------------------------------------
 
     def expr(self, name: object) -> Expr:
         """Return the expression of a column, given by its name or as it was taken from here."""
-        return self.named(name)[0]
+        return self.find_column(name)[0]
 
-    def own(self, column: Taken) -> Expr:
+    def own(self, column: BoundColumn) -> Expr:
         """Return the expression of a column that was taken from here. Refuse any other."""
         of = column._frame._selection
         if of.schema is not self.schema or of.where != self.where:
@@ -155,20 +155,20 @@ class Selection:
             )
         return column._expr
 
-    def named(self, column: object) -> tuple[Expr, Hashable]:
+    def find_column(self, column: object) -> tuple[Expr, Hashable]:
         """Return the expression of a column, and the name that its answers take."""
         if type(column) is str and column in self.columns:  # as most are given
             return self.columns[column], column
-        if isinstance(column, Taken):
+        if isinstance(column, BoundColumn):
             return self.own(column), column._name
         if isinstance(column, pd.Grouper):
             raise BadType("a pd.Grouper is for groupby and pivot_table; here name a column.")
         return self.columns[_validate.column_name(column, self.columns)], column
 
     def level(self, column: object) -> tuple[Expr, Hashable]:
-        """Return a column to group by, as `named` does."""
+        """Return a column to group by, as `find_column` does."""
         in_index = type(column) is str and column in self.index and column not in self.columns
-        expr, name = (self.index[column], column) if in_index else self.named(column)
+        expr, name = (self.index[column], column) if in_index else self.find_column(column)
         if name is not None and name in self.schema.index_names:
             raise BadValue(
                 f"{name!r} is both a column and an index level, which pandas calls ambiguous. Rename one."
@@ -186,7 +186,7 @@ class Selection:
         known = list(dict.fromkeys([*self.columns, *self.schema.leaves]))
         return {_validate.column_name(name, known): value for name, value in given.items()}
 
-    def parsed(self, text: str, caller: object = None) -> tuple[Expr, Selection]:
+    def parse_text(self, text: str, caller: object = None) -> tuple[Expr, Selection]:
         """Parse an expression that is written as text.
 
         Return it, and this selection with the @names in it declared. They are variables of the
@@ -199,7 +199,7 @@ class Selection:
         known = self.read.get(text)
         if known is not None:
             return known, self
-        found = parse(text, self.columns, lambda name: _local(name, caller or callers_frame()))
+        found = parse(text, self.columns, lambda name: _local(name, caller or find_caller()))
         if not found.names:
             if len(self.read) < _MOST_READ and not _QUOTES & {*text}:  # a quoted time may be "now"
                 self.read[text] = found.expr
@@ -208,7 +208,7 @@ class Selection:
             Word("@name", f"{name} = {describe(value)}", text)
             for name, value in found.names.items()
         ]
-        return found.expr, self.declaring(tuple(words))
+        return found.expr, self.add_declarations(tuple(words))
 
     # What is declared -----------------------------------------------------------------------------------------
 
@@ -325,7 +325,7 @@ class Selection:
         one = AGGREGATES[aggregate]
         if one.counts_distinct:
             return self.distinct(column, name)
-        expr, label = self.named(column)
+        expr, label = self.find_column(column)
         duration, pair, origin = False, None, ""
         if one.needs_bounds:
             duration = one.of_durations and expr.kind in ("duration", "time")
@@ -347,7 +347,7 @@ class Selection:
     def distinct(self, column: object, label: Hashable = None) -> Output:
         """Return the count of the distinct values of a column; of the column that names a person,
         the count of people."""
-        expr, name = self.named(column)
+        expr, name = self.find_column(column)
         if expr.kind in NO_KEYS:
             raise BadType(f"column {name!r} has a dtype whose values cannot be told apart.")
         name = name if label is None else label
@@ -365,7 +365,7 @@ class Selection:
         how: str = "quantile",
     ) -> Output:
         """Return a quantile of a column."""
-        expr, label = self.named(column)
+        expr, label = self.find_column(column)
         duration, origin = expr.kind in ("duration", "time"), ""
         if duration:
             expr, pair, origin = in_seconds(self, AGGREGATES[how], expr, label, bounds)
@@ -385,7 +385,9 @@ class Selection:
             origin=origin,
         )
 
-    def wanted(self, aggregate: str, column: object, bounds: object, label: Hashable) -> Output:
+    def make_output(
+        self, aggregate: str, column: object, bounds: object, label: Hashable
+    ) -> Output:
         """Return an output of `agg`, which names aggregates of every kind."""
         one = AGGREGATES.get(aggregate)
         if one is None or one.picks:
@@ -393,7 +395,7 @@ class Selection:
             assert level is not None  # as the spec was read
             return self.order(column, level, bounds, None, name=label)
         if one.counts_rows:
-            self.named(column)
+            self.find_column(column)
             return Output(label, aggregate)
         return self.output(aggregate, column, bounds, name=label)
 
@@ -403,7 +405,7 @@ def _has_choice(expr: Expr) -> bool:
     return isinstance(expr, If | Join | Piece | Regex) or any(map(_has_choice, expr.children))
 
 
-def predicate_of(expr: Expr) -> Expr:
+def check_condition(expr: Expr) -> Expr:
     """Return a condition: an expression that is true or false for each row."""
     if expr.kind != "bool":
         raise BadType(
@@ -421,7 +423,7 @@ def _resolution(given: object) -> float | None:
     return fine
 
 
-def callers_frame() -> FrameType:
+def find_caller() -> FrameType:
     """Return the frame of whoever called the package, with the local variables of what was typed."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
@@ -446,7 +448,7 @@ Answer = Callable[[Release], Any]
 Finish = Callable[[Release, Any], Any]
 
 
-class Ask:
+class AnswerMode:
     """Answers a question at once, for its price. The other modes are kinds of it."""
 
     answers_later = False  # or never: no keys are found on the way, and no other rows are made
@@ -463,18 +465,18 @@ class Ask:
     ) -> Any:
         """Ask a question, and return what ``answer`` makes of its release, at a ``part`` of its
         price."""
-        return answer(session.ask([priced(session, question, payment, declared, part)])[0])
+        return answer(session.ask([price_question(session, question, payment, declared, part)])[0])
 
-    def explaining(self) -> Ask:
+    def explaining(self) -> AnswerMode:
         """Return the mode of ``p.explain``."""
-        return Explain()
+        return ExplainMode()
 
-    def planning(self, batch: Batch[Any]) -> Ask:
+    def planning(self, batch: Batch[Any]) -> AnswerMode:
         """Return the mode of a frame whose questions go to a batch."""
-        return Ahead(batch)
+        return BatchMode(batch)
 
 
-class Explain(Ask):
+class ExplainMode(AnswerMode):
     """Shows the plan of a question, for nothing; beside a batch, at the price that it would have
     there."""
 
@@ -506,17 +508,17 @@ class Explain(Ask):
             )
         ahead = None if self.batch is None else self.batch.ahead()
         return replace(
-            session.plan(priced(session, question, words, declared, part, ahead)), n=assumed
+            session.plan(price_question(session, question, words, declared, part, ahead)), n=assumed
         )
 
-    def explaining(self) -> Ask:
+    def explaining(self) -> AnswerMode:
         return self
 
-    def planning(self, batch: Batch[Any]) -> Ask:
-        return Explain(batch)
+    def planning(self, batch: Batch[Any]) -> AnswerMode:
+        return ExplainMode(batch)
 
 
-class Ahead(Ask):
+class BatchMode(AnswerMode):
     """Adds a question to a batch, and returns the place of its answer."""
 
     answers_later = True
@@ -534,13 +536,15 @@ class Ahead(Ask):
         part: Fraction = WHOLE,
     ) -> Any:
         later = replace(question, finish=answer)
-        return self.batch.add(priced(session, later, payment, declared, part, self.batch.ahead()))
+        return self.batch.add(
+            price_question(session, later, payment, declared, part, self.batch.ahead())
+        )
 
-    def explaining(self) -> Ask:
-        return Explain(self.batch)
+    def explaining(self) -> AnswerMode:
+        return ExplainMode(self.batch)
 
 
-class RowsOnly(Ask):
+class RowMode(AnswerMode):
     """Refuses every question: a function that is given this frame returns an expression for one
     row."""
 
@@ -552,14 +556,14 @@ class RowsOnly(Ask):
     def ask(self, *question: Any, **words: Any) -> Any:
         raise Refused(self.advice)
 
-    def explaining(self) -> Ask:
+    def explaining(self) -> AnswerMode:
         return self
 
-    def planning(self, batch: Batch[Any]) -> Ask:
+    def planning(self, batch: Batch[Any]) -> AnswerMode:
         return self
 
 
-def priced(
+def price_question(
     session: Session,
     question: Question,
     payment: Mapping[str, Any],
@@ -608,21 +612,21 @@ def _accuracy(within: object, question: Question) -> Any:
     return _validate.duration(within, "within") / 10**9
 
 
-def own_limits(unit: Unit, most: int) -> dict[str, int]:
+def limit_own_rows(unit: Unit, most: int) -> dict[str, int]:
     """Return the limits of rows of which a person has at most ``most``, unless a question names
     others."""
     return {"max_rows": min(unit.rows or most, most), "max_groups": min(unit.groups or most, most)}
 
 
-class Asking:
+class Askable:
     """What verbs are asked of: a session, what of it is asked about, and what becomes of a
     question."""
 
     _session: Session
     _selection: Selection
-    _mode: Ask
+    _mode: AnswerMode
 
-    def __init__(self, session: Session, selection: Selection, mode: Ask):
+    def __init__(self, session: Session, selection: Selection, mode: AnswerMode):
         known = vars(self)  # as some kinds refuse other ways
         known["_session"], known["_selection"], known["_mode"] = session, selection, mode
 
@@ -641,15 +645,15 @@ class Asking:
             payment = {**payment, "within": _accuracy(payment["within"], question)}
         # A person counts for no more rows than there can be.
         if most is not None and self._session.unit.people:
-            payment = {**own_limits(self._session.unit, most), **payment}
+            payment = {**limit_own_rows(self._session.unit, most), **payment}
         with np.errstate(
             all="ignore"
         ):  # what a caller has set for numpy decides nothing about an answer
             return self._mode.ask(self._session, question, answer, payment, words, part)
 
 
-def level_of(
-    asking: Asking,
+def make_level(
+    asking: Askable,
     column: tuple[Expr, Hashable],
     given: object,
     verb: str,

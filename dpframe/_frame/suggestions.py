@@ -18,7 +18,7 @@ from dpframe._expr._within import within
 from dpframe._frame.people.steps import made, one_row
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
-from dpframe._frame.verbs.groupings import levels_for
+from dpframe._frame.verbs.groupings import make_levels
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import KeyBy, need_keys
 from dpframe._groups.unit import LIMIT, limits_for
@@ -175,7 +175,7 @@ def suggest_limits(
         raise BadValue("keys= are the groups of by=, which is not given.")
     levels: tuple[KeyBy, ...] = ()
     if by is not None:
-        listed = levels_for(self, by, keys, None, None, "suggest_limits")
+        listed = make_levels(self, by, keys, None, None, "suggest_limits")
         sought = [level.name for level in listed if isinstance(level, Sought)]
         if sought:
             raise need_keys(sought[0], "suggest_limits")
@@ -287,7 +287,7 @@ def suggest_bounds(self: Tracked, column: Any, **payment: Unpack[Payment]) -> Su
     True
     """
     checked(payment)
-    expr, name = self._selection.named(column)
+    expr, name = self._selection.find_column(column)
     if expr.kind not in ("number", "bool"):
         raise BadType(
             f"column {name!r} is of kind {expr.kind}: bounds are found of numbers only."

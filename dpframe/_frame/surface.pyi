@@ -16,7 +16,7 @@ from pandas.api.typing import Expression
 from dpframe._answers.estimate import FloatEstimate, IntEstimate
 from dpframe._frame import column, frame, groups, places
 from dpframe._frame.frame import Model
-from dpframe._frame.selection import BoundsLike, ColumnLike, Levels, Taken
+from dpframe._frame.selection import BoundColumn, BoundsLike, ColumnLike, Levels
 from dpframe._frame.suggestions import SuggestedBounds, SuggestedLimits
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment
@@ -1019,7 +1019,7 @@ class PrivateFrame(frame.PrivateFrame):
     @overload
     def __getitem__(self, key: list[Any]) -> Listed: ...
     @overload
-    def __getitem__(self, key: Taken | Expression | Callable[[Any], Taken]) -> Self: ...
+    def __getitem__(self, key: BoundColumn | Expression | Callable[[Any], BoundColumn]) -> Self: ...
     @overload
     def __getitem__(self, key: Hashable) -> PrivateColumn: ...
     @property
@@ -1314,7 +1314,7 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
     @overload
     def __getitem__(self, key: list[Any]) -> Self: ...
     @overload
-    def __getitem__(self, key: Taken | Expression | Callable[[Any], Taken]) -> Self: ...
+    def __getitem__(self, key: BoundColumn | Expression | Callable[[Any], BoundColumn]) -> Self: ...
     @overload
     def __getitem__(self, key: Hashable) -> ExplainedColumn[A]: ...
     @property

@@ -122,7 +122,7 @@ class _Model(ABC):
             raise BadValue('fit needs a target: y="column".')
         if isinstance(X, str) or not (X is None or isinstance(X, Sequence | pd.Index)):
             raise BadType("X must be a list of column names.")
-        goal, name = frame._selection.named(y)
+        goal, name = frame._selection.find_column(y)
         chosen = (
             [c for c in frame.columns if frame._selection.columns[c] != goal] if X is None else X
         )

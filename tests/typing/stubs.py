@@ -317,7 +317,7 @@ import pandas as pd
 from pandas.api.typing import Expression
 from dpframe._answers.estimate import FloatEstimate, IntEstimate
 from dpframe._frame import column, frame, groups, places
-from dpframe._frame.selection import BoundsLike, ColumnLike, Levels, Taken
+from dpframe._frame.selection import BoundsLike, ColumnLike, Levels, BoundColumn
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment
 from dpframe._session.batch import Batch
@@ -427,7 +427,7 @@ def write_items(column: str, listed: str = "Listed") -> Iterator[str]:
         "__getitem__",
         ("key: str", column),
         ("key: list[Any]", listed),
-        ("key: Taken | Expression | Callable[[Any], Taken]", "Self"),
+        ("key: BoundColumn | Expression | Callable[[Any], BoundColumn]", "Self"),
         ("key: Hashable", column),
     )
     yield "    @property"

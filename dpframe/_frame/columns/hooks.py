@@ -18,7 +18,7 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, MissingKeys, Refused
-from dpframe._frame.selection import Taken
+from dpframe._frame.selection import BoundColumn
 from dpframe._frame.tracked import Tracked
 
 
@@ -124,7 +124,7 @@ def _get_dummies(
     kept = keys[1:] if _validate.flag(drop_first, "drop_first") else keys
     names = [key if prefix is None else f"{prefix}{prefix_sep}{key}" for key in kept]
     columns = {name: _expr.is_in(data._expr, [key]) for name, key in zip(names, kept, strict=True)}
-    return data._frame._new(selection.having(columns))
+    return data._frame._new(selection.replace_columns(columns))
 
 
 def _crosstab(index: Any, columns: Any, *args: Any, **words: Any) -> Any:
@@ -201,7 +201,7 @@ def _wrapped(name: str, original: Any, own: Callable[..., Any]) -> Any:
     def function(*args: Any, **words: Any) -> Any:
         first = args[0] if args else words.get(lead)
         inner = first[0] if isinstance(first, list | tuple) and first else first
-        if not isinstance(inner, Taken | Tracked):
+        if not isinstance(inner, BoundColumn | Tracked):
             return original(*args, **words)
         if isinstance(inner, Tracked) and name not in BOTH:
             raise Refused(

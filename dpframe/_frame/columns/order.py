@@ -12,7 +12,7 @@ from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue
 from dpframe._frame.selection import BoundsLike
 from dpframe._frame.signatures import verb
-from dpframe._frame.verbs.measure import MeasureKeywords, Measures, is_across
+from dpframe._frame.verbs.measure import Measurable, MeasureKeywords, is_across
 from dpframe._groups.keys import EVERY
 from dpframe._plans.order import Levels as Asked
 from dpframe._plans.order import how_for, levels_of
@@ -21,7 +21,7 @@ from dpframe._plans.price import checked
 
 @verb
 def quantile(
-    self: Measures,
+    self: Measurable,
     column: Any = EVERY,
     q: Any = 0.5,
     bounds: BoundsLike = None,
@@ -68,7 +68,7 @@ def quantile(
 
 @verb
 def median(
-    self: Measures,
+    self: Measurable,
     column: Any = EVERY,
     bounds: BoundsLike = None,
     *,
@@ -93,7 +93,7 @@ def median(
 
 @verb
 def min(
-    self: Measures,
+    self: Measurable,
     column: Any = EVERY,
     bounds: BoundsLike = None,
     *,
@@ -112,7 +112,7 @@ def min(
 
 @verb
 def max(
-    self: Measures,
+    self: Measurable,
     column: Any = EVERY,
     bounds: BoundsLike = None,
     *,
@@ -131,7 +131,7 @@ def max(
 
 
 def _extreme(
-    self: Measures,
+    self: Measurable,
     verb: str,
     column: Any,
     q: Any,
@@ -145,7 +145,7 @@ def _extreme(
 
 
 def _at(
-    self: Measures,
+    self: Measurable,
     levels: Asked,
     column: Any,
     bounds: BoundsLike,
@@ -166,7 +166,7 @@ def _at(
         return self._ask_for(
             cells, payment, _release.grid(cells, [(at, name) for name, at, _ in many])
         )
-    label = self._selection.named(names[0])[1]
+    label = self._selection.find_column(names[0])[1]
     return self._ask_for(
         cells, payment, lambda r, index: _release.levels(r, index, levels.typed, label)
     )

@@ -15,7 +15,7 @@ from dpframe import _expr, _validate
 from dpframe._cells.codec import index_of
 from dpframe._errors import BadType, BadValue, NotOffered, did_you_mean
 from dpframe._expr import Expr, Kind
-from dpframe._frame.selection import Taken
+from dpframe._frame.selection import BoundColumn
 from dpframe._frame.typed.parts import Texts, Times, Weeks
 from dpframe._groups.keys import need_keys
 from dpframe._refusals import Unprinted
@@ -115,7 +115,7 @@ class TextParts(Texts, Parts):
         """An argument, or the expressions of the tracked columns that it is."""
         if isinstance(value, list):
             return [self._given(v) for v in value]
-        return self._column._other(value) if isinstance(value, Taken) else value
+        return self._column._other(value) if isinstance(value, BoundColumn) else value
 
     def _extract(self, *args: Any, **words: Any) -> Any:
         """The groups of a pattern where it first matches: a frame, or with ``expand=False`` and one
@@ -143,7 +143,7 @@ def _taken(pat: Any, flags: Any = 0, expand: Any = True) -> tuple[Any, Any, Any]
 def _framed(column: Any, columns: Mapping[Any, Expr]) -> Any:
     """A tracked frame of the rows of a column."""
     frame = column._frame
-    return frame._new(frame._selection.having(dict(columns)))
+    return frame._new(frame._selection.replace_columns(dict(columns)))
 
 
 class TimeParts(Times, Parts):

@@ -437,7 +437,7 @@ class PersonGroupBy(Unprinted):
         if self._single:
             ((name, expr),) = exprs.items()
             return PrivateColumn(self._frame, expr, name)
-        return self._frame._new(self._frame._selection.having(exprs))
+        return self._frame._new(self._frame._selection.replace_columns(exprs))
 
     def _some_rows(self, how: str, args: tuple[Any, ...], op: str, n: int, most: int) -> Any:
         place = made(self._frame, how, None, args)
@@ -462,7 +462,9 @@ class PersonGroupBy(Unprinted):
             return frame
         if self._single:
             return PrivateColumn(frame, *self._chosen[0])
-        return frame._new(frame._selection.having({name: expr for expr, name in self._chosen}))
+        return frame._new(
+            frame._selection.replace_columns({name: expr for expr, name in self._chosen})
+        )
 
     def _aggregate(self, x: Expr, how: Any, single: bool = True) -> Expr:
         """What a name or a function makes of a column; of `agg` it is ``single``, one value a

@@ -95,7 +95,7 @@ def merged(
     frame = derived_frame(
         self, session, Word("rows", told, f"merge on {describe(_list_merge_keys(self, pairs))}")
     )
-    return frame._new(frame._selection.declaring(right._selection.words))
+    return frame._new(frame._selection.add_declarations(right._selection.words))
 
 
 def _has_drawn_names(frame: Tracked) -> bool:

@@ -162,7 +162,7 @@ def sort_values(
     last = _validate.choice(na_position, "na_position", ("first", "last")) == "last"
     keys = []
     for name, way in zip(names, ways, strict=True):
-        expr, label = self._selection.named(name)
+        expr, label = self._selection.find_column(name)
         if expr.kind == "other":
             raise BadType(f"column {label!r} has a dtype that has no order.")
         keys.append(Key(expr, not _validate.flag(way, "ascending"), last))
@@ -173,7 +173,7 @@ def sorted_by(frame: Frame, keys: Sequence[Key]) -> Frame:
     """The frame with its rows sorted; what they were sorted by before decides where the keys do
     not."""
     selection = frame._selection
-    return frame._new(selection.changed(premises=selection.premises.sort_by(keys)))
+    return frame._new(selection.change(premises=selection.premises.sort_by(keys)))
 
 
 def _names_people(frame: Tracked) -> bool:
@@ -228,7 +228,7 @@ def _again(frame: Tracked, subset: Any, keep: Any, verb: str) -> tuple[Expr, boo
         if isinstance(subset, list | tuple | pd.Index)
         else [subset]
     )
-    exprs = [frame._selection.named(name)[0] for name in names]
+    exprs = [frame._selection.find_column(name)[0] for name in names]
     missing = [leaf for leaf in people if leaf not in exprs]
     if missing:
         raise Refused(

@@ -11,7 +11,7 @@ from dpframe._answers.estimate import correlation as correlation_of
 from dpframe._answers.hypotheses import CELLS, Tested, compared, correlated, independent
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._frame.groups import PrivateGroupBy
-from dpframe._frame.selection import Selection, predicate_of
+from dpframe._frame.selection import Selection, check_condition
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupby
@@ -93,7 +93,7 @@ class Tests(Unprinted):
         >>> found.pvalue < 0.001, round(found.estimate, 1)
         (True, 0.5)
         """
-        predicate_of(self._frame._selection.named(column)[0])
+        check_condition(self._frame._selection.find_column(column)[0])
         return self._compared(column, by, keys, None, level, ("mean",), "share", payment)
 
     @verb
@@ -163,7 +163,10 @@ class Tests(Unprinted):
         """
         _validate.level(level)
         check_correlation("pearson", payment)
-        names = self._frame._selection.named(column)[1], self._frame._selection.named(other)[1]
+        names = (
+            self._frame._selection.find_column(column)[1],
+            self._frame._selection.find_column(other)[1],
+        )
         if names[0] == names[1]:
             raise BadValue("correlation needs two columns, and both have the same name.")
         frame = dropna(self._frame, subset=list(names))

@@ -76,7 +76,7 @@ def pipe(
     23.0
     """
     self._session.base.check_followed()
-    call, name = _called(func, args, kwargs)
+    call, name = _call_behind_door(func, args, kwargs)
     self._session.check_alive()
     limits_for(max_rows, max_groups)
     base = self._session.base
@@ -88,7 +88,7 @@ def pipe(
             f"{name} uses a private frame from outside ({seen}), which holds all people whichever it is given. Use the frame "
             "that it gets."
         )
-    traced = _traced(self, call) if (bounds, keys, max_rows, max_groups) == (None,) * 4 else None
+    traced = _trace(self, call) if (bounds, keys, max_rows, max_groups) == (None,) * 4 else None
     if traced is not None:
         return cast(Frame, traced)
     source = source_of(self, "pipe")
@@ -164,7 +164,7 @@ def adopt(
     if not isinstance(other, pd.DataFrame):
         raise BadType(f"adopt takes a DataFrame, not {type(other).__name__}.")
     limits_for(max_rows, max_groups)
-    _check_unowned(other, base)
+    _check_owner(other, base)
     unit = base.unit
     frame = _personwise.normal(other, [leaf.name for leaf in unit.people])
     made = made_of(frame)
@@ -194,7 +194,7 @@ def adopt(
     )
 
 
-def _traced(frame: Frame, call: Callable[[Any], Any]) -> Any:
+def _trace(frame: Frame, call: Callable[[Any], Any]) -> Any:
     """Apply a function to the tracked frame itself.
 
     Return None if it does more than steps of single rows.
@@ -229,7 +229,7 @@ def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.i
     return frame, np.asarray(pd.factorize(codes)[0], dtype=np.int64)  # without gaps
 
 
-def _called(
+def _call_behind_door(
     func: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Callable[[pd.DataFrame], Any], str]:
     if (
@@ -267,7 +267,7 @@ def _places_of_unit(
     return [list(names).index(name) for name in unit]
 
 
-def _check_unowned(other: pd.DataFrame, base: Session) -> None:
+def _check_owner(other: pd.DataFrame, base: Session) -> None:
     """Refuses a frame that has a session of its own, or shares data with one."""
     owner: Session | None = None
     try:

@@ -17,12 +17,12 @@ from dpframe._plans.order import ORDERS, level_named
 from dpframe._plans.price import WORDS
 
 if TYPE_CHECKING:
-    from dpframe._frame.verbs.measure import Measures
+    from dpframe._frame.verbs.measure import Measurable
 
 
 @verb
 def agg(
-    self: Measures,
+    self: Measurable,
     spec: object = None,
     /,
     *,
@@ -46,7 +46,7 @@ def agg(
     sum    NaN  12.0
     """
     spec, named, payment = split_keywords(spec, outputs, bounds, self._single)
-    return self._aggregated(spec, named, bounds, payment)
+    return self._aggregate(spec, named, bounds, payment)
 
 
 # What `agg` is given: a name, a list of them, a dict of either, or named outputs ------------------

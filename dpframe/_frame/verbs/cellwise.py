@@ -16,7 +16,7 @@ from dpframe._answers.answer import ANSWER, receipt_of
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.selection import Taken
+from dpframe._frame.selection import BoundColumn
 from dpframe._frame.tracked import Frame, Tracked
 
 Operator = Callable[[Any, Any], Any]
@@ -41,7 +41,9 @@ def each(self: Frame, operate: Operator, other: object) -> Frame:
         raise BadType(
             "this operation is none of columns: it would make a text. Give a number, p[['x', 'y']] % 2."
         )
-    return self._new(self._selection.having({name: column._expr for name, column in made.items()}))
+    return self._new(
+        self._selection.replace_columns({name: column._expr for name, column in made.items()})
+    )
 
 
 def alone(self: Frame, operate: Callable[[Any], Any]) -> Frame:
@@ -52,7 +54,7 @@ def alone(self: Frame, operate: Callable[[Any], Any]) -> Frame:
 def _operands(frame: Tracked, other: object) -> Mapping[Hashable, Any]:
     """Return the other operand for each column."""
     columns = frame._selection.columns
-    if isinstance(other, Taken):
+    if isinstance(other, BoundColumn):
         raise Refused(
             "pandas matches the labels of such a column's rows with the names of the frame's columns. For an operation in each "
             "row write it column by column: p[['x', 'y']].sub(p['a'], axis=0)."
@@ -96,7 +98,7 @@ def method(name: str, operate: Operator, swapped: bool = False) -> Any:
                 "axis= is 0 for a column beside each of these, or 1 for one constant each."
             )
         both: Operator = (lambda a, b: operate(b, a)) if swapped else operate
-        if _validate.among(axis, (0, "index", "rows")) and isinstance(other, Taken):
+        if _validate.among(axis, (0, "index", "rows")) and isinstance(other, BoundColumn):
             column = PrivateColumn(self, self._selection.own(other), other._name)
             return each(self, lambda left, _: both(left, column), 0)
         return each(self, both, other)
@@ -166,7 +168,7 @@ def round_(self: Frame, decimals: object = 0) -> Frame:
         else dict.fromkeys((n for n, e in columns.items() if e.kind == "number"), decimals)
     )
     made = {name: _expr.round_to(columns[name], places) for name, places in chosen.items()}
-    return self._new(self._selection.having({**columns, **made}))
+    return self._new(self._selection.replace_columns({**columns, **made}))
 
 
 def where(
@@ -177,7 +179,7 @@ def where(
 
     The condition is a tracked column, for all columns, or a frame of conditions, for each its own.
     """
-    return self._done(_chosen(self, "where", cond, other), inplace)
+    return self._done(_choose(self, "where", cond, other), inplace)
 
 
 def mask(
@@ -185,12 +187,12 @@ def mask(
 ) -> Frame:
     """Another value where a condition holds, and else the cells: `where` with the condition turned
     round."""
-    return self._done(_chosen(self, "mask", cond, other), inplace)
+    return self._done(_choose(self, "mask", cond, other), inplace)
 
 
-def _chosen(frame: Frame, verb: str, cond: object, other: object) -> Frame:
+def _choose(frame: Frame, verb: str, cond: object, other: object) -> Frame:
     columns = frame._selection.columns
-    if callable(cond) and not isinstance(cond, Taken | Tracked):
+    if callable(cond) and not isinstance(cond, BoundColumn | Tracked):
         cond = cond(
             frame._rowwise(
                 "a condition is of one row: release such a number first, and use the answer in it."
@@ -201,14 +203,14 @@ def _chosen(frame: Frame, verb: str, cond: object, other: object) -> Frame:
     )
     others = (
         dict.fromkeys(columns, other)
-        if other is None or isinstance(other, Taken)
+        if other is None or isinstance(other, BoundColumn)
         else _operands(frame, other)
     )
     made = {
         name: getattr(PrivateColumn(frame, expr, name), verb)(conditions[name], others[name])._expr
         for name, expr in columns.items()
     }
-    return frame._new(frame._selection.having(made))
+    return frame._new(frame._selection.replace_columns(made))
 
 
 def apply(self: Frame, func: object, axis: object = 0, **words: Any) -> Any:
@@ -246,7 +248,7 @@ def apply(self: Frame, func: object, axis: object = 0, **words: Any) -> Any:
     )
     if _validate.among(axis, (1, "columns")):
         made = func(rows, **words)
-        if not isinstance(made, Taken):
+        if not isinstance(made, BoundColumn):
             raise BadType(
                 "a function of a row is traced: it returns an expression of its columns, such as r['x'] + r['y']. Write "
                 "p.assign(total='x + y')."
@@ -267,12 +269,12 @@ def transform(self: Frame, func: object, axis: object = 0, **words: Any) -> Fram
     made = {}
     for name, expr in self._selection.columns.items():
         column = func(PrivateColumn(rows, expr, name), **words)
-        if not isinstance(column, Taken):
+        if not isinstance(column, BoundColumn):
             raise BadType(
                 "a function of a column returns one, such as c / 2. For a number of each column ask p[['x', 'y']].agg('mean')."
             )
         made[name] = self._selection.own(column)
-    return self._new(self._selection.having(made))
+    return self._new(self._selection.replace_columns(made))
 
 
 # The columns of one row ---------------------------------------------------------------------------------------
@@ -291,18 +293,18 @@ def _numbers(frame: Tracked, names: list[Hashable], verb: str) -> list[Expr]:
     return [_expr.cast(e, "int") if e.kind == "bool" else e for e in exprs]
 
 
-def _added(exprs: list[Expr]) -> Expr:
+def _add(exprs: list[Expr]) -> Expr:
     return reduce(lambda a, b: _expr.arithmetic("+", a, b), exprs)
 
 
 def _total(exprs: list[Expr]) -> Expr:
     """Add up the cells of a row. A null counts for nothing, as in pandas."""
-    return _added([_expr.fill(e, 0) for e in exprs])
+    return _add([_expr.fill(e, 0) for e in exprs])
 
 
 def _present(exprs: list[Expr]) -> Expr:
     """Count the cells of a row that are not null."""
-    return _added([_expr.cast(_expr.not_null(e), "int") for e in exprs])
+    return _add([_expr.cast(_expr.not_null(e), "int") for e in exprs])
 
 
 def _mean(frame: Tracked, exprs: list[Expr]) -> Expr:

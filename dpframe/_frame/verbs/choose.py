@@ -16,7 +16,7 @@ from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Expr
 from dpframe._frame.found import listed
-from dpframe._frame.selection import WHOLE, Taken, callers_frame, level_of, predicate_of
+from dpframe._frame.selection import WHOLE, BoundColumn, check_condition, find_caller, make_level
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.keys import By, KeyBy, Word, describe
@@ -61,14 +61,14 @@ def argmax(
             raise BadValue(
                 "keys= lists the values of one column; of several conditions each is a candidate."
             )
-        return _most(self, column, callers_frame(), payment)
-    level = level_of(self, self._selection.named(column), keys, "argmax")
+        return _most(self, column, find_caller(), payment)
+    level = make_level(self, self._selection.find_column(column), keys, "argmax")
     groups = listed(self, (level,), payment)
     if isinstance(groups, Plan):
         return groups
     by, part = groups
     query = Query((Output("argmax", "argmax"),), self._selection.where, by)
-    return self._ask(query, lambda release: _chosen(release, by[0])[0], payment, part)
+    return self._ask(query, lambda release: _read_choices(release, by[0])[0], payment, part)
 
 
 @verb
@@ -89,7 +89,7 @@ def top(
     """
     checked(payment)
     rounds = _validate.positive_int(k, "k")  # before a search for keys that nobody listed is paid
-    level = level_of(self, self._selection.named(column), keys, "top")
+    level = make_level(self, self._selection.find_column(column), keys, "top")
     groups = listed(self, (level,), payment)
     if isinstance(groups, Plan):
         return cast("list[Any]", groups)
@@ -98,7 +98,7 @@ def top(
         raise BadValue(f"k={rounds} is more than the {len(by[0].index)} values that are listed.")
     query = Query((Output("top", "top", rounds=rounds),), self._selection.where, by)
     return cast(
-        "list[Any]", self._ask(query, lambda release: _chosen(release, by[0]), payment, part)
+        "list[Any]", self._ask(query, lambda release: _read_choices(release, by[0]), payment, part)
     )
 
 
@@ -145,7 +145,7 @@ def choose(
     else:
         _few(options)
         scored, declared = _own_utility(
-            self, options, utility, _moves(sensitivity, because), bounds, callers_frame()
+            self, options, utility, _moves(sensitivity, because), bounds, find_caller()
         )
         if because is not None:
             declared = (
@@ -174,12 +174,12 @@ def _most(frame: Tracked, questions: Any, caller: object, payment: Mapping[str, 
         for name, question in questions.items():
             exprs[name], frame = frame._written(question, caller)
     else:
-        named = [(label, expr) for expr, label in map(frame._selection.named, questions)]
+        named = [(label, expr) for expr, label in map(frame._selection.find_column, questions)]
         exprs = dict(named)
         if len(exprs) < len(named):
             raise BadValue("argmax among columns needs each of them once.")
     names = list(exprs)
-    outputs = tuple(Output(name, "argmax", predicate_of(expr)) for name, expr in exprs.items())
+    outputs = tuple(Output(name, "argmax", check_condition(expr)) for name, expr in exprs.items())
     query = Query(outputs, frame._selection.where)
     return frame._ask(query, lambda release: names[int(_release.values(release, 0)[0])], payment)
 
@@ -206,7 +206,7 @@ def _own_utility(
             Word("bounds", f"the utility: ({pair.lower:g}, {pair.upper:g})", "choose"),
         )
     if any(e.nullable for e in exprs):
-        exprs = [_filled(e, pair) for e in exprs]
+        exprs = [_fill_and_clip(e, pair) for e in exprs]
         pair = Bounds(min(pair.lower, 0.0), max(pair.upper, 0.0))
     text = (
         utility if isinstance(utility, str) else f"{exprs[0]}" + (", ..." if len(exprs) > 1 else "")
@@ -254,7 +254,7 @@ def _expressions(
             scope = SimpleNamespace(
                 f_locals={**caller.f_locals, PLACEHOLDER: candidate}, f_globals=caller.f_globals
             )
-            expr, selection = frame._selection.parsed(candidate_utility, scope)
+            expr, selection = frame._selection.parse_text(candidate_utility, scope)
             new_declarations = selection.words[len(frame._selection.words) :]
             declared |= {
                 word: None
@@ -289,12 +289,12 @@ def _hull(
 
 
 def _row_wise(value: object) -> Any:
-    if isinstance(value, Taken | str) or hasattr(value, "_eval_expression"):
+    if isinstance(value, BoundColumn | str) or hasattr(value, "_eval_expression"):
         return value
     raise BadType(f"the utility's function returned a {type(value).__name__}: {_ONE_ROW}")
 
 
-def _filled(expr: Expr, pair: Bounds) -> Expr:
+def _fill_and_clip(expr: Expr, pair: Bounds) -> Expr:
     """Return the expression clipped to the bounds, with 0 for nulls: they count for nothing."""
     return (
         _expr.fill(expr, False) if expr.kind == "bool" else _expr.fill(_expr.clip(expr, *pair), 0)
@@ -352,7 +352,7 @@ def _few(candidates: Sequence[Any]) -> None:
         )
 
 
-def _chosen(release: Release, by: By) -> list[Any]:
+def _read_choices(release: Release, by: By) -> list[Any]:
     """Return the keys at the chosen places, each of its own type."""
     keys = cast(KeyBy, by).keys
     chosen = []

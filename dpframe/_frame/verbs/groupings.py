@@ -13,7 +13,7 @@ from dpframe import _validate
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
 from dpframe._expr import Column, same_moment, stem
 from dpframe._frame.groups import PrivateGroupBy, check_options
-from dpframe._frame.selection import Selection, Taken, level_of
+from dpframe._frame.selection import BoundColumn, Selection, make_level
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.combinations import Sought, TupleBy, Tuples, lists_tuples, with_rest
 from dpframe._groups.keys import GROUP_CEILING, By, KeyBy, groups_of, keys_of
@@ -66,13 +66,13 @@ def resample(
     check_options(group_keys, None, level)
     on = _index_of(self) if on is None else on
     grouper = grouper_for(rule, "t", closed, label, origin, offset)
-    selection = self._selection.changed(
+    selection = self._selection.change(
         by=(_periods(self._selection, on, rule_of(grouper), bounds),)
     )
     return PrivateGroupBy(self._session, selection, self._mode)
 
 
-def _levels_named(frame: Tracked, level: Any) -> list[Taken]:
+def _find_levels(frame: Tracked, level: Any) -> list[BoundColumn]:
     """Return the columns that are the levels of the index, by name or by place."""
     index = frame._selection.index
     names = list(index)
@@ -82,11 +82,11 @@ def _levels_named(frame: Tracked, level: Any) -> list[Taken]:
         if place and not -len(names) <= one < len(names):
             raise BadValue(f"the index has {len(names)} levels, and there is no level {one}.")
         name = names[one] if place else _validate.column_name(one, index)
-        found.append(Taken(frame, index[name], name))
+        found.append(BoundColumn(frame, index[name], name))
     return found
 
 
-def _index_of(frame: Tracked) -> Taken:
+def _index_of(frame: Tracked) -> BoundColumn:
     """Return the column that `set_index` has made the index."""
     index = frame._selection.index
     if len(index) != 1:
@@ -95,7 +95,7 @@ def _index_of(frame: Tracked) -> Taken:
             "p.set_index('t').resample('ME')."
         )
     ((name, expr),) = index.items()
-    return Taken(frame, expr, name)
+    return BoundColumn(frame, expr, name)
 
 
 def groupby(
@@ -153,7 +153,7 @@ def groupby(
     dtype: int64
     """
     if level is not None and self._selection.index:
-        by, level = _levels_named(self, level), None
+        by, level = _find_levels(self, level), None
     check_options(group_keys, observed, level, as_index)
     if by is None:
         raise BadType("groupby needs by=, a column or a list of them.")
@@ -162,11 +162,11 @@ def groupby(
         if person_groups is not None:
             # Another class, which has the same verbs as steps.
             return cast(PrivateGroupBy, person_groups)
-    selection = self._selection.changed(by=groupings(self, by, keys, sort, dropna, other, bounds))
+    selection = self._selection.change(by=groupings(self, by, keys, sort, dropna, other, bounds))
     return PrivateGroupBy(self._session, selection, self._mode, as_index=as_index)
 
 
-def levels_for(
+def make_levels(
     frame: Tracked,
     by: object,
     keys: object,
@@ -180,7 +180,7 @@ def levels_for(
     keys = frame._selection.by_column(keys) if isinstance(keys, Mapping) else keys
     if not names:
         raise BadValue(f"{verb} needs at least one column.")
-    if callable(by) and not isinstance(by, Taken):
+    if callable(by) and not isinstance(by, BoundColumn):
         raise BadType(f"{verb} takes column names, not a function: a function could see the data.")
     if len(names) > 1 and lists_tuples(keys, len(names)):
         raise NotOffered(
@@ -190,7 +190,7 @@ def levels_for(
     for i, name in enumerate(names):
         column = frame._selection.level(name)
         keys_listed = None if keys is None else keys_of(keys, i, column[1], len(names))
-        levels.append(level_of(frame, column, keys_listed, verb, sort, dropna))
+        levels.append(make_level(frame, column, keys_listed, verb, sort, dropna))
     groups = math.prod(len(level.keys) for level in levels if isinstance(level, KeyBy))
     if groups > GROUP_CEILING:
         raise BadValue(
@@ -222,7 +222,7 @@ def groupings(
         return _with_periods(frame, names, rules, keys, sort, dropna, other, bounds)
     tuples = _tuples(frame._selection, names, keys) if len(names) > 1 else None
     if tuples is None:
-        levels = levels_for(frame, by, keys, sort, dropna)
+        levels = make_levels(frame, by, keys, sort, dropna)
         return tuple(levels) if other is None else with_rest(levels, other)
     if other is not None:
         raise NotOffered(
@@ -269,7 +269,7 @@ def _with_periods(
         raise NotOffered(
             "combinations cannot list periods. Give keys= by column: keys={'state': ['CA', 'NY']}."
         )
-    keyed = levels_for(frame, list(rest), keys, sort, dropna) if rest else []
+    keyed = make_levels(frame, list(rest), keys, sort, dropna) if rest else []
     levels = iter(keyed if other is None else with_rest(keyed, other))
     combined = tuple(
         _periods(frame._selection, name, rules[i], bounds) if i in rules else next(levels)

@@ -96,12 +96,12 @@ def head(self: Tracked, n: int = 5) -> pd.DataFrame:
     >>> list(made.columns), len(made), bool((made["months"] == made["age"] * 12).all()), bool((made["age"] > 50).all())
     (['age', 'state', 'months'], 3, True, True)
     """
-    return _made(self, _number(n, "head"))
+    return _make_up(self, _number(n, "head"))
 
 
 def tail(self: Tracked, n: int = 5) -> pd.DataFrame:
     """Some made-up rows, others than those of `head`."""
-    return _made(self, _number(n, "tail"), _SHOWN)
+    return _make_up(self, _number(n, "tail"), _SHOWN)
 
 
 def sample(
@@ -124,7 +124,7 @@ def sample(
         raise Refused("a sample of columns is chosen by name: p[['x', 'y']].")
     _validate.flag(replace, "replace")
     _validate.flag(ignore_index, "ignore_index")
-    return _made(self, _number(1 if n is None else n, "sample"), 2 * _SHOWN)
+    return _make_up(self, _number(1 if n is None else n, "sample"), 2 * _SHOWN)
 
 
 def _number(n: object, verb: str) -> int:
@@ -139,7 +139,7 @@ def _number(n: object, verb: str) -> int:
     return int(n)
 
 
-def _made(frame: Tracked, rows: int, skip: int = 0) -> MadeUp:
+def _make_up(frame: Tracked, rows: int, skip: int = 0) -> MadeUp:
     selection = frame._selection
     return made_up(selection, frame._session.leaves, rows, skip)
 
@@ -182,7 +182,9 @@ def info(
         {
             "Column": list(map(str, selection.columns)),
             "Dtype": [str(dtype) for dtype in column_dtypes],
-            "Declared": [_declared(selection, expr) for expr in selection.columns.values()],
+            "Declared": [
+                _describe_declared(selection, expr) for expr in selection.columns.values()
+            ],
         }
     )
     rows = "not public: p.count()" if (row_count := _public_rows(self)) is None else str(row_count)
@@ -192,7 +194,7 @@ def info(
     )
 
 
-def _declared(selection: Selection, expr: Expr) -> str:
+def _describe_declared(selection: Selection, expr: Expr) -> str:
     schema = selection.schema
     text = bounds_text(selection, expr)
     if text:
@@ -363,7 +365,7 @@ def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any
     keys, pair = schema.keys.get(leaf.position), schema.bounds.get(leaf.position)
     even = _even(f"{leaf.name!r} {dtype} {pair} {'' if keys is None else keys.token}", rows)
     if keys is not None:
-        cells = _listed(keys, even)
+        cells = _make_keyed(keys, even)
     elif leaf.kind == "number":
         cells = _numbers(leaf, dtype, pair or _PERCENT, even)
     elif leaf.kind == "bool":
@@ -399,7 +401,7 @@ def _even(seed: str, rows: int) -> Any:
     return (np.frombuffer(stream, dtype="<u8") >> np.uint64(11)) * 2.0**-53
 
 
-def _listed(keys: Keys, even: Any) -> pd.Series[Any]:
+def _make_keyed(keys: Keys, even: Any) -> pd.Series[Any]:
     known = [key for i, key in enumerate(keys.index.tolist()) if i != keys.null] or [None]
     return pd.Series([known[int(e * len(known))] for e in even], dtype=object)
 

@@ -1,6 +1,6 @@
 """The verbs that measure columns, of frames and of groups alike: a frame is groups by nothing.
 
-`MEASURES` is the table of them. The kinds of `Measures` say which columns are meant if none is
+`MEASURES` is the table of them. The kinds of `Measurable` say which columns are meant if none is
 named, and how the answer is laid out.
 """
 
@@ -15,7 +15,7 @@ from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.estimate import scalar
 from dpframe._errors import BadType, UnknownColumn, unknown_column
-from dpframe._frame.selection import Asking, BoundsLike, Finish
+from dpframe._frame.selection import Askable, BoundsLike, Finish
 from dpframe._frame.signatures import verb
 from dpframe._frame.verbs.agg import read_spec
 from dpframe._groups.keys import EVERY
@@ -34,7 +34,7 @@ class MeasureKeywords(Payment, total=False):
     axis: Any
 
 
-class Measures(Asking):
+class Measurable(Askable):
     """A tracked frame, or groups of one: it has columns that can be measured."""
 
     _single = False  # True if one column is selected. Its answers stand alone.
@@ -95,16 +95,16 @@ class Measures(Asking):
         index = pd.Index([out.name for out in outputs], tupleize_cols=False)
         return self._ask(query, lambda release: _release.across(release, index), payment)
 
-    def _aggregated(
+    def _aggregate(
         self, spec: object, named: Mapping[str, Any], bounds: BoundsLike, payment: dict[str, Any]
     ) -> Any:
         """Return the answer of `agg`."""
         form, wanted = read_spec(spec, named, list(self._selection.columns))
-        outs = [self._selection.wanted(w.aggregate, w.column, bounds, w.label) for w in wanted]
+        outs = [self._selection.make_output(w.aggregate, w.column, bounds, w.label) for w in wanted]
         if form not in ("named", "list", "dict of lists"):
             return self._ask_for(outs, payment)
         places = [
-            (w.label if form == "named" else w.aggregate, self._selection.named(w.column)[1])
+            (w.label if form == "named" else w.aggregate, self._selection.find_column(w.column)[1])
             for w in wanted
         ]
         return self._ask_for(outs, payment, _release.grid(outs, places))
@@ -294,7 +294,7 @@ def measure_verb(name: str) -> FunctionType:
     if entry.takes_ddof:
 
         def function(
-            self: Measures,
+            self: Measurable,
             column: object = EVERY,
             bounds: BoundsLike = None,
             *,
@@ -306,7 +306,7 @@ def measure_verb(name: str) -> FunctionType:
     elif entry.needs_bounds:
 
         def function(
-            self: Measures,
+            self: Measurable,
             column: object = EVERY,
             bounds: BoundsLike = None,
             **payment: Unpack[MeasureKeywords],
@@ -316,7 +316,7 @@ def measure_verb(name: str) -> FunctionType:
     else:
 
         def function(
-            self: Measures, column: object = EVERY, **payment: Unpack[MeasureKeywords]
+            self: Measurable, column: object = EVERY, **payment: Unpack[MeasureKeywords]
         ) -> Any:
             return self._measure(name, column, None, 1, payment)
 
@@ -326,7 +326,7 @@ def measure_verb(name: str) -> FunctionType:
 
 
 @verb
-def count(self: Measures, column: object = EVERY, **payment: Unpack[MeasureKeywords]) -> Any:
+def count(self: Measurable, column: object = EVERY, **payment: Unpack[MeasureKeywords]) -> Any:
     """Count the rows; of a column, or of each column of a list, count the non-null values.
 
     Formal guarantee: epsilon-DP for its price; sensitivity 1 (docs/guarantees/statistics.md). The

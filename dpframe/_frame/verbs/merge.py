@@ -119,8 +119,8 @@ def merge(
     joining = _Join(lookup, names, public, how == "left", hidden)
     if hidden:
         source.check_named()
-    made = sealed("merge", _joined, source, joining)
-    source.repeated(made, _joined, joining)
+    made = sealed("merge", _join_rows, source, joining)
+    source.repeated(made, _join_rows, joining)
     for place, (new, array) in enumerate(public.items(), start=len(made.names) - len(public)):
         _describe_public(made, place, new, array)
     on_record = (
@@ -187,7 +187,7 @@ def join(
                 "the rows have no labels here to join by: name the column that the table has as index, p.join(table, on='key')."
             )
         frame = self._new(
-            replace(self._selection.having({**index, **self._selection.columns}), index={})
+            replace(self._selection.replace_columns({**index, **self._selection.columns}), index={})
         )
         made = join(
             frame,
@@ -202,7 +202,7 @@ def join(
         )
         columns = dict(made._selection.columns)
         levels = {name: columns.pop(name) for name in index}
-        return made._new(replace(made._selection.having(columns), index=levels))
+        return made._new(replace(made._selection.replace_columns(columns), index=levels))
     names = names_of(on, self._selection.columns)
     if table.index.nlevels != len(names):
         raise BadValue(
@@ -232,7 +232,7 @@ class _Join(NamedTuple):
     hidden: bool
 
 
-def _joined(source: Source, join: _Join) -> Made:
+def _join_rows(source: Source, join: _Join) -> Made:
     """Return the columns of the private side under new names, and those of each row's match in the
     table. This runs behind the door."""
     rows = join.lookup.match(source.rows, source.places, join.left)

@@ -18,7 +18,7 @@ from dpframe._frame.selection import BoundsLike
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupby
-from dpframe._frame.verbs.summaries import histogram, numbers_with_bounds
+from dpframe._frame.verbs.summaries import histogram, list_bounded_numbers
 from dpframe._groups.keys import EVERY
 from dpframe._plans.price import Payment
 from dpframe._refusals import Unprinted
@@ -66,7 +66,7 @@ def hist(
         axes = _plot.panels_for(1, ax, _size(figsize))[0] if not self._mode.shows else None
         answer: Any = histogram(self, column, bins, bounds=bounds, **payment)
         return answer.dp.plot(ax=axes, **drawing) if isinstance(answer, pd.Series) else answer
-    names = numbers_with_bounds(self, bounds) if column is EVERY else column
+    names = list_bounded_numbers(self, bounds) if column is EVERY else column
     if not names:
         raise BadValue("no columns are named, so nothing is drawn.")
     if self._mode.answers_later:
@@ -113,12 +113,14 @@ def boxplot(
     drawing, turned = _drawing(title=title), _validate.real(rot, "rot")
     axes = _plot.panels_for(1, ax, _size(figsize))[0] if not self._mode.shows else None
     if by is None:
-        names = numbers_with_bounds(self, bounds) if column is EVERY else column
+        names = list_bounded_numbers(self, bounds) if column is EVERY else column
         names = names if isinstance(names, list) else [names]
         columns = _validate.column_names(
-            [self._selection.named(name)[1] for name in names], self._selection.columns
+            [self._selection.find_column(name)[1] for name in names], self._selection.columns
         )
-        chosen = self._new(self._selection.having({n: self._selection.columns[n] for n in columns}))
+        chosen = self._new(
+            self._selection.replace_columns({n: self._selection.columns[n] for n in columns})
+        )
         answer = order.quantile(chosen, list(_BOX), bounds=bounds, **payment)
         labels: Sequence[Any] = columns
     else:
@@ -222,7 +224,7 @@ class Plots(Unprinted):
         """Boxes of quartiles; see `PrivateFrame.boxplot`."""
         return boxplot(self._frame, words.pop("y", self._column), by, **words)
 
-    def _unlisted(self, name: str) -> NoReturn:
+    def _find_unknown(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
         raise NotOffered(
@@ -231,7 +233,7 @@ class Plots(Unprinted):
         )
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
-        __getattr__ = _unlisted
+        __getattr__ = _find_unknown
 
     def __dir__(self) -> Iterable[str]:
         return ["box", "hist"]

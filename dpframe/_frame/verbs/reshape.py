@@ -48,7 +48,7 @@ def derived_frame(
     return type(frame)(session, selection, frame._mode)
 
 
-def _multiplied(
+def _multiply_rows(
     source: Source, made: Made, premises: Premises, limits: tuple[object, object], steps: str
 ) -> Session:
     unit = unit_for(source.session, premises.most, *limits)
@@ -107,13 +107,13 @@ def explode(
     _validate.flag(ignore_index, "ignore_index")
     limits_for(max_rows, max_groups)
     source.check_named()
-    made = sealed("explode", _exploded, source, name, dtype)
-    source.repeated(made, _exploded, name, dtype)
+    made = sealed("explode", _explode_rows, source, name, dtype)
+    source.repeated(made, _explode_rows, name, dtype)
     steps = source.steps("explode", (name, dtype))
     premises = source.premises.of_made_rows(
         None, piecewise=source.is_piecewise, adjacent=True, all_rows=True
     )
-    session = _multiplied(source, made, premises, (max_rows, max_groups), steps)
+    session = _multiply_rows(source, made, premises, (max_rows, max_groups), steps)
     return derived_frame(self, session, Word("rows", f"explode({name!r})", "steps"))
 
 
@@ -159,8 +159,8 @@ def melt(
     exprs = [self._selection.columns[n] for n in values]
     _check_alike(source, values, exprs)
     source.check_named()
-    made = sealed("melt", _melted, source, ids, values, var_name, value_name)
-    source.repeated(made, _melted, ids, values, var_name, value_name)
+    made = sealed("melt", _melt_rows, source, ids, values, var_name, value_name)
+    source.repeated(made, _melt_rows, ids, values, var_name, value_name)
     variable, place, count = len(ids), len(ids) + 1, len(values)
     leaf = Column.of(variable, var_name, made.arrays[variable].dtype)
     if all(type(n) in (str, int) for n in values):
@@ -174,7 +174,7 @@ def melt(
     )
     arguments: tuple[Any, ...] = ids, values, var_name, value_name
     steps = source.steps("melt", arguments)
-    session = _multiplied(source, made, premises, (max_rows, max_groups), steps)
+    session = _multiply_rows(source, made, premises, (max_rows, max_groups), steps)
     return derived_frame(self, session, Word("rows", f"melt of {describe(values)}", "steps"))
 
 
@@ -223,7 +223,7 @@ def _without_order(made: Made, ids: Sequence[Hashable]) -> Made:
     )
 
 
-def _exploded(source: Source, name: Hashable, dtype: str | None) -> Made:
+def _explode_rows(source: Source, name: Hashable, dtype: str | None) -> Made:
     """Make the rows of explode, behind the door."""
     rows = exploded(source.array(source.columns[name]), dtype)
     made = source.copied(rows.source, skip=[name])
@@ -231,7 +231,7 @@ def _exploded(source: Source, name: Hashable, dtype: str | None) -> Made:
     return made
 
 
-def _melted(
+def _melt_rows(
     source: Source,
     ids: Sequence[Hashable],
     values: Sequence[Hashable],

@@ -20,8 +20,8 @@ from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.columns.lookups import pairs_of
-from dpframe._frame.places import with_item
-from dpframe._frame.selection import callers_frame
+from dpframe._frame.places import assign_item
+from dpframe._frame.selection import find_caller
 from dpframe._frame.tracked import Frame, Tracked, check_kept
 from dpframe._frame.verbs.looking import schema_of
 
@@ -38,14 +38,16 @@ def assign(self: Frame, **columns: Any) -> Frame:
     >>> p.assign(cost_k="cost / 1000").explain.sum("cost_k").sensitivity
     50.0
     """
-    caller, frame = callers_frame(), self
+    caller, frame = find_caller(), self
     for name, value in columns.items():
-        expr, frame = frame._written(_meant(frame, name, value), caller)
-        frame = frame._new(frame._selection.having({**frame._selection.columns, name: expr}))
+        expr, frame = frame._written(_read_value(frame, name, value), caller)
+        frame = frame._new(
+            frame._selection.replace_columns({**frame._selection.columns, name: expr})
+        )
     return frame
 
 
-def _meant(frame: Tracked, name: str, value: object) -> Any:
+def _read_value(frame: Tracked, name: str, value: object) -> Any:
     """Return what a new column is set to.
 
     A text of one word is a column's name or, as in pandas, the text itself.
@@ -89,7 +91,7 @@ def rename(
     renamed = {_validate.hashable(new[name], "a name"): expr for name, expr in known.items()}
     if len(renamed) < len(known):
         raise BadValue("rename would give two columns the same name.")
-    return self._done(self._new(self._selection.having(renamed)), inplace)
+    return self._done(self._new(self._selection.replace_columns(renamed)), inplace)
 
 
 def drop(
@@ -114,7 +116,7 @@ def drop(
         names = [n for n in names if _is_name(n, self._selection.columns)]
     gone = {_validate.column_name(n, self._selection.columns) for n in names}
     kept = {n: e for n, e in self._selection.columns.items() if n not in gone}
-    return self._done(self._new(self._selection.having(kept)), inplace)
+    return self._done(self._new(self._selection.replace_columns(kept)), inplace)
 
 
 def dropna(
@@ -205,7 +207,7 @@ def _each(
         changed[name] = step(
             PrivateColumn(frame, frame._selection.columns[name], name), argument
         )._expr
-    return frame._new(frame._selection.having({**frame._selection.columns, **changed}))
+    return frame._new(frame._selection.replace_columns({**frame._selection.columns, **changed}))
 
 
 # Kinds of constants, by the kinds of columns that can hold one: elsewhere it does not occur.
@@ -314,14 +316,18 @@ def isna(self: Frame) -> Frame:
     dtype: int64
     """
     return self._new(
-        self._selection.having({n: _expr.is_null(e) for n, e in self._selection.columns.items()})
+        self._selection.replace_columns(
+            {n: _expr.is_null(e) for n, e in self._selection.columns.items()}
+        )
     )
 
 
 def notna(self: Frame) -> Frame:
     """Each cell replaced by whether it is not null; see `isna`."""
     return self._new(
-        self._selection.having({n: _expr.not_null(e) for n, e in self._selection.columns.items()})
+        self._selection.replace_columns(
+            {n: _expr.not_null(e) for n, e in self._selection.columns.items()}
+        )
     )
 
 
@@ -330,7 +336,7 @@ def sort_index(self: Frame, *args: Any, **kwargs: Any) -> Frame:
     return self._done(self, kwargs.get("inplace", False))
 
 
-def unlabelled(self: Frame, *args: Any, inplace: bool = False, **words: Any) -> Frame:
+def keep_unlabelled(self: Frame, *args: Any, inplace: bool = False, **words: Any) -> Frame:
     """Return the frame itself: rows without labels and columns of kinds leave nothing to change."""
     return self._done(self, inplace)
 
@@ -363,10 +369,10 @@ def insert(
     ):
         raise BadValue(f"loc must be a place from 0 to {len(columns)}.")
     check_kept(self)
-    made = with_item(self, column, value)
+    made = assign_item(self, column, value)
     order = list(columns)
     order.insert(int(loc), column)
-    self._become(self._selection.having({name: made[name] for name in order}))
+    self._become(self._selection.replace_columns({name: made[name] for name in order}))
 
 
 def pop(self: Tracked, item: object) -> PrivateColumn:
@@ -421,7 +427,7 @@ def filter(
         except (re.error, OverflowError, RecursionError):
             raise BadValue(f"regex={regex!r} is no regular expression.") from None
         names = [name for name in columns if pattern.search(str(name))]
-    return self._new(self._selection.choosing(names))
+    return self._new(self._selection.choose_columns(names))
 
 
 def _text(value: object, word: str) -> str:
@@ -442,7 +448,7 @@ def select_dtypes(self: Frame, include: Any = None, exclude: Any = None) -> Fram
         raise BadType(
             f"these dtypes cannot be selected: {problem.rstrip('.')}. Write p.select_dtypes(include='number')."
         )
-    return self._new(self._selection.choosing(names))
+    return self._new(self._selection.choose_columns(names))
 
 
 def reindex(
@@ -462,7 +468,7 @@ def reindex(
     if given is None:
         raise BadType("reindex takes columns=, a list of names.")
     names = _validate.column_names(_list(given, "columns"), self._selection.columns)
-    return self._new(self._selection.choosing(names))
+    return self._new(self._selection.choose_columns(names))
 
 
 def _list(value: object, word: str) -> list[Any]:
@@ -498,7 +504,9 @@ def set_axis(self: Frame, labels: object, *, axis: object = 0, copy: object = No
         raise BadValue(f"there are {len(columns)} columns, and {len(names)} names are given.")
     if len(set(names)) < len(names):
         raise BadValue("two columns would have the same name.")
-    return self._new(self._selection.having(dict(zip(names, columns.values(), strict=True))))
+    return self._new(
+        self._selection.replace_columns(dict(zip(names, columns.values(), strict=True)))
+    )
 
 
 def set_index(
@@ -529,7 +537,9 @@ def set_index(
     before = self._selection.index if _validate.flag(append, "append") else {}
     gone = names if _validate.flag(drop, "drop") else []
     selection = dataclasses.replace(
-        self._selection.having({name: expr for name, expr in columns.items() if name not in gone}),
+        self._selection.replace_columns(
+            {name: expr for name, expr in columns.items() if name not in gone}
+        ),
         index={**before, **{name: columns[name] for name in names}},
     )
     return self._done(self._new(selection), inplace)
@@ -571,7 +581,7 @@ def reset_index(
             f"there is a column {both[0]!r} already. Write p.reset_index(drop=True), or rename it first."
         )
     selection = dataclasses.replace(
-        self._selection.having({**new, **columns}),
+        self._selection.replace_columns({**new, **columns}),
         index={n: e for n, e in index.items() if n not in chosen},
     )
     return self._done(self._new(selection), inplace)
@@ -585,7 +595,7 @@ def eval(self: Frame, expr: str, *, inplace: bool = False) -> Any:
     columns for ``eval("y = cost / 2")``."""
     if not isinstance(expr, str):
         raise BadType(f"an expression is a text such as 'y = x / 2', not {type(expr).__name__}.")
-    caller, frame = callers_frame(), self
+    caller, frame = find_caller(), self
     lines = [line for line in expr.splitlines() if line.strip()]
     if len(lines) == 1 and not _TARGET.match(expr):
         made, frame = frame._written(expr.strip(), caller)
@@ -597,7 +607,9 @@ def eval(self: Frame, expr: str, *, inplace: bool = False) -> Any:
         if target is None:
             raise BadType("each of several lines sets a column: p.eval('y = x / 2').")
         made, frame = frame._written(line[target.end() :].strip(), caller)
-        frame = frame._new(frame._selection.having({**frame._selection.columns, target[1]: made}))
+        frame = frame._new(
+            frame._selection.replace_columns({**frame._selection.columns, target[1]: made})
+        )
     return self._done(frame, inplace)
 
 

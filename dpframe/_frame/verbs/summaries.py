@@ -18,7 +18,7 @@ from dpframe._answers import answer as _release
 from dpframe._answers.layout import Correlations, Grid, Layout
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered, caution
 from dpframe._expr import Expr
-from dpframe._frame.selection import BoundsLike, Selection, callers_frame, predicate_of
+from dpframe._frame.selection import BoundsLike, Selection, check_condition, find_caller
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.keys import EVERY, BinBy
@@ -28,7 +28,7 @@ from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import COUNT, Query
 
 if TYPE_CHECKING:
-    from dpframe._frame.verbs.measure import Measures
+    from dpframe._frame.verbs.measure import Measurable
 
 
 @verb
@@ -66,14 +66,14 @@ def describe(
     """
     payment = checked(payment)
     if column is not EVERY and not isinstance(column, list):
-        ((name, outs),) = described(self._selection, [column], percentiles, bounds)
+        ((name, outs),) = describe_columns(self._selection, [column], percentiles, bounds)
         index = pd.Index([out.name for out in outs])
         return self._ask_for(outs, payment, lambda r, _: _release.across(r, index, name))
     if column is EVERY:
         _caution_of_times(self)
-    names = numbers_with_bounds(self, bounds) if column is EVERY else column
+    names = list_bounded_numbers(self, bounds) if column is EVERY else column
     names = _validate.column_names(names, self._selection.columns)
-    summary = described(self._selection, names, percentiles, bounds)
+    summary = describe_columns(self._selection, names, percentiles, bounds)
     cells = [
         ((out.name, name), replace(out, name=(name, out.name)))
         for name, outs in summary
@@ -101,7 +101,7 @@ def _caution_of_times(frame: Tracked) -> None:
         )
 
 
-def described(
+def describe_columns(
     selection: Selection, columns: Sequence[Any], percentiles: object, bounds: object
 ) -> list[tuple[Hashable, list[Output]]]:
     """Each column with what `describe` shows of it, named as pandas' rows: count, mean, std, and
@@ -118,7 +118,7 @@ def described(
     how = how_for(len(levels), "auto")
     return [
         (
-            selection.named(column)[1],
+            selection.find_column(column)[1],
             [
                 *(
                     selection.output(a, column, bounds, name=a)
@@ -141,7 +141,7 @@ def _percents(levels: Sequence[Fraction]) -> list[str]:
     return list(rows[len(DESCRIBED) + 1 : -1])
 
 
-def numbers_with_bounds(frame: Tracked, bounds: object) -> list[Hashable]:
+def list_bounded_numbers(frame: Tracked, bounds: object) -> list[Hashable]:
     """Return the columns of numbers that have public bounds."""
     bounds_by_name = frame._selection.by_column(bounds) if isinstance(bounds, Mapping) else {}
     names = [
@@ -180,10 +180,10 @@ def counts(
         raise BadValue(
             "counts takes questions by name: {'smokers': 'smoker == 1', 'old': 'age > 80'}."
         )
-    caller, frame, outputs = callers_frame(), self, []
+    caller, frame, outputs = find_caller(), self, []
     for name, question in questions.items():
         expr, frame = frame._written(question, caller)
-        outputs.append(Output(name, "true", predicate_of(expr)))
+        outputs.append(Output(name, "true", check_condition(expr)))
     index = pd.Index(list(questions), tupleize_cols=False)
     return cast(
         "pd.Series[int]",
@@ -237,7 +237,7 @@ def histogram_arrays(
 
 def bins_of(frame: Tracked, column: object, bins: object, bounds: object) -> BinBy:
     """Return the groups of a histogram of a column of numbers."""
-    expr, name = frame._selection.named(column)
+    expr, name = frame._selection.find_column(column)
     if expr.kind not in ("number", "bool"):
         instead = f"p.resample('ME', on={name!r}).size()" if expr.kind == "time" else "value_counts"
         raise BadType(
@@ -334,7 +334,7 @@ def check_correlation(method: object, payment: Mapping[str, Any]) -> None:
 
 
 def matrix(
-    asking: Measures,
+    asking: Measurable,
     kind: Callable[[tuple[tuple[int, ...], ...]], Layout],
     min_periods: object,
     ddof: int,

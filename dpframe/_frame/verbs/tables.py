@@ -15,12 +15,12 @@ from dpframe._answers.foundkeys import keys_in
 from dpframe._answers.layout import Pivot
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._frame.found import Search, key_search, listed
-from dpframe._frame.groups import ask_groups, check_options, counted
-from dpframe._frame.selection import BoundsLike, level_of
+from dpframe._frame.groups import ask_in_groups, check_options, count_values
+from dpframe._frame.selection import BoundsLike, make_level
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.agg import Wanted, read_aggregate, read_aggregates
-from dpframe._frame.verbs.groupings import groupings, levels_for
+from dpframe._frame.verbs.groupings import groupings, make_levels
 from dpframe._frame.verbs.summaries import edges_of
 from dpframe._groups.combinations import Sought, TupleBy, with_rest
 from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, keys_for, with_options
@@ -46,7 +46,9 @@ def unique(self: Tracked, column: object, **payment: Unpack[Payment]) -> pd.Inde
     >>> list(p.unique("state", epsilon=0.2))
     ['CA', 'NY']
     """
-    columns = [self._selection.named(c) for c in (column if isinstance(column, list) else [column])]
+    columns = [
+        self._selection.find_column(c) for c in (column if isinstance(column, list) else [column])
+    ]
     if not columns:
         raise BadValue("unique needs at least one column.")
     search, price_arguments = key_search(self, columns, payment)
@@ -116,17 +118,19 @@ def value_counts(
     elif isinstance(column, list):
         levels = groupings(self, column, keys, None, dropna, other, None)
     else:
-        level = level_of(self, self._selection.named(column), keys, "value_counts", None, dropna)
+        level = make_level(
+            self, self._selection.find_column(column), keys, "value_counts", None, dropna
+        )
         levels = (level,) if other is None else with_rest((level,), other)
     return cast(
-        "pd.Series[Any]", counted(self, (), levels, options, payment, isinstance(column, list))
+        "pd.Series[Any]", count_values(self, (), levels, options, payment, isinstance(column, list))
     )
 
 
 def _in_bins(frame: Tracked, column: object, bins: object, bounds: object) -> KeyBy:
     """Intervals as pandas counts values by: closed on the right, and the first a thousandth wider,
     without a name."""
-    expr, name = frame._selection.named(column)
+    expr, name = frame._selection.find_column(column)
     first, *others = edges_of(frame, expr, name, bins, bounds)
     by = _expr.cut(expr, [first - 1e-3, *others], None, True)
     return KeyBy(by, keys_for(list(cast(Any, by).categories), by, None))
@@ -181,13 +185,13 @@ def pivot_table(
     if isinstance(aggfunc, str) and aggfunc == "size":
         if columns is None:  # as in pandas a Series
             return cast(
-                pd.DataFrame, ask_groups(self, sides[0], (COUNT,), _make_size_series, payment)
+                pd.DataFrame, ask_in_groups(self, sides[0], (COUNT,), _make_size_series, payment)
             )
         return cast(
             pd.DataFrame, _pivot(self, (COUNT,), [()], sides, margins, None, margins_name, payment)
         )
-    plan = _pivoted(values, aggfunc, columns is not None, sort is not False)
-    outs = tuple(self._selection.wanted(w.aggregate, w.column, bounds, w.label) for w in plan)
+    plan = _read_pivot(values, aggfunc, columns is not None, sort is not False)
+    outs = tuple(self._selection.make_output(w.aggregate, w.column, bounds, w.label) for w in plan)
     labels = [w.label for w in plan]
     return cast(
         pd.DataFrame, _pivot(self, outs, labels, sides, margins, None, margins_name, payment)
@@ -247,7 +251,7 @@ def crosstab(
     sides = _sides(self, index, columns, keys, None, dropna, "crosstab")
     out = COUNT
     if values is not None:
-        out = self._selection.wanted(read_aggregate(aggfunc), values, bounds, aggfunc)
+        out = self._selection.make_output(read_aggregate(aggfunc), values, bounds, aggfunc)
     names = _names(rownames, index, "rownames"), _names(colnames, columns, "colnames")
     return cast(
         pd.DataFrame,
@@ -276,12 +280,12 @@ def _sides(
     if any(isinstance(column, pd.Grouper) for column in wanted):
         levels = groupings(frame, wanted, keys, sort, dropna, None, None)
     else:
-        levels = tuple(levels_for(frame, wanted, keys, sort, dropna, verb))
+        levels = tuple(make_levels(frame, wanted, keys, sort, dropna, verb))
     Search(frame, levels).check()
     return levels, len(rows)
 
 
-def _known(
+def _find_keys(
     frame: Tracked, levels: tuple[By | Sought, ...], payment: Payment
 ) -> tuple[tuple[By, ...], Fraction] | Plan:
     """Return the groupings with their keys, and the part of the price that is left.
@@ -320,7 +324,7 @@ def _pivot(
     if margins and not isinstance(margin, str):
         raise BadType("margins_name= must be a string.")
     levels, rows_of = sides
-    groupings_and_part = _known(frame, levels, payment)
+    groupings_and_part = _find_keys(frame, levels, payment)
     if isinstance(groupings_and_part, Plan):
         return groupings_and_part
     by, part = groupings_and_part
@@ -342,24 +346,24 @@ def _pivot(
 # Labels of a table: which outputs stand above which keys, and where the margins are
 
 
-def _pivoted(values: object, aggfunc: object, keyed: bool, sort: bool) -> list[Wanted]:
+def _read_pivot(values: object, aggfunc: object, keyed: bool, sort: bool) -> list[Wanted]:
     """Return the outputs in pandas' order, each with the labels that stand above its keys.
 
     ``keyed`` tells whether there are keys above the table; without them the outputs need names.
     """
     if isinstance(aggfunc, Mapping):
-        if values is not None and set(_listed(values)) != set(aggfunc):
+        if values is not None and set(_as_list(values)) != set(aggfunc):
             raise BadValue("aggfunc= as a dict names the columns itself: leave values= out.")
         lists = any(isinstance(v, list) for v in aggfunc.values())
         wanted = []
-        for column in _sorted(list(aggfunc), sort):
+        for column in _sort_names(list(aggfunc), sort):
             aggregates = aggfunc[column]
             aggregate_list = read_aggregates(
                 aggregates if isinstance(aggregates, list) else [aggregates]
             )
             wanted += [
                 Wanted((column, a) if lists else (column,), column, a)
-                for a in _sorted(aggregate_list, lists and sort)
+                for a in _sort_names(aggregate_list, lists and sort)
             ]
         if not wanted:
             raise BadValue("pivot_table needs at least one aggregate: aggfunc={'age': 'mean'}.")
@@ -368,7 +372,7 @@ def _pivoted(values: object, aggfunc: object, keyed: bool, sort: bool) -> list[W
         raise BadType(
             "pivot_table needs values=, the columns to aggregate. For counts of rows write aggfunc='size'."
         )
-    columns = _sorted(_listed(values), sort and isinstance(values, list))
+    columns = _sort_names(_as_list(values), sort and isinstance(values, list))
     if not columns:
         raise BadValue("pivot_table needs at least one column of values.")
     named = isinstance(values, list) or not keyed
@@ -379,11 +383,11 @@ def _pivoted(values: object, aggfunc: object, keyed: bool, sort: bool) -> list[W
     return [Wanted((c,) if named else (), c, aggregate) for c in columns]
 
 
-def _listed(values: object) -> list[Any]:
+def _as_list(values: object) -> list[Any]:
     return values if isinstance(values, list) else [values]
 
 
-def _sorted(names: list[Any], sort: bool) -> list[Any]:
+def _sort_names(names: list[Any], sort: bool) -> list[Any]:
     try:
         return sorted(names) if sort else names
     except TypeError:
