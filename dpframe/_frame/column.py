@@ -146,13 +146,15 @@ class PrivateColumn(BoundColumn):
         return self._compare(">=", other)
 
     def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> Self:
-        """``np.log(p["x"])``, ``np.float64(2) * p["x"]``: an expression of one row; an array beside
-        it is refused."""
+        """Return an expression of one row for ``np.log(p["x"])`` or ``np.float64(2) * p["x"]``.
+
+        An array beside it is refused.
+        """
         return cast(Self, applied(self, ufunc, method, inputs, options))
 
     def __array_function__(self, function: Any, types: object, args: Any, words: Any) -> Any:
-        """``np.where(p["x"] > 1, "a", "b")``: an expression of one row, or the release that the
-        column has by this name."""
+        """Return an expression of one row for ``np.where(p["x"] > 1, "a", "b")`` and its like, or
+        the release that the column has by this name."""
         return called(self, function, args, words)
 
     def __and__(self, other: object) -> Self:
@@ -207,7 +209,7 @@ class PrivateColumn(BoundColumn):
         return self._new(_expr.fill(self._expr, value))
 
     def clip(self, lower: float | None = None, upper: float | None = None) -> Self:
-        """Numbers moved into [lower, upper]; a null stays null."""
+        """Move numbers into [lower, upper]; a null stays null."""
         return self._new(_expr.clip(self._expr, lower, upper))
 
     def abs(self) -> Self:
@@ -265,9 +267,9 @@ class PrivateColumn(BoundColumn):
     def replace(
         self, to_replace: object = None, value: object = ..., *, regex: object = False
     ) -> Self:
-        """Other values for some: ``replace({"F": "female"})``, ``replace(["a", "b"], "c")``; all
-        else stays what it is. Groups have the new values for keys. Values of another kind, ``{"F":
-        0, "M": 1}``, need all declared keys listed; cells that are none of them are null then."""
+        """Replace some values by others: ``replace({"F": "female"})``, ``replace(["a", "b"],
+        "c")``. All else stays what it is. Groups have the new values for keys. Values of another
+        kind, ``{"F": 0, "M": 1}``, need all declared keys listed; all other cells are null then."""
         return self._new(replaced(self, to_replace, value, regex))
 
     def where(self, cond: object, other: object = None) -> Self:
@@ -287,8 +289,8 @@ class PrivateColumn(BoundColumn):
         return self._choose(cond, self, other)
 
     def mask(self, cond: object, other: object = None) -> Self:
-        """Another value where a condition holds, and else the cell: `where` with the condition
-        turned round."""
+        """Take another value where a condition holds, and else keep the cell: `where` with the
+        condition negated."""
         return self._choose(cond, other, self)
 
     def case_when(self, caselist: object) -> Self:
@@ -471,6 +473,7 @@ class PrivateColumn(BoundColumn):
         return Plots(self._frame, self)
 
     def _find_unknown(self, name: Any) -> NoReturn:
+        """Refuse a verb that columns do not have."""
         if name.startswith("_"):
             raise AttributeError(name)
         close = did_you_mean(name, [n for n in dir(type(self)) if not n.startswith("_")], "It has")
@@ -505,6 +508,7 @@ class _Rows(Generic[C]):
 
 
 def _is_null(value: object) -> bool:
+    """Return whether a constant is one of the nulls."""
     return (
         value is None
         or value is pd.NA

@@ -27,8 +27,8 @@ from dpframe.mechanisms.threshold import THRESHOLDS
 _SEARCH_WORDS = ("epsilon", "max_rows", "max_groups")
 _SHARE = "a share"
 _NO_DELTA = (
-    "finding keys that nobody listed takes some delta, and this session keeps none for it, or has none left: list keys=[...], "
-    "or open it with delta > 0."
+    "finding keys that nobody listed takes some delta, and this session has no delta left for it: "
+    "list keys=[...], or open it with delta > 0."
 )
 
 
@@ -59,7 +59,7 @@ def key_search(
 
 
 def findable(selection: Selection, columns: Columns) -> None:
-    """Refuses columns whose values no search can find, before anything is charged."""
+    """Refuse columns whose values no search can find, before anything is charged."""
     for expr, name in columns:
         if expr.kind in NO_KEYS:
             raise BadType(f"column {name!r} has a dtype that cannot be grouped by.")
@@ -76,10 +76,10 @@ def findable(selection: Selection, columns: Columns) -> None:
 
 
 class Search:
-    """Groups some of whose keys are to be found: one question with the answer in it, or two for
-    half of the price each.
+    """A question about groups with keys that are still to be found.
 
-    The keys that were found are kept for later questions about these columns.
+    It is one question with the answer in it, or two for half of the price each. The keys that were
+    found are kept for later questions about these columns.
     """
 
     def __init__(self, asking: Askable, levels: tuple[By | Sought, ...]):
@@ -92,7 +92,7 @@ class Search:
         self._exprs = tuple(level.expr for level in self._sought)
 
     def check(self) -> None:
-        """Refuses groups that no search can find."""
+        """Refuse groups that no search can find."""
         findable(self._asking._selection, self._columns)
         if len(self._sought) < 2:
             return
@@ -100,8 +100,8 @@ class Search:
             one.label is not None for one in self._sought
         ):
             raise MissingKeys(
-                "of several columns either all are listed, or one is not, or none is (and without other=): list keys={...} "
-                f"for all but one of {', '.join(repr(one.name) for one in self._sought)}."
+                "of several columns, keys are found for one or for all (without other=): list "
+                f"keys={{...}} for all but one of {', '.join(repr(one.name) for one in self._sought)}."
             )
         if any(one.dropna is False for one in self._sought):
             raise BadValue(
@@ -182,7 +182,7 @@ class Search:
         task = Finding(self._exprs, outputs, failure, not pairs, self._where, stated, alone)
         question = self._question(words)
         known = session.found.get(question)
-        if known is not None and not self._is_answered(task, words):
+        if known is not None and not self._is_known(task, words):
             by = (self._by(known),)
             query = Query(outputs, self._where, by)
             return self._asking._ask(
@@ -218,7 +218,7 @@ class Search:
         limits = cast(Payment, {w: payment.get(w) for w in ("max_rows", "max_groups")})
         return encode((self._exprs, self._where, self._session.limited(limits).groups))
 
-    def _is_answered(self, task: Finding, words: Mapping[str, Any]) -> bool:
+    def _is_known(self, task: Finding, words: Mapping[str, Any]) -> bool:
         """Return whether it was asked before in the same words, and so is free."""
         declared = self._asking._selection.words
         return self._session.answered(price_question(self._session, task, words, declared))
@@ -245,6 +245,7 @@ class Search:
         return found
 
     def _not_in_batch(self) -> str:
+        """Refuse a search inside a batch, and return the names of the columns."""
         names = ", ".join(repr(name) for _, name in self._columns)
         if self._asking._mode.answers_later:
             raise BadValue(

@@ -131,7 +131,8 @@ class PrivateFrame(Tracked):
         return self._session.accountant.declarations
 
     def plan_ahead(self) -> Batch[Self]:
-        """Questions that are declared together and paid as one: all of them or none.
+        """Open a batch of questions that are declared together and paid as one: all of them or
+        none.
 
         Inside the block every verb returns a `Planned` place; after it, its ``answer``. With
         ``accountant="pld"`` the composed curve of the batch is what guards the budget, which is
@@ -172,6 +173,8 @@ class PrivateFrame(Tracked):
         return pd.Index(list(self._selection.columns), tupleize_cols=False)
 
     def _across(self, aggregate: str, payment: Mapping[str, Any]) -> Any:
+        """Return the column of what the cells of each row come to; nothing is asked, so a price is
+        refused."""
         numeric = payment.get("numeric_only") is True
         checked({word: value for word, value in payment.items() if word != "axis"})
         priced = [
@@ -329,7 +332,7 @@ class PrivateFrame(Tracked):
         return looking.dtypes(self)
 
     @property
-    def shape(self) -> tuple[int, int] | looking.Shape:
+    def shape(self) -> tuple[int, int] | looking.FrameShape:
         """The number of rows, which prints as not public unless it is, and that of columns."""
         return looking.shape(self)
 
@@ -381,6 +384,7 @@ class PrivateFrame(Tracked):
         return cast(Model, own(self, X, y, bounds, payment))
 
     def _find_unknown(self, name: str) -> Any:
+        """Return the column of this name, or refuse a verb that frames do not have."""
         if name.startswith("_"):
             raise AttributeError(name)
         if name in self._selection.columns:
@@ -389,6 +393,7 @@ class PrivateFrame(Tracked):
         raise NotOffered(advised(advice, self._selection) if advice else self._unknown(name))
 
     def _unknown(self, name: str) -> str:
+        """Return the message about a name that is neither a verb nor a column."""
         if hasattr(pd.DataFrame, name):
             return f"DataFrame.{name} has no private counterpart in this version. See dir(p) for what there is."
         verbs = [n for n in dir(type(self)) if not n.startswith("_")]
@@ -400,7 +405,7 @@ class PrivateFrame(Tracked):
         )
 
     def __setitem__(self, key: object, value: object) -> None:
-        """Sets a column of this frame, a new one or one in the place of another: ``p["bmi"] =
+        """Set a column of this frame, a new one or one in the place of another: ``p["bmi"] =
         p["weight"] / p["height"] ** 2``.
 
         Nothing is read, and no other frame changes: neither columns and frames taken from this one

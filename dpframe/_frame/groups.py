@@ -95,6 +95,7 @@ class PrivateGroupBy(Measurable):
     def _columns_for(
         self, column: object, verb: str, numeric_only: bool
     ) -> tuple[Sequence[Any], bool]:
+        """Return the columns that a verb measures: the selected ones, or all but the keys."""
         if column is not None and column is not EVERY:
             return (column,), True
         if self._chosen is not None:
@@ -125,6 +126,7 @@ class PrivateGroupBy(Measurable):
         choices: bool = False,
         part: Fraction = WHOLE,
     ) -> Any:
+        """Ask a question with these outputs about each group, and return its answer."""
         labels = [out.name for out in outputs]
         if layout is None and not self._as_index and not choices:
             layout = self._flat(labels)
@@ -151,6 +153,7 @@ class PrivateGroupBy(Measurable):
     def _aggregate(
         self, spec: object, named: Mapping[str, Any], bounds: object, payment: dict[str, Any]
     ) -> Any:
+        """Return the answer of `agg` for each group."""
         read = read_spec(spec, named, self._chosen, self._single, ("argmax",))
         if read.form == "one" and read.wanted and read.wanted[0].aggregate == "size":
             return self.size(**cast(Any, payment))
@@ -252,8 +255,8 @@ class PrivateGroupBy(Measurable):
     def describe(
         self, *, percentiles: object = None, bounds: object = None, **payment: Unpack[Payment]
     ) -> pd.DataFrame:
-        """Count, mean, standard deviation and quantiles of the selected columns in each group, at
-        one price.
+        """Ask for count, mean, standard deviation and quantiles of the selected columns in each
+        group, at one price.
 
         Formal guarantee: epsilon-DP for its price; see `PrivateFrame.describe`.
         """
@@ -283,8 +286,8 @@ class PrivateGroupBy(Measurable):
         bounds: object = None,
         **payment: Unpack[Payment],
     ) -> pd.DataFrame:
-        """Covariances of the selected columns in each group, one table below the other; see
-        `PrivateFrame.cov`."""
+        """Take the covariances of the selected columns in each group, one table below the other;
+        see `PrivateFrame.cov`."""
         return cast(pd.DataFrame, matrix(self, Grid, min_periods, ddof, bounds, payment))
 
     @verb
@@ -296,8 +299,8 @@ class PrivateGroupBy(Measurable):
         bounds: object = None,
         **payment: Unpack[Payment],
     ) -> pd.DataFrame:
-        """Correlations of the selected columns in each group, one table below the other; see
-        `PrivateFrame.corr`."""
+        """Take the correlations of the selected columns in each group, one table below the other;
+        see `PrivateFrame.corr`."""
         check_correlation(method, payment)
         return cast(pd.DataFrame, matrix(self, Correlations, min_periods, 1, bounds, payment))
 
@@ -330,6 +333,8 @@ class PrivateGroupBy(Measurable):
         return NotOffered(advised(text, self._selection, asked))
 
     def _find_unknown(self, name: str) -> Any:
+        """Return these groups with the column of this name, or refuse a verb that groups do not
+        have."""
         if name.startswith("_"):
             raise AttributeError(name)
         if name in self._selection.columns:

@@ -44,8 +44,8 @@ _Probe()[0] = None
 
 
 def check_named(frame: Tracked, count: int, key: object, depth: int = 2) -> None:
-    """Refuses a change of a frame that nothing knows but the statement itself, such as ``df.dp["x"]
-    = ...``: it would be lost.
+    """Refuse a change of a frame that only the statement itself knows, such as ``df.dp["x"] =
+    ...``: it would be lost.
 
     ``count`` is the number of references in the method that Python calls, ``depth`` how far away
     its caller is.
@@ -86,6 +86,7 @@ def _hashable(name: object) -> Hashable:
 
 
 def _several(frame: Tracked, value: object, number: int) -> list[Expr]:
+    """Return the expressions that several columns are set to."""
     if isinstance(value, Tracked):
         made = [PrivateColumn(value, expr, name) for name, expr in value._selection.columns.items()]
         values = [frame._selection.own(column) for column in made]
@@ -119,7 +120,7 @@ def one(frame: Tracked, value: object) -> Expr:
 
 
 def check_text(frame: Tracked, text: str) -> None:
-    """Refuses a constant text that reads as an expression of columns, which `assign` would take it
+    """Refuse a constant text that reads as an expression of columns, which `assign` would take it
     for."""
     try:
         expr = parse(text, frame._selection.columns, _unknown).expr
@@ -158,7 +159,7 @@ class Located(Generic[F, C]):
         return PrivateColumn(frame, frame._selection.columns[names], names)
 
     def __setitem__(self, key: object, value: object) -> None:
-        """Sets columns in the rows where a condition holds: ``p.loc[p["age"] > 65, "group"] =
+        """Set columns in the rows where a condition holds: ``p.loc[p["age"] > 65, "group"] =
         "old"``. In the others a new column is null, as in pandas."""
         frame = self._frame
         check_kept(frame)
@@ -185,7 +186,7 @@ class Located(Generic[F, C]):
         raise NotOffered(ADVICE["loc"])
 
     def _columns(self, columns: object) -> Any:
-        """One name, or a list of them."""
+        """Return one name, or a list of them."""
         known = self._frame._selection.columns
         if isinstance(columns, slice):
             return _between(columns, list(known))

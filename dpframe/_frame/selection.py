@@ -48,7 +48,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 class BoundColumn(Unprinted):
-    """A column as it was taken from a frame: its expression, and the name that its answers take."""
+    """A column that was taken from a frame: its expression, and the name that its answers take."""
 
     def __init__(self, frame: Any, expr: Expr, name: Hashable = None):
         self._frame = frame
@@ -86,8 +86,7 @@ class Schema(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Some columns of some rows, in groups where there are any, and the words their owner has
-    declared on the way."""
+    """Columns, rows and groups that a question is about, and what their owner declared for them."""
 
     schema: Schema
     columns: Mapping[Hashable, Expr]
@@ -95,11 +94,10 @@ class Selection:
     by: tuple[By | Sought, ...] = ()
     words: tuple[Word, ...] = ()
     premises: Premises = UNPROVEN  # what is proven of these rows
-    index: Mapping[Hashable, Expr] = field(
-        default_factory=dict
-    )  # what `set_index` has moved there, by level
-    listed: bool = False  # whether the columns were chosen, so that a count is one of each
-    # Expressions by text, as they were read of these columns.
+    # The columns that `set_index` has moved to the index, by level.
+    index: Mapping[Hashable, Expr] = field(default_factory=dict)
+    listed: bool = False  # True if the columns were chosen. Then a count is one of each.
+    # Expressions by text, as they were parsed for these columns.
     read: dict[str, Expr] = field(default_factory=dict, init=False, repr=False)
 
     # Other selections -----------------------------------------------------------------------------------------
@@ -116,9 +114,8 @@ class Selection:
         """Do the same as `dataclasses.replace`, in a tenth of the time: each step of a chain makes
         one."""
         other = object.__new__(Selection)
-        vars(other).update(
-            vars(self), read={}, **changes
-        )  # texts mean something else of other columns
+        # Texts mean something else of other columns.
+        vars(other).update(vars(self), read={}, **changes)
         return other
 
     def filter_rows(self, condition: Expr) -> Selection:
@@ -150,8 +147,8 @@ class Selection:
         of = column._frame._selection
         if of.schema is not self.schema or of.where != self.where:
             raise LineageError(
-                "this column belongs to another frame or to another selection of rows. Take it from the frame it is "
-                "used with: p[p['age'] > 30] and not q[p['age'] > 30]."
+                "this column belongs to another frame or to another selection of rows. Take it "
+                "from the frame it is used with: p[p['age'] > 30] and not q[p['age'] > 30]."
             )
         return column._expr
 
@@ -216,8 +213,9 @@ class Selection:
         """Return the bounds that a verb is given, or those that follow from the declared ones."""
         if expr.kind == "duration":
             raise BadType(
-                f"column {name!r} is a duration, which has sums, means, standard deviations and quantiles. For all else take a "
-                "number: p[...].dt.total_seconds(), .dt.days, or divided by pd.Timedelta('1D')."
+                f"column {name!r} is a duration, which has sums, means, standard deviations and "
+                "quantiles. For all else take a number: p[...].dt.total_seconds(), .dt.days, or "
+                "divided by pd.Timedelta('1D')."
             )
         if expr.kind == "time":
             column, zone = (
@@ -225,9 +223,9 @@ class Selection:
                 "" if expr.tz is None else f", tz={expr.tz!r}",
             )
             raise BadType(
-                f"column {name!r} is of kind time, which has means and quantiles, and nothing else that numbers have. Measure "
-                f"from a moment, (p[{column}] - pd.Timestamp('2024-01-01'{zone})).std(), or count in periods, "
-                f"p.resample('ME', on={column}).size()."
+                f"column {name!r} is of kind time, which has means and quantiles only. Measure from "
+                f"a moment, (p[{column}] - pd.Timestamp('2024-01-01'{zone})).std(), or count in "
+                f"periods, p.resample('ME', on={column}).size()."
             )
         if expr.kind not in ("number", "bool"):
             raise BadType(
@@ -246,9 +244,10 @@ class Selection:
             lost = None if lacking else expr.unbounded(declared)
             if lost is not None:
                 raise MissingBounds(
-                    f"{expr if name is None else repr(name)} needs public bounds. What {lost} is made of has bounds, and {lost} "
-                    "itself has none: near zero a logarithm, a quotient or a power may be anything. Write .clip(a, b) after it, "
-                    "with what the values can be, or bounds=(a, b) here."
+                    f"{expr if name is None else repr(name)} needs public bounds. The columns of "
+                    f"{lost} have bounds, but no bounds of {lost} follow: near zero a logarithm, a "
+                    "quotient or a power may be anything. Write .clip(a, b) after it, with what the "
+                    "values can be, or bounds=(a, b) here."
                 )
             what = (
                 f" (none follow from what is declared about {', '.join(lacking)})"
@@ -289,8 +288,8 @@ class Selection:
         )
 
     def values(self, expr: Expr) -> tuple[Any, ...] | None:
-        """All values that an expression can have, null apart, as far as they are declared or follow
-        from what is."""
+        """Return all values that an expression can have, without null, as far as they are declared
+        or follow from declarations."""
         return self.images(expr) or expr.members(self.declared_keys, self.ends)
 
     def images(self, expr: Expr) -> tuple[Any, ...] | None:
@@ -415,6 +414,7 @@ def check_condition(expr: Expr) -> Expr:
 
 
 def _resolution(given: object) -> float | None:
+    """Return ``resolution=`` as a number, or None."""
     if given is None:
         return None
     fine = _validate.real(given, "resolution")
@@ -449,10 +449,13 @@ Finish = Callable[[Release, Any], Any]
 
 
 class AnswerMode:
-    """Answers a question at once, for its price. The other modes are kinds of it."""
+    """The mode of a frame whose questions are answered at once. The other modes inherit from it."""
 
-    answers_later = False  # or never: no keys are found on the way, and no other rows are made
-    shows = False  # plans in place of answers
+    # True if a question is answered later or never. Then no keys are found on the way, and no other
+    # rows are made.
+    answers_later = False
+    # True if a question returns its plan.
+    shows = False
 
     def ask(
         self,
@@ -477,8 +480,10 @@ class AnswerMode:
 
 
 class ExplainMode(AnswerMode):
-    """Shows the plan of a question, for nothing; beside a batch, at the price that it would have
-    there."""
+    """The mode of ``p.explain``: a question returns its plan, free.
+
+    Beside a batch the plan has the price that the question would have there.
+    """
 
     shows = True
 
@@ -500,8 +505,7 @@ class ExplainMode(AnswerMode):
     ) -> Any:
         words, assumed = checked(payment), None
         if words.get("n") is not None:
-            # From a number of people to an accuracy: only the price within= depends on it, and what
-            # is shown always does.
+            # The price depends on n= only with within=. The shown accuracy always depends on it.
             assumed = known_n(words["n"], None)
             words = (
                 words if words.get("within") is not None else cast(Payment, {**words, "n": None})
@@ -519,7 +523,7 @@ class ExplainMode(AnswerMode):
 
 
 class BatchMode(AnswerMode):
-    """Adds a question to a batch, and returns the place of its answer."""
+    """The mode of a batch: a question is added to it, and returns the place of its answer."""
 
     answers_later = True
 
@@ -545,8 +549,10 @@ class BatchMode(AnswerMode):
 
 
 class RowMode(AnswerMode):
-    """Refuses every question: a function that is given this frame returns an expression for one
-    row."""
+    """The mode of a frame that is given to a function: every question is refused.
+
+    The function returns an expression for one row.
+    """
 
     answers_later = True
 
@@ -582,10 +588,10 @@ def price_question(
     unlimited = words.get("max_rows") is None and words.get("max_groups") is None
     unit = session.unit if unlimited else session.limited(words)
     if words.get("within") is not None:
-        part = WHOLE  # the accuracy is that of the answer, whatever else is paid
-        # For another number of values another price is needed: so it is a part of what was typed.
+        part = WHOLE  # within= is the accuracy of the answer, whatever else is paid
+        # The price depends on the number of values, so the number is a part of what was typed.
         known = session.count_values(question)
-        # Of a table without rows there is nothing to reckon with.
+        # A table without rows gives no number.
         if words.get("n") is not None or known:
             words = cast("Payment", {**words, "n": known_n(words.get("n"), known)})
 
@@ -603,7 +609,7 @@ def price_question(
 
 
 def _accuracy(within: object, question: Question) -> Any:
-    """``within=`` as a number: of durations it is one, and its seconds count."""
+    """Return ``within=`` as a number, for durations in seconds."""
     durations = {out.duration for out in question.outputs}
     if True not in durations:
         return within
@@ -613,21 +619,22 @@ def _accuracy(within: object, question: Question) -> Any:
 
 
 def limit_own_rows(unit: Unit, most: int) -> dict[str, int]:
-    """Return the limits of rows of which a person has at most ``most``, unless a question names
-    others."""
+    """Return the contribution limits of rows, if a person has at most ``most`` of them.
+
+    A question may name other limits.
+    """
     return {"max_rows": min(unit.rows or most, most), "max_groups": min(unit.groups or most, most)}
 
 
 class Askable:
-    """What verbs are asked of: a session, what of it is asked about, and what becomes of a
-    question."""
+    """A session, a selection of it, and the mode in which questions about it are answered."""
 
     _session: Session
     _selection: Selection
     _mode: AnswerMode
 
     def __init__(self, session: Session, selection: Selection, mode: AnswerMode):
-        known = vars(self)  # as some kinds refuse other ways
+        known = vars(self)  # some kinds refuse to set attributes
         known["_session"], known["_selection"], known["_mode"] = session, selection, mode
 
     def _ask(
@@ -638,17 +645,19 @@ class Askable:
         part: Fraction = WHOLE,
         declared: tuple[Word, ...] = (),
     ) -> Any:
-        """Every question goes this way; ``declared`` are facts that it takes for public beside
-        those of the selection."""
+        """Ask a question.
+
+        Every question goes this way. ``declared`` are facts that it takes for public beside those
+        of the selection.
+        """
         words, most = self._selection.words + declared, self._selection.premises.most
         if payment.get("within") is not None:
             payment = {**payment, "within": _accuracy(payment["within"], question)}
-        # A person counts for no more rows than there can be.
+        # A person counts for at most as many rows as there can be.
         if most is not None and self._session.unit.people:
             payment = {**limit_own_rows(self._session.unit, most), **payment}
-        with np.errstate(
-            all="ignore"
-        ):  # what a caller has set for numpy decides nothing about an answer
+        # What a caller has set for numpy must not change an answer.
+        with np.errstate(all="ignore"):
             return self._mode.ask(self._session, question, answer, payment, words, part)
 
 

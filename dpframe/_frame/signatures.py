@@ -58,7 +58,7 @@ def fill_column(function: FunctionType, defaults: Mapping[str, object]) -> Funct
     return checked
 
 
-def fill_selected(function: FunctionType, defaults: Mapping[str, object]) -> FunctionType:
+def fill_selection(function: FunctionType, defaults: Mapping[str, object]) -> FunctionType:
     """Return a verb of frames as a verb of groups: without a column it is of those selected.
 
     Arguments that do not fit are explained as `check_arguments` does.
@@ -93,17 +93,17 @@ def _check(
     """
 
     @wraps(function)
-    def checked(*args: Any, **named: Any) -> Any:
+    def call_verb(*args: Any, **named: Any) -> Any:
         try:
             return function(*(args if fill is None else fill(args, named)), **named)
         except TypeError as error:
             if was_entered(error):
                 raise
             corrected = correct_arguments(function, args[1:], named, defaults, given)
-        return checked(*args, **corrected)
+        return call_verb(*args, **corrected)
 
-    vars(checked)["_checks_arguments"] = True
-    return cast(FunctionType, checked)
+    vars(call_verb)["_checks_arguments"] = True
+    return cast(FunctionType, call_verb)
 
 
 def show_as(function: FunctionType, qualname: str, doc: str, returns: str | None = None) -> None:

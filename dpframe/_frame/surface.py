@@ -24,7 +24,7 @@ from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.people import join as own_rows
 from dpframe._frame.people import steps as people
 from dpframe._frame.people.groups import own_groups
-from dpframe._frame.signatures import explain_arguments, fill_column, fill_selected, show_as
+from dpframe._frame.signatures import explain_arguments, fill_column, fill_selection, show_as
 from dpframe._frame.verbs import (
     adopt,
     agg,
@@ -88,9 +88,9 @@ STEPS: dict[str, Any] = {
     "set_index": steps.set_index,
     "reset_index": steps.reset_index,
     "eval": steps.eval,
-    "rename_axis": steps.keep_unlabelled,
-    "convert_dtypes": steps.keep_unlabelled,
-    "infer_objects": steps.keep_unlabelled,
+    "rename_axis": steps.keep_frame,
+    "convert_dtypes": steps.keep_frame,
+    "infer_objects": steps.keep_frame,
     "squeeze": steps.squeeze,
     "keys": steps.keys,
     "join": merge.join,
@@ -259,7 +259,7 @@ def _fill_groups() -> dict[str, Any]:
     found = {}
     for name, doc in SELECTED.items():
         defaults = read_defaults(getattr(DataFrameGroupBy, name, None))
-        function = fill_selected(RELEASES[name], defaults)
+        function = fill_selection(RELEASES[name], defaults)
         show_as(function, f"PrivateGroupBy.{name}", doc)
         found[name] = function
     return found

@@ -76,7 +76,7 @@ def pipe(
     23.0
     """
     self._session.base.check_followed()
-    call, name = _call_behind_door(func, args, kwargs)
+    call, name = _bind_function(func, args, kwargs)
     self._session.check_alive()
     limits_for(max_rows, max_groups)
     base = self._session.base
@@ -126,7 +126,8 @@ def adopt(
     max_rows: int | None = None,
     max_groups: int | None = None,
 ) -> Frame:
-    """Another frame of the same people, whose rows you declare to have been made person by person.
+    """Take over another frame of the same people, whose rows you declare to have been made person
+    by person.
 
     Formal guarantee: as for `explode`, *given that your declaration is true*: that no row of
     ``other`` depends on more than one person of the frame that was opened, the one that its unit
@@ -229,9 +230,10 @@ def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.i
     return frame, np.asarray(pd.factorize(codes)[0], dtype=np.int64)  # without gaps
 
 
-def _call_behind_door(
+def _bind_function(
     func: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Callable[[pd.DataFrame], Any], str]:
+    """Return a function of the frame alone, and the name of the function that the user gave."""
     if (
         isinstance(func, tuple)
         and len(func) == 2
@@ -268,7 +270,7 @@ def _places_of_unit(
 
 
 def _check_owner(other: pd.DataFrame, base: Session) -> None:
-    """Refuses a frame that has a session of its own, or shares data with one."""
+    """Refuse a frame that has a session of its own, or shares data with one."""
     owner: Session | None = None
     try:
         owner = session_of(other.attrs)

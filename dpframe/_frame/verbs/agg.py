@@ -143,10 +143,10 @@ def read_spec(
     """
     if isinstance(spec, str) or callable(spec):
         name = read_aggregate(spec, also)
-        return Spec("one", tuple(Wanted(c, c, name) for c in _check_named(columns)))
+        return Spec("one", tuple(Wanted(c, c, name) for c in _check_columns(columns)))
     if isinstance(spec, list):
         names = read_aggregates(spec, also)
-        named = _check_named(columns)
+        named = _check_columns(columns)
         return Spec("list", tuple(Wanted((c, n), c, n) for c in named for n in names))
     if spec is not None and not isinstance(spec, Mapping):
         raise BadType(
@@ -193,7 +193,7 @@ def _read_output(
     return Wanted(label, pair[0], read_aggregate(pair[1], also))
 
 
-def _check_named(columns: Sequence[Hashable] | None) -> Sequence[Hashable]:
+def _check_columns(columns: Sequence[Hashable] | None) -> Sequence[Hashable]:
     """Return the columns, or raise if none are named."""
     if columns is None:
         raise BadType(

@@ -78,6 +78,7 @@ def card(
 
 
 def _write(path: Path, text: str) -> None:
+    """Write a text to a file."""
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

@@ -38,9 +38,7 @@ def each(self: Frame, operate: Operator, other: object) -> Frame:
         (column for column in made.values() if not isinstance(column, PrivateColumn)), None
     )
     if strange is not None:  # a text on the left of % formats what is on its right
-        raise BadType(
-            "this operation is none of columns: it would make a text. Give a number, p[['x', 'y']] % 2."
-        )
+        raise BadType("% with a text formats the text. Columns need a number: p[['x', 'y']] % 2.")
     return self._new(
         self._selection.replace_columns({name: column._expr for name, column in made.items()})
     )
@@ -159,8 +157,10 @@ def abs_(self: Frame) -> Frame:
 
 
 def round_(self: Frame, decimals: object = 0) -> Frame:
-    """Numbers rounded to some decimals, half to even; ``{"column": decimals}`` for some of them.
-    Others stay as they are."""
+    """Round numbers to some decimals, half to even; ``{"column": decimals}`` for some of them.
+
+    Others stay as they are.
+    """
     columns = self._selection.columns
     chosen = (
         {_validate.column_name(name, columns): places for name, places in decimals.items()}
@@ -185,12 +185,13 @@ def where(
 def mask(
     self: Frame, cond: object, other: object = None, *, inplace: bool = False, axis: object = None
 ) -> Frame:
-    """Another value where a condition holds, and else the cells: `where` with the condition turned
-    round."""
+    """Take another value where a condition holds, and else keep the cells: `where` with the
+    condition negated."""
     return self._done(_choose(self, "mask", cond, other), inplace)
 
 
 def _choose(frame: Frame, verb: str, cond: object, other: object) -> Frame:
+    """Return the frame with each cell chosen by a condition."""
     columns = frame._selection.columns
     if callable(cond) and not isinstance(cond, BoundColumn | Tracked):
         cond = cond(
@@ -258,7 +259,7 @@ def apply(self: Frame, func: object, axis: object = 0, **words: Any) -> Any:
 
 
 def transform(self: Frame, func: object, axis: object = 0, **words: Any) -> Frame:
-    """Each column as a function makes it, which is given the tracked column."""
+    """Apply a function to each tracked column, and keep the columns that it returns."""
     if not callable(func) or not _validate.among(axis, (0, "index")):
         raise BadType(
             "transform takes a function of each column: p[['x', 'y']].transform(lambda c: c / 2)."
@@ -281,6 +282,7 @@ def transform(self: Frame, func: object, axis: object = 0, **words: Any) -> Fram
 
 
 def _numbers(frame: Tracked, names: list[Hashable], verb: str) -> list[Expr]:
+    """Return the expressions of columns that are all numbers."""
     exprs = [frame._selection.columns[name] for name in names]
     for name, expr in zip(names, exprs, strict=True):
         if expr.kind not in ("number", "bool"):
@@ -327,6 +329,7 @@ def _better(a: Expr, b: Expr, op: str) -> Expr:
 
 
 def _flags(exprs: list[Expr]) -> list[Expr]:
+    """Return expressions that are all conditions."""
     for expr in exprs:
         if expr.kind != "bool":
             raise BadType(

@@ -113,8 +113,8 @@ def choose(
     because: str | None = None,
     **payment: Unpack[Payment],
 ) -> Any:
-    """One of some public candidates, with a chance that grows with its utility: the exponential
-    mechanism.
+    """Choose one of some public candidates, with a chance that grows with its utility: the
+    exponential mechanism.
 
     The utility is a named one, ``dpframe.utilities.revenue("bid")``, whose sensitivity is proven;
     or an expression for one row, whose sum over the rows is the utility: a string in which
@@ -167,6 +167,7 @@ def choose(
 
 
 def _most(frame: Tracked, questions: Any, caller: object, payment: Mapping[str, Any]) -> Any:
+    """Choose the condition, of several, that holds for most rows."""
     if not questions:
         raise BadValue("argmax needs at least one condition to choose among.")
     if isinstance(questions, Mapping):
@@ -235,6 +236,8 @@ def _check_two_arguments(utility: Any) -> None:
 def _expressions(
     frame: Tracked, candidates: Sequence[Any], utility: object, caller: Any
 ) -> tuple[list[Expr], tuple[Word, ...]]:
+    """Return the utility of each candidate as an expression, with the declarations that they rely
+    on."""
     if isinstance(utility, Mapping):
         if len(utility) != len(candidates) or any(c not in utility for c in candidates):
             raise BadValue(
@@ -274,6 +277,7 @@ def _expressions(
 def _hull(
     frame: Tracked, exprs: Sequence[Expr], bounds_argument: object, moves: float | None
 ) -> Bounds:
+    """Return bounds that hold for the utilities of all candidates."""
     if bounds_argument is not None:
         return _validate.bounds(bounds_argument, "the utility")
     implied = [e.bounds(frame._selection.schema.bounds) for e in exprs]
@@ -302,6 +306,7 @@ def _fill_and_clip(expr: Expr, pair: Bounds) -> Expr:
 
 
 def _moves(sensitivity: object, because: object) -> float | None:
+    """Return how much one row moves a utility at most, if the user declares it."""
     if (sensitivity is None) != (because is None):
         raise BadValue(
             "sensitivity= is your own word that one row moves no utility by more: give it together with "

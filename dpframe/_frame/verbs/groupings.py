@@ -43,7 +43,7 @@ def resample(
     offset: None = None,
     group_keys: bool = True,
 ) -> PrivateGroupBy:
-    """Groups by periods of a time column: ``p.resample("ME", on="admitted")["cost"].mean()``.
+    """Group by periods of a time column: ``p.resample("ME", on="admitted")["cost"].mean()``.
 
     The same as ``groupby(pd.Grouper(key="admitted", freq="ME"))``: periods, labels, closed sides
     and the freq of the index are pandas' for a frame that spans exactly the range declared for the
@@ -112,8 +112,9 @@ def groupby(
     dropna: bool | None = None,
     level: object = None,
 ) -> PrivateGroupBy:
-    """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come
-    back.
+    """Group by one column or several.
+
+    ``keys`` lists the groups that may appear; all of them come back.
 
     For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all
     combinations; or a list of tuples with a key for each column (or a ``pd.MultiIndex``), and the
@@ -260,6 +261,7 @@ def _with_periods(
     other: object,
     bounds: object,
 ) -> tuple[By | Sought, ...]:
+    """Return the groupings of several columns, some of them by periods of time."""
     rest = [name for i, name in enumerate(names) if i not in rules]
     if not rest and (keys is not None or other is not None):
         raise BadType(
@@ -283,6 +285,7 @@ def _with_periods(
 
 
 def _periods(selection: Selection, column: object, rule: Rule, bounds: object) -> TimeBy:
+    """Return the grouping of a time column by periods, between its public first and last moment."""
     expr, name = selection.level(column)
     if expr.kind != "time":
         raise BadType(

@@ -84,7 +84,7 @@ class MadeUp(_Marked, pd.DataFrame):
 
 
 def head(self: Tracked, n: int = 5) -> pd.DataFrame:
-    """Some made-up rows, at most 100: as the declared bounds, keys and dtypes would have them, and
+    """Make up some rows, at most 100, as the declared bounds, keys and dtypes would have them:
     about nobody.
 
     They are the same each time, and free. New columns are computed from the made-up ones, and a
@@ -100,7 +100,7 @@ def head(self: Tracked, n: int = 5) -> pd.DataFrame:
 
 
 def tail(self: Tracked, n: int = 5) -> pd.DataFrame:
-    """Some made-up rows, others than those of `head`."""
+    """Make up some rows, others than those of `head`."""
     return _make_up(self, _number(n, "tail"), _SHOWN)
 
 
@@ -114,7 +114,7 @@ def sample(
     axis: object = None,
     ignore_index: bool = False,
 ) -> pd.DataFrame:
-    """Some made-up rows: see `head`. A sample of the rows themselves would hand out people."""
+    """Make up some rows: see `head`. A sample of the rows themselves would hand out people."""
     if frac is not None or weights is not None:
         raise Refused(
             "a sample of rows is not private, and a share of them would tell how many there are. For some made-up rows write "
@@ -128,6 +128,7 @@ def sample(
 
 
 def _number(n: object, verb: str) -> int:
+    """Check how many made-up rows are asked for."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer):
         raise BadType(
             f"{verb} shows a number of made-up rows: p.{verb}(5), not {type(n).__name__}."
@@ -161,7 +162,7 @@ def info(
     memory_usage: object = None,
     show_counts: bool | None = None,
 ) -> None:
-    """Prints the columns with their dtypes, bounds and keys: all that is public of a column, and
+    """Print the columns with their dtypes, bounds and keys: all that is public of a column, and
     free. `dtypes` has the dtypes for a program to read, `head` made-up rows, and
     `PrivateFrame.card` the declarations as a file. How many cells are no nulls is a release:
     ``p.count("x")``, and what `describe` tells of values is one too.
@@ -183,7 +184,7 @@ def info(
             "Column": list(map(str, selection.columns)),
             "Dtype": [str(dtype) for dtype in column_dtypes],
             "Declared": [
-                _describe_declared(selection, expr) for expr in selection.columns.values()
+                _describe_declaration(selection, expr) for expr in selection.columns.values()
             ],
         }
     )
@@ -194,7 +195,7 @@ def info(
     )
 
 
-def _describe_declared(selection: Selection, expr: Expr) -> str:
+def _describe_declaration(selection: Selection, expr: Expr) -> str:
     schema = selection.schema
     text = bounds_text(selection, expr)
     if text:
@@ -221,7 +222,7 @@ def bounds_text(selection: Selection, expr: Expr) -> str:
     return "" if pair is None or expr.kind != "number" else f"{pair[0]:g} to {pair[1]:g}"
 
 
-class Shape:
+class FrameShape:
     """``p.shape`` where the number of rows is not public: the number of columns is, as
     ``p.shape[1]``."""
 
@@ -245,13 +246,13 @@ class Shape:
         return f"(not public, {self._columns})"
 
 
-def shape(self: Tracked) -> tuple[int, int] | Shape:
+def shape(self: Tracked) -> tuple[int, int] | FrameShape:
     """Return the numbers of rows and columns.
 
     That of rows is refused when it is looked up, unless it is public.
     """
     rows, columns = _public_rows(self), len(self._selection.columns)
-    return Shape(columns) if rows is None else (rows, columns)
+    return FrameShape(columns) if rows is None else (rows, columns)
 
 
 def _public_rows(frame: Tracked) -> int | None:
@@ -333,7 +334,7 @@ class _Facts:
 def made_up(
     selection: Selection, leaves: Mapping[Hashable, Column], rows: int, skip: int = 0
 ) -> MadeUp:
-    """So many made-up rows of a selection; fewer where its condition keeps hardly any."""
+    """Make up this number of rows of a selection; fewer if its condition keeps hardly any."""
     drawn = rows + skip if selection.where is None else max(_DRAWN, 4 * (rows + skip))
     names, exprs = list(selection.columns), list(selection.columns.values())
     read = Rows(_root(selection.schema, leaves, drawn))
@@ -352,7 +353,7 @@ def schema_of(selection: Selection) -> pd.DataFrame:
 
 
 def _root(schema: Schema, leaves: Mapping[Hashable, Column], rows: int) -> pd.DataFrame:
-    """Made-up rows of the frame that was opened, or would be."""
+    """Make up rows of the frame that was opened, or would be."""
     arrays = [
         _cells(leaf, schema.dtypes[leaf.position], schema, rows).array for leaf in leaves.values()
     ]
@@ -365,7 +366,7 @@ def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any
     keys, pair = schema.keys.get(leaf.position), schema.bounds.get(leaf.position)
     even = _even(f"{leaf.name!r} {dtype} {pair} {'' if keys is None else keys.token}", rows)
     if keys is not None:
-        cells = _make_keyed(keys, even)
+        cells = _make_from_keys(keys, even)
     elif leaf.kind == "number":
         cells = _numbers(leaf, dtype, pair or _PERCENT, even)
     elif leaf.kind == "bool":
@@ -396,17 +397,18 @@ def public_dtype(dtype: object) -> Any:
 
 
 def _even(seed: str, rows: int) -> Any:
-    """Numbers in [0, 1), evenly spread, that a text decides."""
+    """Return numbers in [0, 1), evenly spread, that a text decides."""
     stream = hashlib.shake_256(seed.encode("utf-8", "surrogatepass")).digest(8 * rows)
     return (np.frombuffer(stream, dtype="<u8") >> np.uint64(11)) * 2.0**-53
 
 
-def _make_keyed(keys: Keys, even: Any) -> pd.Series[Any]:
+def _make_from_keys(keys: Keys, even: Any) -> pd.Series[Any]:
     known = [key for i, key in enumerate(keys.index.tolist()) if i != keys.null] or [None]
     return pd.Series([known[int(e * len(known))] for e in even], dtype=object)
 
 
 def _numbers(leaf: Column, dtype: object, pair: tuple[float, float], even: Any) -> pd.Series[Any]:
+    """Make up numbers between public bounds."""
     low, high = pair
     if isinstance(dtype, np.dtype) and dtype.kind in "iu":
         kinds = np.iinfo(dtype)
@@ -422,6 +424,7 @@ def _numbers(leaf: Column, dtype: object, pair: tuple[float, float], even: Any) 
 
 
 def _times(span: Span, zone: str | None, even: Any) -> pd.Series[Any]:
+    """Make up times between a public first and last moment."""
     first, last = pd.Timestamp(span.first), pd.Timestamp(span.last)
     seconds = int((last - first).total_seconds())
     moments = pd.Series(first + pd.to_timedelta((even * (seconds + 1)).astype(np.int64), unit="s"))

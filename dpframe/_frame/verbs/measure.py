@@ -143,7 +143,7 @@ def is_across(column: object, payment: Mapping[str, Any]) -> bool:
 # The table --------------------------------------------------------------------------------------
 
 
-class Measure(NamedTuple):
+class MeasureVerb(NamedTuple):
     """The verb of an aggregate, by its docstrings and the kind of its answers."""
 
     # "whole" for a whole number, "number" for any, "value" if it is whole where the column is.
@@ -152,8 +152,8 @@ class Measure(NamedTuple):
     groups: str  # the docstring for groups
 
 
-MEASURES: dict[str, Measure] = {
-    "nunique": Measure(
+MEASURES: dict[str, MeasureVerb] = {
+    "nunique": MeasureVerb(
         "whole",
         """Count the distinct non-null values of a column, or of every column if none is named.
 
@@ -178,7 +178,7 @@ MEASURES: dict[str, Measure] = {
         at most ``max_groups`` groups. See `PrivateFrame.nunique`.
         """,
     ),
-    "sum": Measure(
+    "sum": MeasureVerb(
         "value",
         """Add up a column's values, each clipped to its bounds; of every column if none is named.
 
@@ -193,7 +193,7 @@ MEASURES: dict[str, Measure] = {
         """,
         "Add up the clipped values of each group; see `PrivateFrame.sum`.",
     ),
-    "mean": Measure(
+    "mean": MeasureVerb(
         "number",
         """Take the mean of a column's clipped values; of every column if none is named.
 
@@ -223,7 +223,7 @@ MEASURES: dict[str, Measure] = {
         Name: age, dtype: float64
         """,
     ),
-    "var": Measure(
+    "var": MeasureVerb(
         "number",
         """Take the variance of a column's clipped values; of every column if none is named.
 
@@ -233,7 +233,7 @@ MEASURES: dict[str, Measure] = {
         """,
         "Take the variance of the clipped values of each group; see `PrivateFrame.var`.",
     ),
-    "std": Measure(
+    "std": MeasureVerb(
         "number",
         """Take the standard deviation of a column's clipped values; of every column if none is named.
 
@@ -241,7 +241,7 @@ MEASURES: dict[str, Measure] = {
         """,
         "Take the standard deviation of the clipped values of each group; see `PrivateFrame.std`.",
     ),
-    "sem": Measure(
+    "sem": MeasureVerb(
         "number",
         """Take the standard error of the mean of a column's clipped values; of every column if none
         is named.
@@ -265,7 +265,7 @@ MEASURES: dict[str, Measure] = {
         is a number with a wide interval.
         """,
     ),
-    "skew": Measure(
+    "skew": MeasureVerb(
         "number",
         """Take the skewness of a column's clipped values, with pandas' correction; of every column
         if none is named.

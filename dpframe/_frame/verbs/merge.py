@@ -22,7 +22,8 @@ from dpframe._session.session import Session, sealed
 from dpframe._validate import Bounds
 from dpframe.engines.rows import Table, array_of, taken, with_room_for_nulls
 
-_KEYS = 2**12  # so many values of a public column are keys without being listed
+# A public column with at most this number of values has them as keys without a list.
+_KEYS = 2**12
 
 
 def merge(
@@ -314,6 +315,7 @@ def _key_names(
     left_on: object,
     right_on: object,
 ) -> list[tuple[Hashable, Hashable]]:
+    """Return the key columns of both sides."""
     table_names: list[Hashable] = list(table.columns)
     if on is None and left_on is None and right_on is None:
         on = [n for n in columns if n in table_names]
@@ -341,7 +343,7 @@ def merged_names(
     keys: list[tuple[Hashable, Hashable]],
     suffixes: object,
 ) -> tuple[dict[Hashable, Hashable], dict[Hashable, Hashable]]:
-    """New names by old ones, on both sides; a key that has one name stands once."""
+    """Return the new names by the old ones, on both sides; a key that has one name stands once."""
     if not isinstance(suffixes, tuple | list) or len(suffixes) != 2:
         raise BadType("suffixes= must be a pair of texts.")
     once = {left_name for left_name, right_name in keys if left_name == right_name}
@@ -352,10 +354,13 @@ def merged_names(
             f"columns {describe(sorted(map(str, both)))} are on both sides: give suffixes=."
         )
 
-    def named(name: Hashable, suffix: object) -> Hashable:
+    def add_suffix(name: Hashable, suffix: object) -> Hashable:
         return f"{name}{suffix or ''}" if name in both else name
 
-    left, right = {n: named(n, suffixes[0]) for n in ours}, {n: named(n, suffixes[1]) for n in rest}
+    left, right = (
+        {n: add_suffix(n, suffixes[0]) for n in ours},
+        {n: add_suffix(n, suffixes[1]) for n in rest},
+    )
     all_names = [*left.values(), *right.values()]
     if len(set(all_names)) < len(all_names):
         raise BadValue("merge would give two columns the same name: choose suffixes=.")

@@ -98,11 +98,11 @@ def boxplot(
     bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> Any:
-    """Boxes of quartiles with whiskers from the 1 % to the 99 % quantile, for columns or for the
-    groups of one; takes and returns matplotlib axes. No single value is drawn beyond the whiskers,
-    since it would be one person's.
+    """Draw boxes of quartiles with whiskers from the 1 % to the 99 % quantile, for columns or for
+    the groups of one. Takes and returns matplotlib axes. No single value is drawn beyond the
+    whiskers, since it would be one person's.
 
-    Formal guarantee: as of `quantile` with five levels, of which this is the question.
+    Formal guarantee: this asks `quantile` with five levels, and has its guarantee.
 
     >>> df = pd.DataFrame({"age": [30, 41, 85] * 100, "state": ["CA", "NY", "NY"] * 100})
     >>> p = df.dp.open(100, bounds={"age": (0, 100)}, keys={"state": ["CA", "NY"]})
@@ -146,8 +146,8 @@ def _boxes(
     turned: float,
     options: dict[str, Any],
 ) -> Any:
-    """Axes with a box a row of five rising numbers: the ends of its whiskers, its own, and the line
-    in it."""
+    """Draw a box for each row of five rising numbers: the ends of its whiskers, its own, and the
+    line in it."""
     names = ("whislo", "q1", "med", "q3", "whishi")
     stats = [
         {**dict(zip(names, map(float, row), strict=True)), "label": label, "fliers": []}
@@ -221,10 +221,11 @@ class Plots(Unprinted):
         return hist(self._frame, words.pop("y", self._column), by=by, bins=bins, **words)
 
     def box(self, by: object = None, **words: Any) -> Any:
-        """Boxes of quartiles; see `PrivateFrame.boxplot`."""
+        """Draw boxes of quartiles; see `PrivateFrame.boxplot`."""
         return boxplot(self._frame, words.pop("y", self._column), by, **words)
 
     def _find_unknown(self, name: str) -> NoReturn:
+        """Refuse a kind of picture that would draw rows."""
         if name.startswith("_"):
             raise AttributeError(name)
         raise NotOffered(

@@ -128,7 +128,7 @@ def melt(
     max_rows: int | None = None,
     max_groups: int | None = None,
 ) -> Frame:
-    """Columns under each other: a row for each of ``value_vars``, as ``DataFrame.melt``.
+    """Put columns under each other: a row for each of ``value_vars``, as ``DataFrame.melt``.
 
     Formal guarantee: as for `explode`. Where a row was a person, one has exactly as many rows now
     as there are ``value_vars``, and these are the limits unless you name others.
@@ -198,15 +198,15 @@ def _objects(values: Sequence[Any]) -> Any:
 def _insert(made: Made, place: int, name: Hashable, array: object) -> None:
     """Put a column at its old place, and move the others after it."""
 
-    def moved(i: int) -> int:
+    def move(i: int) -> int:
         return i + (i >= place)
 
     made.names.insert(place, name)
     made.arrays.insert(place, array)
-    made.bounds = {moved(i): b for i, b in made.bounds.items()}
-    made.times = {moved(i): t for i, t in made.times.items()}
-    made.keys = {moved(i): k for i, k in made.keys.items()}
-    made.people = [moved(p) if isinstance(p, int) else p for p in made.people]
+    made.bounds = {move(i): b for i, b in made.bounds.items()}
+    made.times = {move(i): t for i, t in made.times.items()}
+    made.keys = {move(i): k for i, k in made.keys.items()}
+    made.people = [move(p) if isinstance(p, int) else p for p in made.people]
 
 
 def _without_order(made: Made, ids: Sequence[Hashable]) -> Made:
@@ -280,7 +280,7 @@ def _dtypes(source: Source, exprs: Sequence[Expr]) -> list[Any]:
 
 
 def _under(source: Source, exprs: Sequence[Expr]) -> Any:
-    """Columns of one kind under each other, in a dtype that theirs decide."""
+    """Put columns of one kind under each other, in a dtype that theirs decide."""
     arrays = [source.array(e) for e in exprs]
     if all(a.dtype == arrays[0].dtype for a in arrays):
         return joined(arrays)

@@ -27,7 +27,7 @@ from dpframe._frame.verbs.looking import schema_of
 
 
 def assign(self: Frame, **columns: Any) -> Frame:
-    """New columns: a string expression, a tracked column, ``pd.col``, a constant, or ``lambda p:
+    """Add columns: a string expression, a tracked column, ``pd.col``, a constant, or ``lambda p:
     p["x"] / 2``.
 
     Bounds of a new column follow from those of the old ones. A string is an expression; a single
@@ -73,8 +73,9 @@ def rename(
     errors: str = "ignore",
     inplace: bool = False,
 ) -> Frame:
-    """Other names for columns, as ``columns={"old": "new"}`` or a function of a name; their bounds
-    and keys stay theirs.
+    """Rename columns, by ``columns={"old": "new"}`` or a function of a name.
+
+    Bounds and keys stay with them.
 
     A mapper without ``axis=1`` is of the labels of rows in pandas, which have none here.
     """
@@ -161,7 +162,7 @@ def dropna(
 
 
 def fillna(self: Frame, value: object, *, inplace: bool = False) -> Frame:
-    """Constants for nulls, one for all columns or ``{"column": constant}``."""
+    """Put constants in the place of nulls, one for all columns or ``{"column": constant}``."""
     if isinstance(value, pd.Series) and receipt_of(value, ANSWER) is not None:
         # What was released of each column.
         value = {name: one for name, one in value.items() if name in self._selection.columns}
@@ -185,7 +186,7 @@ def fillna(self: Frame, value: object, *, inplace: bool = False) -> Frame:
 def clip(
     self: Frame, lower: float | None = None, upper: float | None = None, *, inplace: bool = False
 ) -> Frame:
-    """Every number moved into [lower, upper]; a null stays null."""
+    """Move every number into [lower, upper]; a null stays null."""
     numbers = [n for n, e in self._selection.columns.items() if e.kind == "number"]
     return self._done(
         _each(self, dict.fromkeys(numbers), lambda column, _: column.clip(lower, upper)), inplace
@@ -193,7 +194,8 @@ def clip(
 
 
 def astype(self: Frame, dtype: object) -> Frame:
-    """Other dtypes (float, int, bool, str), one for all columns or ``{"column": dtype}``."""
+    """Give columns other dtypes (float, int, bool, str), one for all columns or ``{"column":
+    dtype}``."""
     wanted = dtype if isinstance(dtype, Mapping) else dict.fromkeys(self._selection.columns, dtype)
     return _each(self, wanted, lambda column, v: column.astype(v))
 
@@ -201,6 +203,7 @@ def astype(self: Frame, dtype: object) -> Frame:
 def _each(
     frame: Frame, arguments: Mapping[Any, Any], step: Callable[[PrivateColumn, Any], PrivateColumn]
 ) -> Frame:
+    """Return the frame with each column, or some, replaced by what a function makes of it."""
     changed = {}
     for key, argument in arguments.items():
         name = _validate.column_name(key, frame._selection.columns)
@@ -228,7 +231,7 @@ def replace(
     inplace: bool = False,
     regex: Any = False,
 ) -> Frame:
-    """Other values for some, in every column that can hold them: ``replace("?", None)``,
+    """Replace some values by others, in every column that can hold them: ``replace("?", None)``,
     ``replace({"F": "female"})``; or by column, ``replace({"sex": {"F": "female"}})`` and
     ``replace({"cost": -1}, None)``.
 
@@ -289,8 +292,7 @@ def cut(
 
 
 def isin(self: Frame, values: Mapping[Any, Any] | Iterable[Any]) -> Frame:
-    """Each cell replaced by whether it is one of the values; of a dict, one of those for its
-    column."""
+    """Replace each cell by whether it is one of the values; of a dict, one of those for its column."""
     wanted = (
         values if isinstance(values, Mapping) else dict.fromkeys(self._selection.columns, values)
     )
@@ -302,7 +304,7 @@ def isin(self: Frame, values: Mapping[Any, Any] | Iterable[Any]) -> Frame:
 
 
 def isna(self: Frame) -> Frame:
-    """Each cell replaced by whether it is null, so that ``p.isna().sum()`` and ``p.isna().mean()``
+    """Replace each cell by whether it is null, so that ``p.isna().sum()`` and ``p.isna().mean()``
     are one release.
 
     A row has a say in every column, so all of them share the price: select those that matter,
@@ -323,7 +325,7 @@ def isna(self: Frame) -> Frame:
 
 
 def notna(self: Frame) -> Frame:
-    """Each cell replaced by whether it is not null; see `isna`."""
+    """Replace each cell by whether it is not null; see `isna`."""
     return self._new(
         self._selection.replace_columns(
             {n: _expr.not_null(e) for n, e in self._selection.columns.items()}
@@ -332,11 +334,11 @@ def notna(self: Frame) -> Frame:
 
 
 def sort_index(self: Frame, *args: Any, **kwargs: Any) -> Frame:
-    """Nothing: a private answer does not depend on the order of rows."""
+    """Return the frame itself: a private answer does not depend on the order of rows."""
     return self._done(self, kwargs.get("inplace", False))
 
 
-def keep_unlabelled(self: Frame, *args: Any, inplace: bool = False, **words: Any) -> Frame:
+def keep_frame(self: Frame, *args: Any, inplace: bool = False, **words: Any) -> Frame:
     """Return the frame itself: rows without labels and columns of kinds leave nothing to change."""
     return self._done(self, inplace)
 
@@ -385,7 +387,7 @@ def pop(self: Tracked, item: object) -> PrivateColumn:
 
 
 def get(self: Frame, key: object, default: object = None) -> Any:
-    """Return a column, or several of a list; the default if there is none of that name."""
+    """Return a column, or several of a list, or the default if no column has that name."""
     names = key if isinstance(key, list) else [key]
     if not all(_is_name(name, self._selection.columns) for name in names):
         return default
@@ -472,6 +474,7 @@ def reindex(
 
 
 def _list(value: object, word: str) -> list[Any]:
+    """Return a list of names as it was given."""
     if not isinstance(value, list | tuple | range | pd.Index | np.ndarray):
         rows = (
             " Rows are chosen by a condition: p[p['x'] > 1], p.query('x > 1')."

@@ -40,8 +40,8 @@ def describe(
     percentiles: object = None,
     **payment: Unpack[Payment],
 ) -> Any:
-    """Count, mean, standard deviation and quantiles of every number column with public bounds, in
-    one release.
+    """Ask for count, mean, standard deviation and quantiles of every number column with public
+    bounds, in one release.
 
     A DataFrame as pandas' ``describe``, a column a column; of one column, or of a list of them, if
     named. A column without bounds is left out, unless it is named. Times and durations are asked
@@ -104,9 +104,9 @@ def _caution_of_times(frame: Tracked) -> None:
 def describe_columns(
     selection: Selection, columns: Sequence[Any], percentiles: object, bounds: object
 ) -> list[tuple[Hashable, list[Output]]]:
-    """Each column with what `describe` shows of it, named as pandas' rows: count, mean, std, and
-    quantiles in their order, of which the first and the last stand near the least and the greatest
-    value."""
+    """Return each column with what `describe` shows of it, named as pandas' rows: count, mean, std,
+    and quantiles in their order. The first and the last quantile stand near the least and the
+    greatest value."""
     percentile_list = [0.25, 0.5, 0.75] if percentiles is None else percentiles
     is_empty = isinstance(percentile_list, list | tuple) and not percentile_list
     exact = () if is_empty else levels_of(percentile_list).exact
@@ -163,8 +163,8 @@ def counts(
     questions: Mapping[Any, Any],
     **payment: Unpack[Payment],
 ) -> pd.Series[int]:
-    """Several yes-no questions about rows, which may overlap, in one release: a Series by their
-    names.
+    """Count the rows where each of several conditions holds, which may overlap, in one release: a
+    Series by their names.
 
     Formal guarantee: epsilon-DP for its price; k questions have L1 sensitivity k and L2 sensitivity
     sqrt(k).
@@ -356,7 +356,7 @@ def matrix(
 def pairs_of(
     selection: Selection, columns: Sequence[Any], min_periods: object, ddof: int, bounds: object
 ) -> tuple[list[Output], tuple[tuple[int, ...], ...]]:
-    """Variances and covariances of each column with those after it, and where they stand in the
+    """Return variances and covariances of each column with those after it, and their places in the
     square."""
     if min_periods is not None and not (isinstance(min_periods, int) and min_periods == 1):
         raise BadType(

@@ -36,10 +36,9 @@ def unique(self: Tracked, column: object, **payment: Unpack[Payment]) -> pd.Inde
 
     A list of columns gives combinations.
 
-    Formal guarantee: (epsilon, delta)-DP for its price, of which delta is the chance that a value
-    shows which one person alone has (docs/guarantees/keys.md); left out, it is a share of what the
-    session keeps for such failures. ``explain`` tells how many people a value needs. Nulls are no
-    value.
+    Formal guarantee: (epsilon, delta)-DP for its price. Delta is the chance that a value appears
+    that one person alone has (docs/guarantees/keys.md); left out, it is a share of what the session
+    keeps for such failures. ``explain`` tells how many people a value needs. Nulls are not values.
 
     >>> df = pd.DataFrame({"state": ["CA"] * 400 + ["NY"] * 300 + ["XX"]})
     >>> p = df.dp.open(3, delta=1e-6)
@@ -128,8 +127,8 @@ def value_counts(
 
 
 def _in_bins(frame: Tracked, column: object, bins: object, bounds: object) -> KeyBy:
-    """Intervals as pandas counts values by: closed on the right, and the first a thousandth wider,
-    without a name."""
+    """Return intervals as pandas counts values by: closed on the right, and the first a thousandth
+    wider, without a name."""
     expr, name = frame._selection.find_column(column)
     first, *others = edges_of(frame, expr, name, bins, bounds)
     by = _expr.cut(expr, [first - 1e-3, *others], None, True)
@@ -317,6 +316,7 @@ def _pivot(
     payment: Any,
     names: tuple[Any, Any] = (None, None),
 ) -> Any:
+    """Return the layout of a pivot table."""
     if margins and any(out.aggregate in ("nunique", "people") for out in outs):
         raise NotOffered(
             "distinct values of groups do not add up to those of all: leave margins=True out."
