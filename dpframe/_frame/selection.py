@@ -60,7 +60,7 @@ class BoundColumn(Unprinted):
 # and for one level of quantiles or several.
 ColumnLike: TypeAlias = Hashable | BoundColumn
 BoundsLike: TypeAlias = Sequence[float] | Mapping[Any, Sequence[float]] | None
-Levels: TypeAlias = Sequence[float]
+QuantileLevels: TypeAlias = Sequence[float]
 
 
 class Schema(Protocol):

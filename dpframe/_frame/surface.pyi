@@ -16,7 +16,7 @@ from pandas.api.typing import Expression
 from dpframe._answers.estimate import FloatEstimate, IntEstimate
 from dpframe._frame import column, frame, groups, places
 from dpframe._frame.frame import Model
-from dpframe._frame.selection import BoundColumn, BoundsLike, ColumnLike, Levels
+from dpframe._frame.selection import BoundColumn, BoundsLike, ColumnLike, QuantileLevels
 from dpframe._frame.suggestions import SuggestedBounds, SuggestedLimits
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment
@@ -166,7 +166,7 @@ class PrivateColumn(column.PrivateColumn):
     @overload
     def quantile(
         self,
-        q: Levels,
+        q: QuantileLevels,
         bounds: BoundsLike = ...,
         *,
         method: str = ...,
@@ -719,7 +719,7 @@ class PrivateFrame(frame.PrivateFrame):
     @overload
     def quantile(
         self,
-        column: Levels,
+        column: QuantileLevels,
         *,
         bounds: BoundsLike = ...,
         method: str = ...,
@@ -743,7 +743,7 @@ class PrivateFrame(frame.PrivateFrame):
     def quantile(
         self,
         column: ColumnLike,
-        q: Levels,
+        q: QuantileLevels,
         bounds: BoundsLike = ...,
         *,
         method: str = ...,
@@ -755,7 +755,7 @@ class PrivateFrame(frame.PrivateFrame):
     def quantile(
         self,
         *,
-        q: Levels,
+        q: QuantileLevels,
         bounds: BoundsLike = ...,
         method: str = ...,
         resolution: float | None = ...,
@@ -1271,8 +1271,8 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
     ) -> A: ...
     def quantile(
         self,
-        column: ColumnLike | Levels = ...,
-        q: float | Levels = ...,
+        column: ColumnLike | QuantileLevels = ...,
+        q: float | QuantileLevels = ...,
         bounds: BoundsLike = ...,
         *,
         method: str = ...,
@@ -1548,7 +1548,7 @@ class ColumnGroups(PrivateGroupBy, OwnRows):
     @overload
     def quantile(
         self,
-        column: Levels,
+        column: QuantileLevels,
         *,
         bounds: BoundsLike = ...,
         method: str = ...,
@@ -1572,7 +1572,7 @@ class ColumnGroups(PrivateGroupBy, OwnRows):
     def quantile(
         self,
         column: ColumnLike,
-        q: Levels,
+        q: QuantileLevels,
         bounds: BoundsLike = ...,
         *,
         method: str = ...,
@@ -1584,7 +1584,7 @@ class ColumnGroups(PrivateGroupBy, OwnRows):
     def quantile(
         self,
         *,
-        q: Levels,
+        q: QuantileLevels,
         bounds: BoundsLike = ...,
         method: str = ...,
         resolution: float | None = ...,
@@ -1819,7 +1819,7 @@ class ListedGroups(PrivateGroupBy, OwnRows):
     @overload
     def quantile(
         self,
-        column: Levels,
+        column: QuantileLevels,
         *,
         bounds: BoundsLike = ...,
         method: str = ...,
@@ -1843,7 +1843,7 @@ class ListedGroups(PrivateGroupBy, OwnRows):
     def quantile(
         self,
         column: ColumnLike,
-        q: Levels,
+        q: QuantileLevels,
         bounds: BoundsLike = ...,
         *,
         method: str = ...,
@@ -1855,7 +1855,7 @@ class ListedGroups(PrivateGroupBy, OwnRows):
     def quantile(
         self,
         *,
-        q: Levels,
+        q: QuantileLevels,
         bounds: BoundsLike = ...,
         method: str = ...,
         resolution: float | None = ...,
@@ -2090,7 +2090,7 @@ class Groups(PrivateGroupBy, OwnRows):
     @overload
     def quantile(
         self,
-        column: Levels,
+        column: QuantileLevels,
         *,
         bounds: BoundsLike = ...,
         method: str = ...,
@@ -2114,7 +2114,7 @@ class Groups(PrivateGroupBy, OwnRows):
     def quantile(
         self,
         column: ColumnLike,
-        q: Levels,
+        q: QuantileLevels,
         bounds: BoundsLike = ...,
         *,
         method: str = ...,
@@ -2126,7 +2126,7 @@ class Groups(PrivateGroupBy, OwnRows):
     def quantile(
         self,
         *,
-        q: Levels,
+        q: QuantileLevels,
         bounds: BoundsLike = ...,
         method: str = ...,
         resolution: float | None = ...,
@@ -2365,7 +2365,7 @@ class FlatGroups(PrivateGroupBy, OwnRows):
     @overload
     def quantile(
         self,
-        column: Levels,
+        column: QuantileLevels,
         *,
         bounds: BoundsLike = ...,
         method: str = ...,
@@ -2389,7 +2389,7 @@ class FlatGroups(PrivateGroupBy, OwnRows):
     def quantile(
         self,
         column: ColumnLike,
-        q: Levels,
+        q: QuantileLevels,
         bounds: BoundsLike = ...,
         *,
         method: str = ...,
@@ -2401,7 +2401,7 @@ class FlatGroups(PrivateGroupBy, OwnRows):
     def quantile(
         self,
         *,
-        q: Levels,
+        q: QuantileLevels,
         bounds: BoundsLike = ...,
         method: str = ...,
         resolution: float | None = ...,
@@ -2576,8 +2576,8 @@ class ExplainedGroups(PrivateGroupBy, Generic[A]):
     ) -> A: ...
     def quantile(
         self,
-        column: ColumnLike | Levels = ...,
-        q: float | Levels = ...,
+        column: ColumnLike | QuantileLevels = ...,
+        q: float | QuantileLevels = ...,
         bounds: BoundsLike = ...,
         *,
         method: str = ...,

@@ -127,17 +127,17 @@ def write_quantile(answers: Answers, planned: bool) -> Iterator[str]:
     """Yield `quantile`, of one column or of all, at one level or at several."""
     if planned:
         levels = (
-            f"column: ColumnLike | Levels = ..., q: float | Levels = ..., {BOUNDS}, *, {QUANTILES}"
+            f"column: ColumnLike | QuantileLevels = ..., q: float | QuantileLevels = ..., {BOUNDS}, *, {QUANTILES}"
         )
         yield from write_method("quantile", (levels, "A"))
         return
     yield from write_method(
         "quantile",
         (f"column: float, *, {BOUNDS}, {QUANTILES}", answers.row),
-        (f"column: Levels, *, {BOUNDS}, {QUANTILES}", answers.table),
+        (f"column: QuantileLevels, *, {BOUNDS}, {QUANTILES}", answers.table),
         (f"column: ColumnLike, q: float = ..., {BOUNDS}, *, {QUANTILES}", answers.value),
-        (f"column: ColumnLike, q: Levels, {BOUNDS}, *, {QUANTILES}", answers.levels),
-        (f"*, q: Levels, {BOUNDS}, {QUANTILES}", answers.table),
+        (f"column: ColumnLike, q: QuantileLevels, {BOUNDS}, *, {QUANTILES}", answers.levels),
+        (f"*, q: QuantileLevels, {BOUNDS}, {QUANTILES}", answers.table),
         (f"*, q: float = ..., {BOUNDS}, {QUANTILES}", answers.row),
     )
 
@@ -317,7 +317,7 @@ import pandas as pd
 from pandas.api.typing import Expression
 from dpframe._answers.estimate import FloatEstimate, IntEstimate
 from dpframe._frame import column, frame, groups, places
-from dpframe._frame.selection import BoundsLike, ColumnLike, Levels, BoundColumn
+from dpframe._frame.selection import BoundsLike, ColumnLike, QuantileLevels, BoundColumn
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment
 from dpframe._session.batch import Batch
@@ -451,7 +451,7 @@ def write_columns(stub: Stub) -> None:
         *write_method(
             "quantile",
             (f"q: float = ..., {BOUNDS}, *, {QUANTILES}", EITHER),
-            (f"q: Levels, {BOUNDS}, *, {QUANTILES}", FLOATS),
+            (f"q: QuantileLevels, {BOUNDS}, *, {QUANTILES}", FLOATS),
         )
     )
     for name in ("agg", "aggregate"):
