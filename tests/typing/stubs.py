@@ -126,9 +126,7 @@ def write_count(answers: Answers, planned: bool) -> Iterator[str]:
 def write_quantile(answers: Answers, planned: bool) -> Iterator[str]:
     """Yield `quantile`, of one column or of all, at one level or at several."""
     if planned:
-        levels = (
-            f"column: ColumnLike | QuantileLevels = ..., q: float | QuantileLevels = ..., {BOUNDS}, *, {QUANTILES}"
-        )
+        levels = f"column: ColumnLike | QuantileLevels = ..., q: float | QuantileLevels = ..., {BOUNDS}, *, {QUANTILES}"
         yield from write_method("quantile", (levels, "A"))
         return
     yield from write_method(
