@@ -1,4 +1,4 @@
-.PHONY: check types test test-all test-slow docs pictures links examples bench fuzz mutants
+.PHONY: check types stubs test test-all test-slow docs pictures links examples bench fuzz mutants
 
 check: types  ## what a commit must pass besides the tests
 	ruff check .
@@ -7,6 +7,9 @@ check: types  ## what a commit must pass besides the tests
 types:  ## mypy --strict: the package, and a program as a user writes it
 	mypy
 	pytest --quiet tests/typing
+
+stubs:  ## what type checkers see of the surface, in dpframe/_frame/surface.pyi
+	python -m tests.typing.stubs
 
 test:  ## all but the slow tests, in three minutes on two cores
 	pytest

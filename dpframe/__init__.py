@@ -51,8 +51,8 @@ if TYPE_CHECKING:
         UnknownColumn,
     )
     from dpframe._frame.accessor import private
-    from dpframe._frame.frame import PrivateFrame
     from dpframe._frame.sources import open, sql
+    from dpframe._frame.surface import PrivateFrame
     from dpframe._frame.verbs.looking import dummy
     from dpframe._ledger.accountant import Accountant
     from dpframe._options import options
@@ -101,7 +101,7 @@ _HOMES = {
     "show_versions": "__main__",
     "sql": "_frame.sources",
     "Plan": "_plans.plan",
-    "PrivateFrame": "_frame.frame",
+    "PrivateFrame": "_frame.surface",
     "Estimate": "_answers.estimate",
 }
 

@@ -26,7 +26,7 @@ def __dir__() -> list[str]:
 class UtilityColumns(Protocol):
     """A tracked frame as a utility sees it: its columns, and the declarations about them."""
 
-    def named(self, column: Any) -> tuple[_expr.Expr, Hashable]:
+    def find_column(self, column: Any) -> tuple[_expr.Expr, Hashable]:
         """Return the expression of a column, and its name."""
 
     def bounds(self, expr: _expr.Expr, name: Hashable, given: Any) -> _validate.Bounds:
@@ -120,7 +120,7 @@ class _Distance(Utility):
 
 def _read_numbers(frame: UtilityColumns, column: Any, utility: str) -> tuple[_expr.Expr, Hashable]:
     """Return the expression and the name of a column of numbers. Others are refused."""
-    expr, name = frame.named(column)
+    expr, name = frame.find_column(column)
     if expr.kind not in ("number", "bool"):
         raise BadType(f"column {name!r} is of kind {expr.kind}: {utility} needs numbers.")
     return expr, name

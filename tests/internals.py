@@ -33,24 +33,22 @@ from dpframe._expr._ranges import outward
 from dpframe._expr._within import Key as WithinKey
 from dpframe._expr._within import within
 from dpframe._frame import suggestions as suggestions_module
+from dpframe._frame import surface
 from dpframe._frame.accessor import Unopened
-from dpframe._frame.column import PrivateColumn
 from dpframe._frame.columns.hooks import PANDAS_FUNCTIONS
 from dpframe._frame.columns.numpy import _FUNCTIONS as NUMPY_FUNCTIONS
 from dpframe._frame.columns.numpy import find_ufunc, list_ufuncs
 from dpframe._frame.columns.parts import CategoryParts
 from dpframe._frame.columns.traced import _KNOWN as TRACED
 from dpframe._frame.columns.traced import list_text_methods
-from dpframe._frame.frame import PrivateFrame
-from dpframe._frame.groups import PrivateGroupBy
+from dpframe._frame.completion import let_complete
 from dpframe._frame.people.groups import PersonGroupBy
 from dpframe._frame.people.windows import Window
 from dpframe._frame.randomize import Randomize
+from dpframe._frame.signatures import PRICE as PRICE_PARAMETERS
 from dpframe._frame.sources import bytes_of, free, recognise_source
 from dpframe._frame.suggestions import bounds_of, limit_of
-from dpframe._frame.typed.frames import Unanswered, UnansweredColumn, UnansweredGroups
-from dpframe._frame.typed.notebooks import let_complete
-from dpframe._frame.verbs.measure import Measures
+from dpframe._frame.surface import PrivateColumn, PrivateFrame, PrivateGroupBy
 from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.forms import form_of_grouping, form_of_groups
@@ -334,6 +332,7 @@ __all__ = [
     "ORDERS",
     "PANDAS_FUNCTIONS",
     "PEOPLE",
+    "PRICE_PARAMETERS",
     "ROW_CEILING",
     "SIZES",
     "SIZE_STEPS",
@@ -393,7 +392,6 @@ __all__ = [
     "Limits",
     "Magnitudes",
     "Measured",
-    "Measures",
     "MemoryStore",
     "Names",
     "NoisyMax",
@@ -470,9 +468,6 @@ __all__ = [
     "TruncatedVector",
     "TupleBy",
     "Tuples",
-    "Unanswered",
-    "UnansweredColumn",
-    "UnansweredGroups",
     "Unit",
     "Unopened",
     "Unwritten",
@@ -655,6 +650,7 @@ __all__ = [
     "store_module",
     "stores_module",
     "suggestions_module",
+    "surface",
     "tables_module",
     "take_rows_of_people",
     "text_of",

@@ -25,6 +25,7 @@ ROOMS = """
 _errors _identity _pandas _sizes
 _refusals _validate
 _options
+_arguments
 plot attacks datasets
 accounting
 _expr mechanisms

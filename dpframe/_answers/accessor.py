@@ -21,6 +21,7 @@ from dpframe._answers.answer import (
     seals,
     table,
 )
+from dpframe._answers.arguments import explain_arguments
 from dpframe._answers.counterparts import Kind, read_plan
 from dpframe._answers.derived import Answered, Computed, Operators
 from dpframe._answers.estimate import limits_of, only, title_of
@@ -33,7 +34,6 @@ from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._ledger.store import unpack
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, has_only_choices, refuse_choices
-from dpframe._plans.price import own_errors
 from dpframe._plans.sampling import NOISE, About
 from dpframe._plans.worth import Rule
 from dpframe._questions.question import Release
@@ -388,4 +388,4 @@ class Answer(Operators, Tabled):
         )
 
 
-own_errors(Answer, object)
+explain_arguments(Answer)

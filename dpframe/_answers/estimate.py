@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _validate
+from dpframe._answers.arguments import explain_arguments
 from dpframe._answers.arithmetic import LARGEST, Arithmetic, Calculation
 from dpframe._answers.counterparts import Kind, read_plan
 from dpframe._answers.layout import Column, Correlations, Layout
@@ -25,7 +26,6 @@ from dpframe._ledger.store import pack, unpack
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.durations import count_decimals, format_moment, halve_interval, make_moment
 from dpframe._plans.plan import Cost, Plan, get_noisy_sums, refuse_choices
-from dpframe._plans.price import own_errors
 from dpframe._plans.worth import ORDINARY, Rule, capped, is_noise
 from dpframe._questions.question import (
     ONE,
@@ -642,4 +642,4 @@ def only(plans: Sequence[Plan]) -> Plan:
 
 
 for _family in (Estimate, Derived, DurationEstimate, TimeEstimate):
-    own_errors(_family, object)
+    explain_arguments(_family)

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from dpframe import _pandas, _validate
 from dpframe import plot as _plot
 from dpframe._answers.answer import ESTIMATE, REPORTS
+from dpframe._answers.arguments import explain_arguments
 from dpframe._answers.lineage import reading
 from dpframe._cells.codec import index_of
 from dpframe._errors import BadType, BadValue
 from dpframe._plans.plan import Cost, Plan
-from dpframe._plans.price import own_errors
 from dpframe.mechanisms.response import Response, worst_spread
 
 Codes = NDArray[Any]
@@ -161,7 +161,7 @@ class Reports:
         return f"reports that are true with probability {one.truth:.4g}, epsilon {float(one.epsilon):.4g} each"
 
 
-own_errors(Reports, object)
+explain_arguments(Reports)
 
 
 # Estimates ------------------------------------------------------------------------------------------------------------
@@ -470,4 +470,4 @@ class Estimated:
         return f"an estimate from {int(self._computed.counts.sum())} reports; .interval(), .plot()"
 
 
-own_errors(Estimated, object)
+explain_arguments(Estimated)

@@ -1,2 +1,6 @@
-"""The surface: tracked frames, columns and groups. Verbs build questions here; nothing reads a
-cell."""
+"""What a user holds: the accessor, tracked frames, columns and groups, and their verbs.
+
+Verbs build expressions or ask the session. None touches data.
+"""
+
+from dpframe._frame import surface  # noqa: F401  # gives the classes their verbs

@@ -16,11 +16,10 @@ from dpframe._answers import reports as _reports
 from dpframe._answers.accessor import Answer
 from dpframe._answers.answer import ANSWER, ESTIMATE, REPORTS, receipt_of
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession, NotOffered
-from dpframe._frame.column import PrivateColumn
-from dpframe._frame.frame import PrivateFrame
-from dpframe._frame.selection import Ask
-from dpframe._frame.typed.notebooks import let_complete
-from dpframe._plans.price import own_errors
+from dpframe._frame.completion import let_complete
+from dpframe._frame.selection import AnswerMode
+from dpframe._frame.signatures import explain_arguments
+from dpframe._frame.surface import PrivateColumn, PrivateFrame
 from dpframe._session.data import elsewhere, find_root_positions, session_of, sessions
 from dpframe._session.opening import find_or_open_session, open_session, with_arguments_of
 from dpframe._session.session import Session
@@ -123,11 +122,11 @@ class DerivedFrame(PrivateFrame):
             )
         return _derived_message(self._session, verb)
 
-    def _in(self, mode: Ask) -> NoReturn:
+    def _in(self, mode: AnswerMode) -> NoReturn:
         self._refuse()
 
     @with_arguments_of(open_session)
-    def open(self, words: Words) -> PrivateFrame:
+    def open(self, words: Words) -> PrivateFrame:  # type: ignore[override]  # an ordinary frame
         """Open a second budget for the rows that pandas made, which needs ``because=``."""
         if words.get("because") is None:
             self._refuse()
@@ -361,4 +360,4 @@ def register() -> None:
 
 
 for _kind in (Unopened, Elsewhere, DerivedFrame):
-    own_errors(_kind, object)
+    explain_arguments(_kind, object)

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, Unpack, cast, overload
+from typing import Any, Generic, NoReturn, Self, TypeVar, Unpack, cast
 
 import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
-from dpframe._answers.estimate import FloatEstimate, IntEstimate, correlation, scalar
+from dpframe._answers.estimate import FloatEstimate, correlation, scalar
 from dpframe._errors import BadType, NotOffered, Refused, did_you_mean
 from dpframe._expr import Expr
-from dpframe._frame import randomize as _randomize
 from dpframe._frame.columns import steps
 from dpframe._frame.columns.hooks import call_pandas_function
 from dpframe._frame.columns.lookups import look_up, replace_values
@@ -24,19 +23,20 @@ from dpframe._frame.columns.numpy import apply_ufunc, call_numpy
 from dpframe._frame.columns.operators import OPERATORS, OperatorMethods, column_method
 from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimeParts
 from dpframe._frame.columns.traced import trace_function
-from dpframe._frame.selection import Taken
-from dpframe._frame.spelling import of_column, priced
+from dpframe._frame.selection import BoundColumn
+from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked, use_own_names
-from dpframe._frame.typed.answers import Pair, Quantiles, Shares
-from dpframe._frame.verbs import choose, pictures, summaries, tables
-from dpframe._frame.verbs.measure import spec_of, split_words
+from dpframe._frame.verbs import summaries
+from dpframe._frame.verbs.agg import read_spec, split_keywords
 from dpframe._frame.verbs.pictures import Plots
-from dpframe._plans.price import Payment, own_errors
+from dpframe._plans.price import Payment
 from dpframe._questions.question import Release
 from dpframe._refusals import ADVICE
 
+C = TypeVar("C", bound="PrivateColumn")
 
-class PrivateColumn(OperatorMethods, Taken):
+
+class PrivateColumn(OperatorMethods, BoundColumn):
     """``p["x"]``: comparisons and arithmetic make other columns; `mean` and its like are releases
     of the frame."""
 
@@ -48,9 +48,9 @@ class PrivateColumn(OperatorMethods, Taken):
         """The column's name, which an answer takes."""
         return self._name
 
-    def __getitem__(self, key: Any) -> Self:
-        """The column in the rows where a condition on its own frame holds: ``p["x"][p["age"] >
-        30]``."""
+    def __getitem__(self, key: object) -> Self:
+        """Return the column in the rows where a condition on its own frame holds: ``p["x"][p["age"]
+        > 30]``."""
         if not isinstance(key, PrivateColumn):
             raise Refused(
                 f"rows cannot be chosen by a {type(key).__name__}: it may look across people. Build the condition from the "
@@ -60,14 +60,14 @@ class PrivateColumn(OperatorMethods, Taken):
         return cast(Self, PrivateColumn(frame, self._expr, self._name))
 
     @property
-    def loc(self) -> _Rows:
+    def loc(self) -> _Rows[Self]:
         """The column in the rows where a condition holds: ``p["x"].loc[p["age"] > 30]``."""
         return _Rows(self)
 
-    def _new(self, expr: Expr, name: Any = ...) -> Self:
+    def _new(self, expr: Expr, name: object = ...) -> Self:
         return cast(Self, PrivateColumn(self._frame, expr, self._name if name is ... else name))
 
-    def _other(self, other: Any) -> Expr:
+    def _other(self, other: object) -> Expr:
         return self._frame._expression(other)
 
     def _operate(self, name: builtins.str, *others: Any, swapped: bool = False) -> Self:
@@ -76,8 +76,10 @@ class PrivateColumn(OperatorMethods, Taken):
         return self._new(OPERATORS[name].build(*(reversed(operands) if swapped else operands)))
 
     def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> Self:
-        """``np.log(p["x"])``, ``np.float64(2) * p["x"]``: an expression of one row; an array beside
-        it is refused."""
+        """Return an expression of one row for ``np.log(p["x"])`` or ``np.float64(2) * p["x"]``.
+
+        An array beside it is refused.
+        """
         return cast(Self, apply_ufunc(self, ufunc, method, inputs, options))
 
     def __array_function__(self, function: Any, types: Any, args: Any, words: Any) -> Any:
@@ -91,56 +93,60 @@ class PrivateColumn(OperatorMethods, Taken):
     # Person-wise methods --------------------------------------------------------------------------------------
 
     def isin(self, values: Iterable[Any]) -> Self:
-        """Whether the cell is one of some public values."""
+        """Compare the cell with some public values: true if it is one of them."""
         if isinstance(values, pd.Series | pd.DataFrame):
             raise Refused(
                 "isin takes public values, and a Series may hold people's. Write them out, or list(...) them."
             )
         return self._new(_expr.is_in(self._expr, values))
 
-    def between(self, left: Any, right: Any, inclusive: str = "both") -> Self:
-        """Whether the cell lies between two others of its row, or between constants."""
+    def between(self, left: object, right: object, inclusive: str = "both") -> Self:
+        """Compare the cell with two others of its row, or with constants: true if it lies between
+        them."""
         return self._new(
             _expr.between(self._expr, self._other(left), self._other(right), inclusive)
         )
 
     def isna(self) -> Self:
-        """Whether the cell is null: None, NaN, NA and NaT are one thing."""
+        """Return true where the cell is null: None, NaN, NA and NaT are all nulls."""
         return self._new(_expr.is_null(self._expr))
 
     def notna(self) -> Self:
-        """Whether the cell is not null."""
+        """Return true where the cell is not null."""
         return ~self.isna()
 
     isnull = isna
     notnull = notna
 
-    def fillna(self, value: Any) -> Self:
-        """A constant for nulls."""
+    def fillna(self, value: object) -> Self:
+        """Put a constant in the place of nulls."""
         return self._new(_expr.fill(self._expr, value))
 
     def clip(self, lower: float | None = None, upper: float | None = None) -> Self:
-        """Numbers moved into [lower, upper]; a null stays null."""
+        """Move numbers into [lower, upper]; a null stays null."""
         return self._new(_expr.clip(self._expr, lower, upper))
 
     def abs(self) -> Self:
-        """The values without their signs."""
+        """Return the values without their signs."""
         return self._new(_expr.magnitude(self._expr))
 
     def round(self, decimals: int = 0) -> Self:
-        """The values rounded to some decimals, half to even."""
+        """Round the values to some decimals, half to even."""
         return self._new(_expr.round_to(self._expr, decimals))
 
-    def astype(self, dtype: Any) -> Self:
-        """The values as float, int, bool or str. A cell that has no such value becomes null: no
-        error tells of it."""
+    def astype(self, dtype: object) -> Self:
+        """Return the values as float, int, bool or str.
+
+        A cell without such a value becomes null, and no error tells of it.
+        """
         return self._new(_expr.cast(self._expr, dtype))
 
-    def map(self, mapping: Any, na_action: Any = None, *, default: Any = None) -> Self:
-        """The values that a public dict or Series has for those of the column; what it does not
-        list becomes null, or the ``default``, as for a ``defaultdict``. A function of one value is
-        called with one that writes down what is done to it, so that it becomes an expression;
-        branches are taken both ways.
+    def map(self, mapping: object, na_action: object = None, *, default: object = None) -> Self:
+        """Look the values up in a public dict or Series.
+
+        A value that it does not list becomes null, or the ``default``, as for a ``defaultdict``. A
+        function of one value is called with a placeholder that records what is done to it, so that
+        it becomes an expression. Branches are taken both ways.
 
         Formal guarantee: an expression of one row. What cannot be written down (a function that
         looks its value up, asks for its length, counts, draws or prints) is refused before any row
@@ -166,21 +172,23 @@ class PrivateColumn(OperatorMethods, Taken):
             found = _expr.choose(_expr.is_null(self._expr), None, found)
         return self._new(found)
 
-    def apply(self, func: Any, args: Any = (), **words: Any) -> Self:
-        """A function of one value, as `map` has it, with more arguments."""
+    def apply(self, func: object, args: object = (), **words: Any) -> Self:
+        """Apply a function of one value, as `map` does, with more arguments."""
         if isinstance(func, str) or not callable(func) or not isinstance(args, tuple | list):
             raise BadType("apply takes a function of one value: p['x'].apply(lambda x: x / 2).")
         return self._new(trace_function(func, self._expr, tuple(args), words))
 
-    def replace(self, to_replace: Any = None, value: Any = ..., *, regex: Any = False) -> Self:
-        """Other values for some: ``replace({"F": "female"})``, ``replace(["a", "b"], "c")``; all
-        else stays what it is. Groups have the new values for keys. Values of another kind, ``{"F":
-        0, "M": 1}``, need all declared keys listed; cells that are none of them are null then."""
+    def replace(
+        self, to_replace: object = None, value: object = ..., *, regex: object = False
+    ) -> Self:
+        """Replace some values by others: ``replace({"F": "female"})``, ``replace(["a", "b"],
+        "c")``. All else stays what it is. Groups have the new values for keys. Values of another
+        kind, ``{"F": 0, "M": 1}``, need all declared keys listed; all other cells are null then."""
         return self._new(replace_values(self, to_replace, value, regex))
 
-    def where(self, cond: Any, other: Any = None) -> Self:
-        """The cell where a condition holds, and else another value: a constant, a tracked column,
-        or null.
+    def where(self, cond: object, other: object = None) -> Self:
+        """Keep the cell where a condition holds, and else take another value: a constant, a tracked
+        column, or null.
 
         Bounds are those of both. Where both are constants or have keys, groups need no keys.
 
@@ -192,16 +200,16 @@ class PrivateColumn(OperatorMethods, Taken):
         CA           1
         Name: count, dtype: int64
         """
-        return self._chosen(cond, self, other)
+        return self._choose(cond, self, other)
 
-    def mask(self, cond: Any, other: Any = None) -> Self:
-        """Another value where a condition holds, and else the cell: `where` with the condition
-        turned round."""
-        return self._chosen(cond, other, self)
+    def mask(self, cond: object, other: object = None) -> Self:
+        """Take another value where a condition holds, and else keep the cell: `where` with the
+        condition negated."""
+        return self._choose(cond, other, self)
 
-    def case_when(self, caselist: Any) -> Self:
-        """The value of the first condition that holds, of ``[(condition, value), ...]``, and else
-        the cell."""
+    def case_when(self, caselist: object) -> Self:
+        """Take the value of the first condition that holds, of ``[(condition, value), ...]``, and
+        else keep the cell."""
         if not isinstance(caselist, list) or not all(
             isinstance(c, tuple) and len(c) == 2 for c in caselist
         ):
@@ -213,13 +221,13 @@ class PrivateColumn(OperatorMethods, Taken):
             found = found.mask(cond, value)
         return found
 
-    def _chosen(self, cond: Any, x: Any, y: Any) -> Self:
+    def _choose(self, cond: object, x: object, y: object) -> Self:
         sides = [_expr.constant(None, null=True) if _is_null(v) else self._other(v) for v in (x, y)]
         return self._new(_expr.choose(self._other(cond), *sides))
 
-    def cut(self, bins: Any, *, labels: Any = None, right: bool = True) -> Self:
-        """The interval between given edges that each value is in, as ``pd.cut``; outside them null.
-        Groups need no keys then.
+    def cut(self, bins: object, *, labels: object = None, right: bool = True) -> Self:
+        """Return the interval between given edges that each value is in, as ``pd.cut``; outside
+        them null. Groups need no keys then.
 
         >>> df = pd.DataFrame({"age": [30, 41, 85]})
         >>> p = df.dp.open(100)
@@ -286,31 +294,12 @@ class PrivateColumn(OperatorMethods, Taken):
     gt = column_method("gt")
     ge = column_method("ge")
 
-    # Other rows, names and looks: each is a function of `_frame.columns.steps` -----------------------------------------------
-
-    dropna: Final = steps.dropna
-    rename: Final = steps.rename
-    copy: Final = steps.copy
-    squeeze: Final = steps.squeeze
-    sort_values: Final = steps.sort_values
-    sort_index: Final = steps.sort_values
-    infer_objects: Final = steps.copy
-    reset_index: Final = steps.reset_index
-    to_frame: Final = steps.to_frame
-    head: Final = steps.head
-    tail: Final = steps.tail
-    sample: Final = steps.sample
-
     @property
     def dtype(self) -> Any:
         """The dtype, without the categories of a categorical one: these are cells of the data."""
         return steps.dtype(self)
 
-    groupby: Final = steps.groupby
-    resample: Final = steps.resample
-    pipe: Final = steps.pipe
-
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+    def __setitem__(self, key: object, value: object) -> NoReturn:
         raise Refused(
             "a column that was taken is changed alone, which pandas does not do either: set it in its frame, "
             "p.loc[p['x'] > 1, 'x'] = 0."
@@ -318,108 +307,10 @@ class PrivateColumn(OperatorMethods, Taken):
 
     # Releases -------------------------------------------------------------------------------------------------
 
-    @of_column(Tracked.count)
-    def count(self) -> IntEstimate:
-        """How many non-null values; see `PrivateFrame.count`."""
-
-    @of_column(Tracked.nunique)
-    def nunique(self) -> IntEstimate:
-        """How many distinct non-null values; see `PrivateFrame.nunique`."""
-
-    @of_column(Tracked.sum)
-    def sum(self) -> IntEstimate | FloatEstimate:
-        """See `PrivateFrame.sum`."""
-
-    @of_column(Tracked.mean)
-    def mean(self) -> FloatEstimate:
-        """See `PrivateFrame.mean`."""
-
-    @of_column(Tracked.var)
-    def var(self) -> FloatEstimate:
-        """See `PrivateFrame.var`."""
-
-    @of_column(Tracked.std)
-    def std(self) -> FloatEstimate:
-        """See `PrivateFrame.std`."""
-
-    @of_column(Tracked.sem)
-    def sem(self) -> FloatEstimate:
-        """See `PrivateFrame.sem`."""
-
-    @of_column(Tracked.skew)
-    def skew(self) -> FloatEstimate:
-        """See `PrivateFrame.skew`."""
-
-    @overload
-    def quantile(
-        self, q: float = ..., bounds: Pair = ..., **words: Unpack[Quantiles]
-    ) -> IntEstimate | FloatEstimate: ...
-    @overload
-    def quantile(
-        self, q: Shares, bounds: Pair = ..., **words: Unpack[Quantiles]
-    ) -> pd.Series[float]: ...
-    @of_column(Tracked.quantile)  # type: ignore[misc]  # one signature is derived, of several
-    def quantile(self) -> Any:
-        """See `PrivateFrame.quantile`."""
-
-    @of_column(Tracked.median)
-    def median(self) -> IntEstimate | FloatEstimate:
-        """See `PrivateFrame.median`."""
-
-    @of_column(Tracked.min)
-    def min(self) -> IntEstimate | FloatEstimate:
-        """See `PrivateFrame.min`: the 1 % quantile."""
-
-    @of_column(Tracked.max)
-    def max(self) -> IntEstimate | FloatEstimate:
-        """See `PrivateFrame.max`: the 99 % quantile."""
-
-    @of_column(summaries.describe)
-    def describe(self) -> pd.Series[float]:
-        """See `PrivateFrame.describe`; of one column a Series."""
-
-    @of_column(summaries.histogram)
-    def histogram(self) -> pd.Series[int]:
-        """See `PrivateFrame.histogram`."""
-
-    @of_column(pictures.hist)
-    def hist(self) -> Any:
-        """The picture of a histogram; see `PrivateFrame.hist`."""
-
-    @of_column(tables.value_counts)
-    def value_counts(self) -> pd.Series[Any]:
-        """See `PrivateFrame.value_counts`."""
-
-    @of_column(tables.unique)
-    def unique(self) -> pd.Index[Any]:
-        """See `PrivateFrame.unique`."""
-
-    @of_column(choose.argmax)
-    def argmax(self) -> Any:
-        """See `PrivateFrame.argmax`."""
-
-    @of_column(choose.top)
-    def top(self) -> list[Any]:
-        """See `PrivateFrame.top`."""
-
-    @of_column(_randomize.randomize)
-    def randomize(self) -> pd.Series[Any]:
-        """See `PrivateFrame.randomize`: a report for each row."""
-
-    @overload
-    def agg(
-        self, spec: builtins.str, /, *, bounds: Pair = ..., **payment: Unpack[Payment]
-    ) -> IntEstimate | FloatEstimate: ...
-    @overload
-    def agg(
-        self, spec: list[builtins.str], /, *, bounds: Pair = ..., **payment: Unpack[Payment]
-    ) -> pd.Series[Any]: ...
-    @overload
-    def agg(self, spec: None = ..., /, *, bounds: Pair = ..., **outputs: Any) -> pd.Series[Any]: ...
-    @priced
-    def agg(self, spec: Any = None, /, *, bounds: Any = None, **outputs: Any) -> Any:
-        """A number by its name, or several in one release: ``agg(["mean", "std"])``,
-        ``agg(m="mean")``; a Series then.
+    @verb
+    def agg(self, spec: object = None, /, *, bounds: object = None, **outputs: Any) -> Any:
+        """Ask a number by its name, or several in one release: ``agg(["mean", "std"])``,
+        ``agg(m="mean")``, which return a Series.
 
         >>> df = pd.DataFrame({"age": [30, 40]})
         >>> p = df.dp.open(1e3, bounds={"age": (0, 110)})
@@ -428,14 +319,11 @@ class PrivateColumn(OperatorMethods, Taken):
         count     2.0
         Name: age, dtype: float64
         """
-        # Where ``func`` is a pair or a pd.NamedAgg it is the name of an output.
-        if spec is None and not isinstance(outputs.get("func"), tuple):
-            spec = outputs.pop("func", None)
-        payment, named = split_words(outputs, bounds)
-        form, wanted = spec_of(spec, named, [self.name], single=True)
+        spec, named, payment = split_keywords(spec, outputs, bounds)
+        form, wanted = read_spec(spec, named, [self.name], single=True)
         labels = [w.aggregate if form == "list" else w.label for w in wanted]
         outs = tuple(
-            self._frame._selection.wanted(w.aggregate, self, bounds, label)
+            self._frame._selection.make_output(w.aggregate, self, bounds, label)
             for w, label in zip(wanted, labels, strict=True)
         )
         index = pd.Index(labels, tupleize_cols=False)
@@ -447,35 +335,37 @@ class PrivateColumn(OperatorMethods, Taken):
 
     aggregate = agg
 
-    @priced
+    @verb
     def cov(
         self,
         other: PrivateColumn,
         min_periods: None = None,
         ddof: int = 1,
         *,
-        bounds: Any = None,
+        bounds: object = None,
         **payment: Unpack[Payment],
     ) -> FloatEstimate:
-        """The covariance with another column; see `PrivateFrame.cov`. ``bounds`` are by column,
-        ``{"age": (0, 110)}``."""
+        """Take the covariance with another column; see `PrivateFrame.cov`.
+
+        ``bounds`` are by column, ``{"age": (0, 110)}``.
+        """
         outs, _ = summaries.pairs_of(
             self._frame._selection, [self, other], min_periods, ddof, bounds
         )
         return cast(FloatEstimate, self._frame._ask_for([outs[1]], payment, single=True))
 
-    @priced
+    @verb
     def corr(
         self,
         other: PrivateColumn,
-        method: Any = "pearson",
+        method: object = "pearson",
         min_periods: None = None,
         *,
-        bounds: Any = None,
+        bounds: object = None,
         **payment: Unpack[Payment],
     ) -> FloatEstimate:
-        """The correlation with another column; see `PrivateFrame.corr`, of which it is the question
-        for two columns.
+        """Take the correlation with another column: the question of `PrivateFrame.corr` for two
+        columns.
 
         >>> df = pd.DataFrame({"a": [1.0, 2.0, 3.0] * 500, "b": [6.0, 4.0, 2.0] * 500})
         >>> p = df.dp.open(1e3, bounds={"a": (0, 4), "b": (0, 8)})
@@ -491,7 +381,8 @@ class PrivateColumn(OperatorMethods, Taken):
         """Pictures of releases: ``p["age"].plot.hist()``, ``p["age"].plot.box()``."""
         return Plots(self._frame, self)
 
-    def _unlisted(self, name: Any) -> NoReturn:
+    def _find_unknown(self, name: Any) -> NoReturn:
+        """Refuse a verb that columns do not have."""
         if name.startswith("_"):
             raise AttributeError(name)
         close = did_you_mean(name, [n for n in dir(type(self)) if not n.startswith("_")], "It has")
@@ -502,11 +393,8 @@ class PrivateColumn(OperatorMethods, Taken):
             use_own_names(ADVICE.get(name, unknown), self._frame._selection, self._name)
         )
 
-    if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
-        __getattr__ = _unlisted
-
     def __dir__(self) -> Iterable[builtins.str]:
-        """What there is, without ``.str``, ``.dt`` and ``.cat`` where the cells are of another
+        """List what there is, without ``.str``, ``.dt`` and ``.cat`` where the cells are of another
         kind, as in pandas."""
         parts: tuple[Parts, ...] = self.str, self.dt, self.cat
         other = {
@@ -518,25 +406,23 @@ class PrivateColumn(OperatorMethods, Taken):
         return f"PrivateColumn {self._expr} ({self._expr.kind})"
 
 
-class _Rows:
+class _Rows(Generic[C]):
     """``.loc`` of a column."""
 
-    def __init__(self, column: PrivateColumn):
+    def __init__(self, column: C):
         self._column = column
 
-    def __getitem__(self, key: Any) -> PrivateColumn:
+    def __getitem__(self, key: object) -> C:
         return self._column[
-            key(self._column) if callable(key) and not isinstance(key, Taken) else key
+            key(self._column) if callable(key) and not isinstance(key, BoundColumn) else key
         ]
 
 
-def _is_null(value: Any) -> bool:
+def _is_null(value: object) -> bool:
+    """Return whether a constant is one of the nulls."""
     return (
         value is None
         or value is pd.NA
         or value is pd.NaT
         or (isinstance(value, float) and value != value)
     )
-
-
-own_errors(PrivateColumn, pd.Series)

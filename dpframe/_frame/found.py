@@ -13,7 +13,7 @@ from dpframe._answers.foundkeys import Columns, found_keys, keys_in
 from dpframe._cells.encoding import encode
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
 from dpframe._expr import NO_KEYS
-from dpframe._frame.selection import HALF, WHOLE, Asking, Finish, Selection, priced
+from dpframe._frame.selection import HALF, WHOLE, Askable, Finish, Selection, price_question
 from dpframe._groups.combinations import Sought, TupleBy, Tuples
 from dpframe._groups.keys import By, KeyBy, Keys, combined_index
 from dpframe._plans.aggregates import Output
@@ -27,15 +27,15 @@ from dpframe.mechanisms.threshold import THRESHOLDS
 _SEARCH_WORDS = ("epsilon", "max_rows", "max_groups")
 _SHARE = "a share"
 _NO_DELTA = (
-    "finding keys that nobody listed takes some delta, and this session keeps none for it, or has none left: list keys=[...], "
-    "or open it with delta > 0."
+    "finding keys that nobody listed takes some delta, and this session has no delta left for it: "
+    "list keys=[...], or open it with delta > 0."
 )
 
 
 def listed(
-    asking: Asking, by: tuple[By | Sought, ...], payment: Mapping[str, Any]
+    asking: Askable, by: tuple[By | Sought, ...], payment: Mapping[str, Any]
 ) -> tuple[tuple[By, ...], Fraction] | Plan:
-    """The groups with their keys, and the part of a price that is left to ask about them."""
+    """Return the groups with their keys, and the part of the price that is left to ask about them."""
     if not any(isinstance(level, Sought) for level in by):
         return cast("tuple[By, ...]", by), WHOLE
     found = Search(asking, by).keys(payment)
@@ -43,9 +43,9 @@ def listed(
 
 
 def key_search(
-    asking: Asking, columns: Columns, payment: Mapping[str, Any]
+    asking: Askable, columns: Columns, payment: Mapping[str, Any]
 ) -> tuple[KeySearch, Payment]:
-    """The question of `unique`, and the words that are left of its price."""
+    """Return the question of `unique`, and the keyword arguments that are left of its price."""
     findable(asking._selection, columns)
     words = dict(check_payment(payment))
     given, budget = words.pop("delta", None), asking._session.budget
@@ -59,7 +59,7 @@ def key_search(
 
 
 def findable(selection: Selection, columns: Columns) -> None:
-    """Refuses columns whose values no search can find, before anything is charged."""
+    """Refuse columns whose values no search can find, before anything is charged."""
     for expr, name in columns:
         if expr.kind in NO_KEYS:
             raise BadType(f"column {name!r} has a dtype that cannot be grouped by.")
@@ -76,13 +76,13 @@ def findable(selection: Selection, columns: Columns) -> None:
 
 
 class Search:
-    """Groups some of whose keys are to be found: one question with the answer in it, or two for
-    half of the price each.
+    """A question about groups with keys that are still to be found.
 
-    The keys that were found are kept for later questions about these columns.
+    It is one question with the answer in it, or two for half of the price each. The keys that were
+    found are kept for later questions about these columns.
     """
 
-    def __init__(self, asking: Asking, levels: tuple[By | Sought, ...]):
+    def __init__(self, asking: Askable, levels: tuple[By | Sought, ...]):
         self._asking = asking
         self._session: Session = asking._session
         self._where = asking._selection.where
@@ -92,7 +92,7 @@ class Search:
         self._exprs = tuple(level.expr for level in self._sought)
 
     def check(self) -> None:
-        """Refuses groups that no search can find."""
+        """Refuse groups that no search can find."""
         findable(self._asking._selection, self._columns)
         if len(self._sought) < 2:
             return
@@ -100,8 +100,8 @@ class Search:
             one.label is not None for one in self._sought
         ):
             raise MissingKeys(
-                "of several columns either all are listed, or one is not, or none is (and without other=): list keys={...} "
-                f"for all but one of {', '.join(repr(one.name) for one in self._sought)}."
+                "of several columns, keys are found for one or for all (without other=): list "
+                f"keys={{...}} for all but one of {', '.join(repr(one.name) for one in self._sought)}."
             )
         if any(one.dropna is False for one in self._sought):
             raise BadValue(
@@ -109,10 +109,10 @@ class Search:
             )
 
     def ask(self, outputs: tuple[Output, ...], layout: Finish, payment: Mapping[str, Any]) -> Any:
-        """What a verb returns for some outputs of these groups."""
+        """Ask for some outputs of these groups."""
         words = check_payment(payment)
         if self._at_once and can_answer_at_once(outputs):
-            return self._measured(outputs, layout, words)
+            return self._measure_groups(outputs, layout, words)
         by = self.keys(words)
         if isinstance(by, Plan):
             return by
@@ -122,8 +122,10 @@ class Search:
         )
 
     def keys(self, payment: Mapping[str, Any]) -> tuple[By, ...] | Plan:
-        """The groups with the keys that were found, once for half of a price. Explaining, the plan
-        of the search where there has been none."""
+        """Find the keys once, for half of a price, and return the groups with them.
+
+        In explain mode, return the plan of the search if there has been none.
+        """
         findable(self._asking._selection, self._columns)
         names = self._not_in_batch()
         session, question = self._session, self._question(payment)
@@ -156,11 +158,11 @@ class Search:
             level.with_keys(named) if isinstance(level, Sought) else level for level in self._levels
         )
 
-    def _measured(
+    def _measure_groups(
         self, outputs: tuple[Output, ...], layout: Finish, payment: Mapping[str, Any]
     ) -> Any:
-        """The groups that enough people share, with their answers, in one release for the whole
-        price.
+        """Return the groups that enough people share, with their answers, in one release for the
+        whole price.
 
         Where they are known already, and this was not asked before, an ordinary question about
         them.
@@ -180,7 +182,7 @@ class Search:
         task = Finding(self._exprs, outputs, failure, not pairs, self._where, stated, alone)
         question = self._question(words)
         known = session.found.get(question)
-        if known is not None and not self._answered(task, words):
+        if known is not None and not self._is_known(task, words):
             by = (self._by(known),)
             query = Query(outputs, self._where, by)
             return self._asking._ask(
@@ -211,18 +213,20 @@ class Search:
         return TupleBy.of(self._exprs, known.rename([name for _, name in self._columns]))
 
     def _question(self, payment: Mapping[str, Any]) -> bytes:
-        """What is looked for: the same columns of the same rows, and as many of a person's keys."""
+        """Return the question of the search: the same columns of the same rows, and the same limit
+        of keys a person."""
         limits = cast(Payment, {w: payment.get(w) for w in ("max_rows", "max_groups")})
         return encode((self._exprs, self._where, self._session.limit_unit(limits).groups))
 
-    def _answered(self, task: Finding, words: Mapping[str, Any]) -> bool:
-        """Whether it was asked before in the same words, so that it is free."""
+    def _is_known(self, task: Finding, words: Mapping[str, Any]) -> bool:
+        """Return whether it was asked before in the same words, and so is free."""
         declared = self._asking._selection.words
-        return self._session.is_answered(priced(self._session, task, words, declared))
+        return self._session.is_answered(price_question(self._session, task, words, declared))
 
-    def _failure(self, key: Any, payment: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
-        """The failure of a question that finds keys, and that of one without Gaussian noise: as its
-        part of epsilon, once and for all, so that a repeat has the same plan."""
+    def _failure(self, key: object, payment: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
+        """Return the failure probability of a question that finds keys, and that of one without
+        Gaussian noise. Both are parts of epsilon, fixed once, so that a repeat has the same plan.
+        """
         budget, failures = self._session.budget, self._session.failures
         epsilon = payment.get("epsilon")
         exact = (
@@ -241,6 +245,7 @@ class Search:
         return found
 
     def _not_in_batch(self) -> str:
+        """Refuse a search inside a batch, and return the names of the columns."""
         names = ", ".join(repr(name) for _, name in self._columns)
         if self._asking._mode.answers_later:
             raise BadValue(

@@ -6,9 +6,9 @@ builds expressions or asks the session; none touches data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TypeVar, Unpack, cast, overload
+from typing import Any, NoReturn, Self, TypeVar, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -16,48 +16,28 @@ import pandas as pd
 from dpframe import _validate
 from dpframe._errors import BadType, LineageError, NotOffered, Refused, did_you_mean, unknown_column
 from dpframe._expr import Column, Expr
-from dpframe._frame import randomize as _randomize
-from dpframe._frame import suggestions
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.columns.hooks import call_pandas_function
 from dpframe._frame.columns.operators import OperatorMethods
-from dpframe._frame.people import join as _join
-from dpframe._frame.people import steps as _people
-from dpframe._frame.people.groups import group_by_person
-from dpframe._frame.places import Located, Positions, with_item
-from dpframe._frame.selection import Ask, Selection, Taken
-from dpframe._frame.spelling import priced
+from dpframe._frame.places import Located, Positions, assign_item
+from dpframe._frame.selection import AnswerMode, Selection
+from dpframe._frame.signatures import verb
 from dpframe._frame.testing.tests import Tests
 from dpframe._frame.tracked import Tracked, is_pandas_col, refuse_lost_change, use_own_names
-from dpframe._frame.verbs import adopt as _adopt
 from dpframe._frame.verbs import (
-    cards,
     cellwise,
-    groupings,
     looking,
     pictures,
-    reshape,
     steps,
-    summaries,
-    tables,
 )
-from dpframe._frame.verbs import choose as _choose
-from dpframe._frame.verbs import merge as _merge
 from dpframe._ledger.accountant import Accountant
 from dpframe._plans.budget import Budget
-from dpframe._plans.price import DEFAULTS, WORDS, Payment, check_payment, own_errors
+from dpframe._plans.price import DEFAULTS, WORDS, Payment, check_payment
 from dpframe._refusals import ADVICE, refuse
 from dpframe._session.batch import Batch
 from dpframe._session.opening import find_or_open_session, open_session, with_arguments_of
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
-
-if TYPE_CHECKING:
-    from pandas.api.typing import Expression
-
-    from dpframe._frame.typed.frames import Listed, Unanswered
-    from dpframe._plans.plan import Plan
-    from dpframe._session.planned import Planned
 
 Model = TypeVar("Model")
 
@@ -74,20 +54,23 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     __pandas_function__ = call_pandas_function  # pd.merge(p, ...) asks for it
 
-    @staticmethod
-    def _of(session: Session, columns: Mapping[Hashable, Expr] | None = None) -> PrivateFrame:
+    @classmethod
+    def _of(cls, session: Session, columns: Mapping[Hashable, Expr] | None = None) -> Self:
+        """Return the frame of a session, or some expressions as its columns."""
         columns = session.leaves if columns is None else columns
         selection = Selection(session, columns, premises=session.premises)
-        frame = PrivateFrame(session, selection, Ask())
+        frame = cls(session, selection, AnswerMode())
         vars(frame)["_temporary"] = False
         return frame
 
     # The session ----------------------------------------------------------------------------------------------
 
     @with_arguments_of(open_session)
-    def open(self, words: Words) -> PrivateFrame:
-        """The session is open: another budget is refused, since it would undo this one. Words left
-        out stay as they are.
+    def open(self, words: Words) -> Self:
+        """Return the frame of the open session.
+
+        Another budget is refused, since it would undo this one. Arguments that are left out stay as
+        they are.
 
         New bounds and keys, column by column, limits of a person, ``queries`` and ``n`` are taken
         and put on record. See ``df.dp.open`` of a frame without a session for the parameters.
@@ -99,7 +82,7 @@ class PrivateFrame(OperatorMethods, Tracked):
             raise LineageError(
                 "the frame that was opened is gone; this session goes on with its own copy of it."
             )
-        return PrivateFrame._of(find_or_open_session(root, words))
+        return self._of(find_or_open_session(root, words))
 
     @property
     def _whose(self) -> str:
@@ -153,8 +136,9 @@ class PrivateFrame(OperatorMethods, Tracked):
         """Every fact that is public because you said so: bounds, keys, @names, and reasons."""
         return self._session.accountant.declarations
 
-    def plan_ahead(self) -> Batch[Unanswered[Planned]]:
-        """Questions that are declared together and paid as one: all of them or none.
+    def plan_ahead(self) -> Batch[Self]:
+        """Open a batch of questions that are declared together and paid as one: all of them or
+        none.
 
         Inside the block every verb returns a `Planned` place; after it, its ``answer``. With
         ``accountant="pld"`` the composed curve of the batch is what guards the budget, which is
@@ -168,10 +152,10 @@ class PrivateFrame(OperatorMethods, Tracked):
         >>> rows.answer == 3, old.answer == 1, p.budget.remaining
         (True, True, 0.0)
         """
-        return Batch(cast("Unanswered[Planned]", self))
+        return Batch(self)
 
     @property
-    def explain(self) -> Unanswered[Plan]:
+    def explain(self) -> Self:
         """The same verbs, which return their plan: price, mechanism, scale, expected error. Free.
 
         >>> df = pd.DataFrame({"age": [30, 41, 55]})
@@ -181,7 +165,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         >>> p.budget.spent
         0.0
         """
-        return cast("Unanswered[Plan]", self._in(self._mode.explaining()))
+        return self._in(self._mode.explaining())
 
     def close(self) -> None:
         """Give up what is left of the budget, for good, and let go of the data."""
@@ -195,6 +179,8 @@ class PrivateFrame(OperatorMethods, Tracked):
         return pd.Index(list(self._selection.columns), tupleize_cols=False)
 
     def _across(self, aggregate: str, payment: Mapping[str, Any]) -> Any:
+        """Return the column of what the cells of each row come to; nothing is asked, so a price is
+        refused."""
         numeric = payment.get("numeric_only") is True
         check_payment({word: value for word, value in payment.items() if word != "axis"})
         priced = [
@@ -207,17 +193,21 @@ class PrivateFrame(OperatorMethods, Tracked):
             )
         return cellwise.across(self, aggregate, numeric)
 
-    def any(self, axis: Any = 0, bool_only: bool = False, skipna: bool = True) -> PrivateColumn:
-        """A column that tells whether any condition of a row holds, with ``axis=1``. Down a column
-        it has no price."""
+    def any(self, axis: object = 0, bool_only: bool = False, skipna: bool = True) -> PrivateColumn:
+        """Return a column that is true where any condition of a row holds, with ``axis=1``.
+
+        Down a column it has no price.
+        """
         return self._flags("any", axis, skipna)
 
-    def all(self, axis: Any = 0, bool_only: bool = False, skipna: bool = True) -> PrivateColumn:
-        """A column that tells whether all conditions of a row hold, with ``axis=1``. Down a column
-        it has no price."""
+    def all(self, axis: object = 0, bool_only: bool = False, skipna: bool = True) -> PrivateColumn:
+        """Return a column that is true where all conditions of a row hold, with ``axis=1``.
+
+        Down a column it has no price.
+        """
         return self._flags("all", axis, skipna)
 
-    def _flags(self, verb: str, axis: Any, skipna: Any) -> PrivateColumn:
+    def _flags(self, verb: str, axis: object, skipna: object) -> PrivateColumn:
         if not _validate.among(axis, (1, "columns")) or skipna is not True:
             raise NotOffered(ADVICE[verb])
         return cellwise.across(self, verb)
@@ -236,7 +226,8 @@ class PrivateFrame(OperatorMethods, Tracked):
     # Person-wise steps ----------------------------------------------------------------------------------------
 
     def query(self, expr: str, *, inplace: bool = False) -> Self:
-        """The rows where a condition holds, as ``DataFrame.query``; ``@name`` is a local variable.
+        """Keep the rows where a condition holds, as ``DataFrame.query``; ``@name`` is a local
+        variable.
 
         A row-wise language: comparisons, ``and or not``, arithmetic, ``in``, and the row-wise
         methods of columns, ``.str`` and ``.dt``. A comparison with a null is False, and ``!=`` is
@@ -248,24 +239,17 @@ class PrivateFrame(OperatorMethods, Tracked):
         >>> p.query("30 < age <= @oldest").explain.count().question
         'size() where (age > 30) & (age <= 50)'
         """
-        condition, selection = self._selection.parsed(expr)
-        found = type(self)(self._session, selection.filtered(condition), self._mode)
+        condition, selection = self._selection.parse_text(expr)
+        found = type(self)(self._session, selection.filter_rows(condition), self._mode)
         return found if inplace is False else self._done(found, inplace)
 
-    @overload
-    def __getitem__(self, key: str) -> PrivateColumn: ...
-    @overload
-    def __getitem__(self, key: list[Any]) -> Listed: ...
-    @overload  # what is called is hashable, too
-    def __getitem__(self, key: Taken | Expression | Callable[[Any], Taken]) -> Self: ...  # type: ignore[overload-overlap]
-    @overload
-    def __getitem__(self, key: Hashable) -> PrivateColumn: ...
-
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         columns = self._selection.columns
         if type(key) is not str:  # most keys are texts, and names of columns
             if isinstance(key, list | pd.Index):
-                return self._new(self._selection.choosing(_validate.column_names(key, columns)))
+                return self._new(
+                    self._selection.choose_columns(_validate.column_names(key, columns))
+                )
             if isinstance(key, PrivateColumn) or is_pandas_col(key) or callable(key):
                 return self._where(self._expression(key))
             if isinstance(key, pd.Series | pd.DataFrame | np.ndarray | slice):
@@ -291,7 +275,7 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     # Operators of each column by itself, and the methods that pandas has beside them --------------
 
-    def _operate(self, name: str, *others: Any, swapped: bool = False) -> Self:
+    def _operate(self, name: str, *others: object, swapped: bool = False) -> Self:
         """Return the frame in which an operator is applied to each column."""
         return cellwise.operate(self, name, others, swapped)
 
@@ -321,85 +305,6 @@ class PrivateFrame(OperatorMethods, Tracked):
     gt = cellwise.operator_method("gt")
     ge = cellwise.operator_method("ge")
 
-    # Verbs: each is a function of `_frame.verbs` or of a file beside it ---------------------------------------------------
-
-    assign: Final = steps.assign
-    rename: Final = steps.rename
-    drop: Final = steps.drop
-    dropna: Final = steps.dropna
-    fillna: Final = steps.fillna
-    clip: Final = steps.clip
-    astype: Final = steps.astype
-    isin: Final = steps.isin
-    replace: Final = steps.replace
-    map: Final = steps.map_
-    isna: Final = steps.isna
-    isnull: Final = steps.isna
-    notna: Final = steps.notna
-    notnull: Final = steps.notna
-    cut: Final = steps.cut
-    sort_values: Final = _people.sort_values
-    duplicated: Final = _people.duplicated
-    drop_duplicates: Final = _people.drop_duplicates
-    _own_groups = group_by_person
-    merge_declarations = _join.merge_people
-    card: Final = cards.card
-    sort_index: Final = steps.sort_index
-    insert: Final = steps.insert
-    pop: Final = steps.pop
-    get: Final = steps.get
-    copy: Final = steps.copy
-    filter: Final = steps.filter
-    select_dtypes: Final = steps.select_dtypes
-    reindex: Final = steps.reindex
-    add_prefix: Final = steps.add_prefix
-    add_suffix: Final = steps.add_suffix
-    set_axis: Final = steps.set_axis
-    set_index: Final = steps.set_index
-    reset_index: Final = steps.reset_index
-    eval: Final = steps.eval
-    rename_axis: Final = steps.unlabelled
-    convert_dtypes: Final = steps.unlabelled
-    infer_objects: Final = steps.unlabelled
-    squeeze: Final = steps.squeeze
-    keys: Final = steps.keys
-    join: Final = _merge.join
-    where: Final = cellwise.where
-    mask: Final = cellwise.mask
-    apply: Final = cellwise.apply
-    transform: Final = cellwise.transform
-    abs: Final = cellwise.abs_
-    round: Final = cellwise.round_
-    head: Final = looking.head
-    tail: Final = looking.tail
-    sample: Final = looking.sample
-    info: Final = looking.info
-    explode: Final = reshape.explode
-    melt: Final = reshape.melt
-    merge: Final = _merge.merge
-    pipe: Final = _adopt.pipe
-    adopt: Final = _adopt.adopt
-    groupby: Final = groupings.groupby
-    resample: Final = groupings.resample
-    unique: Final = tables.unique
-    value_counts: Final = tables.value_counts
-    pivot_table: Final = tables.pivot_table
-    crosstab: Final = tables.crosstab
-    counts: Final = summaries.counts
-    histogram: Final = summaries.histogram
-    hist: Final = pictures.hist
-    boxplot: Final = pictures.boxplot
-    describe: Final = summaries.describe
-    cov: Final = summaries.cov
-    corr: Final = summaries.corr
-    argmax: Final = _choose.argmax
-    top: Final = _choose.top
-    choose: Final = _choose.choose
-    suggest_limits: Final = suggestions.suggest_limits
-    over_limits: Final = suggestions.over_limits
-    suggest_bounds: Final = suggestions.suggest_bounds
-    randomize: Final = _randomize.randomize
-
     @property
     def dtypes(self) -> pd.Series[Any]:
         """The dtypes of the columns, without the categories of categorical ones: these are cells of
@@ -407,7 +312,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         return looking.dtypes(self)
 
     @property
-    def shape(self) -> tuple[int, int] | looking.Shape:
+    def shape(self) -> tuple[int, int] | looking.FrameShape:
         """The number of rows, which prints as not public unless it is, and that of columns."""
         return looking.shape(self)
 
@@ -422,18 +327,18 @@ class PrivateFrame(OperatorMethods, Tracked):
         ``.correlation``."""
         return Tests(self)
 
-    @priced
+    @verb
     def fit(
         self,
         model: Model,
-        X: Any = None,
-        y: Any = None,
+        X: object = None,
+        y: object = None,
         *,
         bounds: Mapping[Any, Any] | None = None,
         **payment: Unpack[Payment],
     ) -> Model:
-        """A model of `dpframe.learn`, fitted to columns of this frame; it is returned, as
-        scikit-learn does.
+        """Fit a model of `dpframe.learn` to columns of this frame, and return it, as scikit-learn
+        does.
 
         ``X`` lists the features, all other columns if left out; ``y`` is the target. Features are
         clipped to public bounds, declared ones or ``bounds={"age": (0, 110)}``. The price is the
@@ -458,7 +363,8 @@ class PrivateFrame(OperatorMethods, Tracked):
             )
         return cast(Model, own(self, X, y, bounds, payment))
 
-    def _unlisted(self, name: str) -> Any:
+    def _find_unknown(self, name: str) -> Any:
+        """Return the column of this name, or refuse a verb that frames do not have."""
         if name.startswith("_"):
             raise AttributeError(name)
         if name in self._selection.columns:
@@ -466,10 +372,8 @@ class PrivateFrame(OperatorMethods, Tracked):
         advice = ADVICE.get(name)
         raise NotOffered(use_own_names(advice, self._selection) if advice else self._unknown(name))
 
-    if not TYPE_CHECKING:  # to checkers a name that is no verb is an error, and a column is p['x']
-        __getattr__ = _unlisted
-
     def _unknown(self, name: str) -> str:
+        """Return the message about a name that is neither a verb nor a column."""
         if hasattr(pd.DataFrame, name):
             return f"DataFrame.{name} has no private counterpart in this version. See dir(p) for what there is."
         verbs = [n for n in dir(type(self)) if not n.startswith("_")]
@@ -480,21 +384,21 @@ class PrivateFrame(OperatorMethods, Tracked):
             else str(unknown_column(name, self._selection.columns))
         )
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        """Sets a column of this frame, a new one or one in the place of another: ``p["bmi"] =
+    def __setitem__(self, key: object, value: object) -> None:
+        """Set a column of this frame, a new one or one in the place of another: ``p["bmi"] =
         p["weight"] / p["height"] ** 2``.
 
         Nothing is read, and no other frame changes: neither columns and frames taken from this one
         before, nor ``df.dp``.
         """
         refuse_lost_change(self, key)
-        self._become(self._selection.changed(columns=with_item(self, key, value)))
+        self._become(self._selection.change(columns=assign_item(self, key, value)))
 
-    def __delitem__(self, key: Any) -> None:
+    def __delitem__(self, key: object) -> None:
         refuse_lost_change(self, key)
         self._become(steps.drop(self, columns=key)._selection)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name.startswith("_"):
             super().__setattr__(name, value)
         elif name == "columns":
@@ -502,16 +406,16 @@ class PrivateFrame(OperatorMethods, Tracked):
             self._become(steps.set_axis(self, value, axis=1)._selection)
         elif name in self._selection.columns and not hasattr(type(self), name):
             refuse_lost_change(self)
-            self._become(self._selection.changed(columns=with_item(self, name, value)))
+            self._become(self._selection.change(columns=assign_item(self, name, value)))
         else:
             raise Refused(
                 f"an attribute makes no new column, in pandas neither. Write p[{name!r}] = ...."
             )
 
-    def __copy__(self) -> PrivateFrame:
+    def __copy__(self) -> Self:
         return self._copy()
 
-    def __deepcopy__(self, memo: object) -> PrivateFrame:
+    def __deepcopy__(self, memo: object) -> Self:
         return self._copy()  # a copied budget would be a second one
 
     def __dir__(self) -> Iterable[str]:
@@ -560,6 +464,3 @@ class PrivateFrame(OperatorMethods, Tracked):
 
 def _escape(value: object) -> str:
     return str(value).replace("&", "&amp;").replace("<", "&lt;")
-
-
-own_errors(PrivateFrame, pd.DataFrame)

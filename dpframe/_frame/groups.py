@@ -7,11 +7,10 @@ from dataclasses import replace
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, Unpack, cast
+from typing import Any, NoReturn, Self, Unpack, cast
 
 import numpy as np
 import pandas as pd
-from pandas.api.typing import DataFrameGroupBy
 
 from dpframe import _pandas, _validate
 from dpframe._answers import answer as _release
@@ -19,36 +18,22 @@ from dpframe._answers.layout import Correlations, Grid, Layout, Pivot, Shares
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered, did_you_mean
 from dpframe._frame.columns import votes
 from dpframe._frame.found import Search
-from dpframe._frame.selection import WHOLE, Ask, Asking, Finish, Selection, level_of
-from dpframe._frame.spelling import of_groups, priced
+from dpframe._frame.selection import WHOLE, AnswerMode, Askable, Finish, Selection, make_level
+from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import use_own_names
-from dpframe._frame.typed.answers import (
-    Counted,
-    Levels,
-    Number,
-    Outputs,
-    Row,
-    Table,
-    Value,
-    Values,
-    Whole,
-)
-from dpframe._frame.verbs.measure import Measures, spec_of
-from dpframe._frame.verbs.summaries import check_correlation, described, matrix
+from dpframe._frame.verbs.agg import read_spec
+from dpframe._frame.verbs.measure import Measurable
+from dpframe._frame.verbs.summaries import check_correlation, describe_columns, matrix
 from dpframe._groups.combinations import Sought, TupleBy
 from dpframe._groups.keys import EVERY, By, combined_index, groups_of, keys_of
 from dpframe._plans.aggregates import Output, list_agg_names
-from dpframe._plans.price import Payment, check_payment, own_errors
+from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.question import COUNT, SIZE, Query, Release
 from dpframe._refusals import ADVICE, OWN_ROWS, refuse
 from dpframe._session.session import Session
 
-if TYPE_CHECKING:
-    from dpframe._frame.typed.frames import UnansweredGroups
-    from dpframe._plans.plan import Plan
 
-
-class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values, Table, Outputs]):
+class PrivateGroupBy(Measurable):
     """``p.groupby("state")``: all declared groups come back, empty ones too, in the declared order.
 
     Formal guarantee of each release: epsilon-DP for its price, once for all groups together, since
@@ -67,7 +52,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         self,
         session: Session,
         selection: Selection,
-        mode: Ask,
+        mode: AnswerMode,
         selected: tuple[Hashable, ...] | None = None,
         single: bool = False,
         as_index: bool = True,
@@ -81,7 +66,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         ):  # their keys are still to be found
             Search(self, selection.by).check()
 
-    def __getitem__(self, key: Any) -> Self:
+    def __getitem__(self, key: object) -> Self:
         names = key if isinstance(key, list) else [key]
         chosen = tuple(_validate.column_names(names, self._selection.columns))
         single = not isinstance(key, list)
@@ -90,7 +75,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         )
 
     def _of(self, selection: Selection) -> Self:
-        """The same columns of the groups of another selection."""
+        """Return the same columns of the groups of another selection."""
         return type(self)(
             self._session, selection, self._mode, self._chosen, self._single, self._as_index
         )
@@ -107,8 +92,9 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
     # What differs from a frame ----------------------------------------------------------------------------------
 
     def _columns_for(
-        self, column: Any, verb: str, numeric_only: bool
+        self, column: object, verb: str, numeric_only: bool
     ) -> tuple[Sequence[Any], bool]:
+        """Return the columns that a verb measures: the selected ones, or all but the keys."""
         if column is not None and column is not EVERY:
             return (column,), True
         if self._chosen is not None:
@@ -117,7 +103,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         return [name for name in names if name not in self._keyed], single
 
     def _flat(self, labels: Sequence[Hashable]) -> Finish:
-        """The groupings as columns beside the outputs."""
+        """Return a layout that puts the group keys into columns beside the outputs."""
         names = self._keyed
         if None in names:
             raise BadValue(
@@ -139,6 +125,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         choices: bool = False,
         part: Fraction = WHOLE,
     ) -> Any:
+        """Ask a question with these outputs about each group, and return its answer."""
         labels = [out.name for out in outputs]
         if layout is None and not self._as_index and not choices:
             layout = self._flat(labels)
@@ -160,12 +147,13 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
             def layout(release: Any, index: Any) -> Any:
                 return _release.with_keys(places(release, index), keys)
 
-        return ask_groups(self, self._selection.by, tuple(outputs), layout, payment, part)
+        return ask_in_groups(self, self._selection.by, tuple(outputs), layout, payment, part)
 
-    def _aggregated(
-        self, spec: Any, named: Mapping[str, Any], bounds: Any, payment: dict[str, Any]
+    def _aggregate(
+        self, spec: object, named: Mapping[str, Any], bounds: object, payment: dict[str, Any]
     ) -> Any:
-        read = spec_of(spec, named, self._chosen, self._single, ("argmax",))
+        """Return the answer of `agg` for each group."""
+        read = read_spec(spec, named, self._chosen, self._single, ("argmax",))
         if read.form == "one" and read.wanted and read.wanted[0].aggregate == "size":
             return self.size(**cast(Any, payment))
         plain = self._single and read.form == "list"
@@ -173,7 +161,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         outs = [
             votes.wanted(self._selection, w.column, label)
             if w.aggregate == "argmax"
-            else self._selection.wanted(w.aggregate, w.column, bounds, label)
+            else self._selection.make_output(w.aggregate, w.column, bounds, label)
             for w, label in zip(read.wanted, labels, strict=True)
         ]
         return self._ask_for(outs, payment, single=self._single and read.form == "one")
@@ -181,17 +169,16 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
     # Verbs ----------------------------------------------------------------------------------------------------
 
     @property
-    def explain(self) -> UnansweredGroups[Plan]:
+    def explain(self) -> Self:
         """The same groups, whose verbs return their plan, free; see `PrivateFrame.explain`."""
         words = self._chosen, self._single, self._as_index
-        found: Any = type(self)(self._session, self._selection, self._mode.explaining(), *words)
-        return cast("UnansweredGroups[Plan]", found)
+        return type(self)(self._session, self._selection, self._mode.explaining(), *words)
 
-    @priced
-    def size(self, **payment: Unpack[Payment]) -> Whole:
-        """How many rows each group has, nulls included: an unnamed Series, as in pandas."""
+    @verb
+    def size(self, **payment: Unpack[Payment]) -> Any:
+        """Count the rows of each group, nulls included: an unnamed Series, as in pandas."""
         name = cast(Any, self._chosen)[0] if self._single else None
-        return cast(Whole, self._rows(name, payment))
+        return self._rows(name, payment)
 
     def _rows(self, name: Hashable, payment: Mapping[str, Any]) -> Any:
         # pandas names the column of sizes, whatever is selected
@@ -199,20 +186,20 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         layout = partial(_release.series, name=label) if self._as_index else self._flat([label])
         return self._ask_for([SIZE], payment, layout)
 
-    @priced
+    @verb
     def value_counts(
         self,
-        column: Any = None,
+        column: object = None,
         *,
-        keys: Any = None,
+        keys: object = None,
         sort: bool = True,
         normalize: bool = False,
         ascending: bool = False,
         dropna: bool | None = None,
         **payment: Unpack[Payment],
     ) -> pd.Series[Any]:
-        """How many rows of each group have each value of a column, or each combination of values of
-        several.
+        """Count the rows of each group that have each value of a column, or each combination of
+        values of several.
 
         The largest count of a group comes first; ``normalize=True`` divides by the sum of the
         counts of the group.
@@ -247,7 +234,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
             else keys
         )
         levels = [
-            level_of(
+            make_level(
                 self,
                 self._selection.level(name),
                 keys_of(given, i, name, len(names)),
@@ -260,25 +247,22 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         options = {"sort": sort, "normalize": normalize, "ascending": ascending}
         return cast(
             "pd.Series[Any]",
-            counted(self, self._selection.by, levels, options, check_payment(payment)),
+            count_values(self, self._selection.by, levels, options, check_payment(payment)),
         )
 
-    argmax: Final = votes.argmax
-    top: Final = votes.top
-
-    @priced
+    @verb
     def describe(
-        self, *, percentiles: Any = None, bounds: Any = None, **payment: Unpack[Payment]
+        self, *, percentiles: object = None, bounds: object = None, **payment: Unpack[Payment]
     ) -> pd.DataFrame:
-        """Count, mean, standard deviation and quantiles of the selected columns in each group, at
-        one price.
+        """Ask for count, mean, standard deviation and quantiles of the selected columns in each
+        group, at one price.
 
         Formal guarantee: epsilon-DP for its price; see `PrivateFrame.describe`.
         """
         if self._chosen is None:
             raise BadType("name the columns: ['x'].describe() or [['x', 'y']].describe().")
         payment = check_payment(payment)
-        summary = described(self._selection, self._chosen, percentiles, bounds)
+        summary = describe_columns(self._selection, self._chosen, percentiles, bounds)
         outs = [
             out if self._single else replace(out, name=(name, out.name))
             for name, outs in summary
@@ -292,135 +276,64 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         layout = partial(_release.by_levels, columns=columns, whole=False)
         return cast(pd.DataFrame, self._ask_for(outs, payment, layout))
 
-    @priced
+    @verb
     def cov(
         self,
         min_periods: None = None,
         ddof: int = 1,
         *,
-        bounds: Any = None,
+        bounds: object = None,
         **payment: Unpack[Payment],
     ) -> pd.DataFrame:
-        """Covariances of the selected columns in each group, one table below the other; see
-        `PrivateFrame.cov`."""
+        """Take the covariances of the selected columns in each group, one table below the other;
+        see `PrivateFrame.cov`."""
         return cast(pd.DataFrame, matrix(self, Grid, min_periods, ddof, bounds, payment))
 
-    @priced
+    @verb
     def corr(
         self,
         method: str = "pearson",
         min_periods: None = None,
         *,
-        bounds: Any = None,
+        bounds: object = None,
         **payment: Unpack[Payment],
     ) -> pd.DataFrame:
-        """Correlations of the selected columns in each group, one table below the other; see
-        `PrivateFrame.corr`."""
+        """Take the correlations of the selected columns in each group, one table below the other;
+        see `PrivateFrame.corr`."""
         check_correlation(method, payment)
         return cast(pd.DataFrame, matrix(self, Correlations, min_periods, 1, bounds, payment))
 
-    if not TYPE_CHECKING:  # checkers take these verbs from `Measures`
+    @verb
+    def count(
+        self,
+        column: object = None,
+        **payment: Unpack[Payment],
+    ) -> Any:
+        """Count the non-null values of a column in each group; without a column those of every
+        column, as in pandas.
 
-        @priced
-        def count(
-            self,
-            column: Any = None,
-            **payment: Unpack[Payment],
-        ) -> Any:
-            """How many non-null values of the column each group has; without a column that of every
-            column, as in pandas.
+        Each column is a vector of its own, and they share the price. How many rows a group has
+        is `size`.
+        """
+        if (
+            column is None
+            and self._chosen is None
+            and set(self._selection.columns) <= set(self._keyed)
+        ):
+            raise BadValue(
+                "count() counts the non-null values of the other columns, and there are none. Rows are counted by "
+                "p.groupby(...).size()."
+            )
+        return self._measure("count", column, None, 1, payment)
 
-            Each column is a vector of its own, and they share the price. How many rows a group has
-            is `size`.
-            """
-            if (
-                column is None
-                and self._chosen is None
-                and set(self._selection.columns) <= set(self._keyed)
-            ):
-                raise BadValue(
-                    "count() counts the non-null values of the other columns, and there are none. Rows are counted by "
-                    "p.groupby(...).size()."
-                )
-            return self._measure("count", column, None, 1, payment)
-
-        nunique = of_groups(
-            Measures.nunique,
-            """How many distinct non-null values the column has in each group; of the column of ``unit=``, how many people.
-
-            In a session with ``unit=`` a person adds at most ``max_groups`` pairs of a group and a value, in all groups
-            together; or is counted in at most ``max_groups`` groups. See `PrivateFrame.nunique`.
-            """,
-        )
-        sum = of_groups(Measures.sum, "Sums of clipped values; see `PrivateFrame.sum`.")
-        mean = of_groups(
-            Measures.mean,
-            """Means of clipped values; see `PrivateFrame.mean`.
-
-            They lie within the bounds also for an empty group, whose interval is then wide.
-
-            >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "age": [30.0, 41.0, 50.0]})
-            >>> p = df.dp.open(1e3, bounds={"age": (0, 110)}, keys={"state": ["NY", "CA"]})
-            >>> p.groupby("state").mean("age", epsilon=900).round()
-            state
-            NY    41.0
-            CA    40.0
-            Name: age, dtype: float64
-            """,
-        )
-        var = of_groups(Measures.var, "Variances of clipped values; see `PrivateFrame.var`.")
-        std = of_groups(
-            Measures.std, "Standard deviations of clipped values; see `PrivateFrame.std`."
-        )
-        sem = of_groups(
-            Measures.sem,
-            """Standard errors of the means of clipped values; see `PrivateFrame.sem`.
-
-            Of an empty group, or of one value, where pandas has NaN, there is a number all the same. Its interval is wide then.
-            """,
-        )
-        skew = of_groups(Measures.skew, "Skewness of clipped values; see `PrivateFrame.skew`.")
-        agg = of_groups(
-            Measures.agg,
-            """Several aggregates in one release with one price: ``agg(n=("age", "size"), m=("age", "mean"))``.
-
-            Also ``agg({"age": ["mean", "std"], "cost": "sum"})``, and of selected columns ``["age"].agg(["mean", "std"])``,
-            each in pandas' shape. Aggregates of one column share one vector, so a mean is as accurate beside a count and a
-            sum as alone. The price words are those of `mean`; of them only ``n`` and ``name`` may also be outputs, when
-            they are pairs, or of one column aggregates: ``["age"].agg(avg="mean", n="count")``.
-            """,
-        )
-        aggregate = agg
-        median = of_groups(Measures.median, "Medians of each group; see `PrivateFrame.median`.")
-        min = of_groups(Measures.min, "Near the least value of each group; see `PrivateFrame.min`.")
-        max = of_groups(
-            Measures.max, "Near the greatest value of each group; see `PrivateFrame.max`."
-        )
-
-        quantile = of_groups(
-            Measures.quantile,
-            """Quantiles of each group; see `PrivateFrame.quantile`. Of selected columns the first argument is ``q``.
-
-            An empty group answers some point between the bounds.
-
-            >>> df = pd.DataFrame({"state": ["CA", "NY"] * 100, "age": [30, 40] * 100})
-            >>> p = df.dp.open(100, bounds={"age": (0, 110)}, keys={"state": ["NY", "CA"]})
-            >>> p.groupby("state")["age"].quantile([0.25, 0.75], epsilon=80)
-            state
-            NY     0.25    40.0
-                   0.75    40.0
-            CA     0.25    30.0
-                   0.75    30.0
-            Name: age, dtype: float64
-            """,
-        )
-
-    def _refused(self, text: str) -> NotOffered:
-        """The error about what there is not, in the names of the frame."""
+    def _refusal(self, text: str) -> NotOffered:
+        """Return the error about a verb that groups do not have, in the names of the frame."""
         asked = self._chosen[0] if self._single and self._chosen else None
         return NotOffered(use_own_names(text, self._selection, asked))
 
-    def _unlisted(self, name: str) -> Any:
+    def _find_unknown(self, name: str) -> Any:
+        """Return these groups with the column of this name, or refuse a verb that groups do not
+        have."""
         if name.startswith("_"):
             raise AttributeError(name)
         if name in self._selection.columns:
@@ -429,7 +342,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
             within = f"p.groupby('patient_id'){OWN_ROWS[name]}."
             if not self._session.unit.people:
                 within = "here a row is one; where a column says whose a row is, open(unit='patient_id') and group by it."
-            raise self._refused(
+            raise self._refusal(
                 f"{name} looks at several rows of a group, which are those of different people. It is offered within a "
                 f"person: {within}"
             )
@@ -440,10 +353,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
             f"groups have no private {name!r}.{did_you_mean(name, known) if close else ''} They have "
             f"{', '.join(list_agg_names())}, quantile, describe, value_counts, argmax, top, cov, corr and agg.",
         )
-        raise self._refused(advice)
-
-    if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
-        __getattr__ = _unlisted
+        raise self._refusal(advice)
 
     def __iter__(self) -> Any:
         raise NotOffered(ADVICE["iteration"])
@@ -470,16 +380,16 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         return f"PrivateGroupBy by {', '.join(map(str, self._selection.by))}"
 
 
-def ask_groups(
-    asking: Asking,
+def ask_in_groups(
+    asking: Askable,
     by: tuple[By | Sought, ...],
     outputs: tuple[Output, ...],
     layout: Finish,
     payment: Mapping[str, Any],
     part: Fraction = WHOLE,
 ) -> Any:
-    """What a verb returns for some outputs of some groups, or of all rows where ``by`` is empty; at
-    a ``part`` of the price."""
+    """Ask for some outputs of some groups, or of all rows if ``by`` is empty, at a ``part`` of the
+    price."""
     if any(isinstance(level, Sought) for level in by):
         return Search(asking, by).ask(outputs, layout, payment)
     levels = cast("tuple[By, ...]", by)
@@ -489,17 +399,19 @@ def ask_groups(
     )
 
 
-def counted(
-    asking: Asking,
+def count_values(
+    asking: Askable,
     groups: tuple[By | Sought, ...],
     levels: Sequence[By | Sought],
     options: Mapping[str, Any],
     payment: Mapping[str, Any],
     layered: bool = False,
 ) -> Any:
-    """How many rows have each of some values, in each of some groups or in all: the answer of
-    `value_counts`, whose ``sort``, ``ascending`` and ``normalize`` look at released numbers only.
-    ``layered``: one level is an index of levels too."""
+    """Count the rows that have each of some values, in each of some groups or in all.
+
+    This is the answer of `value_counts`; its ``sort``, ``ascending`` and ``normalize`` look at
+    released numbers only. ``layered`` is true if one level is an index of levels, too.
+    """
     for word, flag in options.items():
         _validate.flag(flag, word)
     by = (*groups, *levels)
@@ -525,11 +437,13 @@ def counted(
             shares = Shares(Pivot(many, len(index) // many, normalize="index"))
         return _release.proportions(release, shares, index, "proportion", order)
 
-    return ask_groups(asking, by, (COUNT,), layout, payment)
+    return ask_in_groups(asking, by, (COUNT,), layout, payment)
 
 
-def check_options(group_keys: Any, observed: Any, level: Any, as_index: Any = True) -> None:
-    """The words of pandas' groupby that change nothing here, or cannot be had."""
+def check_options(
+    group_keys: object, observed: object, level: object, as_index: object = True
+) -> None:
+    """Check the arguments of pandas' groupby that change nothing here, or that are refused."""
     for word, value in (("as_index", as_index), ("group_keys", group_keys)):
         if value is not True:
             _validate.flag(value, word)
@@ -549,5 +463,3 @@ _ADVICE = {
     "pipe": "a function could look across the people of a group. Ask in its place: p.groupby('k').agg(m=('x', 'mean')).",
     "dp": "these groups are tracked already: leave .dp out, p.groupby('k').size().",
 }
-
-own_errors(PrivateGroupBy, DataFrameGroupBy)

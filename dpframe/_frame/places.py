@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from dpframe._errors import BadType, BadValue, DPError, NotOffered, Refused
 from dpframe._expr import Column, Expr
 from dpframe._expr._parse import parse
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.selection import Taken, predicate_of
+from dpframe._frame.selection import BoundColumn, check_condition
 from dpframe._frame.tracked import Tracked, is_pandas_col, refuse_lost_change
 from dpframe._refusals import ADVICE
 
@@ -26,16 +26,18 @@ _EVERYTHING = slice(None)
 # Setting columns --------------------------------------------------------------------------------------------------
 
 
-def with_item(frame: Tracked, key: Any, value: Any) -> dict[Hashable, Expr]:
-    """The columns of a frame after ``frame[key] = value``: a text is a constant here, as in
-    pandas."""
+def assign_item(frame: Tracked, key: object, value: object) -> dict[Hashable, Expr]:
+    """Return the columns of a frame after ``frame[key] = value``.
+
+    A text is a constant here, as in pandas.
+    """
     columns = frame._selection.columns
     if isinstance(key, list | pd.Index):
         names = list(key)
         if len(set(map(_hashable, names))) < len(names):
             raise BadValue("a column is set twice.")
         return {**columns, **dict(zip(names, _several(frame, value, len(names)), strict=True))}
-    if isinstance(key, Taken | Tracked | pd.Series | pd.DataFrame | np.ndarray | slice):
+    if isinstance(key, BoundColumn | Tracked | pd.Series | pd.DataFrame | np.ndarray | slice):
         raise Refused(
             "values are set in whole columns, and rows have no labels. For a value where a condition holds build the column: "
             "p.loc[p['x'] > 1, 'x'] = 0."
@@ -43,13 +45,14 @@ def with_item(frame: Tracked, key: Any, value: Any) -> dict[Hashable, Expr]:
     return {**columns, _hashable(key): one(frame, value)}
 
 
-def _hashable(name: Any) -> Hashable:
+def _hashable(name: object) -> Hashable:
     if callable(name):
         raise BadType("a column is given by its name, not by a function.")
     return _validate.hashable(name, "a name")
 
 
-def _several(frame: Tracked, value: Any, number: int) -> list[Expr]:
+def _several(frame: Tracked, value: object, number: int) -> list[Expr]:
+    """Return the expressions that several columns are set to."""
     if isinstance(value, Tracked):
         made = [PrivateColumn(value, expr, name) for name, expr in value._selection.columns.items()]
         values = [frame._selection.own(column) for column in made]
@@ -62,9 +65,9 @@ def _several(frame: Tracked, value: Any, number: int) -> list[Expr]:
     return values
 
 
-def one(frame: Tracked, value: Any) -> Expr:
-    """What a column is set to: a tracked column, ``pd.col``, a function of the frame, or a
-    constant."""
+def one(frame: Tracked, value: object) -> Expr:
+    """Return the expression that a column is set to: a tracked column, ``pd.col``, a function of
+    the frame, or a constant."""
     if isinstance(value, Tracked):
         if len(value._selection.columns) != 1:
             raise BadValue(
@@ -83,7 +86,7 @@ def one(frame: Tracked, value: Any) -> Expr:
 
 
 def check_text(frame: Tracked, text: str) -> None:
-    """Refuses a constant text that reads as an expression of columns, which `assign` would take it
+    """Refuse a constant text that reads as an expression of columns, which `assign` would take it
     for."""
     try:
         expr = parse(text, frame._selection.columns, _unknown).expr
@@ -109,14 +112,7 @@ class Located(Generic[F, C]):
     def __init__(self, frame: F):
         self._frame = frame
 
-    @overload
-    def __getitem__(self, key: tuple[Any, list[Any] | slice]) -> F: ...
-    @overload
-    def __getitem__(self, key: tuple[Any, Hashable]) -> C: ...
-    @overload
-    def __getitem__(self, key: Any) -> F: ...
-
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         rows, columns = _pair(key)
         frame = self._frame._new(self._frame._selection)
         if not _is_everything(rows):
@@ -125,11 +121,11 @@ class Located(Generic[F, C]):
             return frame
         names = self._columns(columns)
         if isinstance(names, list):
-            return frame._new(frame._selection.choosing(names))
+            return frame._new(frame._selection.choose_columns(names))
         return PrivateColumn(frame, frame._selection.columns[names], names)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        """Sets columns in the rows where a condition holds: ``p.loc[p["age"] > 65, "group"] =
+    def __setitem__(self, key: object, value: object) -> None:
+        """Set columns in the rows where a condition holds: ``p.loc[p["age"] > 65, "group"] =
         "old"``. In the others a new column is null, as in pandas."""
         frame = self._frame
         refuse_lost_change(frame)
@@ -140,7 +136,7 @@ class Located(Generic[F, C]):
         new = isinstance(columns, str) and columns not in known
         names = [columns] if new else self._columns(columns)
         names = names if isinstance(names, list) else [names]
-        made = with_item(frame, names, value)
+        made = assign_item(frame, names, value)
         if not _is_everything(rows):
             condition = self._condition(rows)
             null = _expr.constant(None, null=True)
@@ -148,15 +144,15 @@ class Located(Generic[F, C]):
                 name: _expr.choose(condition, made[name], known.get(name, null)) for name in names
             }
             made = {**made, **chosen}
-        frame._become(frame._selection.having(made))
+        frame._become(frame._selection.replace_columns(made))
 
-    def _condition(self, rows: Any) -> Expr:
+    def _condition(self, rows: object) -> Expr:
         if isinstance(rows, PrivateColumn) or is_pandas_col(rows) or callable(rows):
-            return predicate_of(self._frame._expression(rows))
+            return check_condition(self._frame._expression(rows))
         raise NotOffered(ADVICE["loc"])
 
-    def _columns(self, columns: Any) -> Any:
-        """One name, or a list of them."""
+    def _columns(self, columns: object) -> Any:
+        """Return one name, or a list of them."""
         known = self._frame._selection.columns
         if isinstance(columns, slice):
             return _between(columns, list(known))
@@ -175,11 +171,11 @@ class Located(Generic[F, C]):
         return "loc[condition], loc[condition, columns], loc[:, columns]"
 
 
-def _is_everything(rows: Any) -> bool:
+def _is_everything(rows: object) -> bool:
     return isinstance(rows, slice) and rows == _EVERYTHING
 
 
-def _pair(key: Any) -> tuple[Any, Any]:
+def _pair(key: object) -> tuple[Any, Any]:
     if not isinstance(key, tuple):
         return key, _EVERYTHING
     if len(key) != 2:
@@ -188,7 +184,7 @@ def _pair(key: Any) -> tuple[Any, Any]:
 
 
 def _between(columns: slice, known: list[Hashable]) -> list[Hashable]:
-    """The columns from one name to another, both included; with a step, every so many."""
+    """Return the columns from one name to another, both included; with a step, every ``step``-th."""
     first = 0 if columns.start is None else known.index(_validate.column_name(columns.start, known))
     last = (
         len(known) - 1
@@ -204,12 +200,7 @@ class Positions(Generic[F, C]):
     def __init__(self, frame: F):
         self._frame = frame
 
-    @overload
-    def __getitem__(self, key: tuple[slice, int]) -> C: ...
-    @overload
-    def __getitem__(self, key: tuple[slice, list[int] | slice]) -> F: ...
-
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         rows, places = _pair(key)
         if not _is_everything(rows) or places is _EVERYTHING:
             raise NotOffered(ADVICE["iloc"])

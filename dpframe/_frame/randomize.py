@@ -16,7 +16,7 @@ from dpframe._answers.reports import Kind
 from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Column, Expr
 from dpframe._frame.selection import WHOLE
-from dpframe._frame.spelling import priced
+from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.keys import Keys, Word, describe
 from dpframe._plans.price import Payment, check_payment
@@ -28,7 +28,7 @@ from dpframe._validate import Bounds
 from dpframe.mechanisms.response import MOST, POINTS, Response, points_for, round_to_points
 
 
-@priced
+@verb
 def randomize(
     self: Tracked,
     column: Any,
@@ -67,7 +67,7 @@ def randomize(
     ['no', 'yes', 'no', 'no']
     """
     check_payment(payment)
-    expr, name = self._selection.named(column)
+    expr, name = self._selection.find_column(column)
     premises = self._selection.premises
     if not premises.everyone:
         raise Refused(

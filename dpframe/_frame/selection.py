@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import FrameType
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -47,8 +47,8 @@ _MOST_IMAGES = 10_000
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
-class Taken(Unprinted):
-    """A column as it was taken from a frame: its expression, and the name that its answers take."""
+class BoundColumn(Unprinted):
+    """A column that was taken from a frame: its expression, and the name that its answers take."""
 
     def __init__(self, frame: Any, expr: Expr, name: Hashable = None):
         self._frame = frame
@@ -56,19 +56,26 @@ class Taken(Unprinted):
         self._name = name
 
 
-def expression_of(column: Taken) -> Expr:
+def expression_of(column: BoundColumn) -> Expr:
     """Return the expression of a column."""
     return column._expr
 
 
-def frame_of_column(column: Taken) -> Any:
+def frame_of_column(column: BoundColumn) -> Any:
     """Return the tracked frame that a column was taken from."""
     return column._frame
 
 
-def name_of(column: Taken) -> Hashable:
+def name_of(column: BoundColumn) -> Hashable:
     """Return the name that answers about a column take."""
     return column._name
+
+
+# What a user gives for a column, by name or as it was taken; for bounds, of one column or by column;
+# and for one level of quantiles or several.
+ColumnLike: TypeAlias = Hashable | BoundColumn
+BoundsLike: TypeAlias = Sequence[float] | Mapping[Any, Sequence[float]] | None
+QuantileLevels: TypeAlias = Sequence[float]
 
 
 class Schema(Protocol):
@@ -94,8 +101,7 @@ class Schema(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Some columns of some rows, in groups where there are any, and the words their owner has
-    declared on the way."""
+    """Columns, rows and groups that a question is about, and what their owner declared for them."""
 
     schema: Schema
     columns: Mapping[Hashable, Expr]
@@ -103,80 +109,78 @@ class Selection:
     by: tuple[By | Sought, ...] = ()
     words: tuple[Word, ...] = ()
     premises: Premises = UNPROVEN  # what is proven of these rows
-    index: Mapping[Hashable, Expr] = field(
-        default_factory=dict
-    )  # what `set_index` has moved there, by level
-    listed: bool = False  # whether the columns were chosen, so that a count is one of each
-    # Expressions by text, as they were read of these columns.
+    # The columns that `set_index` has moved to the index, by level.
+    index: Mapping[Hashable, Expr] = field(default_factory=dict)
+    listed: bool = False  # True if the columns were chosen. Then a count is one of each.
+    # Expressions by text, as they were parsed for these columns.
     read: dict[str, Expr] = field(default_factory=dict, init=False, repr=False)
 
     # Other selections -----------------------------------------------------------------------------------------
 
-    def having(self, columns: Mapping[Hashable, Expr]) -> Selection:
-        """The same rows with other columns."""
-        return self.changed(columns=dict(columns))
+    def replace_columns(self, columns: Mapping[Hashable, Expr]) -> Selection:
+        """Return the same rows with other columns."""
+        return self.change(columns=dict(columns))
 
-    def choosing(self, names: Iterable[Hashable]) -> Selection:
-        """The same rows with some columns that were chosen by name."""
-        return self.changed(columns={name: self.columns[name] for name in names}, listed=True)
+    def choose_columns(self, names: Iterable[Hashable]) -> Selection:
+        """Return the same rows with some columns, chosen by name."""
+        return self.change(columns={name: self.columns[name] for name in names}, listed=True)
 
-    def changed(self, **changes: Any) -> Selection:
-        """What `dataclasses.replace` returns, in a tenth of the time: a chain of steps makes one of
-        these each."""
+    def change(self, **changes: Any) -> Selection:
+        """Do the same as `dataclasses.replace`, in a tenth of the time: each step of a chain makes
+        one."""
         other = object.__new__(Selection)
-        vars(other).update(
-            vars(self), read={}, **changes
-        )  # texts mean something else of other columns
+        # Texts mean something else of other columns.
+        vars(other).update(vars(self), read={}, **changes)
         return other
 
-    def filtered(self, condition: Expr) -> Selection:
-        """The rows where a condition holds too."""
+    def filter_rows(self, condition: Expr) -> Selection:
+        """Keep the rows where a condition holds, too."""
         if condition.kind != "bool":
-            condition = predicate_of(condition)
+            condition = check_condition(condition)
         both = condition if self.where is None else _expr.logical_and(self.where, condition)
-        return self.changed(where=both, premises=self.premises.of_some_rows())
+        return self.change(where=both, premises=self.premises.of_some_rows())
 
     def keep_rows(self, condition: Expr, most: int | None) -> Selection:
         """Return the rows where a condition holds, at most ``most`` of a person.
 
         The condition holds for rows of this selection alone.
         """
-        return self.changed(where=condition, premises=self.premises.of_some_rows(most))
+        return self.change(where=condition, premises=self.premises.of_some_rows(most))
 
-    def declaring(self, words: tuple[Word, ...]) -> Selection:
-        """The same selection, with more facts that are public by its owner's word."""
-        return self.changed(words=self.words + words) if words else self
+    def add_declarations(self, words: tuple[Word, ...]) -> Selection:
+        """Return the same selection, with more facts that are public by its owner's word."""
+        return self.change(words=self.words + words) if words else self
 
     # Columns --------------------------------------------------------------------------------------------------
 
-    def expr(self, name: Any) -> Expr:
-        """The expression of a column, given by its name or as it was taken from here."""
-        return self.named(name)[0]
+    def expr(self, name: object) -> Expr:
+        """Return the expression of a column, given by its name or as it was taken from here."""
+        return self.find_column(name)[0]
 
-    def own(self, column: Taken) -> Expr:
-        """The expression of a column that was taken from here; another one is refused."""
+    def own(self, column: BoundColumn) -> Expr:
+        """Return the expression of a column that was taken from here. Refuse any other."""
         of = column._frame._selection
         if of.schema is not self.schema or of.where != self.where:
             raise LineageError(
-                "this column belongs to another frame or to another selection of rows. Take it from the frame it is "
-                "used with: p[p['age'] > 30] and not q[p['age'] > 30]."
+                "this column belongs to another frame or to another selection of rows. Take it "
+                "from the frame it is used with: p[p['age'] > 30] and not q[p['age'] > 30]."
             )
         return column._expr
 
-    def named(self, column: Any) -> tuple[Expr, Hashable]:
-        """A column's expression, and the name that its answers take."""
+    def find_column(self, column: object) -> tuple[Expr, Hashable]:
+        """Return the expression of a column, and the name that its answers take."""
         if type(column) is str and column in self.columns:  # as most are given
             return self.columns[column], column
-        if isinstance(column, Taken):
+        if isinstance(column, BoundColumn):
             return self.own(column), column._name
         if isinstance(column, pd.Grouper):
             raise BadType("a pd.Grouper is for groupby and pivot_table; here name a column.")
         return self.columns[_validate.column_name(column, self.columns)], column
 
-    def level(self, column: Any) -> tuple[Expr, Hashable]:
-        """A column to group by, as `named` has it."""
+    def level(self, column: object) -> tuple[Expr, Hashable]:
+        """Return a column to group by, as `find_column` does."""
         in_index = type(column) is str and column in self.index and column not in self.columns
-        expr, name = (self.index[column], column) if in_index else self.named(column)
+        expr, name = (self.index[column], column) if in_index else self.find_column(column)
         if name is not None and name in self.schema.index_names:
             raise BadValue(
                 f"{name!r} is both a column and an index level, which pandas calls ambiguous. Rename one."
@@ -189,14 +193,17 @@ class Selection:
         return [name for name, expr in self.columns.items() if expr.kind in ("number", "bool")]
 
     def by_column(self, given: Mapping[Any, Any]) -> dict[Hashable, Any]:
-        """A dict by column, whose names are columns of this selection or of the frame that was
+        """Check a dict by column: its names are columns of this selection or of the frame that was
         opened."""
         known = list(dict.fromkeys([*self.columns, *self.schema.leaves]))
         return {_validate.column_name(name, known): value for name, value in given.items()}
 
-    def parsed(self, text: str, caller: Any = None) -> tuple[Expr, Selection]:
-        """An expression that is written as text, and this selection with the @names in it declared,
-        which are variables of the ``caller`` or else of whoever called the package."""
+    def parse_text(self, text: str, caller: object = None) -> tuple[Expr, Selection]:
+        """Parse an expression that is written as text.
+
+        Return it, and this selection with the @names in it declared. They are variables of the
+        ``caller``, or else of whoever called the package.
+        """
         if not isinstance(text, str):
             raise BadType(
                 f"an expression is a string such as 'age > 30', not {type(text).__name__}."
@@ -204,7 +211,7 @@ class Selection:
         known = self.read.get(text)
         if known is not None:
             return known, self
-        found = parse(text, self.columns, lambda name: _local(name, caller or callers_frame()))
+        found = parse(text, self.columns, lambda name: _local(name, caller or find_caller()))
         if not found.names:
             if len(self.read) < _MOST_READ and not _QUOTES & {*text}:  # a quoted time may be "now"
                 self.read[text] = found.expr
@@ -213,16 +220,17 @@ class Selection:
             Word("@name", f"{name} = {describe(value)}", text)
             for name, value in found.names.items()
         ]
-        return found.expr, self.declaring(tuple(words))
+        return found.expr, self.add_declarations(tuple(words))
 
     # What is declared -----------------------------------------------------------------------------------------
 
-    def bounds(self, expr: Expr, name: Hashable, given: Any) -> Bounds:
-        """The bounds that a verb is given, or those that follow from the declared ones."""
+    def bounds(self, expr: Expr, name: Hashable, given: object) -> Bounds:
+        """Return the bounds that a verb is given, or those that follow from the declared ones."""
         if expr.kind == "duration":
             raise BadType(
-                f"column {name!r} is a duration, which has sums, means, standard deviations and quantiles. For all else take a "
-                "number: p[...].dt.total_seconds(), .dt.days, or divided by pd.Timedelta('1D')."
+                f"column {name!r} is a duration, which has sums, means, standard deviations and "
+                "quantiles. For all else take a number: p[...].dt.total_seconds(), .dt.days, or "
+                "divided by pd.Timedelta('1D')."
             )
         if expr.kind == "time":
             column, zone = (
@@ -230,9 +238,9 @@ class Selection:
                 "" if expr.tz is None else f", tz={expr.tz!r}",
             )
             raise BadType(
-                f"column {name!r} is of kind time, which has means and quantiles, and nothing else that numbers have. Measure "
-                f"from a moment, (p[{column}] - pd.Timestamp('2024-01-01'{zone})).std(), or count in periods, "
-                f"p.resample('ME', on={column}).size()."
+                f"column {name!r} is of kind time, which has means and quantiles only. Measure from "
+                f"a moment, (p[{column}] - pd.Timestamp('2024-01-01'{zone})).std(), or count in "
+                f"periods, p.resample('ME', on={column}).size()."
             )
         if expr.kind not in ("number", "bool"):
             raise BadType(
@@ -251,9 +259,10 @@ class Selection:
             lost = None if lacking else expr.unbounded(declared)
             if lost is not None:
                 raise MissingBounds(
-                    f"{expr if name is None else repr(name)} needs public bounds. What {lost} is made of has bounds, and {lost} "
-                    "itself has none: near zero a logarithm, a quotient or a power may be anything. Write .clip(a, b) after it, "
-                    "with what the values can be, or bounds=(a, b) here."
+                    f"{expr if name is None else repr(name)} needs public bounds. The columns of "
+                    f"{lost} have bounds, but no bounds of {lost} follow: near zero a logarithm, a "
+                    "quotient or a power may be anything. Write .clip(a, b) after it, with what the "
+                    "values can be, or bounds=(a, b) here."
                 )
             what = (
                 f" (none follow from what is declared about {', '.join(lacking)})"
@@ -270,9 +279,9 @@ class Selection:
             return Bounds(lower + 0.0, upper + 0.0)  # -0.0 is 0
         return _validate.bounds(known, repr(name))
 
-    def keys(self, expr: Expr, name: Hashable, given: Any, verb: str) -> Keys:
-        """The keys that a verb is given, the declared ones of a root column, or those an expression
-        brings along."""
+    def keys(self, expr: Expr, name: Hashable, given: object, verb: str) -> Keys:
+        """Return the keys that a verb is given, the declared ones of a root column, or those that
+        an expression brings along."""
         if given is not None:
             return keys_for(given, expr, name)
         root = expr if isinstance(expr, Column) else stem(expr)
@@ -285,7 +294,7 @@ class Selection:
         return keys_for(list(own), expr, name, ordered=isinstance(expr, Cut))
 
     def declared_keys(self, column: Column) -> tuple[Any, ...] | None:
-        """The keys that are declared of a root column, without null."""
+        """Return the declared keys of a root column, without null."""
         listed = self.schema.keys.get(column.position)
         return (
             None
@@ -294,14 +303,16 @@ class Selection:
         )
 
     def values(self, expr: Expr) -> tuple[Any, ...] | None:
-        """All values that an expression can have, null apart, as far as they are declared or follow
-        from what is."""
+        """Return all values that an expression can have, without null, as far as they are declared
+        or follow from declarations."""
         return self.images(expr) or expr.members(self.declared_keys, self.ends)
 
     def images(self, expr: Expr) -> tuple[Any, ...] | None:
-        """What an expression makes of all listed values of its columns: public, as these are. None
-        where a column has no keys, of what lists its values itself, and of what had its keys found
-        before there were these."""
+        """Return the values of an expression for all listed values of its columns.
+
+        They are public, as the listed values are. Return None if a column has no keys, or if the
+        expression lists its values itself or had its keys found before.
+        """
         if expr.kind in ("bool", "time", *NO_KEYS) or not _has_choice(expr):
             return None
         columns = sorted(expr.columns(), key=lambda column: column.position)
@@ -316,19 +327,19 @@ class Selection:
         return images(expr, columns, known)
 
     def ends(self, column: Column) -> tuple[float, float] | None:
-        """What is declared of the ends of a column: of times in nanoseconds."""
+        """Return the declared bounds of a column, for times in nanoseconds."""
         return self.schema.bounds.get(column.position)
 
     # What can be asked of one column --------------------------------------------------------------------------
 
     def output(
-        self, aggregate: str, column: Any, bounds: Any, name: Hashable = None, ddof: int = 1
+        self, aggregate: str, column: object, bounds: object, name: Hashable = None, ddof: int = 1
     ) -> Output:
-        """An aggregate of a column, with the bounds that it is clipped to."""
+        """Return an aggregate of a column, with its clipping bounds."""
         one = AGGREGATES[aggregate]
         if one.counts_distinct:
             return self.distinct(column, name)
-        expr, label = self.named(column)
+        expr, label = self.find_column(column)
         duration, pair, origin = False, None, ""
         if one.needs_bounds:
             duration = one.of_durations and expr.kind in ("duration", "time")
@@ -347,10 +358,10 @@ class Selection:
         label = label if name is None else name
         return Output(label, aggregate, expr, pair, ddof, duration=duration, origin=origin)
 
-    def distinct(self, column: Any, label: Hashable = None) -> Output:
-        """How many values a column has; of the column that names a person, how many people there
-        are."""
-        expr, name = self.named(column)
+    def distinct(self, column: object, label: Hashable = None) -> Output:
+        """Return the count of the distinct values of a column; of the column that names a person,
+        the count of people."""
+        expr, name = self.find_column(column)
         if expr.kind in NO_KEYS:
             raise BadType(f"column {name!r} has a dtype whose values cannot be told apart.")
         name = name if label is None else label
@@ -360,15 +371,15 @@ class Selection:
 
     def order(
         self,
-        column: Any,
+        column: object,
         level: Fraction,
-        bounds: Any,
-        resolution: Any,
+        bounds: object,
+        resolution: object,
         name: Hashable = None,
         how: str = "quantile",
     ) -> Output:
-        """A quantile of a column."""
-        expr, label = self.named(column)
+        """Return a quantile of a column."""
+        expr, label = self.find_column(column)
         duration, origin = expr.kind in ("duration", "time"), ""
         if duration:
             expr, pair, origin = convert_to_seconds(self, AGGREGATES[how], expr, label, bounds)
@@ -388,27 +399,29 @@ class Selection:
             origin=origin,
         )
 
-    def wanted(self, aggregate: str, column: Any, bounds: Any, label: Hashable) -> Output:
-        """An output of `agg`, which names aggregates of every kind."""
+    def make_output(
+        self, aggregate: str, column: object, bounds: object, label: Hashable
+    ) -> Output:
+        """Return an output of `agg`, which names aggregates of every kind."""
         one = AGGREGATES.get(aggregate)
         if one is None or one.picks:
             level = find_level(aggregate)
             assert level is not None  # as the spec was read
             return self.order(column, level, bounds, None, name=label)
         if one.counts_rows:
-            self.named(column)
+            self.find_column(column)
             return Output(label, aggregate)
         return self.output(aggregate, column, bounds, name=label)
 
 
 def _has_choice(expr: Expr) -> bool:
-    """Whether a choice, a joined text or a part of a text by a pattern is in it."""
+    """Return whether an expression holds a choice, a joined text or a part of a text by a pattern."""
     chosen = isinstance(expr, If) or (isinstance(expr, Call) and OPS[expr.op].images)
     return chosen or any(map(_has_choice, expr.children))
 
 
-def predicate_of(expr: Expr) -> Expr:
-    """A condition: an expression that is true or false for each row."""
+def check_condition(expr: Expr) -> Expr:
+    """Return a condition: an expression that is true or false for each row."""
     if expr.kind != "bool":
         raise BadType(
             f"a condition is expected, but '{expr}' is of kind {expr.kind}. Compare it with something."
@@ -416,7 +429,8 @@ def predicate_of(expr: Expr) -> Expr:
     return expr
 
 
-def _resolution(given: Any) -> float | None:
+def _resolution(given: object) -> float | None:
+    """Return ``resolution=`` as a number, or None."""
     if given is None:
         return None
     fine = _validate.real(given, "resolution")
@@ -425,9 +439,8 @@ def _resolution(given: Any) -> float | None:
     return fine
 
 
-def callers_frame() -> FrameType:
-    """Where the package was called from: the frame that has the local variables of what was
-    typed."""
+def find_caller() -> FrameType:
+    """Return the frame of whoever called the package, with the local variables of what was typed."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
@@ -451,11 +464,14 @@ Answer = Callable[[Release], Any]
 Finish = Callable[[Release, Any], Any]
 
 
-class Ask:
-    """Answers a question at once, for its price. The other modes are kinds of it."""
+class AnswerMode:
+    """The mode of a frame whose questions are answered at once. The other modes inherit from it."""
 
-    answers_later = False  # or never: no keys are found on the way, and no other rows are made
-    shows = False  # plans in place of answers
+    # True if a question is answered later or never. Then no keys are found on the way, and no other
+    # rows are made.
+    answers_later = False
+    # True if a question returns its plan.
+    shows = False
 
     def ask(
         self,
@@ -466,22 +482,24 @@ class Ask:
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
-        """What a verb returns for a question, of whose release ``answer`` makes it, at a ``part``
-        of the price that its words make."""
-        return answer(session.ask([priced(session, question, payment, declared, part)])[0])
+        """Ask a question, and return what ``answer`` makes of its release, at a ``part`` of its
+        price."""
+        return answer(session.ask([price_question(session, question, payment, declared, part)])[0])
 
-    def explaining(self) -> Ask:
-        """The mode of ``p.explain``."""
-        return Explain()
+    def explaining(self) -> AnswerMode:
+        """Return the mode of ``p.explain``."""
+        return ExplainMode()
 
-    def planning(self, batch: Batch[Any]) -> Ask:
-        """The mode of a frame whose questions go to a batch."""
-        return Ahead(batch)
+    def planning(self, batch: Batch[Any]) -> AnswerMode:
+        """Return the mode of a frame whose questions go to a batch."""
+        return BatchMode(batch)
 
 
-class Explain(Ask):
-    """Shows the plan of a question, for nothing; beside a batch, at the price that it would have
-    there."""
+class ExplainMode(AnswerMode):
+    """The mode of ``p.explain``: a question returns its plan, free.
+
+    Beside a batch the plan has the price that the question would have there.
+    """
 
     shows = True
 
@@ -503,26 +521,25 @@ class Explain(Ask):
     ) -> Any:
         words, assumed = check_payment(payment), None
         if words.get("n") is not None:
-            # From a number of people to an accuracy: only the price within= depends on it, and what
-            # is shown always does.
+            # The price depends on n= only with within=. The shown accuracy always depends on it.
             assumed = read_public_number(words["n"], None)
             words = (
                 words if words.get("within") is not None else cast(Payment, {**words, "n": None})
             )
         ahead = None if self.batch is None else self.batch.ahead()
         return replace(
-            session.plan(priced(session, question, words, declared, part, ahead)), n=assumed
+            session.plan(price_question(session, question, words, declared, part, ahead)), n=assumed
         )
 
-    def explaining(self) -> Ask:
+    def explaining(self) -> AnswerMode:
         return self
 
-    def planning(self, batch: Batch[Any]) -> Ask:
-        return Explain(batch)
+    def planning(self, batch: Batch[Any]) -> AnswerMode:
+        return ExplainMode(batch)
 
 
-class Ahead(Ask):
-    """Adds a question to a batch, and returns the place of its answer."""
+class BatchMode(AnswerMode):
+    """The mode of a batch: a question is added to it, and returns the place of its answer."""
 
     answers_later = True
 
@@ -539,15 +556,19 @@ class Ahead(Ask):
         part: Fraction = WHOLE,
     ) -> Any:
         later = replace(question, finish=answer)
-        return self.batch.add(priced(session, later, payment, declared, part, self.batch.ahead()))
+        return self.batch.add(
+            price_question(session, later, payment, declared, part, self.batch.ahead())
+        )
 
-    def explaining(self) -> Ask:
-        return Explain(self.batch)
+    def explaining(self) -> AnswerMode:
+        return ExplainMode(self.batch)
 
 
-class RowsOnly(Ask):
-    """Refuses every question: a function that is given this frame returns an expression for one
-    row."""
+class RowMode(AnswerMode):
+    """The mode of a frame that is given to a function: every question is refused.
+
+    The function returns an expression for one row.
+    """
 
     answers_later = True
 
@@ -557,14 +578,14 @@ class RowsOnly(Ask):
     def ask(self, *question: Any, **words: Any) -> Any:
         raise Refused(self.advice)
 
-    def explaining(self) -> Ask:
+    def explaining(self) -> AnswerMode:
         return self
 
-    def planning(self, batch: Batch[Any]) -> Ask:
+    def planning(self, batch: Batch[Any]) -> AnswerMode:
         return self
 
 
-def priced(
+def price_question(
     session: Session,
     question: Question,
     payment: Mapping[str, Any],
@@ -572,8 +593,10 @@ def priced(
     part: Fraction = WHOLE,
     ahead: Budget | None = None,
 ) -> PricedQuestion:
-    """The question with its price; ``ahead`` is the budget as it will be after what comes before in
-    a batch."""
+    """Return the question with its price.
+
+    ``ahead`` is the budget as it will be after the earlier questions of a batch.
+    """
     words = check_payment(payment)
     if not question.outputs and isinstance(question, Query):
         raise BadValue("no columns are selected, so nothing is asked.")
@@ -581,15 +604,15 @@ def priced(
     unlimited = words.get("max_rows") is None and words.get("max_groups") is None
     unit = session.unit if unlimited else session.limit_unit(words)
     if words.get("within") is not None:
-        part = WHOLE  # the accuracy is that of the answer, whatever else is paid
-        # For another number of values another price is needed: so it is a part of what was typed.
+        part = WHOLE  # within= is the accuracy of the answer, whatever else is paid
+        # The price depends on the number of values, so the number is a part of what was typed.
         known = session.count_values(question)
-        # Of a table without rows there is nothing to reckon with.
+        # A table without rows gives no number.
         if words.get("n") is not None or known:
             words = cast("Payment", {**words, "n": read_public_number(words.get("n"), known)})
 
     def at(epsilon: Fraction) -> Price:
-        """What it would buy at this epsilon."""
+        """Return the price of this question at an epsilon."""
         named = {**words, "epsilon": epsilon, "within": None, "n": None}
         return session.price(question, cast("Payment", named), part, ahead)
 
@@ -601,8 +624,8 @@ def priced(
     return PricedQuestion(question, price, declared, unit, typed, name, fresh, at)
 
 
-def _accuracy(within: Any, question: Question) -> Any:
-    """``within=`` as a number: of durations it is one, and its seconds count."""
+def _accuracy(within: object, question: Question) -> Any:
+    """Return ``within=`` as a number, for durations in seconds."""
     durations = {out.duration for out in question.outputs}
     if True not in durations:
         return within
@@ -611,21 +634,23 @@ def _accuracy(within: Any, question: Question) -> Any:
     return _validate.duration(within, "within") / 10**9
 
 
-def own_limits(unit: Unit, most: int) -> dict[str, int]:
-    """The limits of rows of which a person has so many at most, unless a question names others."""
+def limit_own_rows(unit: Unit, most: int) -> dict[str, int]:
+    """Return the contribution limits of rows, if a person has at most ``most`` of them.
+
+    A question may name other limits.
+    """
     return {"max_rows": min(unit.rows or most, most), "max_groups": min(unit.groups or most, most)}
 
 
-class Asking:
-    """What verbs are asked of: a session, what of it is asked about, and what becomes of a
-    question."""
+class Askable:
+    """A session, a selection of it, and the mode in which questions about it are answered."""
 
     _session: Session
     _selection: Selection
-    _mode: Ask
+    _mode: AnswerMode
 
-    def __init__(self, session: Session, selection: Selection, mode: Ask):
-        known = vars(self)  # as some kinds refuse other ways
+    def __init__(self, session: Session, selection: Selection, mode: AnswerMode):
+        known = vars(self)  # some kinds refuse to set attributes
         known["_session"], known["_selection"], known["_mode"] = session, selection, mode
 
     def _ask(
@@ -636,30 +661,34 @@ class Asking:
         part: Fraction = WHOLE,
         declared: tuple[Word, ...] = (),
     ) -> Any:
-        """Every question goes this way; ``declared`` are facts that it takes for public beside
-        those of the selection."""
+        """Ask a question.
+
+        Every question goes this way. ``declared`` are facts that it takes for public beside those
+        of the selection.
+        """
         words, most = self._selection.words + declared, self._selection.premises.most
         if payment.get("within") is not None:
             payment = {**payment, "within": _accuracy(payment["within"], question)}
-        # A person counts for no more rows than there can be.
+        # A person counts for at most as many rows as there can be.
         if most is not None and self._session.unit.people:
-            payment = {**own_limits(self._session.unit, most), **payment}
-        with np.errstate(
-            all="ignore"
-        ):  # what a caller has set for numpy decides nothing about an answer
+            payment = {**limit_own_rows(self._session.unit, most), **payment}
+        # What a caller has set for numpy must not change an answer.
+        with np.errstate(all="ignore"):
             return self._mode.ask(self._session, question, answer, payment, words, part)
 
 
-def level_of(
-    asking: Asking,
+def make_level(
+    asking: Askable,
     column: tuple[Expr, Hashable],
-    given: Any,
+    given: object,
     verb: str,
     sort: bool | None = None,
     dropna: bool | None = None,
 ) -> KeyBy | Sought:
-    """A column to group by, with keys that are given, declared or brought along; else to be found,
-    if there is delta for it."""
+    """Return a column to group by, with keys that are given, declared or brought along.
+
+    Without keys they are to be found, if there is delta for it.
+    """
     expr, name = column
     try:
         keys = asking._selection.keys(expr, name, given, verb)

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from dpframe._errors import BadType, BadValue, DataError, DPError, NoSession, debugging
-from dpframe._frame.frame import PrivateFrame
+from dpframe._frame.surface import PrivateFrame
 from dpframe._ledger.accountant import Accountant
 from dpframe._session.card import Card
 from dpframe._session.door import describe_failure, read_private

@@ -17,9 +17,9 @@ from dpframe._errors import BadType, BadValue
 from dpframe._expr._within import within
 from dpframe._frame.people.steps import keep_one_row
 from dpframe._frame.people.within import build_within
-from dpframe._frame.spelling import priced
+from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
-from dpframe._frame.verbs.groupings import levels_for
+from dpframe._frame.verbs.groupings import make_levels
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import KeyBy, need_keys
 from dpframe._groups.unit import LIMIT, limits_for
@@ -127,7 +127,7 @@ class SuggestedBounds(Suggested, tuple[float, float]):
         return f"({self[0]:g}, {self[1]:g}): the outermost magnitudes that have people, each count ± {half:.4g}."
 
 
-@priced
+@verb
 def suggest_limits(
     self: Tracked,
     by: Any = None,
@@ -176,7 +176,7 @@ def suggest_limits(
         raise BadValue("keys= are the groups of by=, which is not given.")
     levels: tuple[KeyBy, ...] = ()
     if by is not None:
-        listed = levels_for(self, by, keys, None, None, "suggest_limits")
+        listed = make_levels(self, by, keys, None, None, "suggest_limits")
         sought = [level.name for level in listed if isinstance(level, Sought)]
         if sought:
             raise need_keys(sought[0], "suggest_limits")
@@ -200,7 +200,7 @@ def suggest_limits(
     )
 
 
-@priced
+@verb
 def over_limits(
     self: Tracked, by: Any = None, **payment: Unpack[Payment]
 ) -> pd.Series[int] | pd.DataFrame:
@@ -265,7 +265,7 @@ def over_limits(
     return cast(pd.DataFrame, each.crosstab(label, many, margins=True, keys=keys, **words))
 
 
-@priced
+@verb
 def suggest_bounds(self: Tracked, column: Any, **payment: Unpack[Payment]) -> SuggestedBounds:
     """``(lower, upper)`` for a column, from one value of each person, drawn from their own.
 
@@ -288,7 +288,7 @@ def suggest_bounds(self: Tracked, column: Any, **payment: Unpack[Payment]) -> Su
     True
     """
     check_payment(payment)
-    expr, name = self._selection.named(column)
+    expr, name = self._selection.find_column(column)
     if expr.kind not in ("number", "bool"):
         raise BadType(
             f"column {name!r} is of kind {expr.kind}: bounds are found of numbers only."

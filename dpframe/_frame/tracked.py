@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _expr, _validate
-from dpframe._answers.estimate import FloatEstimate, IntEstimate
 from dpframe._errors import Refused
 from dpframe._expr import Column, Expr
-from dpframe._frame.selection import Ask, RowsOnly, Selection, Taken, callers_frame
-from dpframe._frame.verbs.measure import Measures
+from dpframe._frame.selection import AnswerMode, BoundColumn, RowMode, Selection, find_caller
+from dpframe._frame.verbs.measure import Measurable
 from dpframe._plans.plan import Plan
 from dpframe._refusals import Unprinted, with_names
 from dpframe._session.batch import Batch
@@ -23,20 +22,7 @@ from dpframe._session.session import Session
 Frame = TypeVar("Frame", bound="Tracked")
 
 
-class Tracked(
-    Measures[
-        IntEstimate,
-        FloatEstimate,
-        "IntEstimate | FloatEstimate",
-        IntEstimate,
-        "pd.Series[float]",
-        "pd.Series[float]",
-        "pd.Series[Any]",
-        pd.DataFrame,
-        pd.DataFrame,
-    ],
-    Unprinted,
-):
+class Tracked(Measurable, Unprinted):
     """A selection of a session, of which the functions in `_frame.verbs` make others, and
     questions."""
 
@@ -71,9 +57,9 @@ class Tracked(
 
     def _where(self, condition: Expr) -> Self:
         """Return the rows where a condition holds."""
-        return self._new(self._selection.filtered(condition))
+        return self._new(self._selection.filter_rows(condition))
 
-    def _in(self, mode: Ask) -> Self:
+    def _in(self, mode: AnswerMode) -> Self:
         """Return the same selection in another mode, where questions become something else."""
         return type(self)(self._session, self._selection, mode)
 
@@ -82,18 +68,18 @@ class Tracked(
 
     def _rowwise(self, advice: str) -> Self:
         """Return the frame for a function that may only put expressions together."""
-        return self._in(RowsOnly(advice))
+        return self._in(RowMode(advice))
 
     # Expressions ----------------------------------------------------------------------------------------------
 
     def _expression(self, value: Any) -> Expr:
         """Return the expression of a tracked column, ``pd.col`` or a function of the tracked frame."""
-        if isinstance(value, Taken):
+        if isinstance(value, BoundColumn):
             return self._selection.own(value)
         if is_pandas_col(value):
             # Explaining, so that pd.col("x").mean() is refused and not a hidden charge.
             value = value._eval_expression(self._in(self._mode.explaining()))
-            if not isinstance(value, Taken):
+            if not isinstance(value, BoundColumn):
                 raise Refused(
                     "this pd.col expression is no row-wise column: it may look across people. Release such a number "
                     "first, p.mean('age'), and use the answer in the expression."
@@ -105,14 +91,14 @@ class Tracked(
                     "its price, and use the answer in the expression."
                 )
             )
-        return self._selection.own(value) if isinstance(value, Taken) else as_expr(value)
+        return self._selection.own(value) if isinstance(value, BoundColumn) else as_expr(value)
 
     def _written(self, value: Any, caller: Any) -> tuple[Expr, Self]:
         """Return an expression, given as text or otherwise, and this frame with the @names
         declared."""
         if not isinstance(value, str):
             return self._expression(value), self
-        expr, selection = self._selection.parsed(value, caller)
+        expr, selection = self._selection.parse_text(value, caller)
         return expr, self._new(selection)
 
 
@@ -185,7 +171,7 @@ def refuse_lost_change(frame: Tracked, key: object = None) -> None:
     """
     if not frame._temporary:
         return
-    caller = callers_frame()
+    caller = find_caller()
     for variables in (caller.f_locals, caller.f_globals):
         if any(value is frame for value in list(variables.values())):
             return

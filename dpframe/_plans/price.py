@@ -1,5 +1,4 @@
-"""The arguments of verbs: which of them fit, said in plain words, the price that they take of a
-budget, and the noise it buys.
+"""The price that a call takes of a budget, and the noise it buys.
 
 Pure: nothing here reads data, and nothing here can spend.
 """
@@ -10,19 +9,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import wraps
-from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, Signature, signature
-from types import FunctionType
 from typing import Any, TypedDict
 
 import numpy as np
 
 from dpframe import _validate
-from dpframe._errors import BadType, BadValue, BudgetError, DPError, did_you_mean
+from dpframe._errors import BadType, BadValue, BudgetError, did_you_mean
 from dpframe._plans.aggregates import Aggregate
 from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan
-from dpframe._refusals import IDLE_WORDS, PANDAS_WORDS
+from dpframe._refusals import PANDAS_WORDS
 from dpframe._statistics.base import Sensitivity
 from dpframe.accounting import _search
 from dpframe.accounting._filter import Charge, Filter, Price
@@ -40,183 +36,7 @@ from dpframe.mechanisms._base import (
 from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise
 from dpframe.mechanisms.selection import ExponentialChoice, NoisyMax, NoisyTop, ranges_cost_less
 
-# Arguments that do not fit ------------------------------------------------------------------------
-
-
-def neutral(name: str, value: object) -> bool:
-    """Whether an argument that pandas has, but dpframe has not, has a value that changes nothing
-    here."""
-    return name in PANDAS_WORDS and any(
-        _same(value, harmless) for harmless in PANDAS_WORDS[name][0]
-    )
-
-
-def _same(first: object, second: object) -> bool:
-    return first is second or (
-        type(first) is type(second)
-        and isinstance(first, bool | int | float | str)
-        and first == second
-    )
-
-
-def _idle(word: str, value: object, default: object) -> bool:
-    """Whether a word that pandas' verb has changes nothing: at its default, and some at other
-    values too."""
-    return _same(value, default) or any(
-        _same(value, harmless) for harmless in IDLE_WORDS.get(word, ())
-    )
-
-
-def own_errors(kind: type, like: type) -> None:
-    """Makes the verbs of a class say in plain words which argument does not fit, where Python would
-    name classes.
-
-    In pandas an argument at its default is the same as none. So it is here, also where a verb does
-    not have the argument: it is left out. ``like`` is the class of pandas with these defaults.
-    """
-    methods: dict[FunctionType, Any] = {}  # one verb under two names stays one
-    for name in dir(kind):
-        verb = getattr(kind, name)
-        if (
-            name.startswith("_")
-            or not isinstance(verb, FunctionType)
-            or hasattr(verb, "_checks_arguments")
-        ):
-            continue
-        method: Any = verb
-        # Any argument fits a verb that takes both.
-        if ~verb.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
-            method = methods.setdefault(verb, telling(verb, defaults_of(getattr(like, name, None))))
-            method.__qualname__ = f"{kind.__name__}.{verb.__name__}"
-            setattr(kind, name, method)
-        method.__signature__ = _as_method(signature(verb), kind)
-
-
-def _as_method(whole: Signature, kind: type) -> Signature:
-    """The signature of a function as a method of a class: if it returns the type of its first
-    argument, it returns the class."""
-    first, *rest = whole.parameters.values()
-    of_kind = (
-        first.annotation is not Parameter.empty and first.annotation == whole.return_annotation
-    )
-    returns_kind = of_kind or whole.return_annotation == "Self"
-    returned = kind.__name__ if returns_kind else whole.return_annotation
-    unnamed = first.replace(annotation=Parameter.empty)
-    return whole.replace(parameters=[unnamed, *rest], return_annotation=returned)
-
-
-def defaults_of(verb: object) -> dict[str, Any]:
-    """The arguments of a method of pandas, with their defaults."""
-    if not callable(verb):
-        return {}
-    return {
-        p.name: p.default
-        for p in signature(verb).parameters.values()
-        if p.default is not Parameter.empty
-    }
-
-
-def telling(
-    verb: FunctionType,
-    defaults: Mapping[str, Any],
-    lead: Callable[[Any], tuple[Any, ...]] | None = None,
-) -> Any:
-    """The verb with its arguments checked: a misfit is said in plain words. ``lead`` gives the
-    first arguments of the function, from the object that it is a verb of."""
-    find_misfit, errors = misfit, (TypeError, DPError)
-
-    @wraps(verb)
-    def checked_verb(*args: Any, **arguments: Any) -> Any:
-        try:
-            return verb(*(args if lead is None else (*lead(args[0]), *args[1:])), **arguments)
-        except errors[0] as error:
-            trace = error.__traceback__
-            if isinstance(error, errors[1]) or trace is None or trace.tb_next is not None:
-                raise  # the verb was entered, so the error is not about its arguments
-        corrected = find_misfit(verb, args[1:], arguments, defaults, 1 if lead is None else 2)
-        if isinstance(corrected, errors[1]):
-            raise corrected
-        return checked_verb(*args, **corrected)
-
-    # With the globals of the verb's module, by which doctest decides where an example belongs.
-    wrapper: Any = checked_verb
-    placed: Any = FunctionType(
-        wrapper.__code__, verb.__globals__, verb.__name__, None, wrapper.__closure__
-    )
-    placed = wraps(verb)(placed)
-    placed._checks_arguments = True
-    return placed
-
-
-def misfit(
-    verb: FunctionType,
-    positional: tuple[Any, ...],
-    named: Mapping[str, Any],
-    defaults: Mapping[str, Any],
-    skip: int = 1,
-) -> dict[str, Any] | DPError:
-    """The named arguments without those of pandas that change nothing; if there are none of these,
-    the error about the misfit."""
-    name = verb.__name__
-    parameters = [
-        p
-        for p in list(signature(verb).parameters.values())[skip:]
-        if p.kind is not Parameter.VAR_KEYWORD
-    ]
-    names_known = {
-        p.name
-        for p in parameters
-        if p.kind not in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)
-    }
-    takes_all = verb.__code__.co_flags & CO_VARKEYWORDS
-    unknown = [] if takes_all else [key for key in named if key not in names_known]
-    harmless = [
-        key
-        for key in unknown
-        if neutral(key, named[key]) or (key in defaults and _idle(key, named[key], defaults[key]))
-    ]
-    if harmless:
-        return {key: value for key, value in named.items() if key not in harmless}
-    if unknown:
-        misfit_name = unknown[0]
-        if misfit_name in PANDAS_WORDS:
-            return BadType(f"{misfit_name}= is refused here: {PANDAS_WORDS[misfit_name][1]}")
-        if misfit_name in defaults:
-            return BadType(
-                f"{name} has no {misfit_name}= here, but for what it is in pandas when left out."
-            )
-        return BadType(
-            f"{name} has no argument "
-            f"{misfit_name}=.{did_you_mean(misfit_name, sorted(names_known), 'It has')}"
-        )
-    by_position = [
-        p.name
-        for p in parameters
-        if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    ]
-    if len(positional) > len(by_position):
-        most = (
-            f"at most {len(by_position)} by position: {', '.join(by_position)}"
-            if by_position
-            else "none by position"
-        )
-        return BadType(
-            f"{name} is given {len(positional)} arguments by position, and takes {most}."
-        )
-    twice = [key for key in by_position[: len(positional)] if key in named]
-    if twice:
-        return BadType(f"{name} is given {twice[0]} twice, by position and by name.")
-    lacking = [
-        p.name
-        for p in parameters[len(positional) :]
-        if p.default is Parameter.empty and p.name not in named
-    ]
-    return BadType(
-        f"{name} needs {lacking[0] if lacking else 'other arguments'}{'=' * bool(lacking)}."
-    )
-
-
-# The price of a question --------------------------------------------------------------------------
+# The price of a question ----------------------------------------------------------------------------------------------
 
 
 class Payment(TypedDict, total=False):

@@ -16,9 +16,10 @@ from dpframe import _validate
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
 from dpframe._expr import Column, Expr
 from dpframe._frame.frame import PrivateFrame
+from dpframe._frame.signatures import explain_arguments
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._plans.plan import Cost, Plan
-from dpframe._plans.price import check_delta, check_payment, own_errors
+from dpframe._plans.price import check_delta, check_payment
 from dpframe._questions.question import Release
 from dpframe._validate import Bounds
 from dpframe.learn import _checks
@@ -121,7 +122,7 @@ class _Model(ABC):
             raise BadValue('fit needs a target: y="column".')
         if isinstance(X, str) or not (X is None or isinstance(X, Sequence | pd.Index)):
             raise BadType("X must be a list of column names.")
-        goal, name = frame._selection.named(y)
+        goal, name = frame._selection.find_column(y)
         chosen = (
             [c for c in frame.columns if frame._selection.columns[c] != goal] if X is None else X
         )
@@ -506,4 +507,4 @@ def list_declared_bounds(
 
 
 for _kind in (LogisticRegression, LinearRegression):
-    own_errors(_kind, object)
+    explain_arguments(_kind, object)

@@ -128,17 +128,17 @@ QUESTIONS: dict[str, tuple[dict[str, Any], PricedQuestion, PricedQuestion, Price
 }
 
 
-class Taken(NamedTuple):
+class BoundColumn(NamedTuple):
     """Seconds on the clock, and seconds of all processors together: on a machine that others use these say more."""
 
     clock: float
     processors: float
 
 
-def taken(action: Callable[[], object]) -> Taken:
+def taken(action: Callable[[], object]) -> BoundColumn:
     clock, processors = time.perf_counter(), time.process_time()
     action()
-    return Taken(time.perf_counter() - clock, time.process_time() - processors)
+    return BoundColumn(time.perf_counter() - clock, time.process_time() - processors)
 
 
 @contextmanager
@@ -152,7 +152,9 @@ def kernels(wanted: bool) -> Any:
         SIZES.kernel_rows = least
 
 
-def first(frame: pd.DataFrame, terms: dict[str, Any], ask: PricedQuestion, fast: bool) -> Taken:
+def first(
+    frame: pd.DataFrame, terms: dict[str, Any], ask: PricedQuestion, fast: bool
+) -> BoundColumn:
     p = opened(frame, **terms)
     with kernels(fast):
         found = taken(lambda: ask(p))
@@ -169,7 +171,7 @@ def ratios(rows: int) -> None:
     )
     print(f"  {'':40} polars  dpframe    fast     polars  dpframe    fast")
     for name, (terms, ask, by_pandas, by_polars) in QUESTIONS.items():
-        lines: list[Callable[[], Taken]] = [
+        lines: list[Callable[[], BoundColumn]] = [
             lambda by=by_pandas: taken(lambda: by(frame)),
             lambda by=by_polars: taken(lambda: by(own)),
             lambda terms=terms, ask=ask: first(frame, terms, ask, False),

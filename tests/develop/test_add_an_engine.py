@@ -13,7 +13,7 @@ import dpframe
 from tests.engines.conformance import KEY
 from tests.engines.hazard_table import columns
 from tests.engines.test_tables import framed, integers, nasty
-from tests.internals import KINDS, PandasEngine, PartsEngine, recognised, tables_module
+from tests.internals import KINDS, PandasEngine, PartsEngine, recognise_source, tables_module
 
 PAGE = Path(__file__).parents[2] / "docs" / "develop" / "add-an-engine.md"
 NAME = "dpframe.engines.tables.feather"
@@ -39,7 +39,7 @@ def test_a_kind_of_table_is_one_file(feather, tmp_path):
     (kind,) = [one for one in KINDS if one.title == "Feather file"]
     frame = framed(rows)
     for people in (False, True):
-        source = recognised(kind.example(rows, tmp_path))
+        source = recognise_source(kind.example(rows, tmp_path))
         assert type(source) is feather.FeatherSource
         found = integers(PartsEngine(source, KEY), source.schema.dtypes, people)
         assert found == integers(PandasEngine(frame, KEY), frame.dtypes, people)

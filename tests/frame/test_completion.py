@@ -104,7 +104,7 @@ def test_help_on_open_says_what_its_parameters_are_before_and_after(shell):
     for verb in (pd.DataFrame({"x": [1]}).dp.open, df.dp.open):
         assert "epsilon" in inspect.signature(verb).parameters
         assert "unit, max_rows, max_groups" in inspect.getdoc(verb)
-    assert inspect.getdoc(df.dp.open).startswith("The session is open")
+    assert inspect.getdoc(df.dp.open).startswith("Return the frame of the open session")
 
 
 @pytest.mark.parametrize("kind", ["p", "p['age']", "p.groupby('state')"])

@@ -123,7 +123,7 @@ def test_missing_bounds_name_the_function_that_lost_them(p: Any, code: str) -> N
     culprit, line = LOST[code]
     with pytest.raises(MissingBounds) as refused:
         run(f"({code}).mean()", p=p)
-    assert f"What {culprit} is made of has bounds, and {culprit} itself has none" in str(
+    assert f"The columns of {culprit} have bounds, but no bounds of {culprit} follow" in str(
         refused.value
     )
     assert ".clip(a, b) after it" in str(refused.value)

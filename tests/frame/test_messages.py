@@ -79,7 +79,8 @@ def test_what_pandas_takes_by_position_is_told_from_a_column(verb):
     for asked in (p, p.groupby("sex")):
         for first in (0, 1, 0.1):
             with pytest.raises(
-                UnknownColumn, match=f"no column {first}.*What {verb} takes by position is a column"
+                UnknownColumn,
+                match=f"no column {first}.*{verb} takes a column and bounds by position",
             ):
                 getattr(asked, verb)(first)
     by_number = pd.DataFrame({1: [30.0, 40.0]}).dp.open(100, bounds={1: (0, 110)})

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import doctest
+import importlib
 import inspect
 import re
+import sys
 
 import pandas as pd
-import pytest
 
 from dpframe import Plan, PrivateFrame
 from tests.internals import ACROSS, ADVICE, NAMED, ORDERS, PrivateGroupBy
-from tests.source import is_for_types, parse_modules
+from tests.source import is_for_types, list_modules, parse_modules
 
 
 def surfaces():
@@ -71,7 +72,7 @@ def test_a_verb_of_frames_is_one_of_groups_without_a_line_of_its_own():
     """What is left out means what groups mean by it: the columns that are selected."""
     df = pd.DataFrame({"k": ["a", "b"] * 50, "x": range(100)})
     groups = df.dp.open(100, bounds={"x": (0, 100)}, keys={"k": ["a", "b"]}).groupby("k")["x"]
-    verb = vars(type(groups).__mro__[1])["sem"]
+    verb = PrivateFrame.sem
     assert verb(groups, epsilon=5).equals(groups.sem(epsilon=5))
 
 
@@ -90,20 +91,37 @@ def test_lists_of_verbs_in_lower_rooms_name_the_aggregates_there_are():
     assert all(hasattr(PrivateFrame, name) for name in told)
 
 
-SHARED = {
-    f"{kind.__name__}.{name}": getattr(kind, name).__doc__
-    for kind in surfaces()
-    for name in dir(kind)
-    if ">>> " in (getattr(getattr(kind, name), "__doc__", None) or "") and not name.startswith("_")
-}
+def wrapped_classes():
+    """Yield the classes of the package whose methods explain arguments that do not fit."""
+    for name in list_modules():
+        if name != "dpframe.__main__":
+            for kind in [*vars(importlib.import_module(name)).values()]:
+                if isinstance(kind, type) and kind.__module__ == name and is_wrapped(kind):
+                    yield kind
 
 
-@pytest.mark.parametrize("verb", SHARED)
-def test_examples_of_shared_verbs_are_what_they_show(verb):
-    """A verb that is handed to another class belongs to no module that doctest looks at."""
-    test = doctest.DocTestParser().get_doctest(SHARED[verb], {"pd": pd}, verb, None, None)
+def is_wrapped(kind):
+    """Return whether methods of a class explain arguments that do not fit."""
+    return any(hasattr(method, "_checks_arguments") for method in vars(kind).values())
+
+
+def test_examples_of_wrapped_methods_are_what_they_show():
+    """Doctest finds no example of a wrapped method: the wrapper is of another module."""
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-    assert doctest.DocTestRunner(optionflags=flags).run(test).failed == 0
+    runner = doctest.DocTestRunner(optionflags=flags)
+    seen, failed = set(), []
+    for kind in dict.fromkeys([*surfaces(), *wrapped_classes()]):
+        for name in dir(kind):
+            doc = getattr(getattr(kind, name), "__doc__", None) or ""
+            if name.startswith("_") or ">>> " not in doc or doc in seen:
+                continue
+            seen.add(doc)
+            names = {**vars(sys.modules[kind.__module__]), "pd": pd}
+            test = doctest.DocTestParser().get_doctest(doc, names, f"{kind}.{name}", None, None)
+            if runner.run(test).failed:
+                failed.append(test.name)
+    assert len(seen) > 60
+    assert failed == []
 
 
 def test_groups_that_explain_give_plans_and_cost_nothing():

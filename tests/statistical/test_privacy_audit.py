@@ -110,7 +110,7 @@ CHOICES = {
     "comes from elsewhere": Pair((ELSEWHERE,), (B,), "replace-one"),
 }
 
-Ask = Callable[..., Any]
+AnswerMode = Callable[..., Any]
 SPEC = {"n": ("x", "size"), "c": ("x", "count"), "m": ("x", "mean"), "s": ("x", "sum")}
 WIDE_SPEC = {
     "n": ("x", "size"),
@@ -123,7 +123,7 @@ CUBES_SPEC = {"w": ("x", "skew"), "e": ("x", "sem"), "c": ("x", "count")}
 QUESTIONS = {"high": "x > 1", "flagged": "b", "many": "k >= 3"}
 
 # The verbs of one column are computed from the catalogue.
-RELEASES: dict[str, Ask] = {
+RELEASES: dict[str, AnswerMode] = {
     **aggregates.releases_of_verbs(),
     "std of whole": lambda p, **w: p.std("k", **w),
     "count": lambda p, **w: p.count(**w),
@@ -205,7 +205,7 @@ def opened(data: pd.DataFrame, neighbors: str) -> Any:
 
 
 def given_to_noise(
-    ask: Ask, data: pd.DataFrame, neighbors: str, words: dict[str, Any]
+    ask: AnswerMode, data: pd.DataFrame, neighbors: str, words: dict[str, Any]
 ) -> list[Given]:
     """The verb once, through the public door, with the mechanisms listening.
 
@@ -259,7 +259,7 @@ def answer_numbers(answer: Any) -> np.ndarray[Any, Any]:
 
 
 def answers(
-    ask: Ask, data: pd.DataFrame, neighbors: str, words: dict[str, Any], n: int
+    ask: AnswerMode, data: pd.DataFrame, neighbors: str, words: dict[str, Any], n: int
 ) -> np.ndarray[Any, Any]:
     """n answers of the public verb, a row each; a session has a budget for 999."""
     rows: list[Any] = []

@@ -15,7 +15,7 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, MissingKeys, Refused
-from dpframe._frame.selection import Taken
+from dpframe._frame.selection import BoundColumn
 from dpframe._frame.tracked import Tracked
 
 
@@ -127,7 +127,7 @@ def _get_dummies(
     kept = keys[1:] if _validate.flag(drop_first, "drop_first") else keys
     names = [key if prefix is None else f"{prefix}{prefix_sep}{key}" for key in kept]
     columns = {name: _expr.is_in(data._expr, [key]) for name, key in zip(names, kept, strict=True)}
-    return data._frame._new(selection.having(columns))
+    return data._frame._new(selection.replace_columns(columns))
 
 
 def _crosstab(index: Any, columns: Any, *args: Any, **words: Any) -> Any:
@@ -202,7 +202,7 @@ OF_FRAMES = {
 
 
 def call_pandas_function(
-    first: Taken | Tracked, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    first: BoundColumn | Tracked, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Return what a function of pandas makes of tracked columns or frames.
 

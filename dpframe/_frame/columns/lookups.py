@@ -11,12 +11,12 @@ import pandas as pd
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Expr
-from dpframe._frame.selection import Taken, expression_of, frame_of_column
+from dpframe._frame.selection import BoundColumn, expression_of, frame_of_column
 from dpframe._frame.tracked import selection_of, session_of_frame
 from dpframe._frame.verbs.merge import is_private
 
 
-def look_up(column: Taken, mapping: Any, default: Any, keeps_nulls: bool) -> Expr:
+def look_up(column: BoundColumn, mapping: Any, default: Any, keeps_nulls: bool) -> Expr:
     """Return what a public dict or Series has for each value of a column.
 
     Values that it does not list become the default.
@@ -39,7 +39,7 @@ def look_up(column: Taken, mapping: Any, default: Any, keeps_nulls: bool) -> Exp
     return found
 
 
-def _read_series(column: Taken, series: pd.Series[Any]) -> dict[Any, Any]:
+def _read_series(column: BoundColumn, series: pd.Series[Any]) -> dict[Any, Any]:
     """Return a public Series as a dict by its index; one about people is refused."""
     session = session_of_frame(frame_of_column(column))
     if is_private(series, session):
@@ -68,7 +68,7 @@ def _is_null(value: object) -> bool:
     )
 
 
-def replace_values(column: Taken, old: Any, new: Any, regex: Any) -> Expr:
+def replace_values(column: BoundColumn, old: Any, new: Any, regex: Any) -> Expr:
     """Return the cells with other values for the listed ones."""
     if regex is not False:
         raise BadType(
@@ -83,7 +83,7 @@ def replace_values(column: Taken, old: Any, new: Any, regex: Any) -> Expr:
     return _expr.choose(_expr.is_in(x, gone), None, kept) if gone else kept
 
 
-def _replace_by_values(column: Taken, mapping: Mapping[Any, Any]) -> Expr:
+def _replace_by_values(column: BoundColumn, mapping: Mapping[Any, Any]) -> Expr:
     """Return the cells with other values for the listed ones, where no new value is null."""
     x = expression_of(column)
     table = _expr.map_dict(x, mapping)
@@ -120,7 +120,7 @@ def read_pairs(old: Any, new: Any) -> dict[Any, Any]:
     return dict(zip(olds, news, strict=True))
 
 
-def _lists_all(column: Taken, mapping: Mapping[Any, Any]) -> bool:
+def _lists_all(column: BoundColumn, mapping: Mapping[Any, Any]) -> bool:
     """Return whether the mapping lists all values that the column can have, by declared keys."""
     keys = selection_of(frame_of_column(column)).values(expression_of(column))
     return keys is not None and all(key in mapping for key in keys)

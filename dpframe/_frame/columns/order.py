@@ -4,89 +4,31 @@ and of groups."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import Any, Unpack
 
 import numpy as np
 
 from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue
-from dpframe._frame.spelling import priced, sideways
-from dpframe._frame.typed.answers import (
-    A,
-    Extremes,
-    Levels,
-    Named,
-    Pair,
-    Points,
-    Quantiles,
-    Row,
-    Shares,
-    Table,
-    Value,
-)
+from dpframe._frame.selection import BoundsLike
+from dpframe._frame.signatures import verb
+from dpframe._frame.verbs.measure import Measurable, MeasureKeywords, is_across
 from dpframe._groups.keys import EVERY
 from dpframe._plans.order import QuantileLevels as Asked
 from dpframe._plans.order import choose_quantile_method, read_levels
 from dpframe._plans.price import check_payment
 
-if TYPE_CHECKING:
-    from dpframe._frame.column import PrivateColumn
-    from dpframe._frame.typed.frames import (
-        AnyMeasures,
-        OfLevels,
-        OfRow,
-        OfTable,
-        OfValue,
-        Unanswered,
-    )
 
-
-@overload
+@verb
 def quantile(
-    self: Unanswered[A],
-    column: Named | Shares = ...,
-    q: float | Shares = ...,
-    bounds: Pair = ...,
-    **words: Unpack[Quantiles],
-) -> A: ...
-@overload
-def quantile(
-    self: OfRow[Row], column: float, *, bounds: Pair = ..., **words: Unpack[Quantiles]
-) -> Row: ...
-@overload
-def quantile(
-    self: OfTable[Table], column: Shares, *, bounds: Pair = ..., **words: Unpack[Quantiles]
-) -> Table: ...
-@overload
-def quantile(
-    self: OfValue[Value],
-    column: Named,
-    q: float = ...,
-    bounds: Pair = ...,
-    **words: Unpack[Quantiles],
-) -> Value: ...
-@overload
-def quantile(
-    self: OfLevels[Levels], column: Named, q: Shares, bounds: Pair = ..., **words: Unpack[Quantiles]
-) -> Levels: ...
-@overload
-def quantile(
-    self: OfTable[Table], *, q: Shares, bounds: Pair = ..., **words: Unpack[Quantiles]
-) -> Table: ...
-@overload
-def quantile(
-    self: OfRow[Row], *, q: float = ..., bounds: Pair = ..., **words: Unpack[Quantiles]
-) -> Row: ...
-@priced
-def quantile(
-    self: AnyMeasures,
+    self: Measurable,
     column: Any = EVERY,
     q: Any = 0.5,
-    bounds: Any = None,
+    bounds: BoundsLike = None,
     *,
     resolution: float | None = None,
     method: str = "auto",
-    **payment: Any,
+    **payment: Unpack[MeasureKeywords],
 ) -> Any:
     """Return the value below which a share ``q`` of a column's values lies; for a list of shares a Series
     by them.
@@ -124,24 +66,14 @@ def quantile(
     return _at(self, levels, column, bounds, resolution, payment, how)
 
 
-@overload
+@verb
 def median(
-    self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Points]
-) -> A: ...
-@overload
-def median(
-    self: OfValue[Value], column: Named, bounds: Pair = ..., **words: Unpack[Points]
-) -> Value: ...
-@overload
-def median(self: OfRow[Row], *, bounds: Pair = ..., **words: Unpack[Points]) -> Row: ...
-@priced
-def median(
-    self: AnyMeasures,
+    self: Measurable,
     column: Any = EVERY,
-    bounds: Any = None,
+    bounds: BoundsLike = None,
     *,
     resolution: float | None = None,
-    **payment: Any,
+    **payment: Unpack[MeasureKeywords],
 ) -> Any:
     """Return a value with half of the column's values on either side: ``quantile`` at 0.5, and the
     same question.
@@ -159,29 +91,15 @@ def median(
     return _at(self, _levels(0.5, payment), column, bounds, resolution, payment)
 
 
-@overload
+@verb
 def min(
-    self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Extremes]
-) -> A: ...
-@overload
-def min(
-    self: OfValue[Value], column: Named, bounds: Pair = ..., **words: Unpack[Extremes]
-) -> Value: ...
-@overload
-def min(self: OfRow[Row], *, bounds: Pair = ..., **words: Unpack[Extremes]) -> Row: ...
-@overload
-def min(
-    self: AnyMeasures, *, axis: Literal[1, "columns"], numeric_only: bool = ...
-) -> PrivateColumn: ...
-@priced
-def min(
-    self: AnyMeasures,
+    self: Measurable,
     column: Any = EVERY,
-    bounds: Any = None,
+    bounds: BoundsLike = None,
     *,
     q: Any = 0.01,
     resolution: float | None = None,
-    **payment: Any,
+    **payment: Unpack[MeasureKeywords],
 ) -> Any:
     """Return a value near the least: the 1 % quantile, or that of another small ``q``.
 
@@ -192,29 +110,15 @@ def min(
     return _extreme(self, "min", column, q, bounds, resolution, payment)
 
 
-@overload
+@verb
 def max(
-    self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Extremes]
-) -> A: ...
-@overload
-def max(
-    self: OfValue[Value], column: Named, bounds: Pair = ..., **words: Unpack[Extremes]
-) -> Value: ...
-@overload
-def max(self: OfRow[Row], *, bounds: Pair = ..., **words: Unpack[Extremes]) -> Row: ...
-@overload
-def max(
-    self: AnyMeasures, *, axis: Literal[1, "columns"], numeric_only: bool = ...
-) -> PrivateColumn: ...
-@priced
-def max(
-    self: AnyMeasures,
+    self: Measurable,
     column: Any = EVERY,
-    bounds: Any = None,
+    bounds: BoundsLike = None,
     *,
     q: Any = 0.99,
     resolution: float | None = None,
-    **payment: Any,
+    **payment: Unpack[MeasureKeywords],
 ) -> Any:
     """Return a value near the greatest: the 99 % quantile, or that of another large ``q``.
 
@@ -227,24 +131,24 @@ def max(
 
 
 def _extreme(
-    self: AnyMeasures,
+    self: Measurable,
     verb: str,
     column: Any,
     q: Any,
-    bounds: Any,
+    bounds: BoundsLike,
     resolution: Any,
     payment: Mapping[str, Any],
 ) -> Any:
-    if "axis" in payment and column is EVERY and sideways(payment):
+    if "axis" in payment and is_across(column, payment):
         return self._across(verb, payment)
     return _at(self, _levels(q, payment, one=True), column, bounds, resolution, payment)
 
 
 def _at(
-    self: AnyMeasures,
+    self: Measurable,
     levels: Asked,
     column: Any,
-    bounds: Any,
+    bounds: BoundsLike,
     resolution: Any,
     payment: Any,
     how: str = "quantile",
@@ -262,7 +166,7 @@ def _at(
         return self._ask_for(
             cells, payment, _release.grid(cells, [(at, name) for name, at, _ in many])
         )
-    label = self._selection.named(names[0])[1]
+    label = self._selection.find_column(names[0])[1]
     return self._ask_for(
         cells, payment, lambda r, index: _release.levels(r, index, levels.typed, label)
     )

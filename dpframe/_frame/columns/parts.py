@@ -14,7 +14,7 @@ from dpframe import _expr, _validate
 from dpframe._cells.codec import index_of
 from dpframe._errors import BadType, BadValue, NotOffered, did_you_mean
 from dpframe._expr import Expr, Kind
-from dpframe._frame.selection import Taken
+from dpframe._frame.selection import BoundColumn
 from dpframe._frame.typed.parts import Texts, Times, Weeks
 from dpframe._groups.keys import need_keys
 from dpframe._refusals import Unprinted
@@ -105,7 +105,7 @@ class TextParts(Texts, Parts):
         """Return an argument with the expression of each tracked column that is in it."""
         if isinstance(value, list):
             return [self._find_expressions(v) for v in value]
-        return self._column._other(value) if isinstance(value, Taken) else value
+        return self._column._other(value) if isinstance(value, BoundColumn) else value
 
     def _extract(self, *args: Any, **words: Any) -> Any:
         """Return the groups of a pattern where it first matches: a frame, or one column."""
@@ -132,7 +132,7 @@ class TextParts(Texts, Parts):
 def _make_frame(column: Any, columns: Mapping[Any, Expr]) -> Any:
     """Return a tracked frame of the rows of a column."""
     frame = column._frame
-    return frame._new(frame._selection.having(dict(columns)))
+    return frame._new(frame._selection.replace_columns(dict(columns)))
 
 
 def _as_method(name: str, ask: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,17 +13,17 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, Refused
-from dpframe._frame.selection import Taken
+from dpframe._frame.selection import BoundColumn
 from dpframe._frame.verbs import looking
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame
-    from dpframe._frame.typed.frames import ColumnGroups
+    from dpframe._frame.groups import PrivateGroupBy
 
-Column = TypeVar("Column", bound=Taken)
+Column = TypeVar("Column", bound=BoundColumn)
 
 
-def _of(column: Taken, frame: Any) -> Any:
+def _of(column: BoundColumn, frame: Any) -> Any:
     """Return the column in another frame of the same columns."""
     return type(column)(frame, column._expr, column._name)
 
@@ -76,25 +76,25 @@ def reset_index(
     return self
 
 
-def to_frame(self: Taken, name: Hashable = None) -> PrivateFrame:
+def to_frame(self: BoundColumn, name: Hashable = None) -> PrivateFrame:
     """Return the tracked frame of this column alone."""
     frame = self._frame
     label = self._name if name is None else _validate.hashable(name, "a name")
-    return cast("PrivateFrame", frame._new(frame._selection.having({label: self._expr})))
+    return cast("PrivateFrame", frame._new(frame._selection.replace_columns({label: self._expr})))
 
 
-def head(self: Taken, n: int = 5) -> pd.Series[Any]:
+def head(self: BoundColumn, n: int = 5) -> pd.Series[Any]:
     """Return some made-up values, at most 100; see `PrivateFrame.head`."""
     return _take_column(self, looking.head(to_frame(self), n))
 
 
-def tail(self: Taken, n: int = 5) -> pd.Series[Any]:
+def tail(self: BoundColumn, n: int = 5) -> pd.Series[Any]:
     """Return some made-up values, others than those of `head`."""
     return _take_column(self, looking.tail(to_frame(self), n))
 
 
 def sample(
-    self: Taken,
+    self: BoundColumn,
     n: int | None = None,
     frac: float | None = None,
     replace: bool = False,
@@ -110,41 +110,41 @@ def sample(
     )
 
 
-def _take_column(column: Taken, made: pd.DataFrame) -> pd.Series[Any]:
+def _take_column(column: BoundColumn, made: pd.DataFrame) -> pd.Series[Any]:
     shown: pd.Series[Any] = made.iloc[:, 0]
     return shown
 
 
-def dtype(self: Taken) -> Any:
+def dtype(self: BoundColumn) -> Any:
     """Return the dtype, without the categories of a categorical one: these are cells of the data."""
     return looking.dtypes(to_frame(self)).iloc[0]
 
 
-def _add_to_frame(column: Taken) -> Any:
+def _add_to_frame(column: BoundColumn) -> Any:
     """Return the column's frame with the column, as it is now, among its own."""
     frame = column._frame
     return frame._new(
-        frame._selection.having({**frame._selection.columns, column._name: column._expr})
+        frame._selection.replace_columns({**frame._selection.columns, column._name: column._expr})
     )
 
 
-def groupby(self: Taken, by: Any = None, **words: Any) -> ColumnGroups:
+def groupby(self: BoundColumn, by: Any = None, **words: Any) -> PrivateGroupBy:
     """Group this column by another one: ``p["cost"].groupby(p["state"]).mean()``; see
     `PrivateFrame.groupby`."""
     if isinstance(by, str) and by not in self._frame._selection.index:
         raise BadType(
             f"a column is grouped by another one, or by its index: p['cost'].groupby(p[{by!r}])."
         )
-    return cast("ColumnGroups", _add_to_frame(self).groupby(by, **words)[self._name])
+    return cast("PrivateGroupBy", _add_to_frame(self).groupby(by, **words)[self._name])
 
 
-def resample(self: Taken, rule: Any, **words: Any) -> ColumnGroups:
+def resample(self: BoundColumn, rule: Any, **words: Any) -> PrivateGroupBy:
     """Group this column by periods of the index:
     ``p.set_index("t")["cost"].resample("ME").mean()``."""
-    return cast("ColumnGroups", _add_to_frame(self).resample(rule, **words)[self._name])
+    return cast("PrivateGroupBy", _add_to_frame(self).resample(rule, **words)[self._name])
 
 
-def pipe(self: Taken, func: Any, *args: Any, **words: Any) -> Any:
+def pipe(self: BoundColumn, func: Any, *args: Any, **words: Any) -> Any:
     """Return what a function makes of this column: ``func(column, *args, **words)``."""
     if isinstance(func, tuple) and len(func) == 2 and callable(func[0]):
         return func[0](*args, **{**words, func[1]: self})

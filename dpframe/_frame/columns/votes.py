@@ -14,8 +14,8 @@ from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._frame.found import Search
-from dpframe._frame.selection import HALF, WHOLE, Asking, Selection, level_of
-from dpframe._frame.spelling import priced
+from dpframe._frame.selection import HALF, WHOLE, Askable, Selection, make_level
+from dpframe._frame.signatures import verb
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import KeyBy, Keys, Word, describe, keys_of
 from dpframe._plans.aggregates import Output
@@ -26,7 +26,7 @@ from dpframe._validate import Bounds
 Listed = list[tuple[Hashable, Keys]]  # the names of columns, with their keys
 
 
-@priced
+@verb
 def argmax(self: Any, column: Any = None, *, keys: Any = None, **payment: Unpack[Payment]) -> Any:
     """Choose the listed value that most rows of each group have: a Series with a value for each
     group.
@@ -58,7 +58,7 @@ def argmax(self: Any, column: Any = None, *, keys: Any = None, **payment: Unpack
     return _declare_keys(self, levels)._ask_for(outs, payment, single=single, part=part)
 
 
-@priced
+@verb
 def top(
     self: Any, column: Any = None, k: Any = None, *, keys: Any = None, **payment: Unpack[Payment]
 ) -> Any:
@@ -111,7 +111,7 @@ def voted(
 
     With ``names`` several values are chosen, one for each name.
     """
-    expr, name = selection.named(column)
+    expr, name = selection.find_column(column)
     listed = (None if i == keys.null else k for i, k in enumerate(keys.index.tolist()))
     try:  # a period is no constant that a user writes into an expression, and a key all the same
         known = (_expr.Constant(key) if isinstance(key, pd.Period) else key for key in listed)
@@ -129,7 +129,7 @@ def voted(
 def wanted(selection: Selection, column: Any, label: Hashable) -> Output:
     """Return the output of `agg` named ``"argmax"``, for a column whose keys are known."""
     return voted(
-        selection, column, selection.keys(*selection.named(column), None, "argmax"), label
+        selection, column, selection.keys(*selection.find_column(column), None, "argmax"), label
     )[0]
 
 
@@ -153,18 +153,18 @@ def _keys(
         of = (
             None
             if given is None
-            else keys_of(given, i, groups._selection.named(name)[1], len(names))
+            else keys_of(given, i, groups._selection.find_column(name)[1], len(names))
         )
-        level = level_of(groups, groups._selection.level(name), of, verb)
+        level = make_level(groups, groups._selection.level(name), of, verb)
         if isinstance(level, KeyBy):
-            found.append((groups._selection.named(name)[1], level.keys))
+            found.append((groups._selection.find_column(name)[1], level.keys))
             continue
         if len(names) > 1 or any(isinstance(one, Sought) for one in groups._selection.by):
             raise MissingKeys(
                 f"the keys of {level.name!r} are not known, and nor are others here. Find them first, for a price of their own: "
                 f"keys=p.unique({level.name!r})."
             )
-        asking = Asking(groups._session, replace(groups._selection, by=()), groups._mode)
+        asking = Askable(groups._session, replace(groups._selection, by=()), groups._mode)
         searched = Search(asking, (level,)).keys(payment)
         if isinstance(searched, Plan):
             return searched
@@ -181,4 +181,4 @@ def _declare_keys(groups: Any, levels: Listed) -> Any:
         for label, keys in levels
         if keys.token not in known
     ]
-    return groups._of(groups._selection.declaring(tuple(words)))
+    return groups._of(groups._selection.add_declarations(tuple(words)))

@@ -27,6 +27,7 @@ from dpframe._frame.people.within import (
     build_within,
     check_integer,
 )
+from dpframe._frame.signatures import explain_arguments
 from dpframe._frame.tracked import (
     Tracked,
     person_of,
@@ -35,7 +36,7 @@ from dpframe._frame.tracked import (
     use_own_names,
     with_selection,
 )
-from dpframe._plans.price import WORDS, own_errors
+from dpframe._plans.price import WORDS
 from dpframe._refusals import ADVICE, Unprinted, refuse
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
                 "filter needs a function that is true or false of a person: "
                 "lambda g: g['cost'].sum() > 100."
             )
-        return self._choose_columns(with_selection(self._frame, self._selection.filtered(expr)))
+        return self._choose_columns(with_selection(self._frame, self._selection.filter_rows(expr)))
 
     def pipe(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Return what a function makes of these groups."""
@@ -309,7 +310,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         if self._single:
             ((name, expr),) = exprs.items()
             return PrivateColumn(self._frame, expr, name)
-        return with_selection(self._frame, self._selection.having(exprs))
+        return with_selection(self._frame, self._selection.replace_columns(exprs))
 
     def _make_window(self, rows: int | None, least: int) -> Window:
         return Window(
@@ -342,7 +343,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
             )
         (x,), frame = self._chosen.values(), self._frame
         if x.nullable:
-            frame = with_selection(frame, self._selection.filtered(_expr.not_null(x)))
+            frame = with_selection(frame, self._selection.filter_rows(_expr.not_null(x)))
         ranked = sort_rows(frame, [Key(x, descending)])
         return PersonGroupBy(ranked, self._chosen, True, self._as_index).head(n)
 
@@ -353,7 +354,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         if self._single:
             ((name, expr),) = self._chosen.items()
             return PrivateColumn(frame, expr, name)
-        return with_selection(frame, selection_of(frame).having(self._chosen))
+        return with_selection(frame, selection_of(frame).replace_columns(self._chosen))
 
     # Functions of the person's own rows ----------------------------------------------------------
 
@@ -528,6 +529,6 @@ def _refuse_prices(verb: Callable[..., Any]) -> Callable[..., Any]:
     return free_verb
 
 
-own_errors(PersonGroupBy, DataFrameGroupBy)
+explain_arguments(PersonGroupBy, DataFrameGroupBy)
 for _name in [name for name in vars(PersonGroupBy) if not name.startswith("_")]:
     setattr(PersonGroupBy, _name, _refuse_prices(vars(PersonGroupBy)[_name]))

@@ -102,7 +102,7 @@ def merge_people(
     frame = derived_frame(
         self, session, Word("rows", told, f"merge on {describe(_list_merge_keys(self, pairs))}")
     )
-    words_of_both = selection_of(frame).declaring(selection_of(right).words)
+    words_of_both = selection_of(frame).add_declarations(selection_of(right).words)
     return with_selection(frame, words_of_both)
 
 

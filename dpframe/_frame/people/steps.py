@@ -103,7 +103,7 @@ def sort_values(
     last = _validate.choice(na_position, "na_position", ("first", "last")) == "last"
     keys = []
     for name, way in zip(names, ways, strict=True):
-        expr, label = self._selection.named(name)
+        expr, label = self._selection.find_column(name)
         if expr.kind == "other":
             raise BadType(f"column {label!r} has a dtype that has no order.")
         keys.append(Key(expr, not _validate.flag(way, "ascending"), last))
@@ -116,7 +116,7 @@ def sort_rows(frame: Frame, keys: Sequence[Key]) -> Frame:
     The order that they had before decides between rows that are equal in the keys.
     """
     selection = selection_of(frame)
-    return with_selection(frame, selection.changed(premises=selection.premises.sort_by(keys)))
+    return with_selection(frame, selection.change(premises=selection.premises.sort_by(keys)))
 
 
 def _has_named_people(frame: Tracked) -> bool:
@@ -179,7 +179,7 @@ def _mark_duplicates(frame: Tracked, subset: Any, keep: Any, verb: str) -> tuple
         if isinstance(subset, list | tuple | pd.Index)
         else [subset]
     )
-    exprs = [selection.named(name)[0] for name in names]
+    exprs = [selection.find_column(name)[0] for name in names]
     missing = [leaf for leaf in people if leaf not in exprs]
     if missing:
         raise Refused(

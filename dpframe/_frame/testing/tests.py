@@ -11,8 +11,8 @@ from dpframe._answers.estimate import correlation as correlation_of
 from dpframe._answers.hypotheses import CELLS, Tested, compared, correlated, independent
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._frame.groups import PrivateGroupBy
-from dpframe._frame.selection import Selection, predicate_of
-from dpframe._frame.spelling import priced
+from dpframe._frame.selection import Selection, check_condition
+from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupby
 from dpframe._frame.verbs.steps import dropna
@@ -36,7 +36,7 @@ class Tests(Unprinted):
     def __init__(self, frame: Tracked):
         self._frame = frame
 
-    @priced
+    @verb
     def means(
         self,
         column: Any,
@@ -67,7 +67,7 @@ class Tests(Unprinted):
         """
         return self._compared(column, by, keys, bounds, level, ("mean", "std"), "mean", payment)
 
-    @priced
+    @verb
     def shares(
         self,
         column: Any,
@@ -93,10 +93,10 @@ class Tests(Unprinted):
         >>> found.pvalue < 0.001, round(found.estimate, 1)
         (True, 0.5)
         """
-        predicate_of(self._frame._selection.named(column)[0])
+        check_condition(self._frame._selection.find_column(column)[0])
         return self._compared(column, by, keys, None, level, ("mean",), "share", payment)
 
-    @priced
+    @verb
     def independence(
         self, index: Any, columns: Any, *, keys: Any = None, **payment: Unpack[Payment]
     ) -> Tested:
@@ -135,7 +135,7 @@ class Tests(Unprinted):
         )
         return cast(Tested, found)
 
-    @priced
+    @verb
     def correlation(
         self,
         column: Any,
@@ -163,7 +163,10 @@ class Tests(Unprinted):
         """
         _validate.level(level)
         check_correlation("pearson", payment)
-        names = self._frame._selection.named(column)[1], self._frame._selection.named(other)[1]
+        names = (
+            self._frame._selection.find_column(column)[1],
+            self._frame._selection.find_column(other)[1],
+        )
         if names[0] == names[1]:
             raise BadValue("correlation needs two columns, and both have the same name.")
         frame = dropna(self._frame, subset=list(names))

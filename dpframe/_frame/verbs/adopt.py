@@ -44,7 +44,7 @@ from dpframe.engines.rows import frame_of, rows_of
 
 def pipe(
     self: Frame,
-    func: Any,
+    func: object,
     *args: Any,
     bounds: Mapping[Any, tuple[float, float]] | None = None,
     keys: Mapping[Any, Any] | None = None,
@@ -52,8 +52,8 @@ def pipe(
     max_groups: int | None = None,
     **kwargs: Any,
 ) -> Frame:
-    """What a function of yours makes of the rows, if it works person by person: ``func(frame,
-    *args, **kwargs)``.
+    """Apply a function of yours to the rows, if it works person by person: ``func(frame, *args,
+    **kwargs)``.
 
     Formal guarantee: as for `explode`, *given that the rows it makes of some people do not depend
     on the others*. That is checked on random halves of the people, on nobody, and on another order
@@ -78,7 +78,7 @@ def pipe(
     23.0
     """
     self._session.base.refuse_if_not_followed()
-    call, name = _called(func, args, kwargs)
+    call, name = _bind_function(func, args, kwargs)
     self._session.check_alive()
     limits_for(max_rows, max_groups)
     base = self._session.base
@@ -90,7 +90,7 @@ def pipe(
             f"{name} uses a private frame from outside ({seen}), which holds all people whichever it is given. Use the frame "
             "that it gets."
         )
-    traced = _traced(self, call) if (bounds, keys, max_rows, max_groups) == (None,) * 4 else None
+    traced = _trace(self, call) if (bounds, keys, max_rows, max_groups) == (None,) * 4 else None
     if traced is not None:
         return cast(Frame, traced)
     source = source_of(self, "pipe")
@@ -128,7 +128,8 @@ def adopt(
     max_rows: int | None = None,
     max_groups: int | None = None,
 ) -> Frame:
-    """Another frame of the same people, whose rows you declare to have been made person by person.
+    """Take over another frame of the same people, whose rows you declare to have been made person
+    by person.
 
     Formal guarantee: as for `explode`, *given that your declaration is true*: that no row of
     ``other`` depends on more than one person of the frame that was opened, the one that its unit
@@ -166,7 +167,7 @@ def adopt(
     if not isinstance(other, pd.DataFrame):
         raise BadType(f"adopt takes a DataFrame, not {type(other).__name__}.")
     limits_for(max_rows, max_groups)
-    _check_unowned(other, base)
+    _check_owner(other, base)
     unit = base.unit
     frame = _personwise.normalize_result(other, [leaf.name for leaf in unit.people])
     made = made_of(frame)
@@ -196,9 +197,11 @@ def adopt(
     )
 
 
-def _traced(frame: Frame, call: Callable[[Any], Any]) -> Any:
-    """What a function makes of the tracked frame itself, where it only takes steps of single rows;
-    else None."""
+def _trace(frame: Frame, call: Callable[[Any], Any]) -> Any:
+    """Apply a function to the tracked frame itself.
+
+    Return None if it does more than steps of single rows.
+    """
     try:
         made = call(
             frame._rowwise("a function of rows asks nothing: it is given the rows themselves then.")
@@ -213,8 +216,10 @@ def _traced(frame: Frame, call: Callable[[Any], Any]) -> Any:
 
 
 def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-    """The rows of people, read behind the door, and the person of each, from 0 on. If ``hidden``,
-    the index has random names of the people."""
+    """Read the rows of people behind the door, and number the person of each from 0.
+
+    If ``hidden``, the index has random names of the people.
+    """
     arrays = [source.array(e) for e in source.columns.values()]
     if hidden:
         codes = source.people()[0][1]
@@ -227,9 +232,10 @@ def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.i
     return frame, np.asarray(_pandas.factorize(codes)[0], dtype=np.int64)  # without gaps
 
 
-def _called(
-    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+def _bind_function(
+    func: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Callable[[pd.DataFrame], Any], str]:
+    """Return a function of the frame alone, and the name of the function that the user gave."""
     if (
         isinstance(func, tuple)
         and len(func) == 2
@@ -246,7 +252,7 @@ def _called(
 
 
 def _unit_names(columns: Mapping[Hashable, Expr], people: Sequence[Column]) -> list[Hashable]:
-    """The names that the columns which name a person have in a tracked frame."""
+    """Return the names in a tracked frame of the columns that name a person."""
     names = []
     for leaf in people:
         name = next((n for n, e in columns.items() if e == leaf), None)
@@ -265,8 +271,8 @@ def _places_of_unit(
     return [list(names).index(name) for name in unit]
 
 
-def _check_unowned(other: pd.DataFrame, base: Session) -> None:
-    """Refuses a frame that has a session of its own, or shares data with one."""
+def _check_owner(other: pd.DataFrame, base: Session) -> None:
+    """Refuse a frame that has a session of its own, or shares data with one."""
     owner: Session | None = None
     try:
         owner = session_of(other.attrs)
@@ -287,8 +293,8 @@ def _check_unowned(other: pd.DataFrame, base: Session) -> None:
 
 
 def _labels_of(frame: pd.DataFrame, base: Session) -> Any:
-    """The name of each row's person in this session, by the index labels of the frame that was
-    opened."""
+    """Return the name of each row's person in this session, by the index labels of the frame that
+    was opened."""
     index, places, failed = base.snapshot.index, None, False
     if not index.is_unique:
         raise LineageError(

@@ -21,8 +21,8 @@ _FORMATS = {
 def card(
     self: Tracked, path: str | os.PathLike[str] | None = None, *, format: str | None = None
 ) -> str:
-    """The card of the table that was opened, as text: unit, limits, bounds, keys, times, version,
-    population, and dtypes.
+    """Write the card of the table that was opened, as text: unit, limits, bounds, keys, times,
+    version, population, and dtypes.
 
     Written to a file if ``path`` names one, which ``open(card=path)`` reads. A file that is there
     and says something else is left as it is. What the budget is stands in no card.
@@ -78,6 +78,7 @@ def card(
 
 
 def _write(path: Path, text: str) -> None:
+    """Write a text to a file."""
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

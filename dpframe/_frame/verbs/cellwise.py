@@ -16,7 +16,7 @@ from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.columns.operators import OperatorMethod, find_operator
-from dpframe._frame.selection import Taken
+from dpframe._frame.selection import BoundColumn
 from dpframe._frame.tracked import Frame, Tracked
 
 
@@ -29,7 +29,7 @@ def operate(
     a tracked frame of the same columns. With ``beside`` it may be one column for all of them.
     """
     columns = self._selection.columns
-    if beside and isinstance(others[0], Taken):
+    if beside and isinstance(others[0], BoundColumn):
         operands: list[Mapping[Hashable, Any]] = [dict.fromkeys(columns, others[0])]
     else:
         operands = [_operands(self, other) for other in others]
@@ -39,7 +39,7 @@ def operate(
         ._expr
         for label, expr in columns.items()
     }
-    return self._new(self._selection.having(made))
+    return self._new(self._selection.replace_columns(made))
 
 
 def transform_columns(self: Frame, transform: Callable[[PrivateColumn], PrivateColumn]) -> Frame:
@@ -48,13 +48,13 @@ def transform_columns(self: Frame, transform: Callable[[PrivateColumn], PrivateC
     made = {
         name: transform(PrivateColumn(self, expr, name))._expr for name, expr in columns.items()
     }
-    return self._new(self._selection.having(made))
+    return self._new(self._selection.replace_columns(made))
 
 
-def _operands(frame: Tracked, other: Any) -> Mapping[Hashable, Any]:
-    """The other operand for each column."""
+def _operands(frame: Tracked, other: object) -> Mapping[Hashable, Any]:
+    """Return the other operand for each column."""
     columns = frame._selection.columns
-    if isinstance(other, Taken):
+    if isinstance(other, BoundColumn):
         raise Refused(
             "pandas matches the labels of such a column's rows with the names of the frame's columns. For an operation in each "
             "row write it column by column: p[['x', 'y']].sub(p['a'], axis=0)."
@@ -85,8 +85,8 @@ def operator_method(name: str) -> OperatorMethod:
 
     def method(
         self: Frame,
-        other: Any,
-        axis: Any = "columns",
+        other: object,
+        axis: object = "columns",
         level: None = None,
         fill_value: None = None,
     ) -> Frame:
@@ -110,13 +110,15 @@ def operator_method(name: str) -> OperatorMethod:
 
 
 def abs_(self: Frame) -> Frame:
-    """The numbers without their signs."""
+    """Return the numbers without their signs."""
     return transform_columns(self, abs)
 
 
-def round_(self: Frame, decimals: Any = 0) -> Frame:
-    """Numbers rounded to some decimals, half to even; ``{"column": decimals}`` for some of them.
-    Others stay as they are."""
+def round_(self: Frame, decimals: object = 0) -> Frame:
+    """Round numbers to some decimals, half to even; ``{"column": decimals}`` for some of them.
+
+    Others stay as they are.
+    """
     columns = self._selection.columns
     chosen = (
         {_validate.column_name(name, columns): places for name, places in decimals.items()}
@@ -124,31 +126,32 @@ def round_(self: Frame, decimals: Any = 0) -> Frame:
         else dict.fromkeys((n for n, e in columns.items() if e.kind == "number"), decimals)
     )
     made = {name: _expr.round_to(columns[name], places) for name, places in chosen.items()}
-    return self._new(self._selection.having({**columns, **made}))
+    return self._new(self._selection.replace_columns({**columns, **made}))
 
 
 def where(
-    self: Frame, cond: Any, other: Any = None, *, inplace: bool = False, axis: Any = None
+    self: Frame, cond: object, other: object = None, *, inplace: bool = False, axis: object = None
 ) -> Frame:
-    """The cells where a condition holds, and else another value: null, a constant, or one for each
-    column.
+    """Keep the cells where a condition holds, and else take another value: null, a constant, or one
+    for each column.
 
     The condition is a tracked column, for all columns, or a frame of conditions, for each its own.
     """
-    return self._done(_chosen(self, "where", cond, other), inplace)
+    return self._done(_choose(self, "where", cond, other), inplace)
 
 
 def mask(
-    self: Frame, cond: Any, other: Any = None, *, inplace: bool = False, axis: Any = None
+    self: Frame, cond: object, other: object = None, *, inplace: bool = False, axis: object = None
 ) -> Frame:
-    """Another value where a condition holds, and else the cells: `where` with the condition turned
-    round."""
-    return self._done(_chosen(self, "mask", cond, other), inplace)
+    """Take another value where a condition holds, and else keep the cells: `where` with the
+    condition negated."""
+    return self._done(_choose(self, "mask", cond, other), inplace)
 
 
-def _chosen(frame: Frame, verb: str, cond: Any, other: Any) -> Frame:
+def _choose(frame: Frame, verb: str, cond: object, other: object) -> Frame:
+    """Return the frame with each cell chosen by a condition."""
     columns = frame._selection.columns
-    if callable(cond) and not isinstance(cond, Taken | Tracked):
+    if callable(cond) and not isinstance(cond, BoundColumn | Tracked):
         cond = cond(
             frame._rowwise(
                 "a condition is of one row: release such a number first, and use the answer in it."
@@ -159,20 +162,21 @@ def _chosen(frame: Frame, verb: str, cond: Any, other: Any) -> Frame:
     )
     others = (
         dict.fromkeys(columns, other)
-        if other is None or isinstance(other, Taken)
+        if other is None or isinstance(other, BoundColumn)
         else _operands(frame, other)
     )
     made = {
         name: getattr(PrivateColumn(frame, expr, name), verb)(conditions[name], others[name])._expr
         for name, expr in columns.items()
     }
-    return frame._new(frame._selection.having(made))
+    return frame._new(frame._selection.replace_columns(made))
 
 
-def apply(self: Frame, func: Any, axis: Any = 0, **words: Any) -> Any:
-    """What a function makes of each column, or with ``axis=1`` of each row: it is given tracked
-    columns, and calls of their own methods and operators are what it does to every cell. A name, or
-    a list of names, is asked as in `agg`.
+def apply(self: Frame, func: object, axis: object = 0, **words: Any) -> Any:
+    """Apply a function to each column, or with ``axis=1`` to each row.
+
+    It is given tracked columns, and their own methods and operators say what it does to every cell.
+    A name, or a list of names, is asked as in `agg`.
 
     >>> df = pd.DataFrame({"cost": [10.0, 30.0], "days": [1, 3]})
     >>> p = df.dp.open(1000, bounds={"cost": (0, 100), "days": (1, 10)})
@@ -203,7 +207,7 @@ def apply(self: Frame, func: Any, axis: Any = 0, **words: Any) -> Any:
     )
     if _validate.among(axis, (1, "columns")):
         made = func(rows, **words)
-        if not isinstance(made, Taken):
+        if not isinstance(made, BoundColumn):
             raise BadType(
                 "a function of a row is traced: it returns an expression of its columns, such as r['x'] + r['y']. Write "
                 "p.assign(total='x + y')."
@@ -212,8 +216,8 @@ def apply(self: Frame, func: Any, axis: Any = 0, **words: Any) -> Any:
     return transform(self, func, **words)
 
 
-def transform(self: Frame, func: Any, axis: Any = 0, **words: Any) -> Frame:
-    """Each column as a function makes it, which is given the tracked column."""
+def transform(self: Frame, func: object, axis: object = 0, **words: Any) -> Frame:
+    """Apply a function to each tracked column, and keep the columns that it returns."""
     if not callable(func) or not _validate.among(axis, (0, "index")):
         raise BadType(
             "transform takes a function of each column: p[['x', 'y']].transform(lambda c: c / 2)."
@@ -224,18 +228,19 @@ def transform(self: Frame, func: Any, axis: Any = 0, **words: Any) -> Frame:
     made = {}
     for name, expr in self._selection.columns.items():
         column = func(PrivateColumn(rows, expr, name), **words)
-        if not isinstance(column, Taken):
+        if not isinstance(column, BoundColumn):
             raise BadType(
                 "a function of a column returns one, such as c / 2. For a number of each column ask p[['x', 'y']].agg('mean')."
             )
         made[name] = self._selection.own(column)
-    return self._new(self._selection.having(made))
+    return self._new(self._selection.replace_columns(made))
 
 
 # The columns of one row ---------------------------------------------------------------------------------------
 
 
 def _numbers(frame: Tracked, names: list[Hashable], verb: str) -> list[Expr]:
+    """Return the expressions of columns that are all numbers."""
     exprs = [frame._selection.columns[name] for name in names]
     for name, expr in zip(names, exprs, strict=True):
         if expr.kind not in ("number", "bool"):
@@ -248,24 +253,26 @@ def _numbers(frame: Tracked, names: list[Hashable], verb: str) -> list[Expr]:
     return [_expr.cast(e, "int") if e.kind == "bool" else e for e in exprs]
 
 
-def _added(exprs: list[Expr]) -> Expr:
+def _add(exprs: list[Expr]) -> Expr:
     return reduce(lambda a, b: _expr.arithmetic("+", a, b), exprs)
 
 
 def _total(exprs: list[Expr]) -> Expr:
-    """The sum of the cells of a row; a null counts for nothing, as in pandas."""
-    return _added([_expr.fill(e, 0) for e in exprs])
+    """Add up the cells of a row. A null counts for nothing, as in pandas."""
+    return _add([_expr.fill(e, 0) for e in exprs])
 
 
 def _present(exprs: list[Expr]) -> Expr:
-    """The number of cells of a row that are no nulls."""
-    return _added([_expr.cast(_expr.not_null(e), "int") for e in exprs])
+    """Count the cells of a row that are not null."""
+    return _add([_expr.cast(_expr.not_null(e), "int") for e in exprs])
 
 
 def _mean(frame: Tracked, exprs: list[Expr]) -> Expr:
-    """The mean of the cells of a row that are no nulls, null where all are: as in pandas. It lies
-    between the least and the greatest bound, which the quotient of a sum and a count does not
-    show."""
+    """Take the mean of the cells of a row that are not null; null if all are, as in pandas.
+
+    It lies between the least and the greatest bound, which the quotient of a sum and a count does
+    not show.
+    """
     mean = _expr.arithmetic("/", _total(exprs), _present(exprs))
     column_bounds = [e.bounds(frame._selection.schema.bounds) for e in exprs]
     ends = [pair for pair in column_bounds if pair is not None]
@@ -275,11 +282,12 @@ def _mean(frame: Tracked, exprs: list[Expr]) -> Expr:
 
 
 def _better(a: Expr, b: Expr, op: str) -> Expr:
-    """The one of two cells that compares so; the other where one is null."""
+    """Return the one of two cells that compares so, and the other if one is null."""
     return _expr.choose(_expr.logical_or(_expr.is_null(b), _expr.compare(op, a, b)), a, b)
 
 
 def _flags(exprs: list[Expr]) -> list[Expr]:
+    """Return expressions that are all conditions."""
     for expr in exprs:
         if expr.kind != "bool":
             raise BadType(
@@ -289,7 +297,7 @@ def _flags(exprs: list[Expr]) -> list[Expr]:
 
 
 def across(self: Tracked, verb: str, numeric_only: bool = False) -> PrivateColumn:
-    """The column of a summary of each row's cells: ``p[["x", "y"]].sum(axis=1)``."""
+    """Return a column with a summary of each row's cells: ``p[["x", "y"]].sum(axis=1)``."""
     columns = self._selection.columns
     names = self._selection.numbers if numeric_only else list(columns)
     everything = [columns[name] for name in names]

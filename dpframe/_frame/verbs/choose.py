@@ -16,8 +16,8 @@ from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Expr
 from dpframe._frame.found import listed
-from dpframe._frame.selection import WHOLE, Taken, callers_frame, level_of, predicate_of
-from dpframe._frame.spelling import priced
+from dpframe._frame.selection import WHOLE, BoundColumn, check_condition, find_caller, make_level
+from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.keys import By, KeyBy, Word, describe
 from dpframe._plans.aggregates import Output
@@ -32,10 +32,12 @@ PLACEHOLDER: Final = "candidate"
 _ONE_ROW: Final = "return an expression for one row; its sum over rows is the utility: lambda d, c: -(d['x'] - c).abs()."
 
 
-@priced
-def argmax(self: Tracked, column: Any, *, keys: Any = None, **payment: Unpack[Payment]) -> Any:
-    """The value that most rows have, of the listed ones; or which of several conditions holds for
-    most rows.
+@verb
+def argmax(
+    self: Tracked, column: object, *, keys: object = None, **payment: Unpack[Payment]
+) -> Any:
+    """Choose the value that most rows have, of the listed ones; or which of several conditions
+    holds for most rows.
 
     A list of boolean columns, or conditions by name as `counts` takes them, may overlap: one row
     may say yes to many. Only the choice leaves, so any number of candidates costs the same and the
@@ -59,22 +61,22 @@ def argmax(self: Tracked, column: Any, *, keys: Any = None, **payment: Unpack[Pa
             raise BadValue(
                 "keys= lists the values of one column; of several conditions each is a candidate."
             )
-        return _most(self, column, callers_frame(), payment)
-    level = level_of(self, self._selection.named(column), keys, "argmax")
+        return _most(self, column, find_caller(), payment)
+    level = make_level(self, self._selection.find_column(column), keys, "argmax")
     groups = listed(self, (level,), payment)
     if isinstance(groups, Plan):
         return groups
     by, part = groups
     query = Query((Output("argmax", "argmax"),), self._selection.where, by)
-    return self._ask(query, lambda release: _chosen(release, by[0])[0], payment, part)
+    return self._ask(query, lambda release: _read_choices(release, by[0])[0], payment, part)
 
 
-@priced
+@verb
 def top(
-    self: Tracked, column: Any, k: int, *, keys: Any = None, **payment: Unpack[Payment]
+    self: Tracked, column: object, k: int, *, keys: object = None, **payment: Unpack[Payment]
 ) -> list[Any]:
-    """The k most common of the listed values, the first before the second and so on, as a list
-    without counts.
+    """Choose the k most common of the listed values, the most common first, as a list without
+    counts.
 
     Formal guarantee: epsilon-DP for its price, by k rounds of report-noisy-max at epsilon/k, each
     among the values that are left (docs/guarantees/noisy-max.md). The order is as private as the
@@ -87,7 +89,7 @@ def top(
     """
     check_payment(payment)
     rounds = _validate.positive_int(k, "k")  # before a search for keys that nobody listed is paid
-    level = level_of(self, self._selection.named(column), keys, "top")
+    level = make_level(self, self._selection.find_column(column), keys, "top")
     groups = listed(self, (level,), payment)
     if isinstance(groups, Plan):
         return cast("list[Any]", groups)
@@ -96,23 +98,23 @@ def top(
         raise BadValue(f"k={rounds} is more than the {len(by[0].index)} values that are listed.")
     query = Query((Output("top", "top", rounds=rounds),), self._selection.where, by)
     return cast(
-        "list[Any]", self._ask(query, lambda release: _chosen(release, by[0]), payment, part)
+        "list[Any]", self._ask(query, lambda release: _read_choices(release, by[0]), payment, part)
     )
 
 
-@priced
+@verb
 def choose(
     self: Tracked,
-    candidates: Any,
-    utility: Any,
+    candidates: object,
+    utility: object,
     sensitivity: float | None = None,
     *,
-    bounds: Any = None,
+    bounds: object = None,
     because: str | None = None,
     **payment: Unpack[Payment],
 ) -> Any:
-    """One of some public candidates, with a chance that grows with its utility: the exponential
-    mechanism.
+    """Choose one of some public candidates, with a chance that grows with its utility: the
+    exponential mechanism.
 
     The utility is a named one, ``dpframe.utilities.revenue("bid")``, whose sensitivity is proven;
     or an expression for one row, whose sum over the rows is the utility: a string in which
@@ -143,7 +145,7 @@ def choose(
     else:
         _few(options)
         scored, declared = _own_utility(
-            self, options, utility, _moves(sensitivity, because), bounds, callers_frame()
+            self, options, utility, _moves(sensitivity, because), bounds, find_caller()
         )
         if because is not None:
             declared = (
@@ -164,7 +166,8 @@ def choose(
 # How they are put together --------------------------------------------------------------------------------
 
 
-def _most(frame: Tracked, questions: Any, caller: Any, payment: Mapping[str, Any]) -> Any:
+def _most(frame: Tracked, questions: Any, caller: object, payment: Mapping[str, Any]) -> Any:
+    """Choose the condition, of several, that holds for most rows."""
     if not questions:
         raise BadValue("argmax needs at least one condition to choose among.")
     if isinstance(questions, Mapping):
@@ -172,12 +175,12 @@ def _most(frame: Tracked, questions: Any, caller: Any, payment: Mapping[str, Any
         for name, question in questions.items():
             exprs[name], frame = frame._written(question, caller)
     else:
-        named = [(label, expr) for expr, label in map(frame._selection.named, questions)]
+        named = [(label, expr) for expr, label in map(frame._selection.find_column, questions)]
         exprs = dict(named)
         if len(exprs) < len(named):
             raise BadValue("argmax among columns needs each of them once.")
     names = list(exprs)
-    outputs = tuple(Output(name, "argmax", predicate_of(expr)) for name, expr in exprs.items())
+    outputs = tuple(Output(name, "argmax", check_condition(expr)) for name, expr in exprs.items())
     query = Query(outputs, frame._selection.where)
     return frame._ask(query, lambda release: names[int(_release.values(release, 0)[0])], payment)
 
@@ -185,12 +188,12 @@ def _most(frame: Tracked, questions: Any, caller: Any, payment: Mapping[str, Any
 def _own_utility(
     frame: Tracked,
     candidates: Sequence[Any],
-    utility: Any,
+    utility: object,
     moves: float | None,
-    bounds: Any,
-    caller: Any,
+    bounds: object,
+    caller: object,
 ) -> tuple[Scored, tuple[Word, ...]]:
-    """The utility with an output for each candidate, all clipped to the same bounds, and the
+    """Return the utility with an output for each candidate, all clipped to the same bounds, and the
     declarations it relies on."""
     exprs, declared = _expressions(frame, candidates, utility, caller)
     if len(exprs) > 1 and len(set(exprs)) == 1:
@@ -204,7 +207,7 @@ def _own_utility(
             Word("bounds", f"the utility: ({pair.lower:g}, {pair.upper:g})", "choose"),
         )
     if any(e.nullable for e in exprs):
-        exprs = [_filled(e, pair) for e in exprs]
+        exprs = [_fill_and_clip(e, pair) for e in exprs]
         pair = Bounds(min(pair.lower, 0.0), max(pair.upper, 0.0))
     text = (
         utility if isinstance(utility, str) else f"{exprs[0]}" + (", ..." if len(exprs) > 1 else "")
@@ -231,8 +234,10 @@ def _check_two_arguments(utility: Any) -> None:
 
 
 def _expressions(
-    frame: Tracked, candidates: Sequence[Any], utility: Any, caller: Any
+    frame: Tracked, candidates: Sequence[Any], utility: object, caller: Any
 ) -> tuple[list[Expr], tuple[Word, ...]]:
+    """Return the utility of each candidate as an expression, with the declarations that they rely
+    on."""
     if isinstance(utility, Mapping):
         if len(utility) != len(candidates) or any(c not in utility for c in candidates):
             raise BadValue(
@@ -252,7 +257,7 @@ def _expressions(
             scope = SimpleNamespace(
                 f_locals={**caller.f_locals, PLACEHOLDER: candidate}, f_globals=caller.f_globals
             )
-            expr, selection = frame._selection.parsed(candidate_utility, scope)
+            expr, selection = frame._selection.parse_text(candidate_utility, scope)
             new_declarations = selection.words[len(frame._selection.words) :]
             declared |= {
                 word: None
@@ -270,8 +275,9 @@ def _expressions(
 
 
 def _hull(
-    frame: Tracked, exprs: Sequence[Expr], bounds_argument: Any, moves: float | None
+    frame: Tracked, exprs: Sequence[Expr], bounds_argument: object, moves: float | None
 ) -> Bounds:
+    """Return bounds that hold for the utilities of all candidates."""
     if bounds_argument is not None:
         return _validate.bounds(bounds_argument, "the utility")
     implied = [e.bounds(frame._selection.schema.bounds) for e in exprs]
@@ -286,20 +292,21 @@ def _hull(
     )
 
 
-def _row_wise(value: Any) -> Any:
-    if isinstance(value, Taken | str) or hasattr(value, "_eval_expression"):
+def _row_wise(value: object) -> Any:
+    if isinstance(value, BoundColumn | str) or hasattr(value, "_eval_expression"):
         return value
     raise BadType(f"the utility's function returned a {type(value).__name__}: {_ONE_ROW}")
 
 
-def _filled(expr: Expr, pair: Bounds) -> Expr:
-    """The expression clipped to the bounds, and 0 for nulls: they count for nothing."""
+def _fill_and_clip(expr: Expr, pair: Bounds) -> Expr:
+    """Return the expression clipped to the bounds, with 0 for nulls: they count for nothing."""
     return (
         _expr.fill(expr, False) if expr.kind == "bool" else _expr.fill(_expr.clip(expr, *pair), 0)
     )
 
 
-def _moves(sensitivity: Any, because: Any) -> float | None:
+def _moves(sensitivity: object, because: object) -> float | None:
+    """Return how much one row moves a utility at most, if the user declares it."""
     if (sensitivity is None) != (because is None):
         raise BadValue(
             "sensitivity= is your own word that one row moves no utility by more: give it together with "
@@ -317,9 +324,11 @@ def _moves(sensitivity: Any, because: Any) -> float | None:
     return moves
 
 
-def _candidates(argument: Any) -> list[Any]:
-    """The public list of candidates as it was typed; anything that could be people's data is
-    refused."""
+def _candidates(argument: object) -> list[Any]:
+    """Return the public list of candidates as it was typed.
+
+    Refuse anything that could be people's data.
+    """
     if isinstance(
         argument, pd.Series | pd.DataFrame | set | frozenset | str | bytes
     ) or not isinstance(argument, list | tuple | range | np.ndarray | pd.Index | Mapping):
@@ -348,8 +357,8 @@ def _few(candidates: Sequence[Any]) -> None:
         )
 
 
-def _chosen(release: Release, by: By) -> list[Any]:
-    """The keys at the chosen places, each of its own type."""
+def _read_choices(release: Release, by: By) -> list[Any]:
+    """Return the keys at the chosen places, each of its own type."""
     keys = cast(KeyBy, by).keys
     chosen = []
     for place in _release.values(release, 0):

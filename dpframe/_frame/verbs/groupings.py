@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
+from typing import Any, cast
 
 import pandas as pd
 
@@ -13,7 +13,7 @@ from dpframe import _validate
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
 from dpframe._expr import Column, same_moment, stem
 from dpframe._frame.groups import PrivateGroupBy, check_options
-from dpframe._frame.selection import Selection, Taken, level_of
+from dpframe._frame.selection import BoundColumn, Selection, make_level
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.combinations import Sought, TupleBy, Tuples, lists_tuples, with_rest
 from dpframe._groups.keys import GROUP_CEILING, By, KeyBy, groups_of, keys_of
@@ -29,25 +29,21 @@ from dpframe._groups.periods import (
     unit_for,
 )
 
-if TYPE_CHECKING:
-    from dpframe._frame.typed.answers import Grouping
-    from dpframe._frame.typed.frames import FlatGroups, Groups
-
 
 def resample(
     self: Tracked,
-    rule: Any,
-    closed: Any = None,
-    label: Any = None,
+    rule: object,
+    closed: object = None,
+    label: object = None,
     *,
-    on: Any = None,
-    bounds: Any = None,
+    on: object = None,
+    bounds: object = None,
     level: None = None,
-    origin: Any = "start_day",
+    origin: object = "start_day",
     offset: None = None,
     group_keys: bool = True,
-) -> Groups:
-    """Groups by periods of a time column: ``p.resample("ME", on="admitted")["cost"].mean()``.
+) -> PrivateGroupBy:
+    """Group by periods of a time column: ``p.resample("ME", on="admitted")["cost"].mean()``.
 
     The same as ``groupby(pd.Grouper(key="admitted", freq="ME"))``: periods, labels, closed sides
     and the freq of the index are pandas' for a frame that spans exactly the range declared for the
@@ -70,14 +66,14 @@ def resample(
     check_options(group_keys, None, level)
     on = _index_of(self) if on is None else on
     grouper = grouper_for(rule, "t", closed, label, origin, offset)
-    selection = self._selection.changed(
+    selection = self._selection.change(
         by=(_periods(self._selection, on, rule_of(grouper), bounds),)
     )
-    return cast("Groups", PrivateGroupBy(self._session, selection, self._mode))
+    return PrivateGroupBy(self._session, selection, self._mode)
 
 
-def _levels_named(frame: Tracked, level: Any) -> list[Taken]:
-    """The columns that are the levels of the index, by name or by place."""
+def _find_levels(frame: Tracked, level: Any) -> list[BoundColumn]:
+    """Return the columns that are the levels of the index, by name or by place."""
     index = frame._selection.index
     names = list(index)
     found = []
@@ -86,12 +82,12 @@ def _levels_named(frame: Tracked, level: Any) -> list[Taken]:
         if place and not -len(names) <= one < len(names):
             raise BadValue(f"the index has {len(names)} levels, and there is no level {one}.")
         name = names[one] if place else _validate.column_name(one, index)
-        found.append(Taken(frame, index[name], name))
+        found.append(BoundColumn(frame, index[name], name))
     return found
 
 
-def _index_of(frame: Tracked) -> Taken:
-    """The column that `set_index` has made the index."""
+def _index_of(frame: Tracked) -> BoundColumn:
+    """Return the column that `set_index` has made the index."""
     index = frame._selection.index
     if len(index) != 1:
         raise BadType(
@@ -99,35 +95,26 @@ def _index_of(frame: Tracked) -> Taken:
             "p.set_index('t').resample('ME')."
         )
     ((name, expr),) = index.items()
-    return Taken(frame, expr, name)
-
-
-@overload
-def groupby(
-    self: Tracked, by: Any = ..., *, as_index: Literal[False], **words: Unpack[Grouping]
-) -> FlatGroups: ...
-@overload
-def groupby(
-    self: Tracked, by: Any = ..., *, as_index: Literal[True] = ..., **words: Unpack[Grouping]
-) -> Groups: ...
+    return BoundColumn(frame, expr, name)
 
 
 def groupby(
     self: Tracked,
-    by: Any = None,
+    by: object = None,
     *,
-    keys: Any = None,
-    other: Any = None,
-    bounds: Any = None,
+    keys: object = None,
+    other: object = None,
+    bounds: object = None,
     as_index: bool = True,
     sort: bool | None = None,
     group_keys: bool = True,
     observed: bool | None = None,
     dropna: bool | None = None,
-    level: Any = None,
-) -> Groups | FlatGroups:
-    """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come
-    back.
+    level: object = None,
+) -> PrivateGroupBy:
+    """Group by one column or several.
+
+    ``keys`` lists the groups that may appear; all of them come back.
 
     For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all
     combinations; or a list of tuples with a key for each column (or a ``pd.MultiIndex``), and the
@@ -167,33 +154,34 @@ def groupby(
     dtype: int64
     """
     if level is not None and self._selection.index:
-        by, level = _levels_named(self, level), None
+        by, level = _find_levels(self, level), None
     check_options(group_keys, observed, level, as_index)
     if by is None:
         raise BadType("groupby needs by=, a column or a list of them.")
     if self._session.unit.people and keys is None and other is None and bounds is None:
         person_groups = self._own_groups(by, as_index)
         if person_groups is not None:
-            return cast("Groups", person_groups)  # another kind, which has the same verbs as steps
-    selection = self._selection.changed(by=groupings(self, by, keys, sort, dropna, other, bounds))
-    return cast("Groups", PrivateGroupBy(self._session, selection, self._mode, as_index=as_index))
+            # Another class, which has the same verbs as steps.
+            return cast(PrivateGroupBy, person_groups)
+    selection = self._selection.change(by=groupings(self, by, keys, sort, dropna, other, bounds))
+    return PrivateGroupBy(self._session, selection, self._mode, as_index=as_index)
 
 
-def levels_for(
+def make_levels(
     frame: Tracked,
-    by: Any,
-    keys: Any,
+    by: object,
+    keys: object,
     sort: bool | None,
     dropna: bool | None,
     verb: str = "groupby",
 ) -> list[KeyBy | Sought]:
-    """The groupings, one for each column, with the keys that are given, declared or brought along;
-    else with keys to be found."""
+    """Return the groupings, one for each column, with the keys that are given, declared or brought
+    along. Other keys are to be found."""
     names = by if isinstance(by, list) else [by]
     keys = frame._selection.by_column(keys) if isinstance(keys, Mapping) else keys
     if not names:
         raise BadValue(f"{verb} needs at least one column.")
-    if callable(by) and not isinstance(by, Taken):
+    if callable(by) and not isinstance(by, BoundColumn):
         raise BadType(f"{verb} takes column names, not a function: a function could see the data.")
     if len(names) > 1 and lists_tuples(keys, len(names)):
         raise NotOffered(
@@ -203,7 +191,7 @@ def levels_for(
     for i, name in enumerate(names):
         column = frame._selection.level(name)
         keys_listed = None if keys is None else keys_of(keys, i, column[1], len(names))
-        levels.append(level_of(frame, column, keys_listed, verb, sort, dropna))
+        levels.append(make_level(frame, column, keys_listed, verb, sort, dropna))
     groups = math.prod(len(level.keys) for level in levels if isinstance(level, KeyBy))
     if groups > GROUP_CEILING:
         raise BadValue(
@@ -214,14 +202,14 @@ def levels_for(
 
 def groupings(
     frame: Tracked,
-    by: Any,
-    keys: Any,
+    by: object,
+    keys: object,
     sort: bool | None,
     dropna: bool | None,
-    other: Any,
-    bounds: Any,
+    other: object,
+    bounds: object,
 ) -> tuple[By | Sought, ...]:
-    """The groupings, one for each column, or one for listed combinations of all of them."""
+    """Return the groupings, one for each column, or one for listed combinations of all of them."""
     rules: dict[int, Rule] = {}
     if any(isinstance(column, pd.Grouper) for column in (by if isinstance(by, list) else [by])):
         by, rules = _without_groupers(by)
@@ -235,7 +223,7 @@ def groupings(
         return _with_periods(frame, names, rules, keys, sort, dropna, other, bounds)
     tuples = _tuples(frame._selection, names, keys) if len(names) > 1 else None
     if tuples is None:
-        levels = levels_for(frame, by, keys, sort, dropna)
+        levels = make_levels(frame, by, keys, sort, dropna)
         return tuple(levels) if other is None else with_rest(levels, other)
     if other is not None:
         raise NotOffered(
@@ -245,8 +233,9 @@ def groupings(
     return (TupleBy.of(exprs, tuples.with_options(exprs, sort, dropna)),)
 
 
-def _tuples(selection: Selection, names: Sequence[Any], keys: Any) -> Tuples | None:
-    """The listed combinations, given or declared; None where keys are listed column by column."""
+def _tuples(selection: Selection, names: Sequence[Any], keys: object) -> Tuples | None:
+    """Return the listed combinations, given or declared, or None if keys are listed column by
+    column."""
     if lists_tuples(keys, len(names)):
         columns = [selection.level(name) for name in names]
         return Tuples.of(keys, [e for e, _ in columns], [n for _, n in columns])
@@ -266,12 +255,13 @@ def _with_periods(
     frame: Tracked,
     names: Sequence[Any],
     rules: Mapping[int, Rule],
-    keys: Any,
+    keys: object,
     sort: bool | None,
     dropna: bool | None,
-    other: Any,
-    bounds: Any,
+    other: object,
+    bounds: object,
 ) -> tuple[By | Sought, ...]:
+    """Return the groupings of several columns, some of them by periods of time."""
     rest = [name for i, name in enumerate(names) if i not in rules]
     if not rest and (keys is not None or other is not None):
         raise BadType(
@@ -281,7 +271,7 @@ def _with_periods(
         raise NotOffered(
             "combinations cannot list periods. Give keys= by column: keys={'state': ['CA', 'NY']}."
         )
-    keyed = levels_for(frame, list(rest), keys, sort, dropna) if rest else []
+    keyed = make_levels(frame, list(rest), keys, sort, dropna) if rest else []
     levels = iter(keyed if other is None else with_rest(keyed, other))
     combined = tuple(
         _periods(frame._selection, name, rules[i], bounds) if i in rules else next(levels)
@@ -294,7 +284,8 @@ def _with_periods(
     return combined
 
 
-def _periods(selection: Selection, column: Any, rule: Rule, bounds: Any) -> TimeBy:
+def _periods(selection: Selection, column: object, rule: Rule, bounds: object) -> TimeBy:
+    """Return the grouping of a time column by periods, between its public first and last moment."""
     expr, name = selection.level(column)
     if expr.kind != "time":
         raise BadType(
@@ -322,8 +313,8 @@ def _periods(selection: Selection, column: Any, rule: Rule, bounds: Any) -> Time
     return TimeBy(expr, rule.freq.freqstr, span, periods_of(rule, span, expr.tz, unit, name))
 
 
-def _without_groupers(by: Any) -> tuple[Any, dict[int, Rule]]:
-    """The columns, and the rules of those that a ``pd.Grouper`` names with freq=."""
+def _without_groupers(by: object) -> tuple[Any, dict[int, Rule]]:
+    """Return the columns, and the rules of those that a ``pd.Grouper`` names with freq=."""
     names, rules = list(by) if isinstance(by, list) else [by], {}
     for i, grouper in enumerate(names):
         if not isinstance(grouper, pd.Grouper):

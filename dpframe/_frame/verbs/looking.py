@@ -47,7 +47,7 @@ class _Marked:
     def __repr__(self) -> str:
         return f"{_MARK}\n{super().__repr__()}"
 
-    def _reduce(self, op: Any, name: str, **words: Any) -> Any:
+    def _reduce(self, op: object, name: str, **words: Any) -> Any:
         if name not in ("any", "all"):  # which are of conditions
             caution(
                 "a number of made-up rows says nothing of the data. For a release ask p.count(), p.mean('x')."
@@ -84,7 +84,7 @@ class MadeUp(_Marked, pd.DataFrame):
 
 
 def head(self: Tracked, n: int = 5) -> pd.DataFrame:
-    """Some made-up rows, at most 100: as the declared bounds, keys and dtypes would have them, and
+    """Make up some rows, at most 100, as the declared bounds, keys and dtypes would have them:
     about nobody.
 
     They are the same each time, and free. New columns are computed from the made-up ones, and a
@@ -96,12 +96,12 @@ def head(self: Tracked, n: int = 5) -> pd.DataFrame:
     >>> list(made.columns), len(made), bool((made["months"] == made["age"] * 12).all()), bool((made["age"] > 50).all())
     (['age', 'state', 'months'], 3, True, True)
     """
-    return _made(self, _number(n, "head"))
+    return _make_up(self, _number(n, "head"))
 
 
 def tail(self: Tracked, n: int = 5) -> pd.DataFrame:
-    """Some made-up rows, others than those of `head`."""
-    return _made(self, _number(n, "tail"), _SHOWN)
+    """Make up some rows, others than those of `head`."""
+    return _make_up(self, _number(n, "tail"), _SHOWN)
 
 
 def sample(
@@ -110,11 +110,11 @@ def sample(
     frac: float | None = None,
     replace: bool = False,
     weights: None = None,
-    random_state: Any = None,
-    axis: Any = None,
+    random_state: object = None,
+    axis: object = None,
     ignore_index: bool = False,
 ) -> pd.DataFrame:
-    """Some made-up rows: see `head`. A sample of the rows themselves would hand out people."""
+    """Make up some rows: see `head`. A sample of the rows themselves would hand out people."""
     if frac is not None or weights is not None:
         raise Refused(
             "a sample of rows is not private, and a share of them would tell how many there are. For some made-up rows write "
@@ -124,10 +124,11 @@ def sample(
         raise Refused("a sample of columns is chosen by name: p[['x', 'y']].")
     _validate.flag(replace, "replace")
     _validate.flag(ignore_index, "ignore_index")
-    return _made(self, _number(1 if n is None else n, "sample"), 2 * _SHOWN)
+    return _make_up(self, _number(1 if n is None else n, "sample"), 2 * _SHOWN)
 
 
-def _number(n: Any, verb: str) -> int:
+def _number(n: object, verb: str) -> int:
+    """Check how many made-up rows are asked for."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer):
         raise BadType(
             f"{verb} shows a number of made-up rows: p.{verb}(5), not {type(n).__name__}."
@@ -139,7 +140,7 @@ def _number(n: Any, verb: str) -> int:
     return int(n)
 
 
-def _made(frame: Tracked, rows: int, skip: int = 0) -> MadeUp:
+def _make_up(frame: Tracked, rows: int, skip: int = 0) -> MadeUp:
     selection = frame._selection
     return made_up(selection, frame._session.leaves, rows, skip)
 
@@ -148,20 +149,20 @@ def _made(frame: Tracked, rows: int, skip: int = 0) -> MadeUp:
 
 
 def dtypes(self: Tracked) -> pd.Series[Any]:
-    """The dtype of each column, without the categories of a categorical one: these are cells of the
-    data."""
+    """Return the dtype of each column, without the categories of a categorical one: these are cells
+    of the data."""
     return schema_of(self._selection).dtypes
 
 
 def info(
     self: Tracked,
     verbose: bool | None = None,
-    buf: Any = None,
+    buf: object = None,
     max_cols: int | None = None,
-    memory_usage: Any = None,
+    memory_usage: object = None,
     show_counts: bool | None = None,
 ) -> None:
-    """Prints the columns with their dtypes, bounds and keys: all that is public of a column, and
+    """Print the columns with their dtypes, bounds and keys: all that is public of a column, and
     free. `dtypes` has the dtypes for a program to read, `head` made-up rows, and
     `PrivateFrame.card` the declarations as a file. How many cells are no nulls is a release:
     ``p.count("x")``, and what `describe` tells of values is one too.
@@ -182,7 +183,9 @@ def info(
         {
             "Column": list(map(str, selection.columns)),
             "Dtype": [str(dtype) for dtype in column_dtypes],
-            "Declared": [_declared(selection, expr) for expr in selection.columns.values()],
+            "Declared": [
+                _describe_declaration(selection, expr) for expr in selection.columns.values()
+            ],
         }
     )
     rows = "not public: p.count()" if (row_count := _public_rows(self)) is None else str(row_count)
@@ -192,7 +195,7 @@ def info(
     )
 
 
-def _declared(selection: Selection, expr: Expr) -> str:
+def _describe_declaration(selection: Selection, expr: Expr) -> str:
     schema = selection.schema
     text = bounds_text(selection, expr)
     if text:
@@ -206,7 +209,7 @@ def _declared(selection: Selection, expr: Expr) -> str:
 
 
 def bounds_text(selection: Selection, expr: Expr) -> str:
-    """The bounds of numbers and durations, as they are declared or follow from what is; empty
+    """Return the bounds of numbers and durations as text, declared ones or those that follow; empty
     without any."""
     if expr.kind == "duration":
         ends = expr.interval(selection.ends)
@@ -219,7 +222,7 @@ def bounds_text(selection: Selection, expr: Expr) -> str:
     return "" if pair is None or expr.kind != "number" else f"{pair[0]:g} to {pair[1]:g}"
 
 
-class Shape:
+class FrameShape:
     """``p.shape`` where the number of rows is not public: the number of columns is, as
     ``p.shape[1]``."""
 
@@ -243,11 +246,13 @@ class Shape:
         return f"(not public, {self._columns})"
 
 
-def shape(self: Tracked) -> tuple[int, int] | Shape:
-    """The numbers of rows and columns; that of rows only where it is public, and else refused where
-    it is looked up."""
+def shape(self: Tracked) -> tuple[int, int] | FrameShape:
+    """Return the numbers of rows and columns.
+
+    That of rows is refused when it is looked up, unless it is public.
+    """
     rows, columns = _public_rows(self), len(self._selection.columns)
-    return Shape(columns) if rows is None else (rows, columns)
+    return FrameShape(columns) if rows is None else (rows, columns)
 
 
 def _public_rows(frame: Tracked) -> int | None:
@@ -258,14 +263,14 @@ def _public_rows(frame: Tracked) -> int | None:
 
 
 def dummy(
-    of: Any,
+    of: object,
     rows: int = 1000,
     *,
     bounds: Mapping[Any, Any] | None = None,
     keys: Mapping[Any, Any] | None = None,
 ) -> pd.DataFrame:
-    """A frame of made-up rows, to write a notebook on before there is a budget, or without touching
-    it.
+    """Make a frame of made-up rows, to write a notebook on before there is a budget, or without
+    touching it.
 
     ``of`` is a tracked frame, whose columns, bounds and keys it has; a card, by its path
     (``"visits.toml"``) or its text; or dtypes by column, such as ``df.dtypes`` or ``{"age":
@@ -329,7 +334,7 @@ class _Facts:
 def made_up(
     selection: Selection, leaves: Mapping[Hashable, Column], rows: int, skip: int = 0
 ) -> MadeUp:
-    """So many made-up rows of a selection; fewer where its condition keeps hardly any."""
+    """Make up this number of rows of a selection; fewer if its condition keeps hardly any."""
     drawn = rows + skip if selection.where is None else max(_DRAWN, 4 * (rows + skip))
     names, exprs = list(selection.columns), list(selection.columns.values())
     read = FrameRows(_root(selection.schema, leaves, drawn))
@@ -341,14 +346,14 @@ def made_up(
 
 
 def schema_of(selection: Selection) -> pd.DataFrame:
-    """A frame without rows that has the columns of a selection in their dtypes."""
+    """Return a frame without rows that has the columns of a selection in their dtypes."""
     empty = FrameRows(_root(selection.schema, selection.schema.leaves, 0))
     arrays = [empty.array(expr) for expr in selection.columns.values()]
     return frame_of(arrays, list(selection.columns))
 
 
 def _root(schema: Schema, leaves: Mapping[Hashable, Column], rows: int) -> pd.DataFrame:
-    """Made-up rows of the frame that was opened, or would be."""
+    """Make up rows of the frame that was opened, or would be."""
     arrays = [
         _cells(leaf, schema.dtypes[leaf.position], schema, rows).array for leaf in leaves.values()
     ]
@@ -356,12 +361,12 @@ def _root(schema: Schema, leaves: Mapping[Hashable, Column], rows: int) -> pd.Da
 
 
 def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any]:
-    """The cells of one column, by what is declared of it and by its dtype."""
+    """Make up the cells of one column, by its declarations and its dtype."""
     dtype = public_dtype(dtype)
     keys, pair = schema.keys.get(leaf.position), schema.bounds.get(leaf.position)
     even = _even(f"{leaf.name!r} {dtype} {pair} {'' if keys is None else keys.token}", rows)
     if keys is not None:
-        cells = _listed(keys, even)
+        cells = _make_from_keys(keys, even)
     elif leaf.kind == "number":
         cells = _numbers(leaf, dtype, pair or _PERCENT, even)
     elif leaf.kind == "bool":
@@ -383,26 +388,27 @@ def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any
         return cells
 
 
-def public_dtype(dtype: Any) -> Any:
-    """A dtype without what it may hold of cells: categories, and what a sparse column has most
-    of."""
+def public_dtype(dtype: object) -> Any:
+    """Return a dtype without what it may hold of cells: categories, and the fill value of a sparse
+    column."""
     if isinstance(dtype, pd.CategoricalDtype):
         return pd.CategoricalDtype()
     return dtype.subtype if isinstance(dtype, pd.SparseDtype) else dtype
 
 
 def _even(seed: str, rows: int) -> Any:
-    """Numbers in [0, 1), evenly spread, that a text decides."""
+    """Return numbers in [0, 1), evenly spread, that a text decides."""
     stream = hashlib.shake_256(seed.encode("utf-8", "surrogatepass")).digest(8 * rows)
     return (np.frombuffer(stream, dtype="<u8") >> np.uint64(11)) * 2.0**-53
 
 
-def _listed(keys: Keys, even: Any) -> pd.Series[Any]:
+def _make_from_keys(keys: Keys, even: Any) -> pd.Series[Any]:
     known = [key for i, key in enumerate(keys.index.tolist()) if i != keys.null] or [None]
     return pd.Series([known[int(e * len(known))] for e in even], dtype=object)
 
 
-def _numbers(leaf: Column, dtype: Any, pair: tuple[float, float], even: Any) -> pd.Series[Any]:
+def _numbers(leaf: Column, dtype: object, pair: tuple[float, float], even: Any) -> pd.Series[Any]:
+    """Make up numbers between public bounds."""
     low, high = pair
     if isinstance(dtype, np.dtype) and dtype.kind in "iu":
         kinds = np.iinfo(dtype)
@@ -418,6 +424,7 @@ def _numbers(leaf: Column, dtype: Any, pair: tuple[float, float], even: Any) -> 
 
 
 def _times(span: Span, zone: str | None, even: Any) -> pd.Series[Any]:
+    """Make up times between a public first and last moment."""
     first, last = pd.Timestamp(span.first), pd.Timestamp(span.last)
     seconds = int((last - first).total_seconds())
     moments = pd.Series(

@@ -30,16 +30,17 @@ from dpframe._session.session import Session
 from dpframe._validate import Bounds
 from dpframe.engines.rows import PublicTable, array_of, take_cells, with_room_for_nulls
 
-_KEYS = 2**12  # so many values of a public column are keys without being listed
+# A public column with at most this number of values has them as keys without a list.
+_KEYS = 2**12
 
 
 def merge(
     self: Frame,
     right: pd.DataFrame,
     how: str = "inner",
-    on: Any = None,
-    left_on: Any = None,
-    right_on: Any = None,
+    on: object = None,
+    left_on: object = None,
+    right_on: object = None,
     left_index: bool = False,
     right_index: bool = False,
     sort: bool = False,
@@ -52,8 +53,8 @@ def merge(
     max_groups: int | None = None,
     because: str | None = None,
 ) -> Frame:
-    """The frame with the columns of a public table, matched by key columns, as ``DataFrame.merge``;
-    ``how`` is "inner" or "left".
+    """Add the columns of a public table, matched by key columns, as ``DataFrame.merge``; ``how`` is
+    "inner" or "left".
 
     Another tracked frame of the same people, under the same budget, is matched person by person, in
     all four ways of pandas: of each person at most ``max_rows`` rows of either side count, and in
@@ -132,8 +133,8 @@ def merge(
     joining = _Join(lookup, names, public, how == "left", hidden)
     if hidden:
         source.check_unit_named()
-    made = read_private("merge", _joined, source, joining)
-    source.repeat_by_batch(made, _joined, joining)
+    made = read_private("merge", _join_rows, source, joining)
+    source.repeat_by_batch(made, _join_rows, joining)
     for place, (new, array) in enumerate(public.items(), start=len(made.names) - len(public)):
         _describe_public(made, place, new, array)
     on_record = (
@@ -160,8 +161,8 @@ def merge(
 
 def join(
     self: Frame,
-    other: Any,
-    on: Any = None,
+    other: object,
+    on: object = None,
     how: str = "left",
     lsuffix: str = "",
     rsuffix: str = "",
@@ -172,9 +173,9 @@ def join(
     max_groups: int | None = None,
     because: str | None = None,
 ) -> Frame:
-    """The frame with the columns of a public table, matched by the table's index, as
-    ``DataFrame.join``; or with those of another tracked frame of the same people, matched by
-    ``on``, person by person. See `merge`.
+    """Add the columns of a public table, matched by the table's index, as ``DataFrame.join``; or
+    those of another tracked frame of the same people, matched by ``on``, person by person. See
+    `merge`.
 
     >>> tax = pd.Series([8.5, 8.0], index=["CA", "NY"], name="tax")
     >>> df = pd.DataFrame({"state": ["CA", "NY", "CA", "TX"]})
@@ -203,7 +204,7 @@ def join(
                 "the rows have no labels here to join by: name the column that the table has as index, p.join(table, on='key')."
             )
         frame = self._new(
-            replace(self._selection.having({**index, **self._selection.columns}), index={})
+            replace(self._selection.replace_columns({**index, **self._selection.columns}), index={})
         )
         made = join(
             frame,
@@ -218,7 +219,7 @@ def join(
         )
         columns = dict(made._selection.columns)
         levels = {name: columns.pop(name) for name in index}
-        return made._new(replace(made._selection.having(columns), index=levels))
+        return made._new(replace(made._selection.replace_columns(columns), index=levels))
     names = names_of(on, self._selection.columns)
     if table.index.nlevels != len(names):
         raise BadValue(
@@ -248,9 +249,9 @@ class _Join(NamedTuple):
     hidden: bool
 
 
-def _joined(source: Source, join: _Join) -> Made:
-    """The columns of the private side under new names, and those of the row of the table that each
-    row has; behind the door."""
+def _join_rows(source: Source, join: _Join) -> Made:
+    """Return the columns of the private side under new names, and those of each row's match in the
+    table. This runs behind the door."""
     rows = join.lookup.match(source.rows, source.places, join.left)
     made = source.copy_columns(rows.left, hidden=join.hidden)
     made.names = [join.names[n] for n in made.names]
@@ -260,8 +261,8 @@ def _joined(source: Source, join: _Join) -> Made:
     return made
 
 
-def _public(right: Any, session: Session) -> pd.DataFrame:
-    """The table, unless something says that it is private."""
+def _public(right: object, session: Session) -> pd.DataFrame:
+    """Return the table, unless something says that it is private."""
     library = type(right).__module__.partition(".")[0]
     if library == "dpframe" and (hasattr(right, "_session") or hasattr(right, "_frame")):
         raise Refused(
@@ -288,9 +289,9 @@ def _reason(
     keys: list[tuple[Hashable, Hashable]],
     columns: Mapping[Hashable, Expr],
     session: Session,
-    because: Any,
+    because: object,
 ) -> str:
-    """The reason why the table is public, for the record; a table by people needs one."""
+    """Return the reason why the table is public, for the record. A table by people needs one."""
     if because is not None and not (isinstance(because, str) and because.strip()):
         raise BadType(
             "because= must be a sentence: it is written in the ledger as your declaration."
@@ -306,8 +307,8 @@ def _reason(
     return "" if because is None else f"; {because.strip()}"
 
 
-def is_private(value: Any, session: Session) -> bool:
-    """Whether it is a frame or column of a session, or shares its data with one."""
+def is_private(value: object, session: Session) -> bool:
+    """Return whether it is a frame or column of a session, or shares its data with one."""
     if isinstance(value, Tracked):
         return True
     if not isinstance(value, pd.DataFrame | pd.Series):
@@ -324,8 +325,13 @@ def is_private(value: Any, session: Session) -> bool:
 
 
 def _key_names(
-    columns: Mapping[Hashable, Expr], table: pd.DataFrame, on: Any, left_on: Any, right_on: Any
+    columns: Mapping[Hashable, Expr],
+    table: pd.DataFrame,
+    on: object,
+    left_on: object,
+    right_on: object,
 ) -> list[tuple[Hashable, Hashable]]:
+    """Return the key columns of both sides."""
     table_names: list[Hashable] = list(table.columns)
     if on is None and left_on is None and right_on is None:
         on = [n for n in columns if n in table_names]
@@ -351,9 +357,9 @@ def merged_names(
     ours: list[Hashable],
     theirs: list[Hashable],
     keys: list[tuple[Hashable, Hashable]],
-    suffixes: Any,
+    suffixes: object,
 ) -> tuple[dict[Hashable, Hashable], dict[Hashable, Hashable]]:
-    """New names by old ones, on both sides; a key that has one name stands once."""
+    """Return the new names by the old ones, on both sides; a key that has one name stands once."""
     if not isinstance(suffixes, tuple | list) or len(suffixes) != 2:
         raise BadType("suffixes= must be a pair of texts.")
     once = {left_name for left_name, right_name in keys if left_name == right_name}
@@ -364,10 +370,13 @@ def merged_names(
             f"columns {describe(sorted(map(str, both)))} are on both sides: give suffixes=."
         )
 
-    def named(name: Hashable, suffix: Any) -> Hashable:
+    def add_suffix(name: Hashable, suffix: object) -> Hashable:
         return f"{name}{suffix or ''}" if name in both else name
 
-    left, right = {n: named(n, suffixes[0]) for n in ours}, {n: named(n, suffixes[1]) for n in rest}
+    left, right = (
+        {n: add_suffix(n, suffixes[0]) for n in ours},
+        {n: add_suffix(n, suffixes[1]) for n in rest},
+    )
     all_names = [*left.values(), *right.values()]
     if len(set(all_names)) < len(all_names):
         raise BadValue("merge would give two columns the same name: choose suffixes=.")
@@ -375,7 +384,7 @@ def merged_names(
 
 
 def _describe_public(made: Made, place: int, name: Hashable, array: Any) -> None:
-    """The bounds or the keys of a public column."""
+    """Declare the bounds or the keys of a public column."""
     column = pd.Series(array, dtype=array.dtype).dropna()
     leaf = Column.of(place, name, array.dtype)
     if leaf.kind == "number" and len(column):
@@ -391,7 +400,7 @@ def _describe_public(made: Made, place: int, name: Hashable, array: Any) -> None
 
 
 def _in_order(column: pd.Series[Any]) -> list[Any]:
-    """The different values in the order that pandas gives groups: that of the categories, or
+    """Return the different values in the order that pandas gives groups: that of the categories, or
     sorted."""
     values = list(column.astype(object).unique())
     if isinstance(column.dtype, pd.CategoricalDtype):

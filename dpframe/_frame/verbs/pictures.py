@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from dpframe import _validate
 from dpframe import plot as _plot
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe._frame.spelling import priced
+from dpframe._frame.columns import order
+from dpframe._frame.selection import BoundsLike
+from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupby
-from dpframe._frame.verbs.summaries import histogram, numbers_with_bounds
+from dpframe._frame.verbs.summaries import histogram, list_bounded_numbers
 from dpframe._groups.keys import EVERY
 from dpframe._plans.price import Payment
 from dpframe._refusals import Unprinted
@@ -25,21 +27,21 @@ from dpframe._session.batch import Batch
 _BOX = (0.01, 0.25, 0.5, 0.75, 0.99)  # the ends of the whiskers, the box, and the line in it
 
 
-@priced
+@verb
 def hist(
     self: Tracked,
-    column: Any = EVERY,
+    column: object = EVERY,
     *,
     by: None = None,
-    bins: Any = 10,
-    ax: Any = None,
-    figsize: Any = None,
+    bins: object = 10,
+    ax: object = None,
+    figsize: object = None,
     title: str | None = None,
-    color: Any = None,
-    bounds: Any = None,
+    color: object = None,
+    bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> Any:
-    """The picture of a `histogram`, with its intervals; takes and returns matplotlib axes.
+    """Draw a `histogram` with its intervals; take and return matplotlib axes.
 
     Of a list of columns, or of all numbers with bounds where none is named, an array of axes: each
     is a release of its own at the price that is given, and all are paid together. To have the
@@ -64,7 +66,7 @@ def hist(
         axes = _plot.panels_for(1, ax, _size(figsize))[0] if not self._mode.shows else None
         answer: Any = histogram(self, column, bins, bounds=bounds, **payment)
         return answer.dp.plot(ax=axes, **drawing) if isinstance(answer, pd.Series) else answer
-    names = numbers_with_bounds(self, bounds) if column is EVERY else column
+    names = list_bounded_numbers(self, bounds) if column is EVERY else column
     if not names:
         raise BadValue("no columns are named, so nothing is drawn.")
     if self._mode.answers_later:
@@ -83,24 +85,24 @@ def hist(
     return panels
 
 
-@priced
+@verb
 def boxplot(
     self: Tracked,
-    column: Any = EVERY,
-    by: Any = None,
+    column: object = EVERY,
+    by: object = None,
     *,
-    ax: Any = None,
-    figsize: Any = None,
+    ax: object = None,
+    figsize: object = None,
     title: str | None = None,
     rot: float = 0,
-    bounds: Any = None,
+    bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> Any:
-    """Boxes of quartiles with whiskers from the 1 % to the 99 % quantile, for columns or for the
-    groups of one; takes and returns matplotlib axes. No single value is drawn beyond the whiskers,
-    since it would be one person's.
+    """Draw boxes of quartiles with whiskers from the 1 % to the 99 % quantile, for columns or for
+    the groups of one. Takes and returns matplotlib axes. No single value is drawn beyond the
+    whiskers, since it would be one person's.
 
-    Formal guarantee: as of `quantile` with five levels, of which this is the question.
+    Formal guarantee: this asks `quantile` with five levels, and has its guarantee.
 
     >>> df = pd.DataFrame({"age": [30, 41, 85] * 100, "state": ["CA", "NY", "NY"] * 100})
     >>> p = df.dp.open(100, bounds={"age": (0, 100)}, keys={"state": ["CA", "NY"]})
@@ -111,18 +113,21 @@ def boxplot(
     drawing, turned = _drawing(title=title), _validate.real(rot, "rot")
     axes = _plot.panels_for(1, ax, _size(figsize))[0] if not self._mode.shows else None
     if by is None:
-        names = numbers_with_bounds(self, bounds) if column is EVERY else column
+        names = list_bounded_numbers(self, bounds) if column is EVERY else column
         names = names if isinstance(names, list) else [names]
         columns = _validate.column_names(
-            [self._selection.named(name)[1] for name in names], self._selection.columns
+            [self._selection.find_column(name)[1] for name in names], self._selection.columns
         )
-        chosen = self._new(self._selection.having({n: self._selection.columns[n] for n in columns}))
-        answer = chosen.quantile(list(_BOX), bounds=bounds, **payment)
+        chosen = self._new(
+            self._selection.replace_columns({n: self._selection.columns[n] for n in columns})
+        )
+        answer = order.quantile(chosen, list(_BOX), bounds=bounds, **payment)
         labels: Sequence[Any] = columns
     else:
         if column is EVERY or isinstance(column, list):
             raise BadType("boxplot in groups is of one column: p.boxplot('cost', by='state').")
-        answer = groupby(self, by)[column].quantile(list(_BOX), bounds=bounds, **payment)
+        groups = cast(Any, groupby(self, by)[column])  # perhaps those of each person
+        answer = groups.quantile(list(_BOX), bounds=bounds, **payment)
         labels = ()
     if not isinstance(answer, pd.Series | pd.DataFrame):
         return answer
@@ -141,8 +146,8 @@ def _boxes(
     turned: float,
     options: dict[str, Any],
 ) -> Any:
-    """Axes with a box a row of five rising numbers: the ends of its whiskers, its own, and the line
-    in it."""
+    """Draw a box for each row of five rising numbers: the ends of its whiskers, its own, and the
+    line in it."""
     names = ("whislo", "q1", "med", "q3", "whishi")
     stats = [
         {**dict(zip(names, map(float, row), strict=True)), "label": label, "fliers": []}
@@ -161,12 +166,12 @@ def _boxes(
     return axes
 
 
-def _label(label: Any) -> str:
+def _label(label: object) -> str:
     return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
-def _size(figsize: Any) -> Any:
-    """The width and the height of a picture in inches, or None."""
+def _size(figsize: object) -> Any:
+    """Return the width and the height of a picture in inches, or None."""
     if figsize is None:
         return None
     if not isinstance(figsize, tuple | list) or len(figsize) != 2:
@@ -177,8 +182,8 @@ def _size(figsize: Any) -> Any:
     return width, height
 
 
-def _drawing(title: Any = None, color: Any = None) -> dict[str, Any]:
-    """The words of a picture that are given."""
+def _drawing(title: object = None, color: object = None) -> dict[str, Any]:
+    """Return the arguments of a picture that are given."""
     if title is not None and not isinstance(title, str):
         raise BadType("title= must be a text.")
     if color is not None:
@@ -194,11 +199,11 @@ def _drawing(title: Any = None, color: Any = None) -> dict[str, Any]:
 class Plots(Unprinted):
     """``p.plot`` and ``p["x"].plot``: pictures of releases, where pandas' are of rows."""
 
-    def __init__(self, frame: Tracked, column: Any = EVERY):
+    def __init__(self, frame: Tracked, column: object = EVERY):
         self._frame, self._column = frame, column
 
-    def __call__(self, kind: Any = "line", **words: Any) -> Any:
-        """The picture of a kind: ``"hist"`` or ``"box"``; others would draw rows."""
+    def __call__(self, kind: object = "line", **words: Any) -> Any:
+        """Draw a picture of a kind: ``"hist"`` or ``"box"``; others would draw rows."""
         column = words.pop("y", self._column)
         if words.pop("x", None) is None and isinstance(kind, str) and kind in ("hist", "box"):
             return (
@@ -211,15 +216,16 @@ class Plots(Unprinted):
             "of an answer: p.groupby('state')['cost'].mean().dp.plot()."
         )
 
-    def hist(self, by: None = None, bins: Any = 10, **words: Any) -> Any:
-        """The picture of a histogram; see `PrivateFrame.hist`."""
+    def hist(self, by: None = None, bins: object = 10, **words: Any) -> Any:
+        """Draw a histogram; see `PrivateFrame.hist`."""
         return hist(self._frame, words.pop("y", self._column), by=by, bins=bins, **words)
 
-    def box(self, by: Any = None, **words: Any) -> Any:
-        """Boxes of quartiles; see `PrivateFrame.boxplot`."""
+    def box(self, by: object = None, **words: Any) -> Any:
+        """Draw boxes of quartiles; see `PrivateFrame.boxplot`."""
         return boxplot(self._frame, words.pop("y", self._column), by, **words)
 
-    def _unlisted(self, name: str) -> NoReturn:
+    def _find_unknown(self, name: str) -> NoReturn:
+        """Refuse a kind of picture that would draw rows."""
         if name.startswith("_"):
             raise AttributeError(name)
         raise NotOffered(
@@ -228,7 +234,7 @@ class Plots(Unprinted):
         )
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
-        __getattr__ = _unlisted
+        __getattr__ = _find_unknown
 
     def __dir__(self) -> Iterable[str]:
         return ["box", "hist"]

@@ -29,7 +29,7 @@ from dpframe.engines.rows import FrameRows, explode_lists, joined, numbers
 
 
 def source_of(frame: Tracked, verb: str) -> Source:
-    """The rows from which a verb makes other rows."""
+    """Return the rows from which a verb makes other rows."""
     selection = frame._selection
     if frame._mode.answers_later:
         raise SessionError(
@@ -41,14 +41,14 @@ def source_of(frame: Tracked, verb: str) -> Source:
 def derived_frame(
     frame: Frame, session: Session, word: Word, more: Sequence[tuple[str, str, str]] = ()
 ) -> Frame:
-    """The tracked frame of a derived session; the step that made it goes on record."""
+    """Return the tracked frame of a derived session. The step that made it goes on record."""
     session.accountant.declare([(word.what, word.value, word.where), *more])
     declared = (*frame._selection.words, word)
     selection = Selection(session, session.leaves, words=declared, premises=session.premises)
     return type(frame)(session, selection, frame._mode)
 
 
-def _multiplied(
+def _multiply_rows(
     source: Source, made: Made, premises: Premises, limits: tuple[object, object], steps: str
 ) -> Session:
     unit = unit_for(source.session, premises.most, *limits)
@@ -57,15 +57,15 @@ def _multiplied(
 
 def explode(
     self: Frame,
-    column: Any,
+    column: object,
     ignore_index: bool = False,
     *,
     dtype: str | None = None,
     max_rows: int | None = None,
     max_groups: int | None = None,
 ) -> Frame:
-    """A row for each element of the lists in a column, as ``DataFrame.explode``; the other columns
-    are repeated.
+    """Make a row for each element of the lists in a column, as ``DataFrame.explode``; the other
+    columns are repeated.
 
     Formal guarantee: the rows of one person stay theirs, so that a question costs what it costs
     anywhere else (docs/guarantees/derived.md). Where a row was a person, one has many rows now:
@@ -107,20 +107,20 @@ def explode(
     _validate.flag(ignore_index, "ignore_index")
     limits_for(max_rows, max_groups)
     source.check_unit_named()
-    made = read_private("explode", _exploded, source, name, dtype)
-    source.repeat_by_batch(made, _exploded, name, dtype)
+    made = read_private("explode", _explode_rows, source, name, dtype)
+    source.repeat_by_batch(made, _explode_rows, name, dtype)
     steps = source.steps("explode", (name, dtype))
     premises = source.premises.of_made_rows(
         None, piecewise=source.is_piecewise, adjacent=True, all_rows=True
     )
-    session = _multiplied(source, made, premises, (max_rows, max_groups), steps)
+    session = _multiply_rows(source, made, premises, (max_rows, max_groups), steps)
     return derived_frame(self, session, Word("rows", f"explode({name!r})", "steps"))
 
 
 def melt(
     self: Frame,
-    id_vars: Any = None,
-    value_vars: Any = None,
+    id_vars: object = None,
+    value_vars: object = None,
     var_name: Hashable = None,
     value_name: Hashable = "value",
     ignore_index: bool = True,
@@ -128,7 +128,7 @@ def melt(
     max_rows: int | None = None,
     max_groups: int | None = None,
 ) -> Frame:
-    """Columns under each other: a row for each of ``value_vars``, as ``DataFrame.melt``.
+    """Put columns under each other: a row for each of ``value_vars``, as ``DataFrame.melt``.
 
     Formal guarantee: as for `explode`. Where a row was a person, one has exactly as many rows now
     as there are ``value_vars``, and these are the limits unless you name others.
@@ -159,8 +159,8 @@ def melt(
     exprs = [self._selection.columns[n] for n in values]
     _check_alike(source, values, exprs)
     source.check_unit_named()
-    made = read_private("melt", _melted, source, ids, values, var_name, value_name)
-    source.repeat_by_batch(made, _melted, ids, values, var_name, value_name)
+    made = read_private("melt", _melt_rows, source, ids, values, var_name, value_name)
+    source.repeat_by_batch(made, _melt_rows, ids, values, var_name, value_name)
     variable, place, count = len(ids), len(ids) + 1, len(values)
     leaf = Column.of(variable, var_name, made.arrays[variable].dtype)
     if all(type(n) in (str, int) for n in values):
@@ -174,17 +174,17 @@ def melt(
     )
     arguments: tuple[Any, ...] = ids, values, var_name, value_name
     steps = source.steps("melt", arguments)
-    session = _multiplied(source, made, premises, (max_rows, max_groups), steps)
+    session = _multiply_rows(source, made, premises, (max_rows, max_groups), steps)
     return derived_frame(self, session, Word("rows", f"melt of {describe(values)}", "steps"))
 
 
-def _has_lists(dtype: Any) -> bool:
+def _has_lists(dtype: object) -> bool:
     if isinstance(dtype, pd.ArrowDtype):
         return hasattr(dtype.pyarrow_dtype, "value_type") and "list" in str(dtype.pyarrow_dtype)
     return isinstance(dtype, np.dtype) and dtype.kind == "O"
 
 
-def names_of(argument: Any, columns: Mapping[Hashable, Expr]) -> list[Hashable]:
+def names_of(argument: object, columns: Mapping[Hashable, Expr]) -> list[Hashable]:
     names = list(argument) if isinstance(argument, list | tuple | pd.Index) else [argument]
     return _validate.column_names(names, columns)
 
@@ -195,22 +195,22 @@ def _objects(values: Sequence[Any]) -> Any:
     return cells
 
 
-def _insert(made: Made, place: int, name: Hashable, array: Any) -> None:
-    """A column at its old place, and the others after it moved."""
+def _insert(made: Made, place: int, name: Hashable, array: object) -> None:
+    """Put a column at its old place, and move the others after it."""
 
-    def moved(i: int) -> int:
+    def move(i: int) -> int:
         return i + (i >= place)
 
     made.names.insert(place, name)
     made.arrays.insert(place, array)
-    made.bounds = {moved(i): b for i, b in made.bounds.items()}
-    made.times = {moved(i): t for i, t in made.times.items()}
-    made.keys = {moved(i): k for i, k in made.keys.items()}
-    made.people = [moved(p) if isinstance(p, int) else p for p in made.people]
+    made.bounds = {move(i): b for i, b in made.bounds.items()}
+    made.times = {move(i): t for i, t in made.times.items()}
+    made.keys = {move(i): k for i, k in made.keys.items()}
+    made.people = [move(p) if isinstance(p, int) else p for p in made.people]
 
 
 def _without_order(made: Made, ids: Sequence[Hashable]) -> Made:
-    """The id columns in the order in which they were named."""
+    """Return the id columns in the order in which they were named."""
     order = [made.names.index(n) for n in ids]
     to = {old: new for new, old in enumerate(order)}
     return Made(
@@ -223,22 +223,22 @@ def _without_order(made: Made, ids: Sequence[Hashable]) -> Made:
     )
 
 
-def _exploded(source: Source, name: Hashable, dtype: str | None) -> Made:
-    """The rows of explode, made behind the door."""
+def _explode_rows(source: Source, name: Hashable, dtype: str | None) -> Made:
+    """Make the rows of explode, behind the door."""
     rows = explode_lists(source.array(source.columns[name]), dtype)
     made = source.copy_columns(rows.source, skip=[name])
     _insert(made, list(source.columns).index(name), name, rows.array)
     return made
 
 
-def _melted(
+def _melt_rows(
     source: Source,
     ids: Sequence[Hashable],
     values: Sequence[Hashable],
     var_name: Hashable,
     value_name: Hashable,
 ) -> Made:
-    """The rows of melt, made behind the door."""
+    """Make the rows of melt, behind the door."""
     array, size, count = (
         _under(source, [source.columns[n] for n in values]),
         len(source.places),
@@ -263,7 +263,7 @@ def _kinds(exprs: Sequence[Expr]) -> set[str]:
 
 
 def _check_alike(source: Source, names: Sequence[Hashable], exprs: Sequence[Expr]) -> None:
-    """What melt can put under each other, by dtypes alone: those of the columns without their
+    """Check what melt can put under each other, by dtypes alone: those of the columns without their
     rows."""
     kinds = _kinds(exprs)
     if len(kinds) > 1 or kinds & NO_KEYS:
@@ -280,7 +280,7 @@ def _dtypes(source: Source, exprs: Sequence[Expr]) -> list[Any]:
 
 
 def _under(source: Source, exprs: Sequence[Expr]) -> Any:
-    """Columns of one kind under each other, in a dtype that theirs decide."""
+    """Put columns of one kind under each other, in a dtype that theirs decide."""
     arrays = [source.array(e) for e in exprs]
     if all(a.dtype == arrays[0].dtype for a in arrays):
         return joined(arrays)
@@ -290,8 +290,10 @@ def _under(source: Source, exprs: Sequence[Expr]) -> Any:
 
 
 def _cells(array: Any, expr: Expr) -> Any:
-    """The cells as objects. Those of texts as the engine reads them: some may be bytes that are no
-    text."""
+    """Return the cells as objects.
+
+    Texts are as the engine reads them, and some bytes may not be text.
+    """
     if not isinstance(array.dtype, pd.ArrowDtype | pd.StringDtype):
         return objects(array)
     vector = prepare(pd.Series(array, copy=False), expr.kind)

@@ -20,14 +20,14 @@ from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.columns.lookups import read_pairs
-from dpframe._frame.places import with_item
-from dpframe._frame.selection import callers_frame
+from dpframe._frame.places import assign_item
+from dpframe._frame.selection import find_caller
 from dpframe._frame.tracked import Frame, Tracked, refuse_lost_change
 from dpframe._frame.verbs.looking import schema_of
 
 
 def assign(self: Frame, **columns: Any) -> Frame:
-    """New columns: a string expression, a tracked column, ``pd.col``, a constant, or ``lambda p:
+    """Add columns: a string expression, a tracked column, ``pd.col``, a constant, or ``lambda p:
     p["x"] / 2``.
 
     Bounds of a new column follow from those of the old ones. A string is an expression; a single
@@ -38,16 +38,20 @@ def assign(self: Frame, **columns: Any) -> Frame:
     >>> p.assign(cost_k="cost / 1000").explain.sum("cost_k").sensitivity
     50.0
     """
-    caller, frame = callers_frame(), self
+    caller, frame = find_caller(), self
     for name, value in columns.items():
-        expr, frame = frame._written(_meant(frame, name, value), caller)
-        frame = frame._new(frame._selection.having({**frame._selection.columns, name: expr}))
+        expr, frame = frame._written(_read_value(frame, name, value), caller)
+        frame = frame._new(
+            frame._selection.replace_columns({**frame._selection.columns, name: expr})
+        )
     return frame
 
 
-def _meant(frame: Tracked, name: str, value: Any) -> Any:
-    """What a new column is set to: a text that is one word may be a column's name or, as in pandas,
-    the text itself."""
+def _read_value(frame: Tracked, name: str, value: object) -> Any:
+    """Return what a new column is set to.
+
+    A text of one word is a column's name or, as in pandas, the text itself.
+    """
     if not isinstance(value, str) or not value.isidentifier() or value in ("True", "False"):
         return value
     known = frame._selection.columns
@@ -65,12 +69,13 @@ def rename(
     *,
     columns: Mapping[Any, Any] | Callable[[Any], Any] | None = None,
     index: None = None,
-    axis: Any = None,
+    axis: object = None,
     errors: str = "ignore",
     inplace: bool = False,
 ) -> Frame:
-    """Other names for columns, as ``columns={"old": "new"}`` or a function of a name; their bounds
-    and keys stay theirs.
+    """Rename columns, by ``columns={"old": "new"}`` or a function of a name.
+
+    Bounds and keys stay with them.
 
     A mapper without ``axis=1`` is of the labels of rows in pandas, which have none here.
     """
@@ -87,20 +92,20 @@ def rename(
     renamed = {_validate.hashable(new[name], "a name"): expr for name, expr in known.items()}
     if len(renamed) < len(known):
         raise BadValue("rename would give two columns the same name.")
-    return self._done(self._new(self._selection.having(renamed)), inplace)
+    return self._done(self._new(self._selection.replace_columns(renamed)), inplace)
 
 
 def drop(
     self: Frame,
-    labels: Any = None,
+    labels: object = None,
     *,
-    columns: Any = None,
+    columns: object = None,
     index: None = None,
-    axis: Any = None,
+    axis: object = None,
     errors: str = "raise",
     inplace: bool = False,
 ) -> Frame:
-    """The frame without some columns: ``drop(columns="x")``, ``drop(["x", "y"], axis=1)``.
+    """Leave some columns out: ``drop(columns="x")``, ``drop(["x", "y"], axis=1)``.
 
     Labels without ``axis=1`` are those of rows in pandas, which have none here.
     """
@@ -112,21 +117,21 @@ def drop(
         names = [n for n in names if _is_name(n, self._selection.columns)]
     gone = {_validate.column_name(n, self._selection.columns) for n in names}
     kept = {n: e for n, e in self._selection.columns.items() if n not in gone}
-    return self._done(self._new(self._selection.having(kept)), inplace)
+    return self._done(self._new(self._selection.replace_columns(kept)), inplace)
 
 
 def dropna(
     self: Frame,
-    subset: Any = None,
+    subset: object = None,
     *,
     how: str | None = None,
     thresh: int | None = None,
-    axis: Any = 0,
+    axis: object = 0,
     ignore_index: bool = False,
     inplace: bool = False,
 ) -> Frame:
-    """The rows without nulls, in the columns named or in all; with ``how="all"`` those with any
-    value, with ``thresh=k`` those with k values.
+    """Keep the rows without nulls, in the columns named or in all; with ``how="all"`` those with
+    any value, with ``thresh=k`` those with k values.
 
     >>> df = pd.DataFrame({"a": [1.0, None, None], "b": ["x", "y", None]})
     >>> p = df.dp.open(100)
@@ -156,8 +161,8 @@ def dropna(
     return self._done(frame, inplace)
 
 
-def fillna(self: Frame, value: Any, *, inplace: bool = False) -> Frame:
-    """Constants for nulls, one for all columns or ``{"column": constant}``."""
+def fillna(self: Frame, value: object, *, inplace: bool = False) -> Frame:
+    """Put constants in the place of nulls, one for all columns or ``{"column": constant}``."""
     if isinstance(value, pd.Series) and receipt_of(value, ANSWER) is not None:
         # What was released of each column.
         value = {name: one for name, one in value.items() if name in self._selection.columns}
@@ -181,15 +186,16 @@ def fillna(self: Frame, value: Any, *, inplace: bool = False) -> Frame:
 def clip(
     self: Frame, lower: float | None = None, upper: float | None = None, *, inplace: bool = False
 ) -> Frame:
-    """Every number moved into [lower, upper]; a null stays null."""
+    """Move every number into [lower, upper]; a null stays null."""
     numbers = [n for n, e in self._selection.columns.items() if e.kind == "number"]
     return self._done(
         _each(self, dict.fromkeys(numbers), lambda column, _: column.clip(lower, upper)), inplace
     )
 
 
-def astype(self: Frame, dtype: Any) -> Frame:
-    """Other dtypes (float, int, bool, str), one for all columns or ``{"column": dtype}``."""
+def astype(self: Frame, dtype: object) -> Frame:
+    """Give columns other dtypes (float, int, bool, str), one for all columns or ``{"column":
+    dtype}``."""
     wanted = dtype if isinstance(dtype, Mapping) else dict.fromkeys(self._selection.columns, dtype)
     return _each(self, wanted, lambda column, v: column.astype(v))
 
@@ -197,13 +203,14 @@ def astype(self: Frame, dtype: Any) -> Frame:
 def _each(
     frame: Frame, arguments: Mapping[Any, Any], step: Callable[[PrivateColumn, Any], PrivateColumn]
 ) -> Frame:
+    """Return the frame with each column, or some, replaced by what a function makes of it."""
     changed = {}
     for key, argument in arguments.items():
         name = _validate.column_name(key, frame._selection.columns)
         changed[name] = step(
             PrivateColumn(frame, frame._selection.columns[name], name), argument
         )._expr
-    return frame._new(frame._selection.having({**frame._selection.columns, **changed}))
+    return frame._new(frame._selection.replace_columns({**frame._selection.columns, **changed}))
 
 
 # Kinds of constants, by the kinds of columns that can hold one: elsewhere it does not occur.
@@ -224,7 +231,7 @@ def replace(
     inplace: bool = False,
     regex: Any = False,
 ) -> Frame:
-    """Other values for some, in every column that can hold them: ``replace("?", None)``,
+    """Replace some values by others, in every column that can hold them: ``replace("?", None)``,
     ``replace({"F": "female"})``; or by column, ``replace({"sex": {"F": "female"}})`` and
     ``replace({"cost": -1}, None)``.
 
@@ -257,9 +264,11 @@ def replace(
     )
 
 
-def map_(self: Frame, func: Callable[[Any], Any], na_action: Any = None) -> Frame:
-    """What a function of one value makes of every cell; it is called once with a tracked column of
-    each, as `PrivateColumn.map` has it."""
+def map_(self: Frame, func: Callable[[Any], Any], na_action: object = None) -> Frame:
+    """Apply a function of one value to every cell.
+
+    It is called once with a tracked column of each, as `PrivateColumn.map` does.
+    """
     if not callable(func):
         raise BadType(
             "map of a frame takes a function of one value. Values for values are p.replace({'a': 'b'})."
@@ -273,9 +282,9 @@ map_.__name__ = "map"  # which is a name of Python's here
 
 
 def cut(
-    self: Tracked, column: Any, bins: Any, *, labels: Any = None, right: bool = True
+    self: Tracked, column: object, bins: object, *, labels: object = None, right: bool = True
 ) -> PrivateColumn:
-    """A column cut at given edges, as ``pd.cut``; for ``assign(band=p.cut("age", [0, 18, 65,
+    """Cut a column at given edges, as ``pd.cut``; for ``assign(band=p.cut("age", [0, 18, 65,
     110]))``."""
     return PrivateColumn(self, self._selection.expr(column), column).cut(
         bins, labels=labels, right=right
@@ -283,8 +292,7 @@ def cut(
 
 
 def isin(self: Frame, values: Mapping[Any, Any] | Iterable[Any]) -> Frame:
-    """Each cell replaced by whether it is one of the values; of a dict, one of those for its
-    column."""
+    """Replace each cell by whether it is one of the values; of a dict, one of those for its column."""
     wanted = (
         values if isinstance(values, Mapping) else dict.fromkeys(self._selection.columns, values)
     )
@@ -296,7 +304,7 @@ def isin(self: Frame, values: Mapping[Any, Any] | Iterable[Any]) -> Frame:
 
 
 def isna(self: Frame) -> Frame:
-    """Each cell replaced by whether it is null, so that ``p.isna().sum()`` and ``p.isna().mean()``
+    """Replace each cell by whether it is null, so that ``p.isna().sum()`` and ``p.isna().mean()``
     are one release.
 
     A row has a say in every column, so all of them share the price: select those that matter,
@@ -310,42 +318,46 @@ def isna(self: Frame) -> Frame:
     dtype: int64
     """
     return self._new(
-        self._selection.having({n: _expr.is_null(e) for n, e in self._selection.columns.items()})
+        self._selection.replace_columns(
+            {n: _expr.is_null(e) for n, e in self._selection.columns.items()}
+        )
     )
 
 
 def notna(self: Frame) -> Frame:
-    """Each cell replaced by whether it is not null; see `isna`."""
+    """Replace each cell by whether it is not null; see `isna`."""
     return self._new(
-        self._selection.having({n: _expr.not_null(e) for n, e in self._selection.columns.items()})
+        self._selection.replace_columns(
+            {n: _expr.not_null(e) for n, e in self._selection.columns.items()}
+        )
     )
 
 
 def sort_index(self: Frame, *args: Any, **kwargs: Any) -> Frame:
-    """Nothing: a private answer does not depend on the order of rows."""
+    """Return the frame itself: a private answer does not depend on the order of rows."""
     return self._done(self, kwargs.get("inplace", False))
 
 
-def unlabelled(self: Frame, *args: Any, inplace: bool = False, **words: Any) -> Frame:
-    """The frame itself: of rows without labels and columns of kinds there is nothing to change."""
+def keep_frame(self: Frame, *args: Any, inplace: bool = False, **words: Any) -> Frame:
+    """Return the frame itself: rows without labels and columns of kinds leave nothing to change."""
     return self._done(self, inplace)
 
 
-def squeeze(self: Tracked, axis: Any = None) -> Any:
-    """The column of a frame that has one; another frame stays what it is."""
+def squeeze(self: Tracked, axis: object = None) -> Any:
+    """Return the column of a frame that has one; another frame stays what it is."""
     names = list(self._selection.columns)
     return cast(Any, self)[names[0]] if len(names) == 1 else self
 
 
 def keys(self: Tracked) -> pd.Index[Any]:
-    """The names of the columns."""
+    """Return the names of the columns."""
     return pd.Index(list(self._selection.columns), tupleize_cols=False)
 
 
 def insert(
-    self: Tracked, loc: int, column: Any, value: Any, allow_duplicates: bool = False
+    self: Tracked, loc: int, column: object, value: object, allow_duplicates: bool = False
 ) -> None:
-    """A new column at a place of this frame, which is changed: as ``p[column] = value``, and that
+    """Insert a new column at a place of this frame, in place: ``p[column] = value``, and that
     column moved there."""
     columns = self._selection.columns
     if _validate.flag(allow_duplicates, "allow_duplicates") or _is_name(column, columns):
@@ -359,14 +371,14 @@ def insert(
     ):
         raise BadValue(f"loc must be a place from 0 to {len(columns)}.")
     refuse_lost_change(self)
-    made = with_item(self, column, value)
+    made = assign_item(self, column, value)
     order = list(columns)
     order.insert(int(loc), column)
-    self._become(self._selection.having({name: made[name] for name in order}))
+    self._become(self._selection.replace_columns({name: made[name] for name in order}))
 
 
-def pop(self: Tracked, item: Any) -> PrivateColumn:
-    """A column, which leaves this frame."""
+def pop(self: Tracked, item: object) -> PrivateColumn:
+    """Take a column out of this frame, and return it."""
     refuse_lost_change(self)
     name = _validate.column_name(item, self._selection.columns)
     column = PrivateColumn(self._new(self._selection), self._selection.columns[name], name)
@@ -374,8 +386,8 @@ def pop(self: Tracked, item: Any) -> PrivateColumn:
     return column
 
 
-def get(self: Frame, key: Any, default: Any = None) -> Any:
-    """A column, or several of a list; the default where there is none of that name."""
+def get(self: Frame, key: object, default: object = None) -> Any:
+    """Return a column, or several of a list, or the default if no column has that name."""
     names = key if isinstance(key, list) else [key]
     if not all(_is_name(name, self._selection.columns) for name in names):
         return default
@@ -383,20 +395,22 @@ def get(self: Frame, key: Any, default: Any = None) -> Any:
 
 
 def copy(self: Frame, deep: bool = True) -> Frame:
-    """The frame as it is now: what is set in one of the two is not set in the other. Of the same
-    session and budget."""
+    """Return the frame as it is now: what is set in one of the two is not set in the other.
+
+    Both are of the same session and budget.
+    """
     _validate.flag(deep, "deep")
     return self._copy()
 
 
 def filter(
     self: Frame,
-    items: Any = None,
+    items: object = None,
     like: str | None = None,
     regex: str | None = None,
-    axis: Any = None,
+    axis: object = None,
 ) -> Frame:
-    """The columns whose names are listed, contain a text, or match a regular expression."""
+    """Keep the columns whose names are listed, contain a text, or match a regular expression."""
     if axis is not None and not _validate.among(axis, (1, "columns")):
         raise Refused(
             "filter is of columns here, since rows have no labels: they are chosen by a condition, p[p['x'] > 1]."
@@ -415,17 +429,17 @@ def filter(
         except (re.error, OverflowError, RecursionError):
             raise BadValue(f"regex={regex!r} is no regular expression.") from None
         names = [name for name in columns if pattern.search(str(name))]
-    return self._new(self._selection.choosing(names))
+    return self._new(self._selection.choose_columns(names))
 
 
-def _text(value: Any, word: str) -> str:
+def _text(value: object, word: str) -> str:
     if not isinstance(value, str):
         raise BadType(f"{word}= must be a text, not {type(value).__name__}.")
     return value
 
 
 def select_dtypes(self: Frame, include: Any = None, exclude: Any = None) -> Frame:
-    """The columns of some dtypes, as pandas chooses them: ``include="number"``,
+    """Keep the columns of some dtypes, as pandas chooses them: ``include="number"``,
     ``exclude=["object"]``."""
     problem = None
     try:
@@ -436,14 +450,18 @@ def select_dtypes(self: Frame, include: Any = None, exclude: Any = None) -> Fram
         raise BadType(
             f"these dtypes cannot be selected: {problem.rstrip('.')}. Write p.select_dtypes(include='number')."
         )
-    return self._new(self._selection.choosing(names))
+    return self._new(self._selection.choose_columns(names))
 
 
 def reindex(
-    self: Frame, labels: Any = None, *, index: None = None, columns: Any = None, axis: Any = None
+    self: Frame,
+    labels: object = None,
+    *,
+    index: None = None,
+    columns: object = None,
+    axis: object = None,
 ) -> Frame:
-    """The frame with its columns in another order, or some of them: ``reindex(columns=["y",
-    "x"])``."""
+    """Put the columns into another order, or keep some of them: ``reindex(columns=["y", "x"])``."""
     if index is not None or (labels is not None and not _validate.among(axis, (1, "columns"))):
         raise Refused(
             "reindex is of columns here, since rows have no labels: p.reindex(columns=['x', 'y'])."
@@ -452,10 +470,11 @@ def reindex(
     if given is None:
         raise BadType("reindex takes columns=, a list of names.")
     names = _validate.column_names(_list(given, "columns"), self._selection.columns)
-    return self._new(self._selection.choosing(names))
+    return self._new(self._selection.choose_columns(names))
 
 
-def _list(value: Any, word: str) -> list[Any]:
+def _list(value: object, word: str) -> list[Any]:
+    """Return a list of names as it was given."""
     if not isinstance(value, list | tuple | range | pd.Index | np.ndarray):
         rows = (
             " Rows are chosen by a condition: p[p['x'] > 1], p.query('x > 1')."
@@ -466,19 +485,18 @@ def _list(value: Any, word: str) -> list[Any]:
     return list(value)
 
 
-def add_prefix(self: Frame, prefix: str, axis: Any = None) -> Frame:
-    """The frame with a text before each name of a column."""
+def add_prefix(self: Frame, prefix: str, axis: object = None) -> Frame:
+    """Put a text before each name of a column."""
     return rename(self, lambda name: f"{prefix}{name}", axis=1 if axis is None else axis)
 
 
-def add_suffix(self: Frame, suffix: str, axis: Any = None) -> Frame:
-    """The frame with a text behind each name of a column."""
+def add_suffix(self: Frame, suffix: str, axis: object = None) -> Frame:
+    """Put a text behind each name of a column."""
     return rename(self, lambda name: f"{name}{suffix}", axis=1 if axis is None else axis)
 
 
-def set_axis(self: Frame, labels: Any, *, axis: Any = 0, copy: object = None) -> Frame:
-    """The frame with other names for all of its columns, in their order: ``set_axis(["a", "b"],
-    axis=1)``."""
+def set_axis(self: Frame, labels: object, *, axis: object = 0, copy: object = None) -> Frame:
+    """Give all columns other names, in their order: ``set_axis(["a", "b"], axis=1)``."""
     if not _validate.among(axis, (1, "columns")):
         raise Refused(
             "rows have no labels here. For the names of columns: p.rename(columns={'x': 'new'})."
@@ -489,20 +507,22 @@ def set_axis(self: Frame, labels: Any, *, axis: Any = 0, copy: object = None) ->
         raise BadValue(f"there are {len(columns)} columns, and {len(names)} names are given.")
     if len(set(names)) < len(names):
         raise BadValue("two columns would have the same name.")
-    return self._new(self._selection.having(dict(zip(names, columns.values(), strict=True))))
+    return self._new(
+        self._selection.replace_columns(dict(zip(names, columns.values(), strict=True)))
+    )
 
 
 def set_index(
     self: Frame,
-    keys: Any,
+    keys: object,
     *,
     drop: bool = True,
     append: bool = False,
     inplace: bool = False,
     verify_integrity: bool = False,
 ) -> Frame:
-    """The frame with columns as its index: `resample` takes its times from there, and `groupby`
-    finds them by name.
+    """Make columns the index: `resample` takes its times from there, and `groupby` finds them by
+    name.
 
     >>> df = pd.DataFrame({"t": pd.to_datetime(["2024-01-05", "2024-03-31"]), "cost": [3, 4]})
     >>> p = df.dp.open(1000, bounds={"t": ("2024-01-01", "2024-03-31"), "cost": (0, 9)})
@@ -520,7 +540,9 @@ def set_index(
     before = self._selection.index if _validate.flag(append, "append") else {}
     gone = names if _validate.flag(drop, "drop") else []
     selection = dataclasses.replace(
-        self._selection.having({name: expr for name, expr in columns.items() if name not in gone}),
+        self._selection.replace_columns(
+            {name: expr for name, expr in columns.items() if name not in gone}
+        ),
         index={**before, **{name: columns[name] for name in names}},
     )
     return self._done(self._new(selection), inplace)
@@ -528,17 +550,16 @@ def set_index(
 
 def reset_index(
     self: Frame,
-    level: Any = None,
+    level: object = None,
     *,
     drop: bool = False,
     inplace: bool = False,
     col_level: Hashable = 0,
     col_fill: Hashable = "",
     allow_duplicates: bool = False,
-    names: Any = None,
+    names: object = None,
 ) -> Frame:
-    """The frame with its index as columns again, before the others; with ``drop=True`` without
-    it."""
+    """Make the index columns again, before the others; with ``drop=True`` leave it out."""
     index, columns = self._selection.index, self._selection.columns
     if not index and drop is True:  # as it is typed after each filter
         return self._done(self, inplace)
@@ -563,7 +584,7 @@ def reset_index(
             f"there is a column {both[0]!r} already. Write p.reset_index(drop=True), or rename it first."
         )
     selection = dataclasses.replace(
-        self._selection.having({**new, **columns}),
+        self._selection.replace_columns({**new, **columns}),
         index={n: e for n, e in index.items() if n not in chosen},
     )
     return self._done(self._new(selection), inplace)
@@ -573,11 +594,11 @@ _TARGET = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)")
 
 
 def eval(self: Frame, expr: str, *, inplace: bool = False) -> Any:
-    """A column for an expression as text, ``eval("cost / 2")``; the frame with new columns for
-    ``eval("y = cost / 2")``."""
+    """Return a column for an expression as text, ``eval("cost / 2")``, or the frame with new
+    columns for ``eval("y = cost / 2")``."""
     if not isinstance(expr, str):
         raise BadType(f"an expression is a text such as 'y = x / 2', not {type(expr).__name__}.")
-    caller, frame = callers_frame(), self
+    caller, frame = find_caller(), self
     lines = [line for line in expr.splitlines() if line.strip()]
     if len(lines) == 1 and not _TARGET.match(expr):
         made, frame = frame._written(expr.strip(), caller)
@@ -589,12 +610,14 @@ def eval(self: Frame, expr: str, *, inplace: bool = False) -> Any:
         if target is None:
             raise BadType("each of several lines sets a column: p.eval('y = x / 2').")
         made, frame = frame._written(line[target.end() :].strip(), caller)
-        frame = frame._new(frame._selection.having({**frame._selection.columns, target[1]: made}))
+        frame = frame._new(
+            frame._selection.replace_columns({**frame._selection.columns, target[1]: made})
+        )
     return self._done(frame, inplace)
 
 
-def _of_columns(verb: str, given: Any, columns: Any, index: Any, axis: Any) -> Any:
-    """What is said of columns, in whichever word; rows have no labels."""
+def _of_columns(verb: str, given: object, columns: object, index: object, axis: object) -> Any:
+    """Return what is said of columns, in whichever argument; rows have no labels."""
     if index is not None or (axis is not None and not _validate.among(axis, (1, "columns"))):
         raise Refused(
             f"{verb} is of columns here: rows are people and have no labels. Write axis=1 or columns=; rows are chosen by a "
@@ -611,7 +634,7 @@ def _of_columns(verb: str, given: Any, columns: Any, index: Any, axis: Any) -> A
     return given if columns is None else columns
 
 
-def _is_name(name: Any, known: Mapping[Hashable, Expr]) -> bool:
+def _is_name(name: object, known: Mapping[Hashable, Expr]) -> bool:
     try:
         return name in known
     except TypeError:
@@ -623,7 +646,7 @@ def _any_value(exprs: list[Expr]) -> Expr:
 
 
 def _with_values(exprs: list[Expr], least: int) -> Expr:
-    """Whether at least ``least`` cells of a row are no nulls."""
+    """Return true where at least ``least`` cells of a row are not null."""
     present = [_expr.cast(_expr.not_null(e), "int") for e in exprs]
     zero: Expr = _expr.constant(0)
     total = reduce(lambda a, b: _expr.arithmetic("+", a, b), present, zero)

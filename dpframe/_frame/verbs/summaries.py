@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,9 @@ from dpframe._answers import answer as _release
 from dpframe._answers.layout import Correlations, Grid, Layout
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered, caution
 from dpframe._expr import Expr
-from dpframe._frame.selection import Selection, callers_frame, predicate_of
-from dpframe._frame.spelling import priced
+from dpframe._frame.selection import BoundsLike, Selection, check_condition, find_caller
+from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
-from dpframe._frame.typed.answers import Named, Pair
 from dpframe._groups.keys import EVERY, BinBy
 from dpframe._plans.aggregates import DESCRIBED, Output
 from dpframe._plans.order import ORDERS, choose_quantile_method, read_levels
@@ -29,49 +28,20 @@ from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.question import COUNT, Query
 
 if TYPE_CHECKING:
-    from dpframe._frame.typed.frames import AnyMeasures
+    from dpframe._frame.verbs.measure import Measurable
 
 
-@overload
+@verb
 def describe(
     self: Tracked,
-    column: str,
-    bounds: Pair = ...,
+    column: object = EVERY,
+    bounds: BoundsLike = None,
     *,
-    percentiles: Any = ...,
-    **payment: Unpack[Payment],
-) -> pd.Series[float]: ...
-@overload
-def describe(
-    self: Tracked,
-    column: list[Any] = ...,
-    bounds: Pair = ...,
-    *,
-    percentiles: Any = ...,
-    **payment: Unpack[Payment],
-) -> pd.DataFrame: ...
-@overload
-def describe(
-    self: Tracked,
-    column: Named,
-    bounds: Pair = ...,
-    *,
-    percentiles: Any = ...,
-    **payment: Unpack[Payment],
-) -> pd.Series[float]: ...
-
-
-@priced
-def describe(
-    self: Tracked,
-    column: Any = EVERY,
-    bounds: Any = None,
-    *,
-    percentiles: Any = None,
+    percentiles: object = None,
     **payment: Unpack[Payment],
 ) -> Any:
-    """Count, mean, standard deviation and quantiles of every number column with public bounds, in
-    one release.
+    """Ask for count, mean, standard deviation and quantiles of every number column with public
+    bounds, in one release.
 
     A DataFrame as pandas' ``describe``, a column a column; of one column, or of a list of them, if
     named. A column without bounds is left out, unless it is named. Times and durations are asked
@@ -96,14 +66,14 @@ def describe(
     """
     payment = check_payment(payment)
     if column is not EVERY and not isinstance(column, list):
-        ((name, outs),) = described(self._selection, [column], percentiles, bounds)
+        ((name, outs),) = describe_columns(self._selection, [column], percentiles, bounds)
         index = pd.Index([out.name for out in outs])
         return self._ask_for(outs, payment, lambda r, _: _release.across(r, index, name))
     if column is EVERY:
         _caution_of_times(self)
-    names = numbers_with_bounds(self, bounds) if column is EVERY else column
+    names = list_bounded_numbers(self, bounds) if column is EVERY else column
     names = _validate.column_names(names, self._selection.columns)
-    summary = described(self._selection, names, percentiles, bounds)
+    summary = describe_columns(self._selection, names, percentiles, bounds)
     cells = [
         ((out.name, name), replace(out, name=(name, out.name)))
         for name, outs in summary
@@ -131,12 +101,12 @@ def _caution_of_times(frame: Tracked) -> None:
         )
 
 
-def described(
-    selection: Selection, columns: Sequence[Any], percentiles: Any, bounds: Any
+def describe_columns(
+    selection: Selection, columns: Sequence[Any], percentiles: object, bounds: object
 ) -> list[tuple[Hashable, list[Output]]]:
-    """Each column with what `describe` shows of it, named as pandas' rows: count, mean, std, and
-    quantiles in their order, of which the first and the last stand near the least and the greatest
-    value."""
+    """Return each column with what `describe` shows of it, named as pandas' rows: count, mean, std,
+    and quantiles in their order. The first and the last quantile stand near the least and the
+    greatest value."""
     percentile_list = [0.25, 0.5, 0.75] if percentiles is None else percentiles
     is_empty = isinstance(percentile_list, list | tuple) and not percentile_list
     exact = () if is_empty else read_levels(percentile_list).exact
@@ -148,7 +118,7 @@ def described(
     how = choose_quantile_method(len(levels), "auto")
     return [
         (
-            selection.named(column)[1],
+            selection.find_column(column)[1],
             [
                 *(
                     selection.output(a, column, bounds, name=a)
@@ -166,13 +136,13 @@ def described(
 
 
 def _percents(levels: Sequence[Fraction]) -> list[str]:
-    """The names that pandas gives to percentiles."""
+    """Return the names that pandas gives to percentiles."""
     rows = pd.Series([0.0]).describe(percentiles=[float(level) for level in levels]).index
     return list(rows[len(DESCRIBED) + 1 : -1])
 
 
-def numbers_with_bounds(frame: Tracked, bounds: Any) -> list[Hashable]:
-    """The columns of numbers that have public bounds."""
+def list_bounded_numbers(frame: Tracked, bounds: object) -> list[Hashable]:
+    """Return the columns of numbers that have public bounds."""
     bounds_by_name = frame._selection.by_column(bounds) if isinstance(bounds, Mapping) else {}
     names = [
         name
@@ -187,14 +157,14 @@ def numbers_with_bounds(frame: Tracked, bounds: Any) -> list[Hashable]:
     return names
 
 
-@priced
+@verb
 def counts(
     self: Tracked,
     questions: Mapping[Any, Any],
     **payment: Unpack[Payment],
 ) -> pd.Series[int]:
-    """Several yes-no questions about rows, which may overlap, in one release: a Series by their
-    names.
+    """Count the rows where each of several conditions holds, which may overlap, in one release: a
+    Series by their names.
 
     Formal guarantee: epsilon-DP for its price; k questions have L1 sensitivity k and L2 sensitivity
     sqrt(k).
@@ -210,10 +180,10 @@ def counts(
         raise BadValue(
             "counts takes questions by name: {'smokers': 'smoker == 1', 'old': 'age > 80'}."
         )
-    caller, frame, outputs = callers_frame(), self, []
+    caller, frame, outputs = find_caller(), self, []
     for name, question in questions.items():
         expr, frame = frame._written(question, caller)
-        outputs.append(Output(name, "true", predicate_of(expr)))
+        outputs.append(Output(name, "true", check_condition(expr)))
     index = pd.Index(list(questions), tupleize_cols=False)
     return cast(
         "pd.Series[int]",
@@ -221,16 +191,16 @@ def counts(
     )
 
 
-@priced
+@verb
 def histogram(
     self: Tracked,
-    column: Any,
-    bins: Any = 10,
+    column: object,
+    bins: object = 10,
     *,
-    bounds: Any = None,
+    bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.Series[int]:
-    """How many values lie in each bin, over an IntervalIndex.
+    """Count the values that lie in each bin, over an IntervalIndex.
 
     Bins are numpy's: closed on the left, and the last one on both sides (its label cannot show it).
     Values outside all bins and nulls are not counted. A whole number of bins divides the bounds
@@ -256,7 +226,7 @@ def histogram(
 
 
 def histogram_arrays(
-    self: Tracked, column: Any, bins: Any, bounds: Any
+    self: Tracked, column: object, bins: object, bounds: object
 ) -> tuple[Any, NDArray[np.float64]]:
     """Return the counts and the edges of a histogram as arrays. It asks the same as `histogram`."""
     by = bins_of(self, column, bins, bounds)
@@ -265,9 +235,9 @@ def histogram_arrays(
     return counts, np.array(by.edges, dtype=np.float64)
 
 
-def bins_of(frame: Tracked, column: Any, bins: Any, bounds: Any) -> BinBy:
+def bins_of(frame: Tracked, column: object, bins: object, bounds: object) -> BinBy:
     """Return the groups of a histogram of a column of numbers."""
-    expr, name = frame._selection.named(column)
+    expr, name = frame._selection.find_column(column)
     if expr.kind not in ("number", "bool"):
         instead = f"p.resample('ME', on={name!r}).size()" if expr.kind == "time" else "value_counts"
         raise BadType(
@@ -277,9 +247,9 @@ def bins_of(frame: Tracked, column: Any, bins: Any, bounds: Any) -> BinBy:
 
 
 def edges_of(
-    frame: Tracked, expr: Expr, name: Hashable, bins: Any, bounds: Any
+    frame: Tracked, expr: Expr, name: Hashable, bins: object, bounds: object
 ) -> tuple[float, ...]:
-    """The edges of bins as they are given, or so many even ones between public bounds."""
+    """Return the edges of bins as they are given, or even ones between public bounds."""
     if isinstance(bins, str):
         raise BadValue(
             f"bins={bins!r} would look at the data. Give a number of bins or a list of edges."
@@ -292,16 +262,16 @@ def edges_of(
     return _validate.edges(bins, repr(name))
 
 
-@priced
+@verb
 def cov(
     self: Tracked,
     min_periods: None = None,
     ddof: int = 1,
     *,
-    bounds: Any = None,
+    bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.DataFrame:
-    """The covariances of all columns, in one release; select them first: ``p[["age",
+    """Take the covariances of all columns, in one release; select them first: ``p[["age",
     "cost"]].cov()``.
 
     Each is over the rows where neither of its two columns is null. The price is shared by all pairs
@@ -320,17 +290,17 @@ def cov(
     return cast(pd.DataFrame, matrix(self, Grid, min_periods, ddof, bounds, payment))
 
 
-@priced
+@verb
 def corr(
     self: Tracked,
     method: str = "pearson",
     min_periods: None = None,
     *,
-    bounds: Any = None,
+    bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.DataFrame:
-    """The correlations of all columns, in one release: the same one as `cov`, so after it they are
-    free.
+    """Take the correlations of all columns, in one release: the same one as `cov`, so after it they
+    are free.
 
     The variances in them are those of each column's own non-null values; where columns have nulls,
     write ``p.dropna(subset=[...])`` first to have the same rows in all. Zero divided by a noisy
@@ -342,7 +312,7 @@ def corr(
     return cast(pd.DataFrame, matrix(self, Correlations, min_periods, 1, bounds, payment))
 
 
-def check_correlation(method: Any, payment: Mapping[str, Any]) -> None:
+def check_correlation(method: object, payment: Mapping[str, Any]) -> None:
     """Refuse correlations of ranks, and a price given by a width.
 
     Ranks compare people with each other. Nothing public tells how wide the interval of a
@@ -364,15 +334,15 @@ def check_correlation(method: Any, payment: Mapping[str, Any]) -> None:
 
 
 def matrix(
-    asking: AnyMeasures,
+    asking: Measurable,
     kind: Callable[[tuple[tuple[int, ...], ...]], Layout],
-    min_periods: Any,
+    min_periods: object,
     ddof: int,
-    bounds: Any,
+    bounds: object,
     payment: Mapping[str, Any],
 ) -> Any:
-    """A table of the columns by themselves, for each group if there are groups, of covariances or
-    what is made of them."""
+    """Return a table of the columns by themselves, for each group if there are groups: of
+    covariances, or of what is made of them."""
     names, _ = asking._columns_for(EVERY, "var", check_payment(payment).get("numeric_only") is True)
     outs, cells = pairs_of(asking._selection, names, min_periods, ddof, bounds)
     index, layout = pd.Index(list(names), tupleize_cols=False), kind(cells)
@@ -384,9 +354,9 @@ def matrix(
 
 
 def pairs_of(
-    selection: Selection, columns: Sequence[Any], min_periods: Any, ddof: int, bounds: Any
+    selection: Selection, columns: Sequence[Any], min_periods: object, ddof: int, bounds: object
 ) -> tuple[list[Output], tuple[tuple[int, ...], ...]]:
-    """Variances and covariances of each column with those after it, and where they stand in the
+    """Return variances and covariances of each column with those after it, and their places in the
     square."""
     if min_periods is not None and not (isinstance(min_periods, int) and min_periods == 1):
         raise BadType(

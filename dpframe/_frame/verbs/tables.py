@@ -15,12 +15,12 @@ from dpframe._answers.foundkeys import keys_in
 from dpframe._answers.layout import Pivot
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._frame.found import Search, key_search, listed
-from dpframe._frame.groups import ask_groups, check_options, counted
-from dpframe._frame.selection import level_of
-from dpframe._frame.spelling import priced
+from dpframe._frame.groups import ask_in_groups, check_options, count_values
+from dpframe._frame.selection import BoundsLike, make_level
+from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
-from dpframe._frame.verbs.groupings import groupings, levels_for
-from dpframe._frame.verbs.measure import Wanted, aggregate_name, aggregate_names
+from dpframe._frame.verbs.agg import Wanted, read_aggregate, read_aggregates
+from dpframe._frame.verbs.groupings import groupings, make_levels
 from dpframe._frame.verbs.summaries import edges_of
 from dpframe._groups.combinations import Sought, TupleBy, with_rest
 from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, keys_for, with_options
@@ -30,22 +30,24 @@ from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.question import COUNT, Query, Release
 
 
-@priced
-def unique(self: Tracked, column: Any, **payment: Unpack[Payment]) -> pd.Index[Any]:
-    """The values of a column that many people have, sorted, to be used as ``keys=``. Of a list of
-    columns: combinations.
+@verb
+def unique(self: Tracked, column: object, **payment: Unpack[Payment]) -> pd.Index[Any]:
+    """Find the values of a column that many people have, sorted, to be used as ``keys=``.
 
-    Formal guarantee: (epsilon, delta)-DP for its price, of which delta is the chance that a value
-    shows which one person alone has (docs/guarantees/keys.md); left out, it is a share of what the
-    session keeps for such failures. ``explain`` tells how many people a value needs. Nulls are no
-    value.
+    A list of columns gives combinations.
+
+    Formal guarantee: (epsilon, delta)-DP for its price. Delta is the chance that a value appears
+    that one person alone has (docs/guarantees/keys.md); left out, it is a share of what the session
+    keeps for such failures. ``explain`` tells how many people a value needs. Nulls are not values.
 
     >>> df = pd.DataFrame({"state": ["CA"] * 400 + ["NY"] * 300 + ["XX"]})
     >>> p = df.dp.open(3, delta=1e-6)
     >>> list(p.unique("state", epsilon=0.2))
     ['CA', 'NY']
     """
-    columns = [self._selection.named(c) for c in (column if isinstance(column, list) else [column])]
+    columns = [
+        self._selection.find_column(c) for c in (column if isinstance(column, list) else [column])
+    ]
     if not columns:
         raise BadValue("unique needs at least one column.")
     search, price_arguments = key_search(self, columns, payment)
@@ -60,24 +62,24 @@ def unique(self: Tracked, column: Any, **payment: Unpack[Payment]) -> pd.Index[A
     return cast("pd.Index[Any]", self._ask(search, answer, price_arguments))
 
 
-@priced
+@verb
 def value_counts(
     self: Tracked,
-    column: Any = EVERY,
+    column: object = EVERY,
     *,
-    keys: Any = None,
-    other: Any = None,
+    keys: object = None,
+    other: object = None,
     sort: bool = True,
     normalize: bool = False,
     ascending: bool = False,
     dropna: bool | None = None,
-    bins: Any = None,
-    subset: Any = None,
-    bounds: Any = None,
+    bins: object = None,
+    subset: object = None,
+    bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.Series[Any]:
-    """How many rows have each of the listed values; the largest (noisy) count first, as pandas
-    sorts.
+    """Count the rows that have each of the listed values; the largest (noisy) count first, as
+    pandas sorts.
 
     Of several columns, a list of them or all that are selected, how many rows have each
     combination: an answer with a level a column. ``normalize=True`` divides by the sum of these
@@ -115,17 +117,19 @@ def value_counts(
     elif isinstance(column, list):
         levels = groupings(self, column, keys, None, dropna, other, None)
     else:
-        level = level_of(self, self._selection.named(column), keys, "value_counts", None, dropna)
+        level = make_level(
+            self, self._selection.find_column(column), keys, "value_counts", None, dropna
+        )
         levels = (level,) if other is None else with_rest((level,), other)
     return cast(
-        "pd.Series[Any]", counted(self, (), levels, options, payment, isinstance(column, list))
+        "pd.Series[Any]", count_values(self, (), levels, options, payment, isinstance(column, list))
     )
 
 
-def _in_bins(frame: Tracked, column: Any, bins: Any, bounds: Any) -> KeyBy:
-    """Intervals as pandas counts values by: closed on the right, and the first a thousandth wider,
-    without a name."""
-    expr, name = frame._selection.named(column)
+def _in_bins(frame: Tracked, column: object, bins: object, bounds: object) -> KeyBy:
+    """Return intervals as pandas counts values by: closed on the right, and the first a thousandth
+    wider, without a name."""
+    expr, name = frame._selection.find_column(column)
     first, *others = edges_of(frame, expr, name, bins, bounds)
     by = _expr.cut(expr, [first - 1e-3, *others], None, True)
     return KeyBy(by, keys_for(list(cast(Any, by).categories), by, None))
@@ -134,25 +138,26 @@ def _in_bins(frame: Tracked, column: Any, bins: Any, bounds: Any) -> KeyBy:
 # Tables ---------------------------------------------------------------------------------------------------
 
 
-@priced
+@verb
 def pivot_table(
     self: Tracked,
-    values: Any = None,
-    index: Any = None,
-    columns: Any = None,
-    aggfunc: Any = "mean",
-    fill_value: Any = None,
+    values: object = None,
+    index: object = None,
+    columns: object = None,
+    aggfunc: object = "mean",
+    fill_value: object = None,
     margins: bool = False,
     dropna: bool | None = None,
     margins_name: str = "All",
     observed: bool | None = None,
     sort: bool | None = None,
     *,
-    keys: Any = None,
-    bounds: Any = None,
+    keys: object = None,
+    bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.DataFrame:
-    """A table of aggregates by the keys of some columns, as pandas lays it out, in one release.
+    """Make a table of aggregates by the keys of some columns, as pandas lays it out, in one
+    release.
 
     Every listed key has its row or column, in the order of the list, so no cell is missing and
     ``fill_value`` has nothing to fill; ``sort=True`` sorts the keys. Of columns whose keys nobody
@@ -179,13 +184,13 @@ def pivot_table(
     if isinstance(aggfunc, str) and aggfunc == "size":
         if columns is None:  # as in pandas a Series
             return cast(
-                pd.DataFrame, ask_groups(self, sides[0], (COUNT,), _make_size_series, payment)
+                pd.DataFrame, ask_in_groups(self, sides[0], (COUNT,), _make_size_series, payment)
             )
         return cast(
             pd.DataFrame, _pivot(self, (COUNT,), [()], sides, margins, None, margins_name, payment)
         )
-    plan = _pivoted(values, aggfunc, columns is not None, sort is not False)
-    outs = tuple(self._selection.wanted(w.aggregate, w.column, bounds, w.label) for w in plan)
+    plan = _read_pivot(values, aggfunc, columns is not None, sort is not False)
+    outs = tuple(self._selection.make_output(w.aggregate, w.column, bounds, w.label) for w in plan)
     labels = [w.label for w in plan]
     return cast(
         pd.DataFrame, _pivot(self, outs, labels, sides, margins, None, margins_name, payment)
@@ -197,26 +202,26 @@ def _make_size_series(release: Release, index: Any) -> pd.Series[Any]:
     return _release.series(release, index, None)
 
 
-@priced
+@verb
 def crosstab(
     self: Tracked,
-    index: Any,
-    columns: Any,
-    values: Any = None,
-    rownames: Any = None,
-    colnames: Any = None,
-    aggfunc: Any = None,
+    index: object,
+    columns: object,
+    values: object = None,
+    rownames: object = None,
+    colnames: object = None,
+    aggfunc: object = None,
     margins: bool = False,
     margins_name: str = "All",
     dropna: bool | None = None,
-    normalize: Any = False,
+    normalize: object = False,
     *,
-    keys: Any = None,
-    bounds: Any = None,
+    keys: object = None,
+    bounds: BoundsLike = None,
     **payment: Unpack[Payment],
 ) -> pd.DataFrame:
-    """How many rows have each pair of keys, as ``pd.crosstab``; of ``values`` an aggregate, if both
-    are given.
+    """Count the rows that have each pair of keys, as ``pd.crosstab``; of ``values`` an aggregate,
+    if both are given.
 
     ``index`` and ``columns`` are names of columns, or lists of them. Half of the price finds keys
     that nobody listed, as in `pivot_table`. ``normalize=True`` (or ``"index"``, ``"columns"``)
@@ -245,7 +250,7 @@ def crosstab(
     sides = _sides(self, index, columns, keys, None, dropna, "crosstab")
     out = COUNT
     if values is not None:
-        out = self._selection.wanted(aggregate_name(aggfunc), values, bounds, aggfunc)
+        out = self._selection.make_output(read_aggregate(aggfunc), values, bounds, aggfunc)
     names = _names(rownames, index, "rownames"), _names(colnames, columns, "colnames")
     return cast(
         pd.DataFrame,
@@ -255,15 +260,15 @@ def crosstab(
 
 def _sides(
     frame: Tracked,
-    index: Any,
-    columns: Any,
-    keys: Any,
+    index: object,
+    columns: object,
+    keys: object,
     sort: bool | None,
     dropna: bool | None,
     verb: str,
 ) -> tuple[tuple[By | Sought, ...], int]:
-    """The groupings of a table, and the number of those that stand at its left; the others stand
-    above it."""
+    """Return the groupings of a table, and the number of those that stand at its left; the others
+    stand above it."""
     if index is None:
         raise BadValue(
             f"{verb} needs index=, a column or a list of columns whose keys are the rows."
@@ -274,17 +279,19 @@ def _sides(
     if any(isinstance(column, pd.Grouper) for column in wanted):
         levels = groupings(frame, wanted, keys, sort, dropna, None, None)
     else:
-        levels = tuple(levels_for(frame, wanted, keys, sort, dropna, verb))
+        levels = tuple(make_levels(frame, wanted, keys, sort, dropna, verb))
     Search(frame, levels).check()
     return levels, len(rows)
 
 
-def _known(
+def _find_keys(
     frame: Tracked, levels: tuple[By | Sought, ...], payment: Payment
 ) -> tuple[tuple[By, ...], Fraction] | Plan:
-    """The groupings with their keys, and the part of the price that is left. Keys that nobody
-    listed are found for half of it: of several columns those of the combinations that enough people
-    share."""
+    """Return the groupings with their keys, and the part of the price that is left.
+
+    Keys that nobody listed are found for half of it. Of several columns they are the combinations
+    that enough people share.
+    """
     groupings_and_part = listed(frame, levels, payment)
     if (
         isinstance(groupings_and_part, Plan)
@@ -309,6 +316,7 @@ def _pivot(
     payment: Any,
     names: tuple[Any, Any] = (None, None),
 ) -> Any:
+    """Return the layout of a pivot table."""
     if margins and any(out.aggregate in ("nunique", "people") for out in outs):
         raise NotOffered(
             "distinct values of groups do not add up to those of all: leave margins=True out."
@@ -316,7 +324,7 @@ def _pivot(
     if margins and not isinstance(margin, str):
         raise BadType("margins_name= must be a string.")
     levels, rows_of = sides
-    groupings_and_part = _known(frame, levels, payment)
+    groupings_and_part = _find_keys(frame, levels, payment)
     if isinstance(groupings_and_part, Plan):
         return groupings_and_part
     by, part = groupings_and_part
@@ -338,24 +346,24 @@ def _pivot(
 # Labels of a table: which outputs stand above which keys, and where the margins are
 
 
-def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[Wanted]:
-    """The outputs in pandas' order, each with the labels that stand above its keys.
+def _read_pivot(values: object, aggfunc: object, keyed: bool, sort: bool) -> list[Wanted]:
+    """Return the outputs in pandas' order, each with the labels that stand above its keys.
 
     ``keyed`` tells whether there are keys above the table; without them the outputs need names.
     """
     if isinstance(aggfunc, Mapping):
-        if values is not None and set(_listed(values)) != set(aggfunc):
+        if values is not None and set(_as_list(values)) != set(aggfunc):
             raise BadValue("aggfunc= as a dict names the columns itself: leave values= out.")
         lists = any(isinstance(v, list) for v in aggfunc.values())
         wanted = []
-        for column in _sorted(list(aggfunc), sort):
+        for column in _sort_names(list(aggfunc), sort):
             aggregates = aggfunc[column]
-            aggregate_list = aggregate_names(
+            aggregate_list = read_aggregates(
                 aggregates if isinstance(aggregates, list) else [aggregates]
             )
             wanted += [
                 Wanted((column, a) if lists else (column,), column, a)
-                for a in _sorted(aggregate_list, lists and sort)
+                for a in _sort_names(aggregate_list, lists and sort)
             ]
         if not wanted:
             raise BadValue("pivot_table needs at least one aggregate: aggfunc={'age': 'mean'}.")
@@ -364,30 +372,30 @@ def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[Wanted]
         raise BadType(
             "pivot_table needs values=, the columns to aggregate. For counts of rows write aggfunc='size'."
         )
-    columns = _sorted(_listed(values), sort and isinstance(values, list))
+    columns = _sort_names(_as_list(values), sort and isinstance(values, list))
     if not columns:
         raise BadValue("pivot_table needs at least one column of values.")
     named = isinstance(values, list) or not keyed
     if isinstance(aggfunc, list):
-        aggregate_list = aggregate_names(aggfunc)
+        aggregate_list = read_aggregates(aggfunc)
         return [Wanted((a, c) if named else (a,), c, a) for a in aggregate_list for c in columns]
-    aggregate = aggregate_name(aggfunc)
+    aggregate = read_aggregate(aggfunc)
     return [Wanted((c,) if named else (), c, aggregate) for c in columns]
 
 
-def _listed(values: Any) -> list[Any]:
+def _as_list(values: object) -> list[Any]:
     return values if isinstance(values, list) else [values]
 
 
-def _sorted(names: list[Any], sort: bool) -> list[Any]:
+def _sort_names(names: list[Any], sort: bool) -> list[Any]:
     try:
         return sorted(names) if sort else names
     except TypeError:
         return names
 
 
-def _share(value: Any, aggregated: bool) -> str | None:
-    """The total that counts are divided by: ``"all"``, ``"index"``, ``"columns"``, or None."""
+def _share(value: object, aggregated: bool) -> str | None:
+    """Return the total that counts are divided by: ``"all"``, ``"index"``, ``"columns"``, or None."""
     # By type first: 0 is False to a dict, but to pandas it is the rows.
     if value is False:
         return None
@@ -404,8 +412,8 @@ def _share(value: Any, aggregated: bool) -> str | None:
     return meaning
 
 
-def _names(argument: Any, columns: Any, name: str) -> list[Hashable] | None:
-    """The names of the levels, if others than those of their columns are given."""
+def _names(argument: object, columns: object, name: str) -> list[Hashable] | None:
+    """Return the names of the levels, if others than those of their columns are given."""
     if argument is None:
         return None
     names = argument if isinstance(argument, list) else [argument]
@@ -416,7 +424,7 @@ def _names(argument: Any, columns: Any, name: str) -> list[Hashable] | None:
 
 
 def _with_margin(index: Any, name: str, margins: bool) -> pd.Index[Any]:
-    """The keys with one more for their total, as pandas writes it."""
+    """Return the keys with one more for their total, as pandas writes it."""
     if any(name in index.get_level_values(level) for level in range(index.nlevels)):
         raise BadValue(f"a key is called {name!r} as the margins are: give another margins_name=.")
     if index.nlevels > 1:
@@ -427,7 +435,7 @@ def _with_margin(index: Any, name: str, margins: bool) -> pd.Index[Any]:
 
 
 def _header(prefixes: Sequence[tuple[Hashable, ...]], above: pd.Index[Any] | None) -> pd.Index[Any]:
-    """The columns of the table: for each output its labels, and below them the keys."""
+    """Return the columns of the table: for each output its labels, and below them the keys."""
     if above is None:
         if len(prefixes[0]) == 1:
             return pd.Index([prefix[0] for prefix in prefixes], tupleize_cols=False)

@@ -29,8 +29,10 @@ _FREE = (
 
 
 def let_complete() -> None:
-    """Tells IPython, if it is loaded, that ``p.explain.<tab>`` and ``p["x"].str.<tab>`` may look at
-    what is left of the dot."""
+    """Let IPython complete names behind ``p.explain.`` and ``p["x"].str.``, if it is loaded.
+
+    It looks at what is left of the dot only if it knows that looking is free.
+    """
     if "IPython" not in sys.modules:
         return
     with suppress(ImportError):  # versions before 8.6 look at everything or at nothing
