@@ -13,12 +13,12 @@ from dpframe import plot as drawing_module
 from dpframe._answers import hypotheses as hypotheses_module
 from dpframe._answers import reports as unbiased_module
 from dpframe._answers.accessor import Answer
-from dpframe._answers.arithmetic import STEPS, of_leaf, of_number
+from dpframe._answers.arithmetic import OPERATIONS, start_from_leaf, start_from_number
 from dpframe._answers.estimate import FloatEstimate, IntEstimate
-from dpframe._answers.foundkeys import found_keys
-from dpframe._answers.layout import Summed
-from dpframe._answers.lineage import Excerpt, Released
-from dpframe._answers.reports import Computed, Estimated, Kind, Reports, series_of
+from dpframe._answers.foundkeys import read_keys
+from dpframe._answers.layout import SummedNoise
+from dpframe._answers.matching import Excerpt, ReleasedTable
+from dpframe._answers.reports import Estimated, ReportEstimates, ReportKind, Reports, make_reports
 from dpframe._cells import columns as engines_columns_module
 from dpframe._cells import encoding as encoding_module
 from dpframe._cells import kernels as kernels_module
@@ -320,7 +320,7 @@ __all__ = [
     "SIZE_STEPS",
     "SOURCES",
     "SQUARE_BITS",
-    "STEPS",
+    "OPERATIONS",
     "STORES",
     "TRACED",
     "UFUNCS",
@@ -340,7 +340,7 @@ __all__ = [
     "Centred",
     "Charge",
     "Column",
-    "Computed",
+    "ReportEstimates",
     "DaskSource",
     "Descent",
     "Design",
@@ -366,7 +366,7 @@ __all__ = [
     "KeyBy",
     "KeySearch",
     "Keys",
-    "Kind",
+    "ReportKind",
     "Laplace",
     "LaplaceThreshold",
     "Leaves",
@@ -415,7 +415,7 @@ __all__ = [
     "Recorder",
     "RelatedDatabase",
     "Release",
-    "Released",
+    "ReleasedTable",
     "Reports",
     "Response",
     "RestBy",
@@ -439,7 +439,7 @@ __all__ = [
     "SqliteDatabase",
     "Statistic",
     "Statistics",
-    "Summed",
+    "SummedNoise",
     "TableSource",
     "Target",
     "Texts",
@@ -532,7 +532,7 @@ __all__ = [
     "fits_Output",
     "form_of_grouping",
     "form_of_groups",
-    "found_keys",
+    "read_keys",
     "free",
     "gaussian_tail",
     "give_tag",
@@ -575,8 +575,8 @@ __all__ = [
     "number_of",
     "numbers_module",
     "numbers_of",
-    "of_leaf",
-    "of_number",
+    "start_from_leaf",
+    "start_from_number",
     "of_people",
     "open_again",
     "open_store",
@@ -612,7 +612,7 @@ __all__ = [
     "scores",
     "scores_module",
     "search_module",
-    "series_of",
+    "make_reports",
     "server_module",
     "session_module",
     "sessions",

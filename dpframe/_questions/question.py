@@ -7,7 +7,6 @@ price, a debit, and only then the data (docs/guarantees/session.md).
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +27,7 @@ from dpframe._plans.order import Quantile
 from dpframe._plans.plan import Draft, Part, Plan, draft, measured
 from dpframe._plans.price import choice, noise_for, picked
 from dpframe._plans.sampling import NOISE, About
-from dpframe._plans.worth import LEVEL, ORDINARY, Rule
+from dpframe._plans.worth import ORDINARY, NoiseRule
 from dpframe._questions.identity import (
     Identity,
     identify_choice,
@@ -53,7 +52,7 @@ class Release(NamedTuple):
 
     plan: Plan
     raw: tuple[Any, ...]
-    rule: Rule = ORDINARY
+    rule: NoiseRule = ORDINARY
     fresh: bool = False
 
 
@@ -445,68 +444,3 @@ def limits_met(limits: tuple[Limit, ...], where: Expr | None) -> tuple[Limit, ..
     if not keeps_one_row(where):
         return limits
     return tuple([limit._replace(met=limit.rows == 1) for limit in limits])
-
-
-# What a release is worth, at first sight -------------------------------------------------------------------------------
-
-
-class Numbers(NamedTuple):
-    """How `glance` reckons: with one number an output, or with an array."""
-
-    largest: Callable[..., Any]  # of one array, or the number itself
-    maximum: Callable[..., Any]  # of two
-    many: Callable[..., Any]  # how many are true
-    size: Callable[..., Any]  # how many there are
-
-
-ONE = Numbers(float, max, int, lambda number: 1)
-SEVERAL = Numbers(np.maximum.reduce, np.maximum, np.count_nonzero, len)
-
-
-def glance(
-    release: Release, raw: Sequence[Any], values: Sequence[Any], of: Numbers
-) -> tuple[bool, bool] | None:
-    """Whether some numbers of a release, given output by output, may be noise, and whether some are
-    at first sight, which is warned of; None where only their intervals tell.
-
-    Half the interval of a total is between that of one of the integers it is made of and that of
-    all of them; that of a ratio is between 0.7 and 1.3 times as much, as a part of the count, where
-    the count is more than three times its noise.
-    """
-    plan, part = release.plan, release.rule.part
-    doubtful, noisy, totals, shown = False, False, 0, 0
-    widths: dict[int, int] = {}  # of the noise of each part
-    for cell, numbers in zip(plan.cells, values, strict=True):
-        ratio, mechanism, maps = (
-            AGGREGATES[cell.aggregate].ratio,
-            plan.parts[cell.part].noise,
-            cell.functionals,
-        )
-        weights = maps.get("n") if ratio else maps.get("total") or maps.get("size") or maps.get("n")
-        if (
-            ratio is None
-            or cell.duration
-            or not weights
-            or not weights[0]
-            or cell.constants
-            or not mechanism.named
-        ):
-            return None
-        if cell.part not in widths:
-            widths[cell.part] = mechanism.quantile(LEVEL)
-        half: Any = widths[cell.part] * weights[0]
-        if ratio:
-            width = cell.upper - cell.lower
-            count = sum([w * row for w, row in zip(weights, raw[cell.part], strict=True)])
-            share = half / of.maximum(count, 1e-300)
-            line = part * of.maximum(abs(numbers) / width, 0.1) if width else math.inf
-            over = of.largest(share - line / 1.3)
-            doubtful |= bool(over > 0 or of.largest(share) > 0.3)
-            noisy |= bool(over > 0 and of.largest(0.7 * share - line) > 0)
-        else:
-            half *= 1.0 if "total" in maps else max(abs(cell.lower), abs(cell.upper))
-            excess = half - part * abs(numbers)
-            doubtful |= bool(of.largest(excess) > half * (1 - len(weights)))
-            totals += of.many(excess > 0)
-        shown += of.size(numbers)
-    return doubtful, noisy or 2 * totals > shown

@@ -48,7 +48,7 @@ def p(df):
 
 def same(answer, exact):
     """Type, labels, their names, dtypes and numbers; the squares behind a deviation are on a coarse grid."""
-    assert type(answer) == type(exact)  # noqa: E721  # which that of an answer with choices equals
+    assert isinstance(answer, type(exact))
     if isinstance(exact, pd.Series):
         pd.testing.assert_series_equal(answer, exact, rtol=1e-2, check_flags=False)
     else:
