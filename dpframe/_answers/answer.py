@@ -22,7 +22,7 @@ from dpframe._answers.layout import (
 )
 from dpframe._answers.marks import AnswerFrame, AnswerSeries, is_noteworthy
 from dpframe._answers.receipts import ANSWER, attach_receipt, seal_columns
-from dpframe._answers.released import Released, blank_noise
+from dpframe._answers.released import blank_noise
 from dpframe._answers.types import Array, Index, PandasType, Places, Series
 from dpframe._groups.keys import Keys
 from dpframe._plans.aggregates import Output
@@ -46,14 +46,14 @@ def column(
     order: Places | None = None,
 ) -> Series:
     """Return the one column of a layout as a Series; ``order`` rearranges the rows."""
-    released = Released(layout, release.plan, release.raw, release.rule.part)
-    (data,) = blank_noise(released) if release.rule.blank else released.values
+    values = layout.values(release.plan, release.raw)
+    (data,) = blank_noise(release, layout) if release.rule.blank else values
     if data.dtype == object and not any(cell.duration for cell in release.plan.cells):
         data = data.astype(np.float64)  # noise beyond 63 bits, as in a table
     (shown,) = layout.show_in_zones(release.plan, [data])
     if order is not None:
         shown, index = shown[order], index[order]
-    kind = AnswerSeries if is_noteworthy(release, released) else pd.Series
+    kind = AnswerSeries if is_noteworthy(release, layout, values) else pd.Series
     answer: Series = kind(shown, index=index.view(), name=name)
     attach_receipt(answer, release, layout, [shown], None, index, order)
     return answer
@@ -140,8 +140,8 @@ def _make_labels(labels: tuple[str, ...]) -> Index:
 def table(release: Release, index: Index, columns: Sequence[Hashable]) -> pd.DataFrame:
     """Return several outputs of several groups."""
     layout = OutputColumns()
-    released = Released(layout, release.plan, release.raw, release.rule.part)
-    found = blank_noise(released) if release.rule.blank else released.values
+    values = layout.values(release.plan, release.raw)
+    found = blank_noise(release, layout) if release.rule.blank else values
     # Python integers appear only at prices so small that noise leaves 63 bits. As doubles they are
     # still noise.
     data: list[ShownColumn] = [
@@ -149,7 +149,7 @@ def table(release: Release, index: Index, columns: Sequence[Hashable]) -> pd.Dat
     ]
     if any(column.dtype.kind == "M" for column in found):
         data = layout.show_in_zones(release.plan, found)
-    kind = AnswerFrame if is_noteworthy(release, released) else pd.DataFrame
+    kind = AnswerFrame if is_noteworthy(release, layout, values) else pd.DataFrame
     # Nobody else has these arrays, so that pandas need not copy them.
     answer = kind(dict(enumerate(data)), index=index.view(), copy=False)
     if all(type(label) is str for label in columns):  # 1 and True would be one entry
@@ -170,8 +170,8 @@ def make_table(
 
     Without ``whole`` counts are floats too.
     """
-    released = Released(layout, release.plan, release.raw, release.rule.part)
-    found = blank_noise(released) if release.rule.blank else released.values
+    values = layout.values(release.plan, release.raw)
+    found = blank_noise(release, layout) if release.rule.blank else values
     data = layout.show_in_zones(
         release.plan,
         [
@@ -179,7 +179,7 @@ def make_table(
             for column in found
         ],
     )
-    kind = AnswerFrame if is_noteworthy(release, released) else pd.DataFrame
+    kind = AnswerFrame if is_noteworthy(release, layout, values) else pd.DataFrame
     answer = kind(dict(enumerate(data)), index=index.view())
     answer.columns = columns.view()
     attach_receipt(answer, release, layout, data, list(answer.columns), index)

@@ -15,10 +15,11 @@ import numpy as np
 import pandas as pd
 
 from dpframe._answers.computed import read_answer, read_source
+from dpframe._answers.layout import AnswerLayout
 from dpframe._answers.matching import MatchedAnswer
 from dpframe._answers.receipts import ANSWER, get_receipt
 from dpframe._answers.released import Released
-from dpframe._answers.types import Bools, PandasAnswer, PandasType, Series
+from dpframe._answers.types import Array, Bools, PandasAnswer, PandasType, Series
 from dpframe._errors import DPError
 from dpframe._plans.plan import Plan
 from dpframe._plans.worth import (
@@ -33,29 +34,29 @@ from dpframe._questions.question import Release
 _MANY = 1024  # groups; of more, some tell whether there is a warning
 
 
-def is_noteworthy(release: Release, released: Released) -> bool:
+def is_noteworthy(release: Release, layout: AnswerLayout, values: Sequence[Array]) -> bool:
     """Return whether something is to be said of an answer where it is shown.
 
-    Warn of noise that was released just now.
+    ``values`` are its columns as they were laid out. Warn of noise that was released just now.
     """
-    plan, rule, layout, values = release.plan, release.rule, released.layout, released.values
-    limits = bool(describe_limits(plan))
-    if not sum(map(len, values)):
+    plan, raw, rule = release.plan, release.raw, release.rule
+    if not values or not len(values[0]):
         return False
     large = False
     if layout.by_output:
-        if np.all(is_surely_reliable(plan, release.raw, values, rule.part)):
-            return limits
+        if is_surely_reliable(plan, raw, values, rule.part):
+            return bool(plan.caps and describe_limits(plan))
         large = len(values[0]) > _MANY
-    if large:
+    if large:  # the numbers of a large answer are looked at where it is shown
         places = np.linspace(0, len(values[0]) - 1, _MANY).astype(np.int64)
-        raw = tuple(part[..., places] for part in release.raw)
-        released = Released(layout, plan, raw, rule.part)
+        raw = tuple(part[..., places] for part in raw)
+        values = [column[places] for column in values]
+    released = Released(layout, plan, raw, rule.part)
+    released.values = list(values)
     if release.fresh and released.is_worth_a_warning():
         warn_of_noise(rule)
-    # The numbers of a large answer are looked at where it is shown.
     noisy = large or any(map(np.any, released.noise))
-    return limits or noisy or bool(describe_choice_error(plan))
+    return noisy or bool(describe_limits(plan) or describe_choice_error(plan))
 
 
 def mark_if_noteworthy(answer: PandasType) -> PandasType:

@@ -22,6 +22,7 @@ from dpframe._plans.aggregates import AGGREGATES, Cell
 from dpframe._plans.plan import Plan
 from dpframe._plans.sampling import NOISE, About
 from dpframe._plans.worth import LEVEL, PART, is_noise, is_vague_choice, says_nothing
+from dpframe._questions.question import Release
 
 Column = TypeVar("Column")
 
@@ -182,8 +183,9 @@ def read_release(text: str) -> SealedRelease | None:
     )
 
 
-def blank_noise(released: Released) -> list[Array]:
+def blank_noise(release: Release, layout: AnswerLayout) -> list[Array]:
     """Return the columns of an answer without what is noise, for sessions with ``show="nan"``."""
+    released = Released(layout, release.plan, release.raw, release.rule.part)
     return [
         column
         if not flag.any()

@@ -103,15 +103,14 @@ def is_surely_reliable(
     raw: Sequence[Sequence[float]] | Sequence[NDArray[np.int64]],
     values: Sequence[float] | Sequence[Floats],
     part: float,
-) -> bool | Bools:
-    """Return which groups hold no noise for sure, without computing intervals.
+) -> bool:
+    """Return whether no number of a release is noise, without computing intervals.
 
-    It takes one number for each output, or an array with one for each group. False means that only
-    the intervals tell. Half the interval of a total is at most the sum of those of the integers
-    behind it. Half the interval of a ratio is at most 1.3 times that of its count, as a part of
-    the count, where the count is more than three times its noise.
+    ``values`` has a number for each output, or an array with one for each group. False means that
+    only the intervals tell. Half the interval of a total is at most the sum of those of the
+    integers behind it. Half the interval of a ratio is at most 1.3 times that of its count, as a
+    part of the count, where the count is more than three times its noise.
     """
-    good: bool | Bools = True
     for cell, number in zip(plan.cells, values, strict=True):
         ratio, maps = AGGREGATES[cell.aggregate].ratio, cell.functionals
         noise = plan.parts[cell.part].noise
@@ -121,18 +120,24 @@ def is_surely_reliable(
         if not weights or not weights[0]:
             return False
         half = noise.quantile(LEVEL) * weights[0]
-        if ratio:
-            width = cell.upper - cell.lower
-            count = sum([w * row for w, row in zip(weights, raw[cell.part], strict=True)])
-            good = good & (half <= 0.3 * count)
-            if width:
-                line = part * count
-                near_zero = 1.3 * half <= 0.1 * line
-                good = good & (near_zero | (1.3 * half * width <= line * abs(number)))
-        else:
+        if not ratio:
             half *= 1.0 if "total" in maps else max(abs(cell.lower), abs(cell.upper))
-            good = good & (half * len(weights) <= part * abs(number))
-    return good
+            good = abs(number) >= half * len(weights) / part
+            if good is not True and not np.all(good):
+                return False
+            continue
+        count = sum([w * row for w, row in zip(weights, raw[cell.part], strict=True)])
+        # Even a ratio near zero is reliable with this count: it is compared with a tenth of 1.
+        large = count >= half * max(13.0 / part, 1 / 0.3)
+        if large is True or np.all(large):
+            continue
+        width = cell.upper - cell.lower
+        good = count >= half / 0.3
+        if width:
+            good = good & (count * (abs(number) / width) >= 1.3 * half / part)
+        if not np.all(good):
+            return False
+    return True
 
 
 _HELP = (
