@@ -193,7 +193,7 @@ def densities(laws: Iterable[tuple[float, float]] = LAWS, ax: Axes | None = None
             color=shade,
             label=f"location {m:g}, scale {b:g}",
         )
-    highest = max(max(line.get_ydata()) for line in axes.get_lines())
+    highest = max(float(np.max(cast(Floats, line.get_ydata()))) for line in axes.get_lines())
     axes.set(xlabel="x", ylabel="density", title="Laplace laws", ylim=(0, 1.05 * highest))
     axes.legend(fontsize="small", frameon=False)
     return axes
@@ -361,7 +361,8 @@ class Marks(NamedTuple):
 
     def pick_columns(self, places: list[int]) -> Marks:
         """Return the marks of some columns."""
-        return Marks(*(None if side is None else side[:, places] for side in self))
+        low, high = (None if side is None else side[:, places] for side in (self.low, self.high))
+        return Marks(low, high, None if self.noise is None else self.noise[:, places])
 
     def arrange(self, places: NDArray[np.float64]) -> Marks:
         """Return the marks of a single column, each at its place in a table; NaN has no mark."""
@@ -416,7 +417,7 @@ def _find_columns(names: object, answer: PandasAnswer, values: pd.DataFrame) -> 
             "y= chooses columns of a table, and this answer is a Series: it is drawn whole."
         )
     listed = names if isinstance(names, list) else [names]
-    columns = list(values.columns)
+    columns: list[object] = list(values.columns)
     if not listed or any(name not in columns for name in listed):
         raise BadValue(
             f"y= must be one of the columns of the answer, or a list of them: {columns}."
@@ -645,7 +646,7 @@ def _unstack(column: pd.Series[Any], index: pd.MultiIndex, quantiles: bool) -> p
         index.droplevel([i for i in places if i not in levels]).unique() for levels in (stay, moved)
     )
     # unstack sorts, and keys have an order of their own.
-    return cast(pd.DataFrame, wide).reindex(index=rows, columns=columns)
+    return wide.reindex(index=rows, columns=columns)
 
 
 def _find_time_levels(index: pd.Index[Any]) -> list[int]:

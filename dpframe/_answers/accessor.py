@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -243,7 +243,7 @@ class Answer(TableOperators, TableSource):
                 "difference compares two rows of a Series: take a column, "
                 "answer['cost'].dp.difference('a', 'b')."
             )
-        rows = index.get_indexer_for([first, second])
+        rows = cast(Any, index).get_indexer_for([first, second])
         if len(rows) != 2 or min(rows) < 0 or rows[0] == rows[1]:
             raise BadValue(
                 "first and second are two labels of the answer's index, such as answer.index[0] "

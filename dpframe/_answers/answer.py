@@ -53,8 +53,9 @@ def column(
     (shown,) = layout.show_in_zones(release.plan, [data])
     if order is not None:
         shown, index = shown[order], index[order]
-    kind = AnswerSeries if is_noteworthy(release, layout, values) else pd.Series
-    answer: Series = kind(shown, index=index.view(), name=name)
+    noteworthy = is_noteworthy(release, layout, values)
+    make: Callable[..., Series] = AnswerSeries if noteworthy else pd.Series
+    answer = make(shown, index=index.view(), name=name)
     attach_receipt(answer, release, layout, [shown], None, index, order)
     return answer
 
@@ -103,7 +104,7 @@ def with_keys(answer: PandasType, keys: Sequence[Keys | None]) -> PandasType:
     if isinstance(answer, pd.Series):
         (only,) = keys
         assert only is not None
-        taken = only.index.take(answer).array
+        taken = only.index.take(answer.to_numpy()).array
         shown: Series | pd.DataFrame = pd.Series(taken, index=answer.index, name=answer.name)
         arrays = [shown.to_numpy()]
     else:

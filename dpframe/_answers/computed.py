@@ -204,7 +204,7 @@ class UnchangedAnswer:
         pairs = self.released.ends(level, at_once, about, size)
         layout, plan = self.released.layout, self.released.plan
         low, high = (layout.show_in_zones(plan, [pair[i] for pair in pairs]) for i in (0, 1))
-        return self._select(list(zip(low, high, strict=True)))
+        return self._select(cast("list[Ends]", list(zip(low, high, strict=True))))
 
     def deviations(self) -> Sequence[Array | float | None]:
         """Return the standard deviation of the noise in each column; None if none can be stated."""

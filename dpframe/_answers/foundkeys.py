@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys
 from dpframe._questions.question import Release
 
+K = TypeVar("K", bound=Hashable)
 KeyColumns: TypeAlias = list[tuple[Expr, Hashable]]
 
 
@@ -81,9 +82,9 @@ def make_empty_index(names: Sequence[Hashable]) -> Index:
     return pd.MultiIndex.from_arrays([[] for _ in names], names=list(names))
 
 
-def _find_firsts(keys: Sequence[Hashable]) -> dict[Hashable, int]:
+def _find_firsts(keys: Sequence[K]) -> dict[K, int]:
     """Return the place of each key, of equal ones the first."""
-    first: dict[Hashable, int] = dict(zip(keys, range(len(keys)), strict=True))
+    first: dict[K, int] = dict(zip(keys, range(len(keys)), strict=True))
     if len(first) == len(keys):  # as a rule
         return first
     first = {}

@@ -545,7 +545,7 @@ class ShareColumn(AnswerLayout):
 
 
 def _show_in_zone(moments: Array, zone: str) -> pd.api.extensions.ExtensionArray:
-    return pd.Series(moments).dt.tz_localize("UTC").dt.tz_convert(zone).array
+    return pd.DatetimeIndex(moments).tz_localize("UTC").tz_convert(zone).array
 
 
 def _find_cells_in_seconds(plan: Plan, column: Sequence[int]) -> list[Cell]:

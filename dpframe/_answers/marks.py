@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -63,10 +63,12 @@ def mark_if_noteworthy(answer: PandasType) -> PandasType:
     """Return an answer of a class that says something of its numbers, if there is something."""
     if not answer.size or not _describe(answer).notes:
         return answer
-    kind: type[pd.Series | pd.DataFrame] = (
+    make: Callable[..., PandasAnswer] = (
         AnswerSeries if isinstance(answer, pd.Series) else AnswerFrame
     )
-    return cast(PandasType, kind(answer, copy=False).__finalize__(answer))
+    marked = make(answer, copy=False)
+    marked.attrs = answer.attrs
+    return cast(PandasType, marked)
 
 
 # What is said ---------------------------------------------------------------------------------------
@@ -174,7 +176,7 @@ class AnswerFrame(pd.DataFrame):
 
     def _repr_html_(self) -> str | None:
         marked, notes = _mark_cells(self)
-        html = marked._repr_html_()
+        html = cast(Any, marked)._repr_html_()
         if html is None:
             return None
         return str(html) + "".join(f"<p><small>{escape(note)}</small></p>" for note in notes)

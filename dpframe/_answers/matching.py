@@ -24,6 +24,7 @@ from dpframe._answers.types import (
     Bools,
     Ends,
     Floats,
+    Index,
     Json,
     PandasAnswer,
     Places,
@@ -180,7 +181,7 @@ class Excerpt:
 
     def flag_noise(self, size: int) -> Bools:
         """Return which numbers are noise."""
-        return take_rows(self.source.noise[self.column], self.rows) == 1.0
+        return np.asarray(take_rows(self.source.noise[self.column], self.rows) == 1.0)
 
     def pick_rows(self, rows: Places) -> Excerpt:
         """Return some of the rows."""
@@ -342,13 +343,13 @@ def _list_axes(labels: Labels, frame: pd.DataFrame, keys: int) -> list[_Axis]:
         name = str(label[0] if isinstance(label, tuple) else label)
         axes.append(_Axis(name, to_texts(frame.iloc[:, i].array), True))
     known = {str(name) for name in labels.names}
-    for i, name in enumerate(frame.index.names):
+    for i, own in enumerate(frame.index.names):
         # Beside keys an index only counts the rows.
-        if not keys or (name is not None and str(name) in known):
-            axes.append(_Axis(name, to_texts(frame.index.get_level_values(i)), True))
+        if not keys or (own is not None and str(own) in known):
+            axes.append(_Axis(own, to_texts(frame.index.get_level_values(i)), True))
     columns = frame.columns[keys:]
-    for i, name in enumerate(columns.names):
-        axes.append(_Axis(name, to_texts(columns.get_level_values(i)), False))
+    for i, own in enumerate(columns.names):
+        axes.append(_Axis(own, to_texts(columns.get_level_values(i)), False))
     return axes
 
 
@@ -360,7 +361,8 @@ def _find_places(labels: Labels, frame: pd.DataFrame, keys: int) -> tuple[Places
         texts_of_rows, names = [counts], [None]
     columns = labels.columns or [()]
     texts_of_columns = [[label[i] for label in columns] for i in range(len(columns[0]))]
-    levels = [pd.Index(texts).unique() for texts in (*texts_of_rows, *texts_of_columns)]
+    texts: list[Sequence[str] | Array] = [*texts_of_rows, *texts_of_columns]
+    levels = [pd.Index(np.array(one, dtype=object)).unique() for one in texts]
     rows = len(texts_of_rows)
     level_names = [*names, *[None] * len(texts_of_columns)]
     assigned, loose = _assign_axes(_list_axes(labels, frame, keys), levels, level_names, rows)
@@ -387,7 +389,7 @@ def _find_places(labels: Labels, frame: pd.DataFrame, keys: int) -> tuple[Places
 
 def _assign_axes(
     axes: Sequence[_Axis],
-    levels: Sequence[pd.Index[str]],
+    levels: Sequence[Index],
     names: Sequence[Hashable],
     rows: int,
 ) -> tuple[dict[int, _Axis], list[_Axis]]:
@@ -425,7 +427,7 @@ def _assign_axes(
 
 def _combine_levels(
     codes: Sequence[Places],
-    levels: Sequence[pd.Index[str]],
+    levels: Sequence[Index],
     texts: Sequence[Sequence[str] | Array],
     shape: tuple[int, int],
 ) -> Places:

@@ -132,10 +132,12 @@ def _combine_answers(one: MatchedAnswer, two: MatchedAnswer, combine: Combine) -
             ".dp / .dp."
         )
     rows, index = _align_rows(mine, theirs)
-    if isinstance(mine, pd.Series) or isinstance(theirs, pd.Series):
+    if isinstance(mine, pd.Series) and isinstance(theirs, pd.Series):
         name = mine.name if mine.name == theirs.name else None
         column = combine(one.calculate(0).pick_rows(rows[0]), two.calculate(0).pick_rows(rows[1]))
         return _make_answer([column], pd.Series(0, index=index, name=name), 0)
+    assert isinstance(mine, pd.DataFrame)
+    assert isinstance(theirs, pd.DataFrame)
     if set(mine.columns) != set(theirs.columns) or not mine.columns.is_unique:
         raise BadType(
             "these tables have different columns: take those that belong together, as in "

@@ -16,8 +16,8 @@ from typing import NamedTuple, cast
 import numpy as np
 import pandas as pd
 
-from dpframe._answers.layout import AnswerLayout
-from dpframe._answers.types import Array, Index, Json, PandasAnswer, Places, Series
+from dpframe._answers.layout import AnswerLayout, ShownColumn
+from dpframe._answers.types import Index, Json, PandasAnswer, Places
 from dpframe._errors import BadValue
 from dpframe._ledger.store import pack, receipt_text
 from dpframe._plans.worth import PART
@@ -64,7 +64,7 @@ def split_label(label: Hashable) -> list[str]:
 class IndexDigest(NamedTuple):
     """The facts of an index that receipts hold."""
 
-    index: Index
+    of: Index
     digest: bytes
     rows: str  # the labels as JSON
 
@@ -78,7 +78,7 @@ _DTYPES = {np.dtype(kind): np.dtype(kind).name for kind in (np.int64, np.float64
 def digest_index(index: Index) -> IndexDigest:
     """Return the digest and the labels of an index; the last few are remembered."""
     known = _digests.get(id(index))
-    if known is None or known.index is not index:
+    if known is None or known.of is not index:
         digest = hashlib.blake2b(_index_bytes(index), digest_size=16).digest()
         _digests[id(index)] = known = IndexDigest(index, digest, _write_labels(index))
         while len(_digests) > 32:
@@ -109,7 +109,7 @@ def _write_labels(index: Index) -> str:
 
 
 def seal_columns(
-    columns: Sequence[Array | Series], labels: Sequence[Hashable], index: Index
+    columns: Sequence[ShownColumn], labels: Sequence[Hashable], index: Index
 ) -> tuple[str, list[str]]:
     """Return the seal of all columns, and the seal of each column with its own label."""
     names = "\x1f".join(map(repr, index.names))
@@ -127,7 +127,7 @@ def seal_columns(
     return whole.hexdigest(), each
 
 
-def _column_bytes(column: Array | Series) -> bytes:
+def _column_bytes(column: ShownColumn) -> bytes:
     """Return the values of a column and their dtype as bytes; moments in a zone are objects."""
     array = column if isinstance(column, np.ndarray) else column.to_numpy()
     cells = array.tobytes() if array.dtype != object else "\x1f".join(map(str, array)).encode()
@@ -151,7 +151,7 @@ def attach_receipt(
     answer: PandasAnswer,
     release: Release,
     layout: AnswerLayout,
-    columns: Sequence[Array],
+    columns: Sequence[ShownColumn],
     labels: Sequence[Hashable] | None,
     index: Index,
     order: Places | None = None,

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 
@@ -152,7 +152,10 @@ class Released:
         order = self.order
         if order is None:
             return list(columns)
-        return [column[order] if np.ndim(column) else column for column in columns]
+        return [
+            cast(Column, column[order]) if isinstance(column, np.ndarray) else column
+            for column in columns
+        ]
 
 
 class SealedRelease(NamedTuple):

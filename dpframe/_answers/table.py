@@ -333,12 +333,12 @@ def _list_keys(shown: ShownAnswer) -> list[tuple[Hashable, Cells | Index]]:
     return [(index.names[i], index.get_level_values(i)) for i in range(index.nlevels)]
 
 
-def _write_flags(values: Cells, low: Array, high: Array, noise: Bools, shown: ShownAnswer) -> Array:
+def _write_flags(values: Cells, low: Cells, high: Cells, noise: Bools, shown: ShownAnswer) -> Array:
     """Return the flags of each number, as text."""
     without = CHOSEN if shown.of == "noise" else UNDRAWN
     unbounded = np.zeros(len(low), dtype=bool)
     if low.dtype.kind not in "mMO":
-        unbounded = np.isinf(low) | np.isinf(high)
+        unbounded = np.isinf(np.asarray(low)) | np.isinf(np.asarray(high))
     texts = [
         np.where(noise, NOISE, ""),
         np.where(
@@ -378,7 +378,7 @@ class _Column(NamedTuple):
 
 def _list_columns(shown: ShownAnswer) -> Iterator[_Column]:
     """Yield each column of numbers."""
-    noise = shown.noise or [np.False_] * len(shown.ends)
+    noise = shown.noise or [np.zeros((), dtype=bool)] * len(shown.ends)
     for (label, values), (low, high), deviation, flags in zip(
         _list_measures(shown), shown.ends, shown.deviations, noise, strict=True
     ):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -100,8 +100,8 @@ def is_vague_choice(plan: Plan, raw: Sequence[NDArray[np.int64]], part: float) -
 
 def is_surely_reliable(
     plan: Plan,
-    raw: Sequence[Sequence[float]] | Sequence[NDArray[np.int64]],
-    values: Sequence[float] | Sequence[Floats],
+    raw: Sequence[Sequence[float] | NDArray[np.int64]],
+    values: Sequence[float | Floats],
     part: float,
 ) -> bool:
     """Return whether no number of a release is noise, without computing intervals.
@@ -111,7 +111,8 @@ def is_surely_reliable(
     integers behind it. Half the interval of a ratio is at most 1.3 times that of its count, as a
     part of the count, where the count is more than three times its noise.
     """
-    for cell, number in zip(plan.cells, values, strict=True):
+    for cell, value in zip(plan.cells, values, strict=True):
+        number = cast("float | Floats", value)
         ratio, maps = AGGREGATES[cell.aggregate].ratio, cell.functionals
         noise = plan.parts[cell.part].noise
         weights = maps.get("n") if ratio else maps.get("total") or maps.get("size") or maps.get("n")
