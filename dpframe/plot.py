@@ -231,7 +231,7 @@ def laplace(epsilon: float, answers: tuple[float, float] = (0, 1), ax: Axes | No
     return axes
 
 
-# How answers and budgets are drawn ------------------------------------------------------------------------------------
+# How answers and budgets are drawn --------------------------------------------------------------
 
 KINDS = ("bar", "barh", "hist", "line")
 INK = "#444444"
@@ -340,7 +340,7 @@ def used_over_time(when: pd.Series[Any], used: pd.Series[Any], ax: object) -> Ax
 
 
 class Marks(NamedTuple):
-    """The ends of intervals and the flags of noise, in the shape of the numbers; None if unknown."""
+    """The ends of intervals and the flags of noise, in the shape of the numbers, if known."""
 
     low: Floats | None = None
     high: Floats | None = None
@@ -391,7 +391,7 @@ def draw_answer(
 
     ``quantiles`` says that its rows are quantiles. ``keys`` is the number of columns that are group
     labels. ``title`` is its name if it has no other. ``apart`` says that its columns are of
-    different kinds: each is drawn on axes of its own, unless ``subplots=`` or ``ax=`` say otherwise.
+    different kinds: each is drawn on axes of its own, unless ``subplots=`` or ``ax=`` are given.
     """
     needs_matplotlib()
     kind = _choose_kind(answer, kind, quantiles)

@@ -19,12 +19,12 @@ from dpframe._answers.matching import MatchedAnswer
 from dpframe._answers.operators import TableOperators
 from dpframe._answers.population import (
     GroupDifference,
-    check_covered,
+    check_coverage,
     compute_difference,
     find_rank_error,
     refuse_shared_groups,
 )
-from dpframe._answers.table import ShownAnswer, TableSource
+from dpframe._answers.table import ShownAnswer, Tabular
 from dpframe._answers.types import Ends, PandasAnswer
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._plans.aggregates import AGGREGATES
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Answer(TableOperators, TableSource):
+class Answer(TableOperators, Tabular):
     """``answer.dp`` of a released Series or DataFrame, or of one that was made of answers."""
 
     def __init__(self, answer: PandasAnswer, text: str):
@@ -84,7 +84,7 @@ class Answer(TableOperators, TableSource):
 
     def _read_behind(self, kind: ReadingKind) -> PandasAnswer:
         """Return the counts or sums behind the answer."""
-        numbers, answer = self._require_unchanged(f".dp.{kind}"), self._answer
+        numbers, answer = self._get_unchanged_answer(f".dp.{kind}"), self._answer
         released, cells = numbers.released, numbers.cells
         plan, places = read_plan(released.plan, kind, cells)
         raw, order, layout = released.raw, released.order, released.layout
@@ -119,7 +119,7 @@ class Answer(TableOperators, TableSource):
 
         Choices such as medians have NaN beside other numbers. But several levels that were chosen
         in one release bound each other where the number of values is known. Give ``n``, a public
-        number or a released count, of which the lower end is taken; for groups give the smallest. A
+        number or a released count, whose lower end is taken; for groups give the smallest. A
         column that is taken from a table keeps its interval.
         """
         level = _validate.level(level)
@@ -138,7 +138,7 @@ class Answer(TableOperators, TableSource):
         if of == "noise" and n is None:
             refuse_choices(numbers.cells)
             return numbers.ends(level, at_once)
-        numbers = self._require_unchanged("an interval with of= or n=")
+        numbers = self._get_unchanged_answer("an interval with of= or n=")
         released, cells = numbers.released, numbers.cells
         layout = released.layout
         chosen = all(AGGREGATES[cell.aggregate].promise for cell in cells)
@@ -147,14 +147,14 @@ class Answer(TableOperators, TableSource):
             if chosen and layout.by_level
             else ()
         )
-        level, about = check_covered(
+        level, about = check_coverage(
             of, n, released.plan, released.raw, cells, level, quantiles, layout.noun
         )
         if about.population and layout.joins:
             refuse_shared_groups(released.plan)
         return numbers.ends(level, at_once, about)
 
-    def _require_unchanged(self, verb: str) -> UnchangedAnswer:
+    def _get_unchanged_answer(self, verb: str) -> UnchangedAnswer:
         """Return the numbers of an answer as it was released; refuse another."""
         if isinstance(self._numbers, UnchangedAnswer):
             return self._numbers
@@ -223,7 +223,7 @@ class Answer(TableOperators, TableSource):
         At most this number of values too many lie below it, and above it. It does not depend on the
         number of values.
         """
-        numbers = self._require_unchanged("ranks()")
+        numbers = self._get_unchanged_answer("ranks()")
         return find_rank_error(numbers.released.plan, numbers.cells, level)
 
     def difference(
@@ -236,7 +236,7 @@ class Answer(TableOperators, TableSource):
         `interval` has it. It is shorter than what the two intervals say, since both would have to
         fail at once (docs/guarantees/population.md#differences).
         """
-        numbers = self._require_unchanged("difference()")
+        numbers = self._get_unchanged_answer("difference()")
         released, cells, index = numbers.released, numbers.cells, self._answer.index
         if not isinstance(self._answer, pd.Series) or released.layout.computed or len(cells) > 1:
             raise BadType(

@@ -75,7 +75,7 @@ class Leaf(Protocol):
         """Return some rows of it, if it has rows; -1 is a missing row."""
 
 
-# Steps ----------------------------------------------------------------------------------------------
+# Steps ------------------------------------------------------------------------------------------
 
 
 def _enclose_corners(operate: Callable[[Value, Value], Value], one: Pair, two: Pair) -> Pair:
@@ -345,7 +345,8 @@ def _apply_to_lines(step: Operation, operands: Sequence[Line]) -> Line:
 def _apply_to_ends(step: Operation, operands: Sequence[Pair]) -> Pair:
     """Apply a step to intervals.
 
-    Infinity less infinity may be anything. A result has no interval if an operand has none.
+    Infinity less infinity may be anything. Without an interval of an operand the
+    result has no interval.
     """
     low, high = step.on_ends(*operands)
     low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
@@ -355,7 +356,7 @@ def _apply_to_ends(step: Operation, operands: Sequence[Pair]) -> Pair:
     return np.where(lost, np.nan, low), np.where(lost, np.nan, high)
 
 
-# Numbers --------------------------------------------------------------------------------------------
+# Numbers ----------------------------------------------------------------------------------------
 
 
 class NumberOperators(ABC):
@@ -379,7 +380,7 @@ class NumberOperators(ABC):
         """Return how it was computed."""
 
     @abstractmethod
-    def _make_computed(self, value: Any, calculation: Calculation) -> Any:
+    def _make_number(self, value: Any, calculation: Calculation) -> Any:
         """Return the number that a calculation comes to."""
 
     def __add__(self, other: object) -> Any:
@@ -407,19 +408,19 @@ class NumberOperators(ABC):
         return _operate("/", other, self)
 
     def __neg__(self) -> Any:
-        return self._make_computed(-self._number(), self._calculation().append("negative"))
+        return self._make_number(-self._number(), self._calculation().append("negative"))
 
     def __pos__(self) -> Self:
         return self
 
     def __abs__(self) -> Any:
-        return self._make_computed(abs(self._number()), self._calculation().append("absolute"))
+        return self._make_number(abs(self._number()), self._calculation().append("absolute"))
 
     def __round__(self, ndigits: Any = None) -> Any:
         value = round(self._number(), ndigits)
         if abs(ndigits or 0) > 300:
             return value
-        return self._make_computed(value, self._calculation().round(ndigits or 0))
+        return self._make_number(value, self._calculation().round(ndigits or 0))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **words: Any) -> Any:
         """Apply a function of numpy: to numbers like the operators, beside arrays to plain ones."""
@@ -468,4 +469,4 @@ def _operate(step: str, one: object, two: object) -> Any:
     )
     made = one if isinstance(one, NumberOperators) else two
     assert isinstance(made, NumberOperators)
-    return made._make_computed(value, first.append(step, second))
+    return made._make_number(value, first.append(step, second))

@@ -102,7 +102,7 @@ class ComputedTable:
         return tuple(cell for leaf in leaves for cell in leaf.cells)
 
 
-# Receipts -------------------------------------------------------------------------------------------
+# Receipts ---------------------------------------------------------------------------------------
 
 
 def _read_column(
@@ -168,7 +168,7 @@ def _find_or_add(known: list[T], value: T, same: Callable[[T, T], bool]) -> int:
     return len(known) - 1
 
 
-# Reading an answer ----------------------------------------------------------------------------------
+# Reading an answer ------------------------------------------------------------------------------
 
 
 class UnchangedAnswer:

@@ -24,9 +24,9 @@ from dpframe._answers.arithmetic import (
 )
 from dpframe._answers.counterparts import ReadingKind, read_plan
 from dpframe._answers.layout import AnswerLayout, CorrelationTable, OutputSeries
-from dpframe._answers.population import check_covered, find_rank_error
+from dpframe._answers.population import check_coverage, find_rank_error
 from dpframe._answers.released import Released
-from dpframe._answers.table import ShownAnswer, TableSource, show_number
+from dpframe._answers.table import ShownAnswer, Tabular, show_number
 from dpframe._answers.types import Bools, Json, Places, Raw
 from dpframe._errors import BadType, NotOffered
 from dpframe._ledger.store import pack, unpack
@@ -46,7 +46,7 @@ from dpframe._plans.worth import (
 from dpframe._questions.question import Release, interval_of, numbers
 
 
-class Estimate(NumberOperators, TableSource):
+class Estimate(NumberOperators, Tabular):
     """A released number with its plan and its interval: an `IntEstimate` or a `FloatEstimate`.
 
     ``+``, ``-``, ``*`` and ``/`` with plain numbers and with other released ones keep an interval,
@@ -112,7 +112,7 @@ class Estimate(NumberOperators, TableSource):
         see `Answer.interval`.
         """
         cells = self._plan.cells[:1]
-        level, about = check_covered(of, n, self._plan, self._raw, cells, _validate.level(level))
+        level, about = check_coverage(of, n, self._plan, self._raw, cells, _validate.level(level))
         low, high = interval_of(self._plan, self._raw, 0, level, about)
         if cells[0].duration:
             origin = cells[0].origin
@@ -143,12 +143,12 @@ class Estimate(NumberOperators, TableSource):
 
     @property
     def lower(self) -> float | None:
-        """The lower end of the 95 % interval; None of a choice, which has none."""
+        """The lower end of the 95 % interval; None for a choice, which has no interval."""
         return None if self._chosen else self.interval()[0]
 
     @property
     def upper(self) -> float | None:
-        """The upper end of the 95 % interval; None of a choice, which has none."""
+        """The upper end of the 95 % interval; None for a choice, which has no interval."""
         return None if self._chosen else self.interval()[1]
 
     @property
@@ -209,7 +209,7 @@ class Estimate(NumberOperators, TableSource):
         """Return the number as it was released."""
         return start_from_leaf(NumberLeaf(self))
 
-    def _make_computed(self, value: Any, calculation: Calculation) -> Any:
+    def _make_number(self, value: Any, calculation: Calculation) -> Any:
         """Return a number with an interval, or a plain one that is too large or takes too long."""
         if calculation.too_long or (isinstance(value, int) and abs(value) > LARGEST):
             return value
@@ -381,7 +381,7 @@ class Correlation(FloatEstimate):
     def interval(
         self, level: float = 0.95, *, of: str = "noise", n: object = None
     ) -> tuple[float, float]:
-        level, about = check_covered(
+        level, about = check_coverage(
             of,
             n,
             self._plan,

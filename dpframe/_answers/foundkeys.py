@@ -28,7 +28,7 @@ KeyColumns: TypeAlias = list[tuple[Expr, Hashable]]
 
 
 @dataclass(frozen=True, slots=True)
-class FoundKeys:
+class KeysInRelease:
     """Keys that were found, or combinations of several columns', and their places in the release.
 
     Python takes some keys for equal, such as 1 and True: the first one stays.
@@ -39,17 +39,17 @@ class FoundKeys:
     index: Index
 
 
-def read_keys(texts: Array, columns: KeyColumns) -> FoundKeys:
+def read_keys(texts: Array, columns: KeyColumns) -> KeysInRelease:
     """Return the keys that were found, in the order of their values."""
     if not len(texts):
-        return FoundKeys(
+        return KeysInRelease(
             None, np.array([], dtype=np.int64), make_empty_index([name for _, name in columns])
         )
     if len(columns) == 1:
         ((expr, name),) = columns
         first = _find_firsts(_parse_keys(texts.tolist(), expr))
         keys = Keys(_make_index(list(first), expr, name), None)
-        return FoundKeys(keys, np.array(list(first.values())), keys.index)
+        return KeysInRelease(keys, np.array(list(first.values())), keys.index)
     rows = [json.loads(text) for text in texts.tolist()]
     levels = [_parse_keys([row[i] for row in rows], expr) for i, (expr, _) in enumerate(columns)]
     combinations = _find_firsts(list(zip(*levels, strict=True)))
@@ -59,10 +59,10 @@ def read_keys(texts: Array, columns: KeyColumns) -> FoundKeys:
         parts.append(Keys(_make_index(list(own), expr, name), None))
         places.append([own[row[i]] for row in combinations])
     tuples = Tuples(parts, np.array(places, dtype=np.int64).T.copy())
-    return FoundKeys(tuples, np.array(list(combinations.values())), tuples.index)
+    return KeysInRelease(tuples, np.array(list(combinations.values())), tuples.index)
 
 
-def read_released_keys(release: Release, columns: KeyColumns) -> FoundKeys:
+def read_released_keys(release: Release, columns: KeyColumns) -> KeysInRelease:
     """Return the keys of a release that has them first; warn if nothing was found just now."""
     found = read_keys(release.raw[0], columns)
     if release.fresh and found.keys is None:

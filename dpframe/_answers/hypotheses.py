@@ -101,7 +101,7 @@ class HypothesisTest:
         return f"<table><caption>test of a hypothesis</caption>{cells}</table>"
 
 
-# Two means, two shares -------------------------------------------------------------------------------------------------
+# Two means, two shares --------------------------------------------------------------------------
 
 
 def make_means_test(
@@ -143,7 +143,7 @@ def to_plain_label(label: Hashable) -> Hashable:
     return cast(Hashable, label.item()) if isinstance(label, np.generic) else label
 
 
-# A correlation ---------------------------------------------------------------------------------------------------------
+# A correlation ----------------------------------------------------------------------------------
 
 
 def make_correlation_test(
@@ -233,7 +233,7 @@ def _span_interval(draws: Draws, risk: float) -> Floats:
     return np.asarray(low + _STEPS[:, None] * (high - low))
 
 
-# Independence in a table -----------------------------------------------------------------------------------------------
+# Independence in a table ------------------------------------------------------------------------
 
 
 def make_independence_test(

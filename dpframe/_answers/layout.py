@@ -35,7 +35,7 @@ ShownColumn: TypeAlias = "Array | pd.api.extensions.ExtensionArray"
 
 @dataclass(frozen=True, slots=True)
 class SummedNoise:
-    """The noise in a sum over ``terms`` groups, each of which has noise of its own."""
+    """The noise in a sum over ``terms`` groups, each with noise of its own."""
 
     noise: Noise
     terms: int
@@ -340,8 +340,8 @@ class PivotTable(AnswerLayout):
     """Groups as rows and columns of a table, for each output, with sums over them as margins.
 
     A margin is made of the sums of the released integers, as if its groups had been one. So counts
-    and sums add up, and a mean is the mean of all its rows. ``normalize`` divides counts by the total of
-    ``"all"``, of their row (``"index"``) or of their column (``"columns"``).
+    and sums add up, and a mean is the mean of all its rows. ``normalize`` divides counts by the
+    total of ``"all"``, of their row (``"index"``) or of their column (``"columns"``).
     """
 
     rows: int

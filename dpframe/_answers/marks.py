@@ -71,7 +71,7 @@ def mark_if_noteworthy(answer: PandasType) -> PandasType:
     return cast(PandasType, marked)
 
 
-# What is said ---------------------------------------------------------------------------------------
+# What is said -----------------------------------------------------------------------------------
 
 
 class Description(NamedTuple):
@@ -92,14 +92,14 @@ def _describe(answer: PandasAnswer) -> Description:
     try:
         numbers = read_answer(answer, text)
     except DPError:
-        return _describe_edited(answer, text)
+        return _describe_by_labels(answer, text)
     keys = [np.zeros(len(answer), dtype=bool)] * numbers.keys
     note = f"{MARK} noise, {{}} of {{}} numbers: .dp.interval() tells how wide, .dp.reliable which"
     noise = [*keys, *numbers.noise]
     return Description(noise, _write_notes(note, noise, numbers.plans))
 
 
-def _describe_edited(answer: PandasAnswer, text: str) -> Description:
+def _describe_by_labels(answer: PandasAnswer, text: str) -> Description:
     """Return what is to be said of an answer whose numbers have changed since its release."""
     try:
         source = read_source(text)
@@ -124,11 +124,11 @@ def _write_notes(note: str, noise: Sequence[Bools], plans: Sequence[Plan]) -> li
     return [*([note.format(noisy, size)] if noisy else []), *dict.fromkeys(filter(None, texts))]
 
 
-# Classes --------------------------------------------------------------------------------------------
+# Classes ----------------------------------------------------------------------------------------
 
 
 class AnswerSeries(pd.Series):
-    """A pandas Series of released numbers that marks noise where it is shown, and names limits."""
+    """A pandas Series of released numbers that marks noise where it is shown."""
 
     @property
     def _constructor(self) -> Callable[..., AnswerSeries]:
@@ -160,7 +160,7 @@ def _mark_lines(lines: list[str], noise: Bools) -> None:
 
 
 class AnswerFrame(pd.DataFrame):
-    """A pandas DataFrame of released numbers that marks noise where it is shown, and names limits."""
+    """A pandas DataFrame of released numbers that marks noise where it is shown."""
 
     @property
     def _constructor(self) -> Callable[..., AnswerFrame]:

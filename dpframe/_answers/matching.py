@@ -47,7 +47,7 @@ DURATIONS = (
 )
 
 
-# Labels ---------------------------------------------------------------------------------------------
+# Labels -----------------------------------------------------------------------------------------
 
 
 class Labels:
@@ -82,7 +82,7 @@ def _read_rows(data: Json) -> list[Array]:
     ]
 
 
-# Sources of numbers ---------------------------------------------------------------------------------
+# Sources of numbers -----------------------------------------------------------------------------
 
 
 class NumberSource(Protocol):
@@ -211,7 +211,7 @@ def take_rows(column: Array, rows: Places) -> Array:
     return found
 
 
-# Matching -------------------------------------------------------------------------------------------
+# Matching ---------------------------------------------------------------------------------------
 
 
 class MatchedAnswer:
@@ -230,7 +230,7 @@ class MatchedAnswer:
         frame = answer.to_frame() if isinstance(answer, pd.Series) else answer
         # The number of first columns that are labels of rows.
         self.keys = _count_keys(source.labels, frame)
-        # A row of the source for each cell of the answer, and a column; -1 where it has none.
+        # A row of the source for each cell of the answer, and a column; -1 where it is not there.
         self.rows, self.columns = _find_places(source.labels, frame, self.keys)
         here = (self.rows >= 0) & (self.columns >= 0)
         places = (self.rows * max(len(source.values), 1) + self.columns)[here]
@@ -354,7 +354,7 @@ def _list_axes(labels: Labels, frame: pd.DataFrame, keys: int) -> list[_Axis]:
 
 
 def _find_places(labels: Labels, frame: pd.DataFrame, keys: int) -> tuple[Places, Places]:
-    """Return the row and the column of the source for each cell; -1 if it has none."""
+    """Return the row and the column of the source for each cell; -1 if it is not there."""
     texts_of_rows, names = labels.rows, labels.names
     if labels.flat and not keys and frame.index.names == [None]:  # a column without its keys
         counts = np.array(list(map(str, range(len(labels)))), dtype=object)
@@ -393,7 +393,7 @@ def _assign_axes(
     names: Sequence[Hashable],
     rows: int,
 ) -> tuple[dict[int, _Axis], list[_Axis]]:
-    """Return which axis of an answer has the labels of which level of its source, and the others.
+    """Return the axis of an answer for each level of its source, and the axes that are left.
 
     The first ``rows`` levels are those of rows. An axis belongs to the level of its name, or else
     to one with all of its labels, or else to one with some of them: `reindex` adds others.

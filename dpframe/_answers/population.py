@@ -30,7 +30,7 @@ class GroupDifference(NamedTuple):
     upper: float
 
 
-def check_covered(
+def check_coverage(
     of: object,
     n: object,
     plan: Plan,
@@ -76,10 +76,10 @@ def refuse_if_not_draws(plan: Plan, raw: Raw, cells: Sequence[Cell], noun: str =
             "drop_duplicates of the column that unit= names. Or ask about numbers of people, "
             "nunique of that column."
         )
-    _refuse_found(plan, raw, kinds)
+    _refuse_found_groups(plan, raw, kinds)
 
 
-def _refuse_found(plan: Plan, raw: Raw, kinds: Sequence[Aggregate]) -> None:
+def _refuse_found_groups(plan: Plan, raw: Raw, kinds: Sequence[Aggregate]) -> None:
     """Refuse intervals of the population for numbers of groups that were found.
 
     Who was drawn decided that these groups are shown. Means and quantiles in a group have intervals
@@ -124,7 +124,7 @@ def compute_difference(
 ) -> GroupDifference:
     """Return the difference of two groups' means, or of their shares, with its interval."""
     aggregate, m = AGGREGATES[cell.aggregate], measured(plan, raw, cell)
-    _, about = check_covered(of, None, plan, raw, (cell,), level)
+    _, about = check_coverage(of, None, plan, raw, (cell,), level)
     first, second = (slice(place, place + 1) for place in places)
     if aggregate.draws(m, 1 - level) is None:
         raise NotOffered(

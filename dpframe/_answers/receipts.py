@@ -44,7 +44,7 @@ def refuse_foreign_receipt(owner: str) -> Iterator[None]:
         raise BadValue(f"the receipt of {owner} is not one that dpframe wrote.") from None
 
 
-# Labels ---------------------------------------------------------------------------------------------
+# Labels -----------------------------------------------------------------------------------------
 
 
 def to_texts(labels: Index | pd.api.extensions.ExtensionArray | Sequence[Hashable]) -> list[str]:
@@ -58,7 +58,7 @@ def split_label(label: Hashable) -> list[str]:
     return [text for part in parts for text in to_texts(pd.Index([part], tupleize_cols=False))]
 
 
-# Seals ----------------------------------------------------------------------------------------------
+# Seals ------------------------------------------------------------------------------------------
 
 
 class IndexDigest(NamedTuple):
@@ -144,7 +144,7 @@ def seal_answer(answer: PandasAnswer, labelled: bool) -> str:
     return seal_columns(columns, list(frame.columns) if labelled else [], answer.index)[0]
 
 
-# Writing --------------------------------------------------------------------------------------------
+# Writing ----------------------------------------------------------------------------------------
 
 
 def attach_receipt(

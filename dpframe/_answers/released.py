@@ -1,4 +1,4 @@
-"""A release and where its numbers stand: their values, their intervals, and which of them are noise.
+"""A release and where its numbers stand: their values, their intervals, and their noise.
 
 *Formal guarantee.* Post-processing of a release and of public facts: nothing of it changes what is
 asked, paid or free.
@@ -148,7 +148,7 @@ class Released:
         return self._rearrange(self.layout.place(each))
 
     def _rearrange(self, columns: Sequence[Column]) -> list[Column]:
-        """Return columns, or numbers that hold for a whole column, in the order of the answer's rows."""
+        """Return columns in the order of the answer's rows; a number holds for a whole column."""
         order = self.order
         if order is None:
             return list(columns)

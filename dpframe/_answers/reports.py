@@ -183,7 +183,7 @@ class Reports:
 own_errors(Reports, object)
 
 
-# Estimates ------------------------------------------------------------------------------------------------------------
+# Estimates --------------------------------------------------------------------------------------
 
 _FEW = 100  # reports, below which a sample variance and the normal law do not serve
 _LIES = 50  # random reports to expect, below which they do not serve either
@@ -304,12 +304,13 @@ def joint_ends(one: Response, two: Response, counts: Integers, level: float) -> 
 
 
 def _bound_pair_variance(one: Response, two: Response) -> float:
-    """Return the largest variance that coins give to a pair of reports, whatever the true values."""
+    """Return the largest variance that coins give to a pair of reports, for any true values."""
     squares = []
     for response in (one, two):
         w, q = weigh_reports(response), response.lies / response.k
         own, other = w[0, 0] ** 2, w[0, 1] ** 2
-        # The chances that a value is reported: by rows with it, with another, and with no listed one.
+        # The chances that a value is reported: by rows with it, with another, and with an unlisted
+        # one.
         chances = (response.truth, q, 1 / response.k)
         squares.append(
             [(p * own + (1 - p) * other, (p * w[0, 0] + (1 - p) * w[0, 1]) ** 2) for p in chances]

@@ -66,7 +66,7 @@ class AnswerTable(pd.DataFrame):
     def _constructor(self) -> type[AnswerTable]:
         return AnswerTable
 
-    def to_markdown(self, *, width: int | None = None) -> str:  # type: ignore[override]  # pandas' needs another package
+    def to_markdown(self, *, width: int | None = None) -> str:  # type: ignore[override]
         """Return the table as Markdown; as a list of its rows if lines exceed ``width`` characters.
 
         Numbers have two digits of half their interval's width, as an answer shows them. `to_csv`
@@ -90,8 +90,8 @@ class AnswerTable(pd.DataFrame):
             for line in lines
         )
 
-    def to_html(self, *, caption: str | None = None) -> str:  # type: ignore[override]  # with a caption and scopes
-        """Return the table as HTML: a caption, headers with their scope, and no style of its own."""
+    def to_html(self, *, caption: str | None = None) -> str:  # type: ignore[override]
+        """Return the table as HTML, with a caption and headers with their scope, and no style."""
         head, rows = self._write_cells()
         labels = self._labels
         text = escape(self.caption if caption is None else caption)
@@ -234,10 +234,10 @@ def _format_row_as_list(head: Sequence[str], row: Sequence[str]) -> str:
     )
 
 
-# How an answer becomes a table ----------------------------------------------------------------------------------------
+# How an answer becomes a table ------------------------------------------------------------------
 
 
-class TableSource(ABC):
+class Tabular(ABC):
     """An answer that can be shown as a table: of a session, or computed from such."""
 
     @abstractmethod

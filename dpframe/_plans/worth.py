@@ -42,7 +42,7 @@ class NoiseRule(NamedTuple):
 ORDINARY = NoiseRule()
 
 
-# Released numbers -----------------------------------------------------------------------------------
+# Released numbers -------------------------------------------------------------------------------
 
 
 def is_noise(
@@ -158,7 +158,7 @@ def warn_of_noise(rule: NoiseRule, number: str = "") -> None:
     caution(f"{problem}: " + _HELP.format(part=rule.part))
 
 
-# Before anything is paid ----------------------------------------------------------------------------
+# Before anything is paid ------------------------------------------------------------------------
 
 
 def says_nothing(plan: Plan, cell: Cell, values: float) -> bool:
@@ -281,7 +281,7 @@ def _search_fewest_values(plan: Plan, cell: Cell) -> float | None:
     return float(2.0 ** ends[0])
 
 
-# What is said of all numbers of a plan --------------------------------------------------------------
+# What is said of all numbers of a plan ----------------------------------------------------------
 
 
 def describe_choice_error(plan: Plan) -> str:

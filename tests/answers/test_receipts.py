@@ -9,8 +9,6 @@ import json
 import math
 import pickle
 import re
-import sys
-import threading
 
 import numpy as np
 import pandas as pd

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpframe import BadValue, Refused
-from tests.internals import Column, read_keys, key_of, text_of
+from tests.internals import Column, key_of, read_keys, text_of
 
 
 def labels(cells, each=400):

@@ -11,14 +11,14 @@ import pytest
 from dpframe import local
 from tests.internals import (
     Column,
+    PandasEngine,
     ReportEstimates,
     ReportKind,
-    PandasEngine,
     Response,
+    make_reports,
     of_people,
     points_for,
     rounded,
-    make_reports,
 )
 from tests.statistical.bounds import loss_bound
 
@@ -87,7 +87,9 @@ def estimates(smokers, epsilon, rows=3000):
     codes = response.respond(places).reshape(rows, 2)
     counts = np.stack([(codes == 0).sum(axis=1), (codes == 1).sum(axis=1)], axis=1)
     kind = ReportKind(response)
-    return np.array([ReportEstimates(kind, c[None, :]).values()["frequency"][0] for c in counts])[:, None]
+    return np.array([ReportEstimates(kind, c[None, :]).values()["frequency"][0] for c in counts])[
+        :, None
+    ]
 
 
 def test_an_estimate_loses_no_more_than_its_reports_cost():
