@@ -40,7 +40,7 @@ from dpframe._plans.worth import (
     describe_choice_error,
     describe_limits,
     is_noise,
-    is_surely_reliable,
+    judge_at_sight,
     warn_of_noise,
 )
 from dpframe._questions.question import Release, interval_of, numbers
@@ -530,7 +530,7 @@ def scalar(release: Release) -> Estimate:
         if not release.fresh:
             return answer
         integers = [part[:, 0].tolist() for part in raw]
-        if is_surely_reliable(plan, integers, (float(value),), ORDINARY.part):
+        if judge_at_sight(plan, integers, (float(value),), ORDINARY.part):
             return answer
     return _judge(answer, release)
 

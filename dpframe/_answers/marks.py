@@ -26,7 +26,7 @@ from dpframe._plans.worth import (
     MARK,
     describe_choice_error,
     describe_limits,
-    is_surely_reliable,
+    judge_at_sight,
     warn_of_noise,
 )
 from dpframe._questions.question import Release
@@ -44,8 +44,13 @@ def is_noteworthy(release: Release, layout: AnswerLayout, values: Sequence[Array
         return False
     large = False
     if layout.by_output:
-        if is_surely_reliable(plan, raw, values, rule.part):
+        reliable = judge_at_sight(plan, raw, values, rule.part)
+        if reliable:
             return bool(plan.caps and describe_limits(plan))
+        if reliable is False:
+            if release.fresh:
+                warn_of_noise(rule)
+            return True
         large = len(values[0]) > _MANY
     if large:  # the numbers of a large answer are looked at where it is shown
         places = np.linspace(0, len(values[0]) - 1, _MANY).astype(np.int64)

@@ -98,34 +98,37 @@ def is_vague_choice(plan: Plan, raw: Sequence[NDArray[np.int64]], part: float) -
     ]
 
 
-def is_surely_reliable(
+def judge_at_sight(
     plan: Plan,
     raw: Sequence[Sequence[float] | NDArray[np.int64]],
     values: Sequence[float | Floats],
     part: float,
-) -> bool:
-    """Return whether no number of a release is noise, without computing intervals.
+) -> bool | None:
+    """Return whether all numbers of a release are reliable, without computing intervals.
 
     ``values`` has a number for each output, or an array with one for each group. False means that
-    only the intervals tell. Half the interval of a total is at most the sum of those of the
-    integers behind it. Half the interval of a ratio is at most 1.3 times that of its count, as a
-    part of the count, where the count is more than three times its noise.
+    some are noise for sure, beyond single totals near zero. None means that only the intervals
+    tell. Half the interval of a total is between that of one of the integers behind it and the sum
+    of all of theirs. Half the interval of a ratio is between 0.7 and 1.3 times that of its count,
+    as a part of the count, where the count is more than three times its noise.
     """
+    sure, noisy, near_zero = True, False, 0
     for cell, value in zip(plan.cells, values, strict=True):
-        number = cast("float | Floats", value)
+        number = cast(Floats, value)  # a single number has the same operators
         ratio, maps = AGGREGATES[cell.aggregate].ratio, cell.functionals
         noise = plan.parts[cell.part].noise
         weights = maps.get("n") if ratio else maps.get("total") or maps.get("size") or maps.get("n")
         if ratio is None or cell.duration or cell.constants or not noise.named:
-            return False
+            return None
         if not weights or not weights[0]:
-            return False
+            return None
         half = noise.quantile(LEVEL) * weights[0]
         if not ratio:
             half *= 1.0 if "total" in maps else max(abs(cell.lower), abs(cell.upper))
             good = abs(number) >= half * len(weights) / part
             if good is not True and not np.all(good):
-                return False
+                sure = False
+                near_zero += int(np.count_nonzero(half > part * abs(number)))
             continue
         count = sum([w * row for w, row in zip(weights, raw[cell.part], strict=True)])
         # Even a ratio near zero is reliable with this count: it is compared with a tenth of 1.
@@ -133,12 +136,13 @@ def is_surely_reliable(
         if large is True or np.all(large):
             continue
         width = cell.upper - cell.lower
-        good = count >= half / 0.3
-        if width:
-            good = good & (count * (abs(number) / width) >= 1.3 * half / part)
-        if not np.all(good):
-            return False
-    return True
+        limit = part * count * np.maximum(abs(number) / width, 0.1) if width else np.inf
+        if not np.all((count >= half / 0.3) & (1.3 * half <= limit)):
+            sure = False
+            noisy |= bool(np.any(0.7 * half > np.maximum(limit, 0.0)))
+    if sure:
+        return True
+    return False if noisy or 2 * near_zero > sum(map(np.size, values)) else None
 
 
 _HELP = (

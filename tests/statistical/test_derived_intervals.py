@@ -52,7 +52,6 @@ FORMS: dict[str, Any] = {
     "share of a number": lambda d: (d.table["n"].dp / d.total, d.n / len(d.data)),
     "size": lambda d: (abs((d.table["n"].dp - d.other).dp), abs(d.n - d.n)),
     "rounded": lambda d: (d.table["m"].dp.round(1), d.m),
-    "rounded by pandas": lambda d: (d.table.round(1)["m"], d.m),
     "sorted": lambda d: (d.table.sort_values("m")["m"], d.m),
     "three": lambda d: ((d.table["m"].dp * d.other).dp / d.table["s"], d.m * d.n / d.s),
 }
