@@ -102,7 +102,7 @@ def with_keys(answer: PandasType, keys: Sequence[Keys | None]) -> PandasType:
     skip = record.get("skip", 0)
     labels: list[Hashable] = []
     if isinstance(answer, pd.Series):
-        (only,) = keys
+        only = keys[0]  # several places in one column share their list
         assert only is not None
         taken = only.index.take(answer.to_numpy()).array
         shown: Series | pd.DataFrame = pd.Series(taken, index=answer.index, name=answer.name)
