@@ -22,8 +22,8 @@ import pandas as pd
 
 from dpframe import _pandas, _validate, calibrate
 from dpframe._answers import reports as _reports
-from dpframe._answers.answer import REPORTS, receipt_of
-from dpframe._answers.reports import Kind, Reports
+from dpframe._answers.receipts import REPORTS, get_receipt
+from dpframe._answers.reports import ReportKind, Reports
 from dpframe._cells.columns import objects, prepare
 from dpframe._errors import BadType, BadValue
 from dpframe._expr import Column
@@ -233,12 +233,12 @@ def reports(
                 "one of these answers is not among the values that an answer can have."
             ) from None
     name = answers.name if isinstance(answers, pd.Series) else None
-    return _reports.series_of(np.array(codes, dtype=np.int64), kind, labels, None, index, name)
+    return _reports.make_reports(np.array(codes, dtype=np.int64), kind, labels, None, index, name)
 
 
 def _kind_of(
     epsilon: object, keys: Any, bounds: Any, other: Any
-) -> tuple[Kind, list[Any], Keys | None]:
+) -> tuple[ReportKind, list[Any], Keys | None]:
     """Check the arguments, and return the kind of reports, the labels and the keys."""
     price = _validate.epsilon(epsilon)
     if (keys is None) == (bounds is None):
@@ -254,7 +254,7 @@ def _kind_of(
         return kind, kind.points(), None
     listed = keys_for(keys, Column(kind="label"), "the value")
     labels = labels_of(listed, other)
-    return Kind(Response(price, len(labels)), listed.null), labels, listed
+    return ReportKind(Response(price, len(labels)), listed.null), labels, listed
 
 
 # Estimates --------------------------------------------------------------------------------------------------
@@ -312,12 +312,14 @@ def estimate(
         counts = np.bincount(codes, minlength=k).reshape(1, k)
         numbers: list[Any] = ["number" if reports.name is None else reports.name]
         index = pd.Index(numbers, tupleize_cols=False) if kind.bounds else labels
-        return _reports.table(_reports.Computed(kind, counts, None, known), index, read._plan)
+        return _reports.table(
+            _reports.ReportEstimates(kind, counts, None, known), index, read._plan
+        )
     if not isinstance(by, pd.Series):
         raise BadType(
             f"by= must be a Series with the index of the reports, not {type(by).__name__}."
         )
-    if kind.people or (receipt_of(by, REPORTS) and _read(by, "by")._kind.people):
+    if kind.people or (get_receipt(by, REPORTS) and _read(by, "by")._kind.people):
         raise BadValue(
             "reports of people stand in an order of their own, so nothing else can be put beside them."
         )
@@ -326,7 +328,7 @@ def estimate(
             "by= must have the index of the reports, in the same order. Reports are numbered from 0: use "
             "by.reset_index(drop=True) if its rows are in the order of the table."
         )
-    if receipt_of(by, REPORTS) is not None:
+    if get_receipt(by, REPORTS) is not None:
         return _pairs(read, _read(by, "by"), labels, by)
     if by.attrs.get(SESSION) is not None:
         raise BadType(
@@ -339,7 +341,7 @@ def estimate(
     index = pd.Index(uniques, name=by.name)
     if kind.bounds is None:
         index = pd.MultiIndex.from_product([index, labels], names=[by.name, reports.name])
-    return _reports.table(_reports.Computed(kind, counts), index, read._plan)
+    return _reports.table(_reports.ReportEstimates(kind, counts), index, read._plan)
 
 
 def _pairs(
@@ -352,7 +354,7 @@ def _pairs(
             "a mean within randomized groups is a ratio, which nothing estimates without bias. Cut the numbers into bins "
             "and randomize those: p.randomize(p['age'].cut([0, 40, 110]))."
         )
-    if receipt_of(reports._series, REPORTS) == receipt_of(by, REPORTS) and reports._series.equals(
+    if get_receipt(reports._series, REPORTS) == get_receipt(by, REPORTS) and reports._series.equals(
         by
     ):
         raise BadValue(
@@ -365,7 +367,7 @@ def _pairs(
         [pd.Index(other._labels(), tupleize_cols=False), labels], names=[by.name, labels.name]
     )
     return _reports.table(
-        _reports.Computed(kind, cells.reshape(-1, k), outer.response), index, reports._plan
+        _reports.ReportEstimates(kind, cells.reshape(-1, k), outer.response), index, reports._plan
     )
 
 
@@ -373,7 +375,7 @@ def _read(series: object, argument: str) -> Reports:
     """Return the reports of a Series, by its receipt."""
     if not isinstance(series, pd.Series):
         raise BadType(f"{argument} must be a Series of reports, not {type(series).__name__}.")
-    text = receipt_of(series, REPORTS)
+    text = get_receipt(series, REPORTS)
     if text is None:
         raise BadValue(
             f"{argument} has no receipt: take what randomize(...) returned, or put answers together with "

@@ -1,17 +1,17 @@
 """Pictures: of what epsilon means, of answers, and of budgets. Only public numbers and released
 ones are drawn.
 
-The functions for users show Laplace laws, which chances epsilon allows, and two outputs that can
+The functions for users show Laplace laws, the chances that epsilon allows, and two outputs that can
 hardly be told apart; they need no data. Answers draw themselves (``answer.dp.plot()``), and so does
 a budget (``df.dp.budget.plot()``): as bars with error bars, bins to scale, or lines with bands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from itertools import cycle
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,17 @@ from numpy.typing import NDArray
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+Floats: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+Panels: TypeAlias = NDArray[np.object_]  # an array of axes
+PandasAnswer: TypeAlias = "pd.Series[Any] | pd.DataFrame"
+Options: TypeAlias = dict[str, Any]  # words for pandas or matplotlib
 
 __all__ = [
     "allowed",
@@ -34,10 +45,11 @@ def __dir__() -> list[str]:
 
 
 def region(
-    epsilons: float | Iterable[float] = (0, 0.1, 0.5, 1, 2, 4), delta: float = 0, ax: Any = None
-) -> Any:
-    """The pairs of chances that (epsilon, delta) allows, as a picture; takes and returns matplotlib
-    axes.
+    epsilons: float | Iterable[float] = (0, 0.1, 0.5, 1, 2, 4),
+    delta: float = 0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the pairs of chances that (epsilon, delta) allows; take and return matplotlib axes.
 
     p is the chance of some event if a person takes part, p' if not. Both p <= e^eps p' + delta and
     the same for the complements must hold, either way round. At epsilon 0 and delta 0 only the
@@ -48,11 +60,7 @@ def region(
     'chance of an event with the person'
     """
     needs_matplotlib()
-    listed = [epsilons] if isinstance(epsilons, int | float) else list(epsilons)
-    values = sorted({_validate.real(e, "epsilons") for e in listed}, reverse=True)
-    gap = _validate.real(delta, "delta")
-    if not values or values[-1] < 0:
-        raise BadValue("epsilons must be one or several numbers that are not negative.")
+    values, gap = _check_epsilons(epsilons), _validate.real(delta, "delta")
     if not 0 <= gap <= 1:
         raise BadValue(f"delta must lie between 0 and 1, not {gap:g}.")
     axes = new_axes() if ax is None else ax
@@ -75,8 +83,17 @@ def region(
     return axes
 
 
+def _check_epsilons(epsilons: float | Iterable[float]) -> list[float]:
+    """Return one or several epsilons, the largest first; refuse negative ones."""
+    listed = [epsilons] if isinstance(epsilons, int | float) else list(epsilons)
+    values = sorted({_validate.real(e, "epsilons") for e in listed}, reverse=True)
+    if not values or values[-1] < 0:
+        raise BadValue("epsilons must be one or several numbers that are not negative.")
+    return values
+
+
 def allowed(p: Any, epsilon: float, delta: float = 0) -> tuple[Any, Any]:
-    """The least and the greatest chance p' that an event of chance p may have on a neighbour.
+    """Return the least and the greatest chance that an event of chance p may have on a neighbour.
 
     >>> low, high = allowed(np.array([0.5]), 1)
     >>> float(low[0].round(3)), float(high[0].round(3))
@@ -94,9 +111,14 @@ def allowed(p: Any, epsilon: float, delta: float = 0) -> tuple[Any, Any]:
     return np.minimum(low, p), np.maximum(high, p)
 
 
-def envelope(law: Any, epsilons: float | Iterable[float] = (0.1, 0.5, 1), ax: Any = None) -> Any:
-    """The law of an answer, and between which bounds that of a neighbour lies; takes and returns
-    matplotlib axes.
+def envelope(
+    law: pd.Series[Any] | dict[float, float],
+    epsilons: float | Iterable[float] = (0.1, 0.5, 1),
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the law of an answer, and the bounds of that of a neighbour.
+
+    It takes and returns matplotlib axes.
 
     ``law`` is a Series or a dict with the chance of each outcome, the outcomes being numbers; they
     have to add up to 1. Around it is a band for each epsilon, the widest behind: on a neighbour no
@@ -109,7 +131,7 @@ def envelope(law: Any, epsilons: float | Iterable[float] = (0.1, 0.5, 1), ax: An
     ['epsilon 1', 'the law of an answer']
     """
     needs_matplotlib()
-    if not isinstance(law, pd.Series | dict) or not len(law):
+    if not isinstance(cast(object, law), pd.Series | dict) or not len(law):
         raise BadType("law must be a Series or a dict with the probability of each outcome.")
     chances = pd.Series(law, dtype=np.float64).sort_index()
     outcomes = np.array(
@@ -120,10 +142,7 @@ def envelope(law: Any, epsilons: float | Iterable[float] = (0.1, 0.5, 1), ax: An
         raise BadValue(
             "law must be a distribution: a probability for each outcome, which add up to 1."
         )
-    listed = [epsilons] if isinstance(epsilons, int | float) else list(epsilons)
-    values = sorted({_validate.real(e, "epsilons") for e in listed}, reverse=True)
-    if not values or values[-1] < 0:
-        raise BadValue("epsilons must be one or several numbers that are not negative.")
+    values = _check_epsilons(epsilons)
     axes = new_axes() if ax is None else ax
     from matplotlib import colormaps
 
@@ -143,9 +162,10 @@ def envelope(law: Any, epsilons: float | Iterable[float] = (0.1, 0.5, 1), ax: An
 LAWS = ((0, 1), (0, 2), (0, 4), (-5, 4))
 
 
-def densities(laws: Iterable[tuple[float, float]] = LAWS, ax: Any = None) -> Any:
-    """The densities of Laplace laws, each given by its location and its scale; takes and returns
-    matplotlib axes.
+def densities(laws: Iterable[tuple[float, float]] = LAWS, ax: Axes | None = None) -> Axes:
+    """Draw the densities of Laplace laws, each given by its location and its scale.
+
+    It takes and returns matplotlib axes.
 
     A law of location m and scale b has the density exp(-abs(x - m)/b)/(2b): a peak of 1/(2b) at m,
     and the variance 2b**2. On axes that are given, what was drawn there before stays in view.
@@ -173,14 +193,14 @@ def densities(laws: Iterable[tuple[float, float]] = LAWS, ax: Any = None) -> Any
             color=shade,
             label=f"location {m:g}, scale {b:g}",
         )
-    highest = max(max(line.get_ydata()) for line in axes.get_lines())
+    highest = max(float(np.max(cast(Floats, line.get_ydata()))) for line in axes.get_lines())
     axes.set(xlabel="x", ylabel="density", title="Laplace laws", ylim=(0, 1.05 * highest))
     axes.legend(fontsize="small", frameon=False)
     return axes
 
 
-def laplace(epsilon: float, answers: tuple[float, float] = (0, 1), ax: Any = None) -> Any:
-    """The law of a Laplace answer with a person and without; takes and returns matplotlib axes.
+def laplace(epsilon: float, answers: tuple[float, float] = (0, 1), ax: Axes | None = None) -> Axes:
+    """Draw the law of a Laplace answer with a person and without; take and return matplotlib axes.
 
     ``answers`` are the exact ones, whose distance is taken for the sensitivity. At no point is one
     curve more than e^epsilon times the other: the ratio is exactly that outside the two peaks.
@@ -211,44 +231,44 @@ def laplace(epsilon: float, answers: tuple[float, float] = (0, 1), ax: Any = Non
     return axes
 
 
-# How answers and budgets are drawn ------------------------------------------------------------------------------------
+# How answers and budgets are drawn --------------------------------------------------------------
 
 KINDS = ("bar", "barh", "hist", "line")
 INK = "#444444"
 # Colours that are told apart without seeing them (Okabe and Ito, 2008), and in grey.
 BLUE, LIGHT = "#0072b2", "#cfd8dc"
 COLORS = (BLUE, "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
-REACH = 3.0  # so many times the spread of the values, or a usual band, and what is wider leaves the picture
-NOISE = "only noise"  # in legends, what is hollow
-CUT = 3.0  # so many budgets, and a longer bar is cut
+# The number of spreads of the values, or of usual bands, beyond which bands leave the picture.
+REACH = 3.0
+NOISE = "only noise"  # the name of what is hollow, in legends
+CUT = 3.0  # the number of budgets beyond which a bar is cut
 
 
 def needs_matplotlib() -> None:
-    """Refuses to draw without matplotlib, and says what to install; pandas would name its backend
-    instead."""
+    """Refuse to draw without matplotlib, and say what to install."""
     try:
         import_module("matplotlib")
     except ImportError:
         raise BadValue("plot() needs matplotlib: pip install 'dpframe[plot]'.") from None
 
 
-def new_axes(size: Any = None) -> Any:
-    """New axes in a figure of pyplot's, so that a notebook shows them and no older picture is drawn
-    over."""
+def new_axes(size: tuple[float, float] | None = None) -> Axes:
+    """Return new axes in a figure of pyplot's, which a notebook shows."""
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=size, layout="constrained")[1]  # which leaves room for long labels
+    return plt.subplots(figsize=size, layout="constrained")[1]  # it leaves room for long labels
 
 
-def checked_axes(ax: Any) -> Any:
+def check_axes(ax: Any) -> Axes | None:
+    """Return the axes to draw on, if they are given; refuse other objects."""
     if isinstance(ax, str | int | float) or not (ax is None or hasattr(ax, "plot")):
         raise BadType(f"ax= takes matplotlib axes, not {type(ax).__name__}.")
-    return ax
+    return cast("Axes | None", ax)
 
 
-def meter(used: float, rule: str, epsilon: float, ax: Any) -> Any:
-    """The axes with one bar: the part of a budget that is used, and what is left of it."""
-    axes = new_axes((6.4, 1.8)) if checked_axes(ax) is None else ax
+def meter(used: float, rule: str, epsilon: float, ax: object) -> Axes:
+    """Draw one bar: the part of a budget that is used, and what is left of it."""
+    axes = check_axes(ax) or new_axes((6.4, 1.8))
     percent = 100 * min(max(used, 0.0), 1.0)
     axes.barh([rule], [percent], color=BLUE)
     axes.barh([rule], [100 - percent], left=[percent], color=LIGHT, hatch="//", edgecolor="white")
@@ -269,10 +289,12 @@ def meter(used: float, rule: str, epsilon: float, ax: Any) -> Any:
     return axes
 
 
-def rules(costs: pd.Series[Any], own: str, budget: float, ax: Any) -> Any:
-    """The axes with a bar for what the same questions come to by each rule; the session's own is
-    what was paid. Bars beyond a few budgets are cut and marked."""
-    axes = new_axes() if checked_axes(ax) is None else ax
+def rules(costs: pd.Series[Any], own: str, budget: float, ax: object) -> Axes:
+    """Draw a bar for the cost of the same questions by each rule; the session paid its own.
+
+    Bars beyond a few budgets are cut and marked.
+    """
+    axes = check_axes(ax) or new_axes()
     values = costs.to_numpy(dtype=np.float64)
     most = CUT * budget if budget > 0 else max([1.0, *values[np.isfinite(values)]])
     names = [f"{name} (this budget's)" if name == own else str(name) for name in costs.index]
@@ -291,11 +313,10 @@ def rules(costs: pd.Series[Any], own: str, budget: float, ax: Any) -> Any:
     return axes
 
 
-def used_over_time(when: pd.Series[Any], used: pd.Series[Any], ax: Any) -> Any:
-    """The axes with the part of a budget that was used after each debit, as steps over time up to
-    the whole."""
+def used_over_time(when: pd.Series[Any], used: pd.Series[Any], ax: object) -> Axes:
+    """Draw the part of a budget that was used after each debit, as steps over time."""
     needs_matplotlib()
-    axes = new_axes() if checked_axes(ax) is None else ax
+    axes = check_axes(ax) or new_axes()
     times = pd.DatetimeIndex(when).tz_convert(None) if len(when) else pd.DatetimeIndex([])
     percent = 100 * used.to_numpy(dtype=np.float64)
     if len(times):
@@ -319,100 +340,129 @@ def used_over_time(when: pd.Series[Any], used: pd.Series[Any], ax: Any) -> Any:
 
 
 class Marks(NamedTuple):
-    """What is drawn with numbers, in their shape: the ends of intervals, and which numbers are
-    noise; None where not known."""
+    """The ends of intervals and the flags of noise, in the shape of the numbers, if known."""
 
-    low: Any = None
-    high: Any = None
-    noise: Any = None
+    low: Floats | None = None
+    high: Floats | None = None
+    noise: Bools | None = None
 
-    def of(self, places: list[int]) -> Marks:
-        """Those of some columns."""
-        return Marks(*(side if side is None else side[:, places] for side in self))
+    @staticmethod
+    def stack(
+        ends: Sequence[tuple[NDArray[Any], NDArray[Any]]], noise: Sequence[Bools] = ()
+    ) -> Marks:
+        """Return marks from the ends and the flags of each column."""
+        low = high = flags = None
+        if ends:
+            low = np.stack([np.asarray(pair[0], dtype=np.float64) for pair in ends], axis=1)
+            high = np.stack([np.asarray(pair[1], dtype=np.float64) for pair in ends], axis=1)
+        if len(noise):
+            flags = np.stack(list(noise), axis=1)
+        return Marks(low, high, flags)
+
+    def pick_columns(self, places: list[int]) -> Marks:
+        """Return the marks of some columns."""
+        low, high = (None if side is None else side[:, places] for side in (self.low, self.high))
+        return Marks(low, high, None if self.noise is None else self.noise[:, places])
+
+    def arrange(self, places: NDArray[np.float64]) -> Marks:
+        """Return the marks of a single column, each at its place in a table; NaN has no mark."""
+        missing = np.isnan(places)
+        rows = np.where(missing, 0, places).astype(np.intp)
+        low, high = (
+            None if side is None else np.where(missing, np.nan, side[:, 0][rows])
+            for side in (self.low, self.high)
+        )
+        return Marks(low, high, None if self.noise is None else self.noise[:, 0][rows] & ~missing)
 
 
-def picture(
-    answer: pd.Series[Any] | pd.DataFrame,
-    ends: pd.DataFrame | None,
-    noise: pd.Series[Any] | pd.DataFrame | None = None,
+def draw_answer(
+    answer: PandasAnswer,
+    marks: Marks,
     *,
     kind: str | None,
-    ax: Any,
-    levels: bool,
+    ax: Axes | Panels | None,
+    quantiles: bool,
     keys: int,
     title: str | None,
-    options: dict[str, Any],
+    options: Options,
     apart: bool = False,
-) -> Any:
-    """The axes with an answer, the ends of its intervals, and what of it is ``noise``: that is
-    hollow, and the legend says so.
+) -> Axes | Panels:
+    """Draw an answer with its intervals; noise is hollow, and the legend says so.
 
-    ``levels`` says that its rows are quantiles; ``keys`` is the number of columns that are group
-    labels; ``title`` names it if it has no name. ``apart`` says that its columns are of different
-    kinds: each is drawn on axes of its own then, unless ``subplots=`` or ``ax=`` say otherwise.
+    ``quantiles`` says that its rows are quantiles. ``keys`` is the number of columns that are group
+    labels. ``title`` is its name if it has no other. ``apart`` says that its columns are of
+    different kinds: each is drawn on axes of its own, unless ``subplots=`` or ``ax=`` are given.
     """
     needs_matplotlib()
-    drawn_as = _kind(answer, kind, levels)
-    values, marks = _columns(answer, ends, noise, levels, keys)
+    kind = _choose_kind(answer, kind, quantiles)
+    values, marks = _arrange(answer, marks, quantiles, keys)
     if "x" in options:
         raise BadType("x= is refused here: the rows of an answer are its labels, or its times.")
     if "y" in options:
-        values, marks = _only(options.pop("y"), answer, values, marks)
+        places = _find_columns(options.pop("y"), answer, values)
+        values, marks = values.iloc[:, places], marks.pick_columns(places)
         apart = apart and values.shape[1] > 1
     panels = _validate.flag(options.pop("subplots", apart and ax is None), "subplots")
     if panels:
-        return _panels(values, marks, drawn_as, ax, levels, options)
+        return _draw_panels(values, marks, kind, ax, quantiles, options)
     named = isinstance(answer, pd.Series)
     label = title if named else str(values.columns[0]) if values.shape[1] == 1 else None
-    return _draw(values, marks, drawn_as, checked_axes(ax), levels, label, options)
+    return _draw(values, marks, kind, check_axes(ax), quantiles, label, options)
 
 
-def _only(
-    names: Any, answer: pd.Series[Any] | pd.DataFrame, values: pd.DataFrame, marks: Marks
-) -> tuple[pd.DataFrame, Marks]:
-    """The columns of a table that y= names."""
+def _find_columns(names: object, answer: PandasAnswer, values: pd.DataFrame) -> list[int]:
+    """Return the places of the columns that y= names."""
     if isinstance(answer, pd.Series):
         raise BadType(
             "y= chooses columns of a table, and this answer is a Series: it is drawn whole."
         )
     listed = names if isinstance(names, list) else [names]
-    columns = list(values.columns)
+    columns: list[object] = list(values.columns)
     if not listed or any(name not in columns for name in listed):
         raise BadValue(
             f"y= must be one of the columns of the answer, or a list of them: {columns}."
         )
-    places = [columns.index(name) for name in listed]
-    return values.iloc[:, places], marks.of(places)
+    return [columns.index(name) for name in listed]
 
 
-def panels_for(n: int, ax: Any, size: Any = None) -> NDArray[Any]:
-    """So many axes below each other, or those that are given."""
+def panels_for(n: int, ax: object, size: tuple[float, float] | None = None) -> Panels:
+    """Return ``n`` axes below each other, or those that are given."""
     needs_matplotlib()
     if ax is None:
         import matplotlib.pyplot as plt
 
-        return plt.subplots(
-            n, 1, figsize=size or (6.4, 2.4 * n + 2.4), layout="constrained", squeeze=False
-        )[1].ravel()
-    panels = np.array(ax, dtype=object).ravel()
+        size = size or (6.4, 2.4 * n + 2.4)
+        return plt.subplots(n, 1, figsize=size, layout="constrained", squeeze=False)[1].ravel()
+    return _check_panels(ax, n, f"ax= takes {n} axes here, one for each column.")
+
+
+def _check_panels(ax: object, n: int, problem: str) -> Panels:
+    """Return ``n`` axes that are given; refuse another number of them."""
+    panels: Panels = np.array(ax, dtype=object).ravel()
     if len(panels) != n or not all(hasattr(axes, "plot") for axes in panels):
-        raise BadValue(f"ax= takes {n} axes here, one for each column.")
+        raise BadValue(problem)
     return panels
 
 
-def _panels(
-    values: pd.DataFrame, marks: Marks, kind: str, ax: Any, levels: bool, options: dict[str, Any]
-) -> Any:
-    """Axes for each column, as pandas' own subplots=True: an array of them."""
+def _draw_panels(
+    values: pd.DataFrame,
+    marks: Marks,
+    kind: str,
+    ax: object,
+    quantiles: bool,
+    options: Options,
+) -> Panels:
+    """Draw each column on axes of its own, as pandas does with subplots=True."""
     n = values.shape[1]
     if ax is None:
         import matplotlib.pyplot as plt
 
         lying = kind == "barh"
         size = options.pop("figsize", None) or ((3.2 * n + 1, 4.8) if lying else (6.4, 2.0 * n + 1))
-        shape = (1, n) if lying else (n, 1)
-        panels = plt.subplots(
-            *shape,
+        rows, columns = (1, n) if lying else (n, 1)
+        panels: Panels = plt.subplots(
+            rows,
+            columns,
             figsize=size,
             layout="constrained",
             squeeze=False,
@@ -420,13 +470,13 @@ def _panels(
             sharey=lying,
         )[1].ravel()
     else:
-        panels = np.array(ax, dtype=object).ravel()
-        if len(panels) != n or not all(hasattr(axes, "plot") for axes in panels):
-            raise BadValue(f"with subplots=True ax= takes {n} axes, one for each column.")
+        problem = f"with subplots=True ax= takes {n} axes, one for each column."
+        panels = _check_panels(ax, n, problem)
     for i, axes in enumerate(panels):
         name = values.columns[i]
         label = ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
-        _draw(values.iloc[:, [i]], marks.of([i]), kind, axes, levels, label, dict(options))
+        one = marks.pick_columns([i])
+        _draw(values.iloc[:, [i]], one, kind, axes, quantiles, label, dict(options))
     return panels
 
 
@@ -434,76 +484,95 @@ def _draw(
     values: pd.DataFrame,
     marks: Marks,
     kind: str,
-    ax: Any,
-    levels: bool,
+    ax: Axes | None,
+    quantiles: bool,
     label: str | None,
-    options: dict[str, Any],
-) -> Any:
+    options: Options,
+) -> Axes:
+    """Draw columns with their marks on one pair of axes."""
     if ax is None:
         ax = new_axes(options.pop("figsize", None))
-    low, high, noise = marks
     bars_before, lines_before = len(ax.containers), len(ax.get_lines())
-    wanted = options.get("legend") is not False
+    legend = options.get("legend") is not False
     if kind == "hist":
-        widths = np.asarray(cast("Any", values.index).length, dtype=np.float64)
+        widths = np.asarray(cast("pd.IntervalIndex[Any]", values.index).length, dtype=np.float64)
         if label and not np.allclose(widths, widths[0]):
             label = f"{label} in each bin (widths differ)"
-        axes = _bins(values.iloc[:, 0], low, high, ax, options)
+        axes = _draw_bins(values.iloc[:, 0], marks, ax, options)
     elif kind == "line":
-        options = {"xlabel": "quantile", **options} if levels else options
-        axes = _lines(values, low, high, ax, options)
+        options = {"xlabel": "quantile", **options} if quantiles else options
+        axes = _draw_lines(values, marks, ax, options)
     else:
-        axes = _bars(values, low, high, kind, ax, options)
+        axes = _draw_bars(values, marks, kind, ax, options)
         if kind == "barh" and not axes.yaxis_inverted():
             axes.invert_yaxis()  # the first row on top, as it is printed
     if label and kind == "barh" and "xlabel" not in options:
         axes.set_xlabel(label)
     elif label and kind != "barh" and "ylabel" not in options:
         axes.set_ylabel(label)
-    if low is not None and not {"xlim", "ylim"} & set(options):
-        _clip(values.to_numpy(), low, high, axes, kind)
-    if noise is not None:
+    if not {"xlim", "ylim"} & set(options):
+        _limit_view(values.to_numpy(), marks, axes, kind)
+    if marks.noise is not None:
         bars, lines = ax.containers[bars_before:], ax.get_lines()[lines_before:]
-        _hollow(values.to_numpy(), noise, axes, bars, lines if kind == "line" else [], wanted)
+        flags = marks.noise & np.isfinite(values.to_numpy())
+        _hollow_noise(marks.noise, flags, axes, bars, lines if kind == "line" else [], legend)
     return axes
 
 
-def _hollow(
-    values: Any, noise: Any, ax: Any, bars: list[Any], lines: list[Any], legend: bool
+def _hollow_noise(
+    noise: Bools,
+    visible: Bools,
+    ax: Axes,
+    containers: Sequence[object],
+    lines: Sequence[Line2D],
+    legend: bool,
 ) -> None:
-    """Makes bars of noise hollow and hatched, and points of lines rings, which is seen without
-    colours; and adds a line to the legend, unless there is to be no legend, or the figure has such
-    a line."""
-    bars = [each for each in bars if hasattr(each, "patches")]
-    if not (noise & np.isfinite(values)).any() or max(len(bars), len(lines)) != noise.shape[1]:
+    """Make bars of noise hollow and hatched, and points of lines rings; both show without colours.
+
+    ``visible`` tells which noise is drawn at all. With ``legend`` a line of the legend says so,
+    unless the figure has such a line.
+    """
+    bars = [each for each in containers if hasattr(each, "patches")]
+    if not visible.any() or max(len(bars), len(lines)) != noise.shape[1]:
         return  # nothing is noise, or some columns are on another scale
+    for flags, each in zip(noise.T, bars, strict=False):
+        for bar, flag in zip(each.patches, flags, strict=False):
+            if flag:
+                bar.set(edgecolor=bar.get_facecolor(), facecolor="none", hatch="////", linewidth=1)
+    for flags, line in zip(noise.T, lines, strict=False):
+        x, y = (np.asarray(side)[flags] for side in line.get_data(orig=False))
+        ring = {"facecolors": [ax.get_facecolor()], "edgecolors": line.get_color()}
+        ax.scatter(x, y, zorder=line.get_zorder() + 1, **cast(Options, ring))
+    figure = cast(Any, ax.figure)
+    legends = [one for axes in figure.axes if (one := axes.get_legend()) is not None]
+    if legend and all(text.get_text() != NOISE for one in legends for text in one.get_texts()):
+        _add_noise_to_legend(ax, bool(lines))
+
+
+def _add_noise_to_legend(ax: Axes, rings: bool) -> None:
+    """Add a line for noise to the legend of axes."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    for flags, each in zip(noise.T, bars, strict=False):
-        for bar in (bar for bar, flag in zip(each.patches, flags, strict=False) if flag):
-            bar.set(edgecolor=bar.get_facecolor(), facecolor="none", hatch="////", linewidth=1)
-    inside = ax.get_facecolor()
-    for flags, line in zip(noise.T, lines, strict=False):
-        x, y = (np.asarray(side)[flags] for side in line.get_data(orig=False))
-        ax.scatter(
-            x, y, facecolors=[inside], edgecolors=line.get_color(), zorder=line.get_zorder() + 1
-        )
-    legends = [one for axes in ax.figure.axes if (one := axes.get_legend()) is not None]
-    if not legend or any(text.get_text() == NOISE for one in legends for text in one.get_texts()):
-        return
-    ink, own = ax.xaxis.label.get_color(), ax.get_legend()
-    hollow = Line2D([], [], color=ink, marker="o", linestyle="", markerfacecolor=inside)
-    mark = hollow if lines else Patch(fc="none", ec=ink, hatch="////")
+    ink, own = cast(Any, ax.xaxis.label).get_color(), ax.get_legend()
+    mark: Artist = Patch(fc="none", ec=ink, hatch="////")
+    if rings:
+        face = ax.get_facecolor()
+        mark = Line2D([], [], color=ink, marker="o", linestyle="", markerfacecolor=face)
     handles = [] if own is None else list(own.legend_handles)
     names = [] if own is None else [text.get_text() for text in own.get_texts()]
     title = None if own is None else own.get_title().get_text()
-    ax.legend([*handles, mark], [*names, NOISE], title=title or None)
+    ax.legend(cast(Any, [*handles, mark]), [*names, NOISE], title=title or None)
 
 
-def _clip(values: Any, low: Any, high: Any, ax: Any, kind: str) -> None:
-    """Limits the view to a few times the spread of the values, so that a few wide bands do not set
-    the scale."""
+def _limit_view(values: Floats, marks: Marks, ax: Axes, kind: str) -> None:
+    """Limit the view to a few times the spread of the values.
+
+    So a few wide bands do not set the scale.
+    """
+    low, high = marks.low, marks.high
+    if low is None or high is None:
+        return
     finite = np.isfinite(values)
     bounded = np.isfinite(low) & np.isfinite(high)
     if not finite.any() or not bounded.any():
@@ -522,26 +591,25 @@ def _clip(values: Any, low: Any, high: Any, ax: Any, kind: str) -> None:
         (ax.set_xlim if lying else ax.set_ylim)(*ends)
 
 
-def _kind(answer: pd.Series[Any] | pd.DataFrame, kind: str | None, levels: bool) -> str:
-    bins = isinstance(answer, pd.Series) and _finite_bins(answer.index)
-    if kind is None:
-        single = isinstance(answer, pd.Series) or not isinstance(answer.index, pd.MultiIndex)
-        return (
-            "hist"
-            if bins
-            else "line"
-            if levels or (single and _time_levels(answer.index))
-            else "bar"
-        )
-    kind = _validate.choice(kind, "kind", KINDS)
-    if kind == "hist" and not bins:
-        raise BadValue(
-            "kind='hist' draws the bins of a histogram to scale, and these rows are no finite bins: use 'bar'."
-        )
-    return kind
+def _choose_kind(answer: PandasAnswer, kind: str | None, quantiles: bool) -> str:
+    """Return the kind of picture: the one asked for, or the one that fits the rows."""
+    bins = isinstance(answer, pd.Series) and _has_finite_bins(answer.index)
+    if kind is not None:
+        kind = _validate.choice(kind, "kind", KINDS)
+        if kind == "hist" and not bins:
+            raise BadValue(
+                "kind='hist' draws the bins of a histogram to scale, and these rows are not finite "
+                "bins: use 'bar'."
+            )
+        return kind
+    if bins:
+        return "hist"
+    single = isinstance(answer, pd.Series) or not isinstance(answer.index, pd.MultiIndex)
+    return "line" if quantiles or (single and _find_time_levels(answer.index)) else "bar"
 
 
-def _finite_bins(index: pd.Index[Any]) -> bool:
+def _has_finite_bins(index: pd.Index[Any]) -> bool:
+    """Return whether rows are bins of numbers with finite ends."""
     if not isinstance(index, pd.IntervalIndex) or not pd.api.types.is_numeric_dtype(
         index.left.dtype
     ):
@@ -549,114 +617,103 @@ def _finite_bins(index: pd.Index[Any]) -> bool:
     return bool(np.isfinite(index.left).all() and np.isfinite(index.right).all())
 
 
-def _columns(
-    answer: pd.Series[Any] | pd.DataFrame,
-    ends: pd.DataFrame | None,
-    noise: pd.Series[Any] | pd.DataFrame | None,
-    levels: bool,
-    keys: int,
+def _arrange(
+    answer: PandasAnswer, marks: Marks, quantiles: bool, keys: int
 ) -> tuple[pd.DataFrame, Marks]:
-    """The values and their marks, with a row for each tick and a column for each colour."""
-    low, high = (None, None) if ends is None else (ends.iloc[:, 0::2], ends.iloc[:, 1::2])
-    tables: list[Any] = [answer, low, high, noise]
-    if isinstance(answer, pd.Series):
-        tables[0] = answer.to_frame(answer.name if answer.name is not None else "")
-        tables[3] = noise.to_frame() if isinstance(noise, pd.Series) else noise
-        if isinstance(answer.index, pd.MultiIndex):
-            tables = [
-                table if table is None else _beside(table.astype(np.float64), levels)
-                for table in tables
-            ]
-    elif keys:
-        tables[0] = answer.set_index(list(answer.columns[:keys]))
-        tables[3] = None if noise is None else cast(pd.DataFrame, noise).iloc[:, keys:]
-    low, high, flags = (
-        None if table is None else table.to_numpy(dtype=np.float64) for table in tables[1:]
-    )
-    return tables[0].astype(np.float64), Marks(low, high, None if flags is None else flags == 1)
+    """Return the values and their marks, with a row for each tick and a column for each colour."""
+    if isinstance(answer, pd.DataFrame):
+        table = answer.set_index(list(answer.columns[:keys])) if keys else answer
+        return pd.DataFrame(table).astype(np.float64), marks
+    name = "" if answer.name is None else answer.name
+    values = pd.Series(answer).astype(np.float64)
+    if not isinstance(answer.index, pd.MultiIndex):
+        return values.to_frame(name), marks
+    places = pd.Series(np.arange(len(answer), dtype=np.float64), index=answer.index)
+    marks = marks.arrange(_unstack(places, answer.index, quantiles).to_numpy())
+    return _unstack(values, answer.index, quantiles), marks
 
 
-def _beside(table: pd.DataFrame, levels: bool) -> pd.DataFrame:
-    """A column with several keys as a table: quantiles or times become rows and other keys colours,
-    else the last key does."""
-    index = cast("pd.MultiIndex", table.index)
+def _unstack(column: pd.Series[Any], index: pd.MultiIndex, quantiles: bool) -> pd.DataFrame:
+    """Return a column with several keys as a table.
+
+    Quantiles or times become rows and other keys colours; else the last key becomes the colour.
+    """
     places = list(range(index.nlevels))
-    stay = places[-1:] if levels else _time_levels(index)[:1] or places[:-1]
+    stay = places[-1:] if quantiles else _find_time_levels(index)[:1] or places[:-1]
     moved = [i for i in places if i not in stay]
-    wide = table.iloc[:, 0].unstack(moved if len(moved) > 1 else moved[0])
+    wide = column.unstack(moved if len(moved) > 1 else moved[0])
     rows, columns = (
-        index.droplevel([i for i in places if i not in chosen]).unique() for chosen in (stay, moved)
+        index.droplevel([i for i in places if i not in levels]).unique() for levels in (stay, moved)
     )
-    return wide.reindex(
-        index=rows, columns=columns
-    )  # unstack sorts, and keys have an order of their own
+    # unstack sorts, and keys have an order of their own.
+    return wide.reindex(index=rows, columns=columns)
 
 
-def _time_levels(index: pd.Index[Any]) -> list[int]:
-    """The keys that are times, and belong on the axis."""
+def _find_time_levels(index: pd.Index[Any]) -> list[int]:
+    """Return the keys that are times, and belong on the axis."""
     times = pd.DatetimeIndex | pd.PeriodIndex | pd.TimedeltaIndex
     all_levels = index.levels if isinstance(index, pd.MultiIndex) else [index]
     return [i for i, level in enumerate(all_levels) if isinstance(level, times)]
 
 
-def _coloured(values: pd.DataFrame, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a picture, with colours of ours where they name none."""
+def _add_colors(values: pd.DataFrame, options: Options) -> Options:
+    """Return the options of a picture, with our colours if they name no others."""
     if {"color", "colormap", "cmap", "style"} & set(options):
         return options
     return {"color": [COLORS[i % len(COLORS)] for i in range(values.shape[1])], **options}
 
 
-def _bars(
-    values: pd.DataFrame, low: Any, high: Any, kind: str, ax: Any, options: dict[str, Any]
-) -> Any:
-    settings = {"legend": values.shape[1] > 1, "width": 0.7, **_coloured(values, options)}
-    if low is not None:
-        bars = np.stack([values.to_numpy() - low, high - values.to_numpy()])  # below and above
-        bars = np.where(
-            np.isfinite(bars), np.maximum(bars, 0), np.nan
-        )  # no bar where there is no end
+def _draw_bars(values: pd.DataFrame, marks: Marks, kind: str, ax: Axes, options: Options) -> Axes:
+    """Draw columns as bars with error bars."""
+    settings = {"legend": values.shape[1] > 1, "width": 0.7, **_add_colors(values, options)}
+    if marks.low is not None and marks.high is not None:
+        numbers = values.to_numpy()
+        bars = np.stack([numbers - marks.low, marks.high - numbers])  # below and above
+        # An infinite end has no bar.
+        bars = np.where(np.isfinite(bars), np.maximum(bars, 0), np.nan)
         settings = {"yerr" if kind == "bar" else "xerr": bars.transpose(2, 0, 1), **settings}
         wide = 2 if values.size > 24 else 4
         settings = {"error_kw": {"ecolor": INK, "elinewidth": 1.2, "capsize": wide}, **settings}
     drawn = values if values.shape[1] > 1 else values.iloc[:, 0]
-    axes = drawn.plot(kind=cast(Any, kind), ax=ax, **settings)
+    axes: Axes = drawn.plot(kind=cast(Any, kind), ax=ax, **settings)
     (axes.axhline if kind == "bar" else axes.axvline)(0, color=INK, linewidth=0.8)
     return axes
 
 
-def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[str, Any]) -> Any:
+def _draw_bins(values: pd.Series[Any], marks: Marks, ax: Axes, options: Options) -> Axes:
+    """Draw bars with the widths of their bins, and error bars."""
     index = cast("pd.IntervalIndex[Any]", values.index)
-    left, right = (np.asarray(side, dtype=np.float64) for side in (index.left, index.right))
+    left = np.asarray(index.left, dtype=np.float64)
+    right = np.asarray(index.right, dtype=np.float64)
+    name = "" if index.name is None else str(index.name)
     texts = {
         k: options.pop(k) for k in ("title", "xlabel", "ylabel", "xlim", "ylim") if k in options
     }
-    # Words of pandas, which bars do not take.
-    legend, grid, rotation = (options.pop(k, None) for k in ("legend", "grid", "rot"))
-    logs = {
-        axis: options.pop(f"log{axis}", False) or options.get("loglog", False)
-        for axis in ("x", "y")
+    # These are words of pandas, which bars do not take.
+    legend, grid = options.pop("legend", None), options.pop("grid", None)
+    rotation = options.pop("rot", None)
+    both = options.pop("loglog", False)
+    scales = {
+        f"{axis}scale": "log" for axis in ("x", "y") if options.pop(f"log{axis}", False) or both
     }
-    options.pop("loglog", None)
-    named = {"label": str(index.name)} if legend and index.name is not None else {}
-    settings = {"edgecolor": "white", "linewidth": 0.8, "color": BLUE, **named, **options}
+    label = {"label": name} if legend and index.name is not None else {}
+    settings = {"edgecolor": "white", "linewidth": 0.8, "color": BLUE, **label, **options}
     ax.bar(left, values.to_numpy(), right - left, align="edge", **settings)
-    if low is not None:
-        bars = np.maximum(
-            np.stack([values.to_numpy() - low[:, 0], high[:, 0] - values.to_numpy()]), 0
-        )
-        size = 2 if len(values) > 24 else 3
+    if marks.low is not None and marks.high is not None:
+        numbers = values.to_numpy()
+        bars = np.stack([numbers - marks.low[:, 0], marks.high[:, 0] - numbers])
         ax.errorbar(
             (left + right) / 2,
-            values,
-            yerr=bars,
+            numbers,
+            yerr=np.maximum(bars, 0),
             fmt="none",
             ecolor=INK,
             elinewidth=1.2,
-            capsize=size,
+            capsize=2 if len(values) > 24 else 3,
         )
     ax.axhline(0, color=INK, linewidth=0.8)
-    ax.set(**{f"{axis}scale": "log" for axis, wanted in logs.items() if wanted})
-    ax.set(**{"xlabel": "" if index.name is None else str(index.name), **texts})
+    ax.set(**scales)
+    ax.set(**{"xlabel": name, **texts})
     if rotation is not None:
         ax.tick_params(axis="x", rotation=rotation)
     if grid is not None:
@@ -666,26 +723,23 @@ def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[st
     return ax
 
 
-def _lines(values: pd.DataFrame, low: Any, high: Any, ax: Any, options: dict[str, Any]) -> Any:
-    settings: dict[str, Any] = {
+def _draw_lines(values: pd.DataFrame, marks: Marks, ax: Axes, options: Options) -> Axes:
+    """Draw columns as lines with bands."""
+    settings: Options = {
         "legend": values.shape[1] > 1,
         "marker": "." if len(values) <= 40 else None,
+        **_add_colors(values, options),
     }
-    settings |= _coloured(values, options)
     drawn = values if values.shape[1] > 1 else values.iloc[:, 0]
     lines_before = list(ax.get_lines())
-    axes = drawn.plot.line(ax=ax, **settings)
-    if low is None:
+    axes: Axes = drawn.plot.line(ax=ax, **settings)
+    if marks.low is None or marks.high is None:
         return axes
     fresh = [line for line in axes.get_lines() if line not in lines_before]
     for i, line in enumerate(fresh[: values.shape[1]]):
         # pandas gives dates places of its own, which the line knows.
-        axes.fill_between(
-            line.get_xdata(orig=False),
-            low[:, i],
-            high[:, i],
-            color=line.get_color(),
-            alpha=0.2,
-            linewidth=0,
-        )
+        places = cast(Any, line.get_xdata(orig=False))
+        color = line.get_color()
+        ends = marks.low[:, i], marks.high[:, i]
+        axes.fill_between(places, *ends, color=color, alpha=0.2, linewidth=0)
     return axes

@@ -13,12 +13,12 @@ from dpframe import plot as drawing_module
 from dpframe._answers import hypotheses as hypotheses_module
 from dpframe._answers import reports as unbiased_module
 from dpframe._answers.accessor import Answer
-from dpframe._answers.arithmetic import STEPS, of_leaf, of_number
+from dpframe._answers.arithmetic import OPERATIONS, start_from_leaf, start_from_number
 from dpframe._answers.estimate import FloatEstimate, IntEstimate
-from dpframe._answers.foundkeys import found_keys
-from dpframe._answers.layout import Summed
-from dpframe._answers.lineage import Excerpt, Released
-from dpframe._answers.reports import Computed, Estimated, Kind, Reports, series_of
+from dpframe._answers.foundkeys import read_keys
+from dpframe._answers.layout import SummedNoise
+from dpframe._answers.matching import Excerpt, ReleasedTable
+from dpframe._answers.reports import Estimated, ReportEstimates, ReportKind, Reports, make_reports
 from dpframe._cells import columns as engines_columns_module
 from dpframe._cells import encoding as encoding_module
 from dpframe._cells import threads as threads_module
@@ -329,6 +329,7 @@ __all__ = [
     "NAMED",
     "NODES",
     "NUMPY_FUNCTIONS",
+    "OPERATIONS",
     "ORDERS",
     "PANDAS_FUNCTIONS",
     "PEOPLE",
@@ -337,7 +338,6 @@ __all__ = [
     "SIZES",
     "SIZE_STEPS",
     "SQUARE_BITS",
-    "STEPS",
     "STORES",
     "TIME_KERNELS",
     "TRACED",
@@ -358,7 +358,6 @@ __all__ = [
     "Charge",
     "Column",
     "Compiler",
-    "Computed",
     "DaskSource",
     "Descent",
     "Design",
@@ -384,7 +383,6 @@ __all__ = [
     "KeyBy",
     "KeySearch",
     "Keys",
-    "Kind",
     "LaplaceNoise",
     "LaplaceThreshold",
     "Leaves",
@@ -432,7 +430,9 @@ __all__ = [
     "Recorder",
     "RelatedDatabase",
     "Release",
-    "Released",
+    "ReleasedTable",
+    "ReportEstimates",
+    "ReportKind",
     "Reports",
     "Response",
     "RestBy",
@@ -457,7 +457,7 @@ __all__ = [
     "SqliteDatabase",
     "Statistic",
     "Statistics",
-    "Summed",
+    "SummedNoise",
     "TableSource",
     "Target",
     "TimeBy",
@@ -546,7 +546,6 @@ __all__ = [
     "fits",
     "form_of_grouping",
     "form_of_groups",
-    "found_keys",
     "free",
     "gaussian_tail",
     "get_noisy_sums",
@@ -579,6 +578,7 @@ __all__ = [
     "loss_of",
     "make_draft",
     "make_plan",
+    "make_reports",
     "mechanism_from",
     "mechanism_names",
     "mechanisms",
@@ -593,8 +593,6 @@ __all__ = [
     "number_of",
     "numbers_module",
     "numbers_of",
-    "of_leaf",
-    "of_number",
     "open_again",
     "open_store",
     "opening_module",
@@ -619,6 +617,7 @@ __all__ = [
     "pure_sum",
     "query_Output",
     "rate_of",
+    "read_keys",
     "read_quantile",
     "reading_module",
     "rearrange",
@@ -633,7 +632,6 @@ __all__ = [
     "scores",
     "scores_module",
     "search_module",
-    "series_of",
     "server_module",
     "session_module",
     "sessions",
@@ -644,6 +642,8 @@ __all__ = [
     "sources_module",
     "spread",
     "sql_dialects_module",
+    "start_from_leaf",
+    "start_from_number",
     "stated_gaussian",
     "stats_Rows",
     "stats_module",

@@ -18,9 +18,9 @@ import inventories
 
 import dpframe
 from dpframe._answers.accessor import Answer
-from dpframe._answers.hypotheses import Tested
+from dpframe._answers.hypotheses import HypothesisTest
 from dpframe._answers.reports import Estimated, Reports
-from dpframe._answers.table import Table
+from dpframe._answers.table import AnswerTable
 from dpframe._expr.catalogue.ops import Op, list_ops, signature_of
 from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
@@ -61,8 +61,8 @@ SECTIONS = (
     Section("People", PersonGroupBy, 'p.groupby("person")'),
     Section("Tests of hypotheses", Tests, "p.test"),
     Section("Answers", Answer, "answer.dp"),
-    Section("Tables", Table, "answer.dp.table()", "pandas.DataFrame"),
-    Section("Results of tests", Tested, "tested"),
+    Section("Tables", AnswerTable, "answer.dp.table()", "pandas.DataFrame"),
+    Section("Results of tests", HypothesisTest, "tested"),
     Section("Estimate", dpframe.Estimate, "estimate"),
     Section("Plan", dpframe.Plan, "plan"),
     Section("Budget", Budget, "p.budget"),

@@ -1,10 +1,11 @@
 """Arithmetic with released numbers: what is computed from them, and an interval for it.
 
-*Formal guarantee.* Of a calculation with m released numbers each gets an interval of level ``1 - (1 - level) / m``; all of these
-hold together with probability ``level`` or more, by the union bound, whatever their noises have to do with each other. Where they
-hold, interval arithmetic encloses what the same line of arithmetic in doubles gives for the exact numbers, to the last bit: each
-step is monotone in each operand, and so is rounding to doubles (docs/guarantees/intervals.md#arithmetic-with-answers). It is
-post-processing, and free.
+*Formal guarantee.* In a calculation with m released numbers each gets an interval of level
+``1 - (1 - level) / m``. All of these hold together with probability ``level`` or more, by the union
+bound, however their noises depend on each other. Where they hold, interval arithmetic encloses what
+the same arithmetic in doubles gives for the exact numbers, to the last bit: each step is monotone
+in each operand, and so is rounding to doubles
+(docs/guarantees/intervals.md#arithmetic-with-answers). It is post-processing, and free.
 """
 
 from __future__ import annotations
@@ -14,46 +15,74 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-Ends = tuple[Any, Any]
+from dpframe._answers.types import Places
 
-# Whole numbers beyond it are no doubles, in which ends of intervals are: what meets them is a plain
-# number.
+if TYPE_CHECKING:
+    from dpframe._plans.aggregates import Cell
+    from dpframe._plans.plan import Plan
+
+Value: TypeAlias = Any  # a number, or an array of numbers
+Pair = tuple[Value, Value]  # the lower and the upper end of an interval
+T = TypeVar("T")
+
+# Whole numbers beyond it are not doubles, and ends of intervals are doubles. A calculation with one
+# gives a plain number.
 LARGEST = 2**53
-LONGEST = 256  # steps: what is computed in a loop becomes a plain number, or each turn would take longer than the last
+# The number of steps beyond which a loop gives plain numbers: each turn takes longer than the last.
+LONGEST = 256
 
 
 class Leaf(Protocol):
     """A released number, or an array of them."""
 
-    def _number(self) -> Any:
-        """The value, as a plain number or an array."""
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plans of the releases that it is made of."""
 
-    def _ends(self, level: float) -> Ends:
-        """The ends of its interval."""
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The outputs that it shows."""
 
-    def _deviation(self) -> Any:
-        """The standard deviation of the noise; None, or NaN, where none can be stated."""
+    @property
+    def part(self) -> float:
+        """The part by which it is judged."""
 
-    def _same(self, other: Any) -> bool:
-        """Whether the other is this very number, with the same noise."""
+    @property
+    def release_key(self) -> object:
+        """The release that holds it: intervals of one release can hold at once."""
 
-    def _picked(self, rows: Any) -> Any:
-        """Some rows of it, where it has rows; -1 is a row that it has not."""
+    def number(self) -> Value:
+        """Return the value, as a plain number or an array."""
+
+    def ends(self, level: float, at_once: bool = False) -> Pair:
+        """Return the ends of its interval."""
+
+    def deviation(self) -> Value | None:
+        """Return the standard deviation of the noise; None, or NaN, if none can be stated."""
+
+    def flag_noise(self, size: int) -> NDArray[np.bool_]:
+        """Return which of its numbers are noise; of a single number, ``size`` times the same."""
+
+    def is_same(self, other: object) -> bool:
+        """Return whether the other is this very number, with the same noise."""
+
+    def pick_rows(self, rows: Places) -> Leaf:
+        """Return some rows of it, if it has rows; -1 is a missing row."""
 
 
-# Steps ----------------------------------------------------------------------------------------------------------------
+# Steps ------------------------------------------------------------------------------------------
 
 
-def _corners(operate: Callable[[Any, Any], Any], one: Ends, two: Ends) -> Ends:
-    """The least and the largest of an operation at the corners of a box: it is monotone in each
-    operand.
+def _enclose_corners(operate: Callable[[Value, Value], Value], one: Pair, two: Pair) -> Pair:
+    """Return the least and the largest result at the corners of a box.
 
-    Infinite ends stand for whatever is large, so they are the largest doubles here: zero times
-    those is zero.
+    They bound an operation that is monotone in each operand. Infinite ends stand for whatever is
+    large. They are the largest doubles here, since zero times those is zero.
     """
     largest = np.finfo(float).max
     sides, others = ([np.clip(end, -largest, largest) for end in ends] for ends in (one, two))
@@ -61,74 +90,77 @@ def _corners(operate: Callable[[Any, Any], Any], one: Ends, two: Ends) -> Ends:
     return found.min(axis=0), found.max(axis=0)
 
 
-def _quotient(one: Ends, two: Ends) -> Ends:
-    low, high = _corners(operator.truediv, one, two)
+def _divide_intervals(one: Pair, two: Pair) -> Pair:
+    """Return the ends of a quotient: infinite if the divisor may be zero."""
+    low, high = _enclose_corners(operator.truediv, one, two)
     anything = (two[0] <= 0) & (two[1] >= 0)
     return np.where(anything, -np.inf, low), np.where(anything, np.inf, high)
 
 
-def _size(one: Ends) -> Ends:
+def _enclose_absolute(one: Pair) -> Pair:
+    """Return the ends of an absolute value."""
     low, high = one
     return np.maximum(np.maximum(low, -high), 0.0), np.maximum(-low, high)
 
 
-def outward(ends: Ends, decimals: int) -> Ends:
-    """The ends rounded away from each other: they enclose all that was within, and what it rounds
-    to."""
-    low: Any = np.round(ends[0], decimals)
-    high: Any = np.round(ends[1], decimals)
+def round_outward(ends: Pair, decimals: int) -> Pair:
+    """Return the ends rounded away from each other: they enclose all that was within, rounded."""
+    low: Value = np.round(ends[0], decimals)
+    high: Value = np.round(ends[1], decimals)
     step = 10.0**-decimals
     low = np.where(low > ends[0], np.round(low - step, decimals), low)
     high = np.where(high < ends[1], np.round(high + step, decimals), high)
     return np.minimum(low, ends[0]), np.maximum(high, ends[1])
 
 
-# A straight line in the one released number: its slope, and its value at 0. Both are NaN where it
-# is none.
-Line = tuple[Any, Any]
+# A straight line in the one released number: its slope, and its value at 0. Both are NaN for what
+# is not a straight line.
+Line = tuple[Value, Value]
 _BENT: Line = (np.nan, np.nan)
 
 
-def _scaled(one: Line, two: Line) -> Line:
+def _multiply_lines(one: Line, two: Line) -> Line:
+    """Return the product of two lines, which is a line if one of them is constant."""
     if np.any(one[0]) and np.any(two[0]):
         return _BENT
     return one[0] * two[1] + one[1] * two[0], one[1] * two[1]
 
 
-def _divided(one: Line, two: Line) -> Line:
+def _divide_lines(one: Line, two: Line) -> Line:
+    """Return the quotient of two lines, which is a line if the divisor is constant."""
     return _BENT if np.any(two[0]) or not np.all(two[1]) else (one[0] / two[1], one[1] / two[1])
 
 
-class Step(NamedTuple):
-    """What a step does with numbers, with intervals, and with straight lines."""
+class Operation(NamedTuple):
+    """The effect of a step on numbers, on intervals, and on straight lines."""
 
     operands: int
-    on_values: Callable[..., Any]
-    on_ends: Callable[..., Ends]
+    on_values: Callable[..., Value]
+    on_ends: Callable[..., Pair]
     on_lines: Callable[..., Line]
 
 
-STEPS: dict[str, Step] = {
-    "+": Step(
+OPERATIONS: dict[str, Operation] = {
+    "+": Operation(
         2,
         operator.add,
         lambda a, b: (a[0] + b[0], a[1] + b[1]),
         lambda a, b: (a[0] + b[0], a[1] + b[1]),
     ),
-    "-": Step(
+    "-": Operation(
         2,
         operator.sub,
         lambda a, b: (a[0] - b[1], a[1] - b[0]),
         lambda a, b: (a[0] - b[0], a[1] - b[1]),
     ),
-    "*": Step(2, operator.mul, partial(_corners, operator.mul), _scaled),
-    "/": Step(2, operator.truediv, _quotient, _divided),
-    "negative": Step(1, operator.neg, lambda a: (-a[1], -a[0]), lambda a: (-a[0], -a[1])),
-    "absolute": Step(1, abs, _size, lambda a: _BENT),
+    "*": Operation(2, operator.mul, partial(_enclose_corners, operator.mul), _multiply_lines),
+    "/": Operation(2, operator.truediv, _divide_intervals, _divide_lines),
+    "negative": Operation(1, operator.neg, lambda a: (-a[1], -a[0]), lambda a: (-a[0], -a[1])),
+    "absolute": Operation(1, abs, _enclose_absolute, lambda a: _BENT),
 }
 
-# One entry of a calculation in postfix order: a released number by its place, a constant, a step by
-# its name, or a rounding.
+# One entry of a calculation in postfix order: a leaf by its place, a constant, a step by its name,
+# or a rounding.
 Token = tuple[str, Any]
 
 
@@ -137,83 +169,93 @@ class Calculation:
     """Steps on released numbers, in postfix order; the same for a number and for arrays of them.
 
     >>> class Seven:
-    ...     def _number(self):
+    ...     def number(self):
     ...         return 7.0
     ...
-    ...     def _ends(self, level):
+    ...     def ends(self, level):
     ...         return 6.0, 8.5
     ...
-    ...     def _deviation(self):
+    ...     def deviation(self):
     ...         return 1.0
     ...
-    ...     def _same(self, other):
+    ...     def is_same(self, other):
     ...         return other is self
-    >>> half = of_leaf(Seven()).then("/", of_number(2))
+    >>> half = start_from_leaf(Seven()).append("/", start_from_number(2))
     >>> half.value(), [float(end) for end in half.ends(0.95)], half.deviation()
     (3.5, [3.0, 4.25], 0.5)
     """
 
-    leaves: tuple[Any, ...]
+    leaves: tuple[Leaf, ...]
     tokens: tuple[Token, ...]
 
-    def then(self, step: str, other: Calculation | None = None) -> Calculation:
-        """This one and then a step, with another calculation as the second operand of those that
-        take two."""
+    def append(self, step: str, other: Calculation | None = None) -> Calculation:
+        """Return this calculation and then a step.
+
+        ``other`` is the second operand of a step that takes two.
+        """
         if other is None:
             return Calculation(self.leaves, (*self.tokens, ("step", step)))
         leaves = list(self.leaves)
         places = []
         for leaf in other.leaves:  # a number that stands in both is one number
-            place = next((i for i, known in enumerate(leaves) if leaf._same(known)), len(leaves))
+            place = next((i for i, known in enumerate(leaves) if leaf.is_same(known)), len(leaves))
             if place == len(leaves):
                 leaves.append(leaf)
             places.append(place)
         moved = [(kind, places[what] if kind == "leaf" else what) for kind, what in other.tokens]
         return Calculation(tuple(leaves), (*self.tokens, *moved, ("step", step)))
 
-    def rounded(self, decimals: int) -> Calculation:
-        """This one, rounded to so many decimals."""
+    def round(self, decimals: int) -> Calculation:
+        """Return this calculation and then a rounding."""
         return Calculation(self.leaves, (*self.tokens, ("round", decimals)))
 
-    def picked(self, rows: Any) -> Calculation:
-        """The same of some rows; -1 is a row that there is not."""
+    def pick_rows(self, rows: Places) -> Calculation:
+        """Return the calculation of some rows; -1 is a missing row."""
         tokens = [
-            (kind, _rows_of(what, rows) if kind == "number" else what) for kind, what in self.tokens
+            (kind, _pick_constants(what, rows) if kind == "number" else what)
+            for kind, what in self.tokens
         ]
-        return Calculation(tuple([leaf._picked(rows) for leaf in self.leaves]), tuple(tokens))
+        return Calculation(tuple([leaf.pick_rows(rows) for leaf in self.leaves]), tuple(tokens))
 
     @property
     def too_long(self) -> bool:
+        """Whether it has more steps than a receipt takes."""
         return len(self.tokens) > LONGEST
 
-    def value(self) -> Any:
-        """What the released numbers come to."""
+    def value(self) -> Value:
+        """Return what the released numbers come to."""
         with np.errstate(all="ignore"):
             return self._run(
-                [leaf._number() for leaf in self.leaves], _itself, _on_values, np.round
+                [leaf.number() for leaf in self.leaves], _keep, _apply_to_values, np.round
             )
 
-    def ends(self, level: float) -> Ends:
-        """An interval that holds what the exact numbers come to, with probability ``level`` or
-        more."""
+    def ends(self, level: float) -> Pair:
+        """Return an interval that holds what the exact numbers come to, at this level or more."""
         each = min(1 - (1 - level) / max(len(self.leaves), 1), 1 - 2.0**-53)
-        return self.enclosed([leaf._ends(each) for leaf in self.leaves])
+        return self.enclose([leaf.ends(each) for leaf in self.leaves])
 
-    def enclosed(self, ends: Sequence[Ends]) -> Ends:
-        """All that the steps can come to where each released number lies between its ends; NaN
-        where one of them has none."""
-        doubles = [tuple(np.asarray(end, dtype=np.float64) for end in pair) for pair in ends]
+    def enclose(self, ends: Sequence[Pair]) -> Pair:
+        """Return all that the steps can come to, given the ends of each leaf.
+
+        The result is NaN if one of them has no interval.
+        """
+        doubles = [
+            (np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64))
+            for low, high in ends
+        ]
         with np.errstate(all="ignore"):
-            low, high = self._run(doubles, _point, _on_ends, outward)
+            low, high = self._run(doubles, _make_point, _apply_to_ends, round_outward)
         return low + 0.0, high + 0.0  # no negative zero
 
-    def deviation(self) -> Any:
-        """The standard deviation of the noise, where one released number is shifted and scaled;
-        None otherwise."""
+    def deviation(self) -> Value | None:
+        """Return the standard deviation of the noise in one number that is shifted and scaled.
+
+        Return None for any other calculation.
+        """
         if len(self.leaves) != 1:
             return None
-        slope, _ = self._run([(1.0, 0.0)], _level_line, _on_lines, lambda line, decimals: _BENT)
-        deviation = self.leaves[0]._deviation()
+        slope, _ = self._line()
+        deviation = self.leaves[0].deviation()
         return None if deviation is None or np.isnan(slope).all() else abs(slope) * deviation
 
     @property
@@ -221,17 +263,22 @@ class Calculation:
         """Whether it is one released number times a plain one, other than 0."""
         if len(self.leaves) != 1:
             return False
-        slope, start = self._run([(1.0, 0.0)], _level_line, _on_lines, lambda line, decimals: _BENT)
+        slope, start = self._line()
         return bool(np.all(np.isfinite(slope)) and np.all(slope) and not np.any(start))
+
+    def _line(self) -> Line:
+        """Return the straight line that a calculation with one leaf is."""
+        return self._run([(1.0, 0.0)], _make_level_line, _apply_to_lines, _bend)
 
     def _run(
         self,
-        leaves: list[Any],
-        constant: Callable[[Any], Any],
-        operate: Callable[[Step, list[Any]], Any],
-        rounding: Callable[[Any, int], Any],
-    ) -> Any:
-        stack: list[Any] = []
+        leaves: Sequence[T],
+        constant: Callable[[Value], T],
+        operate: Callable[[Operation, Sequence[T]], T],
+        rounding: Callable[[T, int], T],
+    ) -> T:
+        """Run the steps on a stack, on values, intervals or lines alike."""
+        stack: list[T] = []
         for kind, what in self.tokens:
             if kind == "leaf":
                 stack.append(leaves[what])
@@ -240,7 +287,7 @@ class Calculation:
             elif kind == "round":
                 stack.append(rounding(stack.pop(), what))
             else:
-                step = STEPS[what]
+                step = OPERATIONS[what]
                 operands = stack[-step.operands :]
                 del stack[-step.operands :]
                 stack.append(operate(step, operands))
@@ -248,139 +295,141 @@ class Calculation:
         return result
 
 
-def of_leaf(leaf: Any) -> Calculation:
-    """A released number as it is."""
+def start_from_leaf(leaf: Leaf) -> Calculation:
+    """Return a released number as it is."""
     return Calculation((leaf,), (("leaf", 0),))
 
 
-def of_number(number: Any) -> Calculation:
-    """A number that everybody knows, or one for each row."""
+def start_from_number(number: Value) -> Calculation:
+    """Return a number that everybody knows, or one for each row."""
     return Calculation((), (("number", number),))
 
 
-def _itself(number: Any) -> Any:
+def _keep(number: Value) -> Value:
     return number
 
 
-def _point(number: Any) -> Ends:
+def _make_point(number: Value) -> Pair:
     point = np.asarray(number, dtype=np.float64)
     return point, point
 
 
-def _level_line(number: Any) -> Line:
+def _make_level_line(number: Value) -> Line:
     return 0.0, number
 
 
-def _on_values(step: Step, operands: Sequence[Any]) -> Any:
+def _bend(line: Line, decimals: int) -> Line:
+    return _BENT
+
+
+def _apply_to_values(step: Operation, operands: Sequence[Value]) -> Value:
+    """Apply a step to numbers; whole numbers that could wrap around become doubles."""
     result = step.on_values(*operands)
     if isinstance(result, np.ndarray) and result.dtype.kind == "i":
         doubles = step.on_values(*(np.asarray(operand, dtype=np.float64) for operand in operands))
-        return (
-            doubles if np.abs(doubles).max(initial=0.0) >= 2.0**62 else result
-        )  # it has not wrapped around
+        return doubles if np.abs(doubles).max(initial=0.0) >= 2.0**62 else result
     return result
 
 
-def _rows_of(number: Any, rows: Any) -> Any:
+def _pick_constants(number: Value, rows: Places) -> Value:
+    """Return the constants of some rows; one that holds for all rows stays."""
     if not isinstance(number, np.ndarray):
         return number
     return np.where(rows < 0, np.nan, number[rows])
 
 
-def _on_lines(step: Step, operands: Sequence[Line]) -> Line:
+def _apply_to_lines(step: Operation, operands: Sequence[Line]) -> Line:
     return step.on_lines(*operands)
 
 
-def _on_ends(step: Step, operands: Sequence[Ends]) -> Ends:
+def _apply_to_ends(step: Operation, operands: Sequence[Pair]) -> Pair:
+    """Apply a step to intervals.
+
+    Infinity less infinity may be anything. Without an interval of an operand the
+    result has no interval.
+    """
     low, high = step.on_ends(*operands)
-    # Infinity less infinity may be anything; what has no interval gives none to what is made of it.
     low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
-    lost: Any = np.False_
+    lost: Value = np.False_
     for ends in operands:
         lost = lost | np.isnan(ends[0]) | np.isnan(ends[1])
     return np.where(lost, np.nan, low), np.where(lost, np.nan, high)
 
 
-# Numbers --------------------------------------------------------------------------------------------------------------
+# Numbers ----------------------------------------------------------------------------------------
 
 
-class Arithmetic(ABC):
-    """Operators of a released number: what plain numbers and other released ones make of it keeps
-    an interval.
+class NumberOperators(ABC):
+    """Operators of a released number: with plain numbers and others they keep an interval.
 
     Everything else that takes a number sees a plain one: powers, remainders, arrays, Series,
-    Decimal and Fraction; and a float of Python before a whole number, since Python asks the float
-    alone: ``n * 0.5`` keeps the interval, and ``0.5 * n`` is a float.
+    Decimal and Fraction. So does a float of Python before a whole number, since Python asks the
+    float alone: ``n * 0.5`` keeps the interval, and ``0.5 * n`` is a float.
 
-    What comes of it has no one type: a number with an interval as a rule, a plain one where it is
-    too large or of too many steps, and of durations what pandas makes. A union of these would
-    forbid ``.interval()`` in every program that is checked.
+    Results have no single type. As a rule it is a number with an interval. It is a plain one if it
+    is too large or takes too many steps, and of durations it is what pandas makes. A union of these
+    would forbid ``.interval()`` in every program that is checked.
     """
 
     @abstractmethod
     def _number(self) -> Any:
-        """The plain number."""
-
-    def _calculation(self) -> Calculation:
-        """How it came to be."""
-        return of_leaf(self)
-
-    def _same(self, other: Any) -> bool:
-        return self is other
-
-    def _picked(self, rows: Any) -> Any:
-        return self
+        """Return the plain number."""
 
     @abstractmethod
-    def _made(self, value: Any, calculation: Calculation) -> Any:
-        """The released number that a calculation has come to."""
+    def _calculation(self) -> Calculation:
+        """Return how it was computed."""
 
-    def __add__(self, other: Any) -> Any:
-        return _joined("+", self, other)
+    @abstractmethod
+    def _make_number(self, value: Any, calculation: Calculation) -> Any:
+        """Return the number that a calculation comes to."""
 
-    def __radd__(self, other: Any) -> Any:
-        return _joined("+", other, self)
+    def __add__(self, other: object) -> Any:
+        return _operate("+", self, other)
 
-    def __sub__(self, other: Any) -> Any:
-        return _joined("-", self, other)
+    def __radd__(self, other: object) -> Any:
+        return _operate("+", other, self)
 
-    def __rsub__(self, other: Any) -> Any:
-        return _joined("-", other, self)
+    def __sub__(self, other: object) -> Any:
+        return _operate("-", self, other)
 
-    def __mul__(self, other: Any) -> Any:
-        return _joined("*", self, other)
+    def __rsub__(self, other: object) -> Any:
+        return _operate("-", other, self)
 
-    def __rmul__(self, other: Any) -> Any:
-        return _joined("*", other, self)
+    def __mul__(self, other: object) -> Any:
+        return _operate("*", self, other)
 
-    def __truediv__(self, other: Any) -> Any:
-        return _joined("/", self, other)
+    def __rmul__(self, other: object) -> Any:
+        return _operate("*", other, self)
 
-    def __rtruediv__(self, other: Any) -> Any:
-        return _joined("/", other, self)
+    def __truediv__(self, other: object) -> Any:
+        return _operate("/", self, other)
+
+    def __rtruediv__(self, other: object) -> Any:
+        return _operate("/", other, self)
 
     def __neg__(self) -> Any:
-        return self._made(-self._number(), self._calculation().then("negative"))
+        return self._make_number(-self._number(), self._calculation().append("negative"))
 
     def __pos__(self) -> Self:
         return self
 
     def __abs__(self) -> Any:
-        return self._made(abs(self._number()), self._calculation().then("absolute"))
+        return self._make_number(abs(self._number()), self._calculation().append("absolute"))
 
     def __round__(self, ndigits: Any = None) -> Any:
         value = round(self._number(), ndigits)
         if abs(ndigits or 0) > 300:
             return value
-        return self._made(value, self._calculation().rounded(ndigits or 0))
+        return self._make_number(value, self._calculation().round(ndigits or 0))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **words: Any) -> Any:
-        """What numpy makes of it: as the operators have it beside a scalar, and as of a plain
-        number beside arrays."""
+        """Apply a function of numpy: to numbers like the operators, beside arrays to plain ones."""
         step = _UFUNCS.get(ufunc)
         if step is not None and method == "__call__" and not words and all(map(is_number, inputs)):
-            return _joined(step, *inputs) if len(inputs) == 2 else STEPS[step].on_values(*inputs)
-        plain = [x._number() if isinstance(x, Arithmetic) else x for x in inputs]
+            if len(inputs) == 2:
+                return _operate(step, *inputs)
+            return OPERATIONS[step].on_values(*inputs)
+        plain = [_to_plain(x) if isinstance(x, NumberOperators) else x for x in inputs]
         return getattr(ufunc, method)(*plain, **words)
 
 
@@ -394,22 +443,30 @@ _UFUNCS: dict[Any, str] = {
 }
 
 
-def is_number(value: Any) -> bool:
-    """Whether a value is a number of Python or numpy."""
+def is_number(value: object) -> bool:
+    """Return whether a value is a number of Python or numpy."""
     return isinstance(value, int | float | np.integer | np.floating)
 
 
-def _joined(step: str, one: Any, two: Any) -> Any:
+def _to_plain(number: object) -> Value:
+    """Return a number of Python: of a released one its value."""
+    if isinstance(number, NumberOperators):
+        return number._number()
+    return number.item() if isinstance(number, np.generic) else number
+
+
+def _operate(step: str, one: object, two: object) -> Any:
+    """Apply an operator to two numbers, at least one of them released."""
     if not (is_number(one) and is_number(two)):
         return NotImplemented
-    numbers, calculations = [], []
-    for operand in (one, two):
-        released = isinstance(operand, Arithmetic)
-        plain = operand.item() if isinstance(operand, np.generic) else operand
-        numbers.append(operand._number() if released else plain)
-        calculations.append(operand._calculation() if released else of_number(plain))
-    value = STEPS[step].on_values(*numbers)
+    numbers = [_to_plain(one), _to_plain(two)]
+    value = OPERATIONS[step].on_values(*numbers)
     if any(isinstance(number, int) and abs(number) > LARGEST for number in numbers):
         return value
-    made: Arithmetic = one if isinstance(one, Arithmetic) else two
-    return made._made(value, calculations[0].then(step, calculations[1]))
+    first, second = (
+        each._calculation() if isinstance(each, NumberOperators) else start_from_number(number)
+        for each, number in zip((one, two), numbers, strict=True)
+    )
+    made = one if isinstance(one, NumberOperators) else two
+    assert isinstance(made, NumberOperators)
+    return made._make_number(value, first.append(step, second))

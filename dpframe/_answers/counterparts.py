@@ -1,5 +1,4 @@
-"""The counts and sums behind released means: other readings of the same noisy integers, which cost
-nothing.
+"""Counts and sums behind released means: other readings of the same noisy integers, free.
 
 *Formal guarantee.* Post-processing: a count and a sum are read off the integers that were released
 for the mean.
@@ -15,19 +14,18 @@ from dpframe._errors import NotOffered
 from dpframe._plans.aggregates import AGGREGATES, Cell
 from dpframe._plans.plan import Plan
 
-Kind = Literal["count", "sum"]
+ReadingKind = Literal["count", "sum"]
 NEEDS = {"count": {"n"}, "sum": {"n", "t1"}}  # the linear maps that each is read off
 
 
-def read_cell(cell: Cell, kind: Kind) -> Cell | None:
+def read_cell(cell: Cell, kind: ReadingKind) -> Cell | None:
     """Return the cell that reads a count or a sum off the integers of another output.
 
     Return None if those integers do not contain it.
     """
     maps = cell.functionals.keys()
-    if not AGGREGATES[
-        cell.aggregate
-    ].needs_bounds:  # a number of rows or values, whose bounds are not those of the column
+    # A number of rows or values has bounds that are not those of the column.
+    if not AGGREGATES[cell.aggregate].needs_bounds:
         return None
     if not NEEDS[kind] <= maps or "s1" in maps or (kind == "sum" and cell.origin):
         return None
@@ -36,15 +34,15 @@ def read_cell(cell: Cell, kind: Kind) -> Cell | None:
     return replace(cell, aggregate="count", whole=True, duration=False, origin="")
 
 
-def read_plan(plan: Plan, kind: Kind, cells: Sequence[Cell]) -> tuple[Plan, list[int]]:
+def read_plan(plan: Plan, kind: ReadingKind, cells: Sequence[Cell]) -> tuple[Plan, list[int]]:
     """Return the plan of the counts or sums behind some outputs, and the places of the outputs that
     have them."""
     read = [read_cell(cell, kind) for cell in cells]
     places = [i for i, cell in enumerate(read) if cell is not None]
     if not places:
         raise NotOffered(
-            f"this answer has no {kind} behind it: means, variances and what is made of them have one. Ask for it, "
-            f"p.{'count()' if kind == 'count' else 'sum(column)'}."
+            f"this answer has no {kind} behind it: means, variances and what is made of them have "
+            f"one. Ask for it, p.{'count()' if kind == 'count' else 'sum(column)'}."
         )
     shown = tuple([cell for cell in read if cell is not None])
     return replace(plan, cells=shown, _draft=None), places

@@ -1,10 +1,9 @@
-"""Tests of hypotheses: what a release says against one, as a p-value with an estimate and its
-interval.
+"""Tests of hypotheses: p-values of a release, with an estimate and its interval.
 
 All of it is post-processing of noisy integers. Means, shares and correlations are tested by bounds
-on the tails of draws and noise together, so their level holds at every size; independence by tables
-that are drawn as if it held, with noise of the law that the release has. docs/guarantees/tests.md
-says of each what is proved and what is simulated.
+on the tails of draws and noise together, so their level holds at every size. Independence is tested
+by tables that are drawn as if it held, with noise of the law that the release has.
+docs/guarantees/tests.md tells what is proved and what is simulated.
 """
 
 from __future__ import annotations
@@ -14,12 +13,14 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._answers.population import difference_within
+from dpframe._answers.estimate import Estimate
+from dpframe._answers.population import bound_difference
+from dpframe._answers.types import Floats
 from dpframe._plans.aggregates import AGGREGATES, Measured
 from dpframe._plans.plan import Cost, Plan, get_noisy_sums
 from dpframe._plans.sampling import (
@@ -32,48 +33,50 @@ from dpframe._plans.sampling import (
     list_rates,
 )
 from dpframe._questions.question import Release
-
-Floats = NDArray[np.float64]
+from dpframe.mechanisms._base import Noise
 
 PEOPLE = "the people are independent draws from the population, one row each"
-_TABLES = 1999  # that are drawn for each of several guesses at the margins
-CELLS = 2500  # of a table of which so many can be held in memory
-_LARGE = 1e6  # means of Poisson's law, from which on the normal law is as good
-_ON_MEAN = 0.05  # of the risk of a correlation's test, what each of the two means takes
-_STEPS = np.linspace(0.0, 1.0, 5)  # across the interval of each mean
+_TABLES = 1999  # the number of tables that are drawn for each guess at the margins
+CELLS = 2500  # the most cells of a table, since all drawn tables are held in memory
+_LARGE = 1e6  # a mean of Poisson's law beyond which the normal law is as good
+_ON_MEAN = 0.05  # the part of the risk of a correlation's test that each of the two means takes
+_STEPS = np.linspace(0.0, 1.0, 5)  # steps across the interval of each mean
 
 
 @dataclass(frozen=True)
-class Tested:
+class HypothesisTest:
     """The answer to a test: its ``statistic``, its ``pvalue``, an ``estimate`` with its
-    ``interval``, its price, and what is assumed.
+    ``interval``, its price, and its assumptions.
 
-    The p-value is that of two sides. It is at most the level with at most that probability if the
-    hypothesis holds, the noise included.
+    The p-value is two-sided. If the hypothesis holds, it is at most a level with at most the
+    probability of that level, the noise included.
     """
 
-    hypothesis: str  #: What is tested, in words.
-    statistic: float  #: By how much the data speak against it.
-    pvalue: float  #: How likely that is, at most, if it holds.
+    hypothesis: str  #: The hypothesis in words.
+    statistic: float  #: The distance of the data from the hypothesis.
+    pvalue: float  #: The largest probability of that, if it holds.
     estimate: float  #: The difference, share or correlation that was seen, with noise.
-    interval: tuple[float, float]  #: Where it lies with probability `level`.
-    of: str  #: Whom the estimate and its interval are about.
+    interval: tuple[float, float]  #: The ends of its interval at `level`.
+    of: str  #: The people that the estimate is about.
     level: float  #: The level of the interval.
-    assumes: str  #: What has to hold for the p-value.
-    plan: Plan = field(repr=False)  #: What was asked, with which mechanism and price.
+    assumes: str  #: The assumptions of the p-value.
+    plan: Plan = field(repr=False)  #: The question, with its mechanism and price.
 
     @property
     def cost(self) -> Cost:
-        """What the release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by
-        its accountant."""
+        """The guarantee of the release by itself: ``epsilon`` and ``delta``.
+
+        The ledger counts it by its accountant.
+        """
         return self.plan.cost
 
     @property
-    def dp(self) -> Tested:
+    def dp(self) -> HypothesisTest:
         """The answer itself, which has its plan and its cost."""
         return self
 
     def _rows(self) -> list[tuple[str, str]]:
+        """Return the names and the texts that are shown."""
         low, high = self.interval
         ends = (
             "" if math.isnan(low) else f", {100 * self.level:g} % interval {low:.4g} to {high:.4g}"
@@ -98,17 +101,20 @@ class Tested:
         return f"<table><caption>test of a hypothesis</caption>{cells}</table>"
 
 
-# Two means, two shares -------------------------------------------------------------------------------------------------
+# Two means, two shares --------------------------------------------------------------------------
 
 
-def compared(
+def make_means_test(
     release: Release, labels: tuple[Hashable, Hashable], noun: str, level: float
-) -> Tested:
-    """The test that two groups have the same mean: the p-value is the least risk at which the
-    interval of their difference leaves out zero, so that the two never contradict each other."""
+) -> HypothesisTest:
+    """Test that two groups have the same mean.
+
+    The p-value is the least risk at which the interval of their difference leaves out zero. So the
+    two never contradict each other.
+    """
     plan, raw = release[:2]
     m, groups = get_noisy_sums(plan, raw, plan.cells[0]), (slice(0, 1), slice(1, 2))
-    labels = plain_label(labels[0]), plain_label(labels[1])
+    labels = to_plain_label(labels[0]), to_plain_label(labels[1])
     draws = AGGREGATES[m.cell.aggregate].draws(m, 1 - level)
     assert draws is not None
     values = AGGREGATES[m.cell.aggregate].value(m)
@@ -116,15 +122,15 @@ def compared(
     error = float(np.hypot(*draws.error)) * width
 
     def excludes(risk: float) -> bool:
-        low, high = difference_within(m, groups, risk)
+        low, high = bound_difference(m, groups, risk)
         return low > 0 or high < 0
 
-    return Tested(
+    return HypothesisTest(
         f"the {noun} of {labels[0]!r} is that of {labels[1]!r}",
         estimate / error if error else 0.0,
         find_least_risk(excludes),
         estimate,
-        difference_within(m, groups, 1 - level),
+        bound_difference(m, groups, 1 - level),
         f"{labels[0]!r} less {labels[1]!r} in the population",
         level,
         f"{PEOPLE}; each is in one group; values are clipped to the bounds",
@@ -132,27 +138,27 @@ def compared(
     )
 
 
-def plain_label(label: Hashable) -> Hashable:
-    """A key as it was typed, and not as numpy has it."""
+def to_plain_label(label: Hashable) -> Hashable:
+    """Return a key as it was typed, and not as numpy has it."""
     return cast(Hashable, label.item()) if isinstance(label, np.generic) else label
 
 
-# A correlation ---------------------------------------------------------------------------------------------------------
+# A correlation ----------------------------------------------------------------------------------
 
 
-def correlated(
-    release: Release, names: tuple[Hashable, Hashable], estimate: Any, level: float
-) -> Tested:
-    """The test that two columns are independent, by their covariance."""
+def make_correlation_test(
+    release: Release, names: tuple[Hashable, Hashable], estimate: Estimate, level: float
+) -> HypothesisTest:
+    """Test that two columns are independent, by their covariance."""
     plan, raw = release[:2]
     first, pair, second = (get_noisy_sums(plan, raw, cell) for cell in plan.cells)
-    off, error = covariance_under(first, pair, second)
+    off, error = estimate_covariance(first, pair, second)
     p_value = find_least_risk(lambda risk: bool(are_excluded(first, pair, second, risk)[0]))
-    return Tested(
+    return HypothesisTest(
         f"{names[0]!r} and {names[1]!r} are independent",
         off / error if error else 0.0,
         p_value,
-        float(estimate),
+        float(cast(float, estimate)),
         estimate.interval(level),
         "the correlation of the people in the table: its interval is about the noise",
         level,
@@ -161,21 +167,20 @@ def correlated(
     )
 
 
-def covariance_under(first: Measured, pair: Measured, second: Measured) -> tuple[float, float]:
-    """The sum of products about the means, and its estimated standard error if the columns are
-    independent."""
+def estimate_covariance(first: Measured, pair: Measured, second: Measured) -> tuple[float, float]:
+    """Return the sum of products about the means, and its standard error under independence."""
     x, y = (AGGREGATES["mean"].draws(m, 0.05) for m in (first, second))
     assert x is not None
     assert y is not None
     means = [np.clip(d.total / np.maximum(d.n, 1.0), 0.0, 1.0) for d in (x, y)]
-    sums = Products.of(pair, *means)
+    sums = NoisyProducts.of(pair, *means)
     least = [np.clip(d.error**2 * np.maximum(d.n, 1.0), 0.0, 0.25) for d in (x, y)]
     variance = np.maximum(sums.n, 1.0) * least[0] * least[1] + sums.noise * pair.noise.deviation**2
     return float(sums.off[0]), float(np.sqrt(variance)[0])
 
 
 @dataclass(frozen=True)
-class Products:
+class NoisyProducts:
     """The noisy sum of (x - a)(y - b) for some a and b, and the weights of the noise in it."""
 
     off: Floats
@@ -183,11 +188,12 @@ class Products:
     weights: list[Floats]
 
     @staticmethod
-    def of(pair: Measured, a: Floats, b: Floats) -> Products:
+    def of(pair: Measured, a: Floats, b: Floats) -> NoisyProducts:
+        """Return the sum of products about ``a`` and ``b``."""
         n, t, s, ts = (pair.values({name: 1.0}).astype(float) for name in ("n", "t1", "s1", "st"))
         rows = [pair.weights({name: 1.0}) for name in ("n", "t1", "s1", "st")]
         weights = [d - a * c - b * e + a * b * f for f, e, c, d in zip(*rows, strict=True)]
-        return Products(ts - a * s - b * t + a * b * n, n, weights)
+        return NoisyProducts(ts - a * s - b * t + a * b * n, n, weights)
 
     @property
     def noise(self) -> Floats:
@@ -199,14 +205,17 @@ class Products:
 def are_excluded(
     first: Measured, pair: Measured, second: Measured, risk: float
 ) -> NDArray[np.bool_]:
-    """Whether independence is excluded at this risk, in each group: whatever the two means within
-    their intervals, the products about them add up to more than draws and noise do."""
+    """Return in which groups independence is excluded at this risk.
+
+    It is excluded if the products about the means add up to more than draws and noise do, for all
+    means within their intervals.
+    """
     x, y = (AGGREGATES["mean"].draws(m, risk) for m in (first, second))
     assert x is not None
     assert y is not None
-    a, b = (_across(each, risk * _ON_MEAN) for each in (x, y))
+    a, b = (_span_interval(each, risk * _ON_MEAN) for each in (x, y))
     a, b = np.repeat(a, len(_STEPS), axis=0), np.tile(b, (len(_STEPS), 1))
-    sums = Products.of(pair, a, b)
+    sums = NoisyProducts.of(pair, a, b)
     most = np.maximum(sums.n + pair.half_width({"n": 1.0}, 1 - risk * ON_NUMBER), 0.0)
     rate = find_rate(risk * (1 - 3 * ON_NUMBER - 2 * ON_SPREAD - 2 * _ON_MEAN))
     variance = x.variance(a) * y.variance(b)
@@ -220,37 +229,41 @@ def are_excluded(
     return np.asarray((np.abs(sums.off) > critical).all(axis=0))
 
 
-def _across(draws: Draws, risk: float) -> Floats:
-    """Points from end to end of the interval of a mean."""
+def _span_interval(draws: Draws, risk: float) -> Floats:
+    """Return points from end to end of the interval of a mean."""
     low, high = draws.ends(find_rate(risk))
     return np.asarray(low + _STEPS[:, None] * (high - low))
 
 
-# Independence in a table -----------------------------------------------------------------------------------------------
+# Independence in a table ------------------------------------------------------------------------
 
 
-def independent(release: Release, rows: int, names: tuple[Hashable, Hashable]) -> Tested:
-    """The test that the rows and the columns of a table of counts are independent, by tables that
-    are drawn as if they were.
+def make_independence_test(
+    release: Release, rows: int, names: tuple[Hashable, Hashable]
+) -> HypothesisTest:
+    """Test that the rows and the columns of a table of counts are independent.
 
-    The p-value is the largest of several guesses at the number of people and at the margins, which
-    the noise hides: in the number the ends of its interval too, and margins that are no less than
-    once or twice their noise, or a person.
+    Tables are drawn as if they were. The noise hides the number of people and the margins, so the
+    p-value is the largest of several guesses at them. The guesses at the number are its estimate
+    and the ends of its interval. Those at the margins are at least once or twice their noise, or a
+    person.
     """
     plan, raw = release[:2]
     noise, counts = plan.parts[0].noise, raw[0][0].astype(float).reshape(rows, -1)
     spread = noise.deviation
-    stream = Stream(plan.question.encode() + counts.tobytes())
-    seen = float(distance(counts[None], spread)[0])
+    stream = SeededNumbers(plan.question.encode() + counts.tobytes())
+    seen = float(measure_distance(counts[None], spread)[0])
     half = noise.reach(0.99, counts.size) * spread * math.sqrt(counts.size)
     worst = 0.0
     for number in dict.fromkeys(max(0, round(counts.sum() + step * half)) for step in (-1, 0, 1)):
         for least in (0.0, max(spread, 1.0), 2 * max(spread, 1.0)):
-            tables = _tables(stream, counts, number, least, noise)
-            worst = max(worst, (1 + int((distance(tables, spread) >= seen).sum())) / (_TABLES + 1))
+            tables = _draw_tables(stream, counts, number, least, noise)
+            worst = max(
+                worst, (1 + int((measure_distance(tables, spread) >= seen).sum())) / (_TABLES + 1)
+            )
     freedom = (rows - 1) * (counts.shape[1] - 1)
     people = max(float(counts.sum()), 1.0) * (min(counts.shape) - 1)
-    return Tested(
+    return HypothesisTest(
         f"{names[0]!r} and {names[1]!r} are independent",
         seen,
         worst,
@@ -258,14 +271,17 @@ def independent(release: Release, rows: int, names: tuple[Hashable, Hashable]) -
         (math.nan, math.nan),
         "Cramer's V less what chance adds, at least 0; it has no interval",
         0.95,
-        f"{PEOPLE}; the p-value is by {_TABLES} drawn tables for each of several guesses at the margins",
+        f"{PEOPLE}; the p-value is by {_TABLES} drawn tables for each of several guesses at the "
+        "margins",
         plan,
     )
 
 
-def distance(tables: Floats, spread: float) -> Floats:
-    """How far tables are from the products of their margins: squares over the counts to expect, and
-    the variance of the noise."""
+def measure_distance(tables: Floats, spread: float) -> Floats:
+    """Return how far tables are from the products of their margins.
+
+    It is a sum of squares, each over the count to expect and the variance of the noise.
+    """
     total = np.maximum(tables.sum(axis=(1, 2)), 1.0)[:, None, None]
     margins = (
         np.maximum(tables.sum(axis=2), 0.0)[:, :, None],
@@ -277,24 +293,27 @@ def distance(tables: Floats, spread: float) -> Floats:
     )
 
 
-class Stream:
-    """Numbers that are even between 0 and 1 and follow from a seed alone: the same release has the
-    same p-value. No noise that leaves is made of them."""
+class SeededNumbers:
+    """Numbers that follow from a seed alone, so that the same release has the same p-value.
+
+    No noise that leaves is made of them.
+    """
 
     def __init__(self, seed: bytes):
         self._seed, self._part = hashlib.blake2b(seed, digest_size=32).digest(), 0
 
-    def even(self, size: int) -> Floats:
-        """So many of them, never 0 or 1."""
+    def draw_uniform(self, size: int) -> Floats:
+        """Return uniform numbers between 0 and 1, never 0 or 1."""
         self._part += 1
         digest = hashlib.shake_256(self._seed + self._part.to_bytes(8, "big")).digest(8 * size)
         return np.asarray(((np.frombuffer(digest, dtype="<u8") >> np.uint64(12)) + 0.5) * 2.0**-52)
 
-    def poisson(self, mean: float, size: int) -> Floats:
-        """Numbers by Poisson's law: by its distribution, and for large means by the normal law,
-        rounded."""
+    def draw_poisson(self, mean: float, size: int) -> Floats:
+        """Return numbers by Poisson's law; for large means by the normal law, rounded."""
         if mean > _LARGE:
-            normal = np.sqrt(-2 * np.log(self.even(size))) * np.cos(2 * np.pi * self.even(size))
+            normal = np.sqrt(-2 * np.log(self.draw_uniform(size))) * np.cos(
+                2 * np.pi * self.draw_uniform(size)
+            )
             return np.asarray(np.rint(mean + math.sqrt(mean) * normal))
         spread = 10 * math.sqrt(mean) + 20
         least = max(0, math.floor(mean - spread))
@@ -304,18 +323,24 @@ class Stream:
         # The logarithms of the law, up to a constant.
         logs = steps * math.log(mean) - np.cumsum(np.log(np.maximum(steps, 1)))
         law = np.cumsum(np.exp(logs - logs.max()))
-        return np.asarray(least + np.searchsorted(law / law[-1], self.even(size)), dtype=float)
+        return np.asarray(
+            least + np.searchsorted(law / law[-1], self.draw_uniform(size)), dtype=float
+        )
 
 
-def _tables(stream: Stream, counts: Floats, number: int, least: float, noise: Any) -> Floats:
-    """Noisy tables of so many people to expect, whose rows and columns are independent: each count
-    by Poisson's law."""
+def _draw_tables(
+    stream: SeededNumbers, counts: Floats, number: int, least: float, noise: Noise
+) -> Floats:
+    """Return noisy tables with independent rows and columns, each count by Poisson's law.
+
+    ``number`` is the number of people to expect, and ``least`` the least margin.
+    """
     shares = []
     for axis in (1, 0):
         margin = np.maximum(counts.sum(axis=axis), least)
         total = margin.sum()
         shares.append(margin / total if total > 0 else np.full(len(margin), 1 / len(margin)))
     means = number * np.outer(*shares).ravel()
-    exact = np.stack([stream.poisson(float(mean), _TABLES) for mean in means], axis=1)
-    made_up = noise.simulate(stream.even(exact.size), stream.even(exact.size))
-    return np.asarray((exact + made_up.reshape(exact.shape)).reshape(_TABLES, *counts.shape))
+    exact = np.stack([stream.draw_poisson(float(mean), _TABLES) for mean in means], axis=1)
+    simulated = noise.simulate(stream.draw_uniform(exact.size), stream.draw_uniform(exact.size))
+    return np.asarray((exact + simulated.reshape(exact.shape)).reshape(_TABLES, *counts.shape))

@@ -1,9 +1,8 @@
-"""Layouts: where each released number stands in its answer, from one column to pivots with margins
-and proportions.
+"""Layouts: where each released number stands in its answer, from one column to pivots.
 
 A layout turns the noisy integers of a release into the columns of its answer, and into the ends of
-their intervals. All of that is arithmetic on integers that have left the door, so it is
-post-processing and free. The intervals of sums over groups and of proportions are derived in
+their intervals. It is arithmetic on integers that have left the door, so it is post-processing and
+free. The intervals of sums over groups and of proportions are derived in
 docs/guarantees/shapes.md.
 """
 
@@ -13,12 +12,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe._answers.types import Array, Ends, Floats, Json, Raw
 from dpframe._plans import sampling
 from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller
 from dpframe._plans.durations import align_units, make_moment, read_zone, show_seconds
@@ -27,12 +27,15 @@ from dpframe._plans.sampling import NOISE, About
 from dpframe._questions.question import enclose_output, find_shown_levels, read_numbers, show_ends
 from dpframe.mechanisms._base import Noise
 
-Ends = tuple[NDArray[Any], NDArray[Any]]
+# The size below which a number is as good as zero, and the distance between possible answers: for
+# a column, or for each of its rows.
+Limits: TypeAlias = "tuple[float | Array, float | Array]"
+ShownColumn: TypeAlias = "Array | pd.api.extensions.ExtensionArray"
 
 
 @dataclass(frozen=True, slots=True)
-class Summed:
-    """The noise in a sum over ``terms`` groups, each of which has noise of its own."""
+class SummedNoise:
+    """The noise in a sum over ``terms`` groups, each with noise of its own."""
 
     noise: Noise
     terms: int
@@ -42,127 +45,124 @@ class Summed:
         return float(self.noise.deviation * math.sqrt(self.terms))
 
     def quantile(self, level: float, terms: int = 1) -> int:
-        """A t with P[|X| <= t] >= level: as many deviations as whole numbers of any weights need,
-        or the quantile of each term at its part of the risk, whichever is less."""
+        """Return a t with P[|X| <= t] >= level.
+
+        It is the less of two bounds: the number of deviations that whole numbers of any weights
+        need, and the quantile of each term at its part of the risk.
+        """
         total = terms * self.terms
         each = total * self.noise.quantile(1 - (1 - level) / total)
         reach = self.noise.reach(level, total) * self.noise.deviation * math.sqrt(total)
-        together = math.floor(
-            reach * (1 + 1e-9)
-        )  # whole numbers that are within it; what rounding took is put back
+        together = math.floor(reach * (1 + 1e-9))  # the margin puts back what rounding took
         return min(each, together)
 
-    def cumulant(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The logarithm of E exp(t X), or a bound on it: that of each noise, added up."""
+    def cumulant(self, t: Floats) -> Floats:
+        """Return the logarithm of E exp(t X), or a bound on it: the sum over the terms."""
         return self.terms * self.noise.cumulant(t)
 
     def reach(self, level: float, terms: int) -> float:
-        """The bound of a single noise, for so many times the terms."""
+        """Return the bound of a single noise, for all terms together."""
         return self.noise.reach(level, terms * self.terms)
 
 
-class Layout(ABC):
-    """The place of each number in an answer; ``shape`` and `to_json` are what a receipt says of
-    it."""
+class AnswerLayout(ABC):
+    """The place of each number in an answer; a receipt holds its ``shape`` and its `to_json`."""
 
     shape: ClassVar[str] = "table"
     computed: ClassVar[bool] = False  # whether numbers may be made of several outputs or groups
     by_output: ClassVar[bool] = False  # whether each column is an output, a row a group
     joins: ClassVar[bool] = False  # whether several groups are made into one number
-    by_level: ClassVar[bool] = (
-        False  # whether the innermost level of the index is that of quantiles
-    )
-    noun: ClassVar[str] = ""  # of its numbers, where they are made of outputs of another kind
+    by_level: ClassVar[bool] = False  # whether the innermost level of the index is of quantiles
+    noun: ClassVar[str] = ""  # the name of its numbers, if they are not outputs themselves
 
     @abstractmethod
-    def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
-        """The columns of the answer, as Python integers where noise is wider than 63 bits."""
+    def values(self, plan: Plan, raw: Raw) -> list[Array]:
+        """Return the columns of the answer; Python integers where noise is wider than 63 bits."""
 
     @abstractmethod
-    def interval(
-        self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
-    ) -> list[Ends]:
-        """The ends of the intervals of each column: of the noise, or of what else they are to be
-        ``about``."""
+    def interval(self, plan: Plan, raw: Raw, level: float, about: About = NOISE) -> list[Ends]:
+        """Return the ends of the intervals of each column.
+
+        They cover the noise, or whatever else they are to be ``about``.
+        """
 
     @abstractmethod
-    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """An array of each output, an entry a group, as `values` places them; of margins what holds
-        for all groups."""
+    def place(self, each: Sequence[Array]) -> list[Array]:
+        """Place an array of each output, an entry a group, as `values` places numbers.
 
-    def yards(self, plan: Plan, groups: int) -> list[tuple[Any, Any]]:
-        """What each column is judged by (`Aggregate.judging_scale`)."""
+        A margin takes what holds for all groups.
+        """
+
+    def noise_limits(self, plan: Plan, groups: int) -> list[Limits]:
+        """Return the limits by which each column is judged to be noise (`Aggregate.judging_scale`)."""
         most = math.inf if plan.most is None else plan.most
         each = [AGGREGATES[cell.aggregate].judging_scale(cell, most) for cell in plan.cells]
         sides = [
-            self.placed([np.full(groups, judging_scale[side]) for judging_scale in each])
+            self.place([np.full(groups, judging_scale[side]) for judging_scale in each])
             for side in (0, 1)
         ]
         return list(zip(*sides, strict=True))
 
-    def zoned(self, plan: Plan, columns: Sequence[NDArray[Any]]) -> list[Any]:
-        """Columns as they are shown: moments of times with a zone in that zone, as pandas holds
-        them, and all others as they are."""
+    def show_in_zones(self, plan: Plan, columns: Sequence[Array]) -> list[ShownColumn]:
+        """Return columns as they are shown: moments with a zone in that zone, others unchanged."""
         zones = [read_zone(cell.origin) for cell in plan.cells]
         if not any(zones):
             return list(columns)
-        places = self.placed([np.full(1, i + 1 if zone else 0) for i, zone in enumerate(zones)])
+        places = self.place([np.full(1, i + 1 if zone else 0) for i, zone in enumerate(zones)])
         shown_in = [zones[int(place.max()) - 1] if place.any() else "" for place in places]
         return [
-            _in_zone(column, zone) if zone else column
+            _show_in_zone(column, zone) if zone else column
             for column, zone in zip(columns, shown_in, strict=True)
         ]
 
-    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
-        """The standard deviation of the noise in each column, a number or one for each row; NaN, or
-        None of all, where none can be stated."""
+    def deviations(self, plan: Plan, raw: Raw) -> Sequence[Array | float] | None:
+        """Return the standard deviation of the noise in each column: a number, or one for each row.
+
+        It is NaN, or None for all columns, where it cannot be stated.
+        """
         return None
 
-    def to_json(self) -> dict[str, Any]:
-        """What tells a layout from others of its shape."""
+    def to_json(self) -> Json:
+        """Return the facts that tell a layout from others of its shape."""
         return {}
 
 
-class Columns(Layout):
+class OutputColumns(AnswerLayout):
     """A column for each output, a row for each group."""
 
     by_output = True
 
-    def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
+    def values(self, plan: Plan, raw: Raw) -> list[Array]:
         return [read_numbers(plan, raw, i) for i in range(len(plan.cells))]
 
-    def interval(
-        self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
-    ) -> list[Ends]:
-        return [enclose_output(plan, tuple(raw), i, level, about) for i in range(len(plan.cells))]
+    def interval(self, plan: Plan, raw: Raw, level: float, about: About = NOISE) -> list[Ends]:
+        return [enclose_output(plan, raw, i, level, about) for i in range(len(plan.cells))]
 
-    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    def place(self, each: Sequence[Array]) -> list[Array]:
         return list(each)
 
-    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
-        if find_shown_levels(plan, tuple(raw), 0.95) is not None:
+    def deviations(self, plan: Plan, raw: Raw) -> Sequence[Array | float] | None:
+        if find_shown_levels(plan, raw, 0.95) is not None:
             return None  # the noise of groups that a threshold has shown is large
-        return [_deviation(plan, cell) for cell in plan.cells]
+        return [_find_deviation(plan, cell) for cell in plan.cells]
 
 
-class Column(Columns):
+class OutputSeries(OutputColumns):
     """The one output, a row for each group."""
 
     shape = "series"
 
 
-class Across(Columns):
+class OutputRows(OutputColumns):
     """A row for each output of a question without groups."""
 
     shape = "across"
     by_output = False
 
-    def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
+    def values(self, plan: Plan, raw: Raw) -> list[Array]:
         return [np.concatenate([column[:1] for column in align_units(super().values(plan, raw))])]
 
-    def interval(
-        self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
-    ) -> list[Ends]:
+    def interval(self, plan: Plan, raw: Raw, level: float, about: About = NOISE) -> list[Ends]:
         pairs = super().interval(plan, raw, level, about)
         low, high = (
             np.concatenate([end[:1] for end in align_units([pair[side] for pair in pairs])])
@@ -170,58 +170,58 @@ class Across(Columns):
         )
         return [(low, high)]
 
-    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    def place(self, each: Sequence[Array]) -> list[Array]:
         return [np.array([array[0] for array in each])]
 
-    def zoned(self, plan: Plan, columns: Sequence[NDArray[Any]]) -> list[Any]:
+    def show_in_zones(self, plan: Plan, columns: Sequence[Array]) -> list[ShownColumn]:
         zones = {read_zone(cell.origin) for cell in plan.cells}
         if len(zones) == 1:
-            return super().zoned(plan, columns)
-        (column,) = columns  # of several zones, or of none in some rows: objects, as in pandas
+            return super().show_in_zones(plan, columns)
+        (column,) = columns  # with several zones it holds objects, as in pandas
         cells = [
             make_moment(value, cell.origin) if cell.origin else value
             for value, cell in zip(column, plan.cells, strict=True)
         ]
         return [np.array([*cells, None], dtype=object)[:-1] if any(zones) else column]
 
-    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
-        return [np.array([_deviation(plan, cell) for cell in plan.cells])]
+    def deviations(self, plan: Plan, raw: Raw) -> Sequence[Array | float] | None:
+        return [np.array([_find_deviation(plan, cell) for cell in plan.cells])]
 
 
-class Levels(Columns):
+class QuantileRows(OutputColumns):
     """A row for each output within each group: quantiles of one column."""
 
     shape = "levels"
     by_output = False
     by_level = True
 
-    def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
+    def values(self, plan: Plan, raw: Raw) -> list[Array]:
         return [np.stack(super().values(plan, raw), axis=1).ravel()]
 
-    def interval(
-        self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
-    ) -> list[Ends]:
+    def interval(self, plan: Plan, raw: Raw, level: float, about: About = NOISE) -> list[Ends]:
         pairs = super().interval(plan, raw, level, about)
         low, high = (np.stack([pair[side] for pair in pairs], axis=1).ravel() for side in (0, 1))
         return [(low, high)]
 
-    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    def place(self, each: Sequence[Array]) -> list[Array]:
         return [np.stack(list(each), axis=1).ravel()]
 
-    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
+    def deviations(self, plan: Plan, raw: Raw) -> Sequence[Array | float] | None:
         return None
 
 
 @dataclass(frozen=True, slots=True)
-class Grid(Layout):
-    """A table of outputs, one below the other for each group: which output stands in each row and
-    column; -1 where none was asked."""
+class OutputGrid(AnswerLayout):
+    """A table of outputs, one below the other for each group.
+
+    ``cells`` tells which output stands in each row and column; -1 where nothing was asked.
+    """
 
     cells: tuple[tuple[int, ...], ...]
     computed: ClassVar[bool] = True
 
-    def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
-        """The columns: whole numbers where all are whole, as pandas has it."""
+    def values(self, plan: Plan, raw: Raw) -> list[Array]:
+        """Return the columns: whole numbers where all are whole, as pandas has it."""
         found = [AGGREGATES[c.aggregate].value(get_noisy_sums(plan, raw, c)) for c in plan.cells]
         nothing = np.full(len(found[0]), math.nan)
         columns = []
@@ -231,7 +231,7 @@ class Grid(Layout):
                 (found[i] if i >= 0 else nothing).astype(object if whole else np.float64)
                 for i in column
             ]
-            cells = _in_seconds(plan, column)
+            cells = _find_cells_in_seconds(plan, column)
             columns.append(np.stack(numbers, axis=1).ravel())
             if cells:
                 columns[-1] = show_seconds(
@@ -239,15 +239,13 @@ class Grid(Layout):
                 )
         return columns
 
-    def interval(
-        self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
-    ) -> list[Ends]:
-        """The ends of each column; NaN where nothing was asked."""
-        ends = [enclose_output(plan, tuple(raw), i, level, about) for i in range(len(plan.cells))]
+    def interval(self, plan: Plan, raw: Raw, level: float, about: About = NOISE) -> list[Ends]:
+        """Return the ends of each column; NaN where nothing was asked."""
+        ends = [enclose_output(plan, raw, i, level, about) for i in range(len(plan.cells))]
         nothing = np.full(len(ends[0][0]), math.nan)
         columns = []
         for column in zip(*self.cells, strict=True):
-            cells = _in_seconds(plan, column)
+            cells = _find_cells_in_seconds(plan, column)
             kind: Any = (
                 ("datetime64[us]" if cells[0].origin else "timedelta64[us]")
                 if cells
@@ -261,60 +259,63 @@ class Grid(Layout):
             columns.append((low, high))
         return columns
 
-    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    def place(self, each: Sequence[Array]) -> list[Array]:
         nothing = np.zeros_like(each[0])
         columns = zip(*self.cells, strict=True)
         return [
             np.stack([each[i] if i >= 0 else nothing for i in c], axis=1).ravel() for c in columns
         ]
 
-    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
+    def deviations(self, plan: Plan, raw: Raw) -> Sequence[Array | float] | None:
         groups = raw[plan.cells[0].part].shape[1]
         # The last one is for where nothing was asked.
-        found = [*(_deviation(plan, cell) for cell in plan.cells), math.nan]
+        found = [*(_find_deviation(plan, cell) for cell in plan.cells), math.nan]
         return [
             np.tile([found[i] for i in column], groups) for column in zip(*self.cells, strict=True)
         ]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {"cells": self.cells}
 
 
 @dataclass(frozen=True, slots=True)
-class Correlations(Layout):
-    """A table of correlations, one below the other for each group, from the covariances and
-    variances of one release; ``cells`` says where each stands."""
+class CorrelationTable(AnswerLayout):
+    """A table of correlations, from the covariances and variances of one release.
+
+    Groups stand one below the other, and ``cells`` tells where each output stands.
+    """
 
     cells: tuple[tuple[int, ...], ...]
     computed: ClassVar[bool] = True
     noun: ClassVar[str] = "correlation"
 
-    def _squares(self, columns: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """A square for each group, of columns in which they stand one below the other."""
+    def _squares(self, columns: Sequence[Array]) -> Floats:
+        """Return a square for each group, from columns with one below the other."""
         size = len(self.cells)
         return np.array(columns, dtype=float).reshape(size, -1, size).transpose(1, 2, 0)
 
-    def _columns(self, squares: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    def _columns(self, squares: Floats) -> list[Floats]:
         return list(squares.transpose(2, 0, 1).reshape(len(self.cells), -1))
 
-    def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
-        """The columns: within -1 and 1, and NaN where a noisy variance is zero."""
-        cov = self._squares(Grid(self.cells).values(plan, raw))
-        scale = _outer(cov)
+    def values(self, plan: Plan, raw: Raw) -> list[Array]:
+        """Return the columns: within -1 and 1, and NaN where a noisy variance is zero."""
+        cov = self._squares(OutputGrid(self.cells).values(plan, raw))
+        scale = _multiply_deviations(cov)
         some = scale > 0
         found = np.where(some, np.clip(cov / np.where(some, scale, 1.0), -1.0, 1.0), math.nan)
         own = np.arange(len(self.cells))
         found[:, own, own] = np.where(some[:, own, own], 1.0, math.nan)
         return list(self._columns(found))
 
-    def interval(
-        self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
-    ) -> list[Ends]:
-        """The ends of each correlation, from the intervals of its covariance and both variances at
-        a third of the risk each."""
-        ends = Grid(self.cells).interval(plan, raw, 1 - (1 - level) / 3, about)
+    def interval(self, plan: Plan, raw: Raw, level: float, about: About = NOISE) -> list[Ends]:
+        """Return the ends of each correlation.
+
+        They follow from the intervals of its covariance and both variances, at a third of the risk
+        each.
+        """
+        ends = OutputGrid(self.cells).interval(plan, raw, 1 - (1 - level) / 3, about)
         low, high = (self._squares([e[side] for e in ends]) for side in (0, 1))
-        small, large = _outer(np.maximum(low, 0)), _outer(high)
+        small, large = _multiply_deviations(np.maximum(low, 0)), _multiply_deviations(high)
         with np.errstate(divide="ignore", invalid="ignore"):
             lowest = np.where(
                 small > 0, np.minimum(low / small, low / large), np.where(low < 0, -1.0, 0.0)
@@ -327,40 +328,38 @@ class Correlations(Layout):
         sides = (self._columns(np.clip(side, -1.0, 1.0)) for side in (lowest, highest))
         return list(zip(*sides, strict=True))
 
-    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        return Grid(self.cells).placed(each)
+    def place(self, each: Sequence[Array]) -> list[Array]:
+        return OutputGrid(self.cells).place(each)
 
-    def yards(self, plan: Plan, groups: int) -> list[tuple[Any, Any]]:
+    def noise_limits(self, plan: Plan, groups: int) -> list[Limits]:
         return [(0.2, 2.0)] * len(self.cells)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {"correlations": self.cells}
 
 
 @dataclass(frozen=True, slots=True)
-class Pivot(Layout):
-    """Groups as rows and columns of a table, for each output; sums over rows, columns and all
-    beside them.
+class PivotTable(AnswerLayout):
+    """Groups as rows and columns of a table, for each output, with sums over them as margins.
 
-    A margin is made of the sums of the released integers, as if its groups had been one, so counts
-    and sums add up and a mean is that of all its rows. ``normalize`` divides counts by the total of
-    ``"all"``, of their row (``"index"``) or of their column (``"columns"``).
+    A margin is made of the sums of the released integers, as if its groups had been one. So counts
+    and sums add up, and a mean is the mean of all its rows. ``normalize`` divides counts by the
+    total of ``"all"``, of their row (``"index"``) or of their column (``"columns"``).
     """
 
     rows: int
     columns: int = 1
     below: bool = False  # whether there is a row of totals
-    beside: bool = False  # whether there is a column of them
+    beside: bool = False  # whether there is a column of totals
     normalize: str | None = None
     computed: ClassVar[bool] = True
 
     @property
-    def joins(self) -> bool:  # type: ignore[override]  # of some tables, and of others not
+    def joins(self) -> bool:  # type: ignore[override]  # a ClassVar of others
         return self.below or self.beside or self.normalize is not None
 
-    def _blocks(self, raw: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The vectors of all cells of the table, rows first, and how many groups each is the sum
-        of."""
+    def _blocks(self, raw: Array) -> tuple[Array, Array]:
+        """Return the vectors of all cells of the table, and the number of groups in each."""
         if (
             raw.dtype != object
             and float(np.max(np.abs(raw.astype(float)), initial=0.0)) * raw[0].size >= 2.0**62
@@ -380,11 +379,11 @@ class Pivot(Layout):
     def _width(self) -> int:
         return self.columns + self.beside
 
-    def _split(self, flat: NDArray[Any]) -> list[NDArray[Any]]:
+    def _split(self, flat: Array) -> list[Array]:
         return [np.ascontiguousarray(column) for column in flat.reshape(-1, self._width).T]
 
-    def _totals(self, counts: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """The total that each cell is divided by, and the number of groups in that sum."""
+    def _totals(self, counts: Array) -> tuple[Floats, NDArray[np.int64]]:
+        """Return the total that each cell is divided by, and the number of groups in that sum."""
         body = counts.reshape(-1, self._width)[: self.rows, : self.columns].astype(float)
         shape = counts.reshape(-1, self._width).shape
         if self.normalize == "all":
@@ -401,13 +400,13 @@ class Pivot(Layout):
             terms[:, self.columns :] = body.size
         return total.ravel(), terms.ravel()
 
-    def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
-        """The columns of the table, output by output."""
+    def values(self, plan: Plan, raw: Raw) -> list[Array]:
+        """Return the columns of the table, output by output."""
         found = []
         for cell in plan.cells:
             vectors, _ = self._blocks(raw[cell.part])
             numbers = AGGREGATES[cell.aggregate].value(
-                Measured(cell, _noise(plan, cell.part), vectors)
+                Measured(cell, _get_noise(plan, cell.part), vectors)
             )
             if self.normalize is not None:
                 total, _ = self._totals(numbers)
@@ -422,50 +421,55 @@ class Pivot(Layout):
             found += self._split(numbers)
         return found
 
-    def interval(
-        self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
-    ) -> list[Ends]:
-        """The ends of each column; where a threshold showed the groups, of each at the level at
-        which it covers."""
-        each = find_shown_levels(plan, tuple(raw), level)
+    def interval(self, plan: Plan, raw: Raw, level: float, about: About = NOISE) -> list[Ends]:
+        """Return the ends of each column.
+
+        Where a threshold showed the groups, each has the level at which it covers.
+        """
+        each = find_shown_levels(plan, raw, level)
         if each is not None and self.normalize is None:
-            return [enclose_output(plan, tuple(raw), i, level) for i in range(len(plan.cells))]
+            return [enclose_output(plan, raw, i, level) for i in range(len(plan.cells))]
         if each is not None:
             level = float(each.min(initial=level))  # a total has the noise of all
         found = []
         for cell in plan.cells:
-            noise = _noise(plan, cell.part)
+            noise = _get_noise(plan, cell.part)
             vectors, terms = self._blocks(raw[cell.part])
             one = AGGREGATES[cell.aggregate]
             low, high = np.empty(len(terms)), np.empty(len(terms))
             if self.normalize is not None:
                 counts = one.value(Measured(cell, noise, vectors))
-                proportions = self._drawn if about.population else self._proportions
+                proportions = (
+                    self._population_proportions if about.population else self._proportions
+                )
                 low, high = proportions(counts, terms, noise, level)
             else:
                 for k in np.unique(terms):
                     at = terms == k
-                    law: Any = noise if k == 1 else Summed(noise, int(k))
+                    law: Any = noise if k == 1 else SummedNoise(noise, int(k))
                     ends = one.population if about.population else one.interval
                     low[at], high[at] = ends(Measured(cell, law, vectors[:, at]), level)
             low, high = show_ends(cell, low, high)
             found += list(zip(self._split(low), self._split(high), strict=True))
         return found
 
-    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
-        if self.normalize is not None or find_shown_levels(plan, tuple(raw), 0.95) is not None:
+    def deviations(self, plan: Plan, raw: Raw) -> Sequence[Array | float] | None:
+        if self.normalize is not None or find_shown_levels(plan, raw, 0.95) is not None:
             return None
         found = []
         for cell in plan.cells:
             _, terms = self._blocks(raw[cell.part])
-            found += self._split(_deviation(plan, cell) * np.sqrt(terms))
+            found += self._split(_find_deviation(plan, cell) * np.sqrt(terms))
         return found
 
     def _proportions(
-        self, counts: NDArray[Any], terms: NDArray[np.int64], noise: Noise, level: float
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        # A count is part of its total, so its noise is their covariance; whole groups of totals are
-        # 1 exactly.
+        self, counts: Array, terms: NDArray[np.int64], noise: Noise, level: float
+    ) -> Ends:
+        """Return the ends of proportions, about the noise.
+
+        A count is part of its total, so its noise is their covariance. A total of itself is
+        exactly 1.
+        """
         total, of = self._totals(counts)
         unit, low, high = noise.deviation**2, np.empty(len(terms)), np.empty(len(terms))
         for k, n in {(int(a), int(b)) for a, b in zip(terms, of, strict=True)}:
@@ -481,22 +485,23 @@ class Pivot(Layout):
             low[at], high[at] = (np.clip(end, 0.0, 1.0) for end in ends)
         return low, high
 
-    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    def place(self, each: Sequence[Array]) -> list[Array]:
         size = (self.rows + self.below) * self._width
         return [column for array in each for column in self._split(np.resize(array, size))]
 
-    def yards(self, plan: Plan, groups: int) -> list[tuple[Any, Any]]:
+    def noise_limits(self, plan: Plan, groups: int) -> list[Limits]:
         if self.normalize is None:
-            return Layout.yards(self, plan, groups)
-        return [(0.0, 1.0)] * (
-            self._width * len(plan.cells)
-        )  # of counts, and near zero as these are
+            return AnswerLayout.noise_limits(self, plan, groups)
+        return [(0.0, 1.0)] * (self._width * len(plan.cells))
 
-    def _drawn(
-        self, counts: NDArray[Any], terms: NDArray[np.int64], noise: Noise, level: float
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        # A share is the mean of draws that count or not. Its own noises are in both of its numbers,
-        # the others in the total.
+    def _population_proportions(
+        self, counts: Array, terms: NDArray[np.int64], noise: Noise, level: float
+    ) -> Ends:
+        """Return the ends of proportions in the population.
+
+        A share is the mean of draws that count or not. Its own noises are in both of its numbers,
+        and the others in the total.
+        """
         (total, of), risk = self._totals(counts), 1 - level
         low, high = np.empty(len(terms)), np.empty(len(terms))
         for k, n in {(int(a), int(b)) for a, b in zip(terms, of, strict=True)}:
@@ -510,81 +515,78 @@ class Pivot(Layout):
             )
         return low, high
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {"pivot": [self.rows, self.columns, self.below, self.beside, self.normalize]}
 
 
 @dataclass(frozen=True, slots=True)
-class Shares(Layout):
-    """The cells of a table in one column, a row of it after the other: proportions within
-    groups."""
+class ShareColumn(AnswerLayout):
+    """The cells of a table in one column, row after row: proportions within groups."""
 
-    table: Pivot
+    table: PivotTable
     computed: ClassVar[bool] = True
     joins = True
 
-    def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
-        """The one column."""
+    def values(self, plan: Plan, raw: Raw) -> list[Array]:
+        """Return the one column."""
         return [np.stack(self.table.values(plan, raw), axis=1).ravel()]
 
-    def interval(
-        self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE
-    ) -> list[Ends]:
-        """The ends of each proportion."""
+    def interval(self, plan: Plan, raw: Raw, level: float, about: About = NOISE) -> list[Ends]:
+        """Return the ends of each proportion."""
         pairs = self.table.interval(plan, raw, level, about)
         low, high = (np.stack([pair[side] for pair in pairs], axis=1).ravel() for side in (0, 1))
         return [(low, high)]
 
-    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        return [np.stack(self.table.placed(each), axis=1).ravel()]
+    def place(self, each: Sequence[Array]) -> list[Array]:
+        return [np.stack(self.table.place(each), axis=1).ravel()]
 
-    def yards(self, plan: Plan, groups: int) -> list[tuple[Any, Any]]:
-        return self.table.yards(plan, groups)[:1]
+    def noise_limits(self, plan: Plan, groups: int) -> list[Limits]:
+        return self.table.noise_limits(plan, groups)[:1]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {"shares": self.table.to_json()["pivot"]}
 
 
-def _in_zone(moments: NDArray[Any], zone: str) -> Any:
-    return pd.Series(moments).dt.tz_localize("UTC").dt.tz_convert(zone).array
+def _show_in_zone(moments: Array, zone: str) -> pd.api.extensions.ExtensionArray:
+    return pd.DatetimeIndex(moments).tz_localize("UTC").tz_convert(zone).array
 
 
-def _in_seconds(plan: Plan, column: Sequence[int]) -> list[Cell]:
-    """The outputs in a column of durations or of moments; none of other columns."""
+def _find_cells_in_seconds(plan: Plan, column: Sequence[int]) -> list[Cell]:
+    """Return the outputs in a column of durations or of moments; nothing for other columns."""
     return [plan.cells[i] for i in column if i >= 0 and plan.cells[i].duration]
 
 
-def _outer(squares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The products of the deviations in each square, whose diagonals are variances."""
-    deviations = np.sqrt(
-        np.diagonal(squares, axis1=1, axis2=2)
-    )  # first: two variances may have no product
+def _multiply_deviations(squares: Floats) -> Floats:
+    """Return the products of the deviations in each square with variances on its diagonal."""
+    # The root comes first, since the product of two variances may overflow.
+    deviations = np.sqrt(np.diagonal(squares, axis1=1, axis2=2))
     return np.asarray(deviations[:, :, None] * deviations[:, None, :])
 
 
-_SHAPES: dict[str, Layout] = {
-    layout.shape: layout for layout in (Columns(), Column(), Across(), Levels())
+_SHAPES: dict[str, AnswerLayout] = {
+    layout.shape: layout
+    for layout in (OutputColumns(), OutputSeries(), OutputRows(), QuantileRows())
 }
 
 
-def layout_from(receipt: dict[str, Any]) -> Layout:
-    """The layout of a receipt; a KeyError or TypeError of what is none."""
+def read_layout(receipt: Json) -> AnswerLayout:
+    """Return the layout of a receipt; raise a KeyError or TypeError for anything else."""
     if "layout" not in receipt:
         return _SHAPES[receipt["shape"]]
     data = receipt["layout"]
     if "cells" in data:
-        return Grid(tuple(map(tuple, data["cells"])))
+        return OutputGrid(tuple(map(tuple, data["cells"])))
     if "correlations" in data:
-        return Correlations(tuple(map(tuple, data["correlations"])))
+        return CorrelationTable(tuple(map(tuple, data["correlations"])))
     if "shares" in data:
-        return Shares(Pivot(*data["shares"]))
-    return Pivot(*data["pivot"])
+        return ShareColumn(PivotTable(*data["shares"]))
+    return PivotTable(*data["pivot"])
 
 
-def _deviation(plan: Plan, cell: Cell) -> float:
+def _find_deviation(plan: Plan, cell: Cell) -> float:
     deviation = AGGREGATES[cell.aggregate].deviation(get_noisy_sums(plan, None, cell))
     return math.nan if deviation is None else deviation
 
 
-def _noise(plan: Plan, part: int) -> Noise:
+def _get_noise(plan: Plan, part: int) -> Noise:
     return cast(Noise, plan.parts[part].noise)

@@ -1,19 +1,19 @@
-"""Of whom an answer speaks: the people of the table, or also the population that they are a sample
-of.
+"""Intervals of a population: the people of the table are a sample of it.
 
 The people are taken for draws from the population, independent and alike, or without putting back.
-What follows for each kind of answer is in `dpframe._plans.sampling`; where people are no such draws
-is said here. docs/guarantees/population.md has the proofs.
+`dpframe._plans.sampling` has what follows for each kind of answer. The cases where people are not
+such draws are refused here. docs/guarantees/population.md has the proofs.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dpframe import _validate
 from dpframe._answers.table import OF
+from dpframe._answers.types import Raw
 from dpframe._errors import NotOffered
 from dpframe._plans.aggregates import AGGREGATES, Aggregate, Cell, Measured
 from dpframe._plans.plan import Plan, get_noisy_sums, refuse_choices
@@ -22,30 +22,32 @@ from dpframe._plans.sampling import REST, About, enclose_differences
 from dpframe._questions.question import find_shown_levels
 
 
-class Difference(NamedTuple):
-    """The difference of two answers, and the ends of its interval."""
+class GroupDifference(NamedTuple):
+    """The difference of two groups' answers, and the ends of its interval."""
 
     estimate: float
     lower: float
     upper: float
 
 
-def about_of(
+def check_coverage(
     of: object,
-    n: Any,
+    n: object,
     plan: Plan,
-    raw: Sequence[Any],
+    raw: Raw,
     cells: Sequence[Cell],
     level: float,
     levels: Iterable[float] = (),
     noun: str = "",
 ) -> tuple[float, About]:
-    """The words ``of=`` and ``n=`` of an interval, checked against what was released; and the level
-    that is left for it, since a tenth of the risk goes to an ``n`` that is released itself.
-    ``noun`` is what errors call the numbers."""
+    """Check ``of=`` and ``n=`` of an interval against what was released.
+
+    Return what the interval covers, and the level that is left for it. A tenth of the risk goes to
+    an ``n`` that is released itself. ``noun`` is the name of the numbers in messages.
+    """
     population = _validate.choice(of, "of", tuple(OF)) == "population"
     if population:
-        check_draws(plan, raw, cells, noun)
+        refuse_if_not_draws(plan, raw, cells, noun)
     chosen = tuple(map(float, levels))
     if n is None or len(chosen) < 2:
         refuse_choices(cells)
@@ -57,56 +59,58 @@ def about_of(
     return level, About(population, number, chosen)
 
 
-def check_draws(plan: Plan, raw: Sequence[Any], cells: Sequence[Cell], noun: str = "") -> None:
-    """Refuses answers that say nothing about a population, and those whose rows are no draws of
-    their own."""
+def refuse_if_not_draws(plan: Plan, raw: Raw, cells: Sequence[Cell], noun: str = "") -> None:
+    """Refuse answers that say nothing about a population, or have rows that are not draws."""
     kinds = [AGGREGATES[cell.aggregate] for cell in cells]
     if not any(kind.drawn for kind in kinds):
         raise NotOffered(
-            f"a {noun or cells[0].aggregate} has no interval of a population: means, shares, counts and quantiles have one. "
-            "Without of= its interval is about the noise. A total is agg(['mean', 'count']), whose parts have intervals."
+            f"a {noun or cells[0].aggregate} has no interval of a population: means, shares, "
+            "counts and quantiles have one. Without of= its interval is about the noise. A total "
+            "is agg(['mean', 'count']), whose parts have intervals."
         )
     counted = all(kind.counts_people for kind in kinds)
     if not counted and not all(limit.one_row for limit in plan.caps):
         raise NotOffered(
-            "the people are the sample here, and a person may have several rows, which are no draws of their own. Take one row "
-            "a person: max_rows=1 at the question, or drop_duplicates of the column that unit= names. Or ask about numbers of "
-            "people, nunique of that column."
+            "the people are the sample here, and a person may have several rows, which are not "
+            "draws of their own. Take one row a person: max_rows=1 at the question, or "
+            "drop_duplicates of the column that unit= names. Or ask about numbers of people, "
+            "nunique of that column."
         )
-    _refuse_found(plan, raw, kinds)
+    _refuse_found_groups(plan, raw, kinds)
 
 
-def _refuse_found(plan: Plan, raw: Sequence[Any], kinds: Sequence[Aggregate]) -> None:
+def _refuse_found_groups(plan: Plan, raw: Raw, kinds: Sequence[Aggregate]) -> None:
     """Refuse intervals of the population for numbers of groups that were found.
 
     Who was drawn decided that these groups are shown. Means and quantiles in a group have intervals
     if they are asked later.
     """
     counts = any(kind.counts for kind in kinds)
-    shown = find_shown_levels(plan, tuple(raw), 0.5) is not None
+    shown = find_shown_levels(plan, raw, 0.5) is not None
     if shown and not counts:
         raise NotOffered(
-            "these groups were found by the noisy counts that their means are read off. Ask the means by themselves, "
-            "keys=answer.index: those have intervals of the population."
+            "these groups were found by the noisy counts that their means are read off. Ask the "
+            "means by themselves, keys=answer.index: those have intervals of the population."
         )
     declare = "declare its keys from a public list before anything is asked, open(..., keys={...})."
     if shown or (plan.selected is not None and counts):
         column = plan.selected.column if plan.selected is not None else "the column"
         raise NotOffered(
-            "these groups were found in the data, and a group that is found has more rows than its part of the population tells, "
-            "also where it is asked again. Means and quantiles of found groups have intervals of the population, asked without "
-            f"counts. For those of counts and shares of {column} {declare}"
+            "these groups were found in the data, and a group that is found has more rows than its "
+            "part of the population tells, also where it is asked again. Means and quantiles of "
+            "found groups have intervals of the population, asked without counts. For those of "
+            f"counts and shares of {column} {declare}"
         )
     if plan.selected is not None and plan.selected.elsewhere:
         raise NotOffered(
-            f"groups of {plan.selected.column} were found among other rows than these, perhaps by the very values that are asked "
-            f"about. Find them without a condition, p.unique({plan.selected.column!r}), or {declare}"
+            f"groups of {plan.selected.column} were found among other rows than these, perhaps by "
+            "the very values that are asked about. Find them without a condition, "
+            f"p.unique({plan.selected.column!r}), or {declare}"
         )
 
 
-def ranks_of(plan: Plan, cells: Sequence[Cell], level: float) -> float:
-    """By how many ranks the quantiles among these outputs may miss, each with this level; the most
-    of them."""
+def find_rank_error(plan: Plan, cells: Sequence[Cell], level: float) -> float:
+    """Return by how many ranks the quantiles among these outputs may miss at this level."""
     ranked = [cell for cell in cells if AGGREGATES[cell.aggregate].promise]
     if not ranked:
         raise NotOffered(
@@ -115,32 +119,32 @@ def ranks_of(plan: Plan, cells: Sequence[Cell], level: float) -> float:
     return max(plan._ranks(cell, _validate.level(level)) for cell in ranked)
 
 
-def difference_of(
-    plan: Plan, raw: Sequence[Any], cell: Cell, places: tuple[int, int], level: float, of: object
-) -> Difference:
-    """The difference of two groups' means, or of their shares, with its interval."""
+def compute_difference(
+    plan: Plan, raw: Raw, cell: Cell, places: tuple[int, int], level: float, of: object
+) -> GroupDifference:
+    """Return the difference of two groups' means, or of their shares, with its interval."""
     aggregate, m = AGGREGATES[cell.aggregate], get_noisy_sums(plan, raw, cell)
-    _, about = about_of(of, None, plan, raw, (cell,), level)
+    _, about = check_coverage(of, None, plan, raw, (cell,), level)
     first, second = (slice(place, place + 1) for place in places)
     if aggregate.draws(m, 1 - level) is None:
         raise NotOffered(
-            f"a difference is one of two means or shares, not of a {cell.aggregate}. Each of both has an interval of its own."
+            f"difference takes means or shares, not a {cell.aggregate}. Each of the two has an "
+            "interval of its own."
         )
     values = aggregate.value(m)
     estimate = float(values[places[0]] - values[places[1]])
     if not about.population:
-        low, high = aggregate.interval(
-            m, math.sqrt(level)
-        )  # the noises of two groups are independent
+        # The noises of two groups are independent.
+        low, high = aggregate.interval(m, math.sqrt(level))
         ends = low[first] - high[second], high[first] - low[second]
-        return Difference(estimate, float(ends[0][0]), float(ends[1][0]))
-    check_apart(plan)
-    lower, upper = difference_within(m, (first, second), 1 - level)
-    return Difference(estimate, lower, upper)
+        return GroupDifference(estimate, float(ends[0][0]), float(ends[1][0]))
+    refuse_shared_groups(plan)
+    lower, upper = bound_difference(m, (first, second), 1 - level)
+    return GroupDifference(estimate, lower, upper)
 
 
-def difference_within(m: Measured, groups: tuple[slice, slice], risk: float) -> tuple[float, float]:
-    """The ends of the difference of two groups' means in the population."""
+def bound_difference(m: Measured, groups: tuple[slice, slice], risk: float) -> tuple[float, float]:
+    """Return the ends of the difference of two groups' means in the population."""
     draws = AGGREGATES[m.cell.aggregate].draws(m, risk / 2)
     assert draws is not None
     low, high = enclose_differences(draws.part(groups[0]), draws.part(groups[1]), risk * REST)
@@ -148,11 +152,10 @@ def difference_within(m: Measured, groups: tuple[slice, slice], risk: float) -> 
     return float(low[0]) * width, float(high[0]) * width
 
 
-def check_apart(plan: Plan) -> None:
-    """Refuses what takes the groups of an answer for separate samples where a person may be in
-    several."""
+def refuse_shared_groups(plan: Plan) -> None:
+    """Refuse an answer with groups that are not separate samples: a person may be in several."""
     if not all(limit.one_group for limit in plan.caps):
         raise NotOffered(
-            "a person may be in several of these groups, so they are no separate samples. Let people count in one group: "
-            "max_rows=1, max_groups=1 at the question."
+            "a person may be in several of these groups, so they are not separate samples. Let "
+            "people count in one group: max_rows=1, max_groups=1 at the question."
         )

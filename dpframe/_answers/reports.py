@@ -1,9 +1,8 @@
-"""Reports: what each row says of itself by randomized response. A Series with a receipt; and the
-estimates made from it, which are unbiased, with intervals that hold for the coins: post-processing,
-derived in ``docs/guarantees/randomized-response.md``.
+"""Reports of rows by randomized response, and unbiased estimates from them.
 
-A receipt goes with each report and not with all of them together, so a part of the reports keeps
-it.
+Reports are a Series with a receipt. The intervals of estimates hold for the coins of the reports.
+Estimates are post-processing, derived in ``docs/guarantees/randomized-response.md``. A receipt goes
+with each report and not with all of them together, so a part of the reports keeps it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -22,39 +21,42 @@ from numpy.typing import NDArray
 
 from dpframe import _pandas, _validate
 from dpframe import plot as _plot
-from dpframe._answers.answer import ESTIMATE, REPORTS
 from dpframe._answers.arguments import explain_arguments
-from dpframe._answers.lineage import reading
+from dpframe._answers.receipts import ESTIMATE, REPORTS, refuse_foreign_receipt
+from dpframe._answers.types import Array, Floats, Index, Json, Series
 from dpframe._cells.codec import index_of
 from dpframe._errors import BadType, BadValue
 from dpframe._plans.plan import Cost, Plan
 from dpframe.mechanisms.response import Response, worst_spread
 
-Codes = NDArray[Any]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Integers: TypeAlias = NDArray[np.int64]
+ValueEnds: TypeAlias = tuple[Floats, Floats]  # the lower and the upper ends of intervals
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What reports are about: public values in order, one of which may be null; or the points of a
-    number's grid."""
+class ReportKind:
+    """The subject of reports: public values in order, or the points of a number's grid."""
 
     response: Response
-    null: int | None = None  # the place of null
-    bounds: tuple[float, float] | None = None  # of a number
-    people: bool = False  # whether a person has several, which stand in an order of their own
+    null: int | None = None  # the place of null among the values
+    bounds: tuple[float, float] | None = None  # those of a number
+    people: bool = False  # whether a person has several reports, in an order of their own
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         ends = None if self.bounds is None else [repr(b) for b in self.bounds]
         return {**self.response.to_json(), "null": self.null, "bounds": ends, "people": self.people}
 
     @staticmethod
-    def from_json(data: dict[str, Any]) -> Kind:
+    def from_json(data: Json) -> ReportKind:
         lower, upper = map(float, data["bounds"] or (0, 0))
         pair = (lower, upper) if data["bounds"] else None
-        return Kind(Response.from_json(data), data["null"], pair, data["people"])
+        return ReportKind(Response.from_json(data), data["null"], pair, data["people"])
 
     def points(self) -> list[float]:
-        """The values that a report of a number can have."""
+        """Return the values that a report of a number can have."""
         assert self.bounds is not None
         (lower, upper), m = self.bounds, self.response.k - 1
         return [
@@ -63,11 +65,19 @@ class Kind:
         ]
 
 
-def series_of(
-    codes: Codes, kind: Kind, labels: Sequence[Any], plan: Plan | None, index: Any, name: Hashable
-) -> pd.Series[Any]:
-    """Categories, since a mean of raw reports would be biased; null is no category of pandas, and
-    is -1 there."""
+def make_reports(
+    codes: Array,
+    kind: ReportKind,
+    labels: Sequence[Hashable],
+    plan: Plan | None,
+    index: Index | None,
+    name: Hashable,
+) -> Series:
+    """Return reports as a Series of categories, with a receipt.
+
+    A mean of raw reports would be biased, and categories have no mean. Null is -1 there, since
+    pandas has no category for it.
+    """
     if kind.null is not None:
         table = np.arange(kind.response.k)
         table[kind.null :] -= 1
@@ -77,7 +87,7 @@ def series_of(
     dtype = pd.CategoricalDtype(index_of(proper, None), ordered=kind.bounds is not None)
     if index is None:
         index = pd.RangeIndex(len(codes))
-    reports: pd.Series[Any] = pd.Series(
+    reports: Series = pd.Series(
         pd.Categorical.from_codes(codes, dtype=dtype), index=index, name=name
     )
     receipt = {
@@ -92,24 +102,25 @@ def series_of(
 class Reports:
     """``reports.dp`` of what `PrivateFrame.randomize` returned, or of a part of it."""
 
-    def __init__(self, series: pd.Series[Any], text: str):
-        with reading(text, "these reports") as receipt:
-            self._kind = Kind.from_json(receipt["kind"])
+    def __init__(self, series: Series, text: str):
+        with refuse_foreign_receipt("these reports"):
+            receipt = json.loads(text)
+            self._kind = ReportKind.from_json(receipt["kind"])
             plan = receipt["plan"]
             self._plan = None if plan is None else Plan.from_json(plan)
         dtype = series.dtype
         wanted = self._kind.response.k - (self._kind.null is not None)
         if not isinstance(dtype, pd.CategoricalDtype) or len(dtype.categories) != wanted:
             raise BadValue(
-                "these reports no longer have the categories that they came with, so their receipt does not describe "
-                "them. Use them as they came: a part of the rows is fine, other values are not."
+                "these reports no longer have the categories that they came with, so their receipt "
+                "does not describe them. Use them as they came: a part of the rows is fine, other "
+                "values are not."
             )
         self._series = series
 
     @property
     def plan(self) -> Plan:
-        """What was asked, with which mechanism and price; the price of all reports together, for
-        each person."""
+        """The question, with its mechanism and the price of all reports of a person together."""
         if self._plan is None:
             raise BadType(
                 "these reports were collected one by one, so no session has a plan for them."
@@ -118,15 +129,17 @@ class Reports:
 
     @property
     def cost(self) -> Cost:
-        """What all reports of one person guarantee together."""
+        """The guarantee of all reports of one person together."""
         if self._plan is None:
             return Cost(float(self._kind.response.epsilon), 0.0)
         return self._plan.cost
 
     @property
     def truth(self) -> float:
-        """The probability that a report is the true value; a number's is rounded to a point
-        first."""
+        """The probability that a report is the true value.
+
+        A number is rounded to a point of its grid first.
+        """
         return self._kind.response.truth
 
     @property
@@ -139,18 +152,21 @@ class Reports:
             and self._plan.cost.epsilon > 1.5 * float(self._kind.response.epsilon)
         )
 
-    def _codes(self) -> NDArray[np.int64]:
+    def _codes(self) -> Integers:
+        """Return the place of each report among the values."""
         codes = self._series.cat.codes.to_numpy().astype(np.int64)
         null = self._kind.null
         if null is None:
             if len(codes) and codes.min() < 0:
                 raise BadValue(
-                    "some of these reports are null, and null is none of their values. Leave such rows out."
+                    "some of these reports are null, and null is not one of their values. Leave "
+                    "such rows out."
                 )
             return codes
         return np.where(codes < 0, null, codes + (codes >= null))
 
-    def _labels(self) -> list[Any]:
+    def _labels(self) -> list[Hashable]:
+        """Return the values that a report can have, null among them."""
         labels = list(self._series.cat.categories)
         if self._kind.null is not None:
             labels.insert(self._kind.null, None)
@@ -158,40 +174,44 @@ class Reports:
 
     def __repr__(self) -> str:
         one = self._kind.response
-        return f"reports that are true with probability {one.truth:.4g}, epsilon {float(one.epsilon):.4g} each"
+        return (
+            f"reports that are true with probability {one.truth:.4g}, "
+            f"epsilon {float(one.epsilon):.4g} each"
+        )
 
 
 explain_arguments(Reports)
 
 
-# Estimates ------------------------------------------------------------------------------------------------------------
+# Estimates --------------------------------------------------------------------------------------
 
-Table = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Ends = tuple[Floats, Floats]
-_FEW = 100  # reports, from which on a sample variance and the normal law serve
-_LIES = 50  # so many of them are expected, too
+_FEW = 100  # reports, below which a sample variance and the normal law do not serve
+_LIES = 50  # random reports to expect, below which they do not serve either
 
 
-def weights(response: Response) -> Floats:
-    """The weights of reports, a row a value: of mean 1 in the row of the true value, 0 in others,
-    1/k if it is not listed."""
+def weigh_reports(response: Response) -> Floats:
+    """Return the weights of reports, with a row for each value.
+
+    Their mean is 1 in the row of the true value, and 0 in others. It is 1/k in all rows if the true
+    value is not listed.
+    """
     found: Floats = (np.eye(response.k) - response.lies / response.k) / response.kept
     return found
 
 
-def frequencies(response: Response, counts: Table) -> Floats:
-    """The share of each value within each group (row), without bias; NaN where there are no
-    reports."""
+def frequencies(response: Response, counts: Integers) -> Floats:
+    """Return the share of each value within each group (row), without bias; NaN without reports."""
     n = counts.sum(axis=1, keepdims=True)
     share = np.divide(counts, n, out=np.full(counts.shape, np.nan), where=n > 0)
     found: Floats = (share - response.lies / response.k) / response.kept
     return found
 
 
-def frequency_ends(response: Response, counts: Table, level: float) -> Ends:
-    """Clopper and Pearson's interval for the mean probability of such a report, in terms of the
-    frequency."""
+def frequency_ends(response: Response, counts: Integers, level: float) -> ValueEnds:
+    """Return the interval of each frequency.
+
+    It is Clopper and Pearson's (1934) interval for the mean probability of such a report.
+    """
     from scipy.special import betaincinv
 
     n = np.broadcast_to(counts.sum(axis=1, keepdims=True), counts.shape)
@@ -205,9 +225,11 @@ def frequency_ends(response: Response, counts: Table, level: float) -> Ends:
     return lower, upper
 
 
-def means(response: Response, counts: Table) -> Floats:
-    """The mean of each group as a share of the way between the bounds, without bias; NaN where
-    there are no reports."""
+def means(response: Response, counts: Integers) -> Floats:
+    """Return the mean of each group as a share of the way between the bounds, without bias.
+
+    It is NaN without reports.
+    """
     points = np.arange(response.k) / (response.k - 1)
     n = counts.sum(axis=1)
     share = np.divide(counts @ points, n, out=np.full(len(n), np.nan), where=n > 0)
@@ -215,9 +237,12 @@ def means(response: Response, counts: Table) -> Floats:
     return found
 
 
-def mean_ends(response: Response, counts: Table, level: float) -> Ends:
-    """The interval of each mean: of two points that of a frequency, of more by the normal law, of
-    few reports by Hoeffding."""
+def mean_ends(response: Response, counts: Integers, level: float) -> ValueEnds:
+    """Return the interval of each mean.
+
+    With two points it is that of a frequency. With more it is by the normal law, and for few
+    reports by Hoeffding's (1963) bound.
+    """
     if response.k == 2:
         low, high = frequency_ends(response, counts, level)
         return low[:, 1], high[:, 1]
@@ -226,7 +251,7 @@ def mean_ends(response: Response, counts: Table, level: float) -> Ends:
     centre = counts @ points / n
     variance = np.maximum(counts @ points**2 / n - centre**2, 0.0) * n / np.maximum(n - 1, 1)
     hoeffding = np.sqrt(math.log(2 / (1 - level)) / (2 * n))
-    half = _reach(level) * np.sqrt(variance / n)
+    half = _normal_reach(level) * np.sqrt(variance / n)
     coins = bernstein(worst_spread(response) * response.kept**2, 1.0, n, level)
     half = np.where(n * response.lies < _LIES, np.maximum(half, coins), half)
     half = np.where(n < _FEW, hoeffding, np.minimum(half, hoeffding)) / response.kept
@@ -236,78 +261,83 @@ def mean_ends(response: Response, counts: Table, level: float) -> Ends:
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
-def bernstein(variance: float, span: float, n: Any, level: float) -> Any:
-    """Bernstein's bound on the error of the mean of n independent numbers with at most this
-    variance and such a span.
+def bernstein(variance: float, span: float, n: Floats | Integers | int, level: float) -> Floats:
+    """Return Bernstein's bound on the error of a mean of n independent numbers.
 
-    For few lies, of which there may be none to be seen: then the variance that is seen says
-    nothing, and no normal law holds.
+    ``variance`` is the most that each may have, and ``span`` the distance between its ends. It
+    serves where few reports are random. Then perhaps none is seen, so the sample variance says
+    nothing, and the normal law does not hold.
     """
     log = math.log(2 / (1 - level)) / n
-    return span * log / 3 + np.sqrt((span * log / 3) ** 2 + 2 * variance * log)
+    return np.asarray(span * log / 3 + np.sqrt((span * log / 3) ** 2 + 2 * variance * log))
 
 
-def joint(one: Response, two: Response, counts: Table) -> Floats:
-    """The share of rows with value a of one column and value b of another, each randomized by
-    itself; without bias."""
+def joint(one: Response, two: Response, counts: Integers) -> Floats:
+    """Return the shares of pairs of values of two columns, each randomized by itself; no bias."""
     n = counts.sum()
-    found: Floats = weights(one) @ (counts / n if n else counts * np.nan) @ weights(two).T
+    found: Floats = (
+        weigh_reports(one) @ (counts / n if n else counts * np.nan) @ weigh_reports(two).T
+    )
     return found
 
 
-def joint_ends(one: Response, two: Response, counts: Table, level: float) -> Ends:
-    """The interval of each joint share, by the normal law with the variance seen in the products of
-    weights."""
+def joint_ends(one: Response, two: Response, counts: Integers, level: float) -> ValueEnds:
+    """Return the interval of each joint share.
+
+    It is by the normal law, with the variance that is seen in the products of weights.
+    """
     n = max(int(counts.sum()), 1)
-    first, second = weights(one), weights(two)
+    first, second = weigh_reports(one), weigh_reports(two)
     mean = joint(one, two, counts)
     square = (first**2) @ (counts / n) @ (second**2).T
-    half = _reach(level) * np.sqrt(np.maximum(square - mean**2, 0.0) / max(n - 1, 1))
-    # No pair says less than the smallest product of weights, or more than the largest.
+    half = _normal_reach(level) * np.sqrt(np.maximum(square - mean**2, 0.0) / max(n - 1, 1))
+    # A pair says at least the smallest product of weights, and at most the largest.
     span = float(
         np.ptp([a * b for a in (first.min(), first.max()) for b in (second.min(), second.max())])
     )
     if n < _FEW:
         half = np.full(mean.shape, span * math.sqrt(math.log(2 / (1 - level)) / (2 * n)))
     elif n * min(one.lies, two.lies) < _LIES:
-        half = np.maximum(half, bernstein(_most_spread(one, two), span, n, level))
+        half = np.maximum(half, bernstein(_bound_pair_variance(one, two), span, n, level))
     mean = np.where(np.isnan(mean), 0.5, mean)
     return np.clip(mean - half, 0.0, 1.0), np.clip(mean + half, 0.0, 1.0)
 
 
-def _most_spread(one: Response, two: Response) -> float:
-    """The largest variance that coins give to what a pair of reports says, whatever the true values
-    are, listed or not."""
+def _bound_pair_variance(one: Response, two: Response) -> float:
+    """Return the largest variance that coins give to a pair of reports, for any true values."""
     squares = []
     for response in (one, two):
-        w, q = weights(response), response.lies / response.k
+        w, q = weigh_reports(response), response.lies / response.k
         own, other = w[0, 0] ** 2, w[0, 1] ** 2
-        chances = (
-            response.truth,
-            q,
-            1 / response.k,
-        )  # of a value's report: rows with it, another, none
+        # The chances that a value is reported: by rows with it, with another, and with an unlisted
+        # one.
+        chances = (response.truth, q, 1 / response.k)
         squares.append(
             [(p * own + (1 - p) * other, (p * w[0, 0] + (1 - p) * w[0, 1]) ** 2) for p in chances]
         )
     return float(max(a * b - c * d for a, c in squares[0] for b, d in squares[1]))
 
 
-def _reach(level: float) -> float:
+def _normal_reach(level: float) -> float:
+    """Return the number of deviations that a normal law stays within at this level."""
     from scipy.special import ndtri
 
     return float(-ndtri((1 - level) / 2))
 
 
-class Computed:
+class ReportEstimates:
     """Estimates with their intervals, from a table of counts and the kinds of the reports.
 
-    ``rows`` is how many of the reports are of a value. The others are blanks: uniform reports, of
-    which each value has 1/k, and a mean the middle of the bounds.
+    ``rows`` is the number of reports that are of a value. The others are blanks: uniform reports,
+    in which each value has the share 1/k, and whose mean is the middle of the bounds.
     """
 
     def __init__(
-        self, kind: Kind, counts: Table, by: Response | None = None, rows: float | None = None
+        self,
+        kind: ReportKind,
+        counts: Integers,
+        by: Response | None = None,
+        rows: float | None = None,
     ):
         self.kind, self.counts, self.by, self.rows = kind, counts, by, rows
 
@@ -320,9 +350,11 @@ class Computed:
         return (n if self.kind.bounds else np.repeat(n, self.kind.response.k)).astype(np.float64)
 
     def values(self) -> dict[str, Floats]:
-        return self._scaled(self._share())
+        """Return the estimates, by the names of their columns."""
+        return self._scale(self._share())
 
     def ends(self, level: float) -> tuple[dict[str, Floats], dict[str, Floats]]:
+        """Return the lower and the upper ends of the intervals, by the names of their columns."""
         one = self.kind.response
         if self.kind.bounds is not None:
             low, high = mean_ends(one, self.counts, level)
@@ -330,15 +362,16 @@ class Computed:
             low, high = frequency_ends(one, self.counts, level)
         else:
             low, high = joint_ends(self.by, one, self.counts, level)
-        # The truth lies from 0 to 1, so ends may; but an estimate beyond that stays inside its own
-        # interval.
+        # The truth lies from 0 to 1, and so do the ends. But an estimate beyond that stays inside
+        # its own interval.
         share = self._share()
         lower, upper = (self._remove_blanks(side.ravel()) for side in (low, high))
         if self.rows is not None:
             lower, upper = np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
-        return self._scaled(np.fmin(lower, share)), self._scaled(np.fmax(upper, share))
+        return self._scale(np.fmin(lower, share)), self._scale(np.fmax(upper, share))
 
     def _share(self) -> Floats:
+        """Return the estimates as shares: of the rows, or of the way between the bounds."""
         one = self.kind.response
         if self.kind.bounds is not None:
             return self._remove_blanks(means(one, self.counts))
@@ -348,15 +381,18 @@ class Computed:
         return self._remove_blanks(found.ravel())
 
     def _remove_blanks(self, share: Floats) -> Floats:
-        """Return the share among the reports of values, given that among all reports. It is linear,
-        so it adds no bias."""
+        """Return the share among the reports of values, given that among all reports.
+
+        It is linear, so it adds no bias.
+        """
         if self.rows is None:
             return share
         n = float(self.counts.sum())
         blank = 0.5 if self.kind.bounds is not None else 1 / self.kind.response.k
         return (share * n - (n - self.rows) * blank) / self.rows
 
-    def _scaled(self, share: Floats) -> dict[str, Floats]:
+    def _scale(self, share: Floats) -> dict[str, Floats]:
+        """Return shares and counts, or means and sums, from shares."""
         n = self._n
         if self.kind.bounds is None:
             return {"frequency": share, "count": np.where(n > 0, share * n, 0.0)}
@@ -364,28 +400,29 @@ class Computed:
         mean = lower * (1 - share) + upper * share
         return {"mean": mean, "sum": np.where(n > 0, mean * n, 0.0)}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         by = None if self.by is None else self.by.to_json()
         record = {"kind": self.kind.to_json(), "counts": self.counts.tolist(), "by": by}
         return record if self.rows is None else {**record, "rows": self.rows}
 
     @staticmethod
-    def from_json(data: dict[str, Any]) -> Computed:
+    def from_json(data: Json) -> ReportEstimates:
         by = None if data["by"] is None else Response.from_json(data["by"])
         counts = np.array(data["counts"], dtype=np.int64)
-        return Computed(Kind.from_json(data["kind"]), counts, by, data.get("rows"))
+        return ReportEstimates(ReportKind.from_json(data["kind"]), counts, by, data.get("rows"))
 
 
-def table(computed: Computed, index: pd.Index[Any], plan: Plan | None = None) -> pd.DataFrame:
-    """The answer with its receipt."""
+def table(computed: ReportEstimates, index: Index, plan: Plan | None = None) -> pd.DataFrame:
+    """Return the estimates as a table with its receipt."""
     answer = pd.DataFrame(computed.values(), index=index)
-    told = None if plan is None else plan.to_json()
-    receipt = {"seal": _seal(answer), "plan": told, **computed.to_json()}
+    written = None if plan is None else plan.to_json()
+    receipt = {"seal": _seal(answer), "plan": written, **computed.to_json()}
     answer.attrs[ESTIMATE] = json.dumps(receipt, separators=(",", ":"))
     return answer
 
 
-def _seal(answer: Any) -> str:
+def _seal(answer: object) -> str:
+    """Return the digest of the labels and the values of estimates; empty for other objects."""
     if not isinstance(answer, pd.DataFrame):
         return ""
     labels: Sequence[Hashable] = [*answer.columns, *answer.index]
@@ -401,26 +438,27 @@ class Estimated:
     """``estimate(reports).dp``: the interval of each number."""
 
     def __init__(self, answer: pd.DataFrame, text: str):
-        with reading(text, "this estimate") as receipt:
-            seal, self._computed = receipt["seal"], Computed.from_json(receipt)
+        with refuse_foreign_receipt("this estimate"):
+            receipt = json.loads(text)
+            seal, self._computed = receipt["seal"], ReportEstimates.from_json(receipt)
             plan = receipt.get("plan")
             self._plan = None if plan is None else Plan.from_json(plan)
         if seal != _seal(answer):
             raise BadValue(
-                "the values or the labels of this estimate have changed, so its receipt no longer describes it. Ask the "
-                "estimate as it came: keep it in a variable of its own."
+                "the values or the labels of this estimate have changed, so its receipt no longer "
+                "describes it. Ask the estimate as it came: keep it in a variable of its own."
             )
         self._answer = answer
 
     def interval(self, level: float = 0.95) -> pd.DataFrame:
-        """Columns ``lower`` and ``upper`` under the name of each column, a row as the estimate has
-        them.
+        """Return columns ``lower`` and ``upper`` under the name of each column of the estimate.
 
-        Each interval covers, with probability ``level`` over the coins, the number that the rows
-        themselves would have given; and the one of a population that they are a random sample of,
-        as it is made of all the variance that reports can show. An end lies where the truth can,
-        unless the estimate itself is beyond: that is unbiased, and so may be negative. A value that
-        was not listed counts as 1/k of each, and a null number as the middle of its bounds.
+        Each interval covers the number that the rows themselves would have given, with probability
+        ``level`` over the coins. It covers the number of a population too, if the rows are a random
+        sample of it, since it is made of all the variance that reports can show. An end lies where
+        the truth can, unless the estimate itself is beyond: it is unbiased, and so may be negative.
+        A value that was not listed counts as 1/k of each, and a null number as the middle of its
+        bounds.
         """
         if level is True or level is False:
             raise BadType("level must be a number such as 0.95.")
@@ -433,7 +471,7 @@ class Estimated:
 
     @property
     def plan(self) -> Plan:
-        """The plan of the reports it was made of: the estimate itself costs nothing."""
+        """The plan of the reports that it was made of: the estimate itself costs nothing."""
         if self._plan is None:
             raise BadType(
                 "these reports were collected one by one, so no session has a plan for them."
@@ -443,24 +481,25 @@ class Estimated:
     def plot(
         self,
         kind: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         level: float = 0.95,
         y: str | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Frequencies, or means, with their intervals as bars; takes and returns matplotlib axes.
+        """Draw frequencies, or means, with their intervals; take and return matplotlib axes.
 
         ``y="count"`` or ``"sum"`` draws those. Other words are those of an answer's ``plot``. It
         costs nothing.
         """
         known = list(self._answer.columns)
         name = known[0] if y is None else _validate.choice(y, "y", known)
-        return _plot.picture(
+        low, high = self._computed.ends(_validate.level(level))
+        return _plot.draw_answer(
             self._answer[name],
-            cast("pd.DataFrame", self.interval(level)[name]),
+            _plot.Marks.stack([(low[name], high[name])]),
             kind=kind,
             ax=ax,
-            levels=False,
+            quantiles=False,
             keys=0,
             title=str(name),
             options=kwargs,

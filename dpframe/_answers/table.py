@@ -1,24 +1,24 @@
-"""One tidy table of an answer: each number with its interval, its standard error and a word where
-there is none.
+"""One tidy table of an answer: each number with its interval, its standard error and its flags.
 
-What is made here was released or follows from it, so a table costs nothing. It is a DataFrame,
-plain columns and no receipt, that can also be written where pandas needs help: Markdown without
-other packages, and HTML that a screen reader can read out.
+A table shows what was released or follows from it, so it costs nothing. It is a DataFrame of plain
+columns, without a receipt. It can also be written where pandas needs help: as Markdown without
+other packages, and as HTML that a screen reader can read out.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterator, Sequence
 from html import escape
-from typing import Any, ClassVar, NamedTuple, cast, overload
+from typing import Any, ClassVar, NamedTuple, TypeAlias, cast, overload
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _pandas, _validate
 from dpframe._answers.arithmetic import is_number
+from dpframe._answers.types import Array, Bools, Index, PandasAnswer, Series
 from dpframe._plans.durations import count_decimals, format_moment
 
 CHOSEN = "chosen, not measured: no interval"
@@ -27,49 +27,56 @@ UNDRAWN = "no interval of a population"
 UNBOUNDED = "the divisor may be 0: no bound"
 NOTHING = "no number"
 
-# Of whom an interval speaks: ``of=``, and how a caption says it.
+# The values of ``of=``: what an interval covers, as a caption says it.
 OF = {"noise": "the noise", "population": "the population, which cover the noise and the sample"}
 
 
-class Shown(NamedTuple):
-    """What a table shows: an answer, of which the first ``keys`` columns are labels, and ends and
-    deviations of the others."""
+# A column as pandas or numpy holds it.
+Cells: TypeAlias = "Array | pd.api.extensions.ExtensionArray"
 
-    answer: pd.Series[Any] | pd.DataFrame
-    ends: Sequence[tuple[Any, Any]]
-    deviations: Sequence[Any]
+
+class ShownAnswer(NamedTuple):
+    """The content of a table: an answer, with the ends and the deviations of its numbers.
+
+    The first ``keys`` columns of the answer are labels.
+    """
+
+    answer: PandasAnswer
+    ends: Sequence[tuple[Cells, Cells]]
+    deviations: Sequence[Array | float | None]
     caption: str
-    measure: str  # the name of what a Series has none for
+    measure: str  # the name of a Series without a name
     keys: int = 0
-    noise: Sequence[Any] = ()  # which numbers of each column are, as `reliable` says
-    note: str = ""  # what is to be said of all of them
+    noise: Sequence[Bools] = ()  # which numbers of each column are noise
+    note: str = ""  # a flag of all numbers
     of: str = "noise"  # what the intervals cover
 
 
-class Table(pd.DataFrame):
-    """A DataFrame that is also written as Markdown, and as HTML with a caption and headers; its
-    steps return tables again."""
+class AnswerTable(pd.DataFrame):
+    """A DataFrame that is also written as Markdown, and as HTML with a caption and headers.
+
+    Steps of pandas return such tables again.
+    """
 
     _metadata: ClassVar[list[str]] = ["caption", "of"]
     caption: str = ""
     of: str = "noise"  # what its intervals cover
 
     @property
-    def _constructor(self) -> Any:
-        return Table
+    def _constructor(self) -> type[AnswerTable]:
+        return AnswerTable
 
-    def to_markdown(self, *, width: int | None = None) -> str:  # type: ignore[override]  # pandas' needs another package
-        """The table as Markdown; as a list of its rows where its lines are longer than ``width``
-        characters.
+    def to_markdown(self, *, width: int | None = None) -> str:  # type: ignore[override]
+        """Return the table as Markdown; as a list of its rows if lines exceed ``width`` characters.
 
         Numbers have two digits of half their interval's width, as an answer shows them. `to_csv`
         has all digits.
         """
-        head, rows = self._written()
-        head, rows = _marked(head), [_marked(row) for row in rows]
+        head, rows = self._write_cells()
+        head, rows = _escape_cells(head), [_escape_cells(row) for row in rows]
         size = [max(3, *(len(row[i]) for row in [head, *rows])) for i in range(len(head))]
         if width is not None and sum(size) + 3 * len(size) + 1 > width:
-            return "\n".join(_listed(head, row) for row in rows)
+            return "\n".join(_format_row_as_list(head, row) for row in rows)
         right = [self._numeric(i) for i in range(len(head))]
         rule = ["-" * (w - 1) + ":" if r else "-" * w for w, r in zip(size, right, strict=True)]
         lines = [head, rule, *rows]
@@ -83,10 +90,9 @@ class Table(pd.DataFrame):
             for line in lines
         )
 
-    def to_html(self, *, caption: str | None = None) -> str:  # type: ignore[override]  # with a caption and scopes
-        """The table as HTML: a caption, a header for each column and row with its scope, and no
-        style of its own."""
-        head, rows = self._written()
+    def to_html(self, *, caption: str | None = None) -> str:  # type: ignore[override]
+        """Return the table as HTML, with a caption and headers with their scope, and no style."""
+        head, rows = self._write_cells()
         labels = self._labels
         text = escape(self.caption if caption is None else caption)
         top = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
@@ -96,28 +102,37 @@ class Table(pd.DataFrame):
             cells = "".join(f"<td>{escape(cell)}</td>" for cell in row[labels:])
             lines.append(f"<tr>{names}{cells}</tr>")
         body = "\n".join(lines)
-        return f"<table>\n<caption>{text}</caption>\n<thead><tr>{top}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+        parts = (
+            "<table>",
+            f"<caption>{text}</caption>",
+            f"<thead><tr>{top}</tr></thead>",
+            f"<tbody>\n{body}\n</tbody>",
+            "</table>",
+        )
+        return "\n".join(parts)
 
     @overload  # type: ignore[override]  # other words are those of pandas
     def to_csv(
         self, path_or_buf: None = None, *, index: bool | None = None, **words: Any
     ) -> str: ...
     @overload
-    def to_csv(self, path_or_buf: Any, *, index: bool | None = None, **words: Any) -> None: ...
+    def to_csv(self, path_or_buf: object, *, index: bool | None = None, **words: Any) -> None: ...
     def to_csv(
-        self, path_or_buf: Any = None, *, index: bool | None = None, **words: Any
+        self, path_or_buf: object = None, *, index: bool | None = None, **words: Any
     ) -> str | None:
-        """The table as CSV, plain numbers with all their digits; without the index where that is a
-        number of the row."""
+        """Return the table as CSV with all digits, or write it.
+
+        By default the index is left out if it only counts the rows.
+        """
         named = not isinstance(self.index, pd.RangeIndex) if index is None else index
-        return cast("str | None", super().to_csv(path_or_buf, index=named, **words))
+        return cast("str | None", super().to_csv(cast(Any, path_or_buf), index=named, **words))
 
     def _repr_html_(self) -> str:
         return self.to_html()
 
     @property
     def _labels(self) -> int:
-        """How many of the columns as they are written name the row."""
+        """The number of columns, as they are written, that name the row."""
         levels = 0 if isinstance(self.index, pd.RangeIndex) else self.index.nlevels
         names = list(self.columns)
         return levels + (names.index("measure") + 1 if "measure" in names else 0)
@@ -126,14 +141,14 @@ class Table(pd.DataFrame):
         levels = 0 if isinstance(self.index, pd.RangeIndex) else self.index.nlevels
         return place >= levels and pd.api.types.is_numeric_dtype(self.dtypes.iloc[place - levels])
 
-    def _written(self) -> tuple[list[str], list[list[str]]]:
-        """The names of the columns and the cells as text."""
-        decimals = _decimals(self)
+    def _write_cells(self) -> tuple[list[str], list[list[str]]]:
+        """Return the names of the columns and the cells as text."""
+        decimals = _find_decimals(self)
         index = [] if isinstance(self.index, pd.RangeIndex) else list(range(self.index.nlevels))
         names = [str(name) for name in self.columns]
         ends = {
             end
-            for four in _fours(names)
+            for four in _name_value_columns(names)
             if four[0] in names
             for end in four[1:3]
             if self.of != "noise"
@@ -144,34 +159,42 @@ class Table(pd.DataFrame):
         for i, name in enumerate(names):
             digits = decimals.get(name, [None] * len(self))
             columns.append(
-                [_number(cell, d) for cell, d in zip(self.iloc[:, i].tolist(), digits, strict=True)]
+                [
+                    _format_cell(cell, d)
+                    for cell, d in zip(self.iloc[:, i].tolist(), digits, strict=True)
+                ]
             )
         return keys + heads, [list(row) for row in zip(*columns, strict=True)]
 
 
-def _decimals(table: pd.DataFrame) -> dict[str, list[int | None]]:
-    """The decimals of each column of numbers, row by row: two digits of half the width of the
-    interval; of durations and times those of their seconds."""
+def _find_decimals(table: pd.DataFrame) -> dict[str, list[int | None]]:
+    """Return the decimals of each column of numbers, row by row.
+
+    They show two digits of half the width of the interval. Durations and times have those of their
+    seconds.
+    """
     names = [str(name) for name in table.columns]
     found: dict[str, list[int | None]] = {}
-    for value, low, high, error in _fours(names):
+    for value, low, high, error in _name_value_columns(names):
         if low in names and high in names:
             columns = [table.iloc[:, names.index(name)].tolist() for name in (value, low, high)]
-            digits = [_digits(*row) for row in zip(*columns, strict=True)]
+            digits = [_count_decimals(*row) for row in zip(*columns, strict=True)]
             found |= dict.fromkeys((value, low, high), digits)
             if error in names:
                 found[error] = [None if d is None else max(d, 1) for d in digits]
     return found
 
 
-def _fours(names: Sequence[str]) -> Iterator[tuple[str, str, str, str]]:
+def _name_value_columns(names: Sequence[str]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the names of a value, of both ends and of its error, as columns may have them."""
     if "value" in names:
         yield "value", "lower", "upper", "std_error"
     for name in names:
         yield name, f"{name}_lower", f"{name}_upper", f"{name}_std_error"
 
 
-def _digits(value: Any, low: Any, high: Any) -> int | None:
+def _count_decimals(value: Any, low: Any, high: Any) -> int | None:
+    """Return the decimals that show two digits of half an interval's width."""
     if isinstance(low, pd.Timedelta | pd.Timestamp) and isinstance(
         high, pd.Timedelta | pd.Timestamp
     ):
@@ -186,7 +209,8 @@ def _digits(value: Any, low: Any, high: Any) -> int | None:
     )
 
 
-def _number(cell: Any, decimals: int | None) -> str:
+def _format_cell(cell: object, decimals: int | None) -> str:
+    """Return a cell as text, with this number of decimals if it is a number."""
     if decimals is not None and isinstance(cell, pd.Timedelta | pd.Timestamp):
         return format_moment(cell, decimals)
     if isinstance(cell, float):
@@ -198,11 +222,11 @@ def _number(cell: Any, decimals: int | None) -> str:
     return "" if cell is pd.NaT or cell is None or cell is pd.NA else str(cell)
 
 
-def _marked(cells: Sequence[str]) -> list[str]:
+def _escape_cells(cells: Sequence[str]) -> list[str]:
     return [" ".join(cell.replace("|", "\\|").split()) for cell in cells]
 
 
-def _listed(head: Sequence[str], row: Sequence[str]) -> str:
+def _format_row_as_list(head: Sequence[str], row: Sequence[str]) -> str:
     return "\n".join(
         f"{'-' if i == 0 else ' '} {name}: {cell}"
         for i, (name, cell) in enumerate(zip(head, row, strict=True))
@@ -210,15 +234,15 @@ def _listed(head: Sequence[str], row: Sequence[str]) -> str:
     )
 
 
-# How an answer becomes a table ----------------------------------------------------------------------------------------
+# How an answer becomes a table ------------------------------------------------------------------
 
 
-class Tabled(ABC):
-    """What can be shown as a table: answers of a session, and what was made of them."""
+class Tabular(ABC):
+    """An answer that can be shown as a table: of a session, or computed from such."""
 
     @abstractmethod
-    def _shown(self, level: float, at_once: bool, of: str, n: Any) -> Shown:
-        """What the table shows, with intervals as `interval` has them."""
+    def _show(self, level: float, at_once: bool, of: str, n: object) -> ShownAnswer:
+        """Return the content of the table, with intervals as `interval` has them."""
 
     def table(
         self,
@@ -227,22 +251,22 @@ class Tabled(ABC):
         at_once: bool = False,
         wide: bool = False,
         of: str = "noise",
-        n: Any = None,
-    ) -> Table:
-        """One tidy table: a row a number, with columns ``value``, ``lower``, ``upper``,
-        ``std_error`` and ``flags``.
+        n: object = None,
+    ) -> AnswerTable:
+        """Return one tidy table with a row for each number.
 
-        Labels of rows and columns are columns with their own names, and ``measure`` says which
-        number it is; so seaborn, altair and plotly take it as it is. With ``wide`` the rows are
-        those of the answer, and each of its columns ``n`` has ``n_lower``, ``n_upper`` and
-        ``n_flags`` beside it. Intervals are those of `interval`, with ``at_once`` for all numbers
-        together. Where there is none the ends are empty, and ``flags`` says why; where no standard
-        error can be stated, as of means, it is empty. ``.to_markdown()``, ``.to_html()`` and
-        ``.to_csv()`` write it down. It costs nothing.
+        Its columns are ``value``, ``lower``, ``upper``, ``std_error`` and ``flags``. Labels of rows
+        and columns are columns with their own names, and ``measure`` says which number it is. So
+        seaborn, altair and plotly take it as it is. With ``wide`` the rows are those of the answer,
+        and each of its columns ``n`` has ``n_lower``, ``n_upper`` and ``n_flags`` beside it.
+        Intervals are those of `interval`, with ``at_once`` for all numbers together. Without an
+        interval the ends are empty, and ``flags`` says why. The standard error is empty where it
+        cannot be stated, as for means. ``.to_markdown()``, ``.to_html()`` and ``.to_csv()`` write
+        it down. It costs nothing.
 
         With ``of="population"`` the ends cover what a sample says of a population too, as
-        `interval` has it, and so does ``n``; the caption and the headers of what is written say so,
-        and there is no standard error. It is refused where `interval` is.
+        `interval` has it, and so does ``n``. The caption and the headers say so, and there is no
+        standard error. It is refused where `interval` is.
 
         >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"]})
         >>> p = df.dp.open(100, keys={"state": ["CA", "NY"]})
@@ -254,51 +278,53 @@ class Tabled(ABC):
         | NY    | rows    |     1 |     1 |     1 |       0.0 |       |
         """
         of = _validate.choice(of, "of", tuple(OF))
-        shown = self._shown(_validate.level(level), _validate.flag(at_once, "at_once"), of, n)
-        made = _wide(shown) if _validate.flag(wide, "wide") else _long(shown)
-        made.caption = f"{shown.caption}; {level * 100:.6g} % intervals of {OF[of]}" + (
-            ", all at once" if at_once else ""
-        )
-        made.of = of
-        return made
+        shown = self._show(_validate.level(level), _validate.flag(at_once, "at_once"), of, n)
+        make = _make_wide_table if _validate.flag(wide, "wide") else _make_long_table
+        table = make(shown)
+        together = ", all at once" if at_once else ""
+        table.caption = f"{shown.caption}; {level * 100:.6g} % intervals of {OF[of]}{together}"
+        table.of = of
+        return table
 
 
-def one_row(
+def show_number(
     name: Hashable,
-    value: Any,
-    ends: tuple[Any, Any],
-    deviation: Any,
+    value: object,
+    ends: tuple[object, object],
+    deviation: float | None,
     caption: str,
     noise: bool,
     note: str,
     of: str,
-) -> Shown:
-    """A single number, as a table shows it."""
-    sides = [(_cells(pd.Series([ends[0]])), _cells(pd.Series([ends[1]])))]
-    return Shown(
+) -> ShownAnswer:
+    """Return the content of a table with a single number."""
+    sides = [(_get_cells(pd.Series([ends[0]])), _get_cells(pd.Series([ends[1]])))]
+    return ShownAnswer(
         pd.Series([value]), sides, [deviation], caption, str(name), 0, [np.array([noise])], note, of
     )
 
 
-def _cells(column: pd.Series[Any]) -> Any:
-    """The cells of a column; those of times with a zone keep it."""
+def _get_cells(column: Series) -> Cells:
+    """Return the cells of a column; times with a zone keep it."""
     return column.array if isinstance(column.dtype, pd.DatetimeTZDtype) else column.to_numpy()
 
 
-def _measures(shown: Shown) -> list[tuple[Hashable, Any]]:
-    """The columns of numbers, each with its label."""
+def _list_measures(shown: ShownAnswer) -> list[tuple[Hashable, Cells]]:
+    """Return the columns of numbers, each with its label."""
     if isinstance(shown.answer, pd.Series):
-        return [(shown.answer.name, _cells(shown.answer))]
+        return [(shown.answer.name, _get_cells(shown.answer))]
     return [
-        (label, _cells(shown.answer.iloc[:, i]))
+        (label, _get_cells(shown.answer.iloc[:, i]))
         for i, label in enumerate(shown.answer.columns)
         if i >= shown.keys
     ]
 
 
-def _keys(shown: Shown) -> list[tuple[Hashable, Any]]:
-    """The labels of the rows: levels of the index, or columns; an index that only counts the rows
-    is none."""
+def _list_keys(shown: ShownAnswer) -> list[tuple[Hashable, Cells | Index]]:
+    """Return the labels of the rows: levels of the index, or columns.
+
+    An index that only counts the rows is left out.
+    """
     if isinstance(shown.answer, pd.DataFrame) and shown.keys:
         return [(shown.answer.columns[i], shown.answer.iloc[:, i].array) for i in range(shown.keys)]
     index = shown.answer.index
@@ -307,12 +333,12 @@ def _keys(shown: Shown) -> list[tuple[Hashable, Any]]:
     return [(index.names[i], index.get_level_values(i)) for i in range(index.nlevels)]
 
 
-def _flags(values: Any, low: Any, high: Any, noise: Any, shown: Shown) -> Any:
-    """What is to be said of each number."""
+def _write_flags(values: Cells, low: Cells, high: Cells, noise: Bools, shown: ShownAnswer) -> Array:
+    """Return the flags of each number, as text."""
     without = CHOSEN if shown.of == "noise" else UNDRAWN
     unbounded = np.zeros(len(low), dtype=bool)
     if low.dtype.kind not in "mMO":
-        unbounded = np.isinf(low) | np.isinf(high)
+        unbounded = np.isinf(np.asarray(low)) | np.isinf(np.asarray(high))
     texts = [
         np.where(noise, NOISE, ""),
         np.where(
@@ -328,9 +354,8 @@ def _flags(values: Any, low: Any, high: Any, noise: Any, shown: Shown) -> Any:
     )
 
 
-def _side(end: Any) -> Any:
-    """One side of intervals as an array: durations and times as they are, and all else as
-    doubles."""
+def _to_end_array(end: Cells) -> Cells:
+    """Return one side of intervals as an array: durations and times unchanged, others doubles."""
     if isinstance(getattr(end, "dtype", None), pd.DatetimeTZDtype):
         return end
     array = np.asarray(end)
@@ -340,23 +365,35 @@ def _side(end: Any) -> Any:
     return array if mixed or array.dtype.kind in "mM" else np.asarray(end, dtype=float)
 
 
-def _columns(shown: Shown) -> Iterator[tuple[Hashable, Any, Any, Any, Any, Any]]:
-    """The label of each column of numbers, with its values, the ends of its intervals, its
-    deviation and what of it is noise."""
-    noise = shown.noise or [False] * len(shown.ends)
+class _Column(NamedTuple):
+    """A column of numbers with its label, the ends of its intervals, and which are noise."""
+
+    label: Hashable
+    values: Cells
+    low: Cells
+    high: Cells
+    deviation: Array | float | None
+    noise: Bools
+
+
+def _list_columns(shown: ShownAnswer) -> Iterator[_Column]:
+    """Yield each column of numbers."""
+    noise = shown.noise or [np.zeros((), dtype=bool)] * len(shown.ends)
     for (label, values), (low, high), deviation, flags in zip(
-        _measures(shown), shown.ends, shown.deviations, noise, strict=True
+        _list_measures(shown), shown.ends, shown.deviations, noise, strict=True
     ):
         if deviation is not None and shown.of != "noise":
             deviation = math.nan  # it is that of the noise alone
-        yield label, values, _side(low), _side(high), deviation, flags
+        sides = _to_end_array(low), _to_end_array(high)
+        yield _Column(label, values, *sides, deviation, np.asarray(flags))
 
 
-def _long(shown: Shown) -> Table:
-    keys, frame = _keys(shown), shown.answer
+def _make_long_table(shown: ShownAnswer) -> AnswerTable:
+    """Return a table with a row for each number."""
+    keys, frame = _list_keys(shown), shown.answer
     levels = frame.columns.names if isinstance(frame, pd.DataFrame) else [None]
     parts = []
-    for label, values, low, high, deviation, noise in _columns(shown):
+    for label, values, low, high, deviation, noise in _list_columns(shown):
         labels = (
             label
             if isinstance(label, tuple) and len(label) == len(levels)
@@ -369,10 +406,10 @@ def _long(shown: Shown) -> Table:
         ]
         columns: dict[Any, Any] = {}
         for i, (name, cells) in enumerate(keys):
-            columns[_free(name, f"row_{i}" if len(keys) > 1 else "row", columns)] = cells
+            columns[_choose_name(name, f"row_{i}" if len(keys) > 1 else "row", columns)] = cells
         for one, name in zip(labels, levels, strict=True):
             if name is not None:
-                columns[_free(name, "column", columns)] = [one] * len(frame)
+                columns[_choose_name(name, "column", columns)] = [one] * len(frame)
         own = {
             "measure": [", ".join(unnamed) or shown.measure] * len(frame),
             "value": values,
@@ -381,30 +418,31 @@ def _long(shown: Shown) -> Table:
             "std_error": np.full(len(frame), math.nan)
             if deviation is None
             else deviation + np.zeros(len(frame)),
-            "flags": _flags(values, low, high, noise, shown),
+            "flags": _write_flags(values, low, high, noise, shown),
         }
         parts.append(pd.DataFrame({**columns, **own}))
     whole = _pandas.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
-    return Table(whole)
+    return AnswerTable(whole)
 
 
 _OWN = ("measure", "value", "lower", "upper", "std_error", "flags")
 
 
-def _free(name: Hashable, otherwise: str, taken: Any) -> str:
-    """A plain name for a column of labels that no other has."""
+def _choose_name(name: Hashable, otherwise: str, taken: Container[str]) -> str:
+    """Return a name for a column of labels that no other column has."""
     text = otherwise if name is None else str(name)
     while text in _OWN or text in taken:
         text += "_"
     return text
 
 
-def _wide(shown: Shown) -> Table:
+def _make_wide_table(shown: ShownAnswer) -> AnswerTable:
+    """Return a table with the rows of the answer, and several columns for each of its own."""
     frame = shown.answer
     columns: dict[str, Any] = (
-        {str(name): cells for name, cells in _keys(shown)} if shown.keys else {}
+        {str(name): cells for name, cells in _list_keys(shown)} if shown.keys else {}
     )
-    for label, values, low, high, deviation, noise in _columns(shown):
+    for label, values, low, high, deviation, noise in _list_columns(shown):
         parts = label if isinstance(label, tuple) else (label,)
         name = "_".join(str(part) for part in parts if part is not None) or shown.measure
         while name in columns:
@@ -412,5 +450,5 @@ def _wide(shown: Shown) -> Table:
         columns |= {name: values, f"{name}_lower": low, f"{name}_upper": high}
         if deviation is not None:
             columns[f"{name}_std_error"] = deviation + np.zeros(len(frame))
-        columns[f"{name}_flags"] = _flags(values, low, high, noise, shown)
-    return Table(pd.DataFrame(columns, index=frame.index.view()))
+        columns[f"{name}_flags"] = _write_flags(values, low, high, noise, shown)
+    return AnswerTable(pd.DataFrame(columns, index=frame.index.view()))

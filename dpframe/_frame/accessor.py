@@ -14,7 +14,7 @@ import pandas as pd
 
 from dpframe._answers import reports as _reports
 from dpframe._answers.accessor import Answer
-from dpframe._answers.answer import ANSWER, ESTIMATE, REPORTS, receipt_of
+from dpframe._answers.receipts import ANSWER, ESTIMATE, REPORTS, get_receipt
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession, NotOffered
 from dpframe._frame.completion import let_complete
 from dpframe._frame.selection import AnswerMode
@@ -237,10 +237,10 @@ def of_frame(
     if not frame.attrs:
         return Unopened(frame)
     try:
-        estimated = receipt_of(frame, ESTIMATE)
+        estimated = get_receipt(frame, ESTIMATE)
         if estimated is not None:
             return _reports.Estimated(frame, estimated)
-        receipt = receipt_of(frame, ANSWER)
+        receipt = get_receipt(frame, ANSWER)
         if receipt is not None:
             return Answer(frame, receipt)
         session = session_of(frame.attrs)
@@ -279,10 +279,10 @@ def of_series(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Repor
 
 def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Reports:
     """Return the receipt or the tracked column of a Series, or raise why there is neither."""
-    reported = receipt_of(series, REPORTS)
+    reported = get_receipt(series, REPORTS)
     if reported is not None:
         return _reports.Reports(series, reported)
-    receipt = receipt_of(series, ANSWER)
+    receipt = get_receipt(series, ANSWER)
     if receipt is not None:
         return Answer(series, receipt)
     session = session_of(series.attrs)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, cast
 
 from dpframe import _validate
-from dpframe._answers.foundkeys import Columns, found_keys, keys_in
+from dpframe._answers.foundkeys import KeyColumns, read_keys, read_released_keys
 from dpframe._cells.encoding import encode
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
 from dpframe._expr import NO_KEYS
@@ -43,7 +43,7 @@ def listed(
 
 
 def key_search(
-    asking: Askable, columns: Columns, payment: Mapping[str, Any]
+    asking: Askable, columns: KeyColumns, payment: Mapping[str, Any]
 ) -> tuple[KeySearch, Payment]:
     """Return the question of `unique`, and the keyword arguments that are left of its price."""
     findable(asking._selection, columns)
@@ -58,7 +58,7 @@ def key_search(
     )
 
 
-def findable(selection: Selection, columns: Columns) -> None:
+def findable(selection: Selection, columns: KeyColumns) -> None:
     """Refuse columns whose values no search can find, before anything is charged."""
     for expr, name in columns:
         if expr.kind in NO_KEYS:
@@ -88,7 +88,7 @@ class Search:
         self._where = asking._selection.where
         self._levels = levels
         self._sought = [level for level in levels if isinstance(level, Sought)]
-        self._columns: Columns = [(level.expr, level.name) for level in self._sought]
+        self._columns: KeyColumns = [(level.expr, level.name) for level in self._sought]
         self._exprs = tuple(level.expr for level in self._sought)
 
     def check(self) -> None:
@@ -139,7 +139,7 @@ class Search:
                 self._exprs, failure, not session.budget.rule.pairs, self._where, _SHARE
             )
             found = self._asking._ask(
-                task, lambda r: found_keys(r.raw[0], self._columns), words, HALF
+                task, lambda r: read_keys(r.raw[0], self._columns), words, HALF
             )
             if isinstance(found, Plan):
                 return found
@@ -190,7 +190,7 @@ class Search:
             )
 
         def answer(release: Release) -> Any:
-            found = keys_in(release, self._columns)
+            found = read_released_keys(release, self._columns)
             if found.keys is not None:
                 session.found.setdefault(question, found.keys)
                 session.found_keys.record(self._exprs, self._where, found.keys)

@@ -14,7 +14,13 @@ import pandas as pd
 
 from dpframe import _pandas, _validate
 from dpframe._answers import answer as _release
-from dpframe._answers.layout import Correlations, Grid, Layout, Pivot, Shares
+from dpframe._answers.layout import (
+    AnswerLayout,
+    CorrelationTable,
+    OutputGrid,
+    PivotTable,
+    ShareColumn,
+)
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered, did_you_mean
 from dpframe._frame.columns import votes
 from dpframe._frame.found import Search
@@ -137,7 +143,7 @@ class PrivateGroupBy(Measurable):
             and labels
             and all(isinstance(label, tuple) for label in labels)
         ):
-            layout = partial(_release.by_levels, columns=_release.columns_of(labels))
+            layout = partial(_release.by_levels, columns=_release.make_columns(labels))
         elif layout is None:
             layout = partial(_release.table, columns=labels)
         keys = [out.keys for out in outputs]
@@ -268,7 +274,7 @@ class PrivateGroupBy(Measurable):
             for name, outs in summary
             for out in outs
         ]
-        columns = _release.columns_of([out.name for out in outs])
+        columns = _release.make_columns([out.name for out in outs])
         if not self._as_index:
             raise NotOffered(
                 "describe has its groups as index: leave as_index=False out, and reset_index() the answer."
@@ -287,7 +293,7 @@ class PrivateGroupBy(Measurable):
     ) -> pd.DataFrame:
         """Take the covariances of the selected columns in each group, one table below the other;
         see `PrivateFrame.cov`."""
-        return cast(pd.DataFrame, matrix(self, Grid, min_periods, ddof, bounds, payment))
+        return cast(pd.DataFrame, matrix(self, OutputGrid, min_periods, ddof, bounds, payment))
 
     @verb
     def corr(
@@ -301,7 +307,7 @@ class PrivateGroupBy(Measurable):
         """Take the correlations of the selected columns in each group, one table below the other;
         see `PrivateFrame.corr`."""
         check_correlation(method, payment)
-        return cast(pd.DataFrame, matrix(self, Correlations, min_periods, 1, bounds, payment))
+        return cast(pd.DataFrame, matrix(self, CorrelationTable, min_periods, 1, bounds, payment))
 
     @verb
     def count(
@@ -431,10 +437,10 @@ def count_values(
                 order = order[np.argsort(_pandas.factorize(of_groups)[0][order], kind="stable")]
         if not options["normalize"]:
             return _release.series(release, index, "count", order)
-        shares: Layout = Pivot(len(index), normalize="all")
+        shares: AnswerLayout = PivotTable(len(index), normalize="all")
         if groups:
             many = groups_of(cast("tuple[By, ...]", groups))
-            shares = Shares(Pivot(many, len(index) // many, normalize="index"))
+            shares = ShareColumn(PivotTable(many, len(index) // many, normalize="index"))
         return _release.proportions(release, shares, index, "proportion", order)
 
     return ask_in_groups(asking, by, (COUNT,), layout, payment)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpframe import _validate
 from dpframe._answers import reports as _reports
-from dpframe._answers.reports import Kind
+from dpframe._answers.reports import ReportKind
 from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Column, Expr
 from dpframe._frame.selection import WHOLE
@@ -122,11 +122,11 @@ def randomize(
     def finish(release: Release) -> pd.Series[Any]:
         response: Any = release.plan.parts[0].noise
         null = None if task.keys is None else task.keys.null
-        kind = Kind(response, null, task.bounds, bool(unit.people))
+        kind = ReportKind(response, null, task.bounds, bool(unit.people))
         codes = unpack_reports(release.raw, kind.response.k)
         shown = kind.points() if labels is None else labels
         view = None if index is None else index.view()
-        return _reports.series_of(codes, kind, shown, release.plan, view, name)
+        return _reports.make_reports(codes, kind, shown, release.plan, view, name)
 
     return cast("pd.Series[Any]", self._ask(task, finish, payment, WHOLE, words))
 
@@ -139,16 +139,16 @@ def _of_values(
     return Randomize(expr, listed, None if other is None else repr(other), None), labels
 
 
-def number_kind(each: Fraction, bounds: Bounds) -> Kind:
+def number_kind(each: Fraction, bounds: Bounds) -> ReportKind:
     """Reports of a number: the points it is rounded to follow from the epsilon of a report."""
-    if len(set(Kind(Response(each, POINTS), bounds=bounds).points())) < POINTS:
+    if len(set(ReportKind(Response(each, POINTS), bounds=bounds).points())) < POINTS:
         raise BadValue(
             f"these bounds are too narrow: between {bounds.lower:g} and {bounds.upper:g} are too few doubles."
         )
-    return Kind(Response(each, points_for(each)), bounds=bounds)
+    return ReportKind(Response(each, points_for(each)), bounds=bounds)
 
 
-def rounded_places(values: NDArray[np.float64], kind: Kind) -> NDArray[Any]:
+def rounded_places(values: NDArray[np.float64], kind: ReportKind) -> NDArray[Any]:
     """Return numbers as places on the points of their kind; NaN has no place."""
     assert kind.bounds is not None
     grid = Grid.for_width(Bounds(*kind.bounds), BITS)

@@ -32,7 +32,7 @@ from dpframe._plans.aggregates import (
 )
 from dpframe._plans.counts import ROWS
 from dpframe._plans.moments import make_column
-from dpframe._plans.worth import error_by_spread, in_advance
+from dpframe._plans.worth import describe_error_by_spread, describe_worth_in_advance
 from dpframe._statistics.base import Primitive, Reading, Sensitivity, Statistic
 from dpframe.accounting._filter import Charge, Price
 from dpframe.accounting.loss import Loss, loss_from_json
@@ -283,7 +283,7 @@ class Plan:
         if many:
             together = self._error_text(self.level_each(0.95))
             rows.append(("all at once", f"{together}, for all {self.groups} groups together"))
-        if worth := in_advance(self):
+        if worth := describe_worth_in_advance(self):
             rows.append(("worth", worth))
         rows += [
             ("tail", text) for text in dict.fromkeys(part.tail(self) for part in self.parts) if text
@@ -321,7 +321,7 @@ class Plan:
             elif per_n is not None:
                 text = f"± {per_n * 1e9:.4g} / n{' seconds' * cell.duration} for n values"
             else:
-                text = error_by_spread(self, cell, level)
+                text = describe_error_by_spread(self, cell, level)
             texts.append(text if len(self.cells) == 1 else f"{cell.name} {text}")
         return "; ".join(texts) + ("; ..." if len(self.cells) > 8 else "")
 

@@ -1,47 +1,66 @@
-"""The rule that tells a number from noise, and what a plan can say of that in advance.
+"""The rule that tells a number from noise: of a released number, and in advance of a release.
 
-*Formal guarantee.* All of it is a function of a release and of public facts (bounds, a declared
-number of people, the part that the owner chose), so it is post-processing: free, and as private as
-the release (docs/guarantees/intervals.md#noise-is-flagged).
+*Formal guarantee.* All of it is a function of a release and of public facts: bounds, a declared
+number of people, and the part that the owner chose. So it is post-processing: free, and as private
+as the release (docs/guarantees/intervals.md#noise-is-flagged).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from dpframe._errors import caution
 from dpframe._plans.aggregates import AGGREGATES, Cell, Floats, Measured
 from dpframe._plans.durations import convert_to_seconds
 
-LEVEL = 0.95  # of the intervals that numbers are judged by
-PART = 0.5  # an interval from 0 up has half its width on either side, so what cannot be told from 0 is noise
+if TYPE_CHECKING:
+    from dpframe._plans.plan import Plan
+
+Bools = NDArray[np.bool_]
+
+LEVEL = 0.95  # the level of the intervals that numbers are judged by
+PART = 0.5  # an interval from 0 up has half its width on either side: it cannot be told from 0
+MARK = "?"  # stands beside a number that is noise
 
 
-class Rule(NamedTuple):
-    """How numbers are judged, and whether noise is shown: what ``open(reliable=, show=)`` says."""
+class NoiseRule(NamedTuple):
+    """The rule of a session: what ``open(reliable=, show=)`` says.
+
+    ``part`` is the part of a number that half its interval may be. ``blank`` leaves noise out.
+    """
 
     part: float = PART
     blank: bool = False
 
 
-ORDINARY = Rule()
+ORDINARY = NoiseRule()
+
+
+# Released numbers -------------------------------------------------------------------------------
 
 
 def is_noise(
-    values: Any, low: Any, high: Any, unit: Any, width: Any, part: float
-) -> NDArray[np.bool_]:
-    """Which numbers are noise: half their interval is more than a part of the number, or of
-    ``unit`` where that is more; or the interval is at least that part of ``width``, which is how
-    far apart possible answers are; or the number is one that cannot be, such as a count below zero,
-    and lies outside of its interval.
+    values: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    unit: ArrayLike,
+    width: ArrayLike,
+    part: float,
+) -> Bools:
+    """Return which numbers are noise, given the ends of their intervals.
 
-    What was chosen has no interval, NaN, and is none. A number that is NaN itself, though its
-    interval is known, is noise.
+    A number is noise in three cases. Half its interval is more than ``part`` of the number, or of
+    ``unit`` where that is more. The interval is at least ``part`` of ``width``, the distance
+    between possible answers. The number lies outside of its interval, as a count below zero does.
+
+    A choice has no interval: its ends are NaN, and it is not noise. A number that is NaN although
+    its interval is known is noise.
     """
     numbers = convert_to_seconds(values)
     if np.asarray(values).dtype.kind == "M":  # no time is near zero
@@ -50,69 +69,155 @@ def is_noise(
     half = (upper - lower) / 2
     with np.errstate(invalid="ignore"):
         within = (half <= part * np.maximum(np.abs(numbers), unit)) & (
-            (2 * half < part * width) | (half == 0)
+            (2 * half < part * np.asarray(width)) | (half == 0)
         )
         beyond = np.maximum(lower - numbers, numbers - upper)
-        within &= (beyond <= 1e-9 * np.abs(numbers)) | ~np.isfinite(numbers)  # or it is rounding
+        # What lies beyond by less than this is an error of rounding.
+        within &= (beyond <= 1e-9 * np.abs(numbers)) | ~np.isfinite(numbers)
     return np.asarray(~within & ~np.isnan(half))
 
 
-# Before anything is paid ------------------------------------------------------------------------------------------------
+def is_vague_choice(plan: Plan, raw: Sequence[NDArray[np.int64]], part: float) -> list[Bools]:
+    """Return, for each output, in which groups its choice says nothing.
+
+    A choice says nothing if it may be off by ``part`` of the values of the group. Their number is
+    the count in the same release, and at most the number of values that there can be.
+    """
+    groups = int(np.shape(raw[0])[-1])
+    values = np.full(groups, math.inf if plan.most is None else plan.most)
+    counting = next((c for c in plan.cells if {"n", "size"} & c.functionals.keys()), None)
+    if counting is not None:
+        name = "n" if "n" in counting.functionals else "size"
+        noisy = Measured(counting, plan.parts[counting.part].noise, raw[counting.part])
+        values = np.minimum(values, noisy.values({name: 1.0}).astype(float))
+    return [
+        plan._shortfall(cell) >= part * values
+        if AGGREGATES[cell.aggregate].picks
+        else np.zeros(groups, dtype=bool)
+        for cell in plan.cells
+    ]
 
 
-def says_nothing(plan: Any, cell: Cell, values: float) -> bool:
-    """Whether the plan knows that an output is noise of so many values at most, whatever they
-    are."""
+def judge_at_sight(
+    plan: Plan,
+    raw: Sequence[Sequence[float] | NDArray[np.int64]],
+    values: Sequence[float | Floats],
+    part: float,
+) -> bool | None:
+    """Return whether all numbers of a release are reliable, without computing intervals.
+
+    ``values`` has a number for each output, or an array with one for each group. False means that
+    some are noise for sure, beyond single totals near zero. None means that only the intervals
+    tell. Half the interval of a total is between that of one of the integers behind it and the sum
+    of all of theirs. Half the interval of a ratio is between 0.7 and 1.3 times that of its count,
+    as a part of the count, where the count is more than three times its noise.
+    """
+    sure, noisy, near_zero = True, False, 0
+    for cell, value in zip(plan.cells, values, strict=True):
+        number = cast(Floats, value)  # a single number has the same operators
+        ratio, maps = AGGREGATES[cell.aggregate].ratio, cell.functionals
+        noise = plan.parts[cell.part].noise
+        weights = maps.get("n") if ratio else maps.get("total") or maps.get("size") or maps.get("n")
+        if ratio is None or cell.duration or cell.constants or not noise.named:
+            return None
+        if not weights or not weights[0]:
+            return None
+        half = noise.quantile(LEVEL) * weights[0]
+        if not ratio:
+            half *= 1.0 if "total" in maps else max(abs(cell.lower), abs(cell.upper))
+            good = abs(number) >= half * len(weights) / part
+            if good is not True and not np.all(good):
+                sure = False
+                near_zero += int(np.count_nonzero(half > part * abs(number)))
+            continue
+        count = sum([w * row for w, row in zip(weights, raw[cell.part], strict=True)])
+        # Even a ratio near zero is reliable with this count: it is compared with a tenth of 1.
+        large = count >= half * max(13.0 / part, 1 / 0.3)
+        if large is True or np.all(large):
+            continue
+        width = cell.upper - cell.lower
+        limit = part * count * np.maximum(abs(number) / width, 0.1) if width else np.inf
+        if not np.all((count >= half / 0.3) & (1.3 * half <= limit)):
+            sure = False
+            noisy |= bool(np.any(0.7 * half > np.maximum(limit, 0.0)))
+    if sure:
+        return True
+    return False if noisy or 2 * near_zero > sum(map(np.size, values)) else None
+
+
+_HELP = (
+    "the interval is as wide as what is possible, or half of it is more than {part:g} of the "
+    "number. A larger epsilon, larger groups or narrower bounds help; explain tells the error in "
+    "advance."
+)
+
+
+def warn_of_noise(rule: NoiseRule, number: str = "") -> None:
+    """Warn that a number is noise, or that numbers of a table are."""
+    if number:
+        problem = f"this number is noise, {number}"
+    else:
+        shown = "are NaN" if rule.blank else f"are marked {MARK}"
+        problem = f"numbers of this answer that {shown} are noise"
+    caution(f"{problem}: " + _HELP.format(part=rule.part))
+
+
+# Before anything is paid ------------------------------------------------------------------------
+
+
+def says_nothing(plan: Plan, cell: Cell, values: float) -> bool:
+    """Return whether an output is noise for ``values`` values at most, whatever they are."""
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.selects and not aggregate.of_rows:
         return False
-    if aggregate.promise or aggregate.selects:  # so many ranks, or rows, the choice may be off
+    if aggregate.promise or aggregate.selects:  # the choice may be off by this number of values
         return bool(plan._shortfall(cell) >= PART * values)
-    tried = _tried(plan, cell, np.array([values]), LEVEL)
+    tried = _try_values(plan, cell, np.array([values]), LEVEL)
     if tried is not None:
-        return bool(_noise_of(cell, tried)[0])
+        return bool(_is_always_noise(cell, tried)[0])
     error = aggregate.error(Measured(cell, plan.parts[cell.part].noise), LEVEL, values)
     return error is not None and 2 * error >= aggregate.judging_scale(cell, values)[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Imagined(Measured):
-    """Sums of values that nobody has, without noise: what an interval is made of, before there is
-    an answer."""
+class ImaginedSums(Measured):
+    """Sums of imagined values, without noise: an interval can be computed from them in advance."""
 
     sums: Mapping[str, Floats] = field(default_factory=dict)
 
     def values(self, combination: dict[str, float]) -> Floats:
-        """A weighted sum of functionals, in the shape of the sums."""
+        """Return a weighted sum of functionals, in the shape of the sums."""
         return np.asarray(sum(w * self.sums[name] for name, w in combination.items()))
 
 
-def _tried(
-    plan: Any, cell: Cell, values: Floats, level: float
-) -> tuple[Floats, Floats, Floats] | None:
-    """The answers and both ends of their intervals if so many values lay this way or that, a row
-    for each way and a column for each number of values; None of outputs whose error does not depend
-    on that."""
+Trial = tuple[Floats, Floats, Floats]
+
+
+def _try_values(plan: Plan, cell: Cell, values: Floats, level: float) -> Trial | None:
+    """Return the answers and both ends of their intervals for imagined values.
+
+    There is a row for each way in which the values may lie, and a column for each number of
+    values. Return None if the error of the output does not depend on how they lie.
+    """
     aggregate = AGGREGATES[cell.aggregate]
     sums = aggregate.imagine_sums(values)
     if not sums:
         return None
-    m = Imagined(cell, plan.parts[cell.part].noise, None, sums)
-    return aggregate.value(m), *aggregate.interval(m, level)
+    imagined = ImaginedSums(cell, plan.parts[cell.part].noise, None, sums)
+    return aggregate.value(imagined), *aggregate.interval(imagined, level)
 
 
-def _noise_of(cell: Cell, tried: tuple[Floats, Floats, Floats]) -> NDArray[np.bool_]:
-    """Whether the answer is noise, however the values lie: for each number of them."""
+def _is_always_noise(cell: Cell, tried: Trial) -> Bools:
+    """Return for which numbers of values the answer is noise, however they lie."""
     return np.asarray(
         is_noise(*tried, *AGGREGATES[cell.aggregate].judging_scale(cell), PART).all(axis=0)
     )
 
 
-def error_by_spread(plan: Any, cell: Cell, level: float) -> str:
-    """The least and the largest error to expect of an output whose error depends on how far apart
-    the values lie."""
+def describe_error_by_spread(plan: Plan, cell: Cell, level: float) -> str:
+    """Return the least and the largest error of an output that depends on how the values lie."""
     unit = " seconds" * cell.duration
-    tried = None if plan.n is None else _tried(plan, cell, np.array([float(plan.n)]), level)
+    tried = None if plan.n is None else _try_values(plan, cell, np.array([float(plan.n)]), level)
     if tried is None:
         return (
             "depends on how far apart the values lie; with n= explain tells the least and the most"
@@ -124,43 +229,40 @@ def error_by_spread(plan: Any, cell: Cell, level: float) -> str:
     return f"{least} to {most}{unit} for {plan.n:g} values, by how far apart they lie"
 
 
-def in_advance(plan: Any) -> str:
-    """What a plan knows of the worth of its answer: of how many values it will say nothing; empty
-    if it knows nothing of that."""
+def describe_worth_in_advance(plan: Plan) -> str:
+    """Return for how many values the answer will say nothing; empty if that is not known."""
     most = plan.n if plan.n is not None else plan.most
     if most is not None:
         empty = [cell for cell in plan.cells if says_nothing(plan, cell, most)]
         if not empty:
             return ""
-        of = (
-            ""
-            if len(empty) == len(plan.cells)
-            else ", ".join(str(c.name) for c in empty[:6]) + ": "
+        all_empty = len(empty) == len(plan.cells)
+        names = "" if all_empty else ", ".join(str(c.name) for c in empty[:6]) + ": "
+        return (
+            f"{names}this will say nothing: of {most:.12g} values the error is as large as can be"
         )
-        return f"{of}this will say nothing: of {most:.12g} values the error is as large as can be"
-    names: dict[str, list[str]] = {}
+    names_by_number: dict[str, list[str]] = {}
     for cell in plan.cells:
-        least = fewest(plan, cell)
+        least = find_fewest_values(plan, cell)
         if least is not None and least >= 2:
-            names.setdefault(f"{least:.4g}", []).append(str(cell.name))
-    alike = [len(each) for each in names.values()] == [len(plan.cells)]
+            names_by_number.setdefault(f"{least:.4g}", []).append(str(cell.name))
+    alike = [len(each) for each in names_by_number.values()] == [len(plan.cells)]
     texts = [
         ("" if alike else ", ".join(each) + ": ") + f"of fewer than {n} values"
-        for n, each in names.items()
+        for n, each in names_by_number.items()
     ]
     return "; ".join(texts[:6]) + " this will say nothing" if texts else ""
 
 
-def fewest(plan: Any, cell: Cell) -> float | None:
-    """The number of values below which an output says nothing, whatever they are; None if that is
-    not known."""
+def find_fewest_values(plan: Plan, cell: Cell) -> float | None:
+    """Return the number of values below which an output says nothing; None if it is not known."""
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.selects and not aggregate.of_rows:
         return None
     if aggregate.promise or aggregate.selects:
         return float(plan._shortfall(cell)) / PART
     if aggregate.imagine_sums(np.ones(1)):
-        return _fewest_imagined(plan, cell)
+        return _search_fewest_values(plan, cell)
     _, width = aggregate.judging_scale(cell)
     error = aggregate.error(Measured(cell, plan.parts[cell.part].noise), LEVEL, 1e15)
     if error is None or not 0 < width < math.inf:
@@ -168,24 +270,43 @@ def fewest(plan: Any, cell: Cell) -> float | None:
     return 2 * error * 1e15 / width
 
 
-def _fewest_imagined(plan: Any, cell: Cell) -> float | None:
-    """What `fewest` returns, by trying numbers of values from 2 to 2**60: first far apart, then
-    closer to where noise ends."""
+def _search_fewest_values(plan: Plan, cell: Cell) -> float | None:
+    """Return what `find_fewest_values` returns, by trying from 2 to 2**60 values.
+
+    The first trial is coarse. Each of the next ones looks closer at the place where noise ends.
+    """
     ends = 1.0, 60.0
     for _ in range(4):
         logs = np.linspace(*ends, 16)
-        tried = _tried(plan, cell, 2.0**logs, LEVEL)
-        noise = np.zeros(16, dtype=bool) if tried is None else _noise_of(cell, tried)
-        first = int(np.argmin(noise))  # that is not noise
+        tried = _try_values(plan, cell, 2.0**logs, LEVEL)
+        noise = np.zeros(16, dtype=bool) if tried is None else _is_always_noise(cell, tried)
+        first = int(np.argmin(noise))  # the first one that is not noise
         if noise.all() or first == 0:
             return None if ends == (1.0, 60.0) else float(2.0 ** ends[not noise.all()])
         ends = float(logs[first - 1]), float(logs[first])
     return float(2.0 ** ends[0])
 
 
-def capped(plan: Any) -> str:
-    """The limits of a person as an answer tells them: "of at most 32 rows a person"; empty where
-    all rows count, or people do."""
+# What is said of all numbers of a plan ----------------------------------------------------------
+
+
+def describe_choice_error(plan: Plan) -> str:
+    """Return by how many values the choices of a plan may miss; empty below one value."""
+    choices = [cell for cell in plan.cells if AGGREGATES[cell.aggregate].picks]
+    miss = max(map(plan._shortfall, choices), default=0.0)
+    if miss < 1:
+        return ""
+    return (
+        f"chosen, without an interval: at most {miss:.4g} values too many lie below each number, "
+        f"and above it; of fewer than {miss / PART:.4g} values it says nothing"
+    )
+
+
+def describe_limits(plan: Plan) -> str:
+    """Return the contribution limits as an answer shows them: "of at most 32 rows a person".
+
+    It is empty where all rows count, or people do.
+    """
     if not plan.caps:
         return ""
     people = bool(plan.cells) and all(

@@ -8,7 +8,6 @@ all go the same way: a plan with a price, a debit, and only then the data
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +28,7 @@ from dpframe._plans.order import enclose_by_other_levels
 from dpframe._plans.plan import Draft, Part, Plan, get_noisy_sums, make_draft
 from dpframe._plans.price import buy_choice, buy_noise, buy_points
 from dpframe._plans.sampling import NOISE, About
-from dpframe._plans.worth import LEVEL, ORDINARY, Rule
+from dpframe._plans.worth import ORDINARY, NoiseRule
 from dpframe._questions.identity import (
     Identity,
     identify_choice,
@@ -56,7 +55,7 @@ class Release(NamedTuple):
 
     plan: Plan
     raw: tuple[Any, ...]
-    rule: Rule = ORDINARY
+    rule: NoiseRule = ORDINARY
     fresh: bool = False
 
 
@@ -464,73 +463,3 @@ def mark_met_limits(limits: tuple[Limit, ...], where: Expr | None) -> tuple[Limi
     if not keeps_one_row(where):
         return limits
     return tuple([limit._replace(met=limit.rows == 1) for limit in limits])
-
-
-# What a release is worth, at first sight ----------------------------------------------------------
-
-
-class NumberFunctions(NamedTuple):
-    """The functions with which `check_noise_quickly` reads one number an output, or an array."""
-
-    # Return the largest number of an array, or the number itself.
-    largest: Callable[..., Any]
-    # Return the larger of two.
-    maximum: Callable[..., Any]
-    # Return how many are true.
-    many: Callable[..., Any]
-    # Return how many there are.
-    size: Callable[..., Any]
-
-
-ONE = NumberFunctions(float, max, int, lambda number: 1)
-SEVERAL = NumberFunctions(np.maximum.reduce, np.maximum, np.count_nonzero, len)
-
-
-def check_noise_quickly(
-    release: Release, raw: Sequence[Any], values: Sequence[Any], of: NumberFunctions
-) -> tuple[bool, bool] | None:
-    """Return whether some numbers may be noise, and whether some certainly are. Users are warned of
-    the latter.
-
-    None if only their intervals tell. The numbers are given output by output. Half the interval of
-    a total is between that of one of its integers and that of all of them. That of a ratio is
-    between 0.7 and 1.3 times as much, as a part of the count, if the count is more than three times
-    its noise.
-    """
-    plan, part = release.plan, release.rule.part
-    doubtful, noisy, totals, shown = False, False, 0, 0
-    widths: dict[int, int] = {}  # half widths of the noise of each part
-    for cell, numbers in zip(plan.cells, values, strict=True):
-        ratio, mechanism, maps = (
-            AGGREGATES[cell.aggregate].ratio,
-            plan.parts[cell.part].noise,
-            cell.functionals,
-        )
-        weights = maps.get("n") if ratio else maps.get("total") or maps.get("size") or maps.get("n")
-        if (
-            ratio is None
-            or cell.duration
-            or not weights
-            or not weights[0]
-            or cell.constants
-            or not mechanism.named
-        ):
-            return None
-        if cell.part not in widths:
-            widths[cell.part] = mechanism.quantile(LEVEL)
-        half: Any = widths[cell.part] * weights[0]
-        if ratio:
-            width = cell.upper - cell.lower
-            count = sum([w * row for w, row in zip(weights, raw[cell.part], strict=True)])
-            share = half / of.maximum(count, 1e-300)
-            line = part * of.maximum(abs(numbers) / width, 0.1) if width else math.inf
-            over = of.largest(share - line / 1.3)
-            doubtful |= bool(over > 0 or of.largest(share) > 0.3)
-            noisy |= bool(over > 0 and of.largest(0.7 * share - line) > 0)
-        else:
-            half *= 1.0 if "total" in maps else max(abs(cell.lower), abs(cell.upper))
-            excess = half - part * abs(numbers)
-            doubtful |= bool(of.largest(excess) > half * (1 - len(weights)))
-            totals += of.many(excess > 0)
-        shown += of.size(numbers)
-    return doubtful, noisy or 2 * totals > shown

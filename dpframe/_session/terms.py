@@ -24,7 +24,7 @@ from dpframe._ledger import place_of
 from dpframe._ledger.accountant import Accountant, check_population
 from dpframe._ledger.store import Declared, text_of
 from dpframe._plans.budget import DEFAULT_QUERIES
-from dpframe._plans.worth import ORDINARY, Rule
+from dpframe._plans.worth import ORDINARY, NoiseRule
 from dpframe._session.data import Data
 from dpframe._validate import Bounds
 from dpframe.accounting import ACCOUNTANTS, open_filter
@@ -182,7 +182,7 @@ class Terms:
     version: str | None
     because: str | None = None
     sources: tuple[tuple[Declaration, Source], ...] = ()  # of what a card says
-    rule: Rule = ORDINARY  # of answers: it changes none of them, but how they are shown
+    rule: NoiseRule = ORDINARY  # of answers: it changes none of them, but how they are shown
     shares_said: bool = True  # whether the owner has said how large a share is, by queries=
 
     @classmethod
@@ -291,7 +291,7 @@ def _count(arguments: Words, name: str) -> int | None:
     return None if value is None else _validate.positive_int(value, name)
 
 
-def rule_of(arguments: Words, before: Rule) -> Rule:
+def rule_of(arguments: Words, before: NoiseRule) -> NoiseRule:
     """Return how answers are judged and shown. What is left out stays as it was."""
     part, show = arguments.get("reliable"), arguments.get("show")
     if part is show is None:
@@ -303,7 +303,7 @@ def rule_of(arguments: Words, before: Rule) -> Rule:
         )
     if show is not None:
         show = _validate.choice(show, "show", ("all", "nan"))
-    return Rule(part, before.blank if show is None else show == "nan")
+    return NoiseRule(part, before.blank if show is None else show == "nan")
 
 
 def _same_people(first: Unit, second: Unit) -> bool:

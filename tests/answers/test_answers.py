@@ -37,8 +37,7 @@ def p(df):
 
 def same_labels(answer, exact):
     assert isinstance(answer, type(exact))
-    assert type(answer) == type(exact)  # noqa: E721
-    # Of a class of its own, which equals pandas', only where something is said of its numbers.
+    # The class is a subclass of pandas' own only where something is said of its numbers.
     assert (type(answer) is type(exact)) == bool(np.all(answer.dp.reliable))
     pd.testing.assert_index_equal(answer.index, exact.index, exact="equiv")
     if isinstance(exact, pd.DataFrame):

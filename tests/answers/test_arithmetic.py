@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import dpframe
 from dpframe import BadType, NotOffered
-from tests.internals import STEPS, of_leaf, of_number
+from tests.internals import OPERATIONS, start_from_leaf, start_from_number
 
 
 @pytest.fixture
@@ -243,38 +243,38 @@ class Within:
     """A number that is known to lie between two ends."""
 
     def __init__(self, number, other):
-        self.number, self.sides = number, sorted([number, other])
+        self._value, self.sides = number, sorted([number, other])
 
-    def _number(self):
-        return self.number
+    def number(self):
+        return self._value
 
-    def _ends(self, level):
+    def ends(self, level, at_once=False):
         return tuple(self.sides)
 
-    def _same(self, other):
+    def is_same(self, other):
         return self is other
 
 
 @given(
     *(st.tuples(NUMBERS, NUMBERS),) * 3,
     st.lists(
-        st.tuples(st.sampled_from([*STEPS, "round"]), st.integers(0, 2), NUMBERS | st.none()),
+        st.tuples(st.sampled_from([*OPERATIONS, "round"]), st.integers(0, 2), NUMBERS | st.none()),
         max_size=6,
     ),
 )
 def test_intervals_enclose_whatever_is_computed(a, b, c, steps):
     """To the last bit: of the numbers as they are, the same steps in doubles end within the ends."""
     leaves = [Within(*pair) for pair in (a, b, c)]
-    made = of_leaf(leaves[0])
+    made = start_from_leaf(leaves[0])
     for step, place, number in steps:
-        other = of_leaf(leaves[place]) if number is None else of_number(number)
-        two = step in STEPS and STEPS[step].operands == 2
-        made = made.rounded(place) if step == "round" else made.then(step, other if two else None)
+        other = start_from_leaf(leaves[place]) if number is None else start_from_number(number)
+        two = step in OPERATIONS and OPERATIONS[step].operands == 2
+        made = made.round(place) if step == "round" else made.append(step, other if two else None)
     try:
         value = made.value()
     except ZeroDivisionError:
         return
-    low, high = made.enclosed([leaf._ends(0.9) for leaf in made.leaves])
+    low, high = made.enclose([leaf.ends(0.9) for leaf in made.leaves])
     if math.isfinite(value):
         assert low <= value <= high
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.internals import GaussianNoise, LaplaceNoise, Summed
+from tests.internals import GaussianNoise, LaplaceNoise, SummedNoise
 
 STATES, ZONES = ["CA", "NY", "WA"], [1, 2]
 BOUNDS = {"age": (0, 110)}
@@ -135,6 +135,6 @@ def test_half_width_of_a_margin_covers_the_exact_law(terms, kind):
         one = np.roll(np.pad(law / law.sum(), (0, size - len(law))), -half)
         of_all = np.fft.irfft(np.fft.rfft(one) ** terms, size)
         for level in (0.5, 0.8, 0.907, 0.95, 0.99, 0.999, 1 - 1e-6):
-            t = Summed(noise, terms).quantile(level)
+            t = SummedNoise(noise, terms).quantile(level)
             inside = of_all[: t + 1].sum() + (of_all[size - t :].sum() if t else 0.0)
             assert 1 - inside <= (1 - level) * (1 + 1e-7) + 1e-12, (scale, level, t)

@@ -138,12 +138,16 @@ def test_times_are_a_line_whose_band_lies_on_it(index: str) -> None:
     options: Any = {
         "kind": None,
         "ax": None,
-        "levels": False,
+        "quantiles": False,
         "keys": 0,
         "title": "n",
         "options": {},
     }
-    ax = _drawing.picture(series, ends, **options)
+    ax = _drawing.draw_answer(
+        series,
+        _drawing.Marks.stack([(ends["lower"].to_numpy(), ends["upper"].to_numpy())]),
+        **options,
+    )
     vertices = ax.collections[0].get_paths()[0].vertices
     (line,) = ax.get_lines()
     assert {x for x, _ in vertices} == {float(x) for x in line.get_xdata(orig=False)}
@@ -170,20 +174,24 @@ def test_an_end_that_is_not_there_has_no_bar() -> None:
     options: Any = {
         "kind": None,
         "ax": None,
-        "levels": False,
+        "quantiles": False,
         "keys": 0,
         "title": "x",
         "options": {},
     }
-    ax = _drawing.picture(series, ends, **options)
+    ax = _drawing.draw_answer(
+        series,
+        _drawing.Marks.stack([(ends["lower"].to_numpy(), ends["upper"].to_numpy())]),
+        **options,
+    )
     assert error_ends(ax) == [(0.5, 1.5)]
 
 
 def test_what_has_no_picture_says_so(p: PrivateFrame) -> None:
-    with pytest.raises(BadType, match="one number is no picture"):
+    with pytest.raises(BadType, match="a single number cannot be drawn"):
         p.count(epsilon=1).dp.plot()
     answer = p.groupby("state").size(epsilon=1)
-    with pytest.raises(BadValue, match="no finite bins"):
+    with pytest.raises(BadValue, match="not finite bins"):
         answer.dp.plot(kind="hist")
     with pytest.raises(BadValue, match="unknown kind 'pie'"):
         answer.dp.plot(kind="pie")

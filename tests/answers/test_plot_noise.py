@@ -84,7 +84,7 @@ def test_rows_that_were_sorted_keep_their_bars() -> None:
         answer.sort_values(),
         answer.iloc[::-1],
         answer[answer.dp.reliable],
-        answer.round(0),
+        answer.dp.round(0),
     ):
         assert hollow(changed.dp.plot()) == [flagged(changed)]
 

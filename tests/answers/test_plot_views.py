@@ -18,7 +18,7 @@ from tests.internals import drawing_module as _drawing
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-OPTIONS: dict[str, Any] = {"kind": None, "ax": None, "levels": False, "keys": 0, "title": "x"}
+OPTIONS: dict[str, Any] = {"kind": None, "ax": None, "quantiles": False, "keys": 0, "title": "x"}
 
 
 @pytest.fixture(autouse=True)
@@ -157,18 +157,33 @@ def test_a_wide_band_does_not_set_the_scale() -> None:
     ends.loc[0] = [-1e6, 11]
     ends.loc[4] = [17, 1e6]
     for kind in ("line", "bar", "barh"):
-        ax = _drawing.picture(values, ends, **{**OPTIONS, "kind": kind}, options={})
+        ax = _drawing.draw_answer(
+            values,
+            _drawing.Marks.stack([(ends["lower"].to_numpy(), ends["upper"].to_numpy())]),
+            **{**OPTIONS, "kind": kind},
+            options={},
+        )
         low, high = ax.get_xlim() if kind == "barh" else ax.get_ylim()
         assert -100 < low < 10
         assert 18 < high < 100
-    narrow = _drawing.picture(values, ends, **OPTIONS, options={"ylim": (0, 5)})
+    narrow = _drawing.draw_answer(
+        values,
+        _drawing.Marks.stack([(ends["lower"].to_numpy(), ends["upper"].to_numpy())]),
+        **OPTIONS,
+        options={"ylim": (0, 5)},
+    )
     assert narrow.get_ylim() == (0, 5)
 
 
 def test_bands_that_are_all_wide_stay_in_view() -> None:
     values = pd.Series([10.0, 10.1], name="x")
     ends = pd.DataFrame({"lower": values - 50, "upper": values + 50})
-    low, high = _drawing.picture(values, ends, **{**OPTIONS, "kind": "line"}, options={}).get_ylim()
+    low, high = _drawing.draw_answer(
+        values,
+        _drawing.Marks.stack([(ends["lower"].to_numpy(), ends["upper"].to_numpy())]),
+        **{**OPTIONS, "kind": "line"},
+        options={},
+    ).get_ylim()
     assert low <= -40
     assert high >= 60
 
@@ -193,7 +208,7 @@ def test_bins_of_different_widths_say_so(p: PrivateFrame) -> None:
 
 def test_long_labels_stay_inside_the_figure() -> None:
     values = pd.Series([1.0, 2.0], index=["a rather long label of a group " * 2, "b"], name="x")
-    ax = _drawing.picture(values, None, **{**OPTIONS, "kind": "barh"}, options={})
+    ax = _drawing.draw_answer(values, _drawing.Marks(), **{**OPTIONS, "kind": "barh"}, options={})
     ax.figure.canvas.draw()
     assert min(t.get_window_extent().x0 for t in ax.get_yticklabels()) >= 0
 

@@ -9,8 +9,6 @@ import json
 import math
 import pickle
 import re
-import sys
-import threading
 
 import numpy as np
 import pandas as pd
@@ -158,81 +156,11 @@ def test_released_number_can_stand_in_the_next_question(p):
 # Receipts -----------------------------------------------------------------------------------------------------
 
 
-LOOKS = {
-    "item": lambda a: {"dpframe_receipt": a["dpframe_receipt"]},
-    "get": lambda a: {"dpframe_receipt": a.get("dpframe_receipt")},
-    "setdefault": lambda a: {"dpframe_receipt": a.setdefault("dpframe_receipt", "another")},
-    "pop": lambda a: {"dpframe_receipt": a.pop("dpframe_receipt")},
-    "popitem": lambda a: dict([a.popitem()]),
-    "keys and values": lambda a: dict(zip(a.keys(), a.values(), strict=True)),
-    "items": lambda a: dict(a.items()),
-    "dict": dict,
-    "stars": lambda a: {**a},
-    "words": lambda a: dict(**a),
-    "update": lambda a: (other := {}, other.update(a))[0],
-    "in place": lambda a: (other := {}, other.__ior__(a))[0],
-    "or": lambda a: a | {},
-    "or, on the right": lambda a: {} | a,
-    "copy": lambda a: a.copy(),
-    "copied": copy.copy,
-    "copied deeply": copy.deepcopy,
-    "pickled": lambda a: pickle.loads(pickle.dumps(a)),
-    "json": lambda a: json.loads(json.dumps(a)),
-    "indented json": lambda a: json.loads(json.dumps(a, indent=1)),
-    "repr": lambda a: eval(repr(a)),
-}
-
-
-@pytest.mark.parametrize("look", LOOKS)
-def test_a_receipt_is_there_however_it_is_looked_at(p, look):
+def test_receipt_is_a_plain_dict_of_one_text(p):
     answer, again = p.groupby("state").size(), p.groupby("state").size()
-    wanted = {"dpframe_receipt": again.attrs["dpframe_receipt"]}
-    assert json.loads(wanted["dpframe_receipt"])["seal"]
-    assert LOOKS[look](answer.attrs) == wanted
-    assert p.groupby("state").size().attrs == wanted
-    assert (p.groupby("state").size().attrs != wanted) is False
-    assert len(p.groupby("state").size().attrs) == 1
-
-
-@pytest.mark.parametrize("line", range(6))
-def test_two_threads_that_look_at_once_find_the_same_receipt(p, line):
-    """The other one comes before each line of the first, as it may where threads run side by side."""
-    attrs, found, passed = p.groupby("state").size(epsilon=1).attrs, [], []
-
-    def other(frame, event, argument):
-        if frame.f_code.co_name == "look" and event == "line":
-            if len(passed) == line:
-                thread = threading.Thread(target=lambda: found.append(attrs["dpframe_receipt"]))
-                thread.start()
-                thread.join()
-            passed.append(frame.f_lineno)
-        return other
-
-    tracing = sys.gettrace()
-    sys.settrace(other)
-    try:
-        found.append(attrs["dpframe_receipt"])
-    finally:
-        sys.settrace(tracing)
-    assert len(passed) >= 3
-    assert len(found) == 1 + (line < len(passed))
-    assert len(set(found)) == 1
-    assert json.loads(found[0])["seal"]
-
-
-def test_what_is_done_to_attrs_that_nobody_has_looked_at_is_done(p):
-    for change in (
-        lambda a: a.update(dpframe_receipt="x"),
-        lambda a: a.__setitem__("dpframe_receipt", "x"),
-        lambda a: a.__ior__({"dpframe_receipt": "x"}),
-        lambda a: (a.clear(), a.setdefault("dpframe_receipt", "x")),
-    ):
-        answer = p.groupby("state").size()
-        change(answer.attrs)
-        assert answer.attrs == {"dpframe_receipt": "x"}
-    answer = p.groupby("state").size()
-    del answer.attrs["dpframe_receipt"]
-    assert answer.attrs == {}
+    assert type(answer.attrs) is dict
+    assert json.loads(answer.attrs["dpframe_receipt"])["seal"]
+    assert answer.attrs == again.attrs
 
 
 @pytest.mark.parametrize("ask", [*ANSWERS, "groups that are found"])

@@ -366,7 +366,7 @@ def test_table_without_intervals_of_a_population_is_refused_with_advice(p):
         "method='tree'": lambda: (
             p.groupby("state")["age"].median(epsilon=5).dp.table(of="population")
         ),
-        "ask the answers themselves": lambda: (mean / 2).table(of="population"),
+        "Ask the answers themselves": lambda: (mean / 2).table(of="population"),
         "Ask the answer that was released": lambda: (
             means.sort_values().iloc[:1].dp.table(of="population")
         ),

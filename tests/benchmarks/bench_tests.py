@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import stats
 
 import dpframe  # noqa: F401  (frames have .dp then)
-from dpframe._answers.hypotheses import are_excluded, independent
+from dpframe._answers.hypotheses import are_excluded, make_independence_test
 from dpframe._ledger.store import unpack
 from dpframe._plans.plan import get_noisy_sums
 from dpframe._plans.sampling import REST, enclose_differences, make_draws
@@ -59,7 +59,7 @@ def tables(rng: Any, n: int, epsilon: float, runs: int) -> tuple[float, float]:
         counts = np.column_stack([yes, n - yes])
         plain += stats.chi2_contingency(counts, correction=False).pvalue <= ALPHA
         raw = (plan.parts[0].noise.release(counts.ravel()[None]),)
-        found += independent(Release(plan, raw), 2, ("a", "b")).pvalue <= ALPHA
+        found += make_independence_test(Release(plan, raw), 2, ("a", "b")).pvalue <= ALPHA
     return found / runs, plain / runs
 
 

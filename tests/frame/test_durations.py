@@ -107,7 +107,7 @@ def test_the_same_line_gives_durations_as_pandas_does(df: pd.DataFrame, p: Any, 
         assert isinstance(found, dpframe.Estimate)
         assert abs(found - wanted) <= max(0.05 * wanted, pd.Timedelta("2h"))
         return
-    assert type(found) == type(wanted)  # noqa: E721  (of a class of its own, which equals pandas', where there is more to say)
+    assert isinstance(found, type(wanted))
     assert found.index.equals(wanted.index)
     if isinstance(wanted, pd.DataFrame):
         assert [d.kind for d in found.dtypes] == [
@@ -149,7 +149,7 @@ def test_the_same_line_gives_moments_as_pandas_does(df: pd.DataFrame, p: Any, li
         assert isinstance(found, dpframe.Estimate)
         assert abs(found - wanted) < pd.Timedelta("12D")
         return
-    assert type(found) == type(wanted)  # noqa: E721
+    assert isinstance(found, type(wanted))
     assert found.index.equals(wanted.index)
     days = [
         (a - b) / pd.Timedelta("1D") if isinstance(b, pd.Timestamp) else (a - b) / 100

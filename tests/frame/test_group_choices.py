@@ -146,7 +146,7 @@ def test_an_answer_has_a_receipt_without_an_interval(p: Any) -> None:
     assert "argmax(d over 3 keys) by g" in repr(answer.dp.plan)
     with pytest.raises(NotOffered, match="chosen, not measured"):
         answer.dp.interval()
-    with pytest.raises(NotOffered, match="no numbers"):
+    with pytest.raises(NotOffered, match="not numbers"):
         answer.dp.plot()
     changed = answer.copy()
     changed.iloc[0] = "z"

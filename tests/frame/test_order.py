@@ -129,7 +129,7 @@ def test_groups_have_the_shapes_of_pandas(p):
         (groups["cost"].min(epsilon=MUCH), wanted["cost"].quantile(0.01)),
         (groups["cost"].max(epsilon=MUCH), wanted["cost"].quantile(0.99)),
     ]:
-        assert type(private) == type(plain)  # noqa: E721  # which that of an answer with noise equals
+        assert isinstance(private, type(plain))
         assert private.index.names == plain.index.names
         listed = private[private.index.get_level_values(0) != "WA"]
         assert listed.sort_index().sub(plain).abs().max(axis=None) < 5

@@ -81,7 +81,7 @@ def test_the_same_line_gives_moments_in_the_zone_as_pandas_does(zone: str, line:
         assert str(found.tz) == str(wanted.tz)
         assert abs(found - wanted) < pd.Timedelta("12D")
         return
-    assert type(found) == type(wanted)  # noqa: E721
+    assert isinstance(found, type(wanted))
     if "ward" in line:  # what nobody has is there too
         found = (
             found[found["ward"] != "C"]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpframe import BadValue, Refused
-from tests.internals import Column, found_keys, key_of, text_of
+from tests.internals import Column, key_of, read_keys, text_of
 
 
 def labels(cells, each=400):
@@ -146,7 +146,7 @@ def test_every_cell_that_has_a_text_is_its_key(cells):
 def test_first_of_keys_that_are_equal_in_python_stays_with_its_count():
     column = Column.of(0, "s", np.dtype(object))
     texts = np.array(["b0", "b1", "n0", "n1", "sa"], dtype=object)
-    found = found_keys(texts, [(column, "s")])
+    found = read_keys(texts, [(column, "s")])
     assert list(found.index) == [False, True, "a"]
     assert found.places.tolist() == [0, 1, 4]
 

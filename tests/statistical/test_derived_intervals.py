@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from tests.internals import Excerpt, of_leaf
+from tests.internals import Excerpt, start_from_leaf
 
 LEVEL = 0.9
 ROWS = 12  # of each group: noise that matters
@@ -52,7 +52,6 @@ FORMS: dict[str, Any] = {
     "share of a number": lambda d: (d.table["n"].dp / d.total, d.n / len(d.data)),
     "size": lambda d: (abs((d.table["n"].dp - d.other).dp), abs(d.n - d.n)),
     "rounded": lambda d: (d.table["m"].dp.round(1), d.m),
-    "rounded by pandas": lambda d: (d.table.round(1)["m"], d.m),
     "sorted": lambda d: (d.table.sort_values("m")["m"], d.m),
     "three": lambda d: ((d.table["m"].dp * d.other).dp / d.table["s"], d.m * d.n / d.s),
 }
@@ -139,28 +138,28 @@ class OneOrTheOther:
     def __init__(self, draws: Any, first: bool):
         self.draws = draws if first else 1 - draws
 
-    def _number(self) -> Any:
+    def number(self) -> Any:
         return np.zeros(len(self.draws))
 
-    def _ends(self, level: float) -> Any:
+    def ends(self, level: float, at_once: bool = False) -> Any:
         missed = self.draws < 1 - level
         return np.where(missed, 1.0, 0.0), np.where(missed, 2.0, 0.0)
 
-    def _same(self, other: Any) -> bool:
+    def is_same(self, other: Any) -> bool:
         return self is other
 
 
 def test_the_whole_risk_for_each_number_is_seen() -> None:
     """Misses that exclude each other: then two intervals hold together no more often than the union bound says."""
     draws = (np.arange(2000) + 0.5) / 2000
-    one, two = (of_leaf(OneOrTheOther(draws, first)) for first in (True, False))
-    both = one.then("+", two)
+    one, two = (start_from_leaf(OneOrTheOther(draws, first)) for first in (True, False))
+    both = one.append("+", two)
 
     def hits(ends: Any) -> Any:
         return (ends[0] <= 0) & (ends[1] >= 0)
 
     assert hits(both.ends(LEVEL)).mean() == pytest.approx(LEVEL, abs=1e-3)
-    assert not enough(hits(both.enclosed([leaf._ends(LEVEL) for leaf in both.leaves])))
+    assert not enough(hits(both.enclose([leaf.ends(LEVEL) for leaf in both.leaves])))
 
 
 def test_a_divisor_that_is_taken_for_known_is_seen() -> None:
@@ -174,13 +173,13 @@ def test_a_divisor_that_is_taken_for_known_is_seen() -> None:
 
 def test_noise_above_what_the_plan_says_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     d = Draws(2000)
-    whole = Excerpt._ends
+    whole = Excerpt.ends
 
     def narrow(self: Any, level: float, at_once: bool = False) -> Any:
         low, high = whole(self, level, at_once)
         middle, half = (low + high) / 2, (high - low) / 2
         return middle - half / 3, middle + half / 3
 
-    monkeypatch.setattr(Excerpt, "_ends", narrow)
+    monkeypatch.setattr(Excerpt, "ends", narrow)
     for name in ("scaled", "sum", "ratio", "product"):
         assert not enough(covered(*FORMS[name](d)))

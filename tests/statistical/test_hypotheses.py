@@ -64,7 +64,7 @@ def rejections(kind, n, epsilon, runs, told=Fraction(1)):
     rng, noise, found = generator(kind, n, epsilon), plan.parts[0].noise, 0
     for _ in range(runs):
         raw = (noise.release(rng.multinomial(n, np.outer(rows, columns).ravel())[None]),)
-        tested = hypotheses_module.independent(
+        tested = hypotheses_module.make_independence_test(
             Release(quieter(plan, told), raw), len(rows), ("a", "b")
         )
         found += tested.pvalue <= ALPHA
@@ -186,7 +186,7 @@ def test_the_tests_find_what_is_there():
 
 @pytest.mark.parametrize("mean", [0.0, 0.3, 7.5, 400.0, 2e6])
 def test_made_up_counts_have_the_law_of_poisson(mean):
-    numbers = hypotheses_module.Stream(b"seed").poisson(mean, 20_000)
+    numbers = hypotheses_module.SeededNumbers(b"seed").draw_poisson(mean, 20_000)
     assert numbers.mean() == pytest.approx(mean, abs=6 * np.sqrt(mean / 20_000) + 1e-12)
     assert numbers.var() == pytest.approx(mean, rel=0.06)
 

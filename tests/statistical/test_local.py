@@ -11,13 +11,13 @@ import pytest
 from dpframe import local
 from tests.internals import (
     Column,
-    Computed,
-    Kind,
     PandasEngine,
+    ReportEstimates,
+    ReportKind,
     Response,
+    make_reports,
     points_for,
     round_to_points,
-    series_of,
     take_rows_of_people,
 )
 from tests.statistical.bounds import loss_bound
@@ -86,8 +86,10 @@ def estimates(smokers, epsilon, rows=3000):
     places = np.tile(np.array(smokers), rows)
     codes = response.respond(places).reshape(rows, 2)
     counts = np.stack([(codes == 0).sum(axis=1), (codes == 1).sum(axis=1)], axis=1)
-    kind = Kind(response)
-    return np.array([Computed(kind, c[None, :]).values()["frequency"][0] for c in counts])[:, None]
+    kind = ReportKind(response)
+    return np.array([ReportEstimates(kind, c[None, :]).values()["frequency"][0] for c in counts])[
+        :, None
+    ]
 
 
 def test_an_estimate_loses_no_more_than_its_reports_cost():
@@ -154,7 +156,7 @@ def test_frequencies_have_no_bias_and_intervals_hold(name, times):
         np.array([np.mean(places == i + 1) for i in range(response.k)])
         + np.mean(places == 0) / response.k
     )
-    computed = Computed(Kind(response), tables(response, places, times))
+    computed = ReportEstimates(ReportKind(response), tables(response, places, times))
     found = computed.values()["frequency"].reshape(times, response.k)
     deviation = found.std(axis=0) / np.sqrt(times)
     assert (abs(found.mean(axis=0) - truth) < 5 * deviation + 1e-12).all()
@@ -169,13 +171,13 @@ def test_frequencies_have_no_bias_and_intervals_hold(name, times):
 def test_means_have_no_bias_and_intervals_hold(epsilon, n, times):
     steps = np.random.default_rng(n).integers(0, 700, n)
     response = Response(epsilon, points_for(epsilon))
-    kind = Kind(response, bounds=(10.0, 20.0))
+    kind = ReportKind(response, bounds=(10.0, 20.0))
     codes = response.respond(round_to_points(np.tile(steps, times), 1000, response.k)).reshape(
         times, n
     )
     cells = np.arange(times)[:, None] * response.k + codes
     counts = np.bincount(cells.ravel(), minlength=times * response.k).reshape(times, response.k)
-    computed, truth = Computed(kind, counts), 10 + steps.mean() / 100
+    computed, truth = ReportEstimates(kind, counts), 10 + steps.mean() / 100
     found = computed.values()["mean"]
     assert abs(found.mean() - truth) < 5 * found.std() / np.sqrt(times)
     low, high = (side["mean"] for side in computed.ends(0.9))
@@ -192,7 +194,7 @@ def test_pairs_of_reports_have_no_bias_and_intervals_hold(times):
     found, covered = [], []
     for _ in range(times // 3):
         cells = np.bincount(one.respond(first) * 3 + two.respond(second), minlength=6).reshape(2, 3)
-        computed = Computed(Kind(two), cells, one)
+        computed = ReportEstimates(ReportKind(two), cells, one)
         found.append(computed.values()["frequency"])
         low, high = (side["frequency"] for side in computed.ends(0.9))
         covered.append((low <= truth) & (truth <= high))
@@ -204,6 +206,6 @@ def test_pairs_of_reports_have_no_bias_and_intervals_hold(times):
 def test_reports_as_they_are_would_be_biased():
     response = Response(F(1), 2)
     codes = response.respond(np.ones(100_000, dtype=int))
-    reports = series_of(codes, Kind(response), ["a", "b"], None, None, "x")
+    reports = make_reports(codes, ReportKind(response), ["a", "b"], None, None, "x")
     assert abs((reports == "a").mean() - 1) > 0.2
     assert abs(local.estimate(reports).loc["a", "frequency"] - 1) < 0.05

@@ -96,7 +96,7 @@ def top(
     outs = voted(self._selection, names[0], listed, label, range(1, rounds + 1))
     places = pd.RangeIndex(1, rounds + 1)
     return _declare_keys(self, levels)._ask_for(
-        outs, payment, lambda r, index: _release.ranked(r, index, places, label), part=part
+        outs, payment, lambda r, index: _release.rank_choices(r, index, places, label), part=part
     )
 
 

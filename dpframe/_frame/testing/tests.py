@@ -8,7 +8,13 @@ from typing import Any, NoReturn, Unpack, cast
 
 from dpframe import _validate
 from dpframe._answers.estimate import correlation as correlation_of
-from dpframe._answers.hypotheses import CELLS, Tested, compared, correlated, independent
+from dpframe._answers.hypotheses import (
+    CELLS,
+    HypothesisTest,
+    make_correlation_test,
+    make_independence_test,
+    make_means_test,
+)
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.selection import Selection, check_condition
@@ -46,7 +52,7 @@ class Tests(Unprinted):
         bounds: Any = None,
         level: float = 0.95,
         **payment: Unpack[Payment],
-    ) -> Tested:
+    ) -> HypothesisTest:
         """Whether a column has the same mean in two groups: where pandas users write
         ``scipy.stats.ttest_ind``.
 
@@ -76,7 +82,7 @@ class Tests(Unprinted):
         keys: Any = None,
         level: float = 0.95,
         **payment: Unpack[Payment],
-    ) -> Tested:
+    ) -> HypothesisTest:
         """Whether a yes-no column has the same share in two groups; ``column`` may also be a
         condition, ``p["age"] > 65``.
 
@@ -99,7 +105,7 @@ class Tests(Unprinted):
     @verb
     def independence(
         self, index: Any, columns: Any, *, keys: Any = None, **payment: Unpack[Payment]
-    ) -> Tested:
+    ) -> HypothesisTest:
         """Whether two columns of keys are independent: where pandas users write
         ``scipy.stats.chi2_contingency``.
 
@@ -131,9 +137,9 @@ class Tests(Unprinted):
         names = index_of.names[0], index_of.names[1]
         query = Query((COUNT,), self._frame._selection.where, levels)
         found = self._frame._ask(
-            query, lambda r: independent(r, rows, names), self._of_people(payment)
+            query, lambda r: make_independence_test(r, rows, names), self._of_people(payment)
         )
-        return cast(Tested, found)
+        return cast(HypothesisTest, found)
 
     @verb
     def correlation(
@@ -144,7 +150,7 @@ class Tests(Unprinted):
         bounds: Any = None,
         level: float = 0.95,
         **payment: Unpack[Payment],
-    ) -> Tested:
+    ) -> HypothesisTest:
         """Whether two columns of numbers are independent, by their correlation: for
         ``scipy.stats.pearsonr``.
 
@@ -174,9 +180,9 @@ class Tests(Unprinted):
         found = frame._ask_for(
             outs,
             self._of_people(payment),
-            lambda r, _: correlated(r, names, correlation_of(r), level),
+            lambda r, _: make_correlation_test(r, names, correlation_of(r), level),
         )
-        return cast(Tested, found)
+        return cast(HypothesisTest, found)
 
     # What they share ------------------------------------------------------------------------------------------
 
@@ -190,7 +196,7 @@ class Tests(Unprinted):
         aggregates: tuple[str, ...],
         noun: str,
         payment: Mapping[str, Any],
-    ) -> Tested:
+    ) -> HypothesisTest:
         _validate.level(level)
         levels = self._levels([by], keys)
         index = cast(Any, combined_index(levels))
@@ -204,9 +210,9 @@ class Tests(Unprinted):
         labels: tuple[Hashable, Hashable] = index[0], index[1]
         query = Query(outs, selection.where, levels)
         found = self._frame._ask(
-            query, lambda r: compared(r, labels, noun, level), self._of_people(payment)
+            query, lambda r: make_means_test(r, labels, noun, level), self._of_people(payment)
         )
-        return cast(Tested, found)
+        return cast(HypothesisTest, found)
 
     def _levels(self, columns: list[Any], keys: Any) -> tuple[By, ...]:
         """Return the groupings by listed keys."""

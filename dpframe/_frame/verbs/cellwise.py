@@ -11,7 +11,7 @@ from typing import Any, cast
 import pandas as pd
 
 from dpframe import _expr, _validate
-from dpframe._answers.answer import ANSWER, receipt_of
+from dpframe._answers.receipts import ANSWER, get_receipt
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
@@ -67,7 +67,7 @@ def _operands(frame: Tracked, other: object) -> Mapping[Hashable, Any]:
         return {
             name: PrivateColumn(other, other._selection.columns[name], name) for name in columns
         }
-    if isinstance(other, pd.Series) and receipt_of(other, ANSWER) is not None:
+    if isinstance(other, pd.Series) and get_receipt(other, ANSWER) is not None:
         other = other.to_dict()
     if isinstance(other, Mapping):
         operands = {_validate.column_name(name, columns): value for name, value in other.items()}

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _expr, _validate
-from dpframe._answers.answer import ANSWER, receipt_of
+from dpframe._answers.receipts import ANSWER, get_receipt
 from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
@@ -163,7 +163,7 @@ def dropna(
 
 def fillna(self: Frame, value: object, *, inplace: bool = False) -> Frame:
     """Put constants in the place of nulls, one for all columns or ``{"column": constant}``."""
-    if isinstance(value, pd.Series) and receipt_of(value, ANSWER) is not None:
+    if isinstance(value, pd.Series) and get_receipt(value, ANSWER) is not None:
         # What was released of each column.
         value = {name: one for name, one in value.items() if name in self._selection.columns}
     if isinstance(value, Mapping):

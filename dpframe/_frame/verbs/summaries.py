@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpframe import _validate
 from dpframe._answers import answer as _release
-from dpframe._answers.layout import Correlations, Grid, Layout
+from dpframe._answers.layout import AnswerLayout, CorrelationTable, OutputGrid
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered, caution
 from dpframe._expr import Expr
 from dpframe._frame.selection import BoundsLike, Selection, check_condition, find_caller
@@ -287,7 +287,7 @@ def cov(
     a  0.7 -1.3
     b -1.3  2.7
     """
-    return cast(pd.DataFrame, matrix(self, Grid, min_periods, ddof, bounds, payment))
+    return cast(pd.DataFrame, matrix(self, OutputGrid, min_periods, ddof, bounds, payment))
 
 
 @verb
@@ -309,7 +309,7 @@ def corr(
     Formal guarantee: epsilon-DP for its price (docs/guarantees/shapes.md).
     """
     check_correlation(method, payment)
-    return cast(pd.DataFrame, matrix(self, Correlations, min_periods, 1, bounds, payment))
+    return cast(pd.DataFrame, matrix(self, CorrelationTable, min_periods, 1, bounds, payment))
 
 
 def check_correlation(method: object, payment: Mapping[str, Any]) -> None:
@@ -335,7 +335,7 @@ def check_correlation(method: object, payment: Mapping[str, Any]) -> None:
 
 def matrix(
     asking: Measurable,
-    kind: Callable[[tuple[tuple[int, ...], ...]], Layout],
+    kind: Callable[[tuple[tuple[int, ...], ...]], AnswerLayout],
     min_periods: object,
     ddof: int,
     bounds: object,
@@ -349,7 +349,7 @@ def matrix(
     return asking._ask_for(
         outs,
         payment,
-        lambda r, groups: _release.laid_out(r, layout, _release.below(groups, index), index),
+        lambda r, groups: _release.make_table(r, layout, _release.nest_rows(groups, index), index),
     )
 
 

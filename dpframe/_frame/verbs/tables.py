@@ -11,8 +11,8 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
-from dpframe._answers.foundkeys import keys_in
-from dpframe._answers.layout import Pivot
+from dpframe._answers.foundkeys import read_released_keys
+from dpframe._answers.layout import PivotTable
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._frame.found import Search, key_search, listed
 from dpframe._frame.groups import ask_in_groups, check_options, count_values
@@ -53,7 +53,7 @@ def unique(self: Tracked, column: object, **payment: Unpack[Payment]) -> pd.Inde
     search, price_arguments = key_search(self, columns, payment)
 
     def answer(release: Release) -> pd.Index[Any]:
-        found = keys_in(release, columns)
+        found = read_released_keys(release, columns)
         self._session.found_keys.record(
             [expr for expr, _ in columns], self._selection.where, found.keys
         )
@@ -331,7 +331,7 @@ def _pivot(
     index, above = cast("pd.Index[Any]", combined_index(by[:rows_of])), combined_index(by[rows_of:])
     below = margins and share != "columns"
     right = margins and share != "index" and above is not None
-    layout = Pivot(len(index), 1 if above is None else len(above), below, right, share)
+    layout = PivotTable(len(index), 1 if above is None else len(above), below, right, share)
     index = index if names[0] is None else index.set_names(names[0])
     if above is not None and names[1] is not None:
         above = above.set_names(names[1])
@@ -340,7 +340,7 @@ def _pivot(
         above = _with_margin(above, margin, margins)
     columns = _header(prefixes, above)
     query = Query(outs, frame._selection.where, by)
-    return frame._ask(query, lambda r: _release.laid_out(r, layout, rows, columns), payment, part)
+    return frame._ask(query, lambda r: _release.make_table(r, layout, rows, columns), payment, part)
 
 
 # Labels of a table: which outputs stand above which keys, and where the margins are

@@ -1,0 +1,243 @@
+"""Operators of ``answer.dp``: arithmetic with whole answers, which keeps intervals."""
+
+from __future__ import annotations
+
+import json
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import numpy as np
+import pandas as pd
+
+from dpframe._answers.arithmetic import Calculation, is_number, start_from_number
+from dpframe._answers.computed import match_answer, write_columns
+from dpframe._answers.estimate import Estimate
+from dpframe._answers.marks import mark_if_noteworthy
+from dpframe._answers.matching import MatchedAnswer
+from dpframe._answers.receipts import ANSWER, digest_index, get_receipt, split_label
+from dpframe._answers.types import Index, Json, PandasAnswer, Places, Series
+from dpframe._errors import BadType, BadValue
+
+Combine = Callable[[Calculation, Calculation], Calculation]
+
+
+class TableOperators(ABC):
+    """Arithmetic of ``answer.dp``: with numbers, with other answers and with a number for each row.
+
+    The result is a Series or DataFrame whose ``.dp`` has intervals: each of m released numbers has
+    an m-th of the risk.
+    """
+
+    @abstractmethod
+    def _match(self) -> MatchedAnswer:
+        """Return which released number each cell is."""
+
+    def __add__(self, other: object) -> PandasAnswer:
+        return _operate("+", self, other)
+
+    def __radd__(self, other: object) -> PandasAnswer:
+        return _operate("+", self, other, swapped=True)
+
+    def __sub__(self, other: object) -> PandasAnswer:
+        return _operate("-", self, other)
+
+    def __rsub__(self, other: object) -> PandasAnswer:
+        return _operate("-", self, other, swapped=True)
+
+    def __mul__(self, other: object) -> PandasAnswer:
+        return _operate("*", self, other)
+
+    def __rmul__(self, other: object) -> PandasAnswer:
+        return _operate("*", self, other, swapped=True)
+
+    def __truediv__(self, other: object) -> PandasAnswer:
+        return _operate("/", self, other)
+
+    def __rtruediv__(self, other: object) -> PandasAnswer:
+        return _operate("/", self, other, swapped=True)
+
+    def __neg__(self) -> PandasAnswer:
+        return _map_columns(self, lambda column: column.append("negative"))
+
+    def __abs__(self) -> PandasAnswer:
+        return _map_columns(self, lambda column: column.append("absolute"))
+
+    __array_ufunc__ = None  # numpy's numbers and arrays leave the operation to the other side
+
+    def round(self, decimals: int = 0) -> PandasAnswer:
+        """Return the answer rounded to some decimals.
+
+        An interval is rounded outward, so it still holds what it held.
+        """
+        if not isinstance(decimals, int) or isinstance(decimals, bool) or abs(decimals) > 300:
+            raise BadType("round takes a whole number of decimals, such as round(1).")
+        return _map_columns(self, lambda column: column.round(decimals))
+
+
+def _map_columns(
+    one: TableOperators, compute: Callable[[Calculation], Calculation]
+) -> PandasAnswer:
+    """Return the answer with every column computed from itself."""
+    matched = one._match()
+    columns = [compute(matched.calculate(i)) for i in range(matched.rows.shape[1])]
+    return _make_answer(columns, matched.answer, matched.keys)
+
+
+def _operate(step: str, one: TableOperators, other: object, swapped: bool = False) -> PandasAnswer:
+    """Apply an operator to an answer and whatever stands beside it."""
+
+    def combine(mine: Calculation, theirs: Calculation) -> Calculation:
+        return theirs.append(step, mine) if swapped else mine.append(step, theirs)
+
+    if isinstance(other, Estimate):
+        return _map_columns(one, lambda column: combine(column, other._calculation()))
+    if is_number(other):
+        number = _check_number(cast(float, other))
+        return _map_columns(one, lambda column: combine(column, start_from_number(number)))
+    if isinstance(other, TableOperators):
+        return _combine_answers(one._match(), other._match(), combine)
+    if isinstance(other, pd.Series | pd.DataFrame):
+        text = get_receipt(other, ANSWER)
+        if text is not None:
+            return _combine_answers(one._match(), match_answer(other, text), combine)
+        if isinstance(other, pd.Series):
+            return _combine_with_constants(one._match(), other, combine)
+    raise BadType(
+        "arithmetic with an answer takes numbers, other answers, or a Series of known numbers with "
+        "the same labels."
+    )
+
+
+def _check_number(number: float) -> float:
+    """Return a known number as Python's own; a whole number stays whole if a double holds it."""
+    if not abs(number) <= sys.float_info.max:
+        raise BadValue("arithmetic with an answer needs a finite number.")
+    whole = isinstance(number, int | np.integer) and abs(int(number)) <= 2**53
+    return int(number) if whole else float(number)
+
+
+def _combine_answers(one: MatchedAnswer, two: MatchedAnswer, combine: Combine) -> PandasAnswer:
+    """Return two answers combined row by row, by the labels of the rows."""
+    mine, theirs = one.answer, two.answer
+    if isinstance(mine, pd.Series) is not isinstance(theirs, pd.Series):
+        raise BadType(
+            "a Series and a DataFrame have no common labels: take a column, as in "
+            "table['n'].dp / counts.dp."
+        )
+    if one.keys or two.keys:
+        raise BadType(
+            "two answers meet by their index: set_index() the columns that are keys, then "
+            ".dp / .dp."
+        )
+    rows, index = _align_rows(mine, theirs)
+    if isinstance(mine, pd.Series) and isinstance(theirs, pd.Series):
+        name = mine.name if mine.name == theirs.name else None
+        column = combine(one.calculate(0).pick_rows(rows[0]), two.calculate(0).pick_rows(rows[1]))
+        return _make_answer([column], pd.Series(0, index=index, name=name), 0)
+    assert isinstance(mine, pd.DataFrame)
+    assert isinstance(theirs, pd.DataFrame)
+    if set(mine.columns) != set(theirs.columns) or not mine.columns.is_unique:
+        raise BadType(
+            "these tables have different columns: take those that belong together, as in "
+            "a['n'].dp / b['people'].dp."
+        )
+    places = theirs.columns.get_indexer(mine.columns)
+    columns = [
+        combine(one.calculate(i).pick_rows(rows[0]), two.calculate(int(place)).pick_rows(rows[1]))
+        for i, place in enumerate(places)
+    ]
+    return _make_answer(columns, pd.DataFrame(0, index=index, columns=mine.columns), 0)
+
+
+def _combine_with_constants(one: MatchedAnswer, numbers: Series, combine: Combine) -> PandasAnswer:
+    """Return the answer combined with a known number for each row, by the labels of the rows."""
+    if (
+        one.keys
+        or not pd.api.types.is_numeric_dtype(numbers.dtype)
+        or pd.api.types.is_bool_dtype(numbers.dtype)
+    ):
+        raise BadType(
+            "known numbers are a Series of numbers whose index has the labels of the answer's "
+            "rows, which are its index."
+        )
+    if set(numbers.index) != set(one.answer.index):
+        raise BadValue("known numbers need one for each row of the answer, by the same labels.")
+    rows, index = _align_rows(one.answer, numbers)
+    values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)[rows[1]]
+    if not np.isfinite(values).all():
+        raise BadValue("known numbers have to be finite.")
+    columns = [
+        combine(one.calculate(i).pick_rows(rows[0]), start_from_number(values))
+        for i in range(one.rows.shape[1])
+    ]
+    answer = one.answer.iloc[rows[0]]
+    return _make_answer(columns, answer.set_axis(index), 0)
+
+
+def _align_rows(one: PandasAnswer, two: PandasAnswer) -> tuple[list[Places], Index]:
+    """Return the rows of two answers that have the same labels, as pandas puts them together.
+
+    A missing row is -1.
+    """
+    try:
+        pair = pd.Series(np.arange(len(one)), index=one.index).align(
+            pd.Series(np.arange(len(two)), index=two.index)
+        )
+    except (ValueError, TypeError):
+        raise BadValue(
+            "the rows of these answers cannot be put together by their labels: some labels stand "
+            "there twice, or are of another kind."
+        ) from None
+    rows = [side.fillna(-1).to_numpy().astype(np.intp) for side in pair]
+    return rows, pair[0].index
+
+
+def _make_answer(columns: Sequence[Calculation], like: PandasAnswer, keys: int) -> PandasAnswer:
+    """Return a Series or DataFrame of computed columns, with a receipt that says how.
+
+    It has the labels of another answer, whose first ``keys`` columns are labels of rows.
+    """
+    if any(column.too_long for column in columns):
+        raise BadValue(
+            "this was computed in too many steps for a receipt. Compute with the numbers alone: "
+            "answer * 2."
+        )
+    size = len(like)
+    values = [np.array(np.broadcast_to(np.asarray(column.value()), (size,))) for column in columns]
+    shown = like.to_frame() if isinstance(like, pd.Series) else like
+    for i, value in enumerate(values, keys):  # noise that a session leaves out stays out
+        if i < shown.shape[1] and shown.dtypes.iloc[i].kind == "f":
+            blank = shown.iloc[:, i].isna().to_numpy()
+            if blank.any():
+                values[i - keys] = np.where(blank, np.nan, value)
+    answer: PandasAnswer
+    if isinstance(like, pd.Series):
+        answer = pd.Series(values[0], index=like.index.view(), name=like.name)
+    else:
+        parts = {i: like.iloc[:, i].array for i in range(keys)} | dict(enumerate(values, keys))
+        answer = pd.DataFrame(parts, index=like.index.view())
+        answer.columns = like.columns.view()
+    answer.attrs = {ANSWER: _write_receipt(answer, write_columns(columns), keys)}
+    return mark_if_noteworthy(answer)
+
+
+def _write_receipt(answer: PandasAnswer, computed: Json, keys: int) -> str:
+    """Return the receipt of an answer that was computed, with its labels."""
+    index, labels = answer.index, None
+    if isinstance(answer, pd.DataFrame):
+        labels = list(answer.columns)
+        if keys:
+            index = pd.MultiIndex.from_arrays(
+                [answer.iloc[:, i].array for i in range(keys)], names=labels[:keys]
+            )
+    receipt = {
+        "version": 1,
+        **computed,
+        "skip": keys,
+        "names": [None if name is None else str(name) for name in index.names],
+        "columns": None if labels is None else [split_label(label) for label in labels[keys:]],
+    }
+    text = json.dumps(receipt, separators=(",", ":"))
+    return f'{text[:-1]},"rows":{digest_index(index).rows}}}'
