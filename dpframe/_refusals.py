@@ -107,8 +107,7 @@ ADVICE["pct_change"] = (
 )
 for _name in ("prod", "product", "kurt", "kurtosis", "mad", "corrwith"):
     ADVICE[_name] = (
-        f"{_name} has no price rule. Those that have one: count, nunique, sum, mean, var, std, sem, skew, median, quantile, min, "
-        "max, histogram, value_counts, argmax, and groupby(...).agg(...)."
+        f"{_name} has no price rule. dir(p) lists the verbs that have one, and groupby(...).agg(...) asks several at once."
     )
 
 _FAMILIES: dict[str, str] = {

@@ -580,7 +580,7 @@ def _limit_view(values: Floats, marks: Marks, ax: Axes, kind: str) -> None:
     least, most = values[finite].min(), values[finite].max()
     if kind != "line":
         least, most = min(least, 0.0), max(most, 0.0)
-    reach = max(REACH * (most - least), 2 * float(np.median((high - low)[bounded])))
+    reach = max(REACH * (most - least), 2 * float(np.quantile((high - low)[bounded], 0.5)))
     lying = kind == "barh"
     scale = ax.get_xscale() if lying else ax.get_yscale()
     if scale != "linear":

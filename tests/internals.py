@@ -265,7 +265,7 @@ from dpframe.mechanisms.threshold import (
 )
 
 NAMED = list_agg_names()
-ACROSS = _ACROSS.split()
+ACROSS = sorted(_ACROSS)
 
 
 class Planned(NamedTuple):

@@ -16,6 +16,7 @@ from dpframe._answers.table import OF
 from dpframe._answers.types import Raw
 from dpframe._errors import NotOffered
 from dpframe._plans.aggregates import AGGREGATES, Aggregate, Cell, Measured
+from dpframe._plans.counts import DISTINCT
 from dpframe._plans.plan import Plan, get_noisy_sums, refuse_choices
 from dpframe._plans.price import read_public_number
 from dpframe._plans.sampling import REST, About, enclose_differences
@@ -74,7 +75,7 @@ def refuse_if_not_draws(plan: Plan, raw: Raw, cells: Sequence[Cell], noun: str =
             "the people are the sample here, and a person may have several rows, which are not "
             "draws of their own. Take one row a person: max_rows=1 at the question, or "
             "drop_duplicates of the column that unit= names. Or ask about numbers of people, "
-            "nunique of that column."
+            f"{DISTINCT} of that column."
         )
     _refuse_found_groups(plan, raw, kinds)
 
@@ -114,7 +115,7 @@ def find_rank_error(plan: Plan, cells: Sequence[Cell], level: float) -> float:
     ranked = [cell for cell in cells if AGGREGATES[cell.aggregate].promise]
     if not ranked:
         raise NotOffered(
-            "only quantiles miss by ranks: median, quantile, min and max. Others have interval()."
+            "only quantiles, and what is one by another name, miss by ranks. Others have interval()."
         )
     return max(plan._ranks(cell, _validate.level(level)) for cell in ranked)
 

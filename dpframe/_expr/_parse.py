@@ -24,6 +24,7 @@ from typing import Any, NoReturn
 from dpframe import _expr as ex
 from dpframe._errors import BadExpression, DPError, unknown_column
 from dpframe._expr._base import Expr
+from dpframe._expr._within import WITHIN
 
 MAX_LENGTH = 10_000
 
@@ -79,17 +80,14 @@ _SQL = re.compile(
     re.IGNORECASE,
 )
 
-_ACROSS = (
-    "mean sum min max std var median quantile count nunique mode rank shift diff cumsum cumprod "
-    "cummax cummin "
-    "rolling ewm expanding value_counts unique head tail nlargest nsmallest sample describe prod "
-    "product sem skew "
-    "kurt any all first last idxmax idxmin argmax argmin size transform agg aggregate apply corr "
-    "cov autocorr "
-    "duplicated drop_duplicates interpolate ffill bfill pct_change groupby sort_values factorize "
-    "iloc loc iat at "
-    "values index is_unique array hist mad cat item to_numpy tolist"
+# Methods of columns that look at several rows; so does whatever can be done within a person.
+_ACROSS_WORDS = (
+    "mode diff rolling ewm expanding value_counts unique head tail nlargest nsmallest sample "
+    "describe product skew kurt idxmax idxmin argmax argmin transform agg aggregate apply "
+    "corr cov autocorr drop_duplicates interpolate pct_change groupby sort_values factorize "
+    "iloc loc iat at values index is_unique array hist mad cat item to_numpy tolist"
 )
+_ACROSS = {*WITHIN, *_ACROSS_WORDS.split()}
 
 _ARITHMETIC: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -347,7 +345,7 @@ class _Reader:
         )
 
     def _refuse_member(self, node: ast.AST, name: str) -> NoReturn:
-        if name in _ACROSS.split():
+        if name in _ACROSS:
             self._refuse(
                 node,
                 "it looks across people, so it must be a release first. Release it (for instance "

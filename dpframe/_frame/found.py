@@ -17,6 +17,7 @@ from dpframe._frame.selection import HALF, WHOLE, Askable, Finish, Selection, pr
 from dpframe._groups.combinations import Sought, TupleBy, Tuples
 from dpframe._groups.keys import By, KeyBy, Keys, combined_index
 from dpframe._plans.aggregates import Output
+from dpframe._plans.counts import DISTINCT
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.keysearch import Finding, KeySearch, can_answer_at_once
@@ -67,7 +68,7 @@ def findable(selection: Selection, columns: KeyColumns) -> None:
     if people and set(people) <= {expr for expr, _ in columns}:
         names = [repr(name) for expr, name in columns if expr in people]
         count = (
-            f" p.nunique({names[0]}) tells how many people there are," if len(names) == 1 else ""
+            f" p.{DISTINCT}({names[0]}) tells how many people there are," if len(names) == 1 else ""
         )
         raise BadValue(
             f"{' and '.join(names)} name{'s' if len(names) == 1 else ''} the person here: no value is shared by many, so "

@@ -31,6 +31,7 @@ from dpframe._groups.premises import UNPROVEN, Premises
 from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import AGGREGATES, Output, is_too_wide, powers
 from dpframe._plans.budget import Budget
+from dpframe._plans.counts import DISTINCT
 from dpframe._plans.order import find_level
 from dpframe._plans.price import Payment, check_payment, read_public_number
 from dpframe._questions.question import Query, Question, Release
@@ -367,7 +368,7 @@ class Selection:
         name = name if label is None else label
         if (expr,) == self.schema.unit.people:
             return Output(name, "people")
-        return Output(name, "nunique", expr)
+        return Output(name, DISTINCT, expr)
 
     def order(
         self,

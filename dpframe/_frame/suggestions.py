@@ -24,6 +24,7 @@ from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import KeyBy, need_keys
 from dpframe._groups.unit import LIMIT, limits_for
 from dpframe._plans.aggregates import Output
+from dpframe._plans.counts import DISTINCT
 from dpframe._plans.plan import Cost, Plan
 from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.question import Query, Release
@@ -248,7 +249,7 @@ def over_limits(
         return cast(
             "pd.Series[int]", person.groupby(*person._selection.columns, keys=answers).size(**words)
         )
-    first = within("nunique", exprs[0], people, where)
+    first = within(DISTINCT, exprs[0], people, where)
     if len(exprs) > 1:
         again = build_within(frame._selection, "duplicated", None, ("first",), exprs)
         first = within("sum", _expr.logical_not(again), people, where)

@@ -44,12 +44,7 @@ from dpframe._frame.verbs import (
 __all__ = ["PrivateColumn", "PrivateFrame", "PrivateGroupBy"]
 
 MEASURED = {name: measure.measure_verb(name) for name in measure.MEASURES}
-ORDERED = {
-    "quantile": order.quantile,
-    "median": order.median,
-    "min": order.min,
-    "max": order.max,
-}
+ORDERED = {name: getattr(order, name) for name in ("quantile", *order.GROUP_DOCS)}
 
 # Frames -----------------------------------------------------------------------------------------
 
@@ -197,11 +192,7 @@ SELECTED: dict[str, str] = {
     **{name: one.groups for name, one in measure.MEASURES.items()},
     **{
         name: f"Return the {what} of each group; see `PrivateFrame.{name}`."
-        for name, what in {
-            "median": "median",
-            "min": "value near the least",
-            "max": "value near the greatest",
-        }.items()
+        for name, what in order.GROUP_DOCS.items()
     },
     "quantile": """Return quantiles of each group; see `PrivateFrame.quantile`.
 

@@ -476,6 +476,17 @@ def find_named_function(value: object) -> str | None:
     return None
 
 
+def list_numpy_names() -> dict[str, str]:
+    """Return the aggregates that functions of numpy mean, by the names of these functions."""
+    return {
+        alias: aggregate.name
+        for aggregate in AGGREGATES.values()
+        for function in aggregate.functions
+        for alias in (function.__name__, f"a{function.__name__}")
+        if getattr(np, alias, None) is function
+    }
+
+
 def list_verbs() -> dict[str, Aggregate]:
     """Return the aggregate that each verb releases, for verbs that measure one column."""
     return {

@@ -37,6 +37,9 @@ from dpframe._statistics.counts import (
 # What they are read off ---------------------------------------------------------------------------
 
 
+DISTINCT = "nunique"  # the name that pandas has for a count of distinct values
+
+
 def make_row_count(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     """Return the rows of each group."""
     return RowCount()
@@ -181,11 +184,11 @@ register(
         **_DRAWN_COUNT,
     ),
     Aggregate(
-        name="nunique",
+        name=DISTINCT,
         doc="Number of distinct values that are not null.",
         vector=_read_distinct_values,
-        verbs=("nunique",),
-        pandas="nunique",
+        verbs=(DISTINCT,),
+        pandas=DISTINCT,
         named_in_agg=True,
         counts="distinct values",
         **_COUNT,

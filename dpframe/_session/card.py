@@ -24,7 +24,7 @@ import pandas as pd
 from dpframe._errors import BadType, BadValue, DPError, did_you_mean
 from dpframe._expr import Column
 from dpframe._session import card_metadata
-from dpframe._session.terms import Declaration, Source, Words, declarations, unit_of
+from dpframe._session.terms import Declaration, FactSource, Words, declarations, unit_of
 
 Place = tuple[Any, ...]  # where a word stands: ("columns", "age", "bounds")
 
@@ -63,7 +63,7 @@ class Card:
     name: str
     words: dict[str, Any]
     dtypes: dict[str, str]
-    sources: dict[Declaration, Source]
+    sources: dict[Declaration, FactSource]
     places: dict[Declaration | tuple[str, str], Place] = field(repr=False)
     lines: Callable[[Place], int | None] = field(repr=False)
 
@@ -79,9 +79,9 @@ class Card:
             )
         text = str(card)
         if "\n" in text or text.lstrip().startswith("{"):
-            return _Reader(_TEXT, text).card()
+            return CardReader(_TEXT, text).card()
         try:
-            return _Reader(Path(card).name, Path(card).read_text(encoding="utf-8-sig")).card()
+            return CardReader(Path(card).name, Path(card).read_text(encoding="utf-8-sig")).card()
         except UnicodeDecodeError:
             raise BadValue(f"the card {text!r} is not text in UTF-8.") from None
         except OSError as problem:
@@ -159,7 +159,7 @@ def _dtype(text: Any) -> Any:
 # Reading ----------------------------------------------------------------------------------------------------------
 
 
-class _Reader:
+class CardReader:
     """A text on its way to a card. Every refusal tells the line."""
 
     def __init__(self, name: str, text: str):
@@ -180,7 +180,7 @@ class _Reader:
             content = card_metadata.to_card(content)
         self.check_names(content, _WORDS, (), "a card")
         card = Card(self.name, {}, {}, {}, {}, self.lines)
-        signed = self.read_source(content, (), Source(self.file))
+        signed = self.read_source(content, (), FactSource(self.file))
         for word in _TABLE:
             if word in content:
                 self._put(
@@ -251,7 +251,7 @@ class _Reader:
                 self.refuse((*place, name), f"the facts of a column are a table: [columns.{name}].")
             yield name, facts
 
-    def _column(self, card: Card, name: str, facts: dict[str, Any], signed: Source) -> None:
+    def _column(self, card: Card, name: str, facts: dict[str, Any], signed: FactSource) -> None:
         place = ("columns", name)
         self.check_names(facts, _COLUMN, place, "a column")
         source = self.read_source(facts, place, signed)
@@ -288,7 +288,7 @@ class _Reader:
                 f'{dtype!r} is no dtype of pandas, such as "int64", "float64", "str", "datetime64[ns]".',
             )
 
-    def _combination(self, card: Card, facts: Any, place: Place, signed: Source) -> None:
+    def _combination(self, card: Card, facts: Any, place: Place, signed: FactSource) -> None:
         if not isinstance(facts, dict) or not {"columns", "keys"} <= set(facts):
             self.refuse(place, "a combination has columns = [...] and keys = [[...], ...].")
         self.check_names(facts, _COMBINATION, place, "a combination")
@@ -306,7 +306,9 @@ class _Reader:
         source = self.read_source(facts, place, signed)
         self._put(card, ("keys", tuple(columns)), (*place, "keys"), keys, source)
 
-    def read_source(self, content: Mapping[str, Any], place: Place, above: Source) -> Source:
+    def read_source(
+        self, content: Mapping[str, Any], place: Place, above: FactSource
+    ) -> FactSource:
         stated = {}
         for word in _SIGNED:
             if word in content and not isinstance(
@@ -314,7 +316,9 @@ class _Reader:
             ):
                 self.refuse((*place, word), f"{word} is a text.")
             stated[word] = content.get(word)
-        return Source(self.file, stated["author"] or above.author, stated["reason"] or above.reason)
+        return FactSource(
+            self.file, stated["author"] or above.author, stated["reason"] or above.reason
+        )
 
     def check_filled(self, value: Any, place: Place) -> Any:
         """Return a value, unless it is still a blank to fill in."""
@@ -358,7 +362,9 @@ class _Reader:
                 '{period = "2026-01", freq = "M"} or {interval = [0, 10], closed = "right"}.',
             )
 
-    def _put(self, card: Card, word: Declaration, place: Place, value: Any, source: Source) -> None:
+    def _put(
+        self, card: Card, word: Declaration, place: Place, value: Any, source: FactSource
+    ) -> None:
         what, column = word
         if column is None:
             card.words[what] = value

@@ -21,7 +21,7 @@ from dpframe._groups.keys import Keys
 from dpframe._groups.periods import Span, span_of
 from dpframe._session import card_metadata
 from dpframe._session.card import BLANK
-from dpframe._session.terms import Source, Terms
+from dpframe._session.terms import FactSource, Terms
 from dpframe._validate import Durations
 
 _MANY = 20  # whole numbers in a row, from here on, are a range
@@ -38,7 +38,7 @@ def content_of(
             f"a card names columns by text, and one is called {odd!r}. Rename it before opening."
         )
     sources = dict(terms.sources)
-    signed = sources.get(("unit", None)) or next(iter(sources.values()), Source(""))
+    signed = sources.get(("unit", None)) or next(iter(sources.values()), FactSource(""))
     bounds: dict[int, list[Any]] = {
         i: list(pair.texts) if isinstance(pair, Durations) else [_number(end) for end in pair]
         for i, pair in terms.bounds
@@ -73,7 +73,7 @@ def content_of(
     )
 
 
-def _signature(source: Source) -> dict[str, Any]:
+def _signature(source: FactSource) -> dict[str, Any]:
     return {"author": source.author, "reason": source.reason}
 
 

@@ -157,7 +157,7 @@ def make_derived_session(
 # From the tracked frame to its rows ---------------------------------------------------------------------------------
 
 
-class Source:
+class TrackedRows:
     """A tracked frame as rows: its columns, the rows that its condition keeps, and whose they are.
 
     What reads them is `read_private` by the verb that makes the new ones.
@@ -219,7 +219,7 @@ class Source:
                 (list(self.columns.values()), self.where, self.session.unit.people)
             )
 
-    def _over(self, batch: Any) -> Source:
+    def _over(self, batch: Any) -> TrackedRows:
         """Return this source for one batch of rows, behind the door."""
         other = copy(self)
         other.rows = FrameRows(batch)

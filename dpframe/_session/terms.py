@@ -37,7 +37,7 @@ Declaration = tuple[str, Hashable]
 _NO_UNIT = "max_rows= and max_groups= need unit=, the column that names a person."
 
 
-class Source(NamedTuple):
+class FactSource(NamedTuple):
     """Where a declaration comes from, if from a card: its file, if it has one, and who answers for
     it why, if it says so."""
 
@@ -181,7 +181,7 @@ class Terms:
     people: int | None
     version: str | None
     because: str | None = None
-    sources: tuple[tuple[Declaration, Source], ...] = ()  # of what a card says
+    sources: tuple[tuple[Declaration, FactSource], ...] = ()  # of what a card says
     rule: NoiseRule = ORDINARY  # of answers: it changes none of them, but how they are shown
     shares_said: bool = True  # whether the owner has said how large a share is, by queries=
 
@@ -224,7 +224,7 @@ class Terms:
             self.shares_said or arguments.get("queries") is not None,
         )
 
-    def merge_sources(self, arguments: Words) -> tuple[tuple[Declaration, Source], ...]:
+    def merge_sources(self, arguments: Words) -> tuple[tuple[Declaration, FactSource], ...]:
         stated = {(word, None) for word, value in arguments.items() if value is not None}
         stated |= {
             (word, column) for word in ("bounds", "keys") for column in arguments.get(word) or ()
@@ -408,7 +408,7 @@ def record_of(
     times: Any,
     keys: Any,
     where: str,
-    sources: Mapping[Declaration, Source] = MappingProxyType({}),
+    sources: Mapping[Declaration, FactSource] = MappingProxyType({}),
 ) -> list[Declared]:
     """Bounds and keys by the places of their columns, as the ledger keeps them, each with its
     source, or else ``where``."""

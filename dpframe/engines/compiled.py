@@ -57,7 +57,7 @@ def kernels_work() -> bool:
     one = People(np.zeros(1, np.int64), 1, [], b"")
     zero = SummedValues(lambda rows, values: values.fill(0.0), HIGHEST, 1)
     try:
-        read = RowsByPerson(one, lambda rows: np.ones(1, np.int32), [zero])
+        read = SortedRows(one, lambda rows: np.ones(1, np.int32), [zero])
         rows, people, powers = read.sum(1, 1, 1, Draw(b""), np.arange(1))
     except Exception:  # numba cannot compile here, or cannot keep what it compiled
         return False
@@ -83,7 +83,7 @@ def sum_people(
     read.read_columns([*conditions, *(p.expr for p in values if isinstance(p, Trues | Powers))])
     by = scope.by[0] if scope.by else None
     places = by.numbers() if isinstance(by, Occurring) else np.arange(groups)
-    by_person = RowsByPerson(people, bucket_reader(read, buckets, conditions), [*values.values()])
+    by_person = SortedRows(people, bucket_reader(read, buckets, conditions), [*values.values()])
     rows, persons, powers = by_person.sum(groups, limit, most, Draw(read.table.key), places)
     found: dict[Primitive, Integers] = {p: rows if isinstance(p, Rows) else persons for p in counts}
     for p, sums in zip(values, powers, strict=True):
@@ -136,7 +136,7 @@ def find_values(p: Primitive, read: QuestionReader) -> SummedValues | None:
     return SummedValues(put, p.degree, width) if width <= WIDEST else None
 
 
-class RowsByPerson:
+class SortedRows:
     """The rows of one question, which are sorted by parts of the people and then added up."""
 
     def __init__(self, people: People, buckets: ReadBuckets, values: list[SummedValues]):

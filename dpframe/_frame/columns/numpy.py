@@ -19,6 +19,7 @@ from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.columns.operators import OPERATOR_UFUNCS
 from dpframe._frame.verbs import summaries
+from dpframe._plans.aggregates import list_numpy_names
 from dpframe._refusals import refuse
 
 
@@ -182,15 +183,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "around": _round_column,
     "isclose": lambda lead, a, b, rtol=1e-5, atol=1e-8: _ask_close(lead, a, b, rtol, atol),
     "fix": lambda lead, x: np.trunc(x),
-    "mean": _ask_release("mean"),
-    "sum": _ask_release("sum"),
-    "median": _ask_release("median"),
+    **{name: _ask_release(aggregate) for name, aggregate in list_numpy_names().items()},
+    "amin": _ask_release("min"),
+    "amax": _ask_release("max"),
     "std": _ask_release("std", ddof=0),
     "var": _ask_release("var", ddof=0),
-    "min": _ask_release("min"),
-    "amin": _ask_release("min"),
-    "max": _ask_release("max"),
-    "amax": _ask_release("max"),
     "quantile": _ask_release("quantile"),
     "percentile": _percentile,
     "unique": _ask_release("unique"),

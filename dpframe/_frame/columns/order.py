@@ -186,3 +186,11 @@ def _levels(q: Any, payment: Mapping[str, Any], one: bool = False) -> Asked:
     if one and levels.several:
         raise BadType("q= is one number here. For several levels ask quantile.")
     return levels
+
+
+# What the verbs of one level return of each group.
+GROUP_DOCS = {
+    "median": "median",
+    "min": "value near the least",
+    "max": "value near the greatest",
+}

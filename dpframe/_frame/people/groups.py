@@ -36,6 +36,7 @@ from dpframe._frame.tracked import (
     use_own_names,
     with_selection,
 )
+from dpframe._plans.counts import DISTINCT
 from dpframe._plans.price import WORDS
 from dpframe._refusals import ADVICE, Unprinted, refuse
 
@@ -435,7 +436,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
 
     def __len__(self) -> NoReturn:
         names = ", ".join(repr(leaf.name) for leaf in self._people)
-        raise Refused(f"how many people there are is a question: p.nunique({names}).")
+        raise Refused(f"how many people there are is a question: p.{DISTINCT}({names}).")
 
     def __repr__(self) -> str:
         return f"PersonGroupBy of {', '.join(map(str, self._people))}"

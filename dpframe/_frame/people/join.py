@@ -33,7 +33,7 @@ from dpframe._frame.verbs.reshape import derived_frame, names_of, source_of
 from dpframe._groups.keys import Word, describe
 from dpframe._groups.premises import least_of
 from dpframe._groups.unit import LIMIT, limits_for
-from dpframe._session.derived import Made, Source, make_derived_session
+from dpframe._session.derived import Made, TrackedRows, make_derived_session
 from dpframe._session.door import read_private
 from dpframe.engines.rows import frame_of, joined, match_rows, take_cells, with_room_for_nulls
 
@@ -46,7 +46,7 @@ class Side(NamedTuple):
     """One of the two tables: its rows within the limit of a person, and the keys that it is matched
     by."""
 
-    source: Source
+    source: TrackedRows
     keys: list[Expr]
     names: list[Hashable]  # of the keys; `_UNNAMED` for a name that was drawn
     limit: int  # how many rows of a person are taken
@@ -240,7 +240,7 @@ def _limit_side(frame: Tracked, names: list[Hashable]) -> Side:
         order = premises.sorts if premises.order == "own" else _sort_by_all(frame)
         place = within("cumcount", None, session.unit.people, where, order, (True,))
         where = _expr.compare("<", place, _expr.constant(most))
-    source = Source(session, selection.columns, where, "merge", premises)
+    source = TrackedRows(session, selection.columns, where, "merge", premises)
     source.check_in_memory()
     columns = _list_columns(frame)
     drawn = session.unit.people if _has_drawn_names(frame) else ()
@@ -264,7 +264,7 @@ def _sort_by_all(frame: Tracked) -> Sequence[Key]:
     return [key for e in leaves for key in keys_of_cells(e)]
 
 
-def _identify(source: Source) -> tuple[Any, ...]:
+def _identify(source: TrackedRows) -> tuple[Any, ...]:
     """Return what identifies the other table: its columns, steps and version.
 
     Without a ledger file it is also the session itself.

@@ -29,7 +29,7 @@ from dpframe._groups.unit import limits_for
 from dpframe._session import personwise as _personwise
 from dpframe._session.data import ATTR, marks, session_of, sessions
 from dpframe._session.derived import (
-    Source,
+    TrackedRows,
     declare_anew,
     draw_steps,
     made_of,
@@ -215,7 +215,7 @@ def _trace(frame: Frame, call: Callable[[Any], Any]) -> Any:
     return None
 
 
-def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+def _of_people(source: TrackedRows, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     """Read the rows of people behind the door, and number the person of each from 0.
 
     If ``hidden``, the index has random names of the people.

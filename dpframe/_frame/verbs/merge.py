@@ -19,7 +19,7 @@ from dpframe._groups.unit import limits_for
 from dpframe._session.data import ATTR, marks, sessions
 from dpframe._session.derived import (
     Made,
-    Source,
+    TrackedRows,
     hash_of,
     make_derived_session,
     no_limits,
@@ -249,7 +249,7 @@ class _Join(NamedTuple):
     hidden: bool
 
 
-def _join_rows(source: Source, join: _Join) -> Made:
+def _join_rows(source: TrackedRows, join: _Join) -> Made:
     """Return the columns of the private side under new names, and those of each row's match in the
     table. This runs behind the door."""
     rows = join.lookup.match(source.rows, source.places, join.left)

@@ -21,21 +21,21 @@ from dpframe._frame.tracked import Frame, Tracked
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._groups.premises import Premises
 from dpframe._groups.unit import limits_for
-from dpframe._session.derived import Made, Source, make_derived_session, unit_for
+from dpframe._session.derived import Made, TrackedRows, make_derived_session, unit_for
 from dpframe._session.door import read_private
 from dpframe._session.session import Session
 from dpframe._validate import Bounds
 from dpframe.engines.rows import FrameRows, explode_lists, joined, numbers
 
 
-def source_of(frame: Tracked, verb: str) -> Source:
+def source_of(frame: Tracked, verb: str) -> TrackedRows:
     """Return the rows from which a verb makes other rows."""
     selection = frame._selection
     if frame._mode.answers_later:
         raise SessionError(
             "a batch asks one frame: derive it first, p = p.explode(...), and then with p.plan_ahead() as batch: ..."
         )
-    return Source(frame._session, selection.columns, selection.where, verb, selection.premises)
+    return TrackedRows(frame._session, selection.columns, selection.where, verb, selection.premises)
 
 
 def derived_frame(
@@ -49,7 +49,7 @@ def derived_frame(
 
 
 def _multiply_rows(
-    source: Source, made: Made, premises: Premises, limits: tuple[object, object], steps: str
+    source: TrackedRows, made: Made, premises: Premises, limits: tuple[object, object], steps: str
 ) -> Session:
     unit = unit_for(source.session, premises.most, *limits)
     return make_derived_session(source.session, made, unit, steps, premises)
@@ -223,7 +223,7 @@ def _without_order(made: Made, ids: Sequence[Hashable]) -> Made:
     )
 
 
-def _explode_rows(source: Source, name: Hashable, dtype: str | None) -> Made:
+def _explode_rows(source: TrackedRows, name: Hashable, dtype: str | None) -> Made:
     """Make the rows of explode, behind the door."""
     rows = explode_lists(source.array(source.columns[name]), dtype)
     made = source.copy_columns(rows.source, skip=[name])
@@ -232,7 +232,7 @@ def _explode_rows(source: Source, name: Hashable, dtype: str | None) -> Made:
 
 
 def _melt_rows(
-    source: Source,
+    source: TrackedRows,
     ids: Sequence[Hashable],
     values: Sequence[Hashable],
     var_name: Hashable,
@@ -262,7 +262,7 @@ def _kinds(exprs: Sequence[Expr]) -> set[str]:
     return {"label"} if kinds == {"text", "label"} else kinds
 
 
-def _check_alike(source: Source, names: Sequence[Hashable], exprs: Sequence[Expr]) -> None:
+def _check_alike(source: TrackedRows, names: Sequence[Hashable], exprs: Sequence[Expr]) -> None:
     """Check what melt can put under each other, by dtypes alone: those of the columns without their
     rows."""
     kinds = _kinds(exprs)
@@ -274,12 +274,12 @@ def _check_alike(source: Source, names: Sequence[Hashable], exprs: Sequence[Expr
         raise BadType("melt needs times of one dtype: the same resolution and the same zone.")
 
 
-def _dtypes(source: Source, exprs: Sequence[Expr]) -> list[Any]:
+def _dtypes(source: TrackedRows, exprs: Sequence[Expr]) -> list[Any]:
     empty = FrameRows(source.session.snapshot.iloc[:0])
     return [empty.array(e).dtype for e in exprs]
 
 
-def _under(source: Source, exprs: Sequence[Expr]) -> Any:
+def _under(source: TrackedRows, exprs: Sequence[Expr]) -> Any:
     """Put columns of one kind under each other, in a dtype that theirs decide."""
     arrays = [source.array(e) for e in exprs]
     if all(a.dtype == arrays[0].dtype for a in arrays):

@@ -24,7 +24,7 @@ from dpframe._frame.verbs.groupings import groupings, make_levels
 from dpframe._frame.verbs.summaries import edges_of
 from dpframe._groups.combinations import Sought, TupleBy, with_rest
 from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, keys_for, with_options
-from dpframe._plans.aggregates import Output
+from dpframe._plans.aggregates import AGGREGATES, Aggregate, Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.question import COUNT, Query, Release
@@ -305,6 +305,11 @@ def _find_keys(
     ), groupings_and_part[1]
 
 
+def _cannot_add_up(aggregate: Aggregate) -> bool:
+    """Return whether the total of all groups is not the sum of the groups."""
+    return aggregate.counts_distinct or aggregate.counts_people
+
+
 def _pivot(
     frame: Tracked,
     outs: tuple[Output, ...],
@@ -317,7 +322,7 @@ def _pivot(
     names: tuple[Any, Any] = (None, None),
 ) -> Any:
     """Return the layout of a pivot table."""
-    if margins and any(out.aggregate in ("nunique", "people") for out in outs):
+    if margins and any(_cannot_add_up(AGGREGATES[out.aggregate]) for out in outs):
         raise NotOffered(
             "distinct values of groups do not add up to those of all: leave margins=True out."
         )

@@ -8,25 +8,12 @@ from contextlib import suppress
 from typing import Any
 
 from dpframe.engines.steadiness import FoundHazard
-from dpframe.engines.tables.queries import literal
+from dpframe.engines.tables.queries import STEADY, literal
 
 _EXACT = {
     *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "DECIMAL"),
     *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "BIGNUM", "VARINT"),
 }  # fmt: skip
-# Aggregates of doubles whose result no order of the rows changes.
-_STEADY = {
-    "min",
-    "max",
-    "count",
-    "count_star",
-    "median",
-    "quantile_disc",
-    "quantile_cont",
-    "first",
-    "last",
-    "any_value",
-}
 
 
 def find_plan_sums(asked: Callable[[str], list[Any]], query: str) -> list[FoundHazard] | None:
@@ -43,7 +30,7 @@ def find_plan_sums(asked: Callable[[str], list[Any]], query: str) -> list[FoundH
     return [
         FoundHazard("sums", name.upper())
         for name, types in _aggregates(plan)
-        if name not in _STEADY and not types <= _EXACT
+        if name not in STEADY and not types <= _EXACT
     ]
 
 

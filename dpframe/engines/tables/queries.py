@@ -61,6 +61,19 @@ _TABLES = {
     "as",
     "materialized",
 }  # what stands before a subquery that is a table
+# Aggregates of doubles whose result no order of the rows changes.
+STEADY = {
+    "min",
+    "max",
+    "count",
+    "count_star",
+    "median",
+    "quantile_disc",
+    "quantile_cont",
+    "first",
+    "last",
+    "any_value",
+}
 # What adds rows, whose doubles threads add in any order; and an argument whose sums are exact.
 _ADDING = re.compile(
     r"\b(sum|avg|mean|total|stddev\w*|var_\w+|variance|corr|covar_\w+|regr_\w+|skewness|kurtosis\w*|product|fsum|favg|kahan_sum|"

@@ -233,7 +233,7 @@ class Cells:
         return self._spread(found)
 
     def compute_median(self) -> PerPerson:
-        """Return the median of each person's values."""
+        """Return the middle of each person's values."""
         return self.compute_quantile(0.5)
 
     def compute_quantile(self, level: float) -> PerPerson:
