@@ -45,12 +45,12 @@ from dpframe.engines.functions.texts import as_text
 
 
 class Readable(Protocol):
-    """Cells of all rows. Some of them are read."""
+    """Cells of all rows, of which slices are read."""
 
     def __len__(self) -> int: ...
 
     def rows(self, rows: slice) -> Vector:
-        """Some of them."""
+        """Return the cells of a slice of rows."""
 
 
 # A root column, or what `dpframe.engines.within` makes of the rows of each person.
@@ -71,9 +71,10 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def evaluate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = None) -> Vector:
-    """Return the value of an expression in each of the rows.
+    """Return the value of an expression in each row of a slice.
 
-    A `memo` that the caller keeps saves work between slices.
+    ``column`` returns the cells of a column. ``memo`` is a dictionary that the caller keeps, to
+    save work between slices.
     """
     if isinstance(expr, ex.Column):  # as most are: nothing is to be worked out
         return column(expr).rows(rows)
@@ -82,14 +83,18 @@ def evaluate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = N
 
 
 def predicate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = None) -> Bools:
-    """Return in which of the rows a condition is true. Null is not true."""
+    """Return a boolean mask of the rows of a slice where a condition is true; null is not true.
+
+    ``column`` returns the cells of a column. ``memo`` is a dictionary that the caller keeps, to
+    save work between slices.
+    """
     with np.errstate(all="ignore"):
         return Block(expr, column, rows, {} if memo is None else memo, _NODES).truth(expr)
 
 
 @dataclass(eq=False)
 class Block:
-    """One evaluation: the rows, and what has been found for them already."""
+    """Evaluation of one expression on one slice of rows, with the values found so far."""
 
     _expr: ex.Expr
     _column: ColumnOf
@@ -100,31 +105,39 @@ class Block:
 
     @cached_property
     def n(self) -> int:
-        """The number of rows."""
+        """Number of rows in the slice."""
         leaf = next(iter(self._expr.columns()), None)
         whole = len(self._column(leaf)) if leaf is not None else max(self._rows.stop or 0, 0)
         return len(range(*self._rows.indices(whole)))
 
     def vector(self, e: ex.Expr) -> Vector:
+        """Return the value of an expression in each row, computed once."""
         found = self._seen.get(id(e))
         if found is None:
             found = self._seen[id(e)] = self._nodes[type(e)](self, e)
         return found
 
     def truth(self, e: ex.Expr) -> Bools:
-        """May share memory with the column, so it is only to be read."""
+        """Return a boolean mask of the rows where a condition is true; null is not true.
+
+        The mask may share memory with the column, so it must not be written to.
+        """
         v = self.vector(e)
         return v.values if v.null is None else v.values & ~v.null
 
     def floats(self, e: ex.Expr) -> Any:
-        """float64 with NaN for null; a constant stays a scalar."""
+        """Return the values of a number as float64, with NaN for null; a constant stays a
+        scalar."""
         return np.float64(e.value) if isinstance(e, ex.Constant) else as_floats(self.vector(e))
 
     def per_category(
         self, e: ex.Expr, make: Callable[..., Any], *operands: Vector, part: str = ""
     ) -> Any:
-        """`make` of the operands' categories, remembered for as long as they are the same
-        arrays."""
+        """Return what ``make`` makes of the distinct texts of some vectors, computed once.
+
+        The result is kept as long as the arrays of distinct texts are the same ones, also between
+        slices. ``part`` tells several results of one expression apart.
+        """
         categories = tuple(v.categories for v in operands if v.categories is not None)
         kept = self._memo.get((e, part))
         if kept is None or not all(a is b for a, b in zip(kept[0], categories, strict=True)):
@@ -136,7 +149,11 @@ class Block:
 
 
 def count_ticks(c: ex.Constant, v: Vector) -> Fraction:
-    """Return a moment in the ticks of a column of times."""
+    """Return a constant time as a number of ticks of a column, which need not be whole.
+
+    A tick is a column's resolution, such as a nanosecond. The result is compared with the column
+    exactly.
+    """
     ticks, unit = ticks_of(c.value)
     return Fraction(ticks * TICKS[unit_of(v.values)], TICKS[unit])
 
@@ -149,6 +166,7 @@ def _column(b: Block, e: ex.Column | ex.Within) -> Vector:
 
 
 def _constant(b: Block, e: ex.Constant) -> Vector:
+    """Return a constant as a vector with the same value in every row."""
     if e.kind in ("text", "label"):
         return Vector(e.kind, np.zeros(b.n, dtype=np.int8), None, objects([plain(e.value)]))
     value: Any = e.value
@@ -163,6 +181,11 @@ def _constant(b: Block, e: ex.Constant) -> Vector:
 
 
 def _fill(b: Block, e: ex.Fill) -> Vector:
+    """Return a value with a constant in place of null, as ``fillna`` does.
+
+    Text, times, bools and integers keep their type if the constant fits. Other numbers become
+    doubles.
+    """
     v, value = b.vector(e.x), e.value.value
     if v.categories is not None:
         last = len(v.categories)
@@ -192,6 +215,10 @@ def _fill(b: Block, e: ex.Fill) -> Vector:
 
 
 def _cast(b: Block, e: ex.Cast) -> Vector:
+    """Return a value converted to str, bool, int or float, as ``astype`` does.
+
+    Numbers as int are doubles that are cut to whole ones. An infinity becomes null.
+    """
     v = b.vector(e.x)
     if e.to == "str":
         return as_text(b, e, v)
@@ -210,6 +237,10 @@ def _cast(b: Block, e: ex.Cast) -> Vector:
 
 
 def comparison(b: Block, e: ex.Compare) -> Vector:
+    """Return in which rows a comparison of a value with a constant, or with another value, holds.
+
+    A null makes only ``!=`` true. Numbers and times are compared exactly, without rounding.
+    """
     left = b.vector(e.left)
     if isinstance(e.right, ex.Constant) and left.categories is not None:
         return Vector("bool", _compare_with_constant(b, e, left, e.right))
@@ -238,8 +269,11 @@ def comparison(b: Block, e: ex.Compare) -> Vector:
 
 
 def _compare_doubles(op: str, values: Array, wanted: Any) -> Array:
-    """Exact, also where the constant is a whole number that no double is: it lies between two of
-    them."""
+    """Return in which rows doubles compare exactly with a constant.
+
+    A whole number that no double equals lies between two doubles. The comparison is then with the
+    nearest one.
+    """
     compare = _COMPARE[op]
     if as_double(wanted) is None:
         if op in ("==", "!="):
@@ -252,7 +286,10 @@ def _compare_doubles(op: str, values: Array, wanted: Any) -> Array:
 
 
 def _compare_integers(op: str, values: Array, wanted: Any) -> Array:
-    """Exact, also where the constant is no integer or lies beyond the dtype."""
+    """Return in which rows integers compare exactly with a constant.
+
+    The constant may be fractional, infinite, or beyond the range of the dtype.
+    """
     compare, info = _COMPARE[op], np.iinfo(values.dtype)
     if isinstance(wanted, float) and np.isinf(wanted):
         return np.full(len(values), compare(0.0, wanted))
@@ -271,7 +308,10 @@ def _compare_numbers(op: str, left: Array, right: Array) -> Array:
 
 
 def _compare_times(op: str, left: Array, right: Array) -> Array:
-    """Exact across resolutions, without the overflow of converting the coarser one."""
+    """Return in which rows two columns of times compare, exactly for different resolutions.
+
+    The finer one is divided, since multiplying the coarser one could overflow.
+    """
     a, b = left.view(np.int64), right.view(np.int64)
     ratio = TICKS[unit_of(right)] // TICKS[unit_of(left)]
     if ratio < 1:
@@ -282,9 +322,14 @@ def _compare_times(op: str, left: Array, right: Array) -> Array:
 
 
 def _compare_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -> Array:
+    """Return in which rows a text or a label compares with a constant.
+
+    Each distinct text is compared once. A null makes only ``!=`` true.
+    """
     compare, wanted, op = _COMPARE[e.op], plain(c.value), e.op
 
     def make(categories: Array) -> Array:
+        """Return the answer for each distinct text, with that for null at the end."""
         if op in ("==", "!="):
             hits = [form_of(x) == form_of(wanted) for x in categories]
             return np.array([h is (op == "==") for h in hits] + [op == "!="], dtype=bool)
@@ -303,9 +348,15 @@ def _compare_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -
 
 
 def _compare_texts(b: Block, e: ex.Compare, left: Vector, right: Vector) -> Array:
+    """Return in which rows two columns of texts or labels compare.
+
+    Distinct texts of both sides are numbered alike, and the numbers compared. A null makes only
+    ``!=`` true.
+    """
     ordered = e.op not in ("==", "!=")
 
     def make(a: Array, c: Array) -> list[Array]:
+        """Return for each side the number of each distinct text, with -1 at the end for null."""
         words: list[Any]
         if ordered:
             words = sorted({x for x in (*a, *c) if type(x) is str})

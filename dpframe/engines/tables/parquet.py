@@ -38,9 +38,16 @@ _PLAIN = {
 
 
 class FilesDatabase(DuckDatabase):
-    """A duckdb in memory, with a folder for what does not fit there, which goes with it."""
+    """Connection to a duckdb in memory that sees some Parquet files, and nothing else.
+
+    What does not fit into memory goes to a temporary folder, which is removed with the connection.
+    """
 
     def __init__(self, files: Sequence[str], columns: Sequence[str], memory: int):
+        """Open a duckdb with a view of these columns of the files.
+
+        ``memory`` is the number of bytes that duckdb may use.
+        """
         duckdb: Any = import_module("duckdb")
         folder = tempfile.mkdtemp(prefix="dpframe-")  # which nobody else may read
         self._folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
@@ -70,7 +77,11 @@ class FilesDatabase(DuckDatabase):
 def connect_to_files(
     files: Sequence[str], columns: Sequence[str], names: Sequence[str], memory: int
 ) -> FilesDatabase | None:
-    """Return the duckdb that counts these columns of files; None if there is no such duckdb."""
+    """Return a duckdb that computes sums over these columns of files; None if there can be none.
+
+    It needs duckdb, file names without pattern characters, and columns. ``names`` are all columns,
+    which must differ even without their case.
+    """
     odd = any(
         char in file for file in files for char in "*?[]{}"
     )  # which it would take for a pattern
@@ -82,9 +93,10 @@ def connect_to_files(
 
 
 def plain_columns(metas: Sequence[Any]) -> list[str]:
-    """Return the columns that duckdb reads as Arrow does.
+    """Return the names of the columns that duckdb reads exactly as Arrow does.
 
-    They are of one plain type in all files, and packed in a known way.
+    ``metas`` are the metadata of the files. A column must have one plain type in all of them and a
+    known compression.
     """
     first = metas[0]
     if not all(meta.schema.equals(first.schema) for meta in metas[1:]):
