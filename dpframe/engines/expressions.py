@@ -152,7 +152,7 @@ def count_ticks(c: ex.Constant, v: Vector) -> Fraction:
     """Return a constant time as a number of ticks of a column, which need not be whole.
 
     A tick is a column's resolution, such as a nanosecond. The result is compared with the column
-    exactly.
+    exactly. ``c`` is the constant, and ``v`` the column.
     """
     ticks, unit = ticks_of(c.value)
     return Fraction(ticks * TICKS[unit_of(v.values)], TICKS[unit])
@@ -166,7 +166,10 @@ def _column(b: Block, e: ex.Column | ex.Within) -> Vector:
 
 
 def _constant(b: Block, e: ex.Constant) -> Vector:
-    """Return a constant as a vector with the same value in every row."""
+    """Return a constant as a vector with the same value in every row.
+
+    ``e`` is the expression, and ``b`` has the rows to evaluate it on.
+    """
     if e.kind in ("text", "label"):
         return Vector(e.kind, np.zeros(b.n, dtype=np.int8), None, objects([plain(e.value)]))
     value: Any = e.value
@@ -184,7 +187,7 @@ def _fill(b: Block, e: ex.Fill) -> Vector:
     """Return a value with a constant in place of null, as ``fillna`` does.
 
     Text, times, bools and integers keep their type if the constant fits. Other numbers become
-    doubles.
+    doubles. ``e`` is the expression, and ``b`` has the rows to evaluate it on.
     """
     v, value = b.vector(e.x), e.value.value
     if v.categories is not None:
@@ -217,7 +220,8 @@ def _fill(b: Block, e: ex.Fill) -> Vector:
 def _cast(b: Block, e: ex.Cast) -> Vector:
     """Return a value converted to str, bool, int or float, as ``astype`` does.
 
-    Numbers as int are doubles that are cut to whole ones. An infinity becomes null.
+    Numbers as int are doubles that are cut to whole ones. An infinity becomes null. ``e`` is the
+    expression, and ``b`` has the rows to evaluate it on.
     """
     v = b.vector(e.x)
     if e.to == "str":
@@ -239,7 +243,8 @@ def _cast(b: Block, e: ex.Cast) -> Vector:
 def comparison(b: Block, e: ex.Compare) -> Vector:
     """Return in which rows a comparison of a value with a constant, or with another value, holds.
 
-    A null makes only ``!=`` true. Numbers and times are compared exactly, without rounding.
+    A null makes only ``!=`` true. Numbers and times are compared exactly, without rounding. ``e``
+    is the expression, and ``b`` has the rows to evaluate it on.
     """
     left = b.vector(e.left)
     if isinstance(e.right, ex.Constant) and left.categories is not None:
@@ -324,7 +329,8 @@ def _compare_times(op: str, left: Array, right: Array) -> Array:
 def _compare_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -> Array:
     """Return in which rows a text or a label compares with a constant.
 
-    Each distinct text is compared once. A null makes only ``!=`` true.
+    Each distinct text is compared once. A null makes only ``!=`` true. ``e`` is the expression, and
+    ``b`` has the rows to evaluate it on. ``v`` has the cells, and ``c`` is the constant.
     """
     compare, wanted, op = _COMPARE[e.op], plain(c.value), e.op
 
@@ -351,7 +357,7 @@ def _compare_texts(b: Block, e: ex.Compare, left: Vector, right: Vector) -> Arra
     """Return in which rows two columns of texts or labels compare.
 
     Distinct texts of both sides are numbered alike, and the numbers compared. A null makes only
-    ``!=`` true.
+    ``!=`` true. ``e`` is the expression, and ``b`` has the rows to evaluate it on.
     """
     ordered = e.op not in ("==", "!=")
 

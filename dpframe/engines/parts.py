@@ -307,7 +307,7 @@ class SelectedColumns:
 
     @property
     def iloc(self) -> SelectedColumns:
-        """The object itself, whose index is all rows of the column at a position, or no rows."""
+        """Object itself, whose index is all rows of the column at a position, or no rows."""
         return self
 
     def __getitem__(self, key: Any) -> Any:

@@ -28,7 +28,7 @@ def choose_sides(b: Block, e: ex.If) -> Vector:
     """Return one of two values in each row, by a condition: the first where it is true.
 
     Whole numbers stay whole if one integer dtype can hold both sides. Otherwise they become
-    doubles.
+    doubles. ``e`` is the expression, and ``b`` has the rows to evaluate it on.
     """
     hit = b.truth(e.condition)
     sides = [
@@ -65,7 +65,7 @@ def choose_sides(b: Block, e: ex.If) -> Vector:
 def _evaluate_side(b: Block, side: ex.Expr, kind: ex.Kind) -> Vector:
     """Return the values of one side of a conditional.
 
-    A constant beside labels becomes a label, whatever its type.
+    A constant beside labels becomes a label, whatever its type. ``b`` has the rows to evaluate on.
     """
     if kind == "label" and isinstance(side, ex.Constant):
         return Vector("label", np.zeros(b.n, dtype=np.int8), None, objects([plain(side.value)]))
@@ -88,7 +88,7 @@ def _numbers(e: ex.If, hit: Array, x: Vector, y: Vector) -> tuple[Array, bool]:
     """Return the chosen numbers, and whether they are whole numbers of one integer dtype.
 
     If they are not, they are doubles with NaN for null. ``hit`` is the mask of rows that take
-    ``x``.
+    ``x``. ``e`` is the conditional expression.
     """
     constants = [side.value if isinstance(side, ex.Constant) else None for side in (e.x, e.y)]
     one, two = (v.values.view(np.int8) if v.values.dtype == bool else v.values for v in (x, y))
@@ -106,7 +106,7 @@ def _of_ticks(e: ex.If, hit: Array, x: Vector, y: Vector) -> Vector:
     """Return the chosen times or durations, in the finer resolution of the two sides.
 
     A time that the finer resolution cannot hold becomes null. ``hit`` is the mask of rows that take
-    ``x``.
+    ``x``. ``e`` is the conditional expression.
     """
     units = [unit_of(v.values) for v in (x, y)]
     unit = max(units, key=lambda u: TICKS[u])

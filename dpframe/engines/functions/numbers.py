@@ -77,7 +77,8 @@ _COMPUTED: dict[str, Callable[..., Any]] = {"//": np.floor_divide, "%": np.mod, 
 def compute_arithmetic(b: Block, e: ex.Arithmetic) -> Vector:
     """Return two numbers of each row joined by an arithmetic operator, as doubles.
 
-    The result of a null is null, also for ``1 ** null``.
+    The result of a null is null, also for ``1 ** null``. ``e`` is the expression, and ``b`` has the
+    rows to evaluate it on.
     """
     x, y = b.floats(e.left), b.floats(e.right)
     constant = np.ndim(x) == np.ndim(y) == 0
@@ -102,6 +103,7 @@ def clip(b: Block, e: ex.Clip) -> Vector:
     """Return numbers moved between two bounds; a missing bound does not clip.
 
     Integers stay integers if the bounds fit their dtype. A zero that equals a bound keeps its sign.
+    ``e`` is the expression, and ``b`` has the rows to evaluate it on.
     """
     v = b.vector(e.x)
     ends = [None if c is None else c.value for c in (e.lower, e.upper)]
@@ -122,7 +124,8 @@ def call_numbers(b: Block, e: ex.Call) -> Vector:
     """Return what a function of the catalogue `dpframe._expr.OPS` makes of one or two numbers in
     each row.
 
-    Null in an operand gives null.
+    Null in an operand gives null. ``e`` is the expression, and ``b`` has the rows to evaluate it
+    on.
     """
     f = ex.OPS[e.op].value
     assert f is not None

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 def _recode(b: Block, e: ex.Expr, v: Vector, f: Callable[[Any], Any]) -> Vector:
     """Return texts in which each distinct text is replaced by what ``f`` returns for it.
 
-    ``f`` is called once for each distinct text. None becomes null.
+    ``f`` is called once for each distinct text. None becomes null. ``e`` is the expression, and
+    ``b`` has the rows to evaluate it on. ``v`` has the cells.
     """
 
     def make(categories: Array) -> tuple[Array, Array]:
@@ -47,7 +48,10 @@ def _recode(b: Block, e: ex.Expr, v: Vector, f: Callable[[Any], Any]) -> Vector:
 
 def as_text(b: Block, e: ex.Cast, v: Vector) -> Vector:
     """Return whole numbers, bools, texts or labels as texts, as ``astype(str)`` does; null stays
-    null."""
+    null.
+
+    ``e`` is the expression, and ``b`` has the rows to evaluate it on. ``v`` has the cells.
+    """
     if v.categories is None:
         if v.values.dtype.kind == "f":
             x = as_floats(v)
@@ -65,7 +69,8 @@ def as_text(b: Block, e: ex.Cast, v: Vector) -> Vector:
 def cut(b: Block, e: ex.Cut) -> Vector:
     """Return the label of the bin that each number is in, as ``pandas.cut`` does.
 
-    A number in no bin, and a null, is null.
+    A number in no bin, and a null, is null. ``e`` is the expression, and ``b`` has the rows to
+    evaluate it on.
     """
     x, edges = as_floats(b.vector(e.x)), np.array(e.edges, dtype=np.float64)
     place = np.searchsorted(edges, x, side="left" if e.right else "right") - 1
@@ -77,7 +82,8 @@ def cut(b: Block, e: ex.Cut) -> Vector:
 def map_dict(b: Block, e: ex.MapDict) -> Vector:
     """Return the value that a dictionary has for each cell, as ``Series.map`` does.
 
-    A cell that is no key becomes null. The result has the type of the dictionary's values.
+    A cell that is no key becomes null. The result has the type of the dictionary's values. ``e`` is
+    the expression, and ``b`` has the rows to evaluate it on.
     """
     find = b.per_category(
         e, lambda: finder((c.value, i) for i, c in enumerate(e.keys, start=1)), part="keys"
@@ -120,7 +126,7 @@ def call_texts(b: Block, e: ex.Call) -> Vector:
     """Return what a function of the catalogue `dpframe._expr.OPS` makes of the text in each row.
 
     It is computed once for each distinct text. Functions of two texts are computed once for each
-    pair.
+    pair. ``e`` is the expression, and ``b`` has the rows to evaluate it on.
     """
     if len(e.operands) == 2:
         return _call_pairs(b, e)
@@ -209,8 +215,10 @@ _MAKE: dict[str, Callable[[list[Any]], Any]] = {
 
 
 def _call_pairs(b: Block, e: ex.Call) -> Vector:
-    """Return what a function makes of two texts in each row, computed once for each distinct
-    pair."""
+    """Return what a function makes of two texts in each row, computed once for each distinct pair.
+
+    ``e`` is the expression, and ``b`` has the rows to evaluate it on.
+    """
     value = ex.OPS[e.op].value
     x, y = (b.vector(side) for side in e.operands)
     assert value is not None

@@ -21,7 +21,8 @@ def call_times(b: Block, e: ex.Call) -> Vector:
     """Return what a function of the catalogue `dpframe._expr.OPS` makes of the time or duration in
     each row.
 
-    Examples are the year, the weekday and the total seconds.
+    Examples are the year, the weekday and the total seconds. ``e`` is the expression, and ``b`` has
+    the rows to evaluate it on.
     """
     kernel = KERNELS.get(e.op)
     if kernel is not None:
@@ -106,7 +107,8 @@ def _align_ticks(x: Vector, y: Vector) -> tuple[Array, Array, str]:
 def compute_elapsed(b: Block, e: ex.Elapsed) -> Vector:
     """Return the sum or difference of times or durations in each row.
 
-    A result that overflows 64 bits is null.
+    A result that overflows 64 bits is null. ``e`` is the expression, and ``b`` has the rows to
+    evaluate it on.
     """
     x, y, unit = _align_ticks(b.vector(e.left), b.vector(e.right))
     if e.op == "+":
@@ -123,7 +125,8 @@ def compute_ratio(b: Block, e: ex.Ratio) -> Vector:
     """Return one duration divided by another in each row, by ``/`` as doubles or by ``//`` as
     floors.
 
-    Division by a duration of zero with ``//`` gives null.
+    Division by a duration of zero with ``//`` gives null. ``e`` is the expression, and ``b`` has
+    the rows to evaluate it on.
     """
     x, y, _ = _align_ticks(b.vector(e.left), b.vector(e.right))
     null = (x == NAT) | (y == NAT)
@@ -138,7 +141,8 @@ def snap(b: Block, e: ex.Call) -> Vector:
     """Return times or durations rounded down, up or to the nearest multiple of a step.
 
     Halves go to even multiples, as in pandas. A step finer than the resolution changes nothing. A
-    zoned time is rounded as wall time.
+    zoned time is rounded as wall time. ``e`` is the expression, and ``b`` has the rows to evaluate
+    it on.
     """
     x, (step, _) = e.operands[0], e.args
     v = b.vector(x)
@@ -174,7 +178,8 @@ def in_zone(b: Block, e: ex.Call) -> Vector:
     """Return times after ``dt.tz_convert`` or ``dt.tz_localize``.
 
     Conversion keeps them, since they are held in UTC. Localization reads wall times in the new
-    zone, or returns wall times for no zone.
+    zone, or returns wall times for no zone. ``e`` is the expression, and ``b`` has the rows to
+    evaluate it on.
     """
     x, (zone,) = e.operands[0], e.args
     values = b.vector(x).values
@@ -213,7 +218,10 @@ def _make_by_distinct(values: Array, f: Callable[[Any], list[Any]], kind: ex.Kin
 
 
 def period_of(b: Block, e: ex.Call) -> Vector:
-    """Return the pandas period that contains each time, such as its month, as a label."""
+    """Return the pandas period that contains each time, such as its month, as a label.
+
+    ``e`` is the expression, and ``b`` has the rows to evaluate it on.
+    """
     x, (freq,) = e.operands[0], e.args
     local = _local(b.vector(x).values, x.tz)
     unit = "h" if freq == "h" else "D"
@@ -228,7 +236,8 @@ def period_of(b: Block, e: ex.Call) -> Vector:
 def format_times(b: Block, e: ex.Call) -> Vector:
     """Return each time as text in a format, as ``strftime`` does.
 
-    Years of fewer or more than four digits give null.
+    Years of fewer or more than four digits give null. ``e`` is the expression, and ``b`` has the
+    rows to evaluate it on.
     """
     x, (date_format,) = e.operands[0], e.args
     local = _local(b.vector(x).values, x.tz)

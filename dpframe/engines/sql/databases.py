@@ -20,7 +20,7 @@ ROWS = f"{OURS}rows"  # the name of a relation of duckdb where it is asked
 
 
 class Listing(NamedTuple):
-    """A public list as a small table: the names of its columns, what they hold, and its rows."""
+    """Public list as a small table: the names and types of its columns, and its rows."""
 
     columns: tuple[tuple[str, Type], ...]
     rows: list[tuple[Any, ...]]
@@ -34,7 +34,7 @@ class Database(Protocol):
 
     @property
     def dialect(self) -> Dialect:
-        """The dialect of SQL that this database reads."""
+        """Dialect of SQL that this database reads."""
 
     def fetch(self, sql: str, parameters: Sequence[Any], /) -> Rows:
         """Run a statement and return its rows.
@@ -56,7 +56,7 @@ class Database(Protocol):
 
 
 class DuckDatabase:
-    """A connection of duckdb, which nobody else uses meanwhile."""
+    """Connection of duckdb, which nobody else uses meanwhile."""
 
     dialect: Dialect = Dialect()
 
@@ -141,8 +141,10 @@ class ListBinder(ABC):
 
 
 class SqliteDatabase(ListBinder):
-    """A connection of the standard library's sqlite3, which nobody else uses meanwhile. What it is
-    set to stays as it is."""
+    """Connection of the standard library's sqlite3, which nobody else uses meanwhile.
+
+    The settings of the connection stay as they are.
+    """
 
     dialect: Dialect = Sqlite()
 

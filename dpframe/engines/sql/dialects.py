@@ -37,7 +37,11 @@ Type = Literal["integer", "double", "text"]
 
 
 class Dialect:
-    """What duckdb reads, which is nearest to the standard; others say where they differ."""
+    """Rules by which the text of a statement is written for duckdb, the base of all dialects.
+
+    Arguments and results of the methods are pieces of SQL. A subclass overrides what another
+    database writes differently.
+    """
 
     name: ClassVar[str] = "duckdb"
     integers: ClassVar[str] = "BIGINT"
@@ -163,7 +167,8 @@ class Dialect:
     def clipped_cell(self, x: str, low: str, high: str) -> str:
         """Write a cell of doubles clipped to two bounds, where a NaN becomes NULL.
 
-        These databases sort NaN above all numbers, which the nested condition detects.
+        ``x`` and the bounds are SQL. These databases sort NaN above all numbers, which the nested
+        condition detects.
         """
         beyond = f"(CASE WHEN {x} <= {self.double(math.inf)} THEN {high} END)"
         return f"(CASE WHEN {x} > {high} THEN {beyond} WHEN {x} < {low} THEN {low} ELSE {x} END)"
@@ -186,7 +191,8 @@ class Dialect:
     def rounded_far(self, x: str, wide: str, zero: str) -> str:
         """Write any double rounded to the nearest whole number, ties to even.
 
-        ``wide`` is the SQL of 2**52, beyond which all doubles are whole, and ``zero`` that of 0.
+        ``x`` is SQL. So are ``wide``, which is 2**52, beyond which all doubles are whole, and
+        ``zero``.
         """
         near = f"WHEN {x} >= {zero} THEN (({x} + {wide}) - {wide}) ELSE (({x} - {wide}) + {wide})"
         return f"(CASE WHEN {x} >= {wide} OR {x} <= -{wide} THEN {x} {near} END)"
@@ -255,19 +261,21 @@ class Dialect:
 
 
 class Related(Dialect):
-    """A relation of duckdb, whose statements take no parameters: these stand in a table of one
-    row."""
+    """Dialect for a relation of duckdb, whose statements take no parameters.
+
+    The parameters are the columns of a table of one row.
+    """
 
     def parameter(self, place: int) -> str:
         return f"(SELECT p{place + 1} FROM {WORDS})"
 
 
 class Sqlite(Dialect):
-    """SQLite, whose cells are of any type, whatever their column is declared as, and which has no
-    NaN: it is NULL there.
+    """Dialect of SQLite, whose cells may have any type, whatever their column declares.
 
-    A cell of another type than the column's is NULL here. Doubles are bound, since their text need
-    not be read exactly, and MD5 is a function that the connection brings along.
+    It has no NaN; a NaN is NULL there. A cell of another type than the column's is NULL here.
+    Doubles are bound, since their text need not be read exactly. MD5 is a function that the
+    connection brings along.
     """
 
     integers: ClassVar[str]
@@ -322,7 +330,8 @@ class Sqlite(Dialect):
 
 
 class Postgres(Dialect):
-    """PostgreSQL, which has no NUL in texts, and raises where doubles overflow or vanish."""
+    """Dialect of PostgreSQL, which has no NUL in texts, and raises where doubles overflow or
+    underflow."""
 
     doubles: ClassVar[str]
     texts: ClassVar[str]
@@ -352,7 +361,8 @@ class Postgres(Dialect):
     def scaled(self, x: str, exponent: int, factor: str) -> str:
         """Write a clipped value times a power of two, without an underflow.
 
-        PostgreSQL raises where a product underflows. A value that would round to 0 is made 0 first.
+        ``x`` is SQL, and ``factor`` is the SQL of 2**exponent. PostgreSQL raises where a product
+        underflows. A value that would round to 0 is made 0 first.
         """
         if exponent >= 0:
             return super().scaled(x, exponent, factor)
@@ -365,7 +375,7 @@ class Postgres(Dialect):
 
 
 class Spark(Dialect):
-    """Spark SQL, which reads one state of the data a statement."""
+    """Dialect of Spark SQL, where several statements cannot read one state of the data."""
 
     quote: ClassVar[str]
     division: ClassVar[str]

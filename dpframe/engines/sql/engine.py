@@ -123,7 +123,7 @@ class SqlEngine:
         yield from self._fallback.slices(exprs, where, unit)
 
     def people(self, unit: Unit) -> int:
-        """Return the number of people who have a row."""
+        """Return the number of people who have a row, counted by the database if it can be."""
         try:
             statement = people_who_are(self._compiler(), self._relation, unit)
         except Unwritten:

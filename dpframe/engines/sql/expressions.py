@@ -206,7 +206,8 @@ class Compiler:
 def _column(c: Compiler, e: ex.Column) -> Term:
     """Write a column of the table, cast to one of the types that this package computes with.
 
-    It raises `Unwritten` for a name or a dtype that the database cannot read alike.
+    It raises `Unwritten` for a name or a dtype that the database cannot read alike. ``e`` is the
+    expression, and ``c`` collects the statement's parameters.
     """
     name: Any = c._schema.columns[e.position]
     dtype, d = c._schema.dtypes.iloc[e.position], c.dialect
@@ -257,7 +258,10 @@ _ARROW = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)} 
 
 
 def _constant(c: Compiler, e: ex.Constant) -> Term:
-    """Write a constant: a bool, a text that the database can hold, an integer or a double."""
+    """Write a constant: a bool, a text that the database can hold, an integer or a double.
+
+    ``e`` is the expression, and ``c`` collects the statement's parameters.
+    """
     value = e.value
     if isinstance(value, bool):
         return Term("TRUE" if value else "FALSE", "bool")
@@ -288,7 +292,8 @@ def _arithmetic(c: Compiler, e: ex.Arithmetic) -> Term:
     """Write a sum, difference, product or quotient of doubles.
 
     Division is by constants other than 0 alone, since databases differ on division by zero. A
-    database that raises on overflow gets no arithmetic.
+    database that raises on overflow gets no arithmetic. ``e`` is the expression, and ``c`` collects
+    the statement's parameters.
     """
     divided = e.op == "/" and isinstance(e.right, ex.Constant) and e.right.value not in (0, None)
     if c.dialect.raises or not (e.op in ("+", "-", "*") or divided):
@@ -306,6 +311,7 @@ def _clip(c: Compiler, e: ex.Clip) -> Term:
     """Write a number clipped to two bounds, as an integer if number and bounds are integers.
 
     A lower bound above the upper one raises `Unwritten`, since numpy returns the upper one then.
+    ``e`` is the expression, and ``c`` collects the statement's parameters.
     """
     x = c.term(e.x)
     ends: list[Any] = [None if end is None else end.value for end in (e.lower, e.upper)]
@@ -319,7 +325,10 @@ def _clip(c: Compiler, e: ex.Clip) -> Term:
 
 
 def _fill(c: Compiler, e: ex.Fill) -> Term:
-    """Write a value with a constant in place of null, as ``fillna`` does."""
+    """Write a value with a constant in place of null, as ``fillna`` does.
+
+    ``e`` is the expression, and ``c`` collects the statement's parameters.
+    """
     x, value = c.term(e.x), e.value.value
     if x.kind == "text":
         return Term(c.dialect.binary(f"COALESCE({x.sql}, {c.term(e.value).sql})"), "text")
@@ -334,6 +343,7 @@ def _cast(c: Compiler, e: ex.Cast) -> Term:
     """Write a number or a bool converted to bool, int or float.
 
     Texts, and conversions to text, raise `Unwritten`. An infinite double becomes NULL as an int.
+    ``e`` is the expression, and ``c`` collects the statement's parameters.
     """
     x = c.term(e.x)
     if e.to == "str" or x.kind == "text":
@@ -358,7 +368,8 @@ def _cast(c: Compiler, e: ex.Cast) -> Term:
 def _call(c: Compiler, e: ex.Call) -> Term:
     """Write a function of the catalogue `dpframe._expr.OPS`, by its template for this database.
 
-    A function without a template for the dialect raises `Unwritten`.
+    A function without a template for the dialect raises `Unwritten`. ``e`` is the expression, and
+    ``c`` collects the statement's parameters.
     """
     op = ex.OPS[e.op]
     template = op.sql if op.sql is None or isinstance(op.sql, str) else op.sql.get(c.dialect.name)
@@ -379,7 +390,10 @@ def _call(c: Compiler, e: ex.Call) -> Term:
 
 
 def _text_of(c: Compiler, x: ex.Expr) -> str:
-    """Write an operand that must be a text; raise `Unwritten` if it is not."""
+    """Write an operand that must be a text; raise `Unwritten` if it is not.
+
+    ``c`` collects the statement's parameters.
+    """
     found = c.term(x)
     if found.kind != "text":
         raise Unwritten
@@ -387,7 +401,10 @@ def _text_of(c: Compiler, x: ex.Expr) -> str:
 
 
 def _argument(c: Compiler, value: Any) -> str:
-    """Write a constant argument of a function: None, a bool, a text or an integer."""
+    """Write a constant argument of a function: None, a bool, a text or an integer.
+
+    ``c`` collects the statement's parameters.
+    """
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -405,7 +422,8 @@ def _argument(c: Compiler, value: Any) -> str:
 def _compare(c: Compiler, e: ex.Compare) -> Term:
     """Write a comparison of two expressions, with the answers that numpy gives.
 
-    Texts are compared for equality alone, since their order depends on the encoding.
+    Texts are compared for equality alone, since their order depends on the encoding. ``e`` is the
+    expression, and ``c`` collects the statement's parameters.
     """
     op, left = e.op, c.term(e.left)
     if isinstance(e.right, ex.Constant) and left.kind != "text":
@@ -431,7 +449,10 @@ def _is_unheld(c: Compiler, e: ex.Expr) -> bool:
 
 
 def _write_comparison(c: Compiler, op: str, left: str, right: str) -> Term:
-    """Write a comparison of two values in SQL, where a null makes only ``!=`` true."""
+    """Write a comparison of two values in SQL, where a null makes only ``!=`` true.
+
+    ``c`` collects the statement's parameters.
+    """
     sign = {"==": "=", "!=": "<>"}.get(op, op)
     found = f"({left} {sign} {right})"
     return Term(
@@ -443,7 +464,8 @@ def _with_constant(c: Compiler, op: str, x: Term, wanted: Any) -> Term:
     """Write a comparison of a number or a bool with a constant, exactly.
 
     A constant that no cell can hold, such as 2.5 for integers, lies between two that can. The
-    comparison is then with one of these.
+    comparison is then with one of these. ``c`` collects the statement's parameters. ``x`` is the
+    number or bool, and ``wanted`` the constant.
     """
     if not isinstance(wanted, int | float) or wanted != wanted:
         raise Unwritten
@@ -479,7 +501,7 @@ def _write_constant_answer(c: Compiler, op: str, x: str, above: bool) -> Term:
     """Write a comparison with a number that is beyond all cells.
 
     ``x`` is the SQL of the cell. ``above`` says whether the comparison holds for every cell that is
-    not null.
+    not null. ``c`` collects the statement's parameters.
     """
     if op in ("==", "!="):
         return Term("TRUE" if op == "!=" else "FALSE", "bool")
@@ -495,7 +517,10 @@ def _or(c: Compiler, e: ex.Or) -> Term:
 
 
 def _join_conditions(c: Compiler, word: str, left: ex.Expr, right: ex.Expr) -> Term:
-    """Write two conditions joined by AND or OR, both as a value and as a WHERE clause."""
+    """Write two conditions joined by AND or OR, both as a value and as a WHERE clause.
+
+    ``c`` collects the statement's parameters.
+    """
     sides = [c.term(left), c.term(right)]
     truths = f" {word} ".join(map(c.truth_of, sides))
     hits = f" {word} ".join(side.hit or c.truth_of(side) for side in sides)
@@ -513,7 +538,8 @@ def _is_null(c: Compiler, e: ex.IsNull) -> Term:
 def _is_in(c: Compiler, e: ex.IsIn) -> Term:
     """Write the condition that a value is one of listed constants.
 
-    A null is found only if a null is listed. A long list raises `Unwritten`.
+    A null is found only if a null is listed. A long list raises `Unwritten`. ``e`` is the
+    expression, and ``c`` collects the statement's parameters.
     """
     x = c.key(e.x)
     if len(e.values) > LISTED:

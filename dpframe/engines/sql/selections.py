@@ -283,7 +283,7 @@ def measure_of(source: SelectedRows, p: Primitive) -> Measure | None:
     """Return the columns that a primitive counts and sums.
 
     None is for plain counts of rows or people, which need no column. A primitive that is no sum
-    over rows raises `Unwritten`.
+    over rows raises `Unwritten`. ``p`` says which integers are asked for.
     """
     c = source.c
     if isinstance(p, Rows | Persons | Bids):

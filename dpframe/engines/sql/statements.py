@@ -114,7 +114,7 @@ def _of_rows(
     """Write the statement of all sums over rows, where a row is a person.
 
     Rows are grouped by their cells first. The few results are then matched with the listed groups
-    and added.
+    and added. ``levels`` are the groupings, and ``measures`` the columns of each primitive.
     """
     d, sums = source.c.dialect, _write_sums(source, measures)
     named = [f"m{i}" for i in range(len(sums))]
@@ -252,7 +252,8 @@ def _of_people(
 ) -> Statement:
     """Write the statement of all sums where columns name people.
 
-    Each person's contribution is limited in rows and in groups before it is added.
+    Each person's contribution is limited in rows and in groups before it is added. ``levels`` are
+    the groupings, and ``measures`` the columns of each primitive.
     """
     limit, most = _limits(unit, scope)
     crowd = Crowd(source, unit, ["place"], ["integer"], key)
@@ -354,7 +355,10 @@ def _ends(m: Measure, c: str, own: list[str]) -> tuple[str, str]:
 def _alone(
     source: SelectedRows, levels: list[Level], p: Primitive, unit: Unit, scope: Scope, key: bytes
 ) -> Statement:
-    """Write the statement of a primitive that is no sum over rows, such as distinct values."""
+    """Write the statement of a primitive that is no sum over rows, such as distinct values.
+
+    ``p`` says which integers are asked for, and ``levels`` are the groupings.
+    """
     if isinstance(p, Spread):
         sql, reader = _spread(source, levels, p, unit, key)
     elif isinstance(p, Distincts):
@@ -387,7 +391,7 @@ def _spread(
     """Write the query that counts people by how many rows or groups they have.
 
     It returns the SQL and the function that reads its rows. The counts tell which contribution
-    limits suit the data.
+    limits suit the data. ``p`` says which integers are asked for, and ``levels`` are the groupings.
     """
     if not unit.people:
         raise Unwritten
@@ -409,6 +413,7 @@ def _distinct(
     """Write the query that counts the distinct values of each group, where a row is a person.
 
     It returns the SQL and the function that reads its rows. With people it raises `Unwritten`.
+    ``p`` says which integers are asked for, and ``levels`` are the groupings.
     """
     if unit.people:  # who may name so many values, drawn by numbers of values too
         raise Unwritten
@@ -424,7 +429,7 @@ def _leaves(
     """Write the query that counts the values on each point of a grid, for quantiles.
 
     It returns the SQL and the function that reads its rows. With people a person's contribution is
-    limited first.
+    limited first. ``p`` says which integers are asked for, and ``levels`` are the groupings.
     """
     a = source.derived(source.c.steps(source.value(source.c.double(p.expr)), p.grid))
     if unit.people:
@@ -449,7 +454,7 @@ def _bids(
     """Write the query that counts rows by bin, where the limit of rows holds over all bins.
 
     It returns the SQL and the function that reads its rows. Bins that need a joined list raise
-    `Unwritten`.
+    `Unwritten`. ``p`` says which integers are asked for, and ``levels`` are the groupings.
     """
     if any(level.join for level in levels):
         raise Unwritten
@@ -472,7 +477,7 @@ def _magnitudes(source: SelectedRows, p: Magnitudes, unit: Unit, key: bytes) -> 
     """Write the query that counts rows, or people, by the sign and power of two of a value.
 
     It returns the SQL and the function that reads its rows. A person counts once, by the value at a
-    rank that the hash draws.
+    rank that the hash draws. ``p`` says which integers are asked for.
     """
     x = source.value(source.c.double(p.expr))
     size, middle = source.derived(f"ABS({x})"), MAGNITUDES // 2

@@ -296,7 +296,7 @@ def _is_read_checked(dataset: Any, dtype: Any) -> bool:
 
 
 def read_files(paths: Any) -> Source:
-    """Return the source of one name of Parquet files, or of a list of names."""
+    """Return the source of Parquet files, given by one name, pattern or folder, or by a list."""
     listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not listed or not all(isinstance(p, str | os.PathLike) for p in listed):
         raise BadType("a list of files is a list of their names.")
