@@ -76,7 +76,7 @@ def evaluate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = N
     ``column`` returns the cells of a column. ``memo`` is a dictionary that the caller keeps, to
     save work between slices.
     """
-    if isinstance(expr, ex.Column):  # as most are: nothing is to be worked out
+    if isinstance(expr, ex.Column):  # the most frequent case, which needs no evaluation
         return column(expr).rows(rows)
     with np.errstate(all="ignore"):
         return Block(expr, column, rows, {} if memo is None else memo, _NODES).vector(expr)
@@ -253,7 +253,7 @@ def comparison(b: Block, e: ex.Compare) -> Vector:
         values, wanted = (
             left.values,
             e.right.value,
-        )  # numbers all three: times as ticks, and bools as 0 and 1
+        )  # all as numbers: times in ticks, bools as 0 and 1
         if values.dtype.kind in "mM":
             values, wanted = values.view(np.int64), count_ticks(e.right, left)
         elif values.dtype == bool:
@@ -266,7 +266,7 @@ def comparison(b: Block, e: ex.Compare) -> Vector:
             return Vector("bool", _compare_texts(b, e, left, right))
         compare = _compare_times if left.values.dtype.kind in "mM" else _compare_numbers
         found, sides = compare(e.op, left.values, right.values), [left, right]
-    for side in sides:  # a NaN compares like a null already; what a mask covers and NaT do not
+    for side in sides:  # a NaN compares like a null already; masked cells and NaT do not
         null = np.isnat(side.values) if side.values.dtype.kind in "mM" else side.null
         if null is not None:
             found[null] = e.op == "!="

@@ -56,11 +56,10 @@ class PartsEngine:
     def reduce(
         self, scope: Scope, primitives: set[Primitive], unit: Unit
     ) -> dict[Primitive, Integers]:
-        """Return the integer sums that a question needs, by primitive and group, added over all
-        parts.
+        """Return the integer sums that a question needs, by primitive and group.
 
-        ``scope`` has the condition and the grouping, and ``unit`` the columns and limits of a
-        person.
+        The sums of all parts of the table are added. ``scope`` has the condition and the grouping,
+        and ``unit`` the columns and limits of a person.
         """
         sums = {p for p in primitives if p.additive}
         found: dict[Primitive, Integers] = {
@@ -164,7 +163,7 @@ class PartsEngine:
         There is at least one engine, even of no rows.
         """
         columns = columns_of((question, unit.people))
-        if not columns:  # only how many rows there are
+        if not columns:  # only the number of rows is needed
             yield self._engine({}, len(self))
         elif unit.people:
             passes = self._source.passes(columns)
@@ -213,7 +212,7 @@ class PartsEngine:
                 found += np.bincount(known["group"].to_numpy(), minlength=scope.groups)
             else:
                 return found
-            shares *= 2  # what would not fit into the memory is read by parts of the values
+            shares *= 2  # too many values: count smaller shares
 
     def _values(
         self, p: Distincts, scope: Scope, unit: Unit, share: int, shares: int
@@ -342,8 +341,11 @@ def _columns(thing: object) -> Iterator[Column]:
 
 
 def place_of_text(text: str) -> Any:
-    """Return the sort key of a group key in text form: numbers and times by value, others by
-    text."""
+    """Return the value by which a group key in text form is sorted.
+
+    The first letter tells its type: n for numbers, t for times, p for periods. Other keys are
+    sorted as texts.
+    """
     kind, rest = text[0], text[1:]
     if kind == "n":
         return int(rest) if rest.lstrip("-").isdigit() else float(rest)
@@ -369,7 +371,7 @@ def _cells(values: Vector, rows: NDArray[np.int64]) -> dict[str, Any]:
         return {
             "kind": 0,
             "value": pd.Series(texts[cells], dtype=object),
-        }  # else pandas would look at them
+        }  # so that pandas infers no type
     if cells.dtype.kind != "f":
         large = cells > np.uint64(2**63 - 1) if cells.dtype == np.uint64 else False
         return {"kind": np.where(large, np.int8(2), np.int8(0)), "value": cells.astype(np.int64)}

@@ -36,7 +36,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 _UNKNOWN = object()
 _ROW = 160  # bytes that the engine for frames takes for a row of a person, beside its cells
 _TEXT = 48  # bytes of a text, about
-Task = Callable[[Any], Any]  # of the engine for frames, on some rows
+Task = Callable[[Any], Any]  # a function of an engine that holds some rows
 
 
 class PeoplePart(NamedTuple):
@@ -119,13 +119,13 @@ class Source(ABC):
     types: list[Any]
     schema: SourceFrame
 
-    memory: int  # bytes, about, that one pass over its people may take
+    memory: int  # bytes, about, that one share of the people may take
     counted: int = 0  # the number of rows, where it is public
     declared: tuple[FoundHazard, ...] = ()  # hazards that because= declares
     ordered: bool = True  # every scan has the rows in one order
     held: Any = None  # a connection that was made for it alone
-    given: Any = None  # what it was made of
-    told: bool = False  # the place says all of what is read
+    given: Any = None  # the object or name that it was opened from
+    told: bool = False  # ``place`` alone tells what is read
 
     def __init_subclass__(cls, **words: Any) -> None:
         super().__init_subclass__(**words)
@@ -176,7 +176,7 @@ class Source(ABC):
         A session calls this before each debit, and again before it releases an answer.
         """
         found: Hashable = _UNKNOWN
-        with suppress(Exception):  # what an engine says is its own
+        with suppress(Exception):  # the error of a database is not shown
             found = self.version()
         if found is _UNKNOWN:
             raise SessionError(
@@ -377,7 +377,8 @@ def cast_batch(raw: Any, names: list[str], types: list[Any]) -> Any:
 def _same_moments(one: Any, other: Any) -> bool:
     """Return whether two types of Arrow are both times with a zone, in the same unit.
 
-    Such times are in UTC and only shown in a zone. A session of a database may change that zone.
+    Such times are in UTC and only shown in a zone, which a session of a database may change. A
+    batch of one type may then be read as the other.
     """
     zones = [getattr(dtype, "tz", None) for dtype in (one, other)]
     return None not in zones and one.unit == other.unit
@@ -395,7 +396,7 @@ def series_of(column: Any) -> pd.Series[Any]:
     array: Any = pd.arrays.ArrowExtensionArray(column)
     if pa.types.is_large_string(
         column.type
-    ):  # with pandas' own strings the engine needs no dictionary
+    ):  # the engine reads pandas' own strings without a dictionary
         array = pd.array(column, dtype=pd.StringDtype("pyarrow", na_value=np.nan))
     return pd.Series(array, copy=False)
 

@@ -98,9 +98,10 @@ class FoundHazard(NamedTuple):
 
 
 def make_refusal(found: FoundHazard) -> BadValue:
-    """Return the error for a hazard that a query may not have.
+    """Return the error for a query that may not be opened because of a hazard.
 
-    Its message names the words of the query, the problem, and what to write instead.
+    A hazard makes two scans differ, or makes a row depend on several people. The message names the
+    words of the query, the problem, and what to write instead.
     """
     hazard = HAZARDS[found.hazard]
     return BadValue(f"{found.part} {hazard.problem}. {hazard.line}")
@@ -109,8 +110,8 @@ def make_refusal(found: FoundHazard) -> BadValue:
 def judge(answers: Answers, found: Iterable[FoundHazard]) -> tuple[FoundHazard, ...]:
     """Return the hazards of a query that ``because=`` has to declare; raise at a refused one.
 
-    ``answers`` say what a kind of table does about each hazard. ``found`` are the hazards of its
-    query.
+    A hazard makes two scans differ, or makes a row depend on several people. ``answers`` say what a
+    kind of table does about each. ``found`` are the hazards of its query.
     """
     declared: dict[FoundHazard, None] = {}
     for one in found:
@@ -124,7 +125,8 @@ def judge(answers: Answers, found: Iterable[FoundHazard]) -> tuple[FoundHazard, 
 def check_declared(declared: Iterable[FoundHazard], because: object) -> None:
     """Refuse to open a table with hazards that need a declaration, if ``because`` is None.
 
-    ``declared`` are the hazards that `judge` returned for the table.
+    A hazard makes two scans differ, or makes a row depend on several people. ``declared`` are those
+    that `judge` returned for the table.
     """
     by_hazard: dict[str, list[str]] = {}
     for hazard, part in declared:

@@ -34,7 +34,7 @@ def choose_sides(b: Block, e: ex.If) -> Vector:
     sides = [
         None if side.nullable and isinstance(side, ex.Constant) else side for side in (e.x, e.y)
     ]
-    if sides[0] is None or sides[1] is None:  # a null that is written down
+    if sides[0] is None or sides[1] is None:  # one side is the constant null
         kept = b.vector(e.x if sides[0] is not None else e.y)
         return _set_null(kept, ~hit if sides[0] is not None else hit)
     x, y = (_evaluate_side(b, side, e.kind) for side in (e.x, e.y))

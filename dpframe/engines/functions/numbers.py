@@ -85,7 +85,7 @@ def compute_arithmetic(b: Block, e: ex.Arithmetic) -> Vector:
     if constant:
         x = np.full(b.n, x)
     found = _EXACT[e.op](x, y) if e.op in _EXACT else compute_alike(_COMPUTED[e.op], x, y)
-    if e.op == "**":  # numpy holds 1**NaN and NaN**0 for 1
+    if e.op == "**":  # numpy returns 1 for 1**NaN and NaN**0
         found = np.where(np.isnan(x) | np.isnan(y), np.nan, found)
     return Vector("number", found)
 
@@ -113,7 +113,7 @@ def clip(b: Block, e: ex.Clip) -> Vector:
     low, high = (None if c is None else np.float64(c) for c in ends)
     found: Array = np.clip(x, low, high)
     if 0 in ends:
-        np.copyto(found, x, where=x == 0)  # a zero is within limits that are zero
+        np.copyto(found, x, where=x == 0)  # a zero that equals a bound keeps its sign
     return Vector("number", found)
 
 
@@ -130,9 +130,9 @@ def call_numbers(b: Block, e: ex.Call) -> Vector:
     f = ex.OPS[e.op].value
     assert f is not None
     columns = [as_floats(b.vector(x)) for x in e.operands]
-    if not isinstance(f, np.ufunc):  # such a function has one result by IEEE 754
+    if not isinstance(f, np.ufunc):  # IEEE 754 fixes the results of such functions
         return Vector("number", f(*columns))
     found = compute_alike(f, *columns)
-    if len(columns) == 2:  # numpy has a value for a null beside an infinity
+    if len(columns) == 2:  # numpy may return a number for a NaN beside an infinity
         found = np.where(np.isnan(columns[0]) | np.isnan(columns[1]), np.nan, found)
     return Vector("number", found)

@@ -88,7 +88,7 @@ def map_dict(b: Block, e: ex.MapDict) -> Vector:
     find = b.per_category(
         e, lambda: finder((c.value, i) for i, c in enumerate(e.keys, start=1)), part="keys"
     )
-    place = find(b.vector(e.x)).astype(np.int64) - 1  # -1 where nothing is found
+    place = find(b.vector(e.x)).astype(np.int64) - 1  # -1: no key matches
     kind = e.kind
     values = [*(c.value for c in e.values), None]
     null = np.array([x is None for x in values]).take(place, mode="wrap")
@@ -153,7 +153,7 @@ def _find_values(e: ex.Call, categories: Array) -> list[Any]:
     """Return what a function makes of each distinct text, as a list; None is null."""
     make_pattern = ex.PATTERNS.get(e.op)
     pattern = None if make_pattern is None else make_pattern(*e.args)
-    if pattern is not None:  # the engine for patterns takes all texts at once
+    if pattern is not None:  # patterns are searched in all texts at once
         return ex.find(categories, pattern)
     op, args = ex.OPS[e.op], e.args
     value, cell = op.value, list if op.of == ("other",) else str

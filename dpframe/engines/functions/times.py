@@ -79,7 +79,7 @@ def _read_local(wall: Array, zone: str | None, missing: bool = False) -> Array:
     if missing:
         gone: Any = pd.DatetimeIndex(wall).tz_localize(zone, ambiguous="NaT", nonexistent="NaT")
         return np.asarray(gone.tz_convert(None))
-    # A midnight that does not exist, or exists twice, must not raise: the next moment; the first.
+    # A wall time that is skipped or occurs twice must not raise.
     first = np.ones(len(wall), dtype=bool)
     index: Any = pd.DatetimeIndex(wall).tz_localize(
         zone, ambiguous=first, nonexistent="shift_forward"
@@ -152,7 +152,7 @@ def snap(b: Block, e: ex.Call) -> Vector:
     if step <= per_tick:
         found, wrapped = ticks, np.zeros(len(ticks), dtype=bool)
     else:
-        if step % per_tick:  # in nanoseconds, where no step is a whole number of ticks
+        if step % per_tick:  # the step is no whole number of ticks: use nanoseconds
             ticks, per_tick = scale_ticks(ticks, per_tick), 1
             local, null = ticks.view(f"{local.dtype.kind}8[ns]"), null | (ticks == NAT)
         step //= per_tick
@@ -170,7 +170,7 @@ def snap(b: Block, e: ex.Call) -> Vector:
     found = np.where(null | wrapped, NAT, found).view(local.dtype)
     if x.tz is None or v.kind != "time":
         return Vector(v.kind, found)
-    # A whole step further may be beyond the years in which zones have offsets.
+    # Rounding up may leave the years for which zones have offsets.
     return Vector("time", _read_local(_limit_years(found, _MARGIN // 2), x.tz))
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 from dpframe.engines.sql.dialects import OURS, Dialect, Postgres, Related, Spark, Sqlite, Type
 
 Rows = Sequence[Sequence[Any]]
-ROWS = f"{OURS}rows"  # the name of a relation of duckdb where it is asked
+ROWS = f"{OURS}rows"  # by which a statement reads a relation of duckdb
 
 
 class Listing(NamedTuple):
@@ -250,13 +250,13 @@ class PostgresDatabase(ListBinder):
         ``$1``."""
         super().__init__()
         self._connection = connection
-        from psycopg import RawCursor  # an extra: who has such a connection has it
+        from psycopg import RawCursor  # installed where such a connection exists
 
         self._cursor: Any = RawCursor(connection)
 
     def _run(self, sql: str, parameters: list[Any]) -> Rows:
-        with self._connection.transaction():  # in a transaction a savepoint
-            # What is sent as bytes is exact, whatever a session has set for the texts of doubles.
+        with self._connection.transaction():  # within a transaction: a savepoint
+            # Doubles sent as bytes are exact, whatever text format a session has set.
             rows: Rows = self._cursor.execute(sql, parameters, binary=True).fetchall()
         return rows
 
@@ -312,9 +312,7 @@ class RelatedDatabase(ListBinder):
         """
         pa: Any = import_module("pyarrow")
         cells = {f"p{i + 1}": pa.array([cell]) for i, cell in enumerate(parameters)}
-        dpframe_words = pa.table(
-            cells or {"p0": [0]}
-        )  # duckdb finds variables of its caller by their names
+        dpframe_words = pa.table(cells or {"p0": [0]})  # duckdb finds this variable by its name
         rows: Rows = self._relation.query(ROWS, sql).fetchall()
         del dpframe_words
         return rows
@@ -350,8 +348,8 @@ class RelatedDatabase(ListBinder):
         try:
             yield
         finally:
-            # After a failure duckdb refuses all that is asked through a relation: `Source.check`
-            # says then what ends it.
+            # After a failure duckdb refuses every query through a relation. `Source.check` then
+            # tells the user to roll back.
             with suppress(Exception):
                 self._relation.query(ROWS, "ROLLBACK")
 
@@ -378,8 +376,8 @@ class SparkDatabase:
         kinds = {"integer": "bigint", "double": "double", "text": "string"}
         schema = ", ".join(f"{column} {kinds[kind]}" for column, kind in listing.columns)
         listed = self._session.createDataFrame(listing.rows, schema)
-        # Spark does not know how small a list is: it would sort the rows that it is joined to, or
-        # send them all to the driver.
+        # Without the hint Spark does not know that the list is small. It would sort the large
+        # table for a join, or send it all to the driver.
         listed.hint("broadcast").createOrReplaceTempView(name)
 
     def forget(self, name: str) -> None:

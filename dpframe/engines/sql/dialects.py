@@ -30,7 +30,7 @@ from typing import ClassVar, Literal
 from dpframe.engines.people import PRIME
 
 MAGIC = 1.5 * 2.0**52  # a double whose neighbours are whole numbers
-OURS = "dpframe_"  # how the names begin that a statement gives to its own tables
+OURS = "dpframe_"  # how the names of a statement's own tables begin
 WORDS = f"{OURS}words"  # a table of parameters
 HALF = 16  # bits of the lower half of an integer
 Type = Literal["integer", "double", "text"]
@@ -50,16 +50,12 @@ class Dialect:
     quote: ClassVar[str] = '"'
     division: ClassVar[str] = "//"
     collation: ClassVar[str] = ' COLLATE "C"'
-    inline: ClassVar[str] = (
-        " NOT MATERIALIZED"  # a named part of a statement is no table to be filled
-    )
+    inline: ClassVar[str] = " NOT MATERIALIZED"  # a table of a WITH clause is not stored
     bound_doubles: ClassVar[bool] = False  # whether their text is not read exactly
     wide: ClassVar[bool] = True  # whether a sum of integers has more than 64 bits
-    deepest: ClassVar[int] = 150  # parentheses in each other, for its parser
+    deepest: ClassVar[int] = 150  # nested parentheses that its parser takes
     snapshots: ClassVar[bool] = True  # whether several statements can read one state of the data
-    raises: ClassVar[bool] = (
-        False  # whether arithmetic of doubles raises where it leaves their range
-    )
+    raises: ClassVar[bool] = False  # whether arithmetic of doubles raises on overflow
     listed: ClassVar[int] = 2**20  # keys in a list
 
     # Names and literals -------------------------------------------------------------------------------------
@@ -288,7 +284,7 @@ class Sqlite(Dialect):
     bound_doubles = True
     wide = False
     deepest = 24
-    listed = 10_000  # of 32,766 parameters two are a key's
+    listed = 10_000  # each key takes two of 32,766 parameters
 
     def parameter(self, place: int) -> str:
         return f"?{place + 1}"

@@ -70,7 +70,8 @@ class SqlEngine:
     ) -> dict[Primitive, Integers]:
         """Return the integer sums that a question needs, by primitive and group, as int64.
 
-        The database computes all of them, or the fallback does.
+        The database computes all of them, or the fallback engine does. ``scope`` has the condition
+        and the grouping, and ``unit`` the columns and limits of a person.
         """
         planned = self._plan_passes(scope, primitives, unit)
         if not planned:
@@ -171,10 +172,13 @@ class SqlEngine:
         return frozenset(c.position for c in known if refused([c]))
 
     def writes(self, scope: Scope, primitives: set[Primitive], unit: Unit) -> bool:
-        """Return whether the database answers a question, or the fallback does.
+        """Return whether the database answers a question, or else the fallback engine does.
 
-        The question, the dtypes and the dialect alone decide that. If one part has no SQL, the
-        fallback answers all, so that one state of the data is read.
+        The question, the dtypes and the dialect alone decide that. If SQL is missing for any
+        primitive, the fallback answers all. So one question reads one state of the data.
+
+        ``scope`` has the condition and the grouping, and ``unit`` the columns and limits of a
+        person.
         """
         return bool(self._plan_passes(scope, primitives, unit))
 
@@ -184,7 +188,8 @@ class SqlEngine:
         """Return the statements of each pass over the table, or an empty list if the fallback
         answers.
 
-        A pass counts one share of the people. Their sums are added.
+        A pass counts one share of the people, and the caller adds the sums. ``scope`` has the
+        condition and the grouping, and ``unit`` the columns and limits of a person.
         """
         try:
             planned = [
@@ -221,17 +226,17 @@ class SqlEngine:
         A failure of the database becomes a `DataError` that does not quote it, since its text may
         hold a cell.
         """
-        len(self._fallback)  # which refuses a table of more rows than sums allow for
+        len(self._fallback)  # it refuses a table of too many rows
         found: list[Rows] | None = None
         cause: Exception | None = None
         registered: list[str] = []
         try:
             found = self._run(planned, registered)
         except Exception as error:
-            # Its text may hold a cell, and it is no context of what is raised below.
+            # The error's text may hold a cell, so it is not shown unless debugging.
             cause = error if debugging() else None
         for name in registered:
-            with suppress(Exception):  # of a connection that is gone nothing is kept
+            with suppress(Exception):  # the connection may be lost
                 self._database.forget(name)
         if found is None:
             raise DataError(
@@ -255,10 +260,9 @@ class SqlEngine:
 
 
 def _text(kind: str, cell: Any) -> str | None:
-    """Return a key that a database returned as text, the form in which keys are compared and
-    sorted.
+    """Return a group key that a database returned as text; None for null.
 
-    ``kind`` is the type of the key. None stands for null.
+    Keys are compared and sorted in this form. ``kind`` is the type of the key.
     """
     if cell is None:
         return None

@@ -29,7 +29,7 @@ QUOTED = re.compile("""'[^']*'|"[^"]*"|`[^`]*`""")
 SMALL, LARGEST = (
     2**51,
     2**62,
-)  # places on a grid that are rounded in one way, and that fit into integers
+)  # limits of steps: for `rounded`, and for integers
 Kind = Literal["integer", "double", "bool", "text"]
 
 
@@ -109,7 +109,7 @@ class Compiler:
         if write is None:
             raise Unwritten
         found = write(self, e)
-        # Operands may stand more than once.
+        # Operands may be repeated in the text, which then grows fast.
         if len(found.sql) + len(found.hit or "") > SIZES.statement:
             raise Unwritten
         return found
@@ -380,7 +380,7 @@ def _call(c: Compiler, e: ex.Call) -> Term:
     for arg, value in zip(op.args, e.args, strict=True):
         places[arg.name] = _argument(c, value)
     found = template.format(**places)
-    if e.kind == "bool":  # of a null text the answer is no
+    if e.kind == "bool":  # a null text gives False
         return Term(c.dialect.two_valued(found, False), "bool")
     if e.kind == "text":
         return Term(c.dialect.binary(found), "text")
@@ -435,8 +435,8 @@ def _compare(c: Compiler, e: ex.Compare) -> Term:
             or left.kind != "text"
             or (right is not None and right.kind != "text")
         ):
-            raise Unwritten  # the order of texts is that of an encoding
-        if right is None:  # which no cell can be
+            raise Unwritten  # the order of texts depends on the encoding
+        if right is None:  # no cell can equal the constant
             return Term("TRUE" if op == "!=" else "FALSE", "bool")
         return _write_comparison(c, op, left.sql, right.sql)
     if left.kind == right.kind == "integer":

@@ -48,7 +48,7 @@ class Statement:
     listings: dict[str, Listing] = field(default_factory=dict)
     reader: Reader = lambda rows, groups: {}
     groups: int = 1
-    kinds: tuple[Kind, ...] = ()  # of the keys in its first columns, which nobody listed
+    kinds: tuple[Kind, ...] = ()  # types of the found keys in its first columns
 
     def read(self, rows: Returned, groups: int | None = None) -> dict[Primitive, Integers]:
         """Return the integer sums in the rows that the database returned, by primitive.
@@ -317,7 +317,7 @@ def _integers(groups: int, places: list[int], values: list[int]) -> Integers:
     """
     wide = any(value >= 2**63 for value in values)
     found: Integers = np.zeros(groups, dtype=object if wide else np.int64)
-    # A place may stand twice.
+    # A group may occur twice.
     np.add.at(found, np.array(places, dtype=np.int64), np.array(values, dtype=found.dtype))
     return found
 

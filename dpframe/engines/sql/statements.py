@@ -159,7 +159,7 @@ class Crowd:
         """
         self._source, self._groups, self._kinds = source, list(groups), list(kinds)
         found = [source.c.key(column) for column in unit.people]
-        if any(one.kind == "double" for one in found):  # whose numbers have no SQL here
+        if any(one.kind == "double" for one in found):  # the number of a double has no SQL
             raise Unwritten
         self._people = [(source.value(one.sql), one.kind) for one in found]
         self._constants = [source.c.bind(one) for one in Draw(key).constants]
@@ -179,7 +179,8 @@ class Crowd:
     def ranked(self, sql: str) -> str:
         """Write the rows of a query with a column h: the hash of their person and group.
 
-        The hash is that of `dpframe.engines.people.Draw`.
+        The hash is that of `dpframe.engines.people.Draw`, computed in stages modulo a prime. It
+        decides which groups and values of a person count.
         """
         a, b, d, f, g, e, last = self._constants
         x = number_of(self._source.c.dialect, self._people)
@@ -301,7 +302,7 @@ def _write_bounded(
     d, names = source.c.dialect, [*crowd.names, *groups]
     numbered = list(enumerate(m for m in measures.values() if m is not None))
     if any(len(m.widths) == 1 and len(m.sums) > 2 for _, m in numbered):
-        # There are moments of which a third one may be out of reach.
+        # `_ends` has no range for sums of third powers.
         raise Unwritten
     selected = [*names, "COUNT(*) AS k"]
     for i, m in numbered:
@@ -415,7 +416,7 @@ def _distinct(
     It returns the SQL and the function that reads its rows. With people it raises `Unwritten`.
     ``p`` says which integers are asked for, and ``levels`` are the groupings.
     """
-    if unit.people:  # who may name so many values, drawn by numbers of values too
+    if unit.people:  # a limit of values per person has no SQL
         raise Unwritten
     name = source.value(source.c.key(p.expr).sql)
     joined = _join_levels(source, levels, [name])

@@ -52,8 +52,8 @@ class ParquetSource(Source):
                     "dpframe.sql('sqlite:///FILE', 'table'), and a CSV file a relation: dpframe.open(duckdb.read_csv(file), ...)."
                 )
         _check_alike(files, schemas)
-        # Arrow checks the texts of a dictionary as it reads one, and ends with an error at one that
-        # is not UTF-8.
+        # Arrow checks the texts of a dictionary as it reads one, and raises at one that is not
+        # UTF-8.
         self._dictionaries = {f.name for f in schemas[0] if is_dictionary_of_texts(f.type)}
         super().__init__(schemas[0], "parquet " + "\n".join(files), files)
         self._rows, self._plain = rows, plain_columns(metas)
@@ -132,8 +132,10 @@ def _without_dictionaries(name: str) -> Any:
 
 
 def scan_dataset(dataset: Any, names: list[str]) -> Iterator[Any]:
-    """Yield the columns ``names`` of an Arrow dataset in batches, with few of them in memory at a
-    time."""
+    """Yield the columns ``names`` of an Arrow dataset in batches.
+
+    Few batches are in memory at a time.
+    """
     yield from dataset.to_batches(
         columns=names, batch_size=max(1, SIZES.batch // 4), batch_readahead=4, fragment_readahead=1
     )

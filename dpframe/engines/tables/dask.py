@@ -26,7 +26,7 @@ from dpframe.engines.sources import Source, Task, assign_lots, cast_batch, serie
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer
 from dpframe.engines.tables.kinds import TableKind, register_kind
 
-_LOTS = 32  # into which a pass is cut at most: of n partitions there are so many times n pieces
+_LOTS = 32  # most shares in one pass, each of which takes a piece of every partition
 
 
 class DaskSource(Source):
@@ -64,7 +64,7 @@ class DaskSource(Source):
         super().__init__(self._arrow, f"dask {frame._name}", [("dask", frame._name)])
 
     def version(self) -> Hashable:
-        return None  # a graph: what it reads is in nobody's sight but its own
+        return None  # what a graph reads cannot be seen
 
     def _shape(self, names: list[str]) -> _Shape:
         """Return the schema that every partition with the columns ``names`` must have."""

@@ -78,7 +78,7 @@ _SETTINGS = ", ".join(
         *("scalar_subquery_error_on_multiple_rows", "lambda_syntax", "disable_timestamptz_casts"),
     )
 )
-_PARAMETERS = 32_766  # of a statement of SQLite, if nobody has set it to less
+_PARAMETERS = 32_766  # the default limit of SQLite for a statement
 
 
 @lru_cache(maxsize=1)
@@ -161,7 +161,7 @@ class DuckSource(Source):
         Each has a name, a number, the text of a macro, and whether its result is always the same. A
         Python function that replaces another one of its name has another number.
         """
-        # A query without a call names none of them, and duckdb takes long to list all it has.
+        # A query without a call names no function, and a list of all takes duckdb long.
         if not self._called:
             return []
         names = ", ".join(map(literal, sorted(self._called)))
@@ -186,7 +186,7 @@ class DuckSource(Source):
             if written
         ]
         named: dict[str, str] = {}
-        for name, written in (*views, *macros):  # of which several may have one name
+        for name, written in (*views, *macros):  # several may have one name
             named[name] = f"{named.get(name, '')}\n{written}"
         return with_views(self._relation.sql_query(), named)
 
@@ -199,7 +199,7 @@ class DuckSource(Source):
         names = {read_quoted(q) for q in QUOTED.findall(text) if q[0] in "'\""}
         found: set[str] = set()
         for name in names - {""}:
-            with suppress(Exception):  # a text that is no name of a file
+            with suppress(Exception):  # the text may not be a file name
                 found |= {f for (f,) in self._ask(f"select file from glob({literal(name)})")}
         for name in files_read(text):
             for folder, _, files in os.walk(os.path.expanduser(name)):
@@ -259,21 +259,21 @@ class DuckSource(Source):
         with (
             suppress(Exception),
             database.snapshot(),
-        ):  # a connection may be set to know no variables
+        ):  # a setting may hide variables
             if database.fetch(probe, [1]) == []:
                 return Counting(database, ROWS, WIDTH)
         return None
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
         with self._stream(self._relation.project(", ".join(map(quote_name, names)))) as stream:
-            yield from stream  # one that is left open would keep its connection from anything else
+            yield from stream  # an open stream would block the connection
 
     def version(self) -> Hashable:
         """Return what changes when the rows do: the query, files, tables, functions and
         settings."""
         files = [f for path in self._databases for f in (path, f"{path}.wal") if os.path.exists(f)]
         functions = self._functions()
-        text = self._text(functions)  # of a view that was made anew it is another one
+        text = self._text(functions)  # a changed view changes it
         named = self._find_files(text)
         stats = stats_of([*files, *self._files])
         return text, named == self._files, stats, repr((self._tables(), functions, self._meaning()))
@@ -293,7 +293,7 @@ class SqliteSource(Source):
         "elsewhere": HazardAnswer.ABSENT,
     }
     ordered = False
-    _TYPES = (  # by parts of the declared type, in SQLite's own order: how a cell is read, and as what
+    _TYPES = (  # words of the declared type in SQLite's order, the SQL of a cell, its Arrow type
         (("BOOL",), "CASE WHEN typeof({0}) = 'integer' AND {0} IN (0, 1) THEN {0} END", "bool_"),
         (("INT",), "CASE typeof({0}) WHEN 'integer' THEN {0} END", "int64"),
         (("CHAR", "CLOB", "TEXT", "DATE", "TIME"), "CASE typeof({0}) WHEN 'text' THEN CAST({0} AS BLOB) END", "large_string"),
@@ -356,7 +356,7 @@ class SqliteSource(Source):
             yield FoundHazard("code", "a virtual table")
         text += self._read_definitions(
             "type = 'table' AND (sql LIKE '% AS (%' OR sql LIKE '%COLLATE%')"
-        )  # of its columns
+        )  # for the collations of columns
         shown = functions_in(text)
         for name, builtin in plain_rows(
             self._connection, "SELECT DISTINCT name, builtin FROM pragma_function_list"
@@ -419,7 +419,7 @@ class SqliteSource(Source):
             columns = []
             for cells, dtype in zip(zip(*rows, strict=True), types, strict=True):
                 if pa.types.is_large_string(dtype):
-                    # Bytes, of which some may be no text: nothing decodes them here.
+                    # Bytes that may not be a text: they are not decoded here.
                     columns.append(pa.array(cells, pa.large_binary()).view(dtype))
                 elif pa.types.is_boolean(dtype):
                     columns.append(pa.array(cells, pa.int64()).cast(dtype))
@@ -430,8 +430,8 @@ class SqliteSource(Source):
     def version(self) -> Hashable:
         """Return what changes when the rows do: counters of SQLite, and sizes and times of its
         files."""
-        # Of each database, also attached and temporary ones, what others write, and which tables
-        # and views there are.
+        # For each database, also attached and temporary ones, these count what other connections
+        # write, and changes of tables and views.
         seen: list[Any] = [self._connection.total_changes]
         listed: Any = plain_rows(self._connection, "PRAGMA database_list")
         for _, name, file in listed:

@@ -36,7 +36,7 @@ def find_plan_sums(asked: Callable[[str], list[Any]], query: str) -> list[FoundH
     that duckdb does not write the plan.
     """
     plan: dict[str, Any] = {"error": True}
-    with suppress(Exception):  # a query of files, or of tables of this process, has no such text
+    with suppress(Exception):  # duckdb writes no plan of some queries, as of files
         ((text,),) = asked(f"select json_serialize_plan({literal(query)}, optimize := false)")
         plan = json.loads(text)
     if plan.get("error", True):

@@ -42,7 +42,7 @@ class LazySource(Source):
         """
         pl: Any = import_module("polars")
         self._lazy, text = lazy, None
-        with suppress(Exception):  # of polars, whose texts are its own
+        with suppress(Exception):  # the error of polars is not shown
             lazy.collect_schema()
             text = lazy.explain(optimized=False)
         if text is None:
@@ -52,9 +52,7 @@ class LazySource(Source):
             )
         plan = plans.plan_of(lazy)
         self._all = list(lazy.collect_schema().names())
-        if plans.reads_lake(
-            plan
-        ):  # whose plan names no table, and reads what is its newest version
+        if plans.reads_lake(plan):  # its plan names no table and no version
             raise NotOffered(
                 "this LazyFrame reads a table of Delta or Iceberg, and its plan does not tell which, nor at what version. Open "
                 "the table itself: dpframe.open(deltalake.DeltaTable(path), ...), or the Table that pyiceberg's catalog loads."

@@ -37,7 +37,7 @@ def make_ibis_source(table: Any) -> Source:
     """
     _check_operations(table)
     backend: Any = None
-    with suppress(Exception):  # what ibis says is its own
+    with suppress(Exception):  # the error of ibis is not shown
         backend = table.get_backend()
     if backend is None:
         raise BadValue(

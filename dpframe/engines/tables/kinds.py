@@ -139,5 +139,5 @@ def list_connections() -> str:
 def _is_module(name: str) -> bool:
     try:
         return find_spec(name) is not None
-    except ModuleNotFoundError:  # the package that the module is in
+    except ModuleNotFoundError:  # its package is missing
         return False

@@ -52,7 +52,7 @@ class DeltaSource(Source):
         A table that deltalake cannot read as a dataset is refused.
         """
         self._dataset: Any = None
-        with suppress(Exception):  # whose text names features, and files
+        with suppress(Exception):  # the error names files, and is not shown
             self._dataset = table.to_pyarrow_dataset()
         if self._dataset is None:
             raise BadType(

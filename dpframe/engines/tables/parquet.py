@@ -23,7 +23,7 @@ from dpframe.engines.sql.databases import DuckDatabase
 
 VIEW = "dpframe_files"
 WIDTH = 100  # bytes, about, that duckdb takes for a row of a person
-_LEAST = 2**28  # bytes, with which duckdb gets along
+_LEAST = 2**28  # bytes that duckdb needs at least
 # How the name of a writer begins whose texts are UTF-8.
 _WRITERS = ("parquet-cpp-arrow", "polars", "duckdb", "parquet-rs")
 _PACKED = {"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"}
@@ -49,7 +49,7 @@ class FilesDatabase(DuckDatabase):
         ``memory`` is the number of bytes that duckdb may use.
         """
         duckdb: Any = import_module("duckdb")
-        folder = tempfile.mkdtemp(prefix="dpframe-")  # which nobody else may read
+        folder = tempfile.mkdtemp(prefix="dpframe-")  # readable by this user alone
         self._folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         settings = {
             "memory_limit": f"{max(memory, _LEAST)}B",
@@ -84,10 +84,10 @@ def connect_to_files(
     """
     odd = any(
         char in file for file in files for char in "*?[]{}"
-    )  # which it would take for a pattern
+    )  # duckdb would take the name for a pattern
     if find_spec("duckdb") is None or not columns or odd or not differ_without_case(names):
         return None
-    with suppress(Exception):  # of another version, or without a folder to write to
+    with suppress(Exception):  # another version, or no folder to write to
         return FilesDatabase(files, columns, memory)
     return None
 

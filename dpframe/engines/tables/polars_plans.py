@@ -85,7 +85,7 @@ _OPTIONS = {"schema", "options", "sort_options", "args", "variant", "mapping", "
 _LEAVES = {"Scan", "DataFrameScan", "Literal", "Column", "Selector"}
 
 
-_BYTES = re.compile(rb"\[[\d,]{64,}\]")  # of rows, and of pickled code
+_BYTES = re.compile(rb"\[[\d,]{64,}\]")  # bytes of rows, or of pickled code
 _LEFT_OUT = "bytes"
 
 
@@ -119,7 +119,9 @@ class _PlanSink(io.RawIOBase):
     def read_plan(self) -> Any:
         """Return the plan that was written, as Python objects."""
         plan = json.loads(_leave_out_bytes(b"".join(self._kept) + self._rest))
-        while isinstance(plan, dict) and "IR" in plan:  # of one whose schema was asked for
+        while (
+            isinstance(plan, dict) and "IR" in plan
+        ):  # polars wraps a plan whose schema was asked for
             plan = plan["IR"]["dsl"]
         return plan
 
@@ -135,7 +137,7 @@ def plan_of(lazy: Any) -> Any:
     polars cannot write is refused.
     """
     sink = _PlanSink()
-    with suppress(Exception), warnings.catch_warnings():  # of polars, whose texts are its own
+    with suppress(Exception), warnings.catch_warnings():  # the error of polars is not shown
         warnings.simplefilter("ignore")
         lazy.serialize(sink, format="json")
         return sink.read_plan()
@@ -160,8 +162,10 @@ def holds_rows(plan: Any) -> bool:
 
 
 def reads_lake(plan: Any) -> bool:
-    """Return whether a polars plan reads a table of Delta or Iceberg, whose version it does not
-    tell."""
+    """Return whether a polars plan reads a table of Delta or Iceberg.
+
+    Such a LazyFrame is refused, since its plan does not tell the version of the table.
+    """
     return any(
         "PythonDataset" in (kind, node)
         for kind, node in _walk_entries(plan)

@@ -42,7 +42,7 @@ _TYPES: dict[str, tuple[str, str]] = {
 _OTHER = (
     "CASE WHEN {0} IS NOT NULL THEN ''::bytea END",
     "binary",
-)  # of which nothing but nulls is asked
+)  # only whether such a cell is null is read
 _COLUMNS = """
     SELECT a.attname::text, t.typname::text, t.typtype::text FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
     WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
@@ -170,7 +170,7 @@ class PostgresSource(Source):
         None is returned if no column does. It is also returned if the server's texts are not UTF-8,
         or the table has a reserved name.
         """
-        # A statement has such names for its own tables.
+        # Statements give such names to their own tables.
         ours = self._name.casefold().strip('"').startswith(OURS)
         if self._ask("SHOW server_encoding") != [("UTF8",)] or not self._counted or ours:
             return None
@@ -206,7 +206,7 @@ def _array(pa: Any, cells: Any, dtype: Any) -> Any:
 
     ``pa`` is the module pyarrow. Texts come as bytes, times and dates as integers.
     """
-    if pa.types.is_large_string(dtype):  # bytes, which nothing decodes here
+    if pa.types.is_large_string(dtype):  # bytes, which are not decoded here
         return pa.array(cells, pa.large_binary()).view(dtype)
     if pa.types.is_timestamp(dtype):
         return pa.array(cells, pa.int64()).cast(dtype)

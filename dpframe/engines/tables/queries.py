@@ -99,7 +99,7 @@ def with_views(text: str, views: Mapping[str, str]) -> str:
     """
     used: set[str] = set()
     texts = [text]
-    for one in texts:  # which grows
+    for one in texts:  # the list grows meanwhile
         words = {word.casefold() for word in re.findall(r"\w+", one)}
         more = [n for n in views if n not in used and {*re.findall(r"\w+", n.casefold())} <= words]
         used |= {*more}
@@ -153,11 +153,12 @@ def check_sql(text: str) -> None:
 def find_across(text: str) -> list[FoundHazard]:
     """Return the operations of a query in SQL that make a row of several rows, as hazards.
 
-    They are found by words, such as JOIN and GROUP BY.
+    Such rows may mix several people, and must be declared. They are found by words such as JOIN and
+    GROUP BY.
     """
     shown = QUOTED.sub(_without_quotes, text)
     parts = [" ".join(found[1].upper().split()) for found in _ACROSS.finditer(shown)]
-    extremes = _EXTREME.finditer(shown)  # of one argument; of several they are functions of a row
+    extremes = _EXTREME.finditer(shown)  # aggregates only with one argument
     parts += [
         f[1].upper() for f in extremes if "," not in _drop_parentheses(_argument(shown, f.end()))
     ]
@@ -198,7 +199,7 @@ def files_read(text: str) -> list[str]:
     A name that the query computes is refused, since nobody could watch the file.
     """
 
-    def mask_quoted(quoted: re.Match[str]) -> str:  # as long as it was
+    def mask_quoted(quoted: re.Match[str]) -> str:  # keeps positions
         """Return underscores for a text in single quotes, and blanks for other quotes, of the same
         length.
 

@@ -68,9 +68,7 @@ class SparkSource(Source):
     answers: ClassVar[Answers] = {
         **dict.fromkeys(("chance", "clock", "first", "sums"), HazardAnswer.REFUSED),
         **dict.fromkeys(("code", "across"), HazardAnswer.DECLARED),
-        **dict.fromkeys(
-            ("transaction", "meaning"), HazardAnswer.ABSENT
-        ),  # the plan has them as they were
+        **dict.fromkeys(("transaction", "meaning"), HazardAnswer.ABSENT),  # the plan keeps them
         **dict.fromkeys(("writes", "in place"), HazardAnswer.WATCHED),
         "elsewhere": HazardAnswer.UNSEEN,
     }
@@ -103,7 +101,7 @@ class SparkSource(Source):
     def version(self) -> Hashable:
         """Return sizes and times of the local files that are read; raise if the session was
         stopped."""
-        context = getattr(self._spark.sparkSession, "_sc", None)  # there is none of Spark Connect
+        context = getattr(self._spark.sparkSession, "_sc", None)  # missing in Spark Connect
         if context is not None and (context._jsc is None or context._jsc.sc().isStopped()):
             raise ConnectionError("this session of Spark was stopped")
         return stats_of(self._files)
@@ -207,7 +205,10 @@ def _hazards(plans: dict[str, str]) -> Iterator[FoundHazard]:
 
 
 def _plans_of(frame: Any) -> dict[str, str]:
-    """Return the plans of a DataFrame of Spark by their names, as Spark prints them."""
+    """Return the plans of a DataFrame of Spark by their names, as Spark prints them.
+
+    They are searched for operations that make two scans differ.
+    """
     with redirect_stdout(StringIO()) as told:
         frame.explain(extended=True)
     pieces = re.split(r"^== (\w+(?: \w+)?) Plan ==\n", told.getvalue(), flags=re.MULTILINE)
@@ -227,7 +228,7 @@ def _check_choices(frame: Any, plan: str) -> None:
     come first.
     """
     steady = _CHOSEN.search(QUOTED.sub(" ", plan)) is None
-    with suppress(Exception):  # a session of Spark Connect keeps its plans to itself
+    with suppress(Exception):  # Spark Connect does not show its plans
         steady = steady and bool(frame._jdf.queryExecution().optimizedPlan().deterministic())
     if not steady:
         raise BadValue(
