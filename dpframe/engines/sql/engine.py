@@ -226,7 +226,7 @@ class SqlEngine:
         A failure of the database becomes a `DataError` that does not quote it, since its text may
         hold a cell.
         """
-        len(self._fallback)  # it refuses a table of too many rows
+        len(self._fallback)  # which refuses a table of more rows than sums allow for
         found: list[Rows] | None = None
         cause: Exception | None = None
         registered: list[str] = []

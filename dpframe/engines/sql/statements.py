@@ -65,11 +65,12 @@ def statements(
 ) -> list[Statement]:
     """Write the statements that compute all primitives of a question.
 
-    Primitives that are sums over rows share a statement; each other one has its own. If one cannot
-    be written, `Unwritten` is raised.
+    A primitive is a table of integers, such as sums by group. Primitives that are sums over rows
+    share a statement; each other one has its own. If one cannot be written, `Unwritten` is raised.
 
     ``compiler`` makes a new compiler for each statement. ``key`` seeds the hash that decides which
-    groups of a person count. ``part`` restricts all to a share of the people, whose sums add up.
+    groups of a person count. ``part`` restricts all to a share of the people, and the sums of all
+    shares add up.
     """
     alone: set[Primitive] = {
         p
@@ -515,10 +516,10 @@ def _middles(source: SelectedRows, crowd: Crowd, rows: str, a: str, limit: int) 
     These are all values, or the middles of ``limit`` equal shares of the values in order. ``rows``
     is the query of the rows, and ``a`` is the column of values.
 
-    Of n values, those at rank floor(m) count, for m = (2 i + 1) n / (2 R), where R is the limit and
-    i is below R. Where m is whole, the one at m - 1 counts if i and the hash add up to an odd
-    number. At most two of these i can ask for the value at rank r. One is i0, the first with m >=
-    r. The other is i1, where 2 R (r + 1) / n is an odd whole number 2 i1 + 1.
+    Let R be the limit, and i a number below R. Of n values in order, those at rank floor(m) count,
+    for m = (2 i + 1) n / (2 R). For whole m, the one at m - 1 counts if i plus the hash is odd. At
+    most two of these i can ask for the value at rank r. One is i0, the first with m >= r. The other
+    is i1, where 2 R (r + 1) / n equals 2 i1 + 1 and is an odd whole number.
     """
     d, pair = source.c.dialect, ", ".join([*crowd.names, "place"])
     some = f"SELECT * FROM {source.stage(rows)} AS m0 WHERE {a} IS NOT NULL"

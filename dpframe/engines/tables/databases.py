@@ -193,8 +193,8 @@ class DuckSource(Source):
     def _find_files(self, text: str) -> list[str]:
         """Return the files that a query names, as texts or as names of tables.
 
-        Patterns are resolved as duckdb does, and a folder stands for all files in it. Their changes
-        are watched.
+        Patterns are resolved as duckdb does, and a folder means all files in it. Changes of these
+        files are watched.
         """
         names = {read_quoted(q) for q in QUOTED.findall(text) if q[0] in "'\""}
         found: set[str] = set()

@@ -31,7 +31,7 @@ _OURS = {"InMemoryTable", "ScalarUDF", "AggUDF", "VectorizedUDF"}
 
 
 def make_ibis_source(table: Any) -> Source:
-    """Return the source of what an ibis table stands for: a query, a LazyFrame or a table.
+    """Return the source of the query, LazyFrame or table behind an ibis table.
 
     ibis writes the query and never runs it. Backends that cannot be read exactly are refused.
     """
