@@ -276,8 +276,8 @@ def comparison(b: Block, e: ex.Compare) -> Vector:
 def _compare_doubles(op: str, values: Array, wanted: Any) -> Array:
     """Return in which rows doubles compare exactly with a constant.
 
-    A whole number that no double equals lies between two doubles. The comparison is then with the
-    nearest one.
+    ``op`` is the operator, such as "<", and ``wanted`` the constant. A whole number that no double
+    equals lies between two doubles. The comparison is then with the nearest one.
     """
     compare = _COMPARE[op]
     if as_double(wanted) is None:
@@ -293,7 +293,8 @@ def _compare_doubles(op: str, values: Array, wanted: Any) -> Array:
 def _compare_integers(op: str, values: Array, wanted: Any) -> Array:
     """Return in which rows integers compare exactly with a constant.
 
-    The constant may be fractional, infinite, or beyond the range of the dtype.
+    ``op`` is the operator, such as "<", and ``wanted`` the constant. It may be fractional,
+    infinite, or beyond the range of the dtype.
     """
     compare, info = _COMPARE[op], np.iinfo(values.dtype)
     if isinstance(wanted, float) and np.isinf(wanted):

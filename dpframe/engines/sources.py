@@ -193,8 +193,8 @@ class Source(ABC):
     def reads(self, other: Source) -> bool:
         """Return whether another source reads the same table, and this one still reads what it did.
 
-        Both were made of one object, of an equal name, or of a plan that tells all it reads. An
-        object that was changed in place has other columns, or has them at other addresses.
+        Both must be made of one object, an equal name, or a plan that tells all it reads. An object
+        that was changed in place has other columns, or has them at other addresses.
         """
         if self.given is None or type(self) is not type(other):
             return False
@@ -412,7 +412,7 @@ def stats_of(files: Iterable[str]) -> Hashable:
 
 
 def differ_without_case(names: Iterable[str]) -> bool:
-    """Return whether all names differ even if upper and lower case are one.
+    """Return whether all names differ even if upper and lower case count as equal.
 
     Only then can no database confuse two columns.
     """

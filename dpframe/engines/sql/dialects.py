@@ -142,7 +142,8 @@ class Dialect:
     def as_narrow(self, x: str) -> str:
         """Convert a whole double below 2**31 to an integer type in which sums are quicker.
 
-        The powers of the double that are summed must fit into that type too.
+        ``x`` is the SQL of the double. The powers of it that are summed must fit into that type
+        too.
         """
         return f"CAST({x} AS INTEGER)"
 
@@ -172,15 +173,15 @@ class Dialect:
     def scaled(self, x: str, exponent: int, factor: str) -> str:
         """Write a clipped value times a power of two, which puts it on a grid before it is rounded.
 
-        ``factor`` is the SQL of 2**exponent.
+        ``x`` is the SQL of the value, and ``factor`` that of 2**exponent.
         """
         return f"({x} * {factor})"
 
     def rounded(self, x: str, magic: str) -> str:
         """Write a double below 2**51 rounded to the nearest whole number, ties to even.
 
-        ``magic`` is the SQL of 1.5 * 2**52. Adding and subtracting it rounds alike in all
-        databases.
+        ``x`` is the SQL of the double, and ``magic`` that of 1.5 * 2**52. Adding and subtracting it
+        rounds alike in all databases.
         """
         return f"(({x} + {magic}) - {magic})"
 
@@ -219,8 +220,8 @@ class Dialect:
     def totals(self, a: str) -> list[str]:
         """Write the sum of integers that are not negative, as one or two columns of a SELECT.
 
-        Two columns are the sums of the upper and the lower halves, where one could overflow 64
-        bits. `total` puts the two together again.
+        ``a`` is the SQL of an integer of each row. Where one sum could overflow 64 bits, the upper
+        and the lower halves are summed. `total` puts the two together again.
         """
         if self.wide:
             return [f"SUM({a})"]
@@ -237,7 +238,8 @@ class Dialect:
     def is_key(self, x: str, kind: str) -> str:
         """Write a condition that a value can be a group key found in the data.
 
-        ``kind`` is its type. NULL cannot be a key, and a text that is not UTF-8 cannot either.
+        ``x`` is the SQL of the value, and ``kind`` its type. NULL cannot be a key, and a text that
+        is not UTF-8 cannot either.
         """
         return f"{x} IS NOT NULL"
 
