@@ -27,11 +27,7 @@ _OBJECT = 80  # bytes of a cell that is no number
 
 
 class DerivedSource(Source):
-    """Rows that ``make`` makes of batches of a source, of which it reads some columns.
-
-    ``empty`` is what it makes of no rows. A batch has the columns that are read at the places that
-    they have in the source. With ``whole`` there are as many rows as the source has.
-    """
+    """Source whose rows are made of the rows of another source, such as after a row-wise step."""
 
     place: str
     marks: frozenset[tuple[str, Hashable]]
@@ -50,6 +46,11 @@ class DerivedSource(Source):
         make: Callable[[Any], list[Any]],
         whole: bool,
     ):
+        """Define the rows that ``make`` returns for each batch of ``base``.
+
+        ``columns`` are the positions that are read from the base. ``empty`` is the frame that
+        ``make`` returns for no rows. ``whole`` says that no row is added or left out.
+        """
         self._base, self._columns, self._make = base, list(columns), make
         self.place, self.marks, self.memory = base.place, base.marks, base.memory
         self.counted = base.counted if whole else 0
@@ -66,7 +67,10 @@ class DerivedSource(Source):
         self._base.check()
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
-        """Frames with all columns: of these there is no way back to Arrow."""
+        """Yield the made rows of each batch as frames with all columns, whatever ``names`` are.
+
+        These cells cannot always be converted to Arrow.
+        """
         for batch in self._base.batches(self._columns):
             columns = {place: batch.iloc[:, i] for i, place in enumerate(self._columns)}
             frame = frame_of(self._make(SelectedColumns(columns, len(batch))))
@@ -75,6 +79,7 @@ class DerivedSource(Source):
             yield frame
 
     def _count(self) -> int:
+        """Return the number of made rows; refuse more than exact sums allow for."""
         rows = sum(len(frame) for frame in self._scan([]))
         if rows > ROW_CEILING:
             raise DataError(
@@ -85,7 +90,11 @@ class DerivedSource(Source):
     def batches(
         self, columns: Sequence[int], part: PeoplePart | None = None
     ) -> Iterator[pd.DataFrame]:
-        """Frames with the columns at these places, of all rows, or of a part."""
+        """Yield frames of a limited number of rows, with the columns at these positions.
+
+        All rows are read, or those of a share of the people if ``part`` is given. Two scans with
+        different numbers of rows are an error.
+        """
         seen = 0
         for frame in self._scan([]):
             seen += len(frame)
@@ -99,8 +108,11 @@ class DerivedSource(Source):
             raise ValueError("two scans of one source have not the same rows")
 
     def passes(self, columns: Sequence[int]) -> int:
-        """In how many parts the people are read, so that the rows of one fit into the memory that
-        there is."""
+        """Return into how many shares people are split so that the rows of one share fit into
+        memory.
+
+        ``columns`` are the positions of the columns that are read.
+        """
         width = sum(_width(self._dtypes[i]) for i in columns) + _ROW
         return max(1, -(-self.rows() * width // max(self.memory, 1)))
 

@@ -45,12 +45,12 @@ from dpframe.engines.functions.texts import as_text
 
 
 class Readable(Protocol):
-    """Cells of all rows. Some of them are read."""
+    """Cells of all rows, of which slices are read."""
 
     def __len__(self) -> int: ...
 
     def rows(self, rows: slice) -> Vector:
-        """Some of them."""
+        """Return the cells of a slice of rows."""
 
 
 # A root column, or what `dpframe.engines.within` makes of the rows of each person.
@@ -71,25 +71,30 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def evaluate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = None) -> Vector:
-    """Return the value of an expression in each of the rows.
+    """Return the value of an expression in each row of a slice.
 
-    A `memo` that the caller keeps saves work between slices.
+    ``column`` returns the cells of a column. ``memo`` is a dictionary that the caller keeps, to
+    save work between slices.
     """
-    if isinstance(expr, ex.Column):  # as most are: nothing is to be worked out
+    if isinstance(expr, ex.Column):  # the most frequent case, which needs no evaluation
         return column(expr).rows(rows)
     with np.errstate(all="ignore"):
         return Block(expr, column, rows, {} if memo is None else memo, _NODES).vector(expr)
 
 
 def predicate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = None) -> Bools:
-    """Return in which of the rows a condition is true. Null is not true."""
+    """Return a boolean mask of the rows of a slice where a condition is true; null is not true.
+
+    ``column`` returns the cells of a column. ``memo`` is a dictionary that the caller keeps, to
+    save work between slices.
+    """
     with np.errstate(all="ignore"):
         return Block(expr, column, rows, {} if memo is None else memo, _NODES).truth(expr)
 
 
 @dataclass(eq=False)
 class Block:
-    """One evaluation: the rows, and what has been found for them already."""
+    """Evaluation of one expression on one slice of rows, with the values found so far."""
 
     _expr: ex.Expr
     _column: ColumnOf
@@ -100,31 +105,39 @@ class Block:
 
     @cached_property
     def n(self) -> int:
-        """The number of rows."""
+        """Number of rows in the slice."""
         leaf = next(iter(self._expr.columns()), None)
         whole = len(self._column(leaf)) if leaf is not None else max(self._rows.stop or 0, 0)
         return len(range(*self._rows.indices(whole)))
 
     def vector(self, e: ex.Expr) -> Vector:
+        """Return the value of an expression in each row, computed once."""
         found = self._seen.get(id(e))
         if found is None:
             found = self._seen[id(e)] = self._nodes[type(e)](self, e)
         return found
 
     def truth(self, e: ex.Expr) -> Bools:
-        """May share memory with the column, so it is only to be read."""
+        """Return a boolean mask of the rows where a condition is true; null is not true.
+
+        The mask may share memory with the column, so it must not be written to.
+        """
         v = self.vector(e)
         return v.values if v.null is None else v.values & ~v.null
 
     def floats(self, e: ex.Expr) -> Any:
-        """float64 with NaN for null; a constant stays a scalar."""
+        """Return the values of a number as float64, with NaN for null; a constant stays a
+        scalar."""
         return np.float64(e.value) if isinstance(e, ex.Constant) else as_floats(self.vector(e))
 
     def per_category(
         self, e: ex.Expr, make: Callable[..., Any], *operands: Vector, part: str = ""
     ) -> Any:
-        """`make` of the operands' categories, remembered for as long as they are the same
-        arrays."""
+        """Return what ``make`` makes of the distinct texts of some vectors, computed once.
+
+        The result is kept as long as the arrays of distinct texts are the same ones, also between
+        slices. ``part`` tells several results of one expression apart.
+        """
         categories = tuple(v.categories for v in operands if v.categories is not None)
         kept = self._memo.get((e, part))
         if kept is None or not all(a is b for a, b in zip(kept[0], categories, strict=True)):
@@ -136,7 +149,11 @@ class Block:
 
 
 def count_ticks(c: ex.Constant, v: Vector) -> Fraction:
-    """Return a moment in the ticks of a column of times."""
+    """Return a constant time as a number of ticks of a column, which need not be whole.
+
+    A tick is a column's resolution, such as a nanosecond. The result is compared with the column
+    exactly. ``c`` is the constant, and ``v`` the column.
+    """
     ticks, unit = ticks_of(c.value)
     return Fraction(ticks * TICKS[unit_of(v.values)], TICKS[unit])
 
@@ -149,6 +166,10 @@ def _column(b: Block, e: ex.Column | ex.Within) -> Vector:
 
 
 def _constant(b: Block, e: ex.Constant) -> Vector:
+    """Return a constant as a vector with the same value in every row.
+
+    ``e`` is the expression, and ``b`` has the rows to evaluate it on.
+    """
     if e.kind in ("text", "label"):
         return Vector(e.kind, np.zeros(b.n, dtype=np.int8), None, objects([plain(e.value)]))
     value: Any = e.value
@@ -163,6 +184,11 @@ def _constant(b: Block, e: ex.Constant) -> Vector:
 
 
 def _fill(b: Block, e: ex.Fill) -> Vector:
+    """Return a value with a constant in place of null, as ``fillna`` does.
+
+    Text, times, bools and integers keep their type if the constant fits. Other numbers become
+    doubles. ``e`` is the expression, and ``b`` has the rows to evaluate it on.
+    """
     v, value = b.vector(e.x), e.value.value
     if v.categories is not None:
         last = len(v.categories)
@@ -192,6 +218,11 @@ def _fill(b: Block, e: ex.Fill) -> Vector:
 
 
 def _cast(b: Block, e: ex.Cast) -> Vector:
+    """Return a value converted to str, bool, int or float, as ``astype`` does.
+
+    Numbers as int are doubles that are cut to whole ones. An infinity becomes null. ``e`` is the
+    expression, and ``b`` has the rows to evaluate it on.
+    """
     v = b.vector(e.x)
     if e.to == "str":
         return as_text(b, e, v)
@@ -210,6 +241,11 @@ def _cast(b: Block, e: ex.Cast) -> Vector:
 
 
 def comparison(b: Block, e: ex.Compare) -> Vector:
+    """Return in which rows a comparison of a value with a constant, or with another value, holds.
+
+    A null makes only ``!=`` true. Numbers and times are compared exactly, without rounding. ``e``
+    is the expression, and ``b`` has the rows to evaluate it on.
+    """
     left = b.vector(e.left)
     if isinstance(e.right, ex.Constant) and left.categories is not None:
         return Vector("bool", _compare_with_constant(b, e, left, e.right))
@@ -217,7 +253,7 @@ def comparison(b: Block, e: ex.Compare) -> Vector:
         values, wanted = (
             left.values,
             e.right.value,
-        )  # numbers all three: times as ticks, and bools as 0 and 1
+        )  # all as numbers: times in ticks, bools as 0 and 1
         if values.dtype.kind in "mM":
             values, wanted = values.view(np.int64), count_ticks(e.right, left)
         elif values.dtype == bool:
@@ -230,7 +266,7 @@ def comparison(b: Block, e: ex.Compare) -> Vector:
             return Vector("bool", _compare_texts(b, e, left, right))
         compare = _compare_times if left.values.dtype.kind in "mM" else _compare_numbers
         found, sides = compare(e.op, left.values, right.values), [left, right]
-    for side in sides:  # a NaN compares like a null already; what a mask covers and NaT do not
+    for side in sides:  # a NaN compares like a null already; masked cells and NaT do not
         null = np.isnat(side.values) if side.values.dtype.kind in "mM" else side.null
         if null is not None:
             found[null] = e.op == "!="
@@ -238,8 +274,11 @@ def comparison(b: Block, e: ex.Compare) -> Vector:
 
 
 def _compare_doubles(op: str, values: Array, wanted: Any) -> Array:
-    """Exact, also where the constant is a whole number that no double is: it lies between two of
-    them."""
+    """Return in which rows doubles compare exactly with a constant.
+
+    ``op`` is the operator, such as "<", and ``wanted`` the constant. A whole number that no double
+    equals lies between two doubles. The comparison is then with the nearest one.
+    """
     compare = _COMPARE[op]
     if as_double(wanted) is None:
         if op in ("==", "!="):
@@ -252,7 +291,11 @@ def _compare_doubles(op: str, values: Array, wanted: Any) -> Array:
 
 
 def _compare_integers(op: str, values: Array, wanted: Any) -> Array:
-    """Exact, also where the constant is no integer or lies beyond the dtype."""
+    """Return in which rows integers compare exactly with a constant.
+
+    ``op`` is the operator, such as "<", and ``wanted`` the constant. It may be fractional,
+    infinite, or beyond the range of the dtype.
+    """
     compare, info = _COMPARE[op], np.iinfo(values.dtype)
     if isinstance(wanted, float) and np.isinf(wanted):
         return np.full(len(values), compare(0.0, wanted))
@@ -271,7 +314,10 @@ def _compare_numbers(op: str, left: Array, right: Array) -> Array:
 
 
 def _compare_times(op: str, left: Array, right: Array) -> Array:
-    """Exact across resolutions, without the overflow of converting the coarser one."""
+    """Return in which rows two columns of times compare, exactly for different resolutions.
+
+    The finer one is divided, since multiplying the coarser one could overflow.
+    """
     a, b = left.view(np.int64), right.view(np.int64)
     ratio = TICKS[unit_of(right)] // TICKS[unit_of(left)]
     if ratio < 1:
@@ -282,9 +328,15 @@ def _compare_times(op: str, left: Array, right: Array) -> Array:
 
 
 def _compare_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -> Array:
+    """Return in which rows a text or a label compares with a constant.
+
+    Each distinct text is compared once. A null makes only ``!=`` true. ``e`` is the expression, and
+    ``b`` has the rows to evaluate it on. ``v`` has the cells, and ``c`` is the constant.
+    """
     compare, wanted, op = _COMPARE[e.op], plain(c.value), e.op
 
     def make(categories: Array) -> Array:
+        """Return the answer for each distinct text, with that for null at the end."""
         if op in ("==", "!="):
             hits = [form_of(x) == form_of(wanted) for x in categories]
             return np.array([h is (op == "==") for h in hits] + [op == "!="], dtype=bool)
@@ -303,9 +355,15 @@ def _compare_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -
 
 
 def _compare_texts(b: Block, e: ex.Compare, left: Vector, right: Vector) -> Array:
+    """Return in which rows two columns of texts or labels compare.
+
+    Distinct texts of both sides are numbered alike, and the numbers compared. A null makes only
+    ``!=`` true. ``e`` is the expression, and ``b`` has the rows to evaluate it on.
+    """
     ordered = e.op not in ("==", "!=")
 
     def make(a: Array, c: Array) -> list[Array]:
+        """Return for each side the number of each distinct text, with -1 at the end for null."""
         words: list[Any]
         if ordered:
             words = sorted({x for x in (*a, *c) if type(x) is str})

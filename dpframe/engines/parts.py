@@ -35,13 +35,17 @@ _PAIR = 100  # bytes that a pair of a group and a value takes while sets are joi
 
 
 class PartsEngine:
-    """Reads a source in batches: all of its rows at once never stand in memory, but those of one
-    pass over the people do."""
+    """Engine for a source that is too large to be held as a frame.
+
+    It runs the engine for pandas frames on parts of the rows, and adds the integers. With people a
+    part has all rows of a share of them.
+    """
 
     def __init__(self, source: Source, key: bytes = b""):
         self._source, self._key = source, key
 
     def __len__(self) -> int:
+        """Return the number of rows; refuse more than exact sums allow for."""
         rows = self._source.rows()
         if rows > ROW_CEILING:
             raise DataError(
@@ -52,7 +56,11 @@ class PartsEngine:
     def reduce(
         self, scope: Scope, primitives: set[Primitive], unit: Unit
     ) -> dict[Primitive, Integers]:
-        """Return the primitive sums of each group, part by part."""
+        """Return the integer sums that a question needs, by primitive and group.
+
+        The sums of all parts of the table are added. ``scope`` has the condition and the grouping,
+        and ``unit`` the columns and limits of a person.
+        """
         sums = {p for p in primitives if p.additive}
         found: dict[Primitive, Integers] = {
             p: self._distinct(p, scope, unit) for p in primitives if isinstance(p, Distincts)
@@ -71,9 +79,12 @@ class PartsEngine:
         unit: Unit,
         primitives: frozenset[Primitive] | set[Primitive] = PEOPLE,
     ) -> tuple[Texts, dict[Primitive, Integers]]:
-        """Return the combinations of values that count for somebody in any part, and their sums.
+        """Return the group keys that occur in the data, as texts, and the sums of each key.
 
-        They are in the order that one frame of all rows gives them.
+        Only keys for which some person counts are returned. They are in the order that one frame of
+        all rows gives.
+
+        ``by`` are the grouping expressions, and ``where`` is the condition on rows.
         """
         asked = {*primitives, Persons()}
         places: dict[tuple[str, ...], int] = {}
@@ -94,7 +105,10 @@ class PartsEngine:
         return order, totals
 
     def slices(self, exprs: Sequence[Expr], where: Expr | None, unit: Unit) -> Iterator[RowSlice]:
-        """Yield all rows. Only the columns that are needed are loaded into memory."""
+        """Yield all rows in slices, for methods that need rows and not sums.
+
+        Only the columns that are needed are loaded into memory.
+        """
         columns = columns_of((tuple(exprs), where, unit.people))
         yield from self._frame(columns, None).slices(exprs, where, unit)
 
@@ -103,9 +117,10 @@ class PartsEngine:
         return sum(self._each(_People(unit), (), unit))
 
     def sketches(self, unit: Unit, secret: bytes) -> Sketches:
-        """Return what a ledger recognizes these people and this table by.
+        """Return the sketches by which a ledger recognizes these people and this table.
 
-        These are the smallest hashes of all batches.
+        They are made of the smallest keyed hashes over all batches. ``secret`` is the key of the
+        hashes.
         """
         places = [c.position for c in unit.people]
         everything = list(range(len(self._source.names)))
@@ -126,9 +141,12 @@ class PartsEngine:
     # Parts ------------------------------------------------------------------------------------------------------
 
     def _each(self, task: Task, question: object, unit: Unit) -> Iterator[Any]:
-        """Yield the results of a task for each part: computed here, or where the rows are.
+        """Yield the results of a task for each part of the table.
 
-        A table without rows is one empty part.
+        The task runs where the rows are, if the source can do that, and here otherwise. It runs
+        once on no rows for an empty table.
+
+        ``question`` is any structure of expressions; its columns are read.
         """
         columns = columns_of((question, unit.people))
         elsewhere = self._source.each(task, columns, unit.people, self._key) if columns else None
@@ -145,7 +163,7 @@ class PartsEngine:
         There is at least one engine, even of no rows.
         """
         columns = columns_of((question, unit.people))
-        if not columns:  # only how many rows there are
+        if not columns:  # only the number of rows is needed
             yield self._engine({}, len(self))
         elif unit.people:
             passes = self._source.passes(columns)
@@ -158,7 +176,7 @@ class PartsEngine:
                 yield self._engine(_by_place(columns, frame), len(frame))
 
     def _frame(self, columns: Sequence[int], part: PeoplePart | None) -> PandasEngine:
-        """Return the engine of all rows of a part."""
+        """Return one engine of all rows, or of a share of the people."""
         if not columns:
             return self._engine({}, len(self))
         frames = list(self._source.batches(columns, part))
@@ -169,6 +187,7 @@ class PartsEngine:
         return self._engine(_by_place(columns, whole), len(whole))
 
     def _empty(self) -> PandasEngine:
+        """Return an engine of no rows, with all columns of the source."""
         schema = self._source.schema
         return self._engine({i: schema.iloc[:, i] for i in range(schema.shape[1])}, 0)
 
@@ -178,7 +197,11 @@ class PartsEngine:
     # Distinct values --------------------------------------------------------------------------------------------
 
     def _distinct(self, p: Distincts, scope: Scope, unit: Unit) -> Integers:
-        """Count the distinct values of each group, as sets that are joined part by part."""
+        """Return the number of distinct values of each group.
+
+        The values of all parts are joined into sets. If these exceed the memory, values are split
+        into twice the shares, by hash, and counted share by share.
+        """
         shares = 1
         while True:
             found = np.zeros(scope.groups, dtype=np.int64)
@@ -189,13 +212,15 @@ class PartsEngine:
                 found += np.bincount(known["group"].to_numpy(), minlength=scope.groups)
             else:
                 return found
-            shares *= 2  # what would not fit into the memory is read by parts of the values
+            shares *= 2  # too many values: count smaller shares
 
     def _values(
         self, p: Distincts, scope: Scope, unit: Unit, share: int, shares: int
     ) -> pd.DataFrame | None:
-        """Return the pairs of a group and a value, for a share of the values; None if they are too
-        many.
+        """Return the distinct pairs of a group and a value; None if they exceed the memory.
+
+        Only values whose hash is in share number ``share`` of ``shares`` are returned. None tells
+        the caller to try more shares.
         """
         most = max(self._source.memory // _PAIR, SIZES.set_pairs)
         known = pd.DataFrame(
@@ -260,13 +285,18 @@ class _Distinct:
 
 
 def engine_of(columns: dict[int, pd.Series[Any]], rows: int, key: bytes) -> PandasEngine:
-    """Return the engine of some columns, which keep their places among all columns."""
+    """Return an engine for pandas frames over some columns, by their positions in the whole table.
+
+    ``rows`` is their length, and ``key`` seeds the hash of contribution limits.
+    """
     return PandasEngine(cast("pd.DataFrame", SelectedColumns(columns, rows)), key)
 
 
 class SelectedColumns:
-    """Some columns of a frame, at the places that they have in all of them. Those that were not
-    read are not there."""
+    """Some columns of a frame, at the positions that they have among all columns.
+
+    It stands for the whole frame where only these columns were read.
+    """
 
     def __init__(self, columns: dict[int, pd.Series[Any]], rows: int):
         self._columns, self._rows = columns, rows
@@ -276,7 +306,7 @@ class SelectedColumns:
 
     @property
     def iloc(self) -> SelectedColumns:
-        """The same: what is asked for is all rows of the column at a place, or none of them."""
+        """Object itself, whose index is all rows of the column at a position, or no rows."""
         return self
 
     def __getitem__(self, key: Any) -> Any:
@@ -294,11 +324,12 @@ def _by_place(columns: Sequence[int], frame: pd.DataFrame) -> dict[int, pd.Serie
 
 
 def columns_of(thing: object) -> list[int]:
-    """Return the places of the columns that a question reads, wherever they stand in it."""
+    """Return the sorted positions of all columns that occur in a structure of expressions."""
     return sorted({c.position for c in _columns(thing)})
 
 
 def _columns(thing: object) -> Iterator[Column]:
+    """Yield the columns in an expression, in a tuple or list, or in the fields of a dataclass."""
     if isinstance(thing, Expr):
         yield from thing.columns()
     elif isinstance(thing, tuple | list):
@@ -310,7 +341,11 @@ def _columns(thing: object) -> Iterator[Column]:
 
 
 def place_of_text(text: str) -> Any:
-    """Return what the keys of one column are sorted by: numbers and times by value, others by text."""
+    """Return the value by which a group key in text form is sorted.
+
+    The first letter tells its type: n for numbers, t for times, p for periods. Other keys are
+    sorted as texts.
+    """
     kind, rest = text[0], text[1:]
     if kind == "n":
         return int(rest) if rest.lstrip("-").isdigit() else float(rest)
@@ -320,9 +355,13 @@ def place_of_text(text: str) -> Any:
 
 
 def _cells(values: Vector, rows: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the values of some rows, alike in every batch.
+    """Return the values in some rows in a form that is the same in every batch.
 
-    Equal numbers are one value, whether whole numbers are doubles or not.
+    Values of different batches can then be compared. Equal numbers are one value, as integers or as
+    doubles.
+
+    ``kind`` tells values apart that have the same bits: integers, doubles and large unsigned
+    integers.
     """
     cells = values.values[rows]
     if values.categories is not None:
@@ -332,7 +371,7 @@ def _cells(values: Vector, rows: NDArray[np.int64]) -> dict[str, Any]:
         return {
             "kind": 0,
             "value": pd.Series(texts[cells], dtype=object),
-        }  # else pandas would look at them
+        }  # so that pandas infers no type
     if cells.dtype.kind != "f":
         large = cells > np.uint64(2**63 - 1) if cells.dtype == np.uint64 else False
         return {"kind": np.where(large, np.int8(2), np.int8(0)), "value": cells.astype(np.int64)}

@@ -36,12 +36,15 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 _UNKNOWN = object()
 _ROW = 160  # bytes that the engine for frames takes for a row of a person, beside its cells
 _TEXT = 48  # bytes of a text, about
-Task = Callable[[Any], Any]  # of the engine for frames, on some rows
+Task = Callable[[Any], Any]  # a function of an engine that holds some rows
 
 
 class PeoplePart(NamedTuple):
-    """Some of the people, with all of their rows: those of one number among ``of``. Rows of nobody
-    are in one too."""
+    """Share of the people with all of their rows, so that a large table is read in several passes.
+
+    ``number`` is that of the share, from 0 to ``of`` - 1. ``people`` are the columns that name a
+    person. Rows of nobody are in a share too.
+    """
 
     number: int
     of: int
@@ -49,9 +52,12 @@ class PeoplePart(NamedTuple):
 
 
 class Counting(NamedTuple):
-    """A database, what stands after FROM there, and how many bytes of this process a row of a
-    person takes while it counts: none of another process, or where what does not fit goes to
-    disk."""
+    """Database that can compute sums over a source itself.
+
+    ``relation`` is the text that stands after FROM. ``width`` is how many bytes of this process a
+    row of a person takes meanwhile. It is 0 for another process, or where the database uses its
+    disk.
+    """
 
     database: Database
     relation: str
@@ -59,8 +65,10 @@ class Counting(NamedTuple):
 
 
 class SourceFrame(pd.DataFrame):
-    """The columns of a source as an empty frame, which is all that a session sees of it but through
-    its engine."""
+    """Columns of a source as an empty frame.
+
+    A session sees nothing else of a source, but through its engine.
+    """
 
     _metadata = ["_source"]  # noqa: RUF012  # as pandas has it
     _source: Source
@@ -72,13 +80,19 @@ class SourceFrame(pd.DataFrame):
 
 @dataclass(frozen=True, slots=True)
 class NamedTable:
-    """A table of a database: what `dpframe.sql` returns, for `dpframe.open`. A URL, which may hold
-    a password, is not shown."""
+    """Table of a database: what `dpframe.sql` returns, for `dpframe.open`.
+
+    ``connection`` is a connection or a URL. A URL may hold a password, so it is not shown.
+    """
 
     connection: Any = field(repr=False)
     table: str
 
     def __getattr__(self, name: str) -> Any:
+        """Refuse methods that a session has, and show how to open one.
+
+        Python calls it for every name that this object lacks.
+        """
         if name.startswith("_"):
             raise AttributeError(name)
         raise NotOffered(
@@ -88,12 +102,14 @@ class NamedTable:
 
 
 class Source(ABC):
-    """A table that is read batch by batch, as often as it is asked.
+    """Table that is read batch by batch, as often as needed, instead of held as a pandas frame.
 
-    A new one says how its batches are read, and by what it is known: ``place`` is a text that is
-    the same whenever this table is opened, and ``marks`` are what two sources have in common that
-    share rows. ``answers`` are what it does about each hazard of `steadiness`. Its line is in
-    `SOURCES`.
+    A subclass implements `_scan`, which reads the rows, and `version`, which changes when they do.
+    It calls ``__init__`` with ``place``, a text that is the same whenever this table is opened.
+    ``marks`` name what it reads; two sources that share rows have one in common.
+
+    ``answers`` say what it does about each hazard of `steadiness`. Its module registers it in the
+    catalogue of `dpframe.engines.tables`.
     """
 
     answers: ClassVar[Answers]
@@ -103,19 +119,24 @@ class Source(ABC):
     types: list[Any]
     schema: SourceFrame
 
-    memory: int  # bytes, about, that one pass over its people may take
+    memory: int  # bytes, about, that one share of the people may take
     counted: int = 0  # the number of rows, where it is public
     declared: tuple[FoundHazard, ...] = ()  # hazards that because= declares
     ordered: bool = True  # every scan has the rows in one order
     held: Any = None  # a connection that was made for it alone
-    given: Any = None  # what it was made of
-    told: bool = False  # the place says all of what is read
+    given: Any = None  # the object or name that it was opened from
+    told: bool = False  # ``place`` alone tells what is read
 
     def __init_subclass__(cls, **words: Any) -> None:
         super().__init_subclass__(**words)
         check_answers(cls.__name__, getattr(cls, "answers", {}))
 
     def __init__(self, schema: Any, place: str, marks: Iterable[Hashable]):
+        """Keep the columns of a source, and remember its present version.
+
+        ``schema`` is a schema of Arrow. The class explains ``place`` and ``marks``. Two columns of
+        one name are refused.
+        """
         self.place, self.memory = place, SIZES.memory
         self.marks = frozenset(("source", mark) for mark in marks)
         self.names = [str(name) for name in schema.names]
@@ -128,6 +149,7 @@ class Source(ABC):
         self._fixed = self.version()
 
     def _schema(self) -> SourceFrame:
+        """Return the columns of the source as a frame without rows, for the session."""
         empty = {i: _column([], t) for i, t in enumerate(self.types)}
         frame = SourceFrame(empty)
         frame.columns = pd.Index(self.names, tupleize_cols=False)
@@ -136,19 +158,25 @@ class Source(ABC):
 
     @abstractmethod
     def _scan(self, names: list[str]) -> Iterator[Any]:
-        """Yield tables or record batches of Arrow with these columns, of all rows.
+        """Yield the rows as tables or record batches of Arrow, with the columns ``names``.
 
         There is at least one column.
         """
 
     @abstractmethod
     def version(self) -> Hashable:
-        """Return what changes when the rows do: files with sizes and times, or a snapshot's number."""
+        """Return a value that changes when the rows do.
+
+        Examples are sizes and times of files, or the number of a snapshot.
+        """
 
     def check(self) -> None:
-        """Raise if the source is no longer what it was when it was opened."""
+        """Refuse to go on if the source has changed since it was opened, or cannot be reached.
+
+        A session calls this before each debit, and again before it releases an answer.
+        """
         found: Hashable = _UNKNOWN
-        with suppress(Exception):  # what an engine says is its own
+        with suppress(Exception):  # the error of a database is not shown
             found = self.version()
         if found is _UNKNOWN:
             raise SessionError(
@@ -165,8 +193,8 @@ class Source(ABC):
     def reads(self, other: Source) -> bool:
         """Return whether another source reads the same table, and this one still reads what it did.
 
-        They were made of one object, of an equal name, or of a plan that says all. An object that
-        was changed in place has other columns, or these at other addresses.
+        Both must be made of one object, an equal name, or a plan that tells all it reads. An object
+        that was changed in place has other columns, or has them at other addresses.
         """
         if self.given is None or type(self) is not type(other):
             return False
@@ -185,7 +213,7 @@ class Source(ABC):
         return False
 
     def rows(self) -> int:
-        """Return the number of rows."""
+        """Return the number of rows, which is counted once."""
         if self._rows is None:
             self._rows = self._count()
         return self._rows
@@ -196,9 +224,11 @@ class Source(ABC):
     def batches(
         self, columns: Sequence[int], part: PeoplePart | None = None
     ) -> Iterator[pd.DataFrame]:
-        """Yield frames with the columns at these places, of all rows or of a part.
+        """Yield frames of a limited number of rows, with the columns at these positions.
 
-        Columns are in this order and in the dtypes of the schema.
+        All rows are read, or those of a share of the people if ``part`` is given. The columns are
+        in this order, in the dtypes of the schema. Two scans with different numbers of rows are an
+        error.
         """
         wanted = list(
             dict.fromkeys([*columns, *(c.position for c in (part.people if part else ()))])
@@ -225,7 +255,10 @@ class Source(ABC):
             raise ValueError("two scans of one source have not the same rows")
 
     def _within(self, table: Any, wanted: list[int], part: PeoplePart) -> NDArray[np.bool_]:
-        """Return a mask of the rows of a part."""
+        """Return a mask of the rows of an Arrow table that belong to a share of the people.
+
+        ``wanted`` are the positions in the source of the table's columns.
+        """
         vectors = [
             prepare(series_of(table.column(wanted.index(c.position))), c.kind) for c in part.people
         ]
@@ -237,31 +270,39 @@ class Source(ABC):
         return frame
 
     def passes(self, columns: Sequence[int]) -> int:
-        """Return in how many parts the people are read, so that the rows of a part fit into memory."""
+        """Return into how many shares people are split so that the rows of one share fit into
+        memory.
+
+        ``columns`` are the positions of the columns that are read.
+        """
         return self.passes_of(sum(_width(self.types[i]) for i in columns) + _ROW)
 
     def passes_of(self, width: int) -> int:
-        """Return in how many parts the people are read, if a row takes ``width`` bytes."""
+        """Return into how many shares people are split if a row takes ``width`` bytes."""
         return max(1, math.ceil(self.rows() * width / max(self.memory, 1)))
 
     def counting(self) -> Counting | None:
-        """Return the database that can count these rows; None if they are only read here.
+        """Return the database that can compute sums over these rows; None if rows are only read.
 
-        The schema decides, and no cell does.
+        The schema decides that, and no cell does.
         """
         return None
 
     def each(
         self, task: Task, columns: Sequence[int], people: tuple[Column, ...], key: bytes
     ) -> Iterator[Any] | None:
-        """Yield the results of a task for each part, computed where the rows are.
+        """Yield the results of a task for parts of the rows, computed where the rows are.
 
-        Return None if the rows are read here.
+        Clusters implement this. None means that the rows are read here.
+
+        ``task`` takes an engine for pandas frames, and ``columns`` are the positions that it reads.
+        ``key`` seeds the hash of contribution limits. With ``people`` all rows of a person are in
+        one part.
         """
         return None
 
     def close(self) -> None:
-        """Close the source and forget what it holds."""
+        """Close a connection that was made for this source, and forget the table."""
         self.given = None
         if self.held is not None:
             self.held.close()
@@ -269,7 +310,11 @@ class Source(ABC):
 
 @np.errstate(all="ignore")
 def assign_lots(columns: Sequence[Vector], of: int) -> NDArray[np.int64]:
-    """Return a number below ``of`` for each row, which the cells that name its person decide."""
+    """Return for each row the number of the share that its person is in, from 0 to ``of`` - 1.
+
+    ``columns`` are the cells that name the person. Rows of one person get the same number, in
+    whatever batch they are.
+    """
     mixed = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:
         values = column.values
@@ -291,9 +336,10 @@ def assign_lots(columns: Sequence[Vector], of: int) -> NDArray[np.int64]:
 
 
 def plain_type(dtype: Any) -> Any:
-    """Return the type in which a column is read.
+    """Return the type of Arrow in which a column is read.
 
-    Dictionaries are read as what they stand for, and texts of every width as one type.
+    A dictionary is read as the values it stands for. Texts of every width are read as large
+    strings.
     """
     pa: Any = import_module("pyarrow")
     types: Any = import_module("pyarrow.types")
@@ -311,9 +357,10 @@ def is_text(dtype: Any) -> bool:
 
 
 def cast_batch(raw: Any, names: list[str], types: list[Any]) -> Any:
-    """Return the columns of a batch in the types of the schema.
+    """Return the columns ``names`` of a batch in the types of the schema, as an Arrow table.
 
-    A batch may differ only in the width of texts, in dictionaries and in time zones.
+    A batch may differ in the width of texts, in dictionaries and in time zones. Any other
+    difference is an error.
     """
     pa: Any = import_module("pyarrow")
     arrays = []
@@ -328,41 +375,46 @@ def cast_batch(raw: Any, names: list[str], types: list[Any]) -> Any:
 
 
 def _same_moments(one: Any, other: Any) -> bool:
-    """Return whether two types are of times in UTC, perhaps shown in different zones.
+    """Return whether two types of Arrow are both times with a zone, in the same unit.
 
-    A session of a database may change its own zone.
+    Such times are in UTC and only shown in a zone, which a session of a database may change. A
+    batch of one type may then be read as the other.
     """
     zones = [getattr(dtype, "tz", None) for dtype in (one, other)]
     return None not in zones and one.unit == other.unit
 
 
 def _column(chunks: list[Any], dtype: Any) -> pd.Series[Any]:
+    """Return chunks of Arrow of one type as a pandas Series."""
     pa: Any = import_module("pyarrow")
     return series_of(pa.chunked_array(chunks, type=dtype))
 
 
 def series_of(column: Any) -> pd.Series[Any]:
-    """Return a column of Arrow as a pandas Series."""
+    """Return a column of Arrow as a pandas Series, without a copy where possible."""
     pa: Any = import_module("pyarrow")
     array: Any = pd.arrays.ArrowExtensionArray(column)
     if pa.types.is_large_string(
         column.type
-    ):  # with pandas' own strings the engine needs no dictionary
+    ):  # the engine reads pandas' own strings without a dictionary
         array = pd.array(column, dtype=pd.StringDtype("pyarrow", na_value=np.nan))
     return pd.Series(array, copy=False)
 
 
 def stats_of(files: Iterable[str]) -> Hashable:
-    """Return what a change of each file changes: size, times and inode. Its owner can put st_mtime
-    back, and nobody st_ctime."""
+    """Return size, times and inode of each file, to be compared later.
+
+    A change of a file changes them. Its owner can put st_mtime back, but nobody can put st_ctime
+    back.
+    """
     found = [os.stat(file) for file in files]
     return tuple((s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_dev, s.st_ino) for s in found)
 
 
 def differ_without_case(names: Iterable[str]) -> bool:
-    """Return whether names differ even without their cases.
+    """Return whether all names differ even if upper and lower case count as equal.
 
-    Then no database takes one column for another.
+    Only then can no database confuse two columns.
     """
     listed = list(names)
     return len({name.casefold() for name in listed}) == len(listed)
@@ -374,6 +426,7 @@ def quote_name(name: str) -> str:
 
 
 def _width(dtype: Any) -> int:
+    """Return about how many bytes a cell of an Arrow type takes in memory."""
     try:
         return max(8, int(dtype.bit_width) // 8)
     except ValueError:

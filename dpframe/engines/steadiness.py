@@ -17,7 +17,7 @@ from dpframe._errors import BadValue
 
 
 class HazardAnswer(Enum):
-    """The way in which a kind of table treats a hazard."""
+    """Way in which a kind of table treats a hazard."""
 
     REFUSED = "refused"
     DECLARED = "declared"  # by because=
@@ -31,7 +31,7 @@ Answers = Mapping[str, HazardAnswer]
 
 
 class Hazard(NamedTuple):
-    """A way in which two scans of a source differ, or one person's rows depend on another's."""
+    """Way in which two scans of a source differ, or in which a row depends on several people."""
 
     title: str  # in the table of the docs
     problem: str  # of what is found in a query
@@ -91,22 +91,28 @@ HAZARDS: Mapping[str, Hazard] = {
 
 
 class FoundHazard(NamedTuple):
-    """A hazard in a query, and the part of the query where it is."""
+    """Hazard that was found in a query, with the words of the query that show it."""
 
     hazard: str
     part: str
 
 
 def make_refusal(found: FoundHazard) -> BadValue:
-    """Return the error of a refused hazard: its part of the query, the problem, and the line to
-    write."""
+    """Return the error for a query that may not be opened because of a hazard.
+
+    A hazard makes two scans differ, or makes a row depend on several people. The message names the
+    words of the query, the problem, and what to write instead.
+    """
     hazard = HAZARDS[found.hazard]
     return BadValue(f"{found.part} {hazard.problem}. {hazard.line}")
 
 
 def judge(answers: Answers, found: Iterable[FoundHazard]) -> tuple[FoundHazard, ...]:
-    """Return the hazards of a query that have to be declared. Raise at the first one that is
-    refused."""
+    """Return the hazards of a query that ``because=`` has to declare; raise at a refused one.
+
+    A hazard makes two scans differ, or makes a row depend on several people. ``answers`` say what a
+    kind of table does about each. ``found`` are the hazards of its query.
+    """
     declared: dict[FoundHazard, None] = {}
     for one in found:
         if answers[one.hazard] is HazardAnswer.REFUSED:
@@ -117,7 +123,11 @@ def judge(answers: Answers, found: Iterable[FoundHazard]) -> tuple[FoundHazard, 
 
 
 def check_declared(declared: Iterable[FoundHazard], because: object) -> None:
-    """Raise if hazards have to be declared and ``because`` is missing."""
+    """Refuse to open a table with hazards that need a declaration, if ``because`` is None.
+
+    A hazard makes two scans differ, or makes a row depend on several people. ``declared`` are those
+    that `judge` returned for the table.
+    """
     by_hazard: dict[str, list[str]] = {}
     for hazard, part in declared:
         by_hazard.setdefault(hazard, []).append(part)
@@ -129,7 +139,10 @@ def check_declared(declared: Iterable[FoundHazard], because: object) -> None:
 
 
 def check_answers(kind: str, answers: Answers) -> None:
-    """Raise if a kind of table does not answer each hazard, or answers an unknown one."""
+    """Refuse a class of sources that does not answer each hazard, or answers an unknown one.
+
+    ``kind`` is the name of the class, for the message.
+    """
     odd = sorted({*HAZARDS} ^ {*answers})
     if odd:
         raise TypeError(

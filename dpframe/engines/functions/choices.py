@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 
 
 def choose_sides(b: Block, e: ex.If) -> Vector:
-    """Return the value of one side in each row.
+    """Return one of two values in each row, by a condition: the first where it is true.
 
-    Whole numbers stay so if one integer dtype has both sides; else they are doubles.
+    Whole numbers stay whole if one integer dtype can hold both sides. Otherwise they become
+    doubles. ``e`` is the expression, and ``b`` has the rows to evaluate it on.
     """
     hit = b.truth(e.condition)
     sides = [
         None if side.nullable and isinstance(side, ex.Constant) else side for side in (e.x, e.y)
     ]
-    if sides[0] is None or sides[1] is None:  # a null that is written down
+    if sides[0] is None or sides[1] is None:  # one side is the constant null
         kept = b.vector(e.x if sides[0] is not None else e.y)
         return _set_null(kept, ~hit if sides[0] is not None else hit)
     x, y = (_evaluate_side(b, side, e.kind) for side in (e.x, e.y))
@@ -62,14 +63,17 @@ def choose_sides(b: Block, e: ex.If) -> Vector:
 
 
 def _evaluate_side(b: Block, side: ex.Expr, kind: ex.Kind) -> Vector:
-    """Return the cells of a side; of a label also a constant of another kind."""
+    """Return the values of one side of a conditional.
+
+    A constant beside labels becomes a label, whatever its type. ``b`` has the rows to evaluate on.
+    """
     if kind == "label" and isinstance(side, ex.Constant):
         return Vector("label", np.zeros(b.n, dtype=np.int8), None, objects([plain(side.value)]))
     return b.vector(side)
 
 
 def _set_null(v: Vector, gone: Array) -> Vector:
-    """Return the cells with null in some rows."""
+    """Return the values with null in the rows of the mask ``gone``."""
     if v.categories is not None:
         return Vector(v.kind, np.where(gone, v.values.dtype.type(-1), v.values), None, v.categories)
     if v.values.dtype.kind in "mM":
@@ -81,7 +85,11 @@ def _set_null(v: Vector, gone: Array) -> Vector:
 
 
 def _numbers(e: ex.If, hit: Array, x: Vector, y: Vector) -> tuple[Array, bool]:
-    """Return both sides as whole numbers of one dtype, or else as doubles with NaN for null."""
+    """Return the chosen numbers, and whether they are whole numbers of one integer dtype.
+
+    If they are not, they are doubles with NaN for null. ``hit`` is the mask of rows that take
+    ``x``. ``e`` is the conditional expression.
+    """
     constants = [side.value if isinstance(side, ex.Constant) else None for side in (e.x, e.y)]
     one, two = (v.values.view(np.int8) if v.values.dtype == bool else v.values for v in (x, y))
     if all(v.dtype.kind in "iu" for v in (one, two)):
@@ -95,7 +103,11 @@ def _numbers(e: ex.If, hit: Array, x: Vector, y: Vector) -> tuple[Array, bool]:
 
 
 def _of_ticks(e: ex.If, hit: Array, x: Vector, y: Vector) -> Vector:
-    """Return times of the finer resolution. A moment that has no place there is null."""
+    """Return the chosen times or durations, in the finer resolution of the two sides.
+
+    A time that the finer resolution cannot hold becomes null. ``hit`` is the mask of rows that take
+    ``x``. ``e`` is the conditional expression.
+    """
     units = [unit_of(v.values) for v in (x, y)]
     unit = max(units, key=lambda u: TICKS[u])
     ticks = [
@@ -107,7 +119,10 @@ def _of_ticks(e: ex.If, hit: Array, x: Vector, y: Vector) -> Vector:
 
 
 def scale_ticks(ticks: Array, ratio: int) -> Array:
-    """Return ticks in a finer unit; null if they have no place there."""
+    """Return integer times in a unit that is ``ratio`` times finer.
+
+    A time that overflows 64 bits in that unit becomes null.
+    """
     if ratio == 1:
         return ticks
     most = LAST // ratio

@@ -36,8 +36,11 @@ _ALIGNED = 64  # bytes: the widest vector
 
 
 def compute_alike(f: Callable[..., Any], *operands: Any) -> Array:
-    """Apply a function to each row, in calls of one length and one memory layout. A constant stays
-    a scalar."""
+    """Return what a numpy function makes of each row, in calls of one length and memory layout.
+
+    numpy may compute the last rows of an array in another way. Blocks that are padded with 1.0 give
+    a row the same bits everywhere. A constant operand stays a scalar.
+    """
     n = next(len(x) for x in operands if np.ndim(x))
     rooms = [_allocate_room() if np.ndim(x) else x for x in operands]
     made, found = _allocate_room(), np.empty(n)
@@ -53,7 +56,8 @@ def compute_alike(f: Callable[..., Any], *operands: Any) -> Array:
 
 
 def _allocate_room() -> Array:
-    """Return room for the numbers of one call, aligned as vectors are."""
+    """Return an uninitialized array for one call of `compute_alike`, aligned for vector
+    instructions."""
     room = np.empty(8 * LENGTH + _ALIGNED, dtype=np.uint8)
     begin = -room.ctypes.data % _ALIGNED
     return room[begin : begin + 8 * LENGTH].view(np.float64)
@@ -71,13 +75,17 @@ _COMPUTED: dict[str, Callable[..., Any]] = {"//": np.floor_divide, "%": np.mod, 
 
 
 def compute_arithmetic(b: Block, e: ex.Arithmetic) -> Vector:
-    """Return a number of each row, computed from two by an arithmetic operator."""
+    """Return two numbers of each row joined by an arithmetic operator, as doubles.
+
+    The result of a null is null, also for ``1 ** null``. ``e`` is the expression, and ``b`` has the
+    rows to evaluate it on.
+    """
     x, y = b.floats(e.left), b.floats(e.right)
     constant = np.ndim(x) == np.ndim(y) == 0
     if constant:
         x = np.full(b.n, x)
     found = _EXACT[e.op](x, y) if e.op in _EXACT else compute_alike(_COMPUTED[e.op], x, y)
-    if e.op == "**":  # numpy holds 1**NaN and NaN**0 for 1
+    if e.op == "**":  # numpy returns 1 for 1**NaN and NaN**0
         found = np.where(np.isnan(x) | np.isnan(y), np.nan, found)
     return Vector("number", found)
 
@@ -92,7 +100,11 @@ def round_numbers(b: Block, e: ex.Round) -> Vector:
 
 
 def clip(b: Block, e: ex.Clip) -> Vector:
-    """Move numbers between limits. A zero that equals a limit keeps its sign."""
+    """Return numbers moved between two bounds; a missing bound does not clip.
+
+    Integers stay integers if the bounds fit their dtype. A zero that equals a bound keeps its sign.
+    ``e`` is the expression, and ``b`` has the rows to evaluate it on.
+    """
     v = b.vector(e.x)
     ends = [None if c is None else c.value for c in (e.lower, e.upper)]
     if v.values.dtype.kind in "iu" and all(fits(c, v.values.dtype) for c in ends):
@@ -101,7 +113,7 @@ def clip(b: Block, e: ex.Clip) -> Vector:
     low, high = (None if c is None else np.float64(c) for c in ends)
     found: Array = np.clip(x, low, high)
     if 0 in ends:
-        np.copyto(found, x, where=x == 0)  # a zero is within limits that are zero
+        np.copyto(found, x, where=x == 0)  # a zero that equals a bound keeps its sign
     return Vector("number", found)
 
 
@@ -109,13 +121,18 @@ def clip(b: Block, e: ex.Clip) -> Vector:
 
 
 def call_numbers(b: Block, e: ex.Call) -> Vector:
-    """Return a function of one number, or of two numbers of a row, by its entry in the catalogue."""
+    """Return what a function of the catalogue `dpframe._expr.OPS` makes of one or two numbers in
+    each row.
+
+    Null in an operand gives null. ``e`` is the expression, and ``b`` has the rows to evaluate it
+    on.
+    """
     f = ex.OPS[e.op].value
     assert f is not None
     columns = [as_floats(b.vector(x)) for x in e.operands]
-    if not isinstance(f, np.ufunc):  # such a function has one result by IEEE 754
+    if not isinstance(f, np.ufunc):  # IEEE 754 fixes the results of such functions
         return Vector("number", f(*columns))
     found = compute_alike(f, *columns)
-    if len(columns) == 2:  # numpy has a value for a null beside an infinity
+    if len(columns) == 2:  # numpy may return a number for a NaN beside an infinity
         found = np.where(np.isnan(columns[0]) | np.isnan(columns[1]), np.nan, found)
     return Vector("number", found)

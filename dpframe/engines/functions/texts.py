@@ -31,7 +31,11 @@ if TYPE_CHECKING:
 
 
 def _recode(b: Block, e: ex.Expr, v: Vector, f: Callable[[Any], Any]) -> Vector:
-    """Return a new dictionary, made of what `f` returns for each category; None is null."""
+    """Return texts in which each distinct text is replaced by what ``f`` returns for it.
+
+    ``f`` is called once for each distinct text. None becomes null. ``e`` is the expression, and
+    ``b`` has the rows to evaluate it on. ``v`` has the cells.
+    """
 
     def make(categories: Array) -> tuple[Array, Array]:
         index: dict[Any, int] = {}
@@ -43,6 +47,11 @@ def _recode(b: Block, e: ex.Expr, v: Vector, f: Callable[[Any], Any]) -> Vector:
 
 
 def as_text(b: Block, e: ex.Cast, v: Vector) -> Vector:
+    """Return whole numbers, bools, texts or labels as texts, as ``astype(str)`` does; null stays
+    null.
+
+    ``e`` is the expression, and ``b`` has the rows to evaluate it on. ``v`` has the cells.
+    """
     if v.categories is None:
         if v.values.dtype.kind == "f":
             x = as_floats(v)
@@ -58,6 +67,11 @@ def as_text(b: Block, e: ex.Cast, v: Vector) -> Vector:
 
 
 def cut(b: Block, e: ex.Cut) -> Vector:
+    """Return the label of the bin that each number is in, as ``pandas.cut`` does.
+
+    A number in no bin, and a null, is null. ``e`` is the expression, and ``b`` has the rows to
+    evaluate it on.
+    """
     x, edges = as_floats(b.vector(e.x)), np.array(e.edges, dtype=np.float64)
     place = np.searchsorted(edges, x, side="left" if e.right else "right") - 1
     codes = np.where(place < len(edges) - 1, place, -1)  # NaN sorts last
@@ -66,10 +80,15 @@ def cut(b: Block, e: ex.Cut) -> Vector:
 
 
 def map_dict(b: Block, e: ex.MapDict) -> Vector:
+    """Return the value that a dictionary has for each cell, as ``Series.map`` does.
+
+    A cell that is no key becomes null. The result has the type of the dictionary's values. ``e`` is
+    the expression, and ``b`` has the rows to evaluate it on.
+    """
     find = b.per_category(
         e, lambda: finder((c.value, i) for i, c in enumerate(e.keys, start=1)), part="keys"
     )
-    place = find(b.vector(e.x)).astype(np.int64) - 1  # -1 where nothing is found
+    place = find(b.vector(e.x)).astype(np.int64) - 1  # -1: no key matches
     kind = e.kind
     values = [*(c.value for c in e.values), None]
     null = np.array([x is None for x in values]).take(place, mode="wrap")
@@ -104,7 +123,11 @@ def map_dict(b: Block, e: ex.MapDict) -> Vector:
 
 
 def call_texts(b: Block, e: ex.Call) -> Vector:
-    """Return a function of a text by its entry in the catalogue, once for each different text."""
+    """Return what a function of the catalogue `dpframe._expr.OPS` makes of the text in each row.
+
+    It is computed once for each distinct text. Functions of two texts are computed once for each
+    pair. ``e`` is the expression, and ``b`` has the rows to evaluate it on.
+    """
     if len(e.operands) == 2:
         return _call_pairs(b, e)
     v = b.vector(e.operands[0])
@@ -127,10 +150,10 @@ def call_texts(b: Block, e: ex.Call) -> Vector:
 
 
 def _find_values(e: ex.Call, categories: Array) -> list[Any]:
-    """Return the value of each category; None is null."""
+    """Return what a function makes of each distinct text, as a list; None is null."""
     make_pattern = ex.PATTERNS.get(e.op)
     pattern = None if make_pattern is None else make_pattern(*e.args)
-    if pattern is not None:  # the engine for patterns takes all texts at once
+    if pattern is not None:  # patterns are searched in all texts at once
         return ex.find(categories, pattern)
     op, args = ex.OPS[e.op], e.args
     value, cell = op.value, list if op.of == ("other",) else str
@@ -141,7 +164,10 @@ def _find_values(e: ex.Call, categories: Array) -> list[Any]:
 
 
 def _make_dictionary(found: list[Any]) -> tuple[Array, Array]:
-    """Return the code of each result, the last one of null, and the different results."""
+    """Return a code for each result, and the array of distinct results.
+
+    Null has the code -1. The codes end with that of null, for rows without a text.
+    """
     index: dict[Any, int] = {}
     table = [-1 if y is None else index.setdefault(y, len(index)) for y in found]
     return narrow(np.array([*table, -1]), len(index)), objects(index)
@@ -152,19 +178,28 @@ def _make_doubles(found: list[Any]) -> Array:
 
 
 def _make_truths(found: list[Any]) -> tuple[Array, Array]:
-    """Return which results are true and which are null, the last one of null."""
+    """Return which results are true, and which are null.
+
+    Both arrays end with an entry for null, for rows without a text.
+    """
     known = [*found, None]
     return np.array([x is True for x in known]), np.array([x is None for x in known])
 
 
 def _make_lists(found: list[Any]) -> tuple[Array, Array]:
-    """Return the code of each list, the last one of null, and the lists, which nobody compares."""
+    """Return a code for each list, and the array of lists, which are not compared.
+
+    Null has the code -1. The codes end with that of null, for rows without a text.
+    """
     codes = [-1 if y is None else i for i, y in enumerate(found)]
     return narrow(np.array([*codes, -1]), len(codes)), objects(found)
 
 
 def _make_ticks(found: list[Any]) -> Array:
-    """Return moments in microseconds since 1970, the last one of null."""
+    """Return times in microseconds since 1970.
+
+    The array ends with a null, for rows without a text.
+    """
     ticks = [NAT if y is None else (y - _EPOCH) // _MICROSECOND for y in found]
     return np.array([*ticks, NAT], dtype=np.int64)
 
@@ -180,7 +215,10 @@ _MAKE: dict[str, Callable[[list[Any]], Any]] = {
 
 
 def _call_pairs(b: Block, e: ex.Call) -> Vector:
-    """Return a function of two texts, once for each pair that stands in some row."""
+    """Return what a function makes of two texts in each row, computed once for each distinct pair.
+
+    ``e`` is the expression, and ``b`` has the rows to evaluate it on.
+    """
     value = ex.OPS[e.op].value
     x, y = (b.vector(side) for side in e.operands)
     assert value is not None

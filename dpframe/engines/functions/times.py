@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 
 def call_times(b: Block, e: ex.Call) -> Vector:
-    """Return a function of a time or a duration by its entry in the catalogue."""
+    """Return what a function of the catalogue `dpframe._expr.OPS` makes of the time or duration in
+    each row.
+
+    Examples are the year, the weekday and the total seconds. ``e`` is the expression, and ``b`` has
+    the rows to evaluate it on.
+    """
     kernel = KERNELS.get(e.op)
     if kernel is not None:
         return kernel(b, e)
@@ -46,7 +51,10 @@ _MARGIN = 2 * 86_400
 
 
 def _local(moments: Array, zone: str | None) -> Array:
-    """Return wall time, moved inside the range in which no conversion can fail."""
+    """Return UTC times as wall times in a zone; without a zone they stay.
+
+    Times near the ends of the range move inside it, since pandas raises beyond. Null stays null.
+    """
     per_second = TICKS[unit_of(moments)]
     low, high = NAT + _MARGIN * per_second, LAST - _MARGIN * per_second
     if zone is not None:
@@ -61,17 +69,17 @@ def _local(moments: Array, zone: str | None) -> Array:
 
 
 def _read_local(wall: Array, zone: str | None, missing: bool = False) -> Array:
-    """Return the moments of a wall time in a zone.
+    """Return wall times in a zone as UTC times; without a zone they stay.
 
-    A wall time that a zone skips is the next moment there is, and one that it repeats is the first of
-    two. If they are `missing`, both are null.
+    A wall time that the zone skips becomes the next time there is. A wall time that occurs twice
+    becomes the first. With ``missing`` both become null.
     """
     if zone is None:
         return wall
     if missing:
         gone: Any = pd.DatetimeIndex(wall).tz_localize(zone, ambiguous="NaT", nonexistent="NaT")
         return np.asarray(gone.tz_convert(None))
-    # A midnight that does not exist, or exists twice, must not raise: the next moment; the first.
+    # A wall time that is skipped or occurs twice must not raise.
     first = np.ones(len(wall), dtype=bool)
     index: Any = pd.DatetimeIndex(wall).tz_localize(
         zone, ambiguous=first, nonexistent="shift_forward"
@@ -83,7 +91,10 @@ def _read_local(wall: Array, zone: str | None, missing: bool = False) -> Array:
 
 
 def _align_ticks(x: Vector, y: Vector) -> tuple[Array, Array, str]:
-    """Return the ticks of both in the finer of their resolutions; null if one has no place there."""
+    """Return the integer times of two columns in their finer resolution, and its unit.
+
+    A time that the finer resolution cannot hold is null.
+    """
     units = [unit_of(v.values) for v in (x, y)]
     unit = max(units, key=lambda u: TICKS[u])
     a, b = (
@@ -94,7 +105,11 @@ def _align_ticks(x: Vector, y: Vector) -> tuple[Array, Array, str]:
 
 
 def compute_elapsed(b: Block, e: ex.Elapsed) -> Vector:
-    """Return sums and differences of 64-bit ticks; null if they wrap."""
+    """Return the sum or difference of times or durations in each row.
+
+    A result that overflows 64 bits is null. ``e`` is the expression, and ``b`` has the rows to
+    evaluate it on.
+    """
     x, y, unit = _align_ticks(b.vector(e.left), b.vector(e.right))
     if e.op == "+":
         found = x + y
@@ -107,7 +122,12 @@ def compute_elapsed(b: Block, e: ex.Elapsed) -> Vector:
 
 
 def compute_ratio(b: Block, e: ex.Ratio) -> Vector:
-    """Return quotients of ticks as doubles, or their floor."""
+    """Return one duration divided by another in each row, by ``/`` as doubles or by ``//`` as
+    floors.
+
+    Division by a duration of zero with ``//`` gives null. ``e`` is the expression, and ``b`` has
+    the rows to evaluate it on.
+    """
     x, y, _ = _align_ticks(b.vector(e.left), b.vector(e.right))
     null = (x == NAT) | (y == NAT)
     if e.op == "/":
@@ -118,9 +138,11 @@ def compute_ratio(b: Block, e: ex.Ratio) -> Vector:
 
 
 def snap(b: Block, e: ex.Call) -> Vector:
-    """Return ticks moved to whole steps. Halves go to even steps, as in pandas.
+    """Return times or durations rounded down, up or to the nearest multiple of a step.
 
-    If a step is finer than a tick, ticks stay.
+    Halves go to even multiples, as in pandas. A step finer than the resolution changes nothing. A
+    zoned time is rounded as wall time. ``e`` is the expression, and ``b`` has the rows to evaluate
+    it on.
     """
     x, (step, _) = e.operands[0], e.args
     v = b.vector(x)
@@ -130,7 +152,7 @@ def snap(b: Block, e: ex.Call) -> Vector:
     if step <= per_tick:
         found, wrapped = ticks, np.zeros(len(ticks), dtype=bool)
     else:
-        if step % per_tick:  # in nanoseconds, where no step is a whole number of ticks
+        if step % per_tick:  # the step is no whole number of ticks: use nanoseconds
             ticks, per_tick = scale_ticks(ticks, per_tick), 1
             local, null = ticks.view(f"{local.dtype.kind}8[ns]"), null | (ticks == NAT)
         step //= per_tick
@@ -148,12 +170,17 @@ def snap(b: Block, e: ex.Call) -> Vector:
     found = np.where(null | wrapped, NAT, found).view(local.dtype)
     if x.tz is None or v.kind != "time":
         return Vector(v.kind, found)
-    # A whole step further may be beyond the years in which zones have offsets.
+    # Rounding up may leave the years for which zones have offsets.
     return Vector("time", _read_local(_limit_years(found, _MARGIN // 2), x.tz))
 
 
 def in_zone(b: Block, e: ex.Call) -> Vector:
-    """Return the same moments, or those of the wall time in a zone or without one."""
+    """Return times after ``dt.tz_convert`` or ``dt.tz_localize``.
+
+    Conversion keeps them, since they are held in UTC. Localization reads wall times in the new
+    zone, or returns wall times for no zone. ``e`` is the expression, and ``b`` has the rows to
+    evaluate it on.
+    """
     x, (zone,) = e.operands[0], e.args
     values = b.vector(x).values
     if e.op == "dt.tz_convert":
@@ -164,9 +191,9 @@ def in_zone(b: Block, e: ex.Call) -> Vector:
 
 
 def _limit_years(moments: Array, margin: int = _MARGIN) -> Array:
-    """Return moments with null in the years for which zones have no offsets.
+    """Return times with null outside the years 1 to 9999, for which zones have offsets.
 
-    The years end a margin of seconds earlier.
+    ``margin`` is by how many seconds the range is shorter at both ends.
     """
     per_second = TICKS[unit_of(moments)]
     low = max(NAT + margin * per_second, (_YEAR_1 + margin) * per_second)
@@ -176,7 +203,11 @@ def _limit_years(moments: Array, margin: int = _MARGIN) -> Array:
 
 
 def _make_by_distinct(values: Array, f: Callable[[Any], list[Any]], kind: ex.Kind) -> Vector:
-    """Return what `f` makes of the different values, each by itself; None is null."""
+    """Return what ``f`` makes of each distinct time, as a dictionary-coded vector.
+
+    ``f`` takes the array of distinct times and returns a list; None is null. ``kind`` is the kind
+    of the result.
+    """
     null = np.isnat(values)
     distinct, codes = np.unique(values[~null], return_inverse=True)
     index: dict[Any, int] = {}
@@ -187,7 +218,10 @@ def _make_by_distinct(values: Array, f: Callable[[Any], list[Any]], kind: ex.Kin
 
 
 def period_of(b: Block, e: ex.Call) -> Vector:
-    """Return pandas' own period of each day, or of each hour."""
+    """Return the pandas period that contains each time, such as its month, as a label.
+
+    ``e`` is the expression, and ``b`` has the rows to evaluate it on.
+    """
     x, (freq,) = e.operands[0], e.args
     local = _local(b.vector(x).values, x.tz)
     unit = "h" if freq == "h" else "D"
@@ -200,11 +234,16 @@ def period_of(b: Block, e: ex.Call) -> Vector:
 
 
 def format_times(b: Block, e: ex.Call) -> Vector:
-    """Return Python's own text of each day or moment, in years of four digits."""
+    """Return each time as text in a format, as ``strftime`` does.
+
+    Years of fewer or more than four digits give null. ``e`` is the expression, and ``b`` has the
+    rows to evaluate it on.
+    """
     x, (date_format,) = e.operands[0], e.args
     local = _local(b.vector(x).values, x.tz)
 
     def texts(distinct: Array) -> list[Any]:
+        """Return the text of each distinct time; None for years not of four digits."""
         return [
             moment.strftime(date_format) if 1000 <= year <= 9999 else None
             for moment, year in zip(
@@ -220,7 +259,10 @@ def format_times(b: Block, e: ex.Call) -> Vector:
 
 
 def _as_datetimes(moments: Array) -> list[Any]:
-    """Return datetimes of Python, to the microsecond. Years that it lacks count as 1970."""
+    """Return times as Python datetimes, to the microsecond.
+
+    A time outside the years 1 to 9999, which the caller drops, becomes 1970.
+    """
     seconds = moments.astype("M8[s]").view(np.int64)
     known = (seconds >= _YEAR_1) & (seconds < _YEAR_9999)
     inside = np.where(known, moments, np.datetime64(0, "s").astype(moments.dtype))

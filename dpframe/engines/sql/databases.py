@@ -16,42 +16,47 @@ import pandas as pd
 from dpframe.engines.sql.dialects import OURS, Dialect, Postgres, Related, Spark, Sqlite, Type
 
 Rows = Sequence[Sequence[Any]]
-ROWS = f"{OURS}rows"  # the name of a relation of duckdb where it is asked
+ROWS = f"{OURS}rows"  # by which a statement reads a relation of duckdb
 
 
 class Listing(NamedTuple):
-    """A public list as a small table: the names of its columns, what they hold, and its rows."""
+    """Public list as a small table: the names and types of its columns, and its rows."""
 
     columns: tuple[tuple[str, Type], ...]
     rows: list[tuple[Any, ...]]
 
 
 class Database(Protocol):
-    """What runs SQL. Whatever it raises is no concern of a user: the engine tells that it failed,
-    and no more."""
+    """Connection to a database, as the engine for SQL uses it.
+
+    An error that it raises is never shown to a user. The engine says only that the database failed.
+    """
 
     @property
     def dialect(self) -> Dialect:
-        """How it is written to."""
+        """Dialect of SQL that this database reads."""
 
     def fetch(self, sql: str, parameters: Sequence[Any], /) -> Rows:
-        """Return the rows of a statement.
+        """Run a statement and return its rows.
 
-        A parameter is an integer, a double or a text, and may stand more than once.
+        Each parameter is an integer, a double or a text. The statement may use it more than once.
         """
 
     def register(self, name: str, listing: Listing, /) -> None:
-        """Makes a list readable under a name, to this connection alone."""
+        """Make a list readable as a table under a name, to this connection alone."""
 
     def forget(self, name: str, /) -> None:
-        """Lets go of a list."""
+        """Drop the list that was registered under a name."""
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Open a block in which all statements read one state of the data."""
+        """Return a context in which all statements read the same state of the data.
+
+        The engine enters it before it runs several statements for one question.
+        """
 
 
 class DuckDatabase:
-    """A connection of duckdb, which nobody else uses meanwhile."""
+    """Connection of duckdb, which nobody else uses meanwhile."""
 
     dialect: Dialect = Dialect()
 
@@ -63,6 +68,7 @@ class DuckDatabase:
         return rows
 
     def register(self, name: str, listing: Listing) -> None:
+        """Make a list readable as a table under a name, by a pandas frame that duckdb reads."""
         dtypes = {"integer": "int64", "double": "float64", "text": "str"}
         columns = zip(*listing.rows, strict=True) if listing.rows else [()] * len(listing.columns)
         frame = {
@@ -76,6 +82,10 @@ class DuckDatabase:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
+        """Run the statements of a block in one transaction, so that all read the same data.
+
+        The transaction is rolled back at the end, since nothing is written in it.
+        """
         self._connection.execute("BEGIN TRANSACTION")
         try:
             yield
@@ -84,8 +94,10 @@ class DuckDatabase:
 
 
 class ListBinder(ABC):
-    """Lists that are bound to the statements that name them, as what their cells are: nothing is
-    written anywhere."""
+    """Base of connections that pass a list to the database as parameters of each statement.
+
+    Nothing is written to the database, not even a temporary table.
+    """
 
     dialect: Dialect
 
@@ -94,22 +106,29 @@ class ListBinder(ABC):
 
     @abstractmethod
     def _run(self, sql: str, parameters: list[Any]) -> Rows:
-        """Return the rows of a statement."""
+        """Run a statement and return its rows."""
 
     @abstractmethod
     def _write_list_query(self, listing: Listing, parameters: list[Any]) -> str:
-        """Return the query that returns a list, and add its cells to the parameters."""
+        """Write a query that returns the rows of a list, and append its cells to ``parameters``.
+
+        `fetch` puts the query into the WITH clause of the statement that names the list.
+        """
 
     def register(self, name: str, listing: Listing) -> None:
-        """Makes a list readable under a name, to this connection alone."""
+        """Make a list readable as a table under a name, to this connection alone."""
         self._lists[name] = listing
 
     def forget(self, name: str) -> None:
-        """Lets go of a list."""
+        """Drop the list that was registered under a name."""
         self._lists.pop(name, None)
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> Rows:
-        """Return the rows of a statement; one that names a list begins with WITH."""
+        """Run a statement and return its rows, with the registered lists that it names.
+
+        Such a list becomes a table in the WITH clause. A statement that names one must begin with
+        WITH.
+        """
         words, named = list(parameters), set(re.findall(r"\w+", sql))
         lists = [
             f"{name} ({', '.join(column for column, _ in listing.columns)}) AS ({self._write_list_query(listing, words)})"
@@ -122,12 +141,18 @@ class ListBinder(ABC):
 
 
 class SqliteDatabase(ListBinder):
-    """A connection of the standard library's sqlite3, which nobody else uses meanwhile. What it is
-    set to stays as it is."""
+    """Connection of the standard library's sqlite3, which nobody else uses meanwhile.
+
+    The settings of the connection stay as they are.
+    """
 
     dialect: Dialect = Sqlite()
 
     def __init__(self, connection: Any):
+        """Keep a connection, and give it the two functions that statements call.
+
+        ``dpframe_digest`` hashes a text, and ``dpframe_readable`` says whether bytes are UTF-8.
+        """
         super().__init__()
         self._connection = connection
         connection.create_function("dpframe_digest", 1, _digest, deterministic=True)
@@ -138,13 +163,17 @@ class SqliteDatabase(ListBinder):
 
     @staticmethod
     def _number_parameters(parameters: list[Any]) -> dict[str, Any]:
-        """Return the parameters under their numbers.
+        """Return the parameters as a dictionary from their numbers, "1", "2" and so on.
 
-        ``?1`` counts as a name, and from Python 3.14 on names take no list.
+        SQLite takes ``?1`` for a name, and Python 3.14 and later refuse a list for names.
         """
         return {str(place): value for place, value in enumerate(parameters, 1)}
 
     def _write_list_query(self, listing: Listing, parameters: list[Any]) -> str:
+        """Write a VALUES clause with the rows of a list, and append its cells to ``parameters``.
+
+        For a list without rows it is a query that returns no row.
+        """
         rows = []
         for row in listing.rows:
             rows.append(
@@ -156,7 +185,7 @@ class SqliteDatabase(ListBinder):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Open a read transaction if there is none.
+        """Open a read transaction for the statements of a block, unless one is open already.
 
         SQLite's readers see the state of their first statement.
         """
@@ -171,9 +200,10 @@ class SqliteDatabase(ListBinder):
 
 
 def plain_rows(connection: Any, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> Rows:
-    """Return the rows that SQLite returns, as tuples, with texts as texts.
+    """Run a query on SQLite and return its rows as tuples, with texts as Python texts.
 
-    The connection may be set to make something else of them.
+    The connection may be set to convert rows or texts in other ways. These settings do not count
+    here.
     """
     factory, cursor = connection.text_factory, connection.cursor()
     connection.text_factory, cursor.row_factory = _decode_text, None
@@ -185,13 +215,14 @@ def plain_rows(connection: Any, sql: str, parameters: Sequence[Any] | dict[str, 
 
 
 def _digest(text: bytes | None) -> int | None:
+    """Return the first 15 hexadecimal digits of the MD5 of a text as an integer; None for null."""
     if text is None:
         return None
     return int.from_bytes(hashlib.md5(text, usedforsecurity=False).digest()[:8], "big") >> 4
 
 
 def _readable(text: bytes | None) -> bool:
-    """Return whether bytes are a text in UTF-8."""
+    """Return whether some bytes are a text in UTF-8; False for null."""
     if text is not None:
         with suppress(UnicodeDecodeError):
             str(text, "utf-8")
@@ -200,30 +231,40 @@ def _readable(text: bytes | None) -> bool:
 
 
 def _decode_text(text: bytes) -> str:
-    """Bytes that are no UTF-8 become halves of characters, as in columns of texts."""
+    """Return bytes as a text. Bytes that are not UTF-8 become lone surrogates, as pandas holds
+    them."""
     return text.decode("utf-8", "surrogateescape")
 
 
 class PostgresDatabase(ListBinder):
-    """A connection of psycopg 3, which nobody else uses: in autocommit, or in a transaction that
-    sees one state. That goes on where a statement fails."""
+    """Connection of psycopg 3, which nobody else uses.
+
+    It is in autocommit, or in a transaction that sees one state. A statement that fails does not
+    end that transaction.
+    """
 
     dialect: Dialect = Postgres()
 
     def __init__(self, connection: Any):
+        """Keep a connection of psycopg, with a cursor that takes statements in PostgreSQL's own
+        ``$1``."""
         super().__init__()
         self._connection = connection
-        from psycopg import RawCursor  # an extra: who has such a connection has it
+        from psycopg import RawCursor  # installed where such a connection exists
 
         self._cursor: Any = RawCursor(connection)
 
     def _run(self, sql: str, parameters: list[Any]) -> Rows:
-        with self._connection.transaction():  # in a transaction a savepoint
-            # What is sent as bytes is exact, whatever a session has set for the texts of doubles.
+        with self._connection.transaction():  # within a transaction: a savepoint
+            # Doubles sent as bytes are exact, whatever text format a session has set.
             rows: Rows = self._cursor.execute(sql, parameters, binary=True).fetchall()
         return rows
 
     def _write_list_query(self, listing: Listing, parameters: list[Any]) -> str:
+        """Write a query that unnests the columns of a list, and append them to ``parameters``.
+
+        Each column is one parameter: an array of integers, doubles or texts.
+        """
         d = self.dialect
         kinds = {"integer": d.integers, "double": d.doubles, "text": d.texts}
         cells: Any = (
@@ -237,6 +278,10 @@ class PostgresDatabase(ListBinder):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
+        """Run the statements of a block in one transaction, so that all read the same data.
+
+        Without autocommit the connection is in such a transaction already.
+        """
         if not self._connection.autocommit:
             yield
             return
@@ -248,8 +293,10 @@ class PostgresDatabase(ListBinder):
 
 
 class RelatedDatabase(ListBinder):
-    """The connection of a relation of duckdb, asked through it: a statement reads it by the name
-    `ROWS`."""
+    """Connection of a relation of duckdb, which is asked through that relation.
+
+    A statement reads the relation by the name `ROWS`.
+    """
 
     dialect: Dialect = Related()
 
@@ -258,16 +305,23 @@ class RelatedDatabase(ListBinder):
         self._relation = relation
 
     def _run(self, sql: str, parameters: list[Any]) -> Rows:
+        """Run a statement through the relation and return its rows.
+
+        Such a statement takes no parameters. They are in a table of one row, which duckdb finds by
+        the name of a local variable.
+        """
         pa: Any = import_module("pyarrow")
         cells = {f"p{i + 1}": pa.array([cell]) for i, cell in enumerate(parameters)}
-        dpframe_words = pa.table(
-            cells or {"p0": [0]}
-        )  # duckdb finds variables of its caller by their names
+        dpframe_words = pa.table(cells or {"p0": [0]})  # duckdb finds this variable by its name
         rows: Rows = self._relation.query(ROWS, sql).fetchall()
         del dpframe_words
         return rows
 
     def _write_list_query(self, listing: Listing, parameters: list[Any]) -> str:
+        """Write a query that unnests the columns of a list, and append them to ``parameters``.
+
+        Each column is one parameter: a scalar of Arrow that is a list.
+        """
         pa: Any = import_module("pyarrow")
         types = {"integer": pa.int64(), "double": pa.float64(), "text": pa.string()}
         cells: Any = (
@@ -281,7 +335,11 @@ class RelatedDatabase(ListBinder):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """A transaction, if there is none: then two statements have numbers of their own."""
+        """Open a transaction for the statements of a block, unless one is open already.
+
+        Two statements outside a transaction have different transaction numbers. That tells whether
+        one is open.
+        """
         ((one,),), ((other,),) = (self._run("SELECT txid_current()", []) for _ in range(2))
         if one == other:
             yield
@@ -290,14 +348,14 @@ class RelatedDatabase(ListBinder):
         try:
             yield
         finally:
-            # After a failure duckdb refuses all that is asked through a relation: `Source.check`
-            # says then what ends it.
+            # After a failure duckdb refuses every query through a relation. `Source.check` then
+            # tells the user to roll back.
             with suppress(Exception):
                 self._relation.query(ROWS, "ROLLBACK")
 
 
 class SparkDatabase:
-    """A session of Spark."""
+    """Session of Spark, which runs the statements for DataFrames of Spark."""
 
     dialect: Dialect = Spark()
 
@@ -310,11 +368,16 @@ class SparkDatabase:
         return rows
 
     def register(self, name: str, listing: Listing) -> None:
+        """Make a list readable as a temporary view under a name.
+
+        The view is marked as small, so that Spark copies it to each worker instead of sorting the
+        large table.
+        """
         kinds = {"integer": "bigint", "double": "double", "text": "string"}
         schema = ", ".join(f"{column} {kinds[kind]}" for column, kind in listing.columns)
         listed = self._session.createDataFrame(listing.rows, schema)
-        # Spark does not know how small a list is: it would sort the rows that it is joined to, or
-        # send them all to the driver.
+        # Without the hint Spark does not know that the list is small. It would sort the large
+        # table for a join, or send it all to the driver.
         listed.hint("broadcast").createOrReplaceTempView(name)
 
     def forget(self, name: str) -> None:

@@ -30,14 +30,18 @@ from typing import ClassVar, Literal
 from dpframe.engines.people import PRIME
 
 MAGIC = 1.5 * 2.0**52  # a double whose neighbours are whole numbers
-OURS = "dpframe_"  # how the names begin that a statement gives to its own tables
+OURS = "dpframe_"  # how the names of a statement's own tables begin
 WORDS = f"{OURS}words"  # a table of parameters
 HALF = 16  # bits of the lower half of an integer
 Type = Literal["integer", "double", "text"]
 
 
 class Dialect:
-    """What duckdb reads, which is nearest to the standard; others say where they differ."""
+    """Rules by which the text of a statement is written for duckdb, the base of all dialects.
+
+    Arguments and results of the methods are pieces of SQL. A subclass overrides what another
+    database writes differently.
+    """
 
     name: ClassVar[str] = "duckdb"
     integers: ClassVar[str] = "BIGINT"
@@ -46,30 +50,30 @@ class Dialect:
     quote: ClassVar[str] = '"'
     division: ClassVar[str] = "//"
     collation: ClassVar[str] = ' COLLATE "C"'
-    inline: ClassVar[str] = (
-        " NOT MATERIALIZED"  # a named part of a statement is no table to be filled
-    )
+    inline: ClassVar[str] = " NOT MATERIALIZED"  # a table of a WITH clause is not stored
     bound_doubles: ClassVar[bool] = False  # whether their text is not read exactly
     wide: ClassVar[bool] = True  # whether a sum of integers has more than 64 bits
-    deepest: ClassVar[int] = 150  # parentheses in each other, for its parser
+    deepest: ClassVar[int] = 150  # nested parentheses that its parser takes
     snapshots: ClassVar[bool] = True  # whether several statements can read one state of the data
-    raises: ClassVar[bool] = (
-        False  # whether arithmetic of doubles raises where it leaves their range
-    )
+    raises: ClassVar[bool] = False  # whether arithmetic of doubles raises on overflow
     listed: ClassVar[int] = 2**20  # keys in a list
 
     # Names and literals -------------------------------------------------------------------------------------
 
     def identifier(self, name: str) -> str:
-        """Return a name, quoted."""
+        """Return a name of a table or a column, quoted."""
         return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
 
     def parameter(self, place: int) -> str:
-        """Return the placeholder of a parameter, counted from 0; it may stand more than once."""
+        """Return the placeholder of the parameter at a position, counted from 0."""
         return f"${place + 1}"
 
     def whole_number(self, value: int) -> str:
-        """Write an integer of 64 bits."""
+        """Write an integer of 64 bits, in parentheses if it is negative.
+
+        The smallest one is written as a difference, since its digits without the sign would
+        overflow.
+        """
         return (
             "(-9223372036854775807 - 1)"
             if value == -(2**63)
@@ -79,7 +83,10 @@ class Dialect:
         )
 
     def double(self, value: float) -> str:
-        """Write a double, exactly."""
+        """Write a double exactly.
+
+        Its text has an exponent, since databases read a number without one as a decimal.
+        """
         if math.isinf(value):
             return f"CAST('{'-' * (value < 0)}Infinity' AS {self.doubles})"
         text = repr(value)
@@ -87,39 +94,41 @@ class Dialect:
         return f"({text})" if value < 0 else text
 
     def holds(self, text: str) -> bool:
-        """Return whether a column of texts can hold this text."""
+        """Return whether a text column of this database can hold a text."""
         return not any(0xD800 <= ord(c) < 0xE000 for c in text)
 
     # Cells --------------------------------------------------------------------------------------------------
 
     def read_integer(self, column: str) -> str:
-        """Read a cell of a column of whole numbers of at most 64 bits."""
+        """Write a cell of a column of whole numbers of at most 64 bits."""
         return f"CAST({column} AS {self.integers})"
 
     def read_double(self, column: str) -> str:
-        """Read a cell of a column of doubles or of narrower floats."""
+        """Write a cell of a column of doubles or of narrower floats, where NaN becomes NULL."""
         return self.without_nan(self.read_with_nan(column))
 
     def read_with_nan(self, column: str) -> str:
-        """Read a double, where NaN stays NaN."""
+        """Write a cell of a column of doubles, where NaN stays NaN."""
         return f"CAST({column} AS {self.doubles})"
 
     def read_bool(self, column: str) -> str:
-        """Read a cell of a column of bools."""
+        """Write a cell of a column of bools."""
         return f"CAST({column} AS BOOLEAN)"
 
     def read_text(self, column: str) -> str:
-        """Read a cell of a column of texts, or of what is read as texts."""
+        """Write a cell of a column of texts, or of a type that is read as texts."""
         return self.binary(f"CAST({column} AS {self.texts})")
 
     def binary(self, text: str) -> str:
-        """Return the text so that it is compared by its bytes."""
+        """Write a text so that it is compared byte by byte, whatever the collation of its
+        column."""
         return f"({text}{self.collation})"
 
     # Doubles ------------------------------------------------------------------------------------------------
 
     def without_nan(self, x: str) -> str:
-        """NULL in place of NaN, which these databases hold for equal to itself."""
+        """Write a double, with NULL in place of NaN, which these databases take for equal to
+        itself."""
         return f"NULLIF({x}, CAST('NaN' AS {self.doubles}))"
 
     def as_double(self, whole: str) -> str:
@@ -131,67 +140,89 @@ class Dialect:
         return f"CAST({x} AS {self.integers})"
 
     def as_narrow(self, x: str) -> str:
-        """Convert a whole double below 2**31 to a type whose sums are quicker and that its powers
-        fit.
+        """Convert a whole double below 2**31 to an integer type in which sums are quicker.
+
+        ``x`` is the SQL of the double. The powers of it that are summed must fit into that type
+        too.
         """
         return f"CAST({x} AS INTEGER)"
 
     def truncated(self, x: str) -> str | None:
-        """Remove what stands after the point of a double; None if there is no such function."""
+        """Write a double without its digits after the point; None if the database has no such
+        function."""
         return f"TRUNC({x})"
 
     def clipped(self, x: str, low: str | None, high: str | None) -> str:
-        """Clip a number to two bounds; NULL stays NULL."""
+        """Write a number clipped to two bounds; NULL stays NULL.
+
+        A bound of None does not clip. All three arguments are SQL.
+        """
         below = "" if low is None else f" WHEN {x} < {low} THEN {low}"
         above = "" if high is None else f" WHEN {x} > {high} THEN {high}"
         return f"(CASE{below}{above} ELSE {x} END)" if below or above else x
 
     def clipped_cell(self, x: str, low: str, high: str) -> str:
-        """Clip a cell to two bounds, where a NaN becomes NULL.
+        """Write a cell of doubles clipped to two bounds, where a NaN becomes NULL.
 
-        NaN is above all numbers here.
+        ``x`` and the bounds are SQL. These databases sort NaN above all numbers, which the nested
+        condition detects.
         """
         beyond = f"(CASE WHEN {x} <= {self.double(math.inf)} THEN {high} END)"
         return f"(CASE WHEN {x} > {high} THEN {beyond} WHEN {x} < {low} THEN {low} ELSE {x} END)"
 
     def scaled(self, x: str, exponent: int, factor: str) -> str:
-        """Multiply a clipped value by 2**exponent, which is ``factor``, before it is rounded."""
+        """Write a clipped value times a power of two, which puts it on a grid before it is rounded.
+
+        ``x`` is the SQL of the value, and ``factor`` that of 2**exponent.
+        """
         return f"({x} * {factor})"
 
     def rounded(self, x: str, magic: str) -> str:
-        """Round a double below 2**51 to the nearest whole number, of two to the even one."""
+        """Write a double below 2**51 rounded to the nearest whole number, ties to even.
+
+        ``x`` is the SQL of the double, and ``magic`` that of 1.5 * 2**52. Adding and subtracting it
+        rounds alike in all databases.
+        """
         return f"(({x} + {magic}) - {magic})"
 
     def rounded_far(self, x: str, wide: str, zero: str) -> str:
-        """Round any double, by 2**52: beyond it all doubles are whole."""
+        """Write any double rounded to the nearest whole number, ties to even.
+
+        ``x`` is SQL. So are ``wide``, which is 2**52, beyond which all doubles are whole, and
+        ``zero``.
+        """
         near = f"WHEN {x} >= {zero} THEN (({x} + {wide}) - {wide}) ELSE (({x} - {wide}) + {wide})"
         return f"(CASE WHEN {x} >= {wide} OR {x} <= -{wide} THEN {x} {near} END)"
 
     # Rows ---------------------------------------------------------------------------------------------------
 
     def gathered(self, names: Sequence[str]) -> str:
-        """Return advice on rows that are grouped by these columns and by more.
+        """Return a hint that rows are about to be grouped by these columns; empty if none helps.
 
-        It changes nothing that is returned.
+        It changes the speed of a statement and not its result.
         """
         return ""
 
     # Conditions and integers --------------------------------------------------------------------------------
 
     def two_valued(self, condition: str, of_null: bool) -> str:
-        """Return a condition that is ``of_null`` where it was NULL."""
+        """Write a condition that is never NULL: it is ``of_null`` instead."""
         return f"COALESCE({condition}, {'TRUE' if of_null else 'FALSE'})"
 
     def quotient(self, a: str, b: str) -> str:
-        """Divide two integers that are not negative, without the rest."""
+        """Write the integer quotient of two integers that are not negative."""
         return f"({a} {self.division} {b})"
 
     def small_sum(self, a: str) -> str:
-        """Sum integers of one person's rows, which stay below 2**63."""
+        """Write the sum of integers over the rows of one person, which stays below 2**63."""
         return f"CAST(SUM({a}) AS {self.integers})"
 
     def totals(self, a: str) -> list[str]:
-        """Sum integers that are not negative, in one part or as upper and lower halves."""
+        """Write the sum of integers that are not negative, as one or two columns of a SELECT.
+
+        ``a`` is the SQL of an integer of each row. Where one sum could overflow 64 bits, the upper
+        and the lower halves are summed. `total` puts the two together again.
+        """
         if self.wide:
             return [f"SUM({a})"]
         half = str(2**HALF)
@@ -199,26 +230,28 @@ class Dialect:
 
     @staticmethod
     def total(parts: list[int]) -> int:
-        """Return the sum of these halves."""
+        """Return the exact sum from the columns that `totals` wrote."""
         return parts[0] if len(parts) == 1 else (parts[0] << HALF) + parts[1]
 
     # The hash -----------------------------------------------------------------------------------------------
 
     def is_key(self, x: str, kind: str) -> str:
-        """Return a condition that a value can be a key that nobody listed.
+        """Write a condition that a value can be a group key found in the data.
 
-        A text that is not UTF-8 cannot.
+        ``x`` is the SQL of the value, and ``kind`` its type. NULL cannot be a key, and a text that
+        is not UTF-8 cannot either.
         """
         return f"{x} IS NOT NULL"
 
     def digest(self, text: str) -> str:
-        """Return the first 15 hexadecimal digits of the MD5 of a text's UTF-8, as an integer."""
+        """Write the first 15 hexadecimal digits of the MD5 of a text's UTF-8, as an integer."""
         return f"CAST(('0x' || substr(md5({text}), 1, 15)) AS {self.integers})"
 
     def number(self, cell: str, kind: str) -> str:
-        """Return the number of a person or a key, as `dpframe.engines.people` defines it.
+        """Write the number of a person or a key, as `dpframe.engines.people` defines it.
 
-        The cell is an integer or a text.
+        ``cell`` is the SQL of an integer or a text, and ``kind`` says which. The number decides
+        which groups and values of a person count.
         """
         if kind == "text":
             return f"({self.digest(cell)} % {PRIME})"
@@ -226,19 +259,21 @@ class Dialect:
 
 
 class Related(Dialect):
-    """A relation of duckdb, whose statements take no parameters: these stand in a table of one
-    row."""
+    """Dialect for a relation of duckdb, whose statements take no parameters.
+
+    The parameters are the columns of a table of one row.
+    """
 
     def parameter(self, place: int) -> str:
         return f"(SELECT p{place + 1} FROM {WORDS})"
 
 
 class Sqlite(Dialect):
-    """SQLite, whose cells are of any type, whatever their column is declared as, and which has no
-    NaN: it is NULL there.
+    """Dialect of SQLite, whose cells may have any type, whatever their column declares.
 
-    A cell of another type than the column's is NULL here. Doubles are bound, since their text need
-    not be read exactly, and MD5 is a function that the connection brings along.
+    It has no NaN; a NaN is NULL there. A cell of another type than the column's is NULL here.
+    Doubles are bound, since their text need not be read exactly. MD5 is a function that the
+    connection brings along.
     """
 
     integers: ClassVar[str]
@@ -251,7 +286,7 @@ class Sqlite(Dialect):
     bound_doubles = True
     wide = False
     deepest = 24
-    listed = 10_000  # of 32,766 parameters two are a key's
+    listed = 10_000  # each key takes two of 32,766 parameters
 
     def parameter(self, place: int) -> str:
         return f"?{place + 1}"
@@ -293,7 +328,8 @@ class Sqlite(Dialect):
 
 
 class Postgres(Dialect):
-    """PostgreSQL, which has no NUL in texts, and raises where doubles overflow or vanish."""
+    """Dialect of PostgreSQL, which has no NUL in texts, and raises where doubles overflow or
+    underflow."""
 
     doubles: ClassVar[str]
     texts: ClassVar[str]
@@ -304,7 +340,10 @@ class Postgres(Dialect):
     raises = True
 
     def double(self, value: float) -> str:
-        """A cast of the text: literals are decimals here, with an exponent too."""
+        """Write a double exactly, as a cast of its text.
+
+        PostgreSQL reads a literal as a decimal, even one with an exponent.
+        """
         return (
             f"CAST('{value!r}' AS {self.doubles})"
             if math.isfinite(value)
@@ -318,7 +357,11 @@ class Postgres(Dialect):
         return "\0" not in text and super().holds(text)
 
     def scaled(self, x: str, exponent: int, factor: str) -> str:
-        """What would round to 0 is 0 first, so that nothing vanishes."""
+        """Write a clipped value times a power of two, without an underflow.
+
+        ``x`` is SQL, and ``factor`` is the SQL of 2**exponent. PostgreSQL raises where a product
+        underflows. A value that would round to 0 is made 0 first.
+        """
         if exponent >= 0:
             return super().scaled(x, exponent, factor)
         least = self.double(math.ldexp(1.0, min(-exponent - 1, 1023)))
@@ -330,7 +373,7 @@ class Postgres(Dialect):
 
 
 class Spark(Dialect):
-    """Spark SQL, which reads one state of the data a statement."""
+    """Dialect of Spark SQL, where several statements cannot read one state of the data."""
 
     quote: ClassVar[str]
     division: ClassVar[str]
@@ -355,9 +398,11 @@ class Spark(Dialect):
         return None
 
     def gathered(self, names: Sequence[str]) -> str:
-        """People's rows go to one task first. A task that counts the rows it has finds few of a
-        person's in one group, and keeps about as many sums as rows, which spill to disk and are
-        sorted where a partition is large."""
+        """Return a hint that sends all rows of a person to one task before they are grouped.
+
+        Without it each task finds few rows of a person in one group. It then keeps about as many
+        sums as rows, which spill to disk.
+        """
         return f"/*+ REPARTITION({', '.join(names)}) */ "
 
     def digest(self, text: str) -> str:

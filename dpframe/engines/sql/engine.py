@@ -27,14 +27,18 @@ from dpframe.engines.sql.statements import found_keys, people_who_are, statement
 
 
 class SqlEngine:
-    """Counts in a database.
+    """Engine that lets a database compute the integers of a question.
 
-    ``relation`` is what stands after FROM, written by whoever knows the source: never by an
-    analyst. ``schema`` is a frame without rows whose columns, by their names, are the relation's,
-    with the dtypes that `fallback` reads them in. Both read the same rows, and a table has at most
-    as many as the library's sums allow for. Questions about people go through the table in so many
-    passes as ``passes`` says, each over some of the people, for what would not fit into memory at
-    once: where several statements can read one state of the data.
+    ``relation`` is the text after FROM, written by the code that reads the source and never by an
+    analyst. ``schema`` is a frame without rows. Its columns have the names of the relation's, and
+    the dtypes in which ``fallback`` reads them.
+
+    ``fallback`` is the engine that answers what no SQL is written for. Both read the same rows, and
+    a table has at most as many as the library's sums allow for.
+
+    ``passes`` returns into how many shares people are split, if all would not fit into memory at
+    once. Each pass over the table counts one share. This needs a database where several statements
+    can read one state of the data.
     """
 
     def __init__(
@@ -47,6 +51,11 @@ class SqlEngine:
         *,
         passes: Callable[[], int] = lambda: 1,
     ):
+        """Keep the database and the fallback, and find the columns that the database cannot read.
+
+        The class explains the parameters. ``key`` seeds the hash that decides which groups of a
+        person count.
+        """
         self._passes = passes
         self._database, self._relation, self._schema = database, relation, schema.iloc[:0]
         self._key, self._fallback = key, fallback
@@ -59,7 +68,11 @@ class SqlEngine:
     def reduce(
         self, scope: Scope, primitives: set[Primitive], unit: Unit
     ) -> dict[Primitive, Integers]:
-        """Return the primitive sums of each group, as int64."""
+        """Return the integer sums that a question needs, by primitive and group, as int64.
+
+        The database computes all of them, or the fallback engine does. ``scope`` has the condition
+        and the grouping, and ``unit`` the columns and limits of a person.
+        """
         planned = self._plan_passes(scope, primitives, unit)
         if not planned:
             return self._fallback.reduce(scope, primitives, unit)
@@ -79,7 +92,11 @@ class SqlEngine:
         unit: Unit,
         primitives: frozenset[Primitive] | set[Primitive] = PEOPLE,
     ) -> tuple[Texts, dict[Primitive, Integers]]:
-        """Return the combinations of values that count for somebody, as texts, and their sums."""
+        """Return the group keys that occur in the data, as texts, and the sums of each key.
+
+        Only keys for which some person counts are returned, in sorted order. ``by`` are the
+        grouping expressions, and ``where`` is the condition on rows.
+        """
         asked = {*primitives, Persons()}
         try:
             planned = [
@@ -103,11 +120,11 @@ class SqlEngine:
         return order, planned[0].read(rows, len(order))
 
     def slices(self, exprs: Sequence[Expr], where: Expr | None, unit: Unit) -> Iterator[RowSlice]:
-        """All rows, slice by slice, as the other engine reads them."""
+        """Yield all rows slice by slice, as the fallback reads them."""
         yield from self._fallback.slices(exprs, where, unit)
 
     def people(self, unit: Unit) -> int:
-        """Return the number of people who have a row."""
+        """Return the number of people who have a row, counted by the database if it can be."""
         try:
             statement = people_who_are(self._compiler(), self._relation, unit)
         except Unwritten:
@@ -116,26 +133,26 @@ class SqlEngine:
         return int(people)
 
     def sketches(self, unit: Unit, secret: bytes) -> Sketches:
-        """Return what a ledger recognizes these people and this table by."""
+        """Return the sketches by which a ledger recognizes these people and this table."""
         return self._fallback.sketches(unit, secret)
 
     def close(self) -> None:
-        """Lets go of the data."""
+        """Close the fallback, which reads the same source."""
         self._fallback.close()
 
     def _compiler(self) -> Compiler:
         return Compiler(self._database.dialect, self._schema, self._unread)
 
     def _find_refused(self) -> frozenset[int]:
-        """Return the columns that the database does not know, or takes for other than their dtypes
-        say.
+        """Return the positions of columns that the database cannot read as their dtypes say.
 
-        No row is read for it.
+        It asks for each column with a condition that no row meets, so no row is read.
         """
         empty = self._schema.dtypes
         columns = [Column.of(i, name, empty.iloc[i]) for i, name in enumerate(self._schema)]
 
         def refused(some: list[Column]) -> bool:
+            """Return whether the database refuses a query that selects these columns."""
             compiler = Compiler(self._database.dialect, self._schema)
             terms = [compiler.term(column).sql for column in some]
             sql = f"SELECT {', '.join(terms)} FROM {self._relation} AS r WHERE 1 = 0"
@@ -155,16 +172,25 @@ class SqlEngine:
         return frozenset(c.position for c in known if refused([c]))
 
     def writes(self, scope: Scope, primitives: set[Primitive], unit: Unit) -> bool:
-        """Return whether the database is asked, by the question, the dtypes and the dialect alone.
+        """Return whether the database answers a question, or else the fallback engine does.
 
-        If not, all of the question goes to the fallback, so that it reads one state of the data.
+        The question, the dtypes and the dialect alone decide that. If SQL is missing for any
+        primitive, the fallback answers all. So one question reads one state of the data.
+
+        ``scope`` has the condition and the grouping, and ``unit`` the columns and limits of a
+        person.
         """
         return bool(self._plan_passes(scope, primitives, unit))
 
     def _plan_passes(
         self, scope: Scope, primitives: set[Primitive], unit: Unit
     ) -> list[list[Statement]]:
-        """Return the statements of each pass."""
+        """Return the statements of each pass over the table, or an empty list if the fallback
+        answers.
+
+        A pass counts one share of the people, and the caller adds the sums. ``scope`` has the
+        condition and the grouping, and ``unit`` the columns and limits of a person.
+        """
         try:
             planned = [
                 statements(self._compiler, self._relation, scope, primitives, unit, self._key, part)
@@ -179,6 +205,10 @@ class SqlEngine:
         )
 
     def _parts(self, unit: Unit) -> list[PeopleShare | None]:
+        """Return the shares of people that are counted in separate passes.
+
+        The list is ``[None]`` if one pass counts everybody.
+        """
         passes = self._passes() if unit.people and self._database.dialect.snapshots else 1
         return (
             [None]
@@ -187,11 +217,15 @@ class SqlEngine:
         )
 
     def _read_one_state(self, planned: list[Statement]) -> bool:
-        """Return whether there are statements, and they read one state of the data."""
+        """Return whether there are statements, and all can read the same state of the data."""
         return len(planned) == 1 or (len(planned) > 1 and self._database.dialect.snapshots)
 
     def _rows(self, planned: list[Statement]) -> list[Rows]:
-        """Return the rows of statements, all of one state of the data."""
+        """Run statements on one state of the data and return the rows of each.
+
+        A failure of the database becomes a `DataError` that does not quote it, since its text may
+        hold a cell.
+        """
         len(self._fallback)  # which refuses a table of more rows than sums allow for
         found: list[Rows] | None = None
         cause: Exception | None = None
@@ -199,10 +233,10 @@ class SqlEngine:
         try:
             found = self._run(planned, registered)
         except Exception as error:
-            # Its text may hold a cell, and it is no context of what is raised below.
+            # The error's text may hold a cell, so it is not shown unless debugging.
             cause = error if debugging() else None
         for name in registered:
-            with suppress(Exception):  # of a connection that is gone nothing is kept
+            with suppress(Exception):  # the connection may be lost
                 self._database.forget(name)
         if found is None:
             raise DataError(
@@ -212,6 +246,11 @@ class SqlEngine:
         return found
 
     def _run(self, planned: list[Statement], registered: list[str]) -> list[Rows]:
+        """Register the lists of statements, run the statements, and return the rows of each.
+
+        Names of registered lists are appended to ``registered``, so that the caller can drop them
+        after an error.
+        """
         for statement in planned:
             for name, listing in statement.listings.items():
                 registered.append(name)
@@ -221,7 +260,10 @@ class SqlEngine:
 
 
 def _text(kind: str, cell: Any) -> str | None:
-    """Return the text of a key that a database returned."""
+    """Return a group key that a database returned as text; None for null.
+
+    Keys are compared and sorted in this form. ``kind`` is the type of the key.
+    """
     if cell is None:
         return None
     plain: dict[str, Callable[[Any], Any]] = {

@@ -29,17 +29,23 @@ QUOTED = re.compile("""'[^']*'|"[^"]*"|`[^`]*`""")
 SMALL, LARGEST = (
     2**51,
     2**62,
-)  # places on a grid that are rounded in one way, and that fit into integers
+)  # limits of steps: for `rounded`, and for integers
 Kind = Literal["integer", "double", "bool", "text"]
 
 
 class Unwritten(Exception):
-    """What is asked has no SQL here. It never leaves the engine, which asks another one instead."""
+    """Signal that an expression or a question has no SQL here.
+
+    The engine for SQL catches it and asks the fallback engine instead.
+    """
 
 
 class Term(NamedTuple):
-    """The SQL of a value, and what it is; of an integer the dtype that numpy holds it in; of a
-    condition one that is true where it is, and may be NULL elsewhere."""
+    """SQL of a value, and what the value is.
+
+    ``dtype`` is the dtype in which numpy holds an integer. ``hit`` is a second form of a condition:
+    true in the same rows, and perhaps NULL in others.
+    """
 
     sql: str
     kind: Kind
@@ -48,19 +54,28 @@ class Term(NamedTuple):
 
 
 class Compiler:
-    """Writes the expressions of one statement, and collects what is bound to it."""
+    """Writer of the expressions of one statement in SQL, which collects the parameters."""
 
     dialect: Dialect
 
     def __init__(
         self, dialect: Dialect, schema: pd.DataFrame, unread: frozenset[int] = frozenset()
     ):
+        """Begin a statement over a table with the columns of ``schema``.
+
+        ``unread`` are the positions of columns that the database cannot read. An expression with
+        such a column raises `Unwritten`.
+        """
         self.dialect, self._schema, self._unread = dialect, schema, unread
         self._bound: list[Any] = []
         self._places: dict[tuple[type, str], int] = {}
 
     def bind(self, value: Any) -> str:
-        """Return the place of a parameter with this value, until the statement is whole."""
+        """Return a mark that stands for a parameter with this value, until `whole` numbers the
+        parameters.
+
+        Equal values of one type share a parameter.
+        """
         key = type(value), repr(value)
         if key not in self._places:
             self._places[key] = len(self._bound)
@@ -68,9 +83,10 @@ class Compiler:
         return f"\0{self._places[key]}\0"
 
     def whole(self, text: str) -> tuple[str, list[Any]]:
-        """Return a statement and its parameters, numbered in their order in it.
+        """Return the final text of a statement and its parameters, numbered as they occur in it.
 
-        Databases refuse a parameter that is not in the statement.
+        Only parameters that occur are returned, since databases refuse others. A statement that
+        nests too deep for the parser raises `Unwritten`.
         """
         places: dict[int, int] = {}
 
@@ -83,44 +99,53 @@ class Compiler:
         return re.sub("\0(\\d+)\0", number_place, text), [self._bound[place] for place in places]
 
     def number(self, value: float) -> str:
-        """Write a double by its text, or bind it if a text would not be read exactly."""
+        """Write a double by its text, or bind it if the database does not read texts exactly."""
         value = float(value)
         return self.bind(value) if self.dialect.bound_doubles else self.dialect.double(value)
 
     def term(self, e: ex.Expr) -> Term:
-        """Write an expression."""
+        """Write an expression in SQL, or raise `Unwritten` if it has none or is too long."""
         write = _NODES.get(type(e))
         if write is None:
             raise Unwritten
         found = write(self, e)
-        # Operands may stand more than once.
+        # Operands may be repeated in the text, which then grows fast.
         if len(found.sql) + len(found.hit or "") > SIZES.statement:
             raise Unwritten
         return found
 
     def truth(self, e: ex.Expr) -> str:
-        """Write a condition that is never NULL."""
+        """Write an expression that is a condition, so that it is never NULL."""
         return self.truth_of(self.term(e))
 
     def truth_of(self, found: Term) -> str:
-        """Return a written condition as one that is never NULL."""
+        """Return a condition that is written already as one that is never NULL.
+
+        It raises `Unwritten` if the term is no condition.
+        """
         if found.kind != "bool":
             raise Unwritten
         return self.dialect.two_valued(found.sql, False)
 
     def hit(self, e: ex.Expr) -> str:
-        """Write a condition that finds rows. NULL finds none, and databases skip files by it."""
+        """Write a condition for a WHERE clause.
+
+        It may be NULL where it is not true, since databases use that form to skip parts of files.
+        """
         found = self.term(e)
         return found.hit or self.truth_of(found)
 
     def double(self, e: ex.Expr) -> str:
-        """Write a number or a bool as a double."""
+        """Write an expression, which is a number or a bool, as a double."""
         if isinstance(e, ex.Constant) and e.kind in ("number", "bool"):
             return self.number(_read_double(e.value))
         return self.as_double(self.term(e))
 
     def as_double(self, term: Term) -> str:
-        """Write a value as a double."""
+        """Return the SQL of a written value as a double: 1 and 0 for bools.
+
+        A text raises `Unwritten`.
+        """
         if term.kind == "double":
             return term.sql
         if term.kind == "integer":
@@ -131,18 +156,21 @@ class Compiler:
         raise Unwritten
 
     def cell(self, e: ex.Expr) -> str:
-        """Write the double that `steps` takes. It may still be a NaN."""
+        """Write an expression as the double that `steps` takes, which may still be a NaN."""
         found = self.term(e)
         if isinstance(e, ex.Column) and found.kind == "double":
             return self.dialect.read_with_nan(self._read(e))
         return self.double(e)
 
     def _read(self, e: ex.Column) -> str:
-        """Write the name of a column of the relation."""
+        """Write the name of a column of the table."""
         return f"r.{self.dialect.identifier(str(self._schema.columns[e.position]))}"
 
     def key(self, e: ex.Expr) -> Term:
-        """Write a value that rows are grouped by, or that names somebody. Both zeros are one."""
+        """Write an expression that rows are grouped by, or that names a person.
+
+        Zeros of both signs are one key, and a bool is the integer 0 or 1.
+        """
         found = self.term(e)
         if found.kind == "double":
             return Term(f"({found.sql} + {self.number(0.0)})", "double")
@@ -151,7 +179,12 @@ class Compiler:
         return found
 
     def steps(self, x: str, grid: Grid, degree: int = 1) -> str:
-        """Write the place of a double on its grid, from the lower bound; NULL of NULL."""
+        """Write a double as an integer: clipped to the bounds of a grid, in steps above the lower
+        bound.
+
+        ``x`` is the SQL of the double; NULL stays NULL. ``degree`` is the highest power of the
+        integer that is summed, which decides its type.
+        """
         d, (low, high) = self.dialect, grid.bounds
         largest = max(abs(grid.low), abs(grid.high))
         if largest >= LARGEST:
@@ -171,6 +204,11 @@ class Compiler:
 
 
 def _column(c: Compiler, e: ex.Column) -> Term:
+    """Write a column of the table, cast to one of the types that this package computes with.
+
+    It raises `Unwritten` for a name or a dtype that the database cannot read alike. ``e`` is the
+    expression, and ``c`` collects the statement's parameters.
+    """
     name: Any = c._schema.columns[e.position]
     dtype, d = c._schema.dtypes.iloc[e.position], c.dialect
     known = held_as(dtype)
@@ -187,7 +225,11 @@ def _column(c: Compiler, e: ex.Column) -> Term:
 
 
 def held_as(dtype: Any) -> tuple[Kind, np.dtype[Any] | None] | None:
-    """Return what a column of this dtype is in a database; None if it is more, as a decimal is."""
+    """Return the type that a column of a pandas dtype has in SQL: integer, double, bool or text.
+
+    For an integer the numpy dtype comes with it. None means that no SQL is written for such a
+    column, such as one of decimals.
+    """
     if isinstance(dtype, pd.StringDtype):
         return "text", None
     if isinstance(dtype, pd.ArrowDtype):
@@ -216,6 +258,10 @@ _ARROW = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)} 
 
 
 def _constant(c: Compiler, e: ex.Constant) -> Term:
+    """Write a constant: a bool, a text that the database can hold, an integer or a double.
+
+    ``e`` is the expression, and ``c`` collects the statement's parameters.
+    """
     value = e.value
     if isinstance(value, bool):
         return Term("TRUE" if value else "FALSE", "bool")
@@ -229,7 +275,7 @@ def _constant(c: Compiler, e: ex.Constant) -> Term:
 
 
 def _read_double(value: Any) -> float:
-    """Return a constant as a double."""
+    """Return a constant as a double; raise `Unwritten` if it is too large or is NaN."""
     try:
         found = float(value)
     except OverflowError:
@@ -245,7 +291,9 @@ def _read_double(value: Any) -> float:
 def _arithmetic(c: Compiler, e: ex.Arithmetic) -> Term:
     """Write a sum, difference, product or quotient of doubles.
 
-    Division is by constants alone: databases differ on division by zero.
+    Division is by constants other than 0 alone, since databases differ on division by zero. A
+    database that raises on overflow gets no arithmetic. ``e`` is the expression, and ``c`` collects
+    the statement's parameters.
     """
     divided = e.op == "/" and isinstance(e.right, ex.Constant) and e.right.value not in (0, None)
     if c.dialect.raises or not (e.op in ("+", "-", "*") or divided):
@@ -260,6 +308,11 @@ def _unary(c: Compiler, e: ex.Unary) -> Term:
 
 
 def _clip(c: Compiler, e: ex.Clip) -> Term:
+    """Write a number clipped to two bounds, as an integer if number and bounds are integers.
+
+    A lower bound above the upper one raises `Unwritten`, since numpy returns the upper one then.
+    ``e`` is the expression, and ``c`` collects the statement's parameters.
+    """
     x = c.term(e.x)
     ends: list[Any] = [None if end is None else end.value for end in (e.lower, e.upper)]
     if None not in ends and not ends[0] <= ends[1]:  # numpy takes the upper end then
@@ -272,6 +325,10 @@ def _clip(c: Compiler, e: ex.Clip) -> Term:
 
 
 def _fill(c: Compiler, e: ex.Fill) -> Term:
+    """Write a value with a constant in place of null, as ``fillna`` does.
+
+    ``e`` is the expression, and ``c`` collects the statement's parameters.
+    """
     x, value = c.term(e.x), e.value.value
     if x.kind == "text":
         return Term(c.dialect.binary(f"COALESCE({x.sql}, {c.term(e.value).sql})"), "text")
@@ -283,6 +340,11 @@ def _fill(c: Compiler, e: ex.Fill) -> Term:
 
 
 def _cast(c: Compiler, e: ex.Cast) -> Term:
+    """Write a number or a bool converted to bool, int or float.
+
+    Texts, and conversions to text, raise `Unwritten`. An infinite double becomes NULL as an int.
+    ``e`` is the expression, and ``c`` collects the statement's parameters.
+    """
     x = c.term(e.x)
     if e.to == "str" or x.kind == "text":
         raise Unwritten
@@ -304,7 +366,11 @@ def _cast(c: Compiler, e: ex.Cast) -> Term:
 
 
 def _call(c: Compiler, e: ex.Call) -> Term:
-    """Write a function of the catalogue by the template that its entry has for this database."""
+    """Write a function of the catalogue `dpframe._expr.OPS`, by its template for this database.
+
+    A function without a template for the dialect raises `Unwritten`. ``e`` is the expression, and
+    ``c`` collects the statement's parameters.
+    """
     op = ex.OPS[e.op]
     template = op.sql if op.sql is None or isinstance(op.sql, str) else op.sql.get(c.dialect.name)
     if template is None:
@@ -314,7 +380,7 @@ def _call(c: Compiler, e: ex.Call) -> Term:
     for arg, value in zip(op.args, e.args, strict=True):
         places[arg.name] = _argument(c, value)
     found = template.format(**places)
-    if e.kind == "bool":  # of a null text the answer is no
+    if e.kind == "bool":  # a null text gives False
         return Term(c.dialect.two_valued(found, False), "bool")
     if e.kind == "text":
         return Term(c.dialect.binary(found), "text")
@@ -324,7 +390,10 @@ def _call(c: Compiler, e: ex.Call) -> Term:
 
 
 def _text_of(c: Compiler, x: ex.Expr) -> str:
-    """Write an operand that is a text."""
+    """Write an operand that must be a text; raise `Unwritten` if it is not.
+
+    ``c`` collects the statement's parameters.
+    """
     found = c.term(x)
     if found.kind != "text":
         raise Unwritten
@@ -332,7 +401,10 @@ def _text_of(c: Compiler, x: ex.Expr) -> str:
 
 
 def _argument(c: Compiler, value: Any) -> str:
-    """Write an argument of a function."""
+    """Write a constant argument of a function: None, a bool, a text or an integer.
+
+    ``c`` collects the statement's parameters.
+    """
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -348,6 +420,11 @@ def _argument(c: Compiler, value: Any) -> str:
 
 
 def _compare(c: Compiler, e: ex.Compare) -> Term:
+    """Write a comparison of two expressions, with the answers that numpy gives.
+
+    Texts are compared for equality alone, since their order depends on the encoding. ``e`` is the
+    expression, and ``c`` collects the statement's parameters.
+    """
     op, left = e.op, c.term(e.left)
     if isinstance(e.right, ex.Constant) and left.kind != "text":
         return _with_constant(c, op, left, e.right.value)
@@ -358,8 +435,8 @@ def _compare(c: Compiler, e: ex.Compare) -> Term:
             or left.kind != "text"
             or (right is not None and right.kind != "text")
         ):
-            raise Unwritten  # the order of texts is that of an encoding
-        if right is None:  # which no cell can be
+            raise Unwritten  # the order of texts depends on the encoding
+        if right is None:  # no cell can equal the constant
             return Term("TRUE" if op == "!=" else "FALSE", "bool")
         return _write_comparison(c, op, left.sql, right.sql)
     if left.kind == right.kind == "integer":
@@ -372,6 +449,10 @@ def _is_unheld(c: Compiler, e: ex.Expr) -> bool:
 
 
 def _write_comparison(c: Compiler, op: str, left: str, right: str) -> Term:
+    """Write a comparison of two values in SQL, where a null makes only ``!=`` true.
+
+    ``c`` collects the statement's parameters.
+    """
     sign = {"==": "=", "!=": "<>"}.get(op, op)
     found = f"({left} {sign} {right})"
     return Term(
@@ -380,7 +461,12 @@ def _write_comparison(c: Compiler, op: str, left: str, right: str) -> Term:
 
 
 def _with_constant(c: Compiler, op: str, x: Term, wanted: Any) -> Term:
-    """Compare with a constant exactly. If no cell can hold it, it lies between two that can."""
+    """Write a comparison of a number or a bool with a constant, exactly.
+
+    A constant that no cell can hold, such as 2.5 for integers, lies between two that can. The
+    comparison is then with one of these. ``c`` collects the statement's parameters. ``x`` is the
+    number or bool, and ``wanted`` the constant.
+    """
     if not isinstance(wanted, int | float) or wanted != wanted:
         raise Unwritten
     if x.kind == "double":
@@ -412,7 +498,11 @@ def _with_constant(c: Compiler, op: str, x: Term, wanted: Any) -> Term:
 
 
 def _write_constant_answer(c: Compiler, op: str, x: str, above: bool) -> Term:
-    """Compare with a number beyond all others. A null is neither above nor below."""
+    """Write a comparison with a number that is beyond all cells.
+
+    ``x`` is the SQL of the cell. ``above`` says whether the comparison holds for every cell that is
+    not null. ``c`` collects the statement's parameters.
+    """
     if op in ("==", "!="):
         return Term("TRUE" if op == "!=" else "FALSE", "bool")
     return Term(f"({x} IS NOT NULL)" if above else "FALSE", "bool")
@@ -427,6 +517,10 @@ def _or(c: Compiler, e: ex.Or) -> Term:
 
 
 def _join_conditions(c: Compiler, word: str, left: ex.Expr, right: ex.Expr) -> Term:
+    """Write two conditions joined by AND or OR, both as a value and as a WHERE clause.
+
+    ``c`` collects the statement's parameters.
+    """
     sides = [c.term(left), c.term(right)]
     truths = f" {word} ".join(map(c.truth_of, sides))
     hits = f" {word} ".join(side.hit or c.truth_of(side) for side in sides)
@@ -442,6 +536,11 @@ def _is_null(c: Compiler, e: ex.IsNull) -> Term:
 
 
 def _is_in(c: Compiler, e: ex.IsIn) -> Term:
+    """Write the condition that a value is one of listed constants.
+
+    A null is found only if a null is listed. A long list raises `Unwritten`. ``e`` is the
+    expression, and ``c`` collects the statement's parameters.
+    """
     x = c.key(e.x)
     if len(e.values) > LISTED:
         raise Unwritten
@@ -463,7 +562,10 @@ def _is_in(c: Compiler, e: ex.IsIn) -> Term:
 
 
 def hold_value(dialect: Dialect, value: Any, key: Term) -> Any:
-    """Return a listed value as the cells of a key hold it; None if no cell can equal it."""
+    """Return a listed value as the cells of a column hold it; None if no cell can equal it.
+
+    ``key`` is the written column, whose type decides. Lists that are sent to a database use this.
+    """
     if key.kind == "text":
         return value if isinstance(value, str) and dialect.holds(value) else None
     dtypes: dict[Kind, Any] = {"integer": key.dtype, "double": np.float64, "bool": np.bool_}

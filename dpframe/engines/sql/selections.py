@@ -41,17 +41,21 @@ Reader = Callable[[Returned, int], dict[Primitive, Integers]]
 
 @dataclass
 class Statement:
-    """What a database runs, what it needs for that, and how its rows are read."""
+    """SQL of a statement, with its parameters and lists, and the function that reads its rows."""
 
     sql: str
     parameters: list[Any]
     listings: dict[str, Listing] = field(default_factory=dict)
     reader: Reader = lambda rows, groups: {}
     groups: int = 1
-    kinds: tuple[Kind, ...] = ()  # of the keys in its first columns, which nobody listed
+    kinds: tuple[Kind, ...] = ()  # types of the found keys in its first columns
 
     def read(self, rows: Returned, groups: int | None = None) -> dict[Primitive, Integers]:
-        """Return the primitive sums in returned rows, whose first column is the place of a group."""
+        """Return the integer sums in the rows that the database returned, by primitive.
+
+        The first column of a row is the position of its group. ``groups`` is their number, if the
+        statement does not know it.
+        """
         return self.reader(rows, self.groups if groups is None else groups)
 
 
@@ -59,7 +63,11 @@ class Statement:
 
 
 class PeopleShare(NamedTuple):
-    """Some of the people: those whose number has this rest."""
+    """Share of the people, so that a large table is counted in several passes.
+
+    It has the people whose number leaves the rest ``place`` when divided by ``of``. ``people`` are
+    the columns that name a person.
+    """
 
     people: tuple[Column, ...]
     place: int
@@ -67,9 +75,10 @@ class PeopleShare(NamedTuple):
 
 
 def number_of(dialect: Dialect, cells: Sequence[tuple[str, Kind]]) -> str:
-    """Return the number of a person or a key, as `dpframe.engines.people` defines it.
+    """Write the number of a person or a key, as `dpframe.engines.people` defines it.
 
-    None of its cells is a double.
+    ``cells`` are the columns that name it, as SQL with a type. A double raises `Unwritten`, since
+    its number has no SQL.
     """
     if any(kind == "double" for _, kind in cells):
         raise Unwritten
@@ -83,14 +92,22 @@ def number_of(dialect: Dialect, cells: Sequence[tuple[str, Kind]]) -> str:
 
 
 class SelectedRows:
-    """The rows that are asked about: values of their cells, then what is made of those, so that no
-    text grows by repetition."""
+    """Rows that a question is about, as nested SELECTs.
+
+    The first SELECT names values of each row. The next one computes from these names, so that no
+    text is repeated.
+    """
 
     c: Compiler
 
     def __init__(
         self, compiler: Compiler, relation: str, where: Expr | None, part: PeopleShare | None = None
     ):
+        """Begin with the rows of ``relation`` that meet ``where``.
+
+        None is no condition. ``part`` restricts the rows to a share of the people, if these are
+        counted in several passes.
+        """
         self.c, self._relation = compiler, relation
         conditions = [] if where is None else [compiler.hit(where)]
         if part is not None and part.of > 1:
@@ -103,34 +120,39 @@ class SelectedRows:
         self.listings: dict[str, Listing] = {}
 
     def value(self, sql: str) -> str:
-        """Return the name of something that is read of a row."""
+        """Select an expression of each row, and return the name that it has from now on."""
         return self._values.setdefault(sql, f"v{len(self._values)}")
 
     def derived(self, sql: str) -> str:
-        """Return the name of something that is computed from what is read of a row."""
+        """Compute an expression from selected names, and return the name that it has from now
+        on."""
         return self._derived.setdefault(sql, f"a{len(self._derived)}")
 
     def listing(self, listing: Listing) -> str:
-        """Return the name of a list."""
+        """Attach a list to the statement, and return the name of its table."""
         name = f"{OURS}list_{next(_NAMES)}"
         self.listings[name] = listing
         return name
 
     def statement(self, sql: str, reader: Reader, kinds: tuple[Kind, ...] = ()) -> Statement:
-        """Return the statement that makes something of these rows."""
+        """Return a statement: the text ``sql`` behind a WITH clause of all stages so far.
+
+        ``reader`` turns the returned rows into sums. ``kinds`` are the types of group keys in the
+        first columns.
+        """
         inline = self.c.dialect.inline
         stages = ", ".join(f"{name} AS{inline} ({sql})" for sql, name in self._stages.items())
         return Statement(*self.c.whole(f"WITH {stages} {sql}"), self.listings, reader, kinds=kinds)
 
     def stage(self, sql: str) -> str:
-        """Return the name of an intermediate table of the statement.
+        """Make a query a named table in the WITH clause, and return its name.
 
-        Queries inside each other would be too deep for some parsers.
+        Some parsers refuse queries that are nested too deep.
         """
         return self._stages.setdefault(sql, f"{OURS}stage_{len(self._stages)}")
 
     def sql(self) -> str:
-        """All of it, by these names."""
+        """Return the query that selects these rows with all names that were asked for so far."""
         values = [f"{sql} AS {name}" for sql, name in self._values.items()]
         inner = f"SELECT {', '.join(values) or '1 AS one'} FROM {self._relation} AS r{self._where}"
         if not self._derived:
@@ -143,8 +165,11 @@ class SelectedRows:
 
 
 class Level(NamedTuple):
-    """One grouping: the name that its rows go by, and the place of a group by that name, for which
-    a list may be needed."""
+    """Grouping of a question by one expression, as SQL.
+
+    ``name`` is the selected column, ``place`` the SQL of the position of a row's group, NULL for
+    none. ``join`` joins the list of keys, if one is needed, and ``size`` is the number of groups.
+    """
 
     name: str
     place: str
@@ -153,7 +178,10 @@ class Level(NamedTuple):
 
 
 def levels_of(source: SelectedRows, by: Sequence[By]) -> list[Level]:
-    """Return the groupings of a question, as far as they can be written."""
+    """Write each grouping of a question in SQL: bins, listed keys, or listed keys with a rest.
+
+    Another sort of grouping raises `Unwritten`.
+    """
     found = []
     for i, one in enumerate(by):
         if isinstance(one, BinBy):
@@ -169,7 +197,10 @@ def levels_of(source: SelectedRows, by: Sequence[By]) -> list[Level]:
 
 
 def _bin(source: SelectedRows, by: BinBy) -> str:
-    """Return the bin of a number by bisection: left-closed, the last one closed."""
+    """Write the bin number of a value, found by bisection over the edges.
+
+    Bins contain their left edge, and the last bin its right edge too. A value in no bin is NULL.
+    """
     c, edges = source.c, by.edges
     if len(edges) > SIZES.statement_bins or not all(map(math.isfinite, edges)):
         raise Unwritten
@@ -177,6 +208,7 @@ def _bin(source: SelectedRows, by: BinBy) -> str:
     first, last = c.number(edges[0]), c.number(edges[-1])
 
     def among(low: int, high: int) -> str:
+        """Write the bisection among the bins from ``low`` to below ``high``."""
         if high - low == 1:
             return str(low)
         middle = (low + high) // 2
@@ -188,6 +220,13 @@ def _bin(source: SelectedRows, by: BinBy) -> str:
 
 
 def _write_key(source: SelectedRows, i: int, by: KeyBy, rest: int | None) -> Level:
+    """Write a grouping by listed keys.
+
+    A bool is compared with its keys in a CASE. For other types a table of the keys is joined.
+
+    ``i`` is the number of the grouping, for the alias of that table. ``rest`` is the position of
+    the group for unlisted keys; None if such rows are left out.
+    """
     c, keys = source.c, by.keys
     key = c.key(by.expr)
     name, size = source.value(key.sql), len(keys) + (rest is not None)
@@ -215,9 +254,9 @@ def _write_key(source: SelectedRows, i: int, by: KeyBy, rest: int | None) -> Lev
 
 
 def combine_places(levels: list[Level]) -> str:
-    """Return the place of a combination of groups, the last grouping the fastest.
+    """Write the position of a row's group among the combinations of all groupings.
 
-    It is NULL if a row is in no group of one of them.
+    The last grouping varies fastest. The position is NULL if one grouping has no group for the row.
     """
     place = levels[0].place if levels else "0"
     for level in levels[1:]:
@@ -229,7 +268,11 @@ def combine_places(levels: list[Level]) -> str:
 
 
 class Measure(NamedTuple):
-    """A primitive by what is counted and what is summed of a row, and the widths of what is."""
+    """Columns from which a database computes a primitive.
+
+    ``counted`` is counted, each of ``sums`` is summed, and ``widths`` are the largest values of the
+    summed integers.
+    """
 
     counted: str
     sums: tuple[str, ...] = ()
@@ -237,7 +280,11 @@ class Measure(NamedTuple):
 
 
 def measure_of(source: SelectedRows, p: Primitive) -> Measure | None:
-    """None of what is a count of rows or people; the rest is in statements of its own."""
+    """Return the columns that a primitive counts and sums.
+
+    None is for plain counts of rows or people, which need no column. A primitive that is no sum
+    over rows raises `Unwritten`. ``p`` says which integers are asked for.
+    """
     c = source.c
     if isinstance(p, Rows | Persons | Bids):
         return None
@@ -263,16 +310,20 @@ def _shape_sums(p: Primitive, rows: list[Integers]) -> Integers:
 
 
 def _integers(groups: int, places: list[int], values: list[int]) -> Integers:
-    """Return a number for each group; in 64 bits where that is enough."""
+    """Return an array with the sum of the values for each group.
+
+    ``places`` are the groups of the values, and one may occur twice. Large sums are Python integers
+    in an object array.
+    """
     wide = any(value >= 2**63 for value in values)
     found: Integers = np.zeros(groups, dtype=object if wide else np.int64)
-    # A place may stand twice.
+    # A group may occur twice.
     np.add.at(found, np.array(places, dtype=np.int64), np.array(values, dtype=found.dtype))
     return found
 
 
 def whole(cell: Any) -> int:
-    """Return an integer that a database returned, in an exact type; a sum of no rows is 0."""
+    """Return an integer that a database returned, as a Python integer; a sum of no rows is 0."""
     assert not isinstance(cell, float), "a sum that may be rounded"
     return 0 if cell is None else int(cell)
 
@@ -283,13 +334,16 @@ def reader_of(
     total: Callable[[list[int]], int],
     width: int,
 ) -> Reader:
-    """Return the reader of answers whose rows hold a place, counts and sums.
+    """Return the function that reads the rows of a statement as integer sums by primitive.
 
-    The counts are of rows, and of people if there are any. Each measure has its count, and its sums
-    in ``width`` parts.
+    A row has the position of a group, the number of rows, and with ``people`` their number. Then
+    each measure has its count and its sums.
+
+    A sum has ``width`` columns, which ``total`` puts together.
     """
 
     def read(rows: Returned, groups: int) -> dict[Primitive, Integers]:
+        """Return the sums of each primitive in an array over all groups."""
         places = [int(row[0]) for row in rows]
         columns = [[whole(cell) for cell in column] for column in zip(*rows, strict=True)][1:]
         columns = columns or [[]] * (

@@ -63,8 +63,15 @@ def statements(
     key: bytes,
     part: PeopleShare | None = None,
 ) -> list[Statement]:
-    """All that is asked, in as few statements as there are kinds of it; `Unwritten` if there is
-    none for some of it. Of some of the people, with a ``part``: their sums add up."""
+    """Write the statements that compute all primitives of a question.
+
+    A primitive is a table of integers, such as sums by group. Primitives that are sums over rows
+    share a statement; each other one has its own. If one cannot be written, `Unwritten` is raised.
+
+    ``compiler`` makes a new compiler for each statement. ``key`` seeds the hash that decides which
+    groups of a person count. ``part`` restricts all to a share of the people, and the sums of all
+    shares add up.
+    """
     alone: set[Primitive] = {
         p
         for p in primitives
@@ -93,7 +100,7 @@ def statements(
 
 
 def _write_sums(source: SelectedRows, measures: dict[Primitive, Measure | None]) -> list[str]:
-    """Counts and sums over rows, in the order in which they are read."""
+    """Write the counts and sums over rows, in the order in which `reader_of` reads them."""
     d, found = source.c.dialect, ["COUNT(*)"]
     for measure in measures.values():
         if measure is not None:
@@ -105,8 +112,11 @@ def _write_sums(source: SelectedRows, measures: dict[Primitive, Measure | None])
 def _of_rows(
     source: SelectedRows, levels: list[Level], measures: dict[Primitive, Measure | None]
 ) -> Statement:
-    """Rows by the cells that they are grouped by, and then by the places of those, of which there
-    are fewer to be found."""
+    """Write the statement of all sums over rows, where a row is a person.
+
+    Rows are grouped by their cells first. The few results are then matched with the listed groups
+    and added. ``levels`` are the groupings, and ``measures`` the columns of each primitive.
+    """
     d, sums = source.c.dialect, _write_sums(source, measures)
     named = [f"m{i}" for i in range(len(sums))]
     if levels:
@@ -127,8 +137,11 @@ def _of_rows(
 
 
 class Crowd:
-    """Rows with whose they are and the place of their group, or the keys that nobody listed, and
-    the hash of both."""
+    """Rows together with the person and the group that each belongs to, as SQL.
+
+    Its methods write the queries that limit how much a person contributes. A group is a position,
+    or the keys themselves if nobody listed these.
+    """
 
     names: list[str]
 
@@ -140,16 +153,24 @@ class Crowd:
         kinds: Sequence[Kind],
         key: bytes,
     ):
+        """Select the columns that name a person, and bind the constants of the hash.
+
+        ``groups`` are the columns that name a group, and ``kinds`` their types. ``key`` seeds the
+        hash. A person named by a double raises `Unwritten`.
+        """
         self._source, self._groups, self._kinds = source, list(groups), list(kinds)
         found = [source.c.key(column) for column in unit.people]
-        if any(one.kind == "double" for one in found):  # whose numbers have no SQL here
+        if any(one.kind == "double" for one in found):  # the number of a double has no SQL
             raise Unwritten
         self._people = [(source.value(one.sql), one.kind) for one in found]
         self._constants = [source.c.bind(one) for one in Draw(key).constants]
         self.names = [name for name, _ in self._people]
 
     def rows(self, sql: str, there: str) -> str:
-        """Write those of these rows that meet a condition and are a person's."""
+        """Write the rows of a query that meet a condition and belong to a person.
+
+        ``there`` is the condition. A row whose person is NULL belongs to nobody.
+        """
         d, somebody = (
             self._source.c.dialect,
             " AND ".join(f"{name} IS NOT NULL" for name in self.names),
@@ -157,9 +178,10 @@ class Crowd:
         return f"SELECT {d.gathered(self.names)}* FROM {self._source.stage(sql)} AS o WHERE {there} AND {somebody}"
 
     def ranked(self, sql: str) -> str:
-        """Write the same rows, with the hash of their person and group as h.
+        """Write the rows of a query with a column h: the hash of their person and group.
 
-        The hash is that of `dpframe.engines.people.Draw`.
+        The hash is that of `dpframe.engines.people.Draw`, computed in stages modulo a prime. It
+        decides which groups and values of a person count.
         """
         a, b, d, f, g, e, last = self._constants
         x = number_of(self._source.c.dialect, self._people)
@@ -173,9 +195,10 @@ class Crowd:
         return f"SELECT n4.*, (hu * ((hu + {last}) % {p})) % {p} AS h FROM {self._source.stage(sql)} AS n4"
 
     def first(self, sql: str, most: int, rank: str = "ROW_NUMBER") -> str:
-        """Write the first groups of each person by their hashes, at most ``most``.
+        """Write the rows of a query in the groups that count for each person.
 
-        Of equal hashes the group that stands before the other comes first.
+        Those are the ``most`` groups with the smallest hashes. Equal hashes are ordered by the
+        group itself. With ``rank="DENSE_RANK"`` a group may have several rows.
         """
         own, order = ", ".join(self.names), _ascending(["h", *self._groups])
         nth = f"{rank}() OVER (PARTITION BY {own} ORDER BY {order}) AS nth"
@@ -184,7 +207,10 @@ class Crowd:
 
 
 def _join_levels(source: SelectedRows, levels: list[Level], names: Sequence[str]) -> str:
-    """Rows with the place of their group, which may be NULL."""
+    """Write a query of rows with the position of their group, which may be NULL.
+
+    ``names`` are further columns to select.
+    """
     selected = [
         f"{combine_places(levels)} AS place",
         *(f"s.{name}" for name in dict.fromkeys(names)),
@@ -196,17 +222,21 @@ def _join_levels(source: SelectedRows, levels: list[Level], names: Sequence[str]
 def _write_groups(
     source: SelectedRows, levels: list[Level], crowd: Crowd, names: Sequence[str]
 ) -> str:
-    """Somebody's rows in a group, with its place."""
+    """Write a query of the rows that belong to a person and to a group, with the group's
+    position."""
     return crowd.rows(_join_levels(source, levels, [*crowd.names, *names]), "place IS NOT NULL")
 
 
 def _ascending(terms: Sequence[str]) -> str:
-    """Write an ascending order in full, since a setting decides what a database takes else."""
+    """Write an ORDER BY list with ASC after each column.
+
+    A setting of the database could change an order that is not written out.
+    """
     return ", ".join([f"{term} ASC" for term in terms])
 
 
 def _names(measures: dict[Primitive, Measure | None]) -> list[str]:
-    """Return the names of what is read of a row for these measures."""
+    """Return the selected columns that these measures count or sum."""
     found: list[str] = []
     for measure in measures.values():
         if measure is not None:
@@ -222,6 +252,11 @@ def _of_people(
     scope: Scope,
     key: bytes,
 ) -> Statement:
+    """Write the statement of all sums where columns name people.
+
+    Each person's contribution is limited in rows and in groups before it is added. ``levels`` are
+    the groupings, and ``measures`` the columns of each primitive.
+    """
     limit, most = _limits(unit, scope)
     crowd = Crowd(source, unit, ["place"], ["integer"], key)
     rows = _write_groups(source, levels, crowd, _names(measures))
@@ -239,9 +274,9 @@ def _of_people(
 
 
 def _limits(unit: Unit, scope: Scope) -> tuple[int, int]:
-    """Return the limits as the engine of pandas frames reads them.
+    """Return the contribution limits: rows of a person in a group, and groups of a person.
 
-    Some statistics need no limits. The plan asked for those that are needed.
+    A limit that is not set counts as 1, since the plan has asked for those that are needed.
     """
     return unit.with_limits(unit.rows or 1, unit.groups or 1).reach(
         scope.groups if scope.by else None
@@ -257,14 +292,18 @@ def _write_bounded(
     limit: int,
     most: int | None,
 ) -> str:
-    """Write what people add to each group.
+    """Write the query that limits what each person adds to each group, and adds that up.
 
-    These are pairs, those of them that stay, their totals scaled and moved back, and sums of these.
+    It sums the rows of each person in each group. At most ``most`` groups of a person are kept;
+    None keeps all. Sums of more rows than ``limit`` are scaled down to it, and clipped to what
+    ``limit`` rows can have.
+
+    ``rows`` is the query of the rows, and ``groups`` are the columns that name a group.
     """
     d, names = source.c.dialect, [*crowd.names, *groups]
     numbered = list(enumerate(m for m in measures.values() if m is not None))
     if any(len(m.widths) == 1 and len(m.sums) > 2 for _, m in numbered):
-        # There are moments of which a third one may be out of reach.
+        # `_ends` has no range for sums of third powers.
         raise Unwritten
     selected = [*names, "COUNT(*) AS k"]
     for i, m in numbered:
@@ -278,6 +317,7 @@ def _write_bounded(
         return f"CASE WHEN {count} > {limit} THEN {limit} ELSE {count} END AS {count}"
 
     def scale_total(total: str, count: str) -> str:
+        """Write a person's sum scaled down to ``limit`` rows, rounded, if it has more."""
         whole, rest = d.quotient(total, count), f"({total} % {count})"
         up = d.quotient(f"({rest} * {limit} + {d.quotient(count, '2')})", count)
         return f"(CASE WHEN {count} > {limit} THEN {whole} * {limit} + {up} ELSE {total} END) AS {total}"
@@ -297,8 +337,10 @@ def _write_bounded(
 
 
 def _ends(m: Measure, c: str, own: list[str]) -> tuple[str, str]:
-    """Between what a sum of squares, or of products, of so many values lies that have these
-    sums."""
+    """Write the range in which a sum of squares, or of products, must lie.
+
+    ``c`` is the number of values and ``own`` are their sums. Scaled sums are clipped to this range.
+    """
     if len(own) == 1:
         s, w = own[0], m.widths[0]
         least, most = f"2 * {w} * {s} - {w * w} * {c}", f"({w} * {s})"
@@ -315,7 +357,10 @@ def _ends(m: Measure, c: str, own: list[str]) -> tuple[str, str]:
 def _alone(
     source: SelectedRows, levels: list[Level], p: Primitive, unit: Unit, scope: Scope, key: bytes
 ) -> Statement:
-    """Write a statement for a primitive that is no sum over rows."""
+    """Write the statement of a primitive that is no sum over rows, such as distinct values.
+
+    ``p`` says which integers are asked for, and ``levels`` are the groupings.
+    """
     if isinstance(p, Spread):
         sql, reader = _spread(source, levels, p, unit, key)
     elif isinstance(p, Distincts):
@@ -331,7 +376,11 @@ def _alone(
 
 
 def _table(p: Primitive, rows: Returned, shape: tuple[int, int]) -> dict[Primitive, Integers]:
-    """Counts by a column of places and one of groups."""
+    """Return counts as a table of one primitive.
+
+    A returned row is the row of the table, the group, and the count. ``shape`` is that of the
+    table.
+    """
     found = np.zeros(shape, dtype=np.int64)
     for place, group, n in rows:
         found[int(place), int(group)] += whole(n)
@@ -341,6 +390,11 @@ def _table(p: Primitive, rows: Returned, shape: tuple[int, int]) -> dict[Primiti
 def _spread(
     source: SelectedRows, levels: list[Level], p: Spread, unit: Unit, key: bytes
 ) -> tuple[str, Reader]:
+    """Write the query that counts people by how many rows or groups they have.
+
+    It returns the SQL and the function that reads its rows. The counts tell which contribution
+    limits suit the data. ``p`` says which integers are asked for, and ``levels`` are the groupings.
+    """
     if not unit.people:
         raise Unwritten
     crowd = Crowd(source, unit, ["place"], ["integer"], key)
@@ -358,7 +412,12 @@ def _spread(
 def _distinct(
     source: SelectedRows, levels: list[Level], p: Distincts, unit: Unit
 ) -> tuple[str, Reader]:
-    if unit.people:  # who may name so many values, drawn by numbers of values too
+    """Write the query that counts the distinct values of each group, where a row is a person.
+
+    It returns the SQL and the function that reads its rows. With people it raises `Unwritten`.
+    ``p`` says which integers are asked for, and ``levels`` are the groupings.
+    """
+    if unit.people:  # a limit of values per person has no SQL
         raise Unwritten
     name = source.value(source.c.key(p.expr).sql)
     joined = _join_levels(source, levels, [name])
@@ -369,6 +428,11 @@ def _distinct(
 def _leaves(
     source: SelectedRows, levels: list[Level], p: Leaves, unit: Unit, scope: Scope, key: bytes
 ) -> tuple[str, Reader]:
+    """Write the query that counts the values on each point of a grid, for quantiles.
+
+    It returns the SQL and the function that reads its rows. With people a person's contribution is
+    limited first. ``p`` says which integers are asked for, and ``levels`` are the groupings.
+    """
     a = source.derived(source.c.steps(source.value(source.c.double(p.expr)), p.grid))
     if unit.people:
         limit, most = _limits(unit, scope)
@@ -389,7 +453,11 @@ def _leaves(
 def _bids(
     source: SelectedRows, levels: list[Level], p: Bids, unit: Unit, scope: Scope, key: bytes
 ) -> tuple[str, Reader]:
-    """Bins that are no groups: a person counts for so many rows in all of them together."""
+    """Write the query that counts rows by bin, where the limit of rows holds over all bins.
+
+    It returns the SQL and the function that reads its rows. Bins that need a joined list raise
+    `Unwritten`. ``p`` says which integers are asked for, and ``levels`` are the groupings.
+    """
     if any(level.join for level in levels):
         raise Unwritten
     limit, _ = _limits(unit, scope)
@@ -408,14 +476,17 @@ def _bids(
 
 
 def _magnitudes(source: SelectedRows, p: Magnitudes, unit: Unit, key: bytes) -> tuple[str, Reader]:
-    """Rows by the sign and power of two of a value; people by that of the one at the rank that
-    their hash draws."""
+    """Write the query that counts rows, or people, by the sign and power of two of a value.
+
+    It returns the SQL and the function that reads its rows. A person counts once, by the value at a
+    rank that the hash draws. ``p`` says which integers are asked for.
+    """
     x = source.value(source.c.double(p.expr))
     size, middle = source.derived(f"ABS({x})"), MAGNITUDES // 2
 
     def steps(low: int, high: int) -> str:
-        """The bisection in SQL for the least power of two that is no smaller, from 2**low to
-        2**high."""
+        """Write the bisection for the least power of two, from 2**low to 2**high, not below the
+        value."""
         if low == high:
             return str(low - LEAST_POWER)
         power = (low + high) // 2
@@ -440,12 +511,15 @@ def _magnitudes(source: SelectedRows, p: Magnitudes, unit: Unit, key: bytes) -> 
 
 
 def _middles(source: SelectedRows, crowd: Crowd, rows: str, a: str, limit: int) -> str:
-    """Write the values that count of each person and group: all, or the middles of equal parts.
+    """Write the query of the values that count for each person and group, at most ``limit``.
 
-    Of n values in order, those at rank floor(m) count, for m = (2 i + 1) n / (2 R) and i below R.
-    Where m is whole, the one at m - 1 counts if i and the hash add up to an odd number. A value at
-    rank r is asked by two of these at most. One is i0, the first with m >= r. The other is i1,
-    where 2 R (r + 1) / n is an odd whole number 2 i1 + 1.
+    These are all values, or the middles of ``limit`` equal shares of the values in order. ``rows``
+    is the query of the rows, and ``a`` is the column of values.
+
+    Let R be the limit, and i a number below R. Of n values in order, those at rank floor(m) count,
+    for m = (2 i + 1) n / (2 R). For whole m, the one at m - 1 counts if i plus the hash is odd. At
+    most two of these i can ask for the value at rank r. One is i0, the first with m >= r. The other
+    is i1, where 2 R (r + 1) / n equals 2 i1 + 1 and is an odd whole number.
     """
     d, pair = source.c.dialect, ", ".join([*crowd.names, "place"])
     some = f"SELECT * FROM {source.stage(rows)} AS m0 WHERE {a} IS NOT NULL"
@@ -478,9 +552,12 @@ def found_keys(
     key: bytes,
     part: PeopleShare | None = None,
 ) -> Statement:
-    """Write the keys that occur, in columns of their own, and the sums of each.
+    """Write the statement that finds the group keys in the data, with the sums of each.
 
-    Doubles are keys only where a row is a person.
+    Keys are in the first columns. A key that is a double is found only where a row is a person.
+
+    ``by`` are the grouping expressions, ``where`` is the condition on rows, and ``key`` seeds the
+    hash of contribution limits. ``part`` restricts all to a share of the people.
     """
     source = SelectedRows(compiler, relation, where, part)
     terms = [compiler.key(e) for e in by]

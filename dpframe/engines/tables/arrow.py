@@ -24,7 +24,7 @@ from dpframe.engines.tables.parquet import (
 
 
 class ParquetSource(Source):
-    """Files on this machine, by a list that is fixed when they are opened."""
+    """Source of Parquet files on this machine, whose list is fixed when they are opened."""
 
     answers: ClassVar[Answers] = NO_QUERY | {
         "writes": HazardAnswer.WATCHED,
@@ -34,6 +34,7 @@ class ParquetSource(Source):
     _counted: FilesDatabase | None = None
 
     def __init__(self, files: list[str]):
+        """Read the schemas of the files, and refuse files that differ in columns or types."""
         pq: Any = import_module("pyarrow.parquet")
         self.files = files
         schemas, rows, metas = [], 0, []
@@ -51,14 +52,15 @@ class ParquetSource(Source):
                     "dpframe.sql('sqlite:///FILE', 'table'), and a CSV file a relation: dpframe.open(duckdb.read_csv(file), ...)."
                 )
         _check_alike(files, schemas)
-        # Arrow checks the texts of a dictionary as it reads one, and ends with an error at one that
-        # is not UTF-8.
+        # Arrow checks the texts of a dictionary as it reads one, and raises at one that is not
+        # UTF-8.
         self._dictionaries = {f.name for f in schemas[0] if is_dictionary_of_texts(f.type)}
         super().__init__(schemas[0], "parquet " + "\n".join(files), files)
         self._rows, self._plain = rows, plain_columns(metas)
 
     def counting(self) -> Counting | None:
-        """Return a duckdb of its own, if duckdb is installed."""
+        """Return a duckdb in memory that computes sums over the files; None if duckdb is not
+        installed."""
         self._counted = connect_to_files(self.files, self._plain, self.names, self.memory)
         return None if self._counted is None else Counting(self._counted, VIEW, WIDTH)
 
@@ -67,6 +69,11 @@ class ParquetSource(Source):
             self._counted.close()
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
+        """Yield tables of Arrow with the columns ``names``, file by file.
+
+        Dictionaries of texts are read as plain texts, since Arrow raises at a dictionary's text
+        that is not UTF-8.
+        """
         pa, pq = import_module("pyarrow"), import_module("pyarrow.parquet")
         texts = [n for n in names if n in self._dictionaries]
         others = [n for n in names if n not in self._dictionaries]
@@ -87,14 +94,17 @@ class ParquetSource(Source):
 
 
 def is_dictionary_of_texts(dtype: Any) -> bool:
-    """Return whether a type is a dictionary of texts."""
+    """Return whether an Arrow type is a dictionary of texts."""
     types: Any = import_module("pyarrow.types")
     return bool(types.is_dictionary(dtype) and is_text(plain_type(dtype)))
 
 
 def _pieces(file: Any, names: list[str]) -> Iterator[Any]:
-    """Yield the row groups of a file, one at a time: what reads ahead holds many. Only very large
-    ones are cut, at some cost."""
+    """Yield the columns ``names`` of a Parquet file, one row group at a time.
+
+    A reader that reads ahead would hold many row groups. Only very large ones are cut, which costs
+    some time.
+    """
     with file:
         for i in range(file.num_row_groups):
             if file.metadata.row_group(i).num_rows <= 8 * SIZES.batch:
@@ -104,8 +114,10 @@ def _pieces(file: Any, names: list[str]) -> Iterator[Any]:
 
 
 def _without_dictionaries(name: str) -> Any:
-    """Return the metadata of a Parquet file, without Arrow's note that its texts were
-    dictionaries."""
+    """Return the metadata of a Parquet file without Arrow's note that texts were dictionaries.
+
+    ``name`` is the path. A reader with this metadata reads the columns as plain texts.
+    """
     pa, pq = import_module("pyarrow"), import_module("pyarrow.parquet")
     found = pq.read_metadata(name)
     schema = found.schema.to_arrow_schema()
@@ -120,14 +132,20 @@ def _without_dictionaries(name: str) -> Any:
 
 
 def scan_dataset(dataset: Any, names: list[str]) -> Iterator[Any]:
-    """Yield the batches of an Arrow dataset, with few of them in memory at a time."""
+    """Yield the columns ``names`` of an Arrow dataset in batches.
+
+    Few batches are in memory at a time.
+    """
     yield from dataset.to_batches(
         columns=names, batch_size=max(1, SIZES.batch // 4), batch_readahead=4, fragment_readahead=1
     )
 
 
 def _check_alike(files: list[str], schemas: list[Any]) -> None:
-    """Raise unless all files have the same columns of the same types: these are public."""
+    """Refuse files whose columns or types differ from those of the first file.
+
+    ``schemas`` are the schemas of the files, which are public.
+    """
     first = schemas[0]
     for file, schema in zip(files[1:], schemas[1:], strict=True):
         if schema.names != first.names:
@@ -150,9 +168,11 @@ def _check_alike(files: list[str], schemas: list[Any]) -> None:
 
 
 def files_of(paths: Sequence[str]) -> list[str]:
-    """Return the files that patterns, folders and names stand for.
+    """Return the files that patterns, folders and names stand for, or refuse one that finds no
+    file.
 
-    They are given by their real names, in order, and each once.
+    The result has real paths, sorted and without repetition. A folder stands for the Parquet files
+    in it.
     """
     found: list[str] = []
     for path in paths:
@@ -176,7 +196,7 @@ def files_of(paths: Sequence[str]) -> list[str]:
 
 
 class TableSource(Source):
-    """A table in memory that Arrow has already."""
+    """Source of a table of Arrow in memory."""
 
     answers: ClassVar[Answers] = NO_QUERY | {
         "writes": HazardAnswer.ABSENT,
@@ -202,6 +222,10 @@ class TableSource(Source):
 
 
 def _addresses(table: Any) -> list[Hashable]:
+    """Return the memory addresses of the columns of an Arrow table.
+
+    Two tables that share rows have an address in common, which a ledger can recognize.
+    """
     found: list[Hashable] = []
     for column in table.columns:
         for chunk in column.chunks:
@@ -211,7 +235,7 @@ def _addresses(table: Any) -> list[Hashable]:
 
 
 class DatasetSource(Source):
-    """A dataset of Arrow; its files, wherever they are, are fixed when it is opened."""
+    """Source of a dataset of Arrow, whose files are fixed when it is opened."""
 
     answers: ClassVar[Answers] = NO_QUERY | {
         "writes": HazardAnswer.WATCHED,
@@ -220,6 +244,11 @@ class DatasetSource(Source):
     }
 
     def __init__(self, dataset: Any):
+        """Keep a dataset and the list of its files.
+
+        A dataset without files is refused. So is a column whose reader would raise at a text that
+        is not UTF-8.
+        """
         self._dataset = dataset
         self._files: list[str] = sorted(getattr(dataset, "files", []))
         if not self._files:
@@ -257,10 +286,10 @@ class DatasetSource(Source):
 
 
 def _is_read_checked(dataset: Any, dtype: Any) -> bool:
-    """Return whether the reader of these files converts a dictionary and checks its texts as it
-    does.
+    """Return whether Arrow raises at a text that is not UTF-8 when it reads a dictionary of this
+    type.
 
-    It does so for Parquet if the dictionary has another index than the reader's own, of 32 bits.
+    It converts a dictionary in Parquet if its index is not of 32 bits, and checks its texts then.
     """
     return (
         getattr(dataset.format, "default_extname", "") == "parquet"
@@ -269,7 +298,7 @@ def _is_read_checked(dataset: Any, dtype: Any) -> bool:
 
 
 def read_files(paths: Any) -> Source:
-    """Return the source of one name of Parquet files, or of a list of names."""
+    """Return the source of Parquet files, given by one name, pattern or folder, or by a list."""
     listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not listed or not all(isinstance(p, str | os.PathLike) for p in listed):
         raise BadType("a list of files is a list of their names.")
@@ -280,7 +309,10 @@ def read_files(paths: Any) -> Source:
 
 
 def write_example_files(table: Any, folder: Path) -> str:
-    """Write rows to three Parquet files with small row groups, and return a pattern of their names."""
+    """Write the rows of an Arrow table to three Parquet files, and return a pattern of their names.
+
+    The conformance tests use it. Row groups are small, so that several are read.
+    """
     pq: Any = import_module("pyarrow.parquet")
     size = -(-table.num_rows // 3)
     for i in range(3):

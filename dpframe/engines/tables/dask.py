@@ -26,11 +26,11 @@ from dpframe.engines.sources import Source, Task, assign_lots, cast_batch, serie
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer
 from dpframe.engines.tables.kinds import TableKind, register_kind
 
-_LOTS = 32  # into which a pass is cut at most: of n partitions there are so many times n pieces
+_LOTS = 32  # most shares in one pass, each of which takes a piece of every partition
 
 
 class DaskSource(Source):
-    """A DataFrame of dask, of which the scheduler that its user has computes the partitions."""
+    """Source of a DataFrame of dask, which the user's own scheduler computes."""
 
     answers: ClassVar[Answers] = {
         **dict.fromkeys(
@@ -40,6 +40,11 @@ class DaskSource(Source):
     }
 
     def __init__(self, frame: Any):
+        """Keep a DataFrame of dask, and check that its columns and workers can be used.
+
+        Columns without a definite dtype are refused. Such a frame needs ``because=``, since its
+        graph is code that dpframe does not see.
+        """
         pa: Any = import_module("pyarrow")
         self._frame_of_dask, meta = frame, frame._meta
         for name, dtype in meta.dtypes.items():
@@ -59,19 +64,22 @@ class DaskSource(Source):
         super().__init__(self._arrow, f"dask {frame._name}", [("dask", frame._name)])
 
     def version(self) -> Hashable:
-        return None  # a graph: what it reads is in nobody's sight but its own
+        return None  # what a graph reads cannot be seen
 
     def _shape(self, names: list[str]) -> _Shape:
+        """Return the schema that every partition with the columns ``names`` must have."""
         schema = import_module("pyarrow").schema([self._arrow.field(n) for n in names])
         types = [self.types[self.names.index(n)] for n in names]
         return _Shape(names, schema, types, list(self._frame_of_dask._meta[names].dtypes))
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
+        """Yield the partitions as tables of Arrow, computed one after the other."""
         some, shape = self._frame_of_dask[names], self._shape(names)
         for i in range(some.npartitions):
             yield shape.table(some.partitions[i].compute())
 
     def _count(self) -> int:
+        """Return the number of rows, which the workers count by partition."""
         return sum(
             _compute_all(
                 [_task(len)(piece) for piece in self._frame_of_dask[self.names[:1]].to_delayed()]
@@ -81,7 +89,15 @@ class DaskSource(Source):
     def each(
         self, task: Task, columns: Sequence[int], people: tuple[Column, ...], key: bytes
     ) -> Iterator[Any]:
-        """Yield the results of a task for each partition, or for each lot of people."""
+        """Yield the results of a task that the workers run, for each partition or share of the
+        people.
+
+        ``task`` takes an engine for pandas frames, and ``columns`` are the positions that it reads.
+        ``key`` seeds the hash of contribution limits.
+
+        With ``people`` partitions are cut into shares of people first, in as many passes as memory
+        needs.
+        """
         wanted = list(dict.fromkeys([*columns, *(c.position for c in people)]))
         names = [self.names[i] for i in wanted]
         pieces, shape = self._frame_of_dask[names].to_delayed(), self._shape(names)
@@ -103,11 +119,19 @@ class DaskSource(Source):
             yield from (made for _, made in found[len(parts) :])
 
     def _check_whole(self, found: list[tuple[int, Any]]) -> None:
+        """Refuse results of a scan that saw another number of rows.
+
+        ``found`` has that number as the first entry of each pair.
+        """
         if sum(size for size, _ in found) != self.rows():
             raise ValueError("two scans of one source have not the same rows")
 
 
 def _task(function: Any, nout: int | None = None) -> Any:
+    """Return a function as a task of dask, which is run when it is computed.
+
+    ``nout`` is the number of its results; None is a single one.
+    """
     return import_module("dask").delayed(function, pure=False, nout=nout, traverse=False)
 
 
@@ -116,9 +140,9 @@ def _compute_all(tasks: list[Any]) -> list[Any]:
 
 
 def _check_conversions(frame: Any) -> None:
-    """Raise if dask would convert Python's texts to Arrow's.
+    """Refuse a dask frame whose texts dask would convert from Python's to Arrow's.
 
-    The conversion ends with an error at a cell that has half a character.
+    The conversion raises at a text with half a character, which would tell of a cell.
     """
     for node in frame.expr.find_operations(
         import_module("dask.dataframe.dask_expr.io.io").FromPandas
@@ -134,7 +158,10 @@ def _check_conversions(frame: Any) -> None:
 
 
 def _check_workers() -> None:
-    """Runs a task, so that workers that cannot are seen before anything is paid for."""
+    """Run a small task on the cluster, and refuse workers that cannot run dpframe.
+
+    This is done before anything is charged.
+    """
     with suppress(Exception):
         if _compute_all([_task(_ready)()]) == [True]:
             return
@@ -148,7 +175,7 @@ def _check_workers() -> None:
 
 
 class _Shape(NamedTuple):
-    """What all partitions have: some columns, and their types."""
+    """Columns of every partition with their types, which is sent to the workers."""
 
     names: list[str]
     schema: Any
@@ -156,7 +183,8 @@ class _Shape(NamedTuple):
     dtypes: list[Any]
 
     def table(self, partition: Any) -> Any:
-        """Return the rows of a partition."""
+        """Return the rows of a partition as a table of Arrow; other dtypes than expected are an
+        error."""
         pa: Any = import_module("pyarrow")
         if list(partition.dtypes) != self.dtypes:
             raise TypeError("a partition has other dtypes than its frame")
@@ -175,9 +203,9 @@ class _Shape(NamedTuple):
 
 
 def _encode_texts(column: Any) -> Any:
-    """Return Python's texts as Arrow's, by their bytes.
+    """Return a column of Python texts as an array of Arrow, by their bytes.
 
-    Half a character has no UTF-8. Here it is a value like any other.
+    A text with half a character has no UTF-8. It is kept as a value like any other.
     """
     pa: Any = import_module("pyarrow")
     cells = [None if cell is pd.NA else bytes_of_text(cell) for cell in column.array]
@@ -190,13 +218,18 @@ def _ready() -> bool:
 
 
 def _whole(shape: _Shape, partition: Any) -> Any:
+    """Return all rows of a partition as a table of Arrow, in the types of the source."""
     return cast_batch(shape.table(partition), shape.names, shape.types)
 
 
 def _cut_partition(
     shape: _Shape, at: list[tuple[int, Any]], number: int, passes: int, of: int, partition: Any
 ) -> tuple[Any, ...]:
-    """Return how many rows a partition has, and the rows of each lot of one pass."""
+    """Return the number of rows of a partition, then its rows in each share of the people.
+
+    ``at`` has the positions and kinds of the columns that name a person. People are split into
+    ``passes`` times ``of`` shares. The ``of`` shares of pass ``number`` are returned.
+    """
     pa: Any = import_module("pyarrow")
     table = _whole(shape, partition)
     lot = assign_lots([prepare(series_of(table.column(i)), kind) for i, kind in at], passes * of)
@@ -206,7 +239,11 @@ def _cut_partition(
 def _count_lot(
     task: Task, columns: dict[int, int], key: bytes, tables: list[Any]
 ) -> tuple[int, Any]:
-    """Return the number of rows of some tables, and the result of a task for them together."""
+    """Return the number of rows in some tables, and the result of a task on all of them.
+
+    ``columns`` maps each position in the source to one in the tables. ``key`` seeds the hash of
+    contribution limits.
+    """
     pa: Any = import_module("pyarrow")
     parts: Any = import_module("dpframe.engines.parts")
     table = pa.concat_tables(tables)

@@ -78,14 +78,14 @@ _SETTINGS = ", ".join(
         *("scalar_subquery_error_on_multiple_rows", "lambda_syntax", "disable_timestamptz_casts"),
     )
 )
-_PARAMETERS = 32_766  # of a statement of SQLite, if nobody has set it to less
+_PARAMETERS = 32_766  # the default limit of SQLite for a statement
 
 
 @lru_cache(maxsize=1)
 def _functions_of_duckdb() -> frozenset[str]:
     """Return the names of the functions that duckdb has by itself.
 
-    The list of a connection also has functions in Python, which look the same there.
+    The list of a user's connection also has functions in Python, which look the same there.
     """
     with import_module("duckdb").connect(":memory:") as connection:
         found = connection.sql("select distinct function_name from duckdb_functions()").fetchall()
@@ -93,7 +93,7 @@ def _functions_of_duckdb() -> frozenset[str]:
 
 
 class DuckSource(Source):
-    """A relation of duckdb, run anew for each scan by its own connection."""
+    """Source of a relation of duckdb, which its own connection runs anew for each scan."""
 
     answers: ClassVar[Answers] = {
         **dict.fromkeys(("chance", "clock", "first", "sums", "elsewhere"), HazardAnswer.REFUSED),
@@ -103,6 +103,10 @@ class DuckSource(Source):
     ordered = False
 
     def __init__(self, relation: Any):
+        """Keep a relation, and find the hazards, files and tables of its query.
+
+        A query that may return other rows each time is refused.
+        """
         self._relation = relation
         self._databases = [
             p for _, p in self._ask("select database_name, path from duckdb_databases()") if p
@@ -125,7 +129,10 @@ class DuckSource(Source):
         )
 
     def _hazards(self, text: str) -> Iterator[FoundHazard]:
-        """Yield the hazards of the query that duckdb itself, or the words of the query, show."""
+        """Yield the hazards that duckdb's catalogue, or the words of the query, show.
+
+        ``text`` is the query with the views and macros that it names.
+        """
         for name, _, macro, steady in self._functions():
             if name.lower() not in self._called or macro is not None:
                 continue
@@ -149,12 +156,12 @@ class DuckSource(Source):
         return found
 
     def _functions(self) -> list[Any]:
-        """Return the macros, and the functions that the query calls.
+        """Return the macros of the connection, and the functions that the query calls.
 
-        Each has a name, a number, the text of a macro, and whether its result is always the same.
-        Other code of Python under the name has another number.
+        Each has a name, a number, the text of a macro, and whether its result is always the same. A
+        Python function that replaces another one of its name has another number.
         """
-        # A query without a call names none of them, and duckdb takes long to list all it has.
+        # A query without a call names no function, and a list of all takes duckdb long.
         if not self._called:
             return []
         names = ", ".join(map(literal, sorted(self._called)))
@@ -168,7 +175,10 @@ class DuckSource(Source):
         return self._ask("select view_name, sql from duckdb_views() where not internal")
 
     def _text(self, functions: list[Any] | None = None) -> str:
-        """Return the query, with the views and the macros that it names, as they are now."""
+        """Return the query, followed by the present text of the views and macros that it names.
+
+        ``functions`` is the result of `_functions`, if it is known.
+        """
         views = self._views()
         macros = [
             (name, written)
@@ -176,19 +186,20 @@ class DuckSource(Source):
             if written
         ]
         named: dict[str, str] = {}
-        for name, written in (*views, *macros):  # of which several may have one name
+        for name, written in (*views, *macros):  # several may have one name
             named[name] = f"{named.get(name, '')}\n{written}"
         return with_views(self._relation.sql_query(), named)
 
     def _find_files(self, text: str) -> list[str]:
         """Return the files that a query names, as texts or as names of tables.
 
-        Patterns are looked up as duckdb does, and a folder stands for all files in it.
+        Patterns are resolved as duckdb does, and a folder means all files in it. Changes of these
+        files are watched.
         """
         names = {read_quoted(q) for q in QUOTED.findall(text) if q[0] in "'\""}
         found: set[str] = set()
         for name in names - {""}:
-            with suppress(Exception):  # a text that is no name of a file
+            with suppress(Exception):  # the text may not be a file name
                 found |= {f for (f,) in self._ask(f"select file from glob({literal(name)})")}
         for name in files_read(text):
             for folder, _, files in os.walk(os.path.expanduser(name)):
@@ -196,8 +207,11 @@ class DuckSource(Source):
         return sorted({os.path.realpath(f) for f in found if os.path.isfile(f)})
 
     def _tables(self) -> list[Any]:
-        """Each table by its database, schema and name, its number, which another one of this name
-        does not have, and its rows."""
+        """Return the tables of the connection, sorted, each with its number and its number of rows.
+
+        A table that replaces another of its name has another number. So a change shows in the
+        version.
+        """
         return sorted(
             self._ask(
                 "select database_name, schema_name, table_name, table_oid, estimated_size from duckdb_tables() where not internal"
@@ -205,7 +219,11 @@ class DuckSource(Source):
         )
 
     def _meaning(self) -> list[Any]:
-        """Return the settings, and an open transaction, that decide which rows a query means."""
+        """Return the settings and the open transaction that decide what the words of a query mean.
+
+        Their change shows in the version. Two queries have one transaction number only inside a
+        transaction.
+        """
         settings = self._ask(
             f"select name, value from duckdb_settings() where lower(name) in ({_SETTINGS}) order by name"
         )
@@ -223,9 +241,11 @@ class DuckSource(Source):
         return int(rows)
 
     def counting(self) -> Counting | None:
-        """Return the connection of the relation, with the columns whose types mean the same there.
+        """Return the relation as a database that computes sums, with the columns that mean the same
+        there.
 
-        Return None if a table may have the name of one in a statement of ours.
+        None is returned if no column does. It is also returned if a table may have a name that
+        statements use.
         """
         kinds = zip(self._relation.columns, map(str, self._relation.types), strict=True)
         plain = [name for name, kind in kinds if kind in PLAIN or kind.startswith("ENUM")]
@@ -239,27 +259,31 @@ class DuckSource(Source):
         with (
             suppress(Exception),
             database.snapshot(),
-        ):  # a connection may be set to know no variables
+        ):  # a setting may hide variables
             if database.fetch(probe, [1]) == []:
                 return Counting(database, ROWS, WIDTH)
         return None
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
         with self._stream(self._relation.project(", ".join(map(quote_name, names)))) as stream:
-            yield from stream  # one that is left open would keep its connection from anything else
+            yield from stream  # an open stream would block the connection
 
     def version(self) -> Hashable:
+        """Return what changes when the rows do: the query, files, tables, functions and
+        settings."""
         files = [f for path in self._databases for f in (path, f"{path}.wal") if os.path.exists(f)]
         functions = self._functions()
-        text = self._text(functions)  # of a view that was made anew it is another one
+        text = self._text(functions)  # a changed view changes it
         named = self._find_files(text)
         stats = stats_of([*files, *self._files])
         return text, named == self._files, stats, repr((self._tables(), functions, self._meaning()))
 
 
 class SqliteSource(Source):
-    """A table or a view of SQLite. A cell that is not of the type that its column declares is a
-    null."""
+    """Source of a table or a view of SQLite.
+
+    A cell that is not of the type that its column declares is a null.
+    """
 
     answers: ClassVar[Answers] = {
         **dict.fromkeys(("chance", "clock", "first", "transaction"), HazardAnswer.REFUSED),
@@ -269,7 +293,7 @@ class SqliteSource(Source):
         "elsewhere": HazardAnswer.ABSENT,
     }
     ordered = False
-    _TYPES = (  # by parts of the declared type, in SQLite's own order: how a cell is read, and as what
+    _TYPES = (  # words of the declared type in SQLite's order, the SQL of a cell, its Arrow type
         (("BOOL",), "CASE WHEN typeof({0}) = 'integer' AND {0} IN (0, 1) THEN {0} END", "bool_"),
         (("INT",), "CASE typeof({0}) WHEN 'integer' THEN {0} END", "int64"),
         (("CHAR", "CLOB", "TEXT", "DATE", "TIME"), "CASE typeof({0}) WHEN 'text' THEN CAST({0} AS BLOB) END", "large_string"),
@@ -277,6 +301,10 @@ class SqliteSource(Source):
     )  # fmt: skip
 
     def __init__(self, connection: Any, table: str):
+        """Keep a connection, and find the columns, the types and the hazards of a table or view.
+
+        A view that may return other rows each time is refused.
+        """
         pa: Any = import_module("pyarrow")
         self._connection, self._name = connection, table
         listed = plain_rows(connection, f"PRAGMA table_info({quote_name(table)})")
@@ -300,14 +328,14 @@ class SqliteSource(Source):
         super().__init__(schema, f"sqlite {place} {table}", [("sqlite", place, table)])
 
     def _text(self) -> str:
-        """Return the texts of the view, and of the views and the virtual tables that it names."""
+        """Return the SQL of the view, and of the views and virtual tables that it names."""
         return self._read_definitions("type = 'view' OR sql LIKE 'CREATE VIRTUAL%'")
 
     def _read_definitions(self, condition: str) -> str:
-        """Return the SQL of what is read, and of what that names in turn.
+        """Return the SQL of the table or view, and of what that names in turn.
 
-        It is sought among views, and among what meets the condition. A view of one database may
-        name another's.
+        ``condition`` selects, in SQL, which definitions are searched besides views. All attached
+        databases are searched.
         """
         views: dict[str, str] = {}
         for _, database, _ in plain_rows(self._connection, "PRAGMA database_list"):
@@ -317,14 +345,18 @@ class SqliteSource(Source):
         return with_views(self._name, views).removeprefix(self._name)
 
     def _hazards(self, text: str) -> Iterator[FoundHazard]:
-        """Yield the hazards of the connection and of the view."""
+        """Yield the hazards of the connection and of the view with the SQL ``text``.
+
+        These are an open transaction, virtual tables, functions and collations in Python, and
+        operations on several rows.
+        """
         if self._connection.in_transaction:
             yield FoundHazard("transaction", "The transaction that this connection has open")
         if re.search(r"\bcreate\s+virtual\s+table\b", text, re.IGNORECASE):
             yield FoundHazard("code", "a virtual table")
         text += self._read_definitions(
             "type = 'table' AND (sql LIKE '% AS (%' OR sql LIKE '%COLLATE%')"
-        )  # of its columns
+        )  # for the collations of columns
         shown = functions_in(text)
         for name, builtin in plain_rows(
             self._connection, "SELECT DISTINCT name, builtin FROM pragma_function_list"
@@ -340,6 +372,10 @@ class SqliteSource(Source):
         yield from find_across(self._text())
 
     def _kind(self, name: str, declared: str) -> tuple[str, str]:
+        """Return how a column is read in SQL, and the name of its Arrow type.
+
+        ``declared`` is the type that the column declares. A column without a known type is refused.
+        """
         for parts, text, kind in self._TYPES:
             if any(part in declared.upper() for part in parts):
                 return text, kind
@@ -353,7 +389,11 @@ class SqliteSource(Source):
         return int(rows)
 
     def counting(self) -> Counting | None:
-        """Return the connection itself, if statements may be long and no table has a name of ours."""
+        """Return the connection as a database that computes sums over the table.
+
+        None is returned for an old SQLite, a low limit of parameters, or a table with a reserved
+        name.
+        """
         sqlite: Any = import_module("sqlite3")
         parameters = self._connection.getlimit(sqlite.SQLITE_LIMIT_VARIABLE_NUMBER)
         if (
@@ -365,6 +405,10 @@ class SqliteSource(Source):
         return Counting(SqliteDatabase(self._connection), quote_name(self._name))
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
+        """Yield tables of Arrow with the columns ``names``.
+
+        Texts are fetched as bytes, so that one that is not UTF-8 raises nothing.
+        """
         pa: Any = import_module("pyarrow")
         texts = ", ".join(self._read[n] for n in names)
         cursor = self._connection.cursor()
@@ -375,7 +419,7 @@ class SqliteSource(Source):
             columns = []
             for cells, dtype in zip(zip(*rows, strict=True), types, strict=True):
                 if pa.types.is_large_string(dtype):
-                    # Bytes, of which some may be no text: nothing decodes them here.
+                    # Bytes that may not be a text: they are not decoded here.
                     columns.append(pa.array(cells, pa.large_binary()).view(dtype))
                 elif pa.types.is_boolean(dtype):
                     columns.append(pa.array(cells, pa.int64()).cast(dtype))
@@ -384,8 +428,10 @@ class SqliteSource(Source):
             yield pa.table(columns, names=names)
 
     def version(self) -> Hashable:
-        # Of each database, also attached and temporary ones, what others write, and which tables
-        # and views there are.
+        """Return what changes when the rows do: counters of SQLite, and sizes and times of its
+        files."""
+        # For each database, also attached and temporary ones, these count what other connections
+        # write, and changes of tables and views.
         seen: list[Any] = [self._connection.total_changes]
         listed: Any = plain_rows(self._connection, "PRAGMA database_list")
         for _, name, file in listed:
@@ -418,7 +464,10 @@ def _read_sqlite(database: Any, table: str) -> Source:
 
 
 def _hold(connection: Any, table: str, read: Callable[[Any, str], Source]) -> Source:
-    """Return the source of a table by a connection made for it alone, which it closes."""
+    """Return the source of a table by a connection that was made for it alone.
+
+    ``read`` makes the source. The connection is closed with it, or at once if that fails.
+    """
     try:
         source = read(connection, table)
     except BaseException:
@@ -429,7 +478,7 @@ def _hold(connection: Any, table: str, read: Callable[[Any, str], Source]) -> So
 
 
 def _find_file(url: str) -> str:
-    """Return the path of a URL such as sqlite:///FILE."""
+    """Return the path in a URL such as sqlite:///FILE; refuse one where no file is."""
     path = os.path.expanduser(url.partition(":///")[2])
     if not os.path.isfile(path):
         raise BadValue(f"no database is at {path!r}.")
@@ -437,6 +486,8 @@ def _find_file(url: str) -> str:
 
 
 def _connect_duckdb(path: str) -> Any:
+    """Return a connection that only reads a file of duckdb; refuse a file that is open for
+    writing."""
     duckdb: Any = import_module("duckdb")
     with suppress(duckdb.ConnectionException, duckdb.IOException):
         return duckdb.connect(path, read_only=True)
@@ -447,6 +498,7 @@ def _connect_duckdb(path: str) -> Any:
 
 
 def _connect_sqlite(path: str) -> Any:
+    """Return a connection that only reads a file of SQLite."""
     address = "file:" + quote(os.path.abspath(path)) + "?mode=ro"
     return import_module("sqlite3").connect(
         address, uri=True, check_same_thread=False, isolation_level=None
@@ -468,6 +520,10 @@ def _make_example_duckdb(table: Any, folder: Path) -> NamedTable:
 
 
 def _make_example_sqlite(table: Any, folder: Path) -> NamedTable:
+    """Write an Arrow table to a file of SQLite, and return it as `dpframe.sql` does.
+
+    The conformance tests use it.
+    """
     types = {"int64": "INTEGER", "double": "REAL", "string": "TEXT", "bool": "BOOLEAN"}
     columns = ", ".join(
         f"{quote_name(field.name)} {types[str(field.type)]}" for field in table.schema

@@ -17,12 +17,13 @@ _EXACT = {
 
 
 def find_plan_sums(asked: Callable[[str], list[Any]], query: str) -> list[FoundHazard] | None:
-    """Return the aggregates of doubles in a query that depend on the order of rows.
+    """Return the aggregates of doubles in a query whose result depends on the order of rows.
 
-    Return None if duckdb does not write the plan.
+    ``asked`` runs a statement on duckdb, which writes the plan of ``query`` as JSON. None means
+    that duckdb does not write the plan.
     """
     plan: dict[str, Any] = {"error": True}
-    with suppress(Exception):  # a query of files, or of tables of this process, has no such text
+    with suppress(Exception):  # duckdb writes no plan of some queries, as of files
         ((text,),) = asked(f"select json_serialize_plan({literal(query)}, optimize := false)")
         plan = json.loads(text)
     if plan.get("error", True):
@@ -35,7 +36,7 @@ def find_plan_sums(asked: Callable[[str], list[Any]], query: str) -> list[FoundH
 
 
 def _aggregates(plan: Any) -> Iterator[tuple[str, set[str]]]:
-    """Yield the name of each aggregate of a plan, and the types of its arguments."""
+    """Yield the name of each aggregate or window of a JSON plan, and the types of its arguments."""
     todo = [plan]
     while todo:
         one = todo.pop()

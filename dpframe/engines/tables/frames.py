@@ -25,7 +25,7 @@ from dpframe.engines.tables.queries import check_sql, find_across, find_sums
 
 
 class LazySource(Source):
-    """A LazyFrame of polars, which is run anew for each scan."""
+    """Source of a LazyFrame of polars, which is run anew for each scan."""
 
     answers: ClassVar[Answers] = {
         **dict.fromkeys(("chance", "first", "sums", "elsewhere"), HazardAnswer.REFUSED),
@@ -36,9 +36,13 @@ class LazySource(Source):
     ordered = False
 
     def __init__(self, lazy: Any):
+        """Keep a LazyFrame, and find the hazards and the files of its plan.
+
+        A plan that may return other rows each time is refused. So is a file on another machine.
+        """
         pl: Any = import_module("polars")
         self._lazy, text = lazy, None
-        with suppress(Exception):  # of polars, whose texts are its own
+        with suppress(Exception):  # the error of polars is not shown
             lazy.collect_schema()
             text = lazy.explain(optimized=False)
         if text is None:
@@ -48,9 +52,7 @@ class LazySource(Source):
             )
         plan = plans.plan_of(lazy)
         self._all = list(lazy.collect_schema().names())
-        if plans.reads_lake(
-            plan
-        ):  # whose plan names no table, and reads what is its newest version
+        if plans.reads_lake(plan):  # its plan names no table and no version
             raise NotOffered(
                 "this LazyFrame reads a table of Delta or Iceberg, and its plan does not tell which, nor at what version. Open "
                 "the table itself: dpframe.open(deltalake.DeltaTable(path), ...), or the Table that pyiceberg's catalog loads."
@@ -70,10 +72,10 @@ class LazySource(Source):
         self._plain = self._read_here(plan)
 
     def _read_here(self, plan: Any) -> ParquetSource | None:
-        """Return a source that reads the files of a plan, or None if the plan does more than scan
-        Parquet.
+        """Return a source that reads the Parquet files of a plan itself; None if the plan does
+        more.
 
-        polars would raise at a text that is not UTF-8.
+        polars would raise at a text that is not UTF-8, which would tell of a cell.
         """
         pl: Any = import_module("polars")
         with suppress(Exception):
@@ -85,7 +87,7 @@ class LazySource(Source):
 
     @staticmethod
     def _find_paths(plan: Any) -> list[str]:
-        """Return the paths that are in a plan, whose text shows few of a long list."""
+        """Return all paths in a plan; refuse one on another machine."""
         found = plans.paths_in(plan)
         elsewhere = next((path for path in found if "://" in path), None)
         if elsewhere is not None:
@@ -97,7 +99,7 @@ class LazySource(Source):
 
     @staticmethod
     def _list_files(paths: list[str]) -> list[str]:
-        """Return the files that are now at these paths, patterns and folders."""
+        """Return the files that are at these paths, patterns and folders now, sorted."""
         known = {
             f
             for path in paths
@@ -112,6 +114,8 @@ class LazySource(Source):
         return sorted(file for file in known if not os.path.isdir(file))
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
+        """Yield tables of Arrow with the columns ``names``, run by polars or read from Parquet
+        files."""
         if self._plain is not None:
             yield from self._plain._scan(names)
             return

@@ -31,10 +31,13 @@ _OURS = {"InMemoryTable", "ScalarUDF", "AggUDF", "VectorizedUDF"}
 
 
 def make_ibis_source(table: Any) -> Source:
-    """Return the source of what stands behind a table of ibis. Nothing is run for it."""
+    """Return the source of the query, LazyFrame or table behind an ibis table.
+
+    ibis writes the query and never runs it. Backends that cannot be read exactly are refused.
+    """
     _check_operations(table)
     backend: Any = None
-    with suppress(Exception):  # what ibis says is its own
+    with suppress(Exception):  # the error of ibis is not shown
         backend = table.get_backend()
     if backend is None:
         raise BadValue(
@@ -52,7 +55,10 @@ def make_ibis_source(table: Any) -> Source:
 
 
 def _check_operations(table: Any) -> None:
-    """Raise if an expression gives other rows each time, or has rows or functions of this process."""
+    """Refuse an ibis table that may return other rows each time.
+
+    An operation that only this process knows, such as rows in memory, is refused too.
+    """
     operations: Any = import_module("ibis.expr.operations")
     for node in table.op().find(operations.Node):
         kinds = {kind.__name__ for kind in type(node).__mro__}
@@ -66,7 +72,7 @@ def _check_operations(table: Any) -> None:
 
 
 def _compile(backend: Any, write: Callable[[], Any]) -> Any:
-    """Return an expression as its backend takes it.
+    """Return what ``write`` returns: an ibis expression as its backend takes it.
 
     If that fails, the message of ibis or of the backend is not shown.
     """
@@ -91,7 +97,10 @@ def _of_spark(backend: Any, table: Any) -> Source:
 
 
 def _of_sqlite(backend: Any, table: Any) -> Source:
-    """Return the source of a table or a view: the columns of a query have no types in SQLite."""
+    """Return the source of an ibis table or view of SQLite; refuse a query.
+
+    The columns of a query have no types in SQLite.
+    """
     node = table.op()
     if type(node).__name__ != "DatabaseTable" or node.namespace.database is not None:
         raise NotOffered(

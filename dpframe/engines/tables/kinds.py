@@ -44,11 +44,12 @@ class TableKind:
     url_schemes: tuple[str, ...] = ()
 
     def is_installed(self) -> bool:
-        """Return whether the modules that this kind requires can be imported."""
+        """Return whether the packages that this kind of table requires can be imported."""
         return all(_is_module(name) for name in self.requires)
 
     def check_installed(self) -> None:
-        """Raise if a module that this kind requires is missing, with the line that installs it."""
+        """Raise if a package that this kind of table requires is missing, with the line that
+        installs it."""
         missing = [name for name in self.requires if not _is_module(name)]
         if missing:
             raise ModuleNotFoundError(
@@ -61,13 +62,16 @@ KINDS: list[TableKind] = []
 
 
 def register_kind(kind: TableKind) -> TableKind:
-    """Put a kind of table into the catalogue, and return it."""
+    """Add a kind of table to the catalogue, and return it.
+
+    Each module that reads a kind calls this when it is imported.
+    """
     KINDS.append(kind)
     return kind
 
 
 def make_source(table: object) -> Source:
-    """Return the source that reads a table."""
+    """Return the source that reads a table given to `dpframe.open`; refuse an unknown class."""
     if isinstance(table, NamedTable):
         return make_named_source(table)
     kind = find_kind(table, database=False)
@@ -81,7 +85,7 @@ def make_source(table: object) -> Source:
 
 
 def make_named_source(named: NamedTable) -> Source:
-    """Return the source of what `dpframe.sql` names: a table by a URL, or by a connection."""
+    """Return the source of a table that `dpframe.sql` names by a URL or by a connection."""
     database, table = named.connection, named.table
     if isinstance(database, str):
         return _make_url_source(database, table)
@@ -96,6 +100,7 @@ def make_named_source(named: NamedTable) -> Source:
 
 
 def _make_url_source(url: str, table: str) -> Source:
+    """Return the source of a table in the database of a URL; refuse an unknown scheme."""
     kind = next((one for one in KINDS if url.startswith(one.url_schemes)), None)
     if kind is None or url.endswith(":///"):
         raise NotOffered(
@@ -108,7 +113,11 @@ def _make_url_source(url: str, table: str) -> Source:
 
 
 def find_kind(table: object, database: bool) -> TableKind | None:
-    """Return the kind of a table, or of a connection to a database; None for an unknown class."""
+    """Return the kind of a table, or of a connection to a database; None for an unknown class.
+
+    ``database`` says that ``table`` is a connection. Base classes are searched too, by name, so
+    that no package is imported.
+    """
     for base in type(table).__mro__:
         name = f"{base.__module__.partition('.')[0]}.{base.__name__}"
         for kind in KINDS:
@@ -130,5 +139,5 @@ def list_connections() -> str:
 def _is_module(name: str) -> bool:
     try:
         return find_spec(name) is not None
-    except ModuleNotFoundError:  # the package that the module is in
+    except ModuleNotFoundError:  # its package is missing
         return False

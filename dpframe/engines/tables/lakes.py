@@ -28,7 +28,7 @@ _ANSWERS = NO_QUERY | {
 
 
 def _place(uri: str) -> str:
-    """Return the name by which a file is known, however it was opened."""
+    """Return the name by which a file is known, however it was opened: a real path, or a URI."""
     return (
         os.path.realpath(unquote(uri.removeprefix("file://")))
         if uri.startswith(("file:", "/"))
@@ -37,18 +37,22 @@ def _place(uri: str) -> str:
 
 
 def _local_times(files: Iterable[str]) -> Hashable:
-    """Return the times of those files that are on this machine."""
+    """Return sizes, times and inodes of those files that are on this machine."""
     return stats_of(file for file in files if os.path.isfile(file))
 
 
 class DeltaSource(Source):
-    """A DeltaTable of deltalake, at the version that it has when it is opened."""
+    """Source of a DeltaTable of deltalake, at the version that it has when it is opened."""
 
     answers: ClassVar[Answers] = _ANSWERS
 
     def __init__(self, table: Any):
+        """Fix the present version of a Delta table, and list its files.
+
+        A table that deltalake cannot read as a dataset is refused.
+        """
         self._dataset: Any = None
-        with suppress(Exception):  # whose text names features, and files
+        with suppress(Exception):  # the error names files, and is not shown
             self._dataset = table.to_pyarrow_dataset()
         if self._dataset is None:
             raise BadType(
@@ -64,9 +68,9 @@ class DeltaSource(Source):
         yield from scan_dataset(self._dataset, names)
 
     def version(self) -> Hashable:
-        """Return the sizes of the files of this version, and times if the storage tells them.
+        """Return the sizes and times of the files of this version; raise if one is gone.
 
-        vacuum may remove these files.
+        The vacuum command of Delta may remove them.
         """
         found = self._dataset.filesystem.get_file_info(self._files)
         sizes = tuple((f.size, f.mtime_ns) for f in found)
@@ -76,13 +80,17 @@ class DeltaSource(Source):
 
 
 class IcebergSource(Source):
-    """A Table of pyiceberg, at the snapshot that it has when it is opened."""
+    """Source of a Table of pyiceberg, at the snapshot that it has when it is opened."""
 
     answers: ClassVar[Answers] = _ANSWERS
 
     ordered = False
 
     def __init__(self, table: Any):
+        """Fix the present snapshot of an Iceberg table, and list its files.
+
+        A table without a snapshot, or with a dot in the name of a column, is refused.
+        """
         snapshot = table.current_snapshot()
         if snapshot is None:
             raise BadValue(
@@ -108,7 +116,8 @@ class IcebergSource(Source):
             yield pa.table(batch.columns, names=batch.schema.names)
 
     def version(self) -> Hashable:
-        """Return the files of this snapshot, which expiry may remove, and their sizes."""
+        """Return the names, sizes and times of the files of this snapshot, which expiry may
+        remove."""
         listed = sorted(task.file.file_path for task in self._scanning(("*",)).plan_files())
         sizes = tuple((file, len(self._table.io.new_input(file))) for file in listed)
         return sizes, _local_times(map(_place, listed))
@@ -118,6 +127,7 @@ class IcebergSource(Source):
 
 
 def _make_example_delta(table: Any, folder: Path) -> Any:
+    """Write an Arrow table to a Delta table in three appends, for the conformance tests."""
     lake: Any = import_module("deltalake")
     size = -(-table.num_rows // 3)
     for i in range(3):
@@ -126,6 +136,7 @@ def _make_example_delta(table: Any, folder: Path) -> Any:
 
 
 def _make_example_iceberg(table: Any, folder: Path) -> Any:
+    """Write an Arrow table to an Iceberg table in three appends, for the conformance tests."""
     catalogs: Any = import_module("pyiceberg.catalog")
     catalog = catalogs.load_catalog(
         "example", type="sql", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}"

@@ -23,7 +23,7 @@ from dpframe.engines.sql.databases import DuckDatabase
 
 VIEW = "dpframe_files"
 WIDTH = 100  # bytes, about, that duckdb takes for a row of a person
-_LEAST = 2**28  # bytes, with which duckdb gets along
+_LEAST = 2**28  # bytes that duckdb needs at least
 # How the name of a writer begins whose texts are UTF-8.
 _WRITERS = ("parquet-cpp-arrow", "polars", "duckdb", "parquet-rs")
 _PACKED = {"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"}
@@ -38,11 +38,18 @@ _PLAIN = {
 
 
 class FilesDatabase(DuckDatabase):
-    """A duckdb in memory, with a folder for what does not fit there, which goes with it."""
+    """Connection to a duckdb in memory that sees some Parquet files, and nothing else.
+
+    What does not fit into memory goes to a temporary folder, which is removed with the connection.
+    """
 
     def __init__(self, files: Sequence[str], columns: Sequence[str], memory: int):
+        """Open a duckdb with a view of these columns of the files.
+
+        ``memory`` is the number of bytes that duckdb may use.
+        """
         duckdb: Any = import_module("duckdb")
-        folder = tempfile.mkdtemp(prefix="dpframe-")  # which nobody else may read
+        folder = tempfile.mkdtemp(prefix="dpframe-")  # readable by this user alone
         self._folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         settings = {
             "memory_limit": f"{max(memory, _LEAST)}B",
@@ -70,21 +77,26 @@ class FilesDatabase(DuckDatabase):
 def connect_to_files(
     files: Sequence[str], columns: Sequence[str], names: Sequence[str], memory: int
 ) -> FilesDatabase | None:
-    """Return the duckdb that counts these columns of files; None if there is no such duckdb."""
+    """Return a duckdb that computes sums over these columns of files; None if there can be none.
+
+    It needs duckdb, file names without pattern characters, and columns. ``names`` are all columns,
+    which must differ even without their case.
+    """
     odd = any(
         char in file for file in files for char in "*?[]{}"
-    )  # which it would take for a pattern
+    )  # duckdb would take the name for a pattern
     if find_spec("duckdb") is None or not columns or odd or not differ_without_case(names):
         return None
-    with suppress(Exception):  # of another version, or without a folder to write to
+    with suppress(Exception):  # another version, or no folder to write to
         return FilesDatabase(files, columns, memory)
     return None
 
 
 def plain_columns(metas: Sequence[Any]) -> list[str]:
-    """Return the columns that duckdb reads as Arrow does.
+    """Return the names of the columns that duckdb reads exactly as Arrow does.
 
-    They are of one plain type in all files, and packed in a known way.
+    ``metas`` are the metadata of the files. A column must have one plain type in all of them and a
+    known compression.
     """
     first = metas[0]
     if not all(meta.schema.equals(first.schema) for meta in metas[1:]):

@@ -85,12 +85,13 @@ _OPTIONS = {"schema", "options", "sort_options", "args", "variant", "mapping", "
 _LEAVES = {"Scan", "DataFrameScan", "Literal", "Column", "Selector"}
 
 
-_BYTES = re.compile(rb"\[[\d,]{64,}\]")  # of rows, and of pickled code
+_BYTES = re.compile(rb"\[[\d,]{64,}\]")  # bytes of rows, or of pickled code
 _LEFT_OUT = "bytes"
 
 
 class _PlanSink(io.RawIOBase):
-    """A file that takes the JSON of a plan from polars, without the bytes of the rows in it."""
+    """File object that takes the JSON of a plan from polars, without the bytes of the rows in
+    it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,8 +103,10 @@ class _PlanSink(io.RawIOBase):
         return True
 
     def write(self, piece: Any) -> int:
-        """Keep a piece without its long lists of numbers. A list that a piece begins goes on in the
-        next."""
+        """Keep a piece of JSON without its long lists of numbers, which are the bytes of rows.
+
+        A list may begin in one piece and go on in the next.
+        """
         text = self._rest + bytes(piece)
         begin = text.rfind(b"[")
         if begin >= 0 and not text[begin + 1 :].strip(b"0123456789,"):
@@ -114,9 +117,11 @@ class _PlanSink(io.RawIOBase):
         return len(piece)
 
     def read_plan(self) -> Any:
-        """Return the plan that was written."""
+        """Return the plan that was written, as Python objects."""
         plan = json.loads(_leave_out_bytes(b"".join(self._kept) + self._rest))
-        while isinstance(plan, dict) and "IR" in plan:  # of one whose schema was asked for
+        while (
+            isinstance(plan, dict) and "IR" in plan
+        ):  # polars wraps a plan whose schema was asked for
             plan = plan["IR"]["dsl"]
         return plan
 
@@ -126,12 +131,13 @@ def _leave_out_bytes(text: bytes) -> bytes:
 
 
 def plan_of(lazy: Any) -> Any:
-    """Return the plan of a LazyFrame as JSON has it.
+    """Return the plan of a LazyFrame as Python objects, read from the JSON that polars writes.
 
-    The rows of frames in memory are left out, and no second copy of them is held.
+    The rows of frames in memory are left out, and no second copy of them is held. A plan that
+    polars cannot write is refused.
     """
     sink = _PlanSink()
-    with suppress(Exception), warnings.catch_warnings():  # of polars, whose texts are its own
+    with suppress(Exception), warnings.catch_warnings():  # the error of polars is not shown
         warnings.simplefilter("ignore")
         lazy.serialize(sink, format="json")
         return sink.read_plan()
@@ -142,7 +148,7 @@ def plan_of(lazy: Any) -> Any:
 
 
 def paths_in(plan: Any) -> list[str]:
-    """Return the paths that a plan reads."""
+    """Return the paths of the files that a polars plan reads."""
     found = []
     for kind, node in _walk_entries(plan):
         if kind == "Paths" and isinstance(node, list):
@@ -151,13 +157,15 @@ def paths_in(plan: Any) -> list[str]:
 
 
 def holds_rows(plan: Any) -> bool:
-    """Return whether a plan has a frame in memory."""
+    """Return whether a polars plan has a frame in memory."""
     return any(kind == "DataFrameScan" for kind, _ in _walk_operations(plan))
 
 
 def reads_lake(plan: Any) -> bool:
-    """Return whether a plan reads a table of Delta or Iceberg. The plan does not tell its
-    version."""
+    """Return whether a polars plan reads a table of Delta or Iceberg.
+
+    Such a LazyFrame is refused, since its plan does not tell the version of the table.
+    """
     return any(
         "PythonDataset" in (kind, node)
         for kind, node in _walk_entries(plan)
@@ -166,14 +174,18 @@ def reads_lake(plan: Any) -> bool:
 
 
 def queries_in(plan: Any) -> list[str]:
-    """Return the texts of SQL that a plan has not resolved yet."""
+    """Return the SQL texts in a polars plan that polars has not resolved yet."""
     return [
         node["query"] for kind, node in _walk_operations(plan) if kind == "SQL" and "query" in node
     ]
 
 
 def hazards_in(plan: Any) -> Iterator[FoundHazard]:
-    """Yield the hazards of a plan, each with its operation."""
+    """Yield the hazards of a polars plan, each with the name of its operation.
+
+    Hazards are what makes two scans differ, or makes a row of several rows. An unknown operation
+    counts as one on several rows.
+    """
     in_order, losing = None, None
     for kind, node in _walk_operations(plan):
         names = _names(kind, node)
@@ -201,7 +213,10 @@ def hazards_in(plan: Any) -> Iterator[FoundHazard]:
 
 
 def _find_node_hazards(kind: str, node: Any) -> Iterator[FoundHazard]:
-    """Yield the hazards that the options of one operation show."""
+    """Yield the hazards that the options of one operation show, such as a slice.
+
+    ``kind`` is the name of the operation, and ``node`` its content in the plan.
+    """
     if kind == "Distinct" and isinstance(node, dict):
         options = node.get("options", {})
         if options.get("keep_strategy") == "Any" and options.get("subset"):
@@ -219,7 +234,10 @@ def _find_node_hazards(kind: str, node: Any) -> Iterator[FoundHazard]:
 
 
 def _loses_order(kind: str, node: Any) -> str | None:
-    """Return the name of an operation after which rows stand in any order, and None for others."""
+    """Return the name of an operation that returns rows in any order; None for other operations.
+
+    ``kind`` is its name, and ``node`` its content in the plan.
+    """
     if not isinstance(node, dict):
         return None
     if kind in ("Sort", "SortBy"):
@@ -235,7 +253,7 @@ def _loses_order(kind: str, node: Any) -> str | None:
 
 
 def _walk_entries(plan: Any) -> Iterator[tuple[str, Any]]:
-    """Yield all names and values that stand in a plan."""
+    """Yield the key and the value of every entry at any depth of a plan."""
     todo = [plan]
     while todo:
         one = todo.pop()
@@ -263,7 +281,8 @@ def _walk_operations(plan: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _find_operands(kind: str, node: Any) -> Any:
-    """Return the part of an operation that holds further operations."""
+    """Return the part of an operation that may hold further operations; None for sources and
+    constants."""
     if kind in _LEAVES:
         return None
     if kind in ("Function", "MapFunction", "AnonymousFunction") and isinstance(node, dict):
@@ -272,7 +291,10 @@ def _find_operands(kind: str, node: Any) -> Any:
 
 
 def _names(kind: str, node: Any) -> list[str]:
-    """Return the name of an operation, and those of the function that it is."""
+    """Return the name of an operation, and the names inside it of the function that it calls.
+
+    ``kind`` is its name, and ``node`` its content in the plan.
+    """
     inner = (
         node.get("function")
         if kind in ("Function", "MapFunction") and isinstance(node, dict)
@@ -288,7 +310,10 @@ def _names(kind: str, node: Any) -> list[str]:
 
 
 def _is_rowwise(kind: str, node: Any, names: list[str]) -> bool:
-    """Return whether an operation makes each row of one row."""
+    """Return whether an operation makes each row of one row alone.
+
+    ``kind`` is its name, ``node`` its content in the plan, and ``names`` what `_names` returns.
+    """
     if kind == "MapFunction":
         return names[-1] in _ROWWISE
     if kind != "Function":
@@ -302,8 +327,10 @@ def _is_rowwise(kind: str, node: Any, names: list[str]) -> bool:
 
 
 def _has_callback(kind: str, node: Any) -> bool:
-    """Return whether an operation holds pickled code: a function that is bytes, which `plan_of`
-    leaves out."""
+    """Return whether an operation calls Python code.
+
+    The plan holds such code as bytes, which `plan_of` replaces by a mark.
+    """
     if not isinstance(node, dict):
         return False
     if kind == "GroupBy" and node.get("apply") is not None:
@@ -314,8 +341,11 @@ def _has_callback(kind: str, node: Any) -> bool:
 
 
 def _adds_exactly(kind: str, node: Any) -> bool:
-    """Return whether an aggregate is shown to be an exact sum, of integers, decimals or truth
-    values."""
+    """Return whether an aggregate is certainly a sum of integers, decimals or truth values.
+
+    Such a sum is the same in every order of the rows. ``kind`` is the aggregate's name, and
+    ``node`` its content in the plan.
+    """
     if kind != "Agg" or not isinstance(node, dict):
         return False
     ((name, what),) = node.items()

@@ -42,7 +42,7 @@ _TYPES: dict[str, tuple[str, str]] = {
 _OTHER = (
     "CASE WHEN {0} IS NOT NULL THEN ''::bytea END",
     "binary",
-)  # of which nothing but nulls is asked
+)  # only whether such a cell is null is read
 _COLUMNS = """
     SELECT a.attname::text, t.typname::text, t.typtype::text FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
     WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
@@ -89,8 +89,10 @@ _FOREIGN = (
 
 
 class PostgresSource(Source):
-    """A table or a view, read in one transaction of its own, which sees what there was when it was
-    opened and nothing else."""
+    """Source of a table or view of PostgreSQL, read in one transaction of its own.
+
+    The transaction sees the rows that were there when it was opened.
+    """
 
     answers: ClassVar[Answers] = {
         **dict.fromkeys(("chance", "clock", "first", "sums", "elsewhere"), HazardAnswer.REFUSED),
@@ -101,6 +103,10 @@ class PostgresSource(Source):
     ordered = False
 
     def __init__(self, url: str, table: str):
+        """Connect to the database of a URL, and find the columns and hazards of a table or view.
+
+        A view that may return other rows each time is refused.
+        """
         pa: Any = import_module("pyarrow")
         self._connection = _connect(url)
         weakref.finalize(self, self._connection.close)
@@ -140,9 +146,9 @@ class PostgresSource(Source):
         return found
 
     def _hazards(self) -> Iterator[FoundHazard]:
-        """Yield the hazards of the functions that the view calls and of the tables that it reads.
+        """Yield the hazards of the functions that a view calls, and of the tables that it reads.
 
-        The server has resolved both.
+        The server's catalogue names both.
         """
         for name, adds_doubles, unsteady, own in self._ask(_CALLED, self._name):
             if adds_doubles:
@@ -158,11 +164,13 @@ class PostgresSource(Source):
         return int(self._ask(f"SELECT COUNT(*) FROM {self._name}")[0][0])
 
     def counting(self) -> Counting | None:
-        """Return the connection, with the columns whose cells mean the same there.
+        """Return the connection as a database that computes sums, with the columns that mean the
+        same there.
 
-        The texts on the server must be UTF-8.
+        None is returned if no column does. It is also returned if the server's texts are not UTF-8,
+        or the table has a reserved name.
         """
-        # A statement has such names for its own tables.
+        # Statements give such names to their own tables.
         ours = self._name.casefold().strip('"').startswith(OURS)
         if self._ask("SHOW server_encoding") != [("UTF8",)] or not self._counted or ours:
             return None
@@ -170,6 +178,10 @@ class PostgresSource(Source):
         return Counting(PostgresDatabase(self._connection), f"(SELECT {columns} FROM {self._name})")
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
+        """Yield tables of Arrow with the columns ``names``.
+
+        A cursor on the server hands over rows as they are fetched.
+        """
         pa: Any = import_module("pyarrow")
         types = [self.types[self.names.index(n)] for n in names]
         texts = ", ".join(self._read[n] for n in names)
@@ -181,7 +193,8 @@ class PostgresSource(Source):
                 yield pa.table([_array(pa, cells, dtype) for cells, dtype in columns], names=names)
 
     def version(self) -> Hashable:
-        """Return the snapshot, which is one for the whole transaction, and the present functions."""
+        """Return the snapshot of the transaction, and a hash of the functions that users have
+        written."""
         return str(self._ask(f"SELECT pg_current_snapshot()::text, ({_FUNCTIONS})"))
 
     def close(self) -> None:
@@ -189,7 +202,11 @@ class PostgresSource(Source):
 
 
 def _array(pa: Any, cells: Any, dtype: Any) -> Any:
-    if pa.types.is_large_string(dtype):  # bytes, which nothing decodes here
+    """Return fetched cells as an array of the Arrow type ``dtype``.
+
+    ``pa`` is the module pyarrow. Texts come as bytes, times and dates as integers.
+    """
+    if pa.types.is_large_string(dtype):  # bytes, which are not decoded here
         return pa.array(cells, pa.large_binary()).view(dtype)
     if pa.types.is_timestamp(dtype):
         return pa.array(cells, pa.int64()).cast(dtype)
@@ -201,9 +218,9 @@ def _array(pa: Any, cells: Any, dtype: Any) -> Any:
 
 
 def _connect(url: str) -> Any:
-    """Return a connection in a transaction that sees one state.
+    """Return a read-only connection in a transaction that sees one state of the data.
 
-    A message of the server may quote a password, and is not shown.
+    An error does not show the server's message, since it may quote a password.
     """
     try:
         psycopg: Any = import_module("psycopg")

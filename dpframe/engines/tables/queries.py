@@ -106,10 +106,13 @@ _HIDDEN = '"__duckdb_source_'  # what stands in a query of duckdb for a variable
 
 
 def with_views(text: str, views: Mapping[str, str]) -> str:
-    """Return a text of SQL, followed by the views that it names, and by those that these name."""
+    """Return a text of SQL, followed by the views that it names, and by those that these name.
+
+    ``views`` maps the name of each view to its SQL.
+    """
     used: set[str] = set()
     texts = [text]
-    for one in texts:  # which grows
+    for one in texts:  # the list grows meanwhile
         words = {word.casefold() for word in re.findall(r"\w+", one)}
         more = [n for n in views if n not in used and {*re.findall(r"\w+", n.casefold())} <= words]
         used |= {*more}
@@ -118,13 +121,18 @@ def with_views(text: str, views: Mapping[str, str]) -> str:
 
 
 def check_steady(text: str) -> None:
-    """Raise where a query may have other rows each time that it is run: by chance, by the clock, or
-    by which come first."""
+    """Refuse a query whose words show that it may have other rows each time that it is run.
+
+    These are words of chance, of the clock, and of which rows come first.
+    """
     _check_words(_UNSTEADY, QUOTED.sub(" ", text))
 
 
 def _check_words(words: Mapping[str, re.Pattern[str]], shown: str) -> None:
-    """Refuse the first hazard that the words of a query show."""
+    """Refuse a query at the first hazard that its words show.
+
+    ``words`` maps each hazard to a pattern, and ``shown`` is the query without quoted texts.
+    """
     for hazard, pattern in words.items():
         found = pattern.search(shown)
         if found is not None:
@@ -132,8 +140,11 @@ def _check_words(words: Mapping[str, re.Pattern[str]], shown: str) -> None:
 
 
 def check_sql(text: str) -> None:
-    """Raise as `check_steady`, of a query in SQL. Aggregates and windows depend on which thread
-    reads a row first, but for those that say an order."""
+    """Refuse a query in SQL that may have other rows each time that it is run.
+
+    It checks more words than `check_steady`. Aggregates and windows that depend on the order of
+    rows must have an ORDER BY.
+    """
     if _HIDDEN in text:
         raise BadValue(
             "this relation reads a variable of Python, and its query does not show what that is. Write the query out, make the "
@@ -153,13 +164,14 @@ def check_sql(text: str) -> None:
 
 
 def find_across(text: str) -> list[FoundHazard]:
-    """Return the operations of a query in SQL that make a row of several rows.
+    """Return the operations of a query in SQL that make a row of several rows, as hazards.
 
-    They are found by the words of the query.
+    Such rows may mix several people, and must be declared. They are found by words such as JOIN and
+    GROUP BY.
     """
     shown = QUOTED.sub(_without_quotes, text)
     parts = [" ".join(found[1].upper().split()) for found in _ACROSS.finditer(shown)]
-    extremes = _EXTREME.finditer(shown)  # of one argument; of several they are functions of a row
+    extremes = _EXTREME.finditer(shown)  # aggregates only with one argument
     parts += [
         f[1].upper() for f in extremes if "," not in _drop_parentheses(_argument(shown, f.end()))
     ]
@@ -171,7 +183,11 @@ def find_across(text: str) -> list[FoundHazard]:
 
 
 def find_sums(text: str) -> list[FoundHazard]:
-    """Return the sums of a query in SQL that are not shown to be of integers or decimals."""
+    """Return the aggregates that add numbers in a query in SQL, as hazards.
+
+    A sum or a mean of integers or decimals is left out. Sums of doubles depend on the order of
+    rows.
+    """
     shown = QUOTED.sub(_without_quotes, text)
     return [
         FoundHazard("sums", found[1].upper())
@@ -182,7 +198,7 @@ def find_sums(text: str) -> list[FoundHazard]:
 
 
 def _is_exact(argument: str) -> bool:
-    """Return whether a text is one cast to integers or decimals."""
+    """Return whether an argument of an aggregate is one cast to an integer or decimal type."""
     argument = re.sub(r"^distinct\b", "", argument.strip(), flags=re.IGNORECASE).strip()
     cast = _CAST.fullmatch(argument) or _TO_EXACT.fullmatch(argument)
     inside = "" if cast is None else cast[1] or ""
@@ -191,12 +207,17 @@ def _is_exact(argument: str) -> bool:
 
 
 def files_read(text: str) -> list[str]:
-    """Return the arguments of the functions that read files. Raise if a query computes one.
+    """Return the file names that a query passes to functions that read files.
 
-    A computed name cannot be watched.
+    A name that the query computes is refused, since nobody could watch the file.
     """
 
-    def mask_quoted(quoted: re.Match[str]) -> str:  # as long as it was
+    def mask_quoted(quoted: re.Match[str]) -> str:  # keeps positions
+        """Return underscores for a text in single quotes, and blanks for other quotes, of the same
+        length.
+
+        The name of a function that is called is kept.
+        """
         inside = len(quoted[0]) - 2
         return (
             f"'{'_' * inside}'"
@@ -217,18 +238,21 @@ def files_read(text: str) -> list[str]:
 
 
 def find_far(text: str) -> list[FoundHazard]:
-    """Return the files on other machines that a query reads, by functions or as tables."""
+    """Return the files on other machines that a query reads, as hazards."""
     names = files_read(text) + [read_quoted(found[1]) for found in _FILE_TABLE.finditer(text)]
     return [FoundHazard("elsewhere", repr(name)) for name in names if _FAR.match(name)]
 
 
 def read_quoted(text: str) -> str:
-    """Return what stands between quotes."""
+    """Return a quoted text or name of SQL without its quotes."""
     return text[1:-1].replace(2 * text[0], text[0])
 
 
 def functions_in(text: str) -> set[str]:
-    """Return the names of the functions that a query calls, and all else before a parenthesis."""
+    """Return the names of the functions that a query calls, in lower case.
+
+    Any other word before a parenthesis is returned too.
+    """
     return {name.lower() for name in re.findall(r"(\w+)\s*\(", QUOTED.sub(_without_quotes, text))}
 
 
@@ -238,8 +262,10 @@ def literal(text: str) -> str:
 
 
 def _without_quotes(quoted: re.Match[str]) -> str:
-    """Nothing but a blank, and of what tells of rows the rest: the name of a function, which
-    databases write with quotes, and the text that means the time of day."""
+    """Return a blank for a quoted text, a quoted name or a comment, so that searches skip it.
+
+    Two of them are kept: the quoted name of a function that is called, and the text 'now'.
+    """
     text, behind = quoted[0], quoted.string[quoted.end() : quoted.end() + 2].lstrip()
     if text[0] == '"' and behind[:1] == "(":
         return text[1:-1]
@@ -247,26 +273,32 @@ def _without_quotes(quoted: re.Match[str]) -> str:
 
 
 def _call(text: str, begin: int) -> str:
-    """Return the argument that begins behind a parenthesis, and that of the window over it."""
+    """Return the arguments of a call, with its OVER clause if it has one.
+
+    ``begin`` is the position behind the opening parenthesis.
+    """
     end = _find_close(text, begin)
     over = _OVER.match(text, end)
     return text[begin : end if over is None else _find_close(text, over.end())]
 
 
 def _argument(text: str, begin: int) -> str:
-    """Return the text from ``begin`` to the parenthesis that ends the argument."""
+    """Return the arguments of a call, without the closing parenthesis.
+
+    ``begin`` is the position behind the opening one.
+    """
     return text[begin : _find_close(text, begin) - 1]
 
 
 def _drop_parentheses(text: str) -> str:
-    """Return a text without what stands between parentheses."""
+    """Return a text without everything between parentheses."""
     while text != (text := re.sub(r"\([^()]*\)", "", text)):
         pass
     return text
 
 
 def _find_close(text: str, begin: int) -> int:
-    """Return where the parenthesis ends behind which a text begins."""
+    """Return the position behind the parenthesis that closes the one before ``begin``."""
     depth, end = 1, begin
     while depth and end < len(text):
         depth += {"(": 1, ")": -1}.get(text[end], 0)

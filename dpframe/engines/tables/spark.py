@@ -63,14 +63,12 @@ _CHOSEN = re.compile(r"\b(?:first|last|any_value)\(")
 
 
 class SparkSource(Source):
-    """A DataFrame of Spark, whose plan is run anew for each scan."""
+    """Source of a DataFrame of Spark, whose plan is run anew for each scan."""
 
     answers: ClassVar[Answers] = {
         **dict.fromkeys(("chance", "clock", "first", "sums"), HazardAnswer.REFUSED),
         **dict.fromkeys(("code", "across"), HazardAnswer.DECLARED),
-        **dict.fromkeys(
-            ("transaction", "meaning"), HazardAnswer.ABSENT
-        ),  # the plan has them as they were
+        **dict.fromkeys(("transaction", "meaning"), HazardAnswer.ABSENT),  # the plan keeps them
         **dict.fromkeys(("writes", "in place"), HazardAnswer.WATCHED),
         "elsewhere": HazardAnswer.UNSEEN,
     }
@@ -78,6 +76,11 @@ class SparkSource(Source):
     _view: str | None = None
 
     def __init__(self, frame: Any):
+        """Keep a DataFrame of Spark, and find the hazards and local files of its plan.
+
+        A plan that may return other rows each time is refused. A session whose workers cannot run
+        dpframe is refused too.
+        """
         convert: Any = import_module("pyspark.sql.pandas.types")
         self._spark, plans = frame, _plans_of(frame)
         check_steady(
@@ -96,7 +99,9 @@ class SparkSource(Source):
         )
 
     def version(self) -> Hashable:
-        context = getattr(self._spark.sparkSession, "_sc", None)  # there is none of Spark Connect
+        """Return sizes and times of the local files that are read; raise if the session was
+        stopped."""
+        context = getattr(self._spark.sparkSession, "_sc", None)  # missing in Spark Connect
         if context is not None and (context._jsc is None or context._jsc.sc().isStopped()):
             raise ConnectionError("this session of Spark was stopped")
         return stats_of(self._files)
@@ -108,7 +113,11 @@ class SparkSource(Source):
         return int(self._spark.count())
 
     def counting(self) -> Counting | None:
-        """Return the session of the frame, with the columns whose types mean the same in SQL."""
+        """Return the session as a database that computes sums, with the columns that mean the same
+        in SQL.
+
+        None is returned if no column does, or if a name or a setting would change a statement.
+        """
         plain = [field.name for field in self._spark.schema.fields if _is_plain(field.dataType)]
         session = self._spark.sparkSession
         decimal = session.conf.get("spark.sql.legacy.exponentLiteralAsDecimal.enabled", "false")
@@ -136,9 +145,12 @@ class SparkSource(Source):
     def each(
         self, task: Task, columns: Sequence[int], people: tuple[Column, ...], key: bytes
     ) -> Iterator[Any]:
-        """Yield the results of a task for the rows of each partition.
+        """Yield the results of a task that the workers run on each partition.
 
-        If there are people, each of them is in one partition.
+        ``task`` takes an engine for pandas frames, and ``columns`` are the positions that it reads.
+        ``key`` seeds the hash of contribution limits.
+
+        With ``people`` rows are moved first, so that all rows of a person are in one partition.
         """
         wanted = list(dict.fromkeys([*columns, *(c.position for c in people)]))
         names = [self.names[i] for i in wanted]
@@ -164,7 +176,7 @@ class SparkSource(Source):
 
 
 def _is_plain(dtype: Any) -> bool:
-    """Return whether cells of a type mean the same in SQL as here.
+    """Return whether cells of a Spark type mean the same in SQL as in this package.
 
     These are whole numbers, doubles, bools, and texts that are compared by their bytes.
     """
@@ -176,7 +188,10 @@ def _is_plain(dtype: Any) -> bool:
 
 
 def _hazards(plans: dict[str, str]) -> Iterator[FoundHazard]:
-    """Yield the hazards that the plans show. The optimized one says of what type a sum is."""
+    """Yield the hazards that the plans of a DataFrame of Spark show.
+
+    ``plans`` maps the name of a plan to its text. The optimized plan says which type a sum has.
+    """
     if _CODE.search(QUOTED.sub(" ", plans["Physical"])):
         yield FoundHazard("code", "code, or an RDD, in a DataFrame of Spark")
     shown = _ALIAS.sub("", QUOTED.sub(" ", plans["Optimized Logical"]))
@@ -190,7 +205,10 @@ def _hazards(plans: dict[str, str]) -> Iterator[FoundHazard]:
 
 
 def _plans_of(frame: Any) -> dict[str, str]:
-    """Return the plans by their names, as Spark prints them."""
+    """Return the plans of a DataFrame of Spark by their names, as Spark prints them.
+
+    They are searched for operations that make two scans differ.
+    """
     with redirect_stdout(StringIO()) as told:
         frame.explain(extended=True)
     pieces = re.split(r"^== (\w+(?: \w+)?) Plan ==\n", told.getvalue(), flags=re.MULTILINE)
@@ -204,12 +222,13 @@ def _plans_of(frame: Any) -> dict[str, str]:
 
 
 def _check_choices(frame: Any, plan: str) -> None:
-    """Raise if a plan may give other rows each time.
+    """Refuse a DataFrame of Spark that may give other rows each time.
 
-    Spark says so, or rows are chosen by which come first.
+    ``plan`` is its optimized plan. Spark may call it nondeterministic, or it keeps the rows that
+    come first.
     """
     steady = _CHOSEN.search(QUOTED.sub(" ", plan)) is None
-    with suppress(Exception):  # a session of Spark Connect keeps its plans to itself
+    with suppress(Exception):  # Spark Connect does not show its plans
         steady = steady and bool(frame._jdf.queryExecution().optimizedPlan().deterministic())
     if not steady:
         raise BadValue(
@@ -220,7 +239,10 @@ def _check_choices(frame: Any, plan: str) -> None:
 
 
 def _check_workers(session: Any) -> None:
-    """Send a row there and back, so that an unable worker is seen before anything is paid for."""
+    """Run a small task on the cluster, and refuse workers that cannot run dpframe.
+
+    This is done before anything is charged.
+    """
     with suppress(Exception):
         if len(session.range(1).mapInArrow(_as_bytes, "found binary").collect()) == 1:
             return
@@ -234,6 +256,7 @@ def _check_workers(session: Any) -> None:
 
 
 def _as_bytes(batches: Any) -> Iterator[Any]:
+    """Yield each batch of Arrow as one row of bytes, so that Spark can hand it to the driver."""
     pa: Any = import_module("pyarrow")
     for batch in batches:
         sink = pa.BufferOutputStream()
@@ -247,7 +270,14 @@ def _as_bytes(batches: Any) -> Iterator[Any]:
 def _with_lots(
     names: list[str], types: list[Any], at: list[tuple[int, Any]], of: int
 ) -> Callable[[Any], Iterator[Any]]:
+    """Return a function for workers that adds a column with the share of the people a row is in.
+
+    ``at`` has the positions and kinds of the columns that name a person. ``of`` is the number of
+    shares.
+    """
+
     def work(batches: Any) -> Iterator[Any]:
+        """Yield each batch with the number of the share of each row in a column."""
         pa: Any = import_module("pyarrow")
         for batch in batches:
             table = cast_batch(pa.table(batch.columns, names=names), names, types)
@@ -260,12 +290,21 @@ def _with_lots(
 def _counting(
     task: Task, columns: Sequence[int], names: list[str], types: list[Any], whole: bool, key: bytes
 ) -> Callable[[Any], Iterator[Any]]:
+    """Return a function for workers that runs a task on the rows of a partition.
+
+    With ``whole`` the task runs once on all rows of a partition, since people may not be cut.
+    Otherwise it runs whenever a batch is full. ``key`` seeds the hash of contribution limits.
+    """
+
     def work(batches: Any) -> Iterator[Any]:
+        """Yield the results of the task as rows of bytes."""
         pa: Any = import_module("pyarrow")
         parts: Any = import_module("dpframe.engines.parts")
         waiting: list[Any] = []
 
         def found() -> Any:
+            """Return the number of the waiting rows and the task's result on them, pickled in a row
+            of bytes."""
             table = pa.concat_tables(waiting)
             some: dict[int, pd.Series[Any]] = {
                 place: series_of(table.column(i)) for i, place in enumerate(columns)
