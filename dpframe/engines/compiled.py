@@ -39,7 +39,8 @@ PutValues = Callable[[slice, Array], object]  # into an array, NaN for a null
 
 
 def available(rows: int) -> bool:
-    """Return whether the compiled kernels work and pay for a table of so many ``rows``."""
+    """Return whether the compiled kernels work and are worth loading for a table of so many
+    ``rows``."""
     return rows >= SIZES.kernel_rows and kernels_work()
 
 
@@ -110,8 +111,7 @@ def bucket_reader(
     """
 
     def read_buckets(rows: slice) -> Array:
-        """Return one more than the group of each of these rows, 0 where a condition does not
-        hold."""
+        """Return one more than the group of each row, 0 where a condition does not hold."""
         found = np.ones(rows.stop - rows.start, np.int32)
         if buckets is not None:
             found[:] = buckets[rows]
@@ -235,8 +235,10 @@ class RowsByPerson:
         cells = np.empty((int(counts.sum()), 2 + len(self._values)), np.int32)
 
         def place_share(one: tuple[int, slice]) -> None:
-            """Write one thread's share of the rows to their places: ``one`` is its number and its
-            rows."""
+            """Write the rows of one thread's share to their places.
+
+            ``one`` has the number of the thread and its rows.
+            """
             values = np.empty((len(self._values), SIZES.block))
             for rows in split_blocks(one[1]):
                 for summed, room in zip(self._values, values, strict=True):

@@ -138,8 +138,8 @@ def place_rows(
 def order_rows(placed: PlacedRows, part: int, order: Array, start: Array, following: Array) -> None:
     """Bring the rows of each person in one part of the people together.
 
-    It is called before the rows of each person are added up. Afterwards ``order[start[u] : start[u
-    + 1]]`` are the rows of person u. ``following`` is room that it works in.
+    It is called before the rows of each person are added up. The rows of person u become
+    ``order[start[u] : start[u + 1]]``. ``following`` is room that it works in.
     """
     start[:] = 0
     for t in range(len(placed.begins)):

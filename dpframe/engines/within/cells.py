@@ -99,8 +99,7 @@ class Cells:
         return count_each(self.layout.codes, self.layout.size, self.valid)
 
     def _sort_rows(self) -> Places:
-        """Return the rows that count and have a value, sorted by person, then in the asked
-        order."""
+        """Return the rows that count and have a value, by person and in the asked order."""
         order = self.layout.order
         return order if self.valid is None else order[self.valid[order]]
 
@@ -142,7 +141,7 @@ class Cells:
         return PerPerson(Vector("number", table), self.layout.whose)
 
     def _pick(self, places: Places) -> Vector:
-        """Return the cells of the rows at some places, null where the place is -1."""
+        """Return the cells of some rows, null where a place is -1."""
         v, none = self.vector, places < 0
         if not len(v.values):
             return v
@@ -223,8 +222,10 @@ class Cells:
         return self._spread(self._variances(ddof))
 
     def compute_deviation(self, ddof: int) -> PerPerson:
-        """Return the standard deviation of each person's values; ``ddof`` is subtracted from their
-        number."""
+        """Return the standard deviation of each person's values.
+
+        ``ddof`` is subtracted from the number of values in the variance.
+        """
         return self._spread(np.sqrt(self._variances(ddof)))
 
     def compute_standard_error(self, ddof: int) -> PerPerson:
