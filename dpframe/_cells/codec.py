@@ -267,7 +267,7 @@ def _find_by_comparison(values: Array, listed: Array, places: Buckets) -> Bucket
 
 
 def find_in_table(values: Array, first: int, table: Buckets) -> Buckets:
-    """Return the entries of a table for whole numbers, of which ``first`` has the entry 1.
+    """Return ``table[1 + value - first]`` for each whole number in an array.
 
     Values beyond the table get the zeros at its ends. A difference that wraps lands far outside the
     table, whose range is below 2**20, so it finds an end too.
