@@ -15,7 +15,7 @@ _Pair = tuple[float, float]
 
 
 def outward(low: Fraction, high: Fraction, *, ulps: int = 0) -> Interval:
-    """Return the smallest interval of doubles around an exact one; None if an end is no double.
+    """Return the smallest interval of doubles around an exact one; None if an end is too large.
 
     Ends that are doubles stay. ``ulps`` is the number of doubles by which each end is moved further
     out.

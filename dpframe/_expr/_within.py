@@ -513,8 +513,8 @@ def within(
 
 
 def stem(expr: Expr) -> Expr:
-    """Return the expression whose cells a computation over each person's rows picks, such as by
-    "first".
+    """Return the expression that picked cells come from, such as ``x`` of each person's first
+    ``x``.
 
     Any other expression is returned as it is.
     """
@@ -524,7 +524,7 @@ def stem(expr: Expr) -> Expr:
 
 
 def keeps_one_row(where: Expr | None) -> bool:
-    """Return whether a condition keeps exactly the first row of each person.
+    """Return whether a condition keeps only the first row of each person.
 
     That is ``~duplicated()`` for people whom one column names.
     """
@@ -540,7 +540,7 @@ def looks_within(expr: Expr) -> bool:
 
 
 def has_one_value(expr: Expr, people: Sequence[Column]) -> bool:
-    """Return whether an expression has one value for all rows of a person, judged by its form.
+    """Return whether an expression has one value for all rows of a person, whatever the cells are.
 
     ``people`` are the columns that name a person.
     """
