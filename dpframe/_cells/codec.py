@@ -109,8 +109,7 @@ def in_utc(moment: Any) -> Any:
 
 
 def finder(listed: Iterable[tuple[Any, int]]) -> Finder:
-    """Return a function from the cells of a column to the positions of the listed values they
-    equal.
+    """Return a function from the cells of a column to the positions of equal listed values.
 
     ``listed`` has pairs of a value and its position. Positions begin at 1, and 0 is for all other
     cells. None is null. If listed values are equal, the first is found.
@@ -135,8 +134,8 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
     by_dtype: dict[Any, Callable[[Array], Buckets]] = {}
 
     def of_category(vector: Vector) -> Buckets:
-        """Return the positions of the cells of a column with a dictionary, looking up each entry
-        once."""
+        """Return the positions of the cells of a column with a dictionary, found once for each
+        entry."""
         categories = vector.categories
         assert categories is not None
         if id(categories) not in by_dictionary:
@@ -147,7 +146,7 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
         return np.take(by_dictionary[id(categories)][1], vector.values, mode="wrap")
 
     def of_value(vector: Vector) -> Buckets:
-        """Return the positions of the cells of a column without a dictionary, searched in its
+        """Return the positions of the cells of a column without a dictionary, found in its
         dtype."""
         if vector.kind in NO_KEYS:
             return np.zeros(len(vector), dtype=dtype)
@@ -163,8 +162,7 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
 
     @np.errstate(all="ignore")  # a NaN may signal
     def find(vector: Vector) -> Buckets:
-        """Return the position of the listed value that each cell of a column equals, 0 for no
-        value."""
+        """Return the position of the listed value that each cell equals, 0 for no listed value."""
         if vector.categories is not None:
             return of_category(vector)
         places, missing = of_value(vector), vector.nulls()
@@ -187,6 +185,7 @@ def _plain_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _plain_values(values: Array) -> Array:
+    """Return cells in the dtype in which `_plain_dtype` says they are compared."""
     if values.dtype.kind == "f":
         return values.astype(np.float64, copy=False)
     return values.view(_plain_dtype(values.dtype))

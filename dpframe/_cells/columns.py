@@ -122,7 +122,8 @@ def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
 def _sparse(cells: Any, kind: Kind) -> Vector:
     """Return the cells of a sparse column as a dense array of the dtype it names.
 
-    numpy's own conversion makes doubles of cells where it finds a gap.
+    ``kind`` says what the cells are, such as "number". numpy's own conversion makes doubles of
+    cells where it finds a gap.
     """
     fill, places, n = cells.fill_value, cells.sp_index.indices, len(cells)
     gap = bool(_pandas.isna(fill))
@@ -196,8 +197,10 @@ def _native(values: Array) -> Array:
 
 
 def _fill_nulls(arrow: Any, blank: Any) -> tuple[Array, Bools | None]:
-    """Return the values of an Arrow array with ``blank`` for nulls, and a mask of the nulls or
-    None."""
+    """Return the values of an Arrow array with ``blank`` for nulls, and a mask of the nulls.
+
+    The mask is None if there are no nulls.
+    """
     if arrow.null_count == 0:
         return arrow.to_numpy(), None
     return arrow.fill_null(blank).to_numpy(), arrow.is_null().to_numpy()
@@ -374,11 +377,10 @@ def _label(cells: Any, arrow: Any, kind: Kind = "label") -> Vector:
 
 
 def _one_by_one(values: Array) -> tuple[Array, Array]:
-    """Return a code for each object, -1 for null, and the distinct plain scalars, in order of
-    occurrence.
+    """Return a code for each object, -1 for null, and the distinct plain scalars.
 
-    It is called for objects of types that pandas would confuse. 1, 1.0 and True have codes of their
-    own.
+    Scalars are numbered in order of occurrence. It is called for objects of types that pandas would
+    confuse. 1, 1.0 and True have codes of their own.
     """
     codes = np.empty(len(values), dtype=np.int64)
     index: dict[Any, int] = {}
@@ -414,8 +416,10 @@ def objects(values: Iterable[Any]) -> Array:
 
 
 def narrow(codes: Array, count: int) -> Array:
-    """Return codes in the smallest signed integer dtype that holds `count` codes, and -1 for
-    null."""
+    """Return codes in the smallest signed integer dtype that holds them.
+
+    There are `count` different codes, and -1 for null.
+    """
     for dtype in (np.int8, np.int16, np.int32):
         if count < np.iinfo(dtype).max:
             return codes.astype(dtype, copy=False)
@@ -423,7 +427,7 @@ def narrow(codes: Array, count: int) -> Array:
 
 
 def as_floats(v: Vector) -> Array:
-    """Return the cells as doubles, with NaN for null."""
+    """Return the cells of a column of numbers or bools as doubles, with NaN for null."""
     values = v.values.astype(np.float64, copy=v.null is not None)
     if v.null is not None:
         values[v.null] = np.nan

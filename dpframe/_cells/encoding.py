@@ -206,11 +206,11 @@ def _encode_by_value(value: Any) -> bytes:
 
 @cache
 def encoded_fields(kind: Any) -> Known:
-    """Return the fields that identify a value of a class: name, place and default as bytes, and the
-    default.
+    """Return the fields that identify a value of a class.
 
-    ``kind`` is a dataclass with an ``identity``. Fields that ``__init__`` does not take follow from
-    the others. Each other one is in ``identity`` or has the mark ``SHOWN``.
+    Each is given by its name, its place and default as bytes, and its default. ``kind`` is a
+    dataclass with an ``identity``. Fields that ``__init__`` does not take follow from the others.
+    Each other one is in ``identity`` or has the mark ``SHOWN``.
     """
     names, known = kind.identity[1:], {f.name: f for f in fields(kind)}
     wanted = {f.name for f in fields(kind) if f.init and not f.metadata.get("shown")}
@@ -241,8 +241,10 @@ def _digest_keys(value: Any) -> bytes:
 
 
 def _items(values: Iterable[Any]) -> bytes:
-    """Return the body of a list's code: all its texts with their lengths, or the codes of its
-    items."""
+    """Return the body of a list's code.
+
+    It has all texts with their lengths, or the codes of the items if some is no text.
+    """
     listed = list(values)
     if {*map(type, listed)} == _TEXTS:  # at once, since lists of keys are long
         texts = [v.encode("utf-8", "surrogatepass") for v in listed]
@@ -269,8 +271,7 @@ def _array(values: Any) -> tuple[bytes, bytes]:
 
 
 def _index(index: pd.Index[Any]) -> tuple[bytes, bytes]:
-    """Return the tag and the body of an index's code, from its name, dtype and cells, or its
-    levels."""
+    """Return the tag and the body of an index's code, from its name and cells, or its levels."""
     if isinstance(index, pd.MultiIndex):
         levels = [index.get_level_values(i) for i in range(index.nlevels)]
         return b"levels", b"".join(map(encode, levels))
@@ -309,8 +310,7 @@ def _dtype(dtype: Any) -> tuple[bytes, bytes]:
 
 
 def _stamp(moment: pd.Timestamp) -> tuple[bytes, bytes]:
-    """Return the tag and the body of a Timestamp's code, from its ticks in UTC, their unit and its
-    zone."""
+    """Return the tag and the body of a Timestamp's code, from its ticks in UTC and its zone."""
     ticks: Any = (moment if moment.tz is None else moment.tz_convert(None)).asm8
     return b"stamp", encode(
         (int(ticks.astype(np.int64)), np.datetime_data(ticks.dtype)[0], moment.tz)

@@ -76,8 +76,7 @@ def _moment(cell: Any) -> str | None:
 
 
 def _interval(cell: Any) -> str | None:
-    """Return the text of an interval between doubles that is a key; None for all other
-    intervals."""
+    """Return the text of an interval between doubles that is a key; None for other intervals."""
     ends = []
     for end in (cell.left, cell.right):
         if (

@@ -44,7 +44,8 @@ def split_blocks(rows: slice) -> Iterator[slice]:
 def side_by_side(task: Callable[[S], T], pieces: Sequence[S]) -> list[T]:
     """Run a task on each piece in threads, and return the results in order.
 
-    Each thread has a copy of this thread's context, so that no warning about a value is shown.
+    The pieces are mostly shares of the rows. Each thread has a copy of this thread's context, so
+    that no warning about a value is shown.
     """
     if len(pieces) == 1:
         return [task(pieces[0])]

@@ -50,8 +50,7 @@ class Expr(Encoded):
     size: int = field(init=False, compare=False, repr=False, default=1)
 
     def __post_init__(self) -> None:
-        """Compute the depth and the size from the operands, and refuse an expression that is too
-        deep."""
+        """Compute depth and size from the operands, and refuse an expression that is too deep."""
         made_of: tuple[str, ...] = self.__match_args__
         depth, size = 0, 1
         for name in made_of:
@@ -111,11 +110,10 @@ class Expr(Encoded):
         return self.interval(lambda column: declared.get(column.position))
 
     def unbounded(self, declared: Mapping[int, tuple[float, float]]) -> Expr | None:
-        """Return the innermost number of the expression that has no bounds, although its operands
-        have some.
+        """Return the innermost number that has no bounds, although its operands have some.
 
-        A message tells with it where bounds are lost. ``declared`` has the clipping bounds of
-        columns, by position. The result is None if nothing lost its bounds.
+        A message tells with it where bounds are lost in the expression. ``declared`` has the
+        clipping bounds of columns, by position. The result is None if nothing lost its bounds.
         """
         if self.kind not in ("number", "bool") or self.bounds(declared) is not None:
             return None
@@ -227,8 +225,7 @@ class Constant(Expr):
 
     @property
     def kind(self) -> Kind:
-        """The kind of the value, from its type: a number, a bool, a text, a time, a duration or a
-        label."""
+        """The kind of the value, such as "number" or "text", from its type."""
         value = self.value
         if isinstance(value, bool):
             return "bool"

@@ -118,8 +118,10 @@ def _check_year(value: Any) -> None:
 
 
 def _duration(value: Any) -> Any:
-    """Return a value as a pandas Timedelta, where a day has 24 hours; refuse what is no
-    duration."""
+    """Return a value as a pandas Timedelta; refuse what is no duration.
+
+    A day has 24 hours.
+    """
     try:
         return pd.Timedelta(value)
     except (ValueError, TypeError, OverflowError):
@@ -213,8 +215,7 @@ def _match(x: Expr, value: object, *, null: bool = False) -> Constant:
 
 
 def _advice(x: Expr) -> str:
-    """Return a sentence for a message that says what can be compared with an expression like
-    this."""
+    """Return a sentence for a message that says what can be done with such an expression."""
     return {
         "number": "Give a number.",
         "bool": "Give True or False.",
@@ -259,8 +260,10 @@ def _boolean(x: Expr, what: str) -> None:
 
 
 def arithmetic(op: str, left: Expr, right: Expr) -> Expr:
-    """Return the expression ``left op right`` of two numbers, where ``op`` is such as "+" or
-    "//"."""
+    """Return the expression ``left op right`` of two numbers.
+
+    ``op`` is an operator such as "+" or "//"; others are refused.
+    """
     if op not in ARITHMETIC:
         raise BadValue(f"unknown operator {op!r}. Use one of {', '.join(ARITHMETIC)}.")
     _numeric(left, op)
@@ -377,8 +380,10 @@ def not_null(x: Expr) -> Expr:
 
 
 def fill(x: Expr, value: object) -> Expr:
-    """Return an expression with a constant in place of its nulls; refuse a constant of another
-    kind."""
+    """Return an expression with a constant in place of its nulls.
+
+    A constant of another kind, such as a text among numbers, is refused.
+    """
     c = _match(x, value)
     if {x.kind, c.kind} == {"number", "bool"} or x.kind == "other":
         raise BadType(f"nulls of {describe(x)} cannot be filled with {describe(c)}. {_advice(x)}")
@@ -430,8 +435,7 @@ def cast(x: Expr, to: object) -> Expr:
 
 
 def cut(x: Expr, edges: object, labels: object = None, right: object = True) -> Expr:
-    """Return the expression that puts each number into an interval between given edges, as
-    ``pd.cut``.
+    """Return the expression that puts each number into an interval between edges, as ``pd.cut``.
 
     ``labels`` name the intervals; with None each stands for itself. ``right`` says whether
     intervals include their right edge.
@@ -473,8 +477,10 @@ def _labels(labels: object) -> list[Any]:
 
 
 def map_dict(x: Expr, mapping: object) -> Expr:
-    """Return the expression that looks each cell up in a public dict, null for what is not in
-    it."""
+    """Return the expression that looks each cell up in a public dict.
+
+    What is not in the dict becomes null.
+    """
     if not isinstance(mapping, Mapping) or not mapping:
         raise BadType(f"map needs a public dict that is not empty, not {type(mapping).__name__}.")
     keys = tuple(_match(x, k, null=True) for k in mapping)

@@ -65,10 +65,10 @@ class If(Expr):
         return reduce(union, [side.interval(lookup) for side in self._sides])
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-        """Return all values that the two sides can have, in order if they have one; None if not
-        known.
+        """Return all values that the two sides can have; None if not known.
 
-        ``keys`` returns the group keys of a column, and ``ends`` its bounds.
+        They are sorted if they have an order. ``keys`` returns the group keys of a column, and
+        ``ends`` its bounds.
         """
         listed = [
             (side.value,) if isinstance(side, Constant) else side.members(keys, ends)
@@ -85,8 +85,10 @@ class If(Expr):
 
 
 def in_order(values: Any) -> tuple[Any, ...]:
-    """Return public values as pandas sorts the labels of groups; if they have no order, as
-    listed."""
+    """Return public values as pandas sorts the labels of groups.
+
+    Values that have no order stay as they are listed.
+    """
     listed = tuple(values)
     try:
         return tuple(sorted(listed))

@@ -52,8 +52,10 @@ class Elapsed(Expr):
         return self.left.tz if self.left.kind == "time" else self.right.tz
 
     def interval(self, lookup: Lookup) -> Interval:
-        """Return bounds of the sum or difference in nanoseconds; None if an operand has no
-        bounds."""
+        """Return bounds of the sum or difference in nanoseconds; None if not known.
+
+        ``lookup`` returns the bounds of a column.
+        """
         a, b = self.left.interval(lookup), self.right.interval(lookup)
         if a is None or b is None:
             return None

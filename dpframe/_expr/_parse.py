@@ -232,8 +232,7 @@ class _Reader:
         return ex.minus(x) if isinstance(node.op, ast.USub) else ex.minus(ex.minus(x))
 
     def _read_Compare(self, node: ast.Compare) -> Expr:
-        """Return the condition of a comparison such as ``1 < x <= 2``, ``x in [1, 2]`` or ``x ==
-        @y``."""
+        """Return the condition of a comparison such as ``1 < x <= 2`` or ``x in [1, 2]``."""
         left, found = node.left, list[Expr]()
         for op, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(op, ast.Is | ast.IsNot):
@@ -329,10 +328,10 @@ class _Reader:
         return self._call(node, lambda *a, **k: method(x, *a, **k), method)
 
     def _call_function(self, node: ast.Call, make: Callable[..., Expr]) -> Expr:
-        """Return the expression of a function of cells, such as ``log(x)``, whose arguments are
-        expressions.
+        """Return the expression of a function of cells, such as ``log(x)``.
 
-        ``make`` builds the expression. It refuses other numbers of arguments than ``make`` takes.
+        Its arguments are expressions. ``make`` builds the result, and other numbers of arguments
+        than it takes are refused.
         """
         signature = inspect.signature(make)
         try:
@@ -379,8 +378,10 @@ class _Reader:
         )
 
     def _refuse_member(self, node: ast.AST, name: str) -> NoReturn:
-        """Refuse a method that the language does not have; if it looks across people, say what to
-        do."""
+        """Refuse a method that the language does not have.
+
+        The message of one that looks across people says to release it first.
+        """
         if name in _ACROSS.split():
             self._refuse(
                 node,
@@ -407,8 +408,10 @@ class _Reader:
         return self._is_local(node) and isinstance(self._local(node), ex.COLLECTIONS)
 
     def _local(self, node: ast.AST) -> object:
-        """Return the value of an ``@name``, a variable of the caller, and keep it among those
-        used."""
+        """Return the value of an ``@name``, a variable of the caller.
+
+        The value is kept among those that the expression used, for the ledger.
+        """
         assert isinstance(node, ast.Name)
         name = self._places[node.id][1:]
         if name not in self.used:
@@ -423,8 +426,10 @@ class _Reader:
         return self.used[name]
 
     def _value(self, node: ast.expr) -> Any:
-        """Return an argument of a call: a literal, a list of them, an ``@name``, or an
-        expression."""
+        """Return the value of an argument of a call.
+
+        It is a literal, a list of them, an ``@name``, or an expression.
+        """
         if self._is_local(node):
             return self._local(node)
         if isinstance(node, ast.List | ast.Tuple | ast.Set):

@@ -54,10 +54,10 @@ def has_re2() -> bool:
 
 @lru_cache(maxsize=256)
 def check_pattern(asked: Pattern) -> int:
-    """Return how many groups a regular expression has; refuse one that may take more than linear
-    time.
+    """Return how many groups a regular expression has; refuse one that the engine cannot match.
 
-    ``asked`` has the pattern and its options. What the engine cannot compile is refused too.
+    ``asked`` has the pattern and its options. Patterns that may take more than linear time are
+    refused, and those that cannot be compiled.
     """
     what, pattern = f".str.{asked.op}", asked.pattern
     if len(pattern) > LONGEST_PATTERN:

@@ -463,8 +463,7 @@ class Within(Expr):
         return WITHIN[self.how].reach(x, self.rows, self.args)
 
     def __post_init__(self) -> None:
-        """Compute the depth and the size from the operands, and refuse an expression that is too
-        deep."""
+        """Compute depth and size from the operands, and refuse an expression that is too deep."""
         below = self.children
         depth, size = 0, 1
         for child in below:
@@ -513,10 +512,9 @@ def within(
 
 
 def stem(expr: Expr) -> Expr:
-    """Return the expression that picked cells come from, such as ``x`` of each person's first
-    ``x``.
+    """Return the expression that picked cells come from.
 
-    Any other expression is returned as it is.
+    For each person's first ``x`` it is ``x``. Any other expression is returned as it is.
     """
     while isinstance(expr, Within) and WITHIN[expr.how].picks and expr.x is not None:
         expr = expr.x

@@ -73,10 +73,10 @@ def find_unmatched(column: pd.Series[Any], vector: Vector) -> Iterator[tuple[int
 
 
 def _others(array: Any) -> Hashes:
-    """Return a hash of each cell of a column whose cells cannot be keys, such as durations or
-    lists.
+    """Return a hash of each cell of a column of cells that cannot be keys.
 
-    The memory of the array decides it. Cells of a dtype that is not known all have the hash 0.
+    Such cells are durations, lists and the like. The memory of the array decides the hash. Cells of
+    a dtype that is not known all have the hash 0.
     """
     if isinstance(array.dtype, pd.ArrowDtype):
         arrow = array.__arrow_array__()
@@ -139,7 +139,7 @@ def _dictionary(array: Any) -> Hashes:
 
 
 def _bytes(array: Any) -> Hashes:
-    """Return a hash of each cell of an Arrow array of texts or bytes, hashing each different one
+    """Return a hash of each cell of an Arrow array of texts or bytes; each different one is hashed
     once."""
     pa: Any = import_module("pyarrow")
     encoded = array.cast(pa.large_binary()).dictionary_encode()
@@ -156,8 +156,7 @@ def _lists(array: Any) -> Hashes:
 
 
 def _maps(array: Any) -> Hashes:
-    """Return a hash of each map in an Arrow array of maps, from its pairs of key and item in
-    order."""
+    """Return a hash of each map in an Arrow array of maps, from its pairs in their order."""
     offsets = array.offsets.to_numpy().astype(np.intp)
     counts = np.diff(offsets)
     inside = np.arange(counts.sum()) + np.repeat(
@@ -233,9 +232,10 @@ _READ: list[tuple[tuple[str, ...], Callable[[Any], Hashes]]] = [
 
 
 def write_cell(cell: Any) -> bytes:
-    """Return bytes of any cell, equal for equal cells of one type.
+    """Return bytes that identify a cell of any type, equal for equal cells of one type.
 
-    All objects with unknown code have the same bytes.
+    They are hashed for cells that are no plain scalars. All objects with unknown code have the same
+    bytes.
     """
     return b"".join(_parts(cell, [_NODES], 0))
 
@@ -369,8 +369,10 @@ class Sketching:
         return _hashes(frame, self._secret)
 
     def add(self, rows: NDArray[Any]) -> None:
-        """Add the hashes of some more rows, keeping only the smallest ones and how many rows have
-        each."""
+        """Add the hashes of some more rows to the sketch.
+
+        Only the smallest hashes are kept, with how many rows have each.
+        """
         with np.errstate(all="ignore"):
             sums = [len(rows), int(_mix_bits(rows).sum()), int(_mix_bits(rows ^ _STEP).sum())]
         self._sums = [(a + b) % 2**64 for a, b in zip(self._sums, sums, strict=True)]
@@ -466,8 +468,10 @@ def _hashes(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
 
 
 def _hash_with_key(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
-    """Return pandas' hash of each row of a frame, keyed with a secret; empty without rows or
-    columns."""
+    """Return pandas' hash of each row of a frame, keyed with a secret.
+
+    The result is empty if the frame has no rows or no columns.
+    """
     if not len(frame) or not frame.shape[1]:
         return np.zeros(0, dtype=np.uint64)
     key = hashlib.blake2b(secret, digest_size=8).hexdigest()
@@ -476,10 +480,9 @@ def _hash_with_key(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame whose cells pandas can hash, with equal values alike and columns numbered from
-    0.
+    """Return a frame whose cells pandas can hash, with equal values alike.
 
-    Column names do not matter. No code of a cell runs.
+    Columns are numbered from 0, since names do not matter. No code of a cell runs.
     """
     return pd.DataFrame({i: _cells(frame.iloc[:, i]) for i in range(frame.shape[1])})
 

@@ -44,10 +44,10 @@ class GroupFinder:
     _counts: dict[By, Integers] = field(default_factory=dict)  # of groupings with known buckets
 
     def find_buckets(self, by: tuple[By, ...]) -> Buckets | None:
-        """Return one more than the group of each row, 0 for no group; None if nothing groups the
-        rows.
+        """Return one more than the group of each row, 0 for no group.
 
-        With several columns in ``by``, a group is a combination of theirs.
+        The result is None if nothing groups the rows. With several columns in ``by``, a group is a
+        combination of theirs.
         """
         if not by:
             return None
@@ -182,8 +182,7 @@ def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
     table = places.astype(buckets.dtype)
 
     def match(start: int) -> None:
-        """Look up one block of the strings, from ``start`` on, and write its numbers to the
-        result."""
+        """Look up one block of strings from ``start`` on, and write its numbers to the result."""
         piece = strings.slice(start, SIZES.key_block)
         at = pc.fill_null(pc.index_in(piece, value_set=wanted), len(proper))
         np.take(table, np.asarray(at), out=buckets[start : start + len(piece)], mode="clip")
@@ -209,8 +208,7 @@ def bin_buckets(edges: tuple[float, ...]) -> Finder:
     error = _unevenness(breaks)
 
     def buckets(vector: Vector) -> Buckets:
-        """Return one more than the bin of each number in a column, 0 outside of all bins and for
-        null."""
+        """Return one more than the bin of each number in a column, 0 for no bin and for null."""
         values = vector.values.view(np.int8) if vector.values.dtype == bool else vector.values
         if values.dtype.kind in "iu" and table is not None:
             low = int(np.ceil(breaks[0]))
@@ -351,8 +349,7 @@ def finder_of(by: By) -> tuple[Expr, Finder]:
 
 
 def tuple_buckets(levels: Sequence[Buckets], tuples: Tuples) -> Buckets:
-    """Return one more than the listed combination that each row has, 0 if its combination is not
-    listed.
+    """Return one more than the listed combination that each row has, 0 for no listed one.
 
     ``levels`` has, for each grouping column, one more than the key of each row. ``tuples`` lists
     the combinations of keys. Columns are folded one by one into codes of the listed beginnings of
@@ -379,10 +376,10 @@ def tuple_buckets(levels: Sequence[Buckets], tuples: Tuples) -> Buckets:
 
 
 def _table(known: NDArray[np.int64]) -> NDArray[Any] | None:
-    """Return a table from a code to one more than its place among the ``known`` codes, 0 for
-    others.
+    """Return a table with one more than the place of each known code, by the code itself.
 
-    It ends with a 0. The result is None where the table would be large.
+    Other codes have 0, and so has its last entry. The result is None where the table would be
+    large.
     """
     if int(known[-1]) >= SIZES.table_codes:
         return None

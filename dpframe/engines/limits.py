@@ -183,11 +183,12 @@ class Bound:
     def powers(self, values: Iterable[NDArray[np.float64]], degree: int, width: int) -> Integers:
         """Return the sums of a**0 .. a**degree of values 0 <= a <= width, by group.
 
-        Values come in blocks of any size, row by row; NaN is no value. Rounding may leave moments
-        just outside of what any values can have. Then a person would reach further than their rows.
-        So each moment is moved back until no sum of a**k * (W - a)**r is negative: 0 <= s1 <= W s0,
-        where it is already, 2 W s1 - W**2 s0 <= s2 <= W s1, and so on. If no higher moment is in
-        reach, the person's values count as if all were their mean (docs/guarantees/people.md).
+        Each person counts within the contribution limits. Values come in blocks of any size, row by
+        row; NaN is no value. Rounding may leave moments just outside of what any values can have.
+        Then a person would reach further than their rows. So each moment is moved back until no sum
+        of a**k * (W - a)**r is negative, where W is the width. That is 0 <= s1 <= W s0, where it is
+        already, 2 W s1 - W**2 s0 <= s2 <= W s1, and so on. If no higher moment is in reach, the
+        person's values count as if all were their mean (docs/guarantees/people.md).
         """
         missing, *sums = (np.zeros(self._pairs.size, dtype=np.int64) for _ in range(degree + 1))
         full = True
@@ -203,8 +204,7 @@ class Bound:
                 np.add.at(total, pair, power.astype(np.int64))
 
         def of_pairs(at: Any, rows: Places) -> list[Places]:
-            """Return the sums of powers that some (person, group) pairs count for, from the power 0
-            on.
+            """Return the bounded sums of powers of some (person, group) pairs, from the power 0 on.
 
             ``at`` has the places of these pairs in the totals, and ``rows`` the number of rows of
             each pair.
@@ -245,7 +245,8 @@ class Bound:
     ) -> Integers:
         """Return the rows with both values, and the sums of a, of b and of a * b, by group.
 
-        Values are 0 <= a <= V and 0 <= b <= W. The last sum is moved back to what any values can
+        Each person counts within the contribution limits. Values are 0 <= a <= V and 0 <= b <= W,
+        where V is ``width`` and W is ``other``. The last sum is moved back to what any values can
         have, as powers are: max(0, W s + V t - V W n) <= st <= min(W s, V t).
         """
         both, *sums = totals = np.zeros((4, self._pairs.size), dtype=np.int64)
@@ -256,8 +257,10 @@ class Bound:
                 np.add.at(total, own, values.astype(np.int64))
 
         def of_pairs(at: Any, rows: Places) -> list[Places]:
-            """Return the count and the sums of a, b and a * b that some (person, group) pairs count
-            for."""
+            """Return the bounded count and sums of a, b and a * b of some (person, group) pairs.
+
+            ``at`` has the places of these pairs in the totals.
+            """
             count = np.minimum(both[at], self._limit)
             first, second, mixed = (self._scale_totals(total[at], both[at]) for total in sums)
             least = np.maximum(0, other * first + width * second - width * other * count)
@@ -292,10 +295,10 @@ class Bound:
             first += len(block)
 
     def _scale_totals(self, totals: Places, counts: Places) -> Places:
-        """Return totals of more values than the limit scaled by limit / count, to the nearest
-        integer.
+        """Return totals within the limit on a person's values in a group.
 
-        ``counts`` has the number of values behind each total. Other totals stay as they are.
+        ``counts`` has the number of values behind each total. A total of more values than the limit
+        is scaled by limit / count, to the nearest integer.
         """
         over = counts > self._limit
         if not over.any():
@@ -307,8 +310,10 @@ class Bound:
         return found
 
     def _sum_by_group(self, totals: Places, some: slice) -> Integers:
-        """Return the sum of totals in each group, over the (person, group) pairs in a slice that
-        count."""
+        """Return the sum of totals in each group, over some (person, group) pairs.
+
+        ``some`` is the slice of these pairs. Only pairs that count are added.
+        """
         group = self._pairs.group[some]
         if self._kept is not None:
             kept = self._kept[some]
@@ -416,8 +421,7 @@ def distinct_pairs(
     limit: int,
     key: bytes,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct (group, value) pairs that count: the group of each, and a row with its
-    value.
+    """Return the distinct (group, value) pairs that count: the group and a row of each.
 
     ``asked`` is a mask of the rows that pass the filter; None if all do. ``buckets`` has one more
     than the group of each row, 0 for no group; None is one group. With ``people``, each names at

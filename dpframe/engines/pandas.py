@@ -80,8 +80,7 @@ class PandasEngine:
         unit: Unit,
         primitives: frozenset[Primitive] | set[Primitive] = PEOPLE,
     ) -> tuple[Texts, dict[Primitive, Integers]]:
-        """Return the combinations of values that count for somebody, and the sums of each
-        combination.
+        """Return the combinations of values that count for somebody, and the sums of each.
 
         It is called to find group keys that nobody listed, by the expressions in ``by``. A person
         counts in a limited number of combinations, chosen by hashes of the values. The combinations

@@ -110,7 +110,7 @@ def _whole(values: NDArray[Any]) -> Numbers:
 
 
 def _of_doubles(values: NDArray[np.float64]) -> Numbers:
-    """Return m * 2**e modulo P for each double m * 2**e.
+    """Return m * 2**e modulo the prime P = 2**31 - 1 for each double m * 2**e.
 
     There are 31 powers of two modulo P, and half of one is 2**30.
     """
@@ -137,7 +137,10 @@ def _of_decimal(cell: Decimal) -> int:
 
 
 def bytes_of_text(text: str) -> bytes:
-    """Return the bytes of a text. If it was read from bytes that are not UTF-8, return those."""
+    """Return the UTF-8 bytes of a text.
+
+    If it was read from bytes that are not UTF-8, return those.
+    """
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -156,7 +159,7 @@ def combine_numbers(numbers: Numbers, more: Numbers) -> Numbers:
 
 
 def reduce_modulo(values: NDArray[np.int64]) -> Numbers:
-    """Reduce integers from 0 to 2**63 - 1 modulo P, in place."""
+    """Reduce integers from 0 to 2**63 - 1 modulo the prime P = 2**31 - 1, in place."""
     for start in range(0, len(values), SIZES.hash_block):
         part = values[start : start + SIZES.hash_block]
         _near(part)
@@ -230,7 +233,11 @@ class Draw:
         return self.with_multipliers(people, *self.multipliers(groups))
 
     def with_multipliers(self, people: Numbers, m: Numbers, c: Numbers) -> Numbers:
-        """Return the hash of each person and the group that has these multipliers."""
+        """Return the hash of each person with one group.
+
+        ``people`` has the number of each person, ``m`` and ``c`` the multipliers of the person's
+        group.
+        """
         u = people * m
         u += c
         _near(_near(u))
@@ -307,8 +314,10 @@ class People:
 
     @cached_property
     def hashes(self) -> NDArray[np.uint64]:
-        """A hash of each, of 64 bits: what tells people of one frame from those of another of the
-        same dtypes."""
+        """A hash of 64 bits for each person.
+
+        It tells people of one frame from those of another of the same dtypes.
+        """
         first, *rest = (column.hashes()[places] for column, places in self._columns)
         with np.errstate(over="ignore"):
             for more in rest:
@@ -337,11 +346,10 @@ def people_of(columns: Sequence[Vector], key: bytes) -> People:
 
 
 def _code_column(vector: Vector) -> tuple[Codes, Coded, Codes]:
-    """Return a code of each cell without gaps, the possible values, and the place of each code's
-    value.
+    """Return a code of each cell, the possible values, and the place of each code's value.
 
-    It is called for each column that names people. The code of a null is -1, and so is that of a
-    cell that is no plain scalar.
+    It is called for each column that names people. Codes have no gaps. The code of a null is -1,
+    and so is that of a cell that is no plain scalar.
     """
     column = encode_values(vector)
     codes = column.codes
@@ -369,9 +377,10 @@ def widen(codes: Codes) -> NDArray[np.int64]:
 
 
 def count_each(codes: Codes, size: int, some: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-    """Count how often each whole number below ``size`` occurs, in some rows or in all.
+    """Return how often each whole number below ``size`` occurs among codes.
 
-    No other array as long as the rows is made.
+    ``some`` is a mask of the rows to count; None is all rows. No other array as long as the rows is
+    made.
     """
     found = np.zeros(size, dtype=np.int64)
     for start in range(0, len(codes), SIZES.block):
@@ -460,10 +469,10 @@ def ends_within(
 def number_values(
     values: NDArray[Any], null: NDArray[np.bool_] | None = None
 ) -> tuple[Codes, NDArray[Any]]:
-    """Return a code for each value in the order of occurrence, -1 for null, and the distinct
-    values.
+    """Return a code for each value, -1 for null, and the distinct values.
 
-    ``null`` is a mask of the nulls; None if there is none.
+    They are numbered in order of occurrence. ``null`` is a mask of the nulls; None if there is
+    none.
     """
     if null is not None and null.any():
         codes = np.full(len(values), -1, dtype=np.int64)

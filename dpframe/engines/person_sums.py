@@ -206,8 +206,10 @@ def _sum_products(question: PersonSums, p: Products) -> Integers:
 
 
 def _sum_leaves(question: PersonSums, p: Leaves) -> Integers:
-    """Return how many values lie at each point of the primitive's grid, by group, within the
-    limits."""
+    """Return how many values lie at each point of the primitive's grid, by group.
+
+    Each person counts within the contribution limits.
+    """
     blocks = (np.where(np.isnan(a), -1, a).astype(np.int64) for a in question.steps(p.expr, p.grid))
     at = np.concatenate([np.empty(0, np.int64), *blocks])
     _, pairs, kept = question.find_pairs(question.most)

@@ -69,8 +69,8 @@ class FrameReader:
         return vector.rows(rows)
 
     def _find_within(self, leaf: Within) -> Vector | PerPerson:
-        """Return the results of a computation over each person's rows, from the cache or
-        computed."""
+        """Return the results of a computation over each person's rows, computed or from the
+        cache."""
         if self.within is None:
             self.within = WithinCache(
                 self.column, lambda people: self.find_people(people).codes, lambda: self.room
@@ -162,7 +162,7 @@ class QuestionReader:
     def put_steps(
         self, expr: Expr, grid: Grid | None, rows: slice, scratch: Floats, mask: Bools | None = None
     ) -> Floats:
-        """Return the values of an expression in a slice of rows, as steps of a grid above its lower
+        """Return the values of an expression in some rows, as steps of a grid above its lower
         bound.
 
         They are written to the start of `scratch`. With a ``mask`` only its rows are returned. A

@@ -141,10 +141,10 @@ class RowBlock:
     scratch: Floats
 
     def count(self, chosen: Bools) -> Integers | int:
-        """Return how many rows of each group are ``chosen``, a mask of the rows that pass the
-        filter.
+        """Return how many rows of each group are ``chosen``.
 
-        It is a single number if there is one group.
+        It is a mask of the rows of the block that pass the filter. The result is a single number if
+        there is one group.
         """
         if self.buckets is None:
             return int(np.count_nonzero(chosen))
@@ -244,8 +244,10 @@ def add_products(p: Products, block: RowBlock, total: Integers) -> None:
 
 
 def add_magnitudes(p: Magnitudes, block: RowBlock, total: Integers) -> None:
-    """Add how many values of a block have each size to the total, as `find_magnitudes` bins
-    them."""
+    """Add how many values of a block have each size to the total.
+
+    `find_magnitudes` defines the sizes.
+    """
     vector = block.read.evaluate(p.expr, block.rows)
     at = find_magnitudes(vector.values, vector.nulls())
     at = at if block.mask is None else at[block.mask]
@@ -264,7 +266,8 @@ ADD: dict[type, Callable[[Any, RowBlock, Integers], None]] = {
 def find_magnitudes(values: NDArray[Any], null: Bools | None) -> NDArray[np.int64]:
     """Return the bin of each number by its size, or -1 for no value.
 
-    Bin 0 is in the middle; (2**(j-1), 2**j] are above it, and their mirror images below.
+    Bins are powers of two, so that they tell about how large numbers are. Numbers near 0 are in the
+    middle bin. The bins (2**(j-1), 2**j] are above it, and their mirror images below.
     """
     x = values.astype(np.float64)
     missing = np.isnan(x) if null is None else null | np.isnan(x)

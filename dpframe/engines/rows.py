@@ -118,7 +118,7 @@ class FrameRows:
 def array_of(frame: pd.DataFrame, position: int) -> Any:
     """Return the cells of a column as they are, in a dtype whose rows can be taken.
 
-    Arrow cannot take rows of views.
+    Arrow cannot take rows of views, so views become plain texts and bytes.
     """
     series = frame.iloc[:, position]
     if not isinstance(series.dtype, pd.ArrowDtype):
@@ -247,8 +247,7 @@ def explode_lists(array: Any, dtype: str | None) -> Multiplied:
 
 
 def _exploded_arrow(array: Any) -> Multiplied:
-    """Return the elements of Arrow's own lists, each in a row of its own, with the row it comes
-    from."""
+    """Return the elements of Arrow's own lists, each with the row that it comes from."""
     pa: Any = import_module("pyarrow")
     pc: Any = import_module("pyarrow.compute")
     lists = array.__arrow_array__().combine_chunks()

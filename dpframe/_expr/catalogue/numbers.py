@@ -48,16 +48,14 @@ def _monotone(
     most: float = math.inf,
     floor: float = -math.inf,
 ) -> Callable[[_Pair], Interval]:
-    """Return a function that computes bounds of ``f(x)`` from bounds of x, where ``f`` only rises
-    or falls.
+    """Return a function that computes bounds of ``f(x)`` from bounds of ``x``.
 
-    It has values for x between `least` and `most`, and none below the `floor`. There are no bounds
-    if an end is infinite.
+    ``f`` only rises, or only falls. It has values for x between `least` and `most`, and none below
+    the `floor`. There are no bounds if an end is infinite.
     """
 
     def travel(ends: _Pair) -> Interval:
-        """Return bounds of the results for numbers between two ``ends``; None if one is
-        infinite."""
+        """Return bounds of the results for numbers between two ends; None if one is infinite."""
         low, high = max(ends[0], least), min(ends[1], most)
         if low > high:
             return None
@@ -92,8 +90,10 @@ def _bound_larger(a: _Pair, b: _Pair) -> Interval:
 
 
 def _bound_hypotenuse(a: _Pair, b: _Pair) -> Interval:
-    """Return bounds of the hypotenuse of a triangle, by the bounds of both legs; None if
-    infinite."""
+    """Return bounds of the hypotenuse of a triangle, from the bounds of both legs.
+
+    The result is None if it may be infinite.
+    """
     low = math.hypot(*(0.0 if x[0] <= 0 <= x[1] else min(map(abs, x)) for x in (a, b)))
     high = math.hypot(*(max(map(abs, x)) for x in (a, b)))
     found = outward(Fraction(low), Fraction(high), ulps=_ULPS) if math.isfinite(high) else None
@@ -439,8 +439,7 @@ def number_function(label: str, *operands: Any) -> Expr:
 
 
 def find_function(label: str) -> Callable[..., Expr] | None:
-    """Return what builds the expression of a function that is called by name, as ``log`` in
-    ``log(x)``.
+    """Return what builds the expression of a function by its name, as ``log`` in ``log(x)``.
 
     It is called for expressions in strings. The result is None if there is no such function.
     """

@@ -103,8 +103,7 @@ class Call(Expr):
     args: tuple[Any, ...] = ()  # of exact types: 1, 1.0 and True are never the same argument
 
     def __post_init__(self) -> None:
-        """Compute the depth and the size from the operands, and refuse an expression that is too
-        deep.
+        """Compute depth and size from the operands, and refuse an expression that is too deep.
 
         The operands stand in a tuple, which `Expr` does not read.
         """
@@ -161,10 +160,9 @@ class Call(Expr):
         return self.members(lambda column: None, lambda column: None)
 
     def identify(self) -> tuple[str, dict[int, Any]]:
-        """Return the tag by which the call is encoded, and its fields that are not at their
-        default.
+        """Return the tag by which the call is encoded, and its fields in a dict by place.
 
-        The fields are in a dict by their place in the encoding.
+        Fields that are at their default are left out.
         """
         op = OPS[self.op]
         tag, *names = op.identity
@@ -183,7 +181,7 @@ class Call(Expr):
         return tag, known
 
     def __str__(self) -> str:
-        """Return the call as users write it, such as ``x.str.lower()`` or ``log(x)``."""
+        """Return the call as a plan shows it, such as ``x.str.lower()`` or ``log(x)``."""
         op = OPS[self.op]
         if op.text is not None:
             return op.text(self)
@@ -222,8 +220,10 @@ def list_ops(accessor: str, kind: Kind | None = None) -> dict[str, Op]:
 
 
 def signature_of(op: Op) -> inspect.Signature:
-    """Return the signature of a function as a user sees it, with the operand as its first
-    parameter."""
+    """Return the signature of a function as a user sees it.
+
+    Its first parameter is the operand.
+    """
     if op.build is not None:
         return inspect.signature(op.build)
     positional = inspect.Parameter.POSITIONAL_OR_KEYWORD

@@ -333,7 +333,7 @@ def _build_for_tuples(name: str) -> Callable[..., Expr]:
     """
 
     def build(x: Expr, pat: str | tuple[str, ...], na: bool | None = None) -> Expr:
-        """Return the condition for a text or for one of a tuple, with the answer ``na`` for
+        """Return the condition for one text or for any of a tuple; ``na`` is the answer for
         nulls."""
         if isinstance(pat, tuple) and pat:
             each: list[Expr] = [call(name, x, args=(one,)) for one in pat]
@@ -439,8 +439,10 @@ def _contains(x: str, pat: str, case: bool, regex: bool) -> bool:
 
 
 def _show_pattern(e: Call) -> str:
-    """Return a call that looks for a regular expression as users write it, such as
-    ``x.str.match('a')``."""
+    """Return a call that looks for a regular expression as a plan shows it.
+
+    An example is ``x.str.match('a')``.
+    """
     op, args = OPS[e.op], dict(zip([arg.name for arg in OPS[e.op].args], e.args, strict=True))
     group = f", group {args['group']}" if "group" in args else ""
     repl = f", {args['repl']!r}" if "repl" in args else ""
@@ -457,8 +459,10 @@ pattern_op: Callable[..., Op] = partial(
 
 
 def _check_flags(name: str, flags: object) -> None:
-    """Refuse flags of a regular expression other than ``re.IGNORECASE``; ``name`` is for the
-    message."""
+    """Refuse flags of a regular expression other than ``re.IGNORECASE``.
+
+    ``name`` is the catalogue's name of the function, for the message.
+    """
     known = isinstance(flags, int) and not isinstance(flags, bool) and flags in (0, re.IGNORECASE)
     if not known:
         raise BadType(f"{OPS[name].spelling} has no other flags here than re.IGNORECASE.")
@@ -602,8 +606,10 @@ def _extract_one(x: Expr, pat: str | re.Pattern[str], flags: int = 0, expand: bo
 
 
 def name_groups(pattern: str) -> list[Any]:
-    """Return pandas' column names for the groups of a regular expression: names, or numbers from
-    0."""
+    """Return what pandas calls the columns of the groups of a regular expression.
+
+    They are the names of the groups, or numbers from 0.
+    """
     known = re.compile(pattern)
     names = {place: name for name, place in known.groupindex.items()}
     return [names.get(i + 1, i) for i in range(known.groups)]
@@ -779,7 +785,7 @@ def _build_cat(
 
 
 def _split(x: str, sep: str | None, n: int, right: bool, keeps: bool) -> list[str]:
-    """Return the pieces of a text between separators, at most ``n`` of which are used.
+    """Return the pieces of a text between separators, at most ``n`` of which are used; -1 is all.
 
     If ``right``, separators are counted from the end. If ``keeps``, the result is the text before a
     separator, the separator, and the rest.
@@ -790,7 +796,7 @@ def _split(x: str, sep: str | None, n: int, right: bool, keeps: bool) -> list[st
 
 
 def _show_split(e: Call) -> str:
-    """Return a split as users write it, such as ``x.str.split('-')``."""
+    """Return a split as a plan shows it, such as ``x.str.split('-')``."""
     sep, _, right, keeps = e.args
     name = "r" * right + ("partition" if keeps else "split")
     return f"{e.operands[0]}.str.{name}({'' if sep is None else repr(sep)})"
@@ -865,8 +871,10 @@ def _cut_at(x: Expr, sep: object, right: bool) -> Expr:
 
 
 def _check_parts(x: Expr, pat: object, n: object) -> None:
-    """Refuse to split what is no text, or with a separator or a number of splits of a wrong
-    type."""
+    """Refuse arguments with which a text cannot be split.
+
+    ``x`` must be a text, ``pat`` a text or None, and ``n`` a number of splits or None.
+    """
     if x.kind not in TEXTS:
         raise BadType(f".str needs strings, and {describe(x)} is not one.")
     if not isinstance(pat, str | None) or not isinstance(n, int | None) or isinstance(n, bool):

@@ -87,8 +87,10 @@ def _is_first_day(t: _Array, large: str) -> _Array:
 
 
 def _is_last_day(t: _Array, large: str) -> _Array:
-    """Return whether the day of each time is the last one of its month or year, as ``large``
-    says."""
+    """Return whether the day of each time is the last one of its month or year.
+
+    ``large`` is "M" for the month, or "Y" for the year.
+    """
     days = t.astype("M8[D]")
     following = days + np.timedelta64(1, "D")
     return np.asarray(following.astype(f"M8[{large}]") != days.astype(f"M8[{large}]"))
@@ -151,8 +153,7 @@ def _list_of_days(make: Callable[[pd.DatetimeIndex], list[Any]]) -> _Members:
     """
 
     def members(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-        """Return the values of all days between the declared ends of the time; None if not
-        known."""
+        """Return the values of all days between the time's declared ends; None if not known."""
         known = e.operands[0].interval(ends)
         days = None if known is None else list_days(known, e.operands[0].tz)
         return None if days is None else tuple(make(days))
@@ -244,8 +245,10 @@ def _list_steps(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
 
 
 def _bound_local(e: Call, lookup: Lookup) -> Interval:
-    """Return bounds of a wall time that is put into a zone, or taken out of one; None if not
-    known."""
+    """Return bounds of a wall time that is put into a zone, or taken out of one.
+
+    They are None if the time has no bounds.
+    """
     x, (zone,) = e.operands[0], e.args
     ends = x.interval(lookup)
     if ends is None:
@@ -321,8 +324,10 @@ def _build_step(name: str) -> Callable[..., Expr]:
     """
 
     def build(x: Expr, freq: object, ambiguous: str = "raise", nonexistent: str = "raise") -> Expr:
-        """Return the time rounded to steps of a length such as "15min"; refuse other answers to
-        clock changes."""
+        """Return the time rounded to steps of a length such as "15min".
+
+        Where clocks change, only pandas' default arguments are allowed.
+        """
         if not (among(ambiguous, ("raise",)) and among(nonexistent, ("raise",))):
             raise BadType(
                 f".{name} has no ambiguous= and nonexistent= here: the next moment there is, or "
@@ -876,10 +881,9 @@ register(
 
 
 def time_part(x: Expr, label: str, *args: Any, **words: Any) -> Expr:
-    """Return the expression of ``x.dt.label`` or ``x.dt.label(...)``, with pandas' names and
-    arguments.
+    """Return the expression of ``x.dt.label``, or of ``x.dt.label(...)``.
 
-    ``x`` is a time or a duration.
+    Names and arguments are those of pandas, and ``x`` is a time or a duration.
     """
     if x.kind not in ("time", "duration"):
         raise BadType(f".dt needs timestamps, and {describe(x)} is not one.")

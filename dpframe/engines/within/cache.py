@@ -73,11 +73,10 @@ class WithinCache:
         return evaluate(expr, self._column, slice(0, rows))
 
     def arrange(self, e: Within, order: tuple[Key, ...]) -> RowsByPerson:
-        """Return the rows that a computation over each person's rows looks at, by person and in
-        order.
+        """Return the rows that a computation over each person's rows looks at, sorted.
 
-        ``e`` has the filter and the groups, and ``order`` the keys to sort by. The last two
-        arrangements are cached, since steps within a person come in company.
+        They are sorted by person, and then by the keys in ``order``. ``e`` has the filter and the
+        groups. The last two arrangements are cached, since steps within a person come in company.
         """
         arrangement = (e.people, e.where, e.by, order)
         rows = self._arrangements.pop(arrangement, None)

@@ -133,9 +133,9 @@ class Cells:
     # From one value a person, or from places, to a value in each row -----------------------------
 
     def _spread(self, values: Floats) -> PerPerson:
-        """Return the number of each person in all of that person's rows.
+        """Return one number of each person in all of that person's rows.
 
-        It is null for a person without rows that count.
+        ``values`` has the number of each person. It is null for a person without rows that count.
         """
         table = np.append(np.where(self.layout.counts > 0, values, np.nan), np.nan)
         return PerPerson(Vector("number", table), self.layout.whose)
@@ -341,8 +341,8 @@ class Cells:
         return self._pick_for_people(self.layout.find_end(True, self.valid))
 
     def take_nth(self, n: int) -> PerPerson:
-        """Return the cell of each person's n-th row from 0 on, null where the person has fewer
-        rows.
+        """Return the cell of each person's row ``n``, counted from 0; null where there is no such
+        row.
 
         A negative place counts from the end.
         """
@@ -434,7 +434,8 @@ class Cells:
     def _accumulate(self, operation: np.ufunc, neutral: float) -> Vector:
         """Return in each row what an operation makes of the person's values up to it.
 
-        A null stays null, and the rows after it go on without it: ``neutral`` stands in its place.
+        ``operation`` is a function such as `numpy.add`. A null stays null, and the rows after it go
+        on without it: ``neutral`` stands in its place.
         """
         values = self.floats if self.valid is None else np.where(self.valid, self.floats, neutral)
         found = accumulate(operation, values, self.layout)
@@ -445,8 +446,10 @@ class Cells:
         return Vector("number", found)
 
     def count_rows_before(self, ascending: bool) -> Vector:
-        """Return how many of the person's rows come before each row if ``ascending``, else after
-        it."""
+        """Return how many of the person's rows come before each row.
+
+        If not ``ascending``, it is how many come after it.
+        """
         layout = self.layout
         after = np.repeat(layout.counts, layout.counts) - 1 - layout.rows_before
         return self._scatter(layout.rows_before if ascending else after, layout.order)

@@ -179,7 +179,7 @@ def sort_places(vector: Vector, key: Key, rows: Places | None) -> Places:
 
 
 def _sort_values(values: NDArray[Any]) -> Places:
-    """Return the places of values in ascending order, as a stable `numpy.argsort` does.
+    """Return the order in which values ascend, as a stable `numpy.argsort` does.
 
     Whole numbers of a narrow range are sorted faster.
     """
@@ -233,12 +233,11 @@ def pad_tables(
 
 
 def accumulate(operation: np.ufunc, values: Floats, layout: RowsByPerson) -> Floats:
-    """Return in each row what an operation such as `numpy.add` makes of the person's values up to
-    it.
+    """Return in each row what an operation makes of the person's values up to that row.
 
-    Values are taken one after the other, in the order of ``layout``. Many people are handled at
-    once, place by place. The few who have more rows than the others are handled one by one. Rows
-    that do not count are NaN.
+    The operation is a function such as `numpy.add`. Values are taken one after the other, in the
+    order of ``layout``. Many people are handled at once, place by place. The few who have more rows
+    than the others are handled one by one. Rows that do not count are NaN.
     """
     found = np.empty(layout.rows) if layout.all_count else np.full(layout.rows, np.nan)
     everybody, order = order_by_count(layout.counts), layout.order
