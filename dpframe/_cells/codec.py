@@ -134,8 +134,10 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
     by_dtype: dict[Any, Callable[[Array], Buckets]] = {}
 
     def of_category(vector: Vector) -> Buckets:
-        """Return the positions of the cells of a column with a dictionary, found once for each
-        entry."""
+        """Return the positions of the cells of a column that has a dictionary.
+
+        Each entry of the dictionary is looked up once.
+        """
         categories = vector.categories
         assert categories is not None
         if id(categories) not in by_dictionary:
@@ -146,8 +148,10 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
         return np.take(by_dictionary[id(categories)][1], vector.values, mode="wrap")
 
     def of_value(vector: Vector) -> Buckets:
-        """Return the positions of the cells of a column without a dictionary, found in its
-        dtype."""
+        """Return the positions of the cells of a column without a dictionary.
+
+        Listed values are compared in the dtype of the column.
+        """
         if vector.kind in NO_KEYS:
             return np.zeros(len(vector), dtype=dtype)
         cell_dtype = vector.values.dtype
@@ -174,7 +178,7 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
 
 
 def _plain_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype in which cells are compared.
+    """Return the dtype in which the cells of a column are compared with listed values.
 
     Bools and ticks are compared as whole numbers, and all floats as doubles.
     """

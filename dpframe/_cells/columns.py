@@ -416,7 +416,7 @@ def objects(values: Iterable[Any]) -> Array:
 
 
 def narrow(codes: Array, count: int) -> Array:
-    """Return codes in the smallest signed integer dtype that holds them.
+    """Return codes in the smallest signed integer dtype that holds them, to save memory.
 
     There are `count` different codes, and -1 for null.
     """

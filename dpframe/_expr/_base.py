@@ -129,9 +129,9 @@ class Expr(Encoded):
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
         """Return all values there can be, without null, in the order of groups; None if not known.
 
-        They follow from what is declared of the columns: ``keys`` returns a column's group keys,
-        and ``ends`` its bounds. Too many values are None as well. Whole numbers are few between
-        bounds that are close.
+        A group-by by this expression has them as its keys. They follow from what is declared of the
+        columns: ``keys`` returns a column's group keys, and ``ends`` its bounds. Too many values
+        are None as well. Whole numbers are few between bounds that are close.
         """
         if self.kind == "bool":
             return (False, True)
@@ -197,8 +197,8 @@ class Column(Expr):
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
         """Return all values that the cells of the column can have; None if not known.
 
-        They are its declared group keys, or the whole numbers between its ``ends`` if these are
-        few.
+        A group-by by the column has them as its keys. They are its declared group keys, or the
+        whole numbers between its ``ends`` if these are few.
         """
         return (
             Expr.members(self, keys, ends)

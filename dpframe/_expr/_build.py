@@ -282,7 +282,7 @@ def absolute(x: Expr) -> Expr:
 
 
 def round_to(x: Expr, decimals: object = 0) -> Expr:
-    """Return the expression that rounds a number to so many decimals, half to even."""
+    """Return the expression that rounds a number to some decimals, half to even."""
     _numeric(x, "round")
     n = constant(decimals).value
     if type(n) is not int or not -300 <= n <= 300:
@@ -507,7 +507,8 @@ METHODS: dict[str, Callable[..., Expr]] = {
 
 
 def astype(x: Expr, dtype: object) -> Expr:
-    """`cast`, by pandas' name of its parameter."""
+    """Return an expression converted to a dtype, as `cast` does, by pandas' name of its
+    parameter."""
     return cast(x, dtype)
 
 

@@ -67,8 +67,8 @@ class If(Expr):
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
         """Return all values that the two sides can have; None if not known.
 
-        They are sorted if they have an order. ``keys`` returns the group keys of a column, and
-        ``ends`` its bounds.
+        A group-by by this expression has them as its keys, sorted if they have an order. ``keys``
+        returns the group keys of a column, and ``ends`` its bounds.
         """
         listed = [
             (side.value,) if isinstance(side, Constant) else side.members(keys, ends)

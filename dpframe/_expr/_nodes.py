@@ -47,8 +47,9 @@ class Arithmetic(Expr):
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
         """Return all values that the operation can have; None if not known.
 
-        They are known where a constant is applied to few whole numbers, or to many by // and %.
-        ``keys`` returns the group keys of a column, and ``ends`` its bounds.
+        A group-by by this expression has them as its keys. They are known where a constant is
+        applied to few whole numbers, or to many by // and %. ``keys`` returns the group keys of a
+        column, and ``ends`` its bounds.
         """
         by = self.right.value if isinstance(self.right, Constant) else None
         if type(by) is not int or by == 0 or self.op not in _WHOLE:

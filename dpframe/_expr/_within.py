@@ -451,8 +451,9 @@ class Within(Expr):
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
         """Return all values that the results can have; None if not known.
 
-        If the results are picked cells, they have the values of the cells. ``keys`` returns the
-        group keys of a column, and ``ends`` its bounds.
+        A group-by by this expression has them as its keys. If the results are picked cells, they
+        have the values of the cells. ``keys`` returns the group keys of a column, and ``ends`` its
+        bounds.
         """
         if self.x is not None and WITHIN[self.how].picks:
             return self.x.members(keys, ends)

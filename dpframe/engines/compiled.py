@@ -39,8 +39,7 @@ PutValues = Callable[[slice, Array], object]  # into an array, NaN for a null
 
 
 def available(rows: int) -> bool:
-    """Return whether the compiled kernels work and are worth loading for a table of so many
-    ``rows``."""
+    """Return whether the compiled kernels work and pay for a table with this number of rows."""
     return rows >= SIZES.kernel_rows and kernels_work()
 
 

@@ -139,8 +139,10 @@ def _dictionary(array: Any) -> Hashes:
 
 
 def _bytes(array: Any) -> Hashes:
-    """Return a hash of each cell of an Arrow array of texts or bytes; each different one is hashed
-    once."""
+    """Return a hash of each cell of an Arrow array of texts or bytes.
+
+    Each different cell is hashed once.
+    """
     pa: Any = import_module("pyarrow")
     encoded = array.cast(pa.large_binary()).dictionary_encode()
     codes = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.intp)

@@ -40,7 +40,7 @@ class KeyCodes(NamedTuple):
 
     @property
     def codes(self) -> Codes:
-        """The number of each row's key; -1 where it has none."""
+        """The number of each row's key; -1 where the row has no key."""
         return np.take(self.table, self.places, mode="wrap")
 
     @property
@@ -70,8 +70,8 @@ class KeyCodes(NamedTuple):
 def number_keys(vector: Vector) -> KeyCodes:
     """Return the key of each cell in a column, with keys numbered in the order of their values.
 
-    It is called to find keys that nobody listed. A null has no key, and a cell that cannot be one
-    has none either.
+    It is called to find keys that nobody listed. A null has no key, nor does a cell that cannot be
+    one.
     """
     if vector.categories is not None:
         texts = texts_of(vector.categories.tolist())

@@ -69,8 +69,10 @@ class FrameReader:
         return vector.rows(rows)
 
     def _find_within(self, leaf: Within) -> Vector | PerPerson:
-        """Return the results of a computation over each person's rows, computed or from the
-        cache."""
+        """Return the results of a computation over each person's rows.
+
+        They are computed, or come from the cache.
+        """
         if self.within is None:
             self.within = WithinCache(
                 self.column, lambda people: self.find_people(people).codes, lambda: self.room
@@ -162,11 +164,11 @@ class QuestionReader:
     def put_steps(
         self, expr: Expr, grid: Grid | None, rows: slice, scratch: Floats, mask: Bools | None = None
     ) -> Floats:
-        """Return the values of an expression in some rows, as steps of a grid above its lower
-        bound.
+        """Return the values of an expression as steps of a grid above its lower bound.
 
-        They are written to the start of `scratch`. With a ``mask`` only its rows are returned. A
-        null is NaN. Without a grid each value is 0, so that only nulls differ.
+        They are those of the rows in a slice, written to the start of `scratch`. With a ``mask``
+        only its rows are returned. A null is NaN. Without a grid each value is 0, so that only
+        nulls differ.
         """
         vector = self.evaluate(expr, rows)
         if grid is not None:

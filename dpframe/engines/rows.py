@@ -317,7 +317,7 @@ def numbers(rows: FrameRows, exprs: Sequence[Expr]) -> list[Any]:
 
 
 class Matched(NamedTuple):
-    """The row on the left, and on the right, of each row of the result; -1 is none."""
+    """The row on the left, and on the right, of each row of the result; -1 is no row."""
 
     left: Places
     right: Places

@@ -35,7 +35,7 @@ def _of_ends(travel: Callable[..., Interval]) -> Callable[[Call, Lookup], Interv
     """
 
     def interval(e: Call, lookup: Lookup) -> Interval:
-        """Return bounds of a call; None if an operand has none."""
+        """Return bounds of a call; None if one operand has no bounds."""
         ends = [x.interval(lookup) for x in e.operands]
         return None if None in ends else travel(*ends)
 
@@ -178,7 +178,7 @@ def _build_pair(name: str) -> Callable[[Expr, object], Expr]:
     """
 
     def build(x1: Expr, x2: object) -> Expr:
-        """Return the call with two numbers, of which the second may be a constant."""
+        """Return the call with two numbers; the second may be a constant."""
         return call(name, x1, x2 if isinstance(x2, Expr) else constant(x2))
 
     return build

@@ -147,7 +147,8 @@ class Call(Expr):
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
         """Return all values that the results can have; None if not known.
 
-        ``keys`` returns the group keys of a column, and ``ends`` its bounds.
+        A group-by by this expression has them as its keys. ``keys`` returns the group keys of a
+        column, and ``ends`` its bounds.
         """
         listed = OPS[self.op].members
         if listed is None:

@@ -329,12 +329,11 @@ def answer_nulls(x: Expr, found: Expr, na: object) -> Expr:
 def _build_for_tuples(name: str) -> Callable[..., Expr]:
     """Return a function that builds the condition of a function of texts, such as ``startswith``.
 
-    ``name`` is its name in the catalogue. It takes one text, or a tuple of which one must fit.
+    ``name`` is its name in the catalogue. It takes one text, or a tuple where one must fit.
     """
 
     def build(x: Expr, pat: str | tuple[str, ...], na: bool | None = None) -> Expr:
-        """Return the condition for one text or for any of a tuple; ``na`` is the answer for
-        nulls."""
+        """Return the condition for one text or any of a tuple; ``na`` is the answer for nulls."""
         if isinstance(pat, tuple) and pat:
             each: list[Expr] = [call(name, x, args=(one,)) for one in pat]
             found = reduce(logical_or, each)
@@ -785,10 +784,10 @@ def _build_cat(
 
 
 def _split(x: str, sep: str | None, n: int, right: bool, keeps: bool) -> list[str]:
-    """Return the pieces of a text between separators, at most ``n`` of which are used; -1 is all.
+    """Return the pieces of a text between separators.
 
-    If ``right``, separators are counted from the end. If ``keeps``, the result is the text before a
-    separator, the separator, and the rest.
+    At most ``n`` separators are used; -1 is all. If ``right``, separators are counted from the end.
+    If ``keeps``, the result is the text before a separator, the separator, and the rest.
     """
     if keeps:
         return list(x.rpartition(sep or " ") if right else x.partition(sep or " "))

@@ -181,7 +181,7 @@ def _bound_years(near: int) -> _Bounds:
 
 
 def _list_years(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-    """Return all years between the declared ends of a time; None if it has none."""
+    """Return all years between the declared ends of a time; None if these are not known."""
     known = e.operands[0].interval(ends)
     years = None if known is None else find_years(known, e.operands[0].tz)
     return None if years is None else tuple(range(years[0], years[1] + 1))

@@ -341,10 +341,9 @@ class Cells:
         return self._pick_for_people(self.layout.find_end(True, self.valid))
 
     def take_nth(self, n: int) -> PerPerson:
-        """Return the cell of each person's row ``n``, counted from 0; null where there is no such
-        row.
+        """Return the cell of each person's row ``n``, counted from 0.
 
-        A negative place counts from the end.
+        It is null for a person without such a row. A negative place counts from the end.
         """
         layout = self.layout
         at = np.full(layout.size, n) if n >= 0 else layout.counts + n
