@@ -123,9 +123,9 @@ def _of_doubles(values: NDArray[np.float64]) -> Numbers:
 
 
 def _of_decimal(cell: Decimal) -> int:
-    """Return the number of a Decimal modulo P: its digits times a power of ten.
+    """Return the number by which draws know a Decimal: its digits times a power of ten, modulo P.
 
-    Infinities and NaN have a fixed number by their sign.
+    P is the prime 2**31 - 1. Infinities and NaN have a fixed number by their sign.
     """
     sign, digits, exponent = cell.as_tuple()
     if not isinstance(exponent, int):

@@ -154,7 +154,7 @@ class PersonSums:
     def find_ungrouped_pairs(self) -> AskedPairs:
         """Return the pairs of people and one group that all rows are in.
 
-        It is called for sums where the groups of the question do not count.
+        It is called for sums that do not look at the groups of the question.
         """
         scope = Scope(self.scope.where, ())
         return self.pair_finder.find_pairs(self.read, scope, self.unit.people, 1)
@@ -235,10 +235,10 @@ def _sum_magnitudes(question: PersonSums, p: Magnitudes) -> Integers:
 
 
 def _sum_bids(question: PersonSums, p: Bids) -> Integers:
-    """Count the bids at each price within the contribution limits.
+    """Count the rows in each bin of the question's one grouping, within the limit of a person.
 
-    The groups of the question are the prices that bids reach. A person counts for at most the limit
-    of bids over all prices together.
+    The rows are bids, and the bins are prices that they reach. A person counts with at most the
+    limit of rows over all bins together.
     """
     asked, pairs, _ = question.find_ungrouped_pairs()
     # A bid that reaches no price is in bucket 0 and counts as one of the person's bids.

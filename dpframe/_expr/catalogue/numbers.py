@@ -35,7 +35,10 @@ def _of_ends(travel: Callable[..., Interval]) -> Callable[[Call, Lookup], Interv
     """
 
     def interval(e: Call, lookup: Lookup) -> Interval:
-        """Return bounds of a call; None if one operand has no bounds."""
+        """Return bounds of a call; None if one operand has no bounds.
+
+        ``e`` is the call, and ``lookup`` returns the bounds of a column.
+        """
         ends = [x.interval(lookup) for x in e.operands]
         return None if None in ends else travel(*ends)
 
@@ -160,8 +163,8 @@ def _keep_integers(e: Call) -> bool:
 def _build_rounding(name: str) -> Callable[[Expr], Expr]:
     """Return a function that builds the expression of a rounding, such as ``floor(x)``.
 
-    A whole number stays the expression that it is. ``name`` is the function's name in the
-    catalogue.
+    A whole number stays the expression that it is. ``name`` is the catalogue's name of it, such as
+    "np.floor".
     """
 
     def build(x: Expr) -> Expr:
@@ -174,7 +177,7 @@ def _build_rounding(name: str) -> Callable[[Expr], Expr]:
 def _build_pair(name: str) -> Callable[[Expr, object], Expr]:
     """Return a function that builds the expression of a function of two numbers.
 
-    ``name`` is its name in the catalogue. The second number may be a constant.
+    ``name`` is the catalogue's name of it, such as "np.hypot". The second number may be a constant.
     """
 
     def build(x1: Expr, x2: object) -> Expr:

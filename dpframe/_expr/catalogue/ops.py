@@ -139,8 +139,10 @@ class Call(Expr):
         return self.operands
 
     def interval(self, lookup: Lookup) -> Interval:
-        """Return bounds of the results, from what ``lookup`` returns for columns; None if not
-        known."""
+        """Return bounds of the results; None if not known.
+
+        ``lookup`` returns the bounds of a column.
+        """
         travel = OPS[self.op].interval
         return Expr.interval(self, lookup) if travel is None else travel(self, lookup)
 

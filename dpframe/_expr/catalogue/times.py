@@ -153,7 +153,10 @@ def _list_of_days(make: Callable[[pd.DatetimeIndex], list[Any]]) -> _Members:
     """
 
     def members(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-        """Return the values of all days between the time's declared ends; None if not known."""
+        """Return the values of all days between the time's declared ends; None if not known.
+
+        ``e`` is the call with the time, and ``ends`` returns the declared ends of a column.
+        """
         known = e.operands[0].interval(ends)
         days = None if known is None else list_days(known, e.operands[0].tz)
         return None if days is None else tuple(make(days))
@@ -172,7 +175,10 @@ def _bound_years(near: int) -> _Bounds:
     """
 
     def interval(e: Call, lookup: Lookup) -> Interval:
-        """Return the years between which the time lies; None if it has no bounds."""
+        """Return the years between which a time lies; None if it has no bounds.
+
+        ``e`` is the call with the time, and ``lookup`` returns the bounds of a column.
+        """
         ends = e.operands[0].interval(lookup)
         years = None if ends is None else find_years(ends, e.operands[0].tz)
         return None if years is None else (float(years[0] - near), float(years[1] + near))
@@ -181,7 +187,10 @@ def _bound_years(near: int) -> _Bounds:
 
 
 def _list_years(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-    """Return all years between the declared ends of a time; None if these are not known."""
+    """Return all years between the declared ends of a time; None if these are not known.
+
+    ``e`` is the call of a part of the time, and ``ends`` returns the declared ends of a column.
+    """
     known = e.operands[0].interval(ends)
     years = None if known is None else find_years(known, e.operands[0].tz)
     return None if years is None else tuple(range(years[0], years[1] + 1))
@@ -203,7 +212,10 @@ def _move_ends(ends: Interval) -> Interval:
 
 
 def _list_midnights(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-    """Return the midnights of all days between the declared ends of a time; None if not known."""
+    """Return the midnights of all days between the declared ends of a time; None if not known.
+
+    ``e`` is the call with the time, and ``ends`` returns the declared ends of a column.
+    """
     known = e.operands[0].interval(ends)
     return None if known is None else list_days_in_zone(known, e.operands[0].tz)
 
@@ -215,7 +227,10 @@ def _of_duration(travel: Callable[[tuple[float, float]], Interval]) -> _Bounds:
     """
 
     def interval(e: Call, lookup: Lookup) -> Interval:
-        """Return bounds of the number; None if the duration has no bounds."""
+        """Return bounds of the number; None if the duration has no bounds.
+
+        ``e`` is the call with the duration, and ``lookup`` returns the bounds of a column.
+        """
         ends = e.operands[0].interval(lookup)
         return None if ends is None else travel(ends)
 
@@ -225,7 +240,8 @@ def _of_duration(travel: Callable[[tuple[float, float]], Interval]) -> _Bounds:
 def _bound_steps(e: Call, lookup: Lookup) -> Interval:
     """Return bounds of a time or duration that is rounded to whole steps; None if not known.
 
-    They are one step further on each side. ``lookup`` returns the bounds of a column.
+    They are one step further on each side. ``e`` is the call of the rounding, and ``lookup``
+    returns the bounds of a column.
     """
     ends = e.operands[0].interval(lookup)
     if ends is None:
@@ -238,7 +254,8 @@ def _bound_steps(e: Call, lookup: Lookup) -> Interval:
 def _list_steps(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
     """Return the midnights between declared ends, of a time that is rounded down to its day.
 
-    Other steps have too many values, which is None.
+    Other steps have too many values, which is None. ``e`` is the call with the time, and ``ends``
+    returns the declared ends of a column.
     """
     daily = e.op == "dt.floor" and e.args[0] == DAY and e.kind == "time"
     return _list_midnights(e, keys, ends) if daily else None
@@ -247,7 +264,8 @@ def _list_steps(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
 def _bound_local(e: Call, lookup: Lookup) -> Interval:
     """Return bounds of a wall time that is put into a zone, or taken out of one.
 
-    They are None if the time has no bounds.
+    They are None if the time has no bounds. ``e`` is the call with the time and the zone, and
+    ``lookup`` returns the bounds of a column.
     """
     x, (zone,) = e.operands[0], e.args
     ends = x.interval(lookup)
@@ -259,9 +277,10 @@ def _bound_local(e: Call, lookup: Lookup) -> Interval:
 
 
 def _list_periods(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-    """Return the periods of the calendar between the declared ends of a time.
+    """Return the periods of the calendar, such as months, between the declared ends of a time.
 
-    They are years, months and the like. The result is None if they are not known or too many.
+    ``e`` is the call with the time, and ``ends`` returns the declared ends of a column. The result
+    is None if they are not known, or if there are too many periods.
     """
     x, (freq,) = e.operands[0], e.args
     known = x.interval(ends)
@@ -289,7 +308,8 @@ def is_daily(date_format: str) -> bool:
 def _list_texts_of_days(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
     """Return the texts of the days between the declared ends of a time, by its format.
 
-    The result is None if the format shows the time of day, or if there are too many days.
+    ``e`` is the call with the time, and ``ends`` returns the declared ends of a column. The result
+    is None if the format shows the time of day, or if there are too many days.
     """
     x, (date_format,) = e.operands[0], e.args
     known = x.interval(ends)
@@ -305,7 +325,7 @@ def _list_texts_of_days(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] 
 def _build_name(name: str) -> Callable[..., Expr]:
     """Return a function that builds the expression of the name of a day or a month.
 
-    ``name`` is its name in the catalogue.
+    ``name`` is the catalogue's name of it, such as "dt.day_name".
     """
 
     def build(x: Expr, locale: str | None = None) -> Expr:
@@ -320,7 +340,7 @@ def _build_name(name: str) -> Callable[..., Expr]:
 def _build_step(name: str) -> Callable[..., Expr]:
     """Return a function that builds a floor, a ceiling or a rounding of times to whole steps.
 
-    ``name`` is its name in the catalogue.
+    ``name`` is the catalogue's name of it, such as "dt.floor".
     """
 
     def build(x: Expr, freq: object, ambiguous: str = "raise", nonexistent: str = "raise") -> Expr:
@@ -448,9 +468,9 @@ def _zone_name(zone: object) -> str:
 
 
 def same_moment(x: Expr) -> Expr:
-    """Return the expression below conversions to other time zones.
+    """Return an expression of a time without the conversions to other zones around it.
 
-    These leave every moment what it was.
+    Such conversions leave every moment what it was.
     """
     while isinstance(x, Call) and x.op == "dt.tz_convert":
         x = x.operands[0]

@@ -58,7 +58,10 @@ class WithinCache:
             return found
 
     def trim(self) -> None:
-        """Drop the oldest values until the rest fits into the room, before the next question."""
+        """Drop the oldest results until the others fit into the memory that may be kept.
+
+        It is called before each question.
+        """
         with self._lock:
             while (
                 len(self._vectors) > 1
