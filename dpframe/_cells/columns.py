@@ -453,7 +453,10 @@ def fits(value: Any, dtype: Any) -> bool:
 
 
 def plain(cell: Any) -> Any:
-    """Return the cell as a plain scalar: None if it is null, `UNMATCHED` if it is anything else."""
+    """Return a cell of an object column as a plain scalar; None if it is null.
+
+    If its type is not known it is `UNMATCHED`, which equals nothing.
+    """
     convert = _PLAIN.get(id(type(cell)))
     return UNMATCHED if convert is None else convert(cell)
 
@@ -467,7 +470,10 @@ def _null(cell: Any) -> Any:
 
 
 def _int(cell: Any) -> Any:
-    """Return a whole number as Python's own; `UNMATCHED` if it is too long to be printed."""
+    """Return a whole number of an object column as Python's own.
+
+    If it is too long to be printed it is `UNMATCHED`, which equals nothing.
+    """
     value = int(cell)
     return (
         value if value.bit_length() <= 2_000 else UNMATCHED
@@ -514,10 +520,10 @@ def _complex(cell: Any) -> Any:
 
 
 def _moment(cell: Any) -> Any:
-    """Return a date or a time as a Timestamp, in UTC if it has a zone; None for NaT.
+    """Return a date or a time of an object column as a Timestamp, in UTC if it has a zone.
 
-    It is `UNMATCHED` if the zone's code fails. The zone's own code runs here, guarded, and never
-    again.
+    It is None for NaT, and `UNMATCHED` if the zone's code fails. The zone's own code runs here,
+    guarded, and never again.
     """
     try:
         with warnings.catch_warnings():
@@ -537,7 +543,10 @@ def _duration(cell: Any) -> Any:
 
 
 def _interval(cell: Any) -> Any:
-    """Return an interval with doubles as its ends; `UNMATCHED` if its ends are not numbers."""
+    """Return an interval of an object column with doubles as its ends.
+
+    If its ends are not numbers it is `UNMATCHED`, which equals nothing.
+    """
     ends = (plain(cell.left), plain(cell.right))
     if any(type(e) not in (int, float) for e in ends):
         return UNMATCHED

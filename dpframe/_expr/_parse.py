@@ -190,7 +190,7 @@ class _Reader:
     # ---- expressions -----------------------------------------------------------------------------
 
     def read(self, node: ast.expr) -> Expr:
-        """Return the expression that a node of Python's tree stands for.
+        """Return the expression that a node of Python's tree of a query stands for.
 
         It refuses a node that the language does not have, and too deep a nesting.
         """
@@ -211,19 +211,19 @@ class _Reader:
         return found
 
     def _read_BoolOp(self, node: ast.BoolOp) -> Expr:
-        """Return the condition of ``a and b`` or ``a or b``."""
+        """Return the condition that ``a and b`` or ``a or b`` in a query stands for."""
         join = ex.logical_and if isinstance(node.op, ast.And) else ex.logical_or
         return _fold([self.read(v) for v in node.values], join)
 
     def _read_BinOp(self, node: ast.BinOp) -> Expr:
-        """Return the expression of an arithmetic operator between two operands."""
+        """Return the expression that an arithmetic operator between two operands stands for."""
         op = _ARITHMETIC.get(type(node.op))
         if op is None:
             self._refuse(node, f"arithmetic here is {', '.join(_ARITHMETIC.values())}.")
         return ex.operate(op, self.read(node.left), self.read(node.right))
 
     def _read_UnaryOp(self, node: ast.UnaryOp) -> Expr:
-        """Return the expression of ``not x``, ``~x``, ``-x`` or ``+x``."""
+        """Return the expression that ``not x``, ``~x``, ``-x`` or ``+x`` in a query stands for."""
         x = self.read(node.operand)
         if isinstance(node.op, ast.Not | ast.Invert):
             return ex.logical_not(x)
@@ -232,7 +232,10 @@ class _Reader:
         return ex.minus(x) if isinstance(node.op, ast.USub) else ex.minus(ex.minus(x))
 
     def _read_Compare(self, node: ast.Compare) -> Expr:
-        """Return the condition of a comparison such as ``1 < x <= 2`` or ``x in [1, 2]``."""
+        """Return the condition that a comparison in a query stands for.
+
+        Examples are ``1 < x <= 2``, ``x in [1, 2]`` and ``x == @y``.
+        """
         left, found = node.left, list[Expr]()
         for op, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(op, ast.Is | ast.IsNot):
@@ -264,7 +267,10 @@ class _Reader:
         return ex.constant(node.value)
 
     def _read_Name(self, node: ast.Name) -> Expr:
-        """Return the column that a name stands for, or the constant of an ``@name``."""
+        """Return the column that a name in a query stands for, or the constant of an ``@name``.
+
+        An unknown name is refused.
+        """
         name = self._places.get(node.id, node.id).strip("`")
         if name.startswith("@") and self._is_local(node):
             return ex.constant(self._local(node))
@@ -281,7 +287,10 @@ class _Reader:
         )
 
     def _read_Attribute(self, node: ast.Attribute) -> Expr:
-        """Return the part of a time that is written without parentheses, such as ``x.dt.year``."""
+        """Return the expression that an attribute such as ``x.dt.year`` in a query stands for.
+
+        Only parts of a time are attributes; others are refused.
+        """
         op = ex.OPS.get(f"dt.{node.attr}")
         if (
             isinstance(node.value, ast.Attribute)
@@ -294,7 +303,10 @@ class _Reader:
         self._refuse_member(node, node.attr)
 
     def _read_Call(self, node: ast.Call) -> Expr:
-        """Return the expression of a call such as ``x.abs()``, ``x.str.lower()`` or ``log(x)``."""
+        """Return the expression that a call in a query stands for.
+
+        Examples are ``x.abs()``, ``x.str.lower()`` and ``log(x)``. An unknown function is refused.
+        """
         make = ex.find_function(node.func.id) if isinstance(node.func, ast.Name) else None
         if make is not None:
             return self._call_function(node, make)
@@ -345,7 +357,7 @@ class _Reader:
     def _call(
         self, node: ast.Call, make: Callable[..., Expr], like: Callable[..., Expr] | None = None
     ) -> Expr:
-        """Return what ``make`` builds of the arguments of a call.
+        """Return the expression that ``make`` builds of the arguments of a call in a query.
 
         ``like`` is a function whose parameters the arguments must fit; None checks nothing.
         """
@@ -361,7 +373,10 @@ class _Reader:
         return make(*args, **options)
 
     def _read_Subscript(self, node: ast.Subscript) -> Expr:
-        """Return the expression of ``x.str[0]`` or ``x.str[0:2]``; refuse all other brackets."""
+        """Return the expression that ``x.str[0]`` or ``x.str[0:2]`` in a query stands for.
+
+        All other brackets are refused.
+        """
         owner, key = node.value, node.slice
         if isinstance(owner, ast.Attribute) and owner.attr == "str":
             x = self.read(owner.value)
@@ -426,7 +441,7 @@ class _Reader:
         return self.used[name]
 
     def _value(self, node: ast.expr) -> Any:
-        """Return the value of an argument of a call.
+        """Return the value of an argument of a call in a query.
 
         It is a literal, a list of them, an ``@name``, or an expression.
         """

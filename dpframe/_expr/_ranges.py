@@ -51,7 +51,10 @@ def _multiply(a: _Pair, b: _Pair) -> Interval:
 
 
 def _divide(a: _Pair, b: _Pair) -> Interval:
-    """Return an interval around all quotients; None if the divisor can be zero."""
+    """Return an interval around all quotients of a number in ``a`` by one in ``b``.
+
+    The result is None if the divisor can be zero.
+    """
     if b[0] <= 0 <= b[1]:
         return None
     ends = _corners(a, b, lambda x, y: x / y)
@@ -59,7 +62,10 @@ def _divide(a: _Pair, b: _Pair) -> Interval:
 
 
 def _floor_divide(a: _Pair, b: _Pair) -> Interval:
-    """Return an interval around all quotients rounded down; None if the divisor can be zero."""
+    """Return an interval around all quotients of a number in ``a`` by one in ``b``, rounded down.
+
+    The result is None if the divisor can be zero.
+    """
     if b[0] <= 0 <= b[1]:
         return None
     ends = [math.floor(q) for q in _corners(a, b, lambda x, y: x / y)]
@@ -70,7 +76,10 @@ def _floor_divide(a: _Pair, b: _Pair) -> Interval:
 
 
 def _modulo(a: _Pair, b: _Pair) -> Interval:
-    """Return an interval around all remainders; None if the divisor can be zero."""
+    """Return an interval around all remainders of a number in ``a`` divided by one in ``b``.
+
+    The result is None if the divisor can be zero.
+    """
     if b[0] <= 0 <= b[1]:
         return None
     return (

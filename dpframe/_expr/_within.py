@@ -525,7 +525,8 @@ def stem(expr: Expr) -> Expr:
 def keeps_one_row(where: Expr | None) -> bool:
     """Return whether a condition keeps only the first row of each person.
 
-    That is ``~duplicated()`` for people whom one column names.
+    That is ``~duplicated()`` for people whom one column names. After such a filter a person has one
+    row at most.
     """
     again = where.x if isinstance(where, Not) else None
     if not isinstance(again, Within) or len(again.people) != 1 or again.order:

@@ -56,9 +56,9 @@ def hashes_of(column: pd.Series[Any]) -> Hashes:
 
 
 def find_unmatched(column: pd.Series[Any], vector: Vector) -> Iterator[tuple[int, bytes]]:
-    """Yield the row of each cell that is no plain scalar, with the bytes written for the cell.
+    """Yield the row of each cell that is no plain scalar, with bytes that identify the cell.
 
-    ``vector`` has the prepared cells of the same column.
+    Such cells are lists, bytes and the like. ``vector`` has the prepared cells of the same column.
     """
     if vector.categories is None or not any(c is UNMATCHED for c in vector.categories):
         return
@@ -73,7 +73,7 @@ def find_unmatched(column: pd.Series[Any], vector: Vector) -> Iterator[tuple[int
 
 
 def _others(array: Any) -> Hashes:
-    """Return a hash of each cell of a column of cells that cannot be keys.
+    """Return a hash of each cell of a column whose cells cannot be keys.
 
     Such cells are durations, lists and the like. The memory of the array decides the hash. Cells of
     a dtype that is not known all have the hash 0.
@@ -390,14 +390,16 @@ class Sketching:
         self.smallest, self._rows = found[kept], many[kept]
 
     def sketch(self) -> list[str]:
-        """Return the sketch; empty if too few rows differ."""
+        """Return the sorted digests of the smallest hashes; an empty list if too few rows
+        differ."""
         return _sketch(self.smallest, self._secret)
 
     def known_by(self) -> list[str]:
-        """Return the texts by which the table is known again, as `known_by` does.
+        """Return the texts by which a ledger knows the table of the added rows again.
 
-        The rows of the smallest hashes tell whether nearly all rows differ. If they do not, sums of
-        hashes identify the table, in any order of rows.
+        They are as those of the function `known_by`. The rows of the smallest hashes tell whether
+        nearly all rows differ. If they do not, sums of hashes identify the table, in any order of
+        rows.
         """
         different = len(self.smallest)
         if different >= max(ENOUGH, DIFFERENT * int(self._rows.sum())):
@@ -443,7 +445,8 @@ def _sketch(rows: NDArray[Any], secret: bytes) -> list[str]:
 def _smallest(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
     """Return the 256 hashes that come first among the different ones, in an order by the secret.
 
-    pandas hashes numbers without a key.
+    They are the sketch of a table. The secret decides their order, since pandas hashes numbers
+    without a key.
     """
     rows = np.unique(rows)
     return rows[np.argsort(_order_by_secret(rows, secret), kind="stable")[:SIZE]]

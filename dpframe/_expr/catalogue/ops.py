@@ -198,7 +198,8 @@ OPS: dict[str, Op] = {}  # by name
 
 
 def register(*ops: Op) -> None:
-    """Enter functions into the catalogue; raise if a name is there already."""
+    """Enter functions into the catalogue of functions of a cell; raise if a name is there
+    already."""
     for op in ops:
         if op.name in OPS:
             raise ValueError(f"{op.name} is in the catalogue already.")
@@ -260,7 +261,8 @@ _signature = cache(signature_of)  # of functions that are called often
 def call(name: str, *operands: Expr, args: Sequence[Any] = ()) -> Call:
     """Return a call of the function ``name`` of the catalogue with all of its arguments.
 
-    It refuses operands of another kind than the function takes, and arguments that are not allowed.
+    ``operands`` are expressions, and ``args`` plain values. It refuses operands of another kind
+    than the function takes, and arguments that are not allowed.
     """
     op = OPS[name]
     for x in operands:
