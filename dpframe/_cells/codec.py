@@ -134,7 +134,8 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
     by_dtype: dict[Any, Callable[[Array], Buckets]] = {}
 
     def of_category(vector: Vector) -> Buckets:
-        """Return the positions of the cells of a column that has a dictionary.
+        """Return the position in the list of each cell of a column that has a dictionary, 0 for
+        none.
 
         Each entry of the dictionary is looked up once.
         """
@@ -148,7 +149,8 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
         return np.take(by_dictionary[id(categories)][1], vector.values, mode="wrap")
 
     def of_value(vector: Vector) -> Buckets:
-        """Return the positions of the cells of a column without a dictionary.
+        """Return the position in the list of each cell of a column without a dictionary, 0 for
+        none.
 
         Listed values are compared in the dtype of the column.
         """

@@ -173,7 +173,11 @@ _WHOLE: dict[str, Callable[[str], str]] = {
 
 
 def _by_re2(texts: list[Any], e: Pattern) -> list[Any]:
-    """Return what the engine RE2 finds in each text for a pattern, or makes of it."""
+    """Return what the engine RE2 finds in each text, or makes of it.
+
+    It is called with pyarrow, which brings RE2. ``e`` has the regular expression, the operation and
+    its options.
+    """
     pa: Any = import_module("pyarrow")
     pc: Any = import_module("pyarrow.compute")
     case = "" if e.case else "(?i)"
@@ -194,7 +198,7 @@ def _by_re2(texts: list[Any], e: Pattern) -> list[Any]:
 
 
 def _replace_first(texts: list[Any], e: Pattern) -> list[Any]:
-    """Return texts with the first ``e.most`` matches of a pattern replaced.
+    """Return texts with the first ``e.most`` matches of a regular expression replaced.
 
     Arrow's own limit looks at each match without the text before it, and raises if that matters. So
     every match is replaced by the new part and the old one between marks. Then the old parts of the
@@ -225,7 +229,10 @@ def _find_unused_character(text: str) -> str | None:
 
 
 def _by_python(texts: list[Any], e: Pattern) -> list[Any]:
-    """Return what Python's own engine finds in each text for a pattern, or makes of it."""
+    """Return what Python's own engine finds in each text, or makes of it.
+
+    It is called without pyarrow. ``e`` has the regular expression, the operation and its options.
+    """
     known = re.compile(e.pattern, 0 if e.case else re.IGNORECASE)
     ask: dict[str, Callable[[str], Any]] = {
         "contains": lambda t: known.search(t) is not None,

@@ -192,7 +192,10 @@ class RowsByPerson:
         )
 
         def add(ends: tuple[int, int]) -> Any:
-            """Return the sums of each group over the parts of the people between two ``ends``."""
+            """Return the sums of each group over some parts of the people.
+
+            ``ends`` are the first part and the one after the last.
+            """
             sums = kernels.GroupSums(
                 np.zeros(groups, np.int64),
                 np.zeros(groups, np.int64),
@@ -207,7 +210,7 @@ class RowsByPerson:
         return rows, people, [sums[i, : one.degree + 1] for i, one in enumerate(values)]
 
     def _count_parts(self) -> Array:
-        """Count the rows of each part of the people, for each thread's share of the rows.
+        """Return how many rows each thread's share has in each part of the people.
 
         The result has a row for each thread and a column for each part.
         """

@@ -236,8 +236,8 @@ _READ: list[tuple[tuple[str, ...], Callable[[Any], Hashes]]] = [
 def write_cell(cell: Any) -> bytes:
     """Return bytes that identify a cell of any type, equal for equal cells of one type.
 
-    They are hashed for cells that are no plain scalars. All objects with unknown code have the same
-    bytes.
+    They are what is hashed of a cell that is no plain scalar. All objects with unknown code have
+    the same bytes.
     """
     return b"".join(_parts(cell, [_NODES], 0))
 

@@ -264,7 +264,8 @@ def _subtract_first(values: NDArray[Any], low: int, table: Buckets) -> Buckets |
 def _position(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return one more than where each value lies between the edges, as if these were evenly spaced.
 
-    ``breaks`` has the edges of the bins. A value below them is 0, and NaN stays NaN.
+    ``breaks`` has the edges of the bins. With even edges the whole part is one more than the bin. A
+    value below the edges is 0, and NaN stays NaN.
     """
     bins = len(breaks) - 1
     with np.errstate(all="ignore"):
@@ -275,10 +276,10 @@ def _position(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> NDArr
 
 
 def _unevenness(breaks: NDArray[np.float64]) -> float | None:
-    """Return how far the positions of the edges are at most from whole numbers.
+    """Return how far at most an edge is from where it would be between evenly spaced edges.
 
-    ``breaks`` has the edges of the bins. The result is None if the edges are too uneven to tell a
-    bin from a position.
+    ``breaks`` has the edges of the bins. The unit is the width of a bin. The result is None if the
+    edges are too uneven to find a bin by arithmetic.
     """
     with np.errstate(all="ignore"):
         error = float(np.abs(_position(breaks, breaks) - np.arange(1, len(breaks) + 1)).max())
@@ -290,8 +291,8 @@ def _numbers_in_bins(
 ) -> Buckets:
     """Return one more than the bin of each number, 0 for a number in no bin and for NaN.
 
-    ``breaks`` has the edges of the bins. ``error`` bounds how unevenly these are spaced; None means
-    that bisection is needed.
+    ``breaks`` has the edges of the bins. ``error`` bounds how unevenly these are spaced, as
+    `_unevenness` does; None means that bisection is needed.
     """
     bins = len(breaks) - 1
     if error is not None:

@@ -69,7 +69,7 @@ class FrameReader:
         return vector.rows(rows)
 
     def _find_within(self, leaf: Within) -> Vector | PerPerson:
-        """Return the results of a computation over each person's rows.
+        """Return the results of a computation over each person's rows, for each row of the frame.
 
         They are computed, or come from the cache.
         """

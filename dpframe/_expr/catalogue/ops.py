@@ -198,8 +198,7 @@ OPS: dict[str, Op] = {}  # by name
 
 
 def register(*ops: Op) -> None:
-    """Enter functions into the catalogue of functions of a cell; raise if a name is there
-    already."""
+    """Enter functions of cells into the catalogue; raise if a name is there already."""
     for op in ops:
         if op.name in OPS:
             raise ValueError(f"{op.name} is in the catalogue already.")
@@ -226,7 +225,7 @@ def list_ops(accessor: str, kind: Kind | None = None) -> dict[str, Op]:
 def signature_of(op: Op) -> inspect.Signature:
     """Return the signature of a function as a user sees it.
 
-    Its first parameter is the operand.
+    Its first parameter is the operand, which a method has before its dot.
     """
     if op.build is not None:
         return inspect.signature(op.build)
