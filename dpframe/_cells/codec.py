@@ -54,9 +54,10 @@ _INT64 = np.iinfo(np.int64)
 
 
 def form_of(value: Any) -> Hashable:
-    """Return the form of a plain scalar that is not null.
+    """Return a plain scalar in a form that equal scalars share, as a key of a dict.
 
-    Two scalars have one form if they are equal, by the table above.
+    Two scalars have one form if they are equal, by the table in the docstring of this module. The
+    scalar is not null.
     """
     if type(value) is bool:
         return bool, value
@@ -72,9 +73,9 @@ def _moment(ticks: int, unit: str, zoned: bool) -> Hashable:
 
 @np.errstate(all="ignore")
 def forms_of(vector: Vector) -> list[Hashable]:
-    """Return the forms of a column's distinct cells.
+    """Return the distinct cells of a column, each in the form that equal cells share.
 
-    Nulls and cells that equal nothing have no form.
+    Nulls and cells that equal nothing have no form. `form_of` defines the form of a cell.
     """
     if vector.categories is not None:
         forms = (
@@ -91,6 +92,7 @@ def forms_of(vector: Vector) -> list[Hashable]:
 
 
 def ticks_of(moment: pd.Timestamp | pd.Timedelta) -> tuple[int, str]:
+    """Return a moment or a duration as its number of ticks and their unit, such as "ns"."""
     stamp: Any = in_utc(moment).asm8
     return int(stamp.astype(np.int64)), np.datetime_data(stamp.dtype)[0]
 
@@ -107,10 +109,10 @@ def in_utc(moment: Any) -> Any:
 
 
 def finder(listed: Iterable[tuple[Any, int]]) -> Finder:
-    """Return a function from cells to the positions of the listed values that they equal.
+    """Return a function from the cells of a column to the positions of equal listed values.
 
-    Positions begin at 1, and 0 is for all other cells. None is null. If listed values are equal,
-    the first is found.
+    ``listed`` has pairs of a value and its position. Positions begin at 1, and 0 is for all other
+    cells. None is null. If listed values are equal, the first is found.
     """
     null, table = 0, dict[Hashable, int]()
     for value, place in listed:
@@ -122,12 +124,21 @@ def finder(listed: Iterable[tuple[Any, int]]) -> Finder:
 
 
 def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
-    """Return a function as `finder` does, for a table from forms to positions."""
+    """Return a function from the cells of a column to the positions of listed values they equal.
+
+    ``table`` has the position of each value by its form, as `form_of` defines it. ``null`` is the
+    position of a null. The function returns 0 for all other cells.
+    """
     dtype = np.min_scalar_type(max([null, *table.values()]))
     by_dictionary: dict[int, tuple[Any, Buckets]] = {}  # held, so that the id of one stays its own
     by_dtype: dict[Any, Callable[[Array], Buckets]] = {}
 
     def of_category(vector: Vector) -> Buckets:
+        """Return the position in the list of each cell of a column that has a dictionary, 0 for
+        none.
+
+        Each entry of the dictionary is looked up once.
+        """
         categories = vector.categories
         assert categories is not None
         if id(categories) not in by_dictionary:
@@ -138,6 +149,11 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
         return np.take(by_dictionary[id(categories)][1], vector.values, mode="wrap")
 
     def of_value(vector: Vector) -> Buckets:
+        """Return the position in the list of each cell of a column without a dictionary, 0 for
+        none.
+
+        Listed values are compared in the dtype of the column.
+        """
         if vector.kind in NO_KEYS:
             return np.zeros(len(vector), dtype=dtype)
         cell_dtype = vector.values.dtype
@@ -152,6 +168,7 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
 
     @np.errstate(all="ignore")  # a NaN may signal
     def find(vector: Vector) -> Buckets:
+        """Return the position of the listed value that each cell equals, 0 for no listed value."""
         if vector.categories is not None:
             return of_category(vector)
         places, missing = of_value(vector), vector.nulls()
@@ -163,7 +180,7 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
 
 
 def _plain_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype in which cells are compared.
+    """Return the dtype in which the cells of a column are compared with listed values.
 
     Bools and ticks are compared as whole numbers, and all floats as doubles.
     """
@@ -174,13 +191,17 @@ def _plain_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _plain_values(values: Array) -> Array:
+    """Return cells in the dtype in which `_plain_dtype` says they are compared."""
     if values.dtype.kind == "f":
         return values.astype(np.float64, copy=False)
     return values.view(_plain_dtype(values.dtype))
 
 
 def _held(form: Any, dtype: np.dtype[Any]) -> int | float | None:
-    """Return the value as a column of this dtype holds it; None if no cell can equal it."""
+    """Return a listed value as a column of a dtype would hold it; None if no cell can equal it.
+
+    ``form`` is the value in the form that `form_of` gives it.
+    """
     if type(form) is tuple:  # a bool or a moment
         if (form[0] is pd.Timestamp) != (dtype.kind == "M"):
             return None
@@ -200,7 +221,7 @@ def _held(form: Any, dtype: np.dtype[Any]) -> int | float | None:
 
 
 def as_double(number: int | float) -> float | None:
-    """Return the double that equals a number; None if there is no such double."""
+    """Return the double that equals a number exactly; None if there is no such double."""
     try:
         near = float(number)
     except OverflowError:
@@ -211,9 +232,11 @@ def as_double(number: int | float) -> float | None:
 def _search(
     place_of: dict[int | float, int], dtype: np.dtype[Any], position_dtype: np.dtype[Any]
 ) -> Callable[[Array], Buckets]:
-    """Return an exact search of values in one dtype.
+    """Return a function that finds the listed position of each value in an array, 0 for others.
 
-    It is by a table, by comparison with each value, or by bisection.
+    ``place_of`` has the position of each listed value. ``dtype`` is that of the values,
+    ``position_dtype`` that of the result. The search is exact: by a table, by comparison with each
+    listed value, or by bisection.
     """
     ordered = sorted(place_of.items())
     listed = np.array([v for v, _ in ordered], dtype=dtype)
@@ -234,6 +257,11 @@ def _search(
 
 
 def _find_by_comparison(values: Array, listed: Array, places: Buckets) -> Buckets:
+    """Return the position of the listed value that each value equals, 0 for no listed value.
+
+    ``places`` has the positions of the ``listed`` values. Each of these, which are few, is compared
+    with all values.
+    """
     hit_places = np.zeros(len(values), dtype=places.dtype)
     for value, place in zip(listed, places, strict=True):
         hits = values == value
@@ -244,10 +272,10 @@ def _find_by_comparison(values: Array, listed: Array, places: Buckets) -> Bucket
 
 
 def find_in_table(values: Array, first: int, table: Buckets) -> Buckets:
-    """``table[1 + value - first]``, and the zeros at its ends for values beyond them.
+    """Return ``table[1 + value - first]`` for each whole number in an array.
 
-    A difference that wraps lands far outside the table, whose range is below 2**20, so it finds an
-    end too.
+    Values beyond the table get the zeros at its ends. A difference that wraps lands far outside the
+    table, whose range is below 2**20, so it finds an end too.
     """
     if values.dtype == np.uint64:  # the upper half must not turn negative
         values = np.minimum(values, np.uint64(_INT64.max))
@@ -256,6 +284,7 @@ def find_in_table(values: Array, first: int, table: Buckets) -> Buckets:
 
 
 def _find_by_bisection(values: Array, listed: Array, places: Buckets) -> Buckets:
+    """Return the position of the listed value that each value equals, 0 for none, by bisection."""
     at = np.minimum(np.searchsorted(listed, values), len(listed) - 1)
     return np.where(listed[at] == values, places[at], places.dtype.type(0))
 
@@ -264,9 +293,10 @@ def _find_by_bisection(values: Array, listed: Array, places: Buckets) -> Buckets
 
 
 def index_of(values: list[Any], name: Hashable) -> pd.Index[Any]:
-    """Return an index that holds each of the listed values as it is.
+    """Return an index that holds each of the listed values unchanged.
 
-    It has the dtype that pandas gives the values, if that changes none of them.
+    It has the dtype that pandas gives the values, if that changes none of them. Otherwise it is an
+    index of objects.
     """
     types = set(map(type, values))
     try:
@@ -281,6 +311,7 @@ def index_of(values: list[Any], name: Hashable) -> pd.Index[Any]:
 
 
 def _same(held: Any, value: Any) -> bool:
+    """Return whether an index holds a listed value unchanged, by the cell ``held`` that it has."""
     if value is None or value is pd.NA or value is pd.NaT or value != value:
         return bool(_pandas.isna(held))
     return (

@@ -60,6 +60,7 @@ class Vector:
         return self.values.nbytes + (0 if self.null is None else self.null.nbytes)
 
     def rows(self, rows: slice) -> Vector:
+        """Return the cells of some rows, without a copy."""
         if rows.start == 0 and rows.stop == len(self.values) and rows.step is None:
             return self
         null = None if self.null is None else self.null[rows]
@@ -95,7 +96,10 @@ UNMATCHED = _Unmatched()
 
 @np.errstate(all="ignore")  # nor may what a caller has set make a NaN raise
 def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
-    """Return the column's cells, without a copy if the memory is already as `Vector` says."""
+    """Return the cells of a column as plain arrays, without a copy where its memory allows.
+
+    ``kind`` says what the cells are, such as "number" or "text". `Vector` describes the arrays.
+    """
     dtype: Any = series.dtype
     if isinstance(dtype, np.dtype) and kind == "number" and dtype.isnative and dtype.itemsize <= 8:
         return Vector(kind, series.to_numpy())
@@ -118,7 +122,8 @@ def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
 def _sparse(cells: Any, kind: Kind) -> Vector:
     """Return the cells of a sparse column as a dense array of the dtype it names.
 
-    numpy's own conversion makes doubles of cells where it finds a gap.
+    ``kind`` says what the cells are, such as "number". numpy's own conversion makes doubles of
+    cells where it finds a gap.
     """
     fill, places, n = cells.fill_value, cells.sp_index.indices, len(cells)
     gap = bool(_pandas.isna(fill))
@@ -140,6 +145,10 @@ def _sparse(cells: Any, kind: Kind) -> Vector:
 
 
 def _number(cells: Any, arrow: Any) -> Vector:
+    """Return the cells of a column of numbers as plain arrays.
+
+    ``cells`` is pandas' or numpy's array. ``arrow`` is the Arrow array below it, else None.
+    """
     if arrow is not None:
         pa: Any = import_module("pyarrow")
         if pa.types.is_decimal(arrow.type):
@@ -153,6 +162,10 @@ def _number(cells: Any, arrow: Any) -> Vector:
 
 
 def _bool(cells: Any, arrow: Any) -> Vector:
+    """Return the cells of a column of bools as plain arrays.
+
+    ``cells`` is pandas' or numpy's array. ``arrow`` is the Arrow array below it, else None.
+    """
     values, null = _split_mask(cells, False) if arrow is None else _fill_nulls(arrow, False)
     # A bool made of foreign bytes may hold others than 0 and 1, which numpy's functions read
     # differently.
@@ -160,7 +173,10 @@ def _bool(cells: Any, arrow: Any) -> Vector:
 
 
 def _split_mask(cells: Any, blank: Any) -> tuple[Array, Bools | None]:
-    """Values and mask of a numpy or nullable array; `blank` stands under the mask."""
+    """Return the values of a numpy or nullable array, and a mask of its nulls, None without any.
+
+    `blank` stands in place of a null where the dtype has no NaN.
+    """
     if isinstance(cells, np.ndarray):
         return _native(cells), None
     target = cells.dtype.numpy_dtype
@@ -173,7 +189,7 @@ def _split_mask(cells: Any, blank: Any) -> tuple[Array, Bools | None]:
 
 
 def _native(values: Array) -> Array:
-    """Return the array in native byte order, with no float wider than a double."""
+    """Return an array in native byte order, and floats wider than a double as doubles."""
     if values.dtype.kind == "f" and values.dtype.itemsize > 8:
         with np.errstate(all="ignore"):
             return values.astype(np.float64)
@@ -181,12 +197,20 @@ def _native(values: Array) -> Array:
 
 
 def _fill_nulls(arrow: Any, blank: Any) -> tuple[Array, Bools | None]:
+    """Return the values of an Arrow array with ``blank`` for nulls, and a mask of the nulls.
+
+    The mask is None if there are no nulls.
+    """
     if arrow.null_count == 0:
         return arrow.to_numpy(), None
     return arrow.fill_null(blank).to_numpy(), arrow.is_null().to_numpy()
 
 
 def _time(cells: Any, arrow: Any) -> Vector:
+    """Return the cells of a column of times as datetime64, in UTC for zoned ones.
+
+    ``cells`` is pandas' or numpy's array. ``arrow`` is the Arrow array below it, else None.
+    """
     if arrow is not None:
         pa: Any = import_module("pyarrow")
         if pa.types.is_date32(arrow.type):
@@ -207,6 +231,10 @@ def _time(cells: Any, arrow: Any) -> Vector:
 
 
 def _duration_cells(cells: Any, arrow: Any) -> Vector:
+    """Return the cells of a column of durations as timedelta64.
+
+    ``cells`` is pandas' or numpy's array. ``arrow`` is the Arrow array below it, else None.
+    """
     if arrow is not None:
         pa: Any = import_module("pyarrow")
         ticks, _ = _fill_nulls(arrow.cast(pa.int64()), NAT)
@@ -227,6 +255,10 @@ def _other(cells: Any, arrow: Any) -> Vector:
 
 
 def _text(cells: Any, arrow: Any) -> Vector:
+    """Return the cells of a column of texts as codes and a dictionary of the distinct texts.
+
+    ``cells`` is pandas' or numpy's array. ``arrow`` is the Arrow array below it, else None.
+    """
     if not isinstance(cells.dtype, pd.StringDtype) and arrow is None:
         return _label(np.asarray(cells, dtype=object), None, kind="text")
     if getattr(cells.dtype, "storage", None) == "python":
@@ -249,9 +281,9 @@ def _text_vector(codes: Array, texts: Array) -> Vector:
 
 
 def has_repeats(arrow: Any) -> bool:
-    """Return whether many texts of a sample occur again.
+    """Return whether many texts of a sample of an Arrow array occur more than once.
 
-    Then texts are few enough for each share of the rows to number its own.
+    If they do, each thread numbers the texts in a share of the rows.
     """
     pa: Any = import_module("pyarrow")
     sample = arrow.take(
@@ -261,9 +293,10 @@ def has_repeats(arrow: Any) -> bool:
 
 
 def _encode_in_shares(arrow: Any) -> tuple[Array, Array]:
-    """Return the same codes and texts, where each thread numbers a share of the rows first.
+    """Return a code for each text of an Arrow array, and the texts, computed by several threads.
 
-    Texts are numbered in the order in which they occur.
+    Each thread numbers a share of the rows first. Texts are numbered in the order in which they
+    occur.
     """
     pa: Any = import_module("pyarrow")
 
@@ -289,8 +322,11 @@ def _encode_in_shares(arrow: Any) -> tuple[Array, Array]:
 
 
 def _translate(piece: tuple[Any, Array, Array]) -> None:
-    """Puts codes where they belong: of the indices of a share, by a table with the code of a null
-    at its end."""
+    """Write the codes of one share of the rows.
+
+    ``piece`` has the share's own indices, a table from these to codes, and the array to write to.
+    The last entry of the table is the code of a null.
+    """
     indices, table, codes = piece
     own = np.asarray(indices.fill_null(len(table) - 1) if indices.null_count else indices)
     for rows in split_blocks(slice(0, len(codes))):
@@ -298,8 +334,11 @@ def _translate(piece: tuple[Any, Array, Array]) -> None:
 
 
 def _encode_bytes(arrow: Any) -> tuple[Array, Array]:
-    """Codes and texts by their bytes, of which some may be no text: those become halves of
-    characters, which equal no key."""
+    """Return a code for each text of an Arrow array, and the texts, read from their bytes.
+
+    It is called where some bytes may be no UTF-8. Those become halves of characters, which equal no
+    key.
+    """
     pa: Any = import_module("pyarrow")
     chunks = [_bytes_of(chunk) for chunk in (arrow.chunks if hasattr(arrow, "chunks") else [arrow])]
     encoded = pa.chunked_array(chunks, type=pa.large_binary()).combine_chunks().dictionary_encode()
@@ -310,9 +349,9 @@ def _encode_bytes(arrow: Any) -> tuple[Array, Array]:
 
 
 def _bytes_of(arrow: Any) -> Any:
-    """Return texts as bytes, which are not decoded.
+    """Return an Arrow array of texts as an array of bytes, without decoding them.
 
-    Dictionaries become the texts that they stand for.
+    Arrow's dictionaries become the texts that they stand for.
     """
     pa: Any = import_module("pyarrow")
     if hasattr(arrow.type, "value_type"):
@@ -321,6 +360,10 @@ def _bytes_of(arrow: Any) -> Any:
 
 
 def _label(cells: Any, arrow: Any, kind: Kind = "label") -> Vector:
+    """Return the cells of a column of objects as codes and a dictionary of plain scalars.
+
+    ``arrow`` is not used. The code of a null is -1.
+    """
     values: Array = np.asarray(cells, dtype=object)
     types = set(
         map(id, map(type, values.tolist()))
@@ -334,6 +377,11 @@ def _label(cells: Any, arrow: Any, kind: Kind = "label") -> Vector:
 
 
 def _one_by_one(values: Array) -> tuple[Array, Array]:
+    """Return a code for each object, -1 for null, and the distinct plain scalars.
+
+    Scalars are numbered in order of occurrence. It is called for objects of types that pandas would
+    confuse. 1, 1.0 and True have codes of their own.
+    """
     codes = np.empty(len(values), dtype=np.int64)
     index: dict[Any, int] = {}
     cells: list[Any] = []
@@ -351,7 +399,7 @@ def _one_by_one(values: Array) -> tuple[Array, Array]:
 
 
 def _categorical(cells: Any, kind: Kind) -> Vector:
-    """Return the cells of a categorical, with its codes.
+    """Return the cells of a categorical column as its codes and a dictionary of plain scalars.
 
     Two categories may become the same plain value.
     """
@@ -368,7 +416,10 @@ def objects(values: Iterable[Any]) -> Array:
 
 
 def narrow(codes: Array, count: int) -> Array:
-    """Codes in the smallest signed integer that holds `count` categories and one more."""
+    """Return codes in the smallest signed integer dtype that holds them, to save memory.
+
+    There are `count` different codes, and -1 for null.
+    """
     for dtype in (np.int8, np.int16, np.int32):
         if count < np.iinfo(dtype).max:
             return codes.astype(dtype, copy=False)
@@ -376,7 +427,7 @@ def narrow(codes: Array, count: int) -> Array:
 
 
 def as_floats(v: Vector) -> Array:
-    """Return the cells as doubles, with NaN for null."""
+    """Return the cells of a column of numbers or bools as doubles, with NaN for null."""
     values = v.values.astype(np.float64, copy=v.null is not None)
     if v.null is not None:
         values[v.null] = np.nan
@@ -389,7 +440,7 @@ def look_up(table: Array, codes: Array) -> Array:
 
 
 def fits(value: Any, dtype: Any) -> bool:
-    """Return whether the integer dtype can hold the value.
+    """Return whether an integer dtype can hold a constant; None always fits.
 
     Types and constants decide, so every row gets the same answer.
     """
@@ -402,7 +453,10 @@ def fits(value: Any, dtype: Any) -> bool:
 
 
 def plain(cell: Any) -> Any:
-    """Return the cell as a plain scalar: None if it is null, `UNMATCHED` if it is anything else."""
+    """Return a cell of an object column as a plain scalar; None if it is null.
+
+    If its type is not known it is `UNMATCHED`, which equals nothing.
+    """
     convert = _PLAIN.get(id(type(cell)))
     return UNMATCHED if convert is None else convert(cell)
 
@@ -416,6 +470,10 @@ def _null(cell: Any) -> Any:
 
 
 def _int(cell: Any) -> Any:
+    """Return a whole number of an object column as Python's own.
+
+    If it is too long to be printed it is `UNMATCHED`, which equals nothing.
+    """
     value = int(cell)
     return (
         value if value.bit_length() <= 2_000 else UNMATCHED
@@ -433,7 +491,10 @@ def _decimal(cell: Any) -> Any:
 
 
 def number_text(cell: Any) -> str:
-    """One text for equal numbers of whatever type; no exponent makes it long, slow, or raise."""
+    """Return a text of a number that all equal numbers share, whatever their type.
+
+    No exponent makes it long, slow, or raise.
+    """
     if isinstance(cell, Decimal):
         sign, digits, exponent = cell.as_tuple()
         if not isinstance(exponent, int):  # infinite
@@ -459,9 +520,10 @@ def _complex(cell: Any) -> Any:
 
 
 def _moment(cell: Any) -> Any:
-    """Return a Timestamp, in UTC if it has a zone; `UNMATCHED` if the zone's code fails.
+    """Return a date or a time of an object column as a Timestamp, in UTC if it has a zone.
 
-    The zone's own code runs here, guarded, and never again.
+    It is None for NaT, and `UNMATCHED` if the zone's code fails. The zone's own code runs here,
+    guarded, and never again.
     """
     try:
         with warnings.catch_warnings():
@@ -481,6 +543,10 @@ def _duration(cell: Any) -> Any:
 
 
 def _interval(cell: Any) -> Any:
+    """Return an interval of an object column with doubles as its ends.
+
+    If its ends are not numbers it is `UNMATCHED`, which equals nothing.
+    """
     ends = (plain(cell.left), plain(cell.right))
     if any(type(e) not in (int, float) for e in ends):
         return UNMATCHED

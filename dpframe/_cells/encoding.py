@@ -55,10 +55,12 @@ _PLAIN = (type(None), bool, int, float, str, pd.Timestamp, datetime.date)
 
 
 def encode(value: Any) -> bytes:
-    """Return the code of a value: the lengths of tag and body, the tag, and the body.
+    """Return the code of a value: bytes that no different value has.
 
-    This is called for each part of each question. So the frequent types are branches of this one
-    function, and the tables below have the others.
+    A ledger recognizes a question by its code, and a question is made of such values. The code has
+    the lengths of tag and body, the tag, and the body. This is called for each part of each
+    question. So the frequent types are branches of this one function, and the tables below have the
+    others.
     """
     kind: Any = type(value)
     body: bytes
@@ -118,15 +120,15 @@ def encode(value: Any) -> bytes:
 
 
 def _encode_int(value: int) -> bytes:
-    """Return the code of a whole number: as few bytes as it takes, with a sign."""
+    """Return the bytes that encode a whole number: as few as it takes, with a sign."""
     body = value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
     return _short(1, len(body), b"i") + body
 
 
 def join_codes(*codes: bytes) -> bytes:
-    """Return the code of a list of codes: their number, their lengths, and the codes.
+    """Return one string of bytes for a list of codes: their number, their lengths, and the codes.
 
-    No other list has the same code.
+    No other list of codes has the same bytes.
     """
     number = len(codes)
     return _lengths(number).pack(number, *map(len, codes)) + b"".join(codes)
@@ -139,7 +141,7 @@ def _lengths(number: int) -> struct.Struct:
 
 
 def _floats(values: tuple[float, ...]) -> bytes:
-    """Return the codes of doubles, one after the other."""
+    """Return the bytes that encode doubles, one after the other; many are encoded at once."""
     if len(values) < SIZES.encoded_values:
         return b"".join([_float(1, 8, b"f", value) for value in values])
     cells = np.empty(len(values), _FLOAT_CELL)
@@ -155,7 +157,7 @@ def digest(*values: Any) -> str:
 def plain(value: Any) -> bool:
     """Return whether a name is a plain scalar, or a tuple of plain scalars.
 
-    Then its text identifies it.
+    Such a name is identified by its text.
     """
     if type(value) is tuple:
         return all(map(plain, value))
@@ -169,9 +171,9 @@ _records: dict[type, tuple[bytes, Known, bool]] = {}
 
 
 def _register_class(kind: Any) -> None:
-    """Register how to encode a class that has an ``identity``.
+    """Register how values of a class with an ``identity`` are encoded, at the first such value.
 
-    It is a frozen dataclass, a named tuple or a list of keys.
+    The class is a frozen dataclass, a named tuple or a list of keys.
     """
     tag, *names = kind.identity
     head, frozen = tag.encode(), is_dataclass(kind)
@@ -187,7 +189,10 @@ def _register_class(kind: Any) -> None:
 
 
 def _encode_by_value(value: Any) -> bytes:
-    """Return the encoding of a value of a frozen class that has a method ``identify``."""
+    """Return the bytes that encode a value of a class with a method ``identify``.
+
+    The method says which tag and fields the value has. Short bytes are kept in the value.
+    """
     body: bytes = getattr(value, KEPT, b"")
     if body:
         return body
@@ -202,10 +207,11 @@ def _encode_by_value(value: Any) -> bytes:
 
 @cache
 def encoded_fields(kind: Any) -> Known:
-    """Return the fields that identify an object: name, place and default as bytes, and the default.
+    """Return the fields of a class that enter the bytes that encode its values.
 
-    Fields that ``__init__`` does not take follow from the others. Each other one is in ``identity``
-    or has the mark ``SHOWN``.
+    Each is given by its name, its place and default as bytes, and its default. ``kind`` is a
+    dataclass with an ``identity``. Fields that ``__init__`` does not take follow from the others.
+    Each other one is in ``identity`` or has the mark ``SHOWN``.
     """
     names, known = kind.identity[1:], {f.name: f for f in fields(kind)}
     wanted = {f.name for f in fields(kind) if f.init and not f.metadata.get("shown")}
@@ -224,7 +230,7 @@ def _default(dataclass_field: Field[Any]) -> bytes | None:
 
 
 def _digest_keys(value: Any) -> bytes:
-    """Return the digest of a list of keys, computed once."""
+    """Return the digest of a list of keys, which is computed once and kept in the list."""
     if value.code is None:
         parts = b"".join(encode(getattr(value, name)) for name in value.identity[1:])
         value.code = hashlib.blake2b(parts, digest_size=32).digest()
@@ -236,7 +242,10 @@ def _digest_keys(value: Any) -> bytes:
 
 
 def _items(values: Iterable[Any]) -> bytes:
-    """Return the body of a list: texts at once with their lengths, or the codes of its items."""
+    """Return the body of the bytes that encode a list.
+
+    It has all texts with their lengths, or the codes of the items if some is no text.
+    """
     listed = list(values)
     if {*map(type, listed)} == _TEXTS:  # at once, since lists of keys are long
         texts = [v.encode("utf-8", "surrogatepass") for v in listed]
@@ -247,7 +256,10 @@ def _items(values: Iterable[Any]) -> bytes:
 
 
 def _array(values: Any) -> tuple[bytes, bytes]:
-    """Return the tag and the body of an array of numpy or pandas: its dtype, shape and cells."""
+    """Return the tag and the body of the bytes that encode an array: its dtype, shape and cells.
+
+    The tag says the type, and `encode` puts both together.
+    """
     if isinstance(values, np.ndarray):
         if values.dtype.kind in "biufcmM":
             head = encode((values.dtype.str, values.shape))
@@ -263,7 +275,10 @@ def _array(values: Any) -> tuple[bytes, bytes]:
 
 
 def _index(index: pd.Index[Any]) -> tuple[bytes, bytes]:
-    """Return the tag and the body of an index: its name, dtype and cells, or its levels."""
+    """Return the tag and the body of the bytes that encode an index: its name and cells.
+
+    Of a MultiIndex these are its levels. The tag says the type, and `encode` puts both together.
+    """
     if isinstance(index, pd.MultiIndex):
         levels = [index.get_level_values(i) for i in range(index.nlevels)]
         return b"levels", b"".join(map(encode, levels))
@@ -272,7 +287,10 @@ def _index(index: pd.Index[Any]) -> tuple[bytes, bytes]:
 
 
 def _frame(frame: pd.DataFrame) -> tuple[bytes, bytes]:
-    """Return the tag and the body of a frame: names, dtypes and cells, without the index."""
+    """Return the tag and the body of the bytes that encode a frame: its names, dtypes and cells.
+
+    The index of the frame does not count. The tag says the type, and `encode` puts both together.
+    """
     columns = [frame.iloc[:, i].array for i in range(frame.shape[1])]
     cells = [c.to_numpy() if isinstance(c.dtype, np.dtype) else c for c in columns]
     return b"frame", b"".join(
@@ -283,9 +301,10 @@ def _frame(frame: pd.DataFrame) -> tuple[bytes, bytes]:
 
 
 def _dtype(dtype: Any) -> tuple[bytes, bytes]:
-    """Return the tag and the body of a dtype: its name.
+    """Return the tag and the body of the bytes that encode a dtype: its name.
 
-    The categories of a categorical are not public unless they are declared, so they are left out.
+    The tag says the type, and `encode` puts both together. The categories of a categorical are not
+    public unless they are declared, so they are left out.
     """
     if isinstance(dtype, np.dtype):
         return b"dtype", encode(dtype.str)
@@ -299,6 +318,10 @@ def _dtype(dtype: Any) -> tuple[bytes, bytes]:
 
 
 def _stamp(moment: pd.Timestamp) -> tuple[bytes, bytes]:
+    """Return the tag and the body of the bytes that encode a Timestamp: its ticks in UTC and zone.
+
+    The tag says the type, and `encode` puts both together.
+    """
     ticks: Any = (moment if moment.tz is None else moment.tz_convert(None)).asm8
     return b"stamp", encode(
         (int(ticks.astype(np.int64)), np.datetime_data(ticks.dtype)[0], moment.tz)
@@ -306,6 +329,10 @@ def _stamp(moment: pd.Timestamp) -> tuple[bytes, bytes]:
 
 
 def _zone(zone: datetime.tzinfo) -> tuple[bytes, bytes]:
+    """Return the tag and the body of the bytes that encode a time zone: its name, or its offset.
+
+    The tag says the type, and `encode` puts both together.
+    """
     if type(zone) is datetime.timezone:
         return b"offset", encode(zone.utcoffset(None))
     name = getattr(zone, "key", None) or getattr(zone, "zone", None)
@@ -322,8 +349,11 @@ _BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 
 
 def _other(value: Any) -> tuple[bytes, bytes]:
-    """Tag and parts of a value whose exact type is in no table: by a base class, or as an opaque
-    object."""
+    """Return the tag and the body of the bytes that encode a value of a type in no table.
+
+    A base class decides, or the value is an object like no other. The tag says the type, and
+    `encode` puts both together.
+    """
     kind = type(value)
     if isinstance(value, np.generic):
         return b"scalar", encode(
@@ -359,9 +389,10 @@ _tokens: dict[Any, bytes] = {}
 
 
 def _opaque(value: Any) -> tuple[bytes, bytes]:
-    """Return the tag and the body of an object of an unknown class: a random name.
+    """Return the tag and the body of the bytes that encode an object of an unknown class.
 
-    Equal objects have one name in this process, and another in every other process.
+    The body is a random name. Equal objects have one name in this process, and another in every
+    other process.
     """
     if is_dataclass(value) and type(value).__module__.startswith("dpframe."):
         raise AssertionError(type(value).__name__ + " is part of a question and has no identity.")
@@ -378,6 +409,10 @@ def _decimal(number: Decimal) -> tuple[bytes, bytes]:
 
 
 def _moment(value: datetime.datetime) -> tuple[bytes, bytes]:
+    """Return the tag and the body of the bytes that encode a datetime: its fields and its zone.
+
+    The tag says the type, and `encode` puts both together.
+    """
     parts = (
         value.year,
         value.month,

@@ -23,7 +23,10 @@ _LARGEST = 2**1000  # of a number that may be a key
 
 
 def texts_of(cells: list[Any]) -> list[str | None]:
-    """Return the text of each cell; None for a cell that cannot be a key."""
+    """Return the text that each cell is written as when it is a key; None for what cannot be a key.
+
+    The result is that of `text_of` for each cell, and sooner if all cells are strings.
+    """
     if {*map(type, cells)} <= {str}:
         try:
             "".join(cells).encode()
@@ -34,9 +37,9 @@ def texts_of(cells: list[Any]) -> list[str | None]:
 
 
 def text_of(cell: Any) -> str | None:
-    """Return the text that `key_of` reads back as an equal key; None if the cell cannot be a key.
+    """Return the text that a cell is written as when it is a key; None if it cannot be a key.
 
-    It never raises.
+    `key_of` reads it back as an equal key. It never raises.
     """
     if cell is None or cell is UNMATCHED:
         return None
@@ -58,7 +61,7 @@ def text_of(cell: Any) -> str | None:
 
 
 def _moment(cell: Any) -> str | None:
-    """Return the text of a time; None if it cannot be read back.
+    """Return the text of a time that is a key; None if it cannot be read back.
 
     Its year must have four digits, and its zone a distance from UTC in whole minutes.
     """
@@ -73,7 +76,7 @@ def _moment(cell: Any) -> str | None:
 
 
 def _interval(cell: Any) -> str | None:
-    """Return the text of an interval between doubles; None for all other intervals."""
+    """Return the text of an interval between doubles that is a key; None for other intervals."""
     ends = []
     for end in (cell.left, cell.right):
         if (
@@ -88,6 +91,10 @@ def _interval(cell: Any) -> str | None:
 
 
 def _number(cell: Any) -> str | None:
+    """Return the text of a number that is a key; None if it is not finite or too large.
+
+    Equal numbers have one text, whatever their type.
+    """
     if isinstance(cell, Decimal):
         # The arithmetic of Decimal raises where its exponents end, and takes long before that.
         digits, exponent = cell.as_tuple()[1:]
@@ -112,7 +119,10 @@ def _number(cell: Any) -> str | None:
 
 
 def keys_of(texts: Sequence[str], tz: Any = None) -> list[Any]:
-    """Return the key that each text stands for. Whole numbers are read at once."""
+    """Return the key that each text stands for, as `key_of` does; times are in the zone ``tz``.
+
+    Whole numbers are read at once.
+    """
     if {*map(itemgetter(0), texts)} == {"n"}:
         with suppress(ValueError):  # some are none
             return [int(text[1:]) for text in texts]
@@ -120,7 +130,11 @@ def keys_of(texts: Sequence[str], tz: Any = None) -> list[Any]:
 
 
 def key_of(text: str, tz: Any = None) -> Any:
-    """Return the key that a text stands for; times are in the given zone."""
+    """Return the key that a text written by `text_of` or `times` stands for.
+
+    The first character says what it is. Times without a zone in their text are put into the zone
+    ``tz``.
+    """
     kind, rest = text[0], text[1:]
     if kind == "s":
         return rest
@@ -146,7 +160,7 @@ def key_of(text: str, tz: Any = None) -> Any:
 
 
 def times(uniques: NDArray[Any]) -> list[str | None]:
-    """Return the texts of times: ticks with their unit.
+    """Return the text of each time that is a key: its ticks with their unit.
 
     A time is None outside of the years 1 to 9999, and within two days of the last ticks of the
     unit. In some zone it could not be read back.
@@ -162,7 +176,7 @@ def times(uniques: NDArray[Any]) -> list[str | None]:
 
 
 def order_of(text: str) -> tuple[str, Any, str]:
-    """Return the sort key of a text: numbers are sorted by value, all others by text."""
+    """Return what the text of a key is sorted by: numbers by value, all others by text."""
     if text[0] == "p":
         return "p", int(text.split()[1]), text
     return ("n", Fraction(text[1:]), text) if text[0] in "nd" else (text[0], 0, text)

@@ -26,14 +26,17 @@ def processors() -> int:
 
 
 def shares(rows: int, least: int | None = None) -> list[slice]:
-    """Return all rows in pieces, one for each thread that is worth while."""
+    """Return slices that divide the rows among threads, one for each thread that pays.
+
+    ``least`` is the smallest number of rows for which a thread pays; None means the usual one.
+    """
     pieces = max(1, min(processors(), rows // (least or SIZES.thread_rows)))
     ends = [rows * i // pieces for i in range(pieces + 1)]
     return [slice(begin, end) for begin, end in pairwise(ends)]
 
 
 def split_blocks(rows: slice) -> Iterator[slice]:
-    """Yield blocks of some rows that fit into the processor's cache."""
+    """Yield slices that divide a slice of rows into blocks that fit into the processor's cache."""
     for start in range(rows.start, rows.stop, SIZES.block):
         yield slice(start, min(start + SIZES.block, rows.stop))
 
@@ -41,7 +44,8 @@ def split_blocks(rows: slice) -> Iterator[slice]:
 def side_by_side(task: Callable[[S], T], pieces: Sequence[S]) -> list[T]:
     """Run a task on each piece in threads, and return the results in order.
 
-    Each thread has a copy of this thread's context, so that no warning about a value is shown.
+    The pieces are mostly shares of the rows. Each thread has a copy of this thread's context, so
+    that no warning about a value is shown.
     """
     if len(pieces) == 1:
         return [task(pieces[0])]

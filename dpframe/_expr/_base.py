@@ -50,6 +50,7 @@ class Expr(Encoded):
     size: int = field(init=False, compare=False, repr=False, default=1)
 
     def __post_init__(self) -> None:
+        """Compute depth and size from the operands, and refuse an expression that is too deep."""
         made_of: tuple[str, ...] = self.__match_args__
         depth, size = 0, 1
         for name in made_of:
@@ -83,6 +84,7 @@ class Expr(Encoded):
 
     @property
     def children(self) -> tuple[Expr, ...]:
+        """The expressions that this one is made of."""
         made_of: tuple[str, ...] = self.__match_args__
         operands = [getattr(self, name) for name in made_of]
         return tuple([c for c in operands if isinstance(c, Expr)])
@@ -91,21 +93,28 @@ class Expr(Encoded):
         return frozenset[Column]().union(*(c.columns() for c in self.children))
 
     def interval(self, lookup: Lookup) -> Interval:
-        """Return a closed interval that holds every value, from what `lookup` says of the columns.
+        """Return a closed interval that holds every value of the expression; None if not known.
 
-        Of times and durations it is in whole nanoseconds. Times count from 1970, in UTC, or without
-        a zone in their own time.
+        ``lookup`` returns such an interval for a column. Intervals of times and durations are in
+        whole nanoseconds. Times count from 1970, in UTC, or without a zone in their own time.
         """
         return (0.0, 1.0) if self.kind == "bool" else None
 
     def bounds(self, declared: Mapping[int, tuple[float, float]]) -> Interval:
-        """Return a closed interval that holds every number, if columns are clipped to bounds."""
+        """Return a closed interval that holds every number; None if there is no such interval.
+
+        ``declared`` has the clipping bounds of columns, by position.
+        """
         if self.kind not in ("number", "bool"):
             return None
         return self.interval(lambda column: declared.get(column.position))
 
     def unbounded(self, declared: Mapping[int, tuple[float, float]]) -> Expr | None:
-        """Return the innermost number in it that has no bounds, although its operands have some."""
+        """Return the innermost number that has no bounds, although its operands have some.
+
+        A message tells with it where bounds are lost in the expression. ``declared`` has the
+        clipping bounds of columns, by position. The result is None if nothing lost its bounds.
+        """
         if self.kind not in ("number", "bool") or self.bounds(declared) is not None:
             return None
         for child in self.children:
@@ -118,10 +127,11 @@ class Expr(Encoded):
         return self if known and all(known) else None
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-        """Return all values there can be, without null, in the order of groups.
+        """Return all values there can be, without null, in the order of groups; None if not known.
 
-        They follow from what is declared of the columns: their `keys` and their ends. Return None if
-        they are not known, or are too many. Whole numbers are few between bounds that are close.
+        A group-by by this expression has them as its keys. They follow from what is declared of the
+        columns: ``keys`` returns a column's group keys, and ``ends`` its bounds. Too many values
+        are None as well. Whole numbers are few between bounds that are close.
         """
         if self.kind == "bool":
             return (False, True)
@@ -185,6 +195,11 @@ class Column(Expr):
         return declared.get(self.position) if self.kind == "number" else None
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+        """Return all values that the cells of the column can have; None if not known.
+
+        A group-by by the column has them as its keys. They are its declared group keys, or the
+        whole numbers between its ``ends`` if these are few.
+        """
         return (
             Expr.members(self, keys, ends)
             if self.kind == "bool"
@@ -210,6 +225,7 @@ class Constant(Expr):
 
     @property
     def kind(self) -> Kind:
+        """The kind of the value, such as "number" or "text", from its type."""
         value = self.value
         if isinstance(value, bool):
             return "bool"
@@ -249,7 +265,7 @@ class Constant(Expr):
 
 
 def enclose_ticks(value: Any) -> tuple[int, int]:
-    """Return a moment or a duration in nanoseconds, as both ends of an interval."""
+    """Return a moment or a duration in nanoseconds, twice: as both ends of an interval."""
     stamp: Any = (value if getattr(value, "tz", None) is None else value.tz_convert(None)).asm8
     ticks = int(stamp.astype(np.int64)) * (10**9 // PER_SECOND[np.datetime_data(stamp.dtype)[0]])
     return ticks, ticks

@@ -46,7 +46,11 @@ FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def constant(value: object, *, null: bool = False) -> Constant:
-    """Return a public scalar as a constant: Python's own numbers, Timestamps, and None for null."""
+    """Return a public scalar as a constant of an expression; refuse what is no scalar.
+
+    Scalars of numpy and pandas become Python's own numbers and Timestamps. Only with ``null`` a
+    null is allowed.
+    """
     if type(value) in (bool, str) or (type(value) is int and value.bit_length() <= _BITS):
         return Constant(value)  # most are plain already
     if isinstance(value, Constant):
@@ -114,7 +118,10 @@ def _check_year(value: Any) -> None:
 
 
 def _duration(value: Any) -> Any:
-    """Return a duration as pandas has it. Days of an offset have 24 hours."""
+    """Return a value as a pandas Timedelta; refuse what is no duration.
+
+    A day has 24 hours.
+    """
     try:
         return pd.Timedelta(value)
     except (ValueError, TypeError, OverflowError):
@@ -124,7 +131,10 @@ def _duration(value: Any) -> Any:
 
 
 def listed(values: object, what: str = "isin") -> list[Any]:
-    """Return the members of a public collection."""
+    """Return the members of a public list as a list; refuse what may be people's data.
+
+    ``what`` is the name of the function that needs them, for the message.
+    """
     if isinstance(values, pd.Series | pd.DataFrame):
         raise BadType(
             f"{what} needs public values, and a {type(values).__name__} could be people's data. "
@@ -143,7 +153,10 @@ def listed(values: object, what: str = "isin") -> list[Any]:
 
 
 def _moment(c: Constant, x: Expr) -> Constant:
-    """Return the constant that a time `x` is compared with, which may be given as a text."""
+    """Return the time that an expression of times is compared with, which may be given as a text.
+
+    ``x`` is that expression. A text without a zone is read in its zone.
+    """
     value = c.value
     if isinstance(value, str):
         try:
@@ -169,7 +182,7 @@ def _moment(c: Constant, x: Expr) -> Constant:
 
 
 def _length(c: Constant) -> Constant:
-    """Return the constant that a duration is compared with, which may be given as a text."""
+    """Return the duration that is compared with others, which may be given as a text."""
     if isinstance(c.value, str):
         value = _duration(c.value)
         if value is pd.NaT:
@@ -183,7 +196,10 @@ def describe(x: Expr) -> str:
 
 
 def _match(x: Expr, value: object, *, null: bool = False) -> Constant:
-    """Return a constant. Raise if no cell of `x` could equal it."""
+    """Return a constant that is compared with an expression; refuse it if they can never be equal.
+
+    ``x`` is the expression. Only with ``null`` the constant may be null.
+    """
     known = isinstance(value, Constant) and value.value is not None
     c = typed(Constant, value) if known else constant(value, null=null)
     if c.value is None or x.kind == "label":
@@ -199,6 +215,7 @@ def _match(x: Expr, value: object, *, null: bool = False) -> Constant:
 
 
 def _advice(x: Expr) -> str:
+    """Return a sentence for a message that says what can be done with such an expression."""
     return {
         "number": "Give a number.",
         "bool": "Give True or False.",
@@ -211,6 +228,7 @@ def _advice(x: Expr) -> str:
 
 
 def _numeric(x: Expr, what: str) -> None:
+    """Refuse an expression that is no number; ``what`` names the operation, for the message."""
     if x.kind not in ("number", "bool"):
         raise BadType(
             f"{what} needs numbers, and {describe(x)} is not one. {suggest_conversion(x)}"
@@ -218,6 +236,7 @@ def _numeric(x: Expr, what: str) -> None:
 
 
 def suggest_conversion(x: Expr) -> str:
+    """Return a sentence for a message that says how an expression becomes a number."""
     if x.kind == "time":
         return "Take a part of it, such as .dt.year."
     if x.kind == "duration":
@@ -228,6 +247,7 @@ def suggest_conversion(x: Expr) -> str:
 
 
 def _boolean(x: Expr, what: str) -> None:
+    """Refuse an expression that is no condition; ``what`` names the operation, for the message."""
     if x.kind != "bool":
         raise BadType(
             f"{what} needs conditions (true or false), and {describe(x)} is not one. Compare it "
@@ -240,6 +260,10 @@ def _boolean(x: Expr, what: str) -> None:
 
 
 def arithmetic(op: str, left: Expr, right: Expr) -> Expr:
+    """Return the expression ``left op right`` of two numbers.
+
+    ``op`` is an operator such as "+" or "//"; others are refused.
+    """
     if op not in ARITHMETIC:
         raise BadValue(f"unknown operator {op!r}. Use one of {', '.join(ARITHMETIC)}.")
     _numeric(left, op)
@@ -258,6 +282,7 @@ def absolute(x: Expr) -> Expr:
 
 
 def round_to(x: Expr, decimals: object = 0) -> Expr:
+    """Return the expression that rounds a number to some decimals, half to even."""
     _numeric(x, "round")
     n = constant(decimals).value
     if type(n) is not int or not -300 <= n <= 300:
@@ -266,6 +291,10 @@ def round_to(x: Expr, decimals: object = 0) -> Expr:
 
 
 def compare(op: str, left: Expr, right: Expr) -> Expr:
+    """Return the condition ``left op right``, where ``op`` is such as "==" or "<".
+
+    It refuses what can never be equal, such as a number and a text, and labels that have no order.
+    """
     if op not in FLIPPED:
         raise BadValue(f"unknown comparison {op!r}. Use one of {', '.join(FLIPPED)}.")
     if isinstance(left, Constant) and not isinstance(right, Constant):
@@ -317,7 +346,10 @@ def logical_not(x: Expr) -> Expr:
 
 
 def is_in(x: Expr, values: object) -> Expr:
-    """Return whether a cell is in a public list. Order and repeats of the list are dropped."""
+    """Return the condition that a cell is in a public list; refuse values that no cell can equal.
+
+    Order and repeats of the list are dropped.
+    """
     members = {c.tag: c for c in (_match(x, v, null=True) for v in listed(values))}
     if x.kind in NO_KEYS and any(c.value is not None for c in members.values()):
         raise BadType(f"isin does not work on {describe(x)}. {_advice(x)}")
@@ -325,6 +357,10 @@ def is_in(x: Expr, values: object) -> Expr:
 
 
 def between(x: Expr, left: object, right: object, inclusive: str = "both") -> Expr:
+    """Return the condition that an expression lies between two values.
+
+    ``inclusive`` says which of them it may equal: "both", "neither", "left" or "right".
+    """
     if not among(inclusive, ("both", "neither", "left", "right")):
         raise BadValue(
             f"inclusive must be 'both', 'neither', 'left' or 'right', not {inclusive!r}."
@@ -344,6 +380,10 @@ def not_null(x: Expr) -> Expr:
 
 
 def fill(x: Expr, value: object) -> Expr:
+    """Return an expression with a constant in place of its nulls.
+
+    A constant of another kind, such as a text among numbers, is refused.
+    """
     c = _match(x, value)
     if {x.kind, c.kind} == {"number", "bool"} or x.kind == "other":
         raise BadType(f"nulls of {describe(x)} cannot be filled with {describe(c)}. {_advice(x)}")
@@ -351,6 +391,7 @@ def fill(x: Expr, value: object) -> Expr:
 
 
 def clip(x: Expr, lower: object = None, upper: object = None) -> Expr:
+    """Return the expression that moves a number into the interval from ``lower`` to ``upper``."""
     if x.kind != "number":
         raise BadType(f"clip needs numbers, and {describe(x)} is not one. {suggest_conversion(x)}")
     ends = [None if v is None else constant(v) for v in (lower, upper)]
@@ -364,7 +405,10 @@ def clip(x: Expr, lower: object = None, upper: object = None) -> Expr:
 
 
 def cast(x: Expr, to: object) -> Expr:
-    """``astype``; conversions that could fail on a value are refused by dtype."""
+    """Return an expression converted as by ``astype``, to float, int, bool or str.
+
+    Conversions that could fail on a value are refused by dtype.
+    """
     name = (to.__name__ if isinstance(to, type) else str(to)).lower()
     name = "category" if isinstance(to, pd.CategoricalDtype) else DTYPES.get(name, name)
     if name in SAME:
@@ -391,7 +435,11 @@ def cast(x: Expr, to: object) -> Expr:
 
 
 def cut(x: Expr, edges: object, labels: object = None, right: object = True) -> Expr:
-    """``pd.cut`` at given edges."""
+    """Return the expression that puts each number into an interval between edges, as ``pd.cut``.
+
+    ``labels`` name the intervals; with None each stands for itself. ``right`` says whether
+    intervals include their right edge.
+    """
     _numeric(x, "cut")
     if isinstance(edges, int | np.integer):
         raise BadType(
@@ -420,6 +468,7 @@ def cut(x: Expr, edges: object, labels: object = None, right: object = True) -> 
 
 
 def _labels(labels: object) -> list[Any]:
+    """Return the labels of ``cut`` as a list; refuse a bool, which would mean numbers."""
     if isinstance(labels, bool):
         raise BadType(
             "cut needs labels as a list, such as ['young', 'old'], or range(n) for numbers."
@@ -428,6 +477,10 @@ def _labels(labels: object) -> list[Any]:
 
 
 def map_dict(x: Expr, mapping: object) -> Expr:
+    """Return the expression that looks each cell up in a public dict.
+
+    What is not in the dict becomes null.
+    """
     if not isinstance(mapping, Mapping) or not mapping:
         raise BadType(f"map needs a public dict that is not empty, not {type(mapping).__name__}.")
     keys = tuple(_match(x, k, null=True) for k in mapping)
@@ -454,7 +507,8 @@ METHODS: dict[str, Callable[..., Expr]] = {
 
 
 def astype(x: Expr, dtype: object) -> Expr:
-    """`cast`, by pandas' name of its parameter."""
+    """Return an expression converted to a dtype, as `cast` does, by pandas' name of its
+    parameter."""
     return cast(x, dtype)
 
 

@@ -12,7 +12,11 @@ _MOST_DAYS = 4_000  # that are listed as keys
 
 
 def local_ends(ends: tuple[float, float], zone: str | None) -> tuple[float, float] | None:
-    """Return wall times around all moments between two, in nanoseconds; None beyond their reach."""
+    """Return the earliest and the latest wall time that any moment between two ends can show.
+
+    All times are in nanoseconds since 1970. Without a ``zone`` the ends are wall times already. The
+    result is None beyond the times that pandas has.
+    """
     if zone is None:
         return ends
     try:
@@ -25,6 +29,7 @@ def local_ends(ends: tuple[float, float], zone: str | None) -> tuple[float, floa
 
 
 def _offset(moment: float, zone: str) -> int:
+    """Return how far a zone is ahead of UTC at a moment, both in nanoseconds."""
     offset = pd.Timestamp(int(moment), tz="UTC").tz_convert(zone).utcoffset()
     return (
         round((pd.Timedelta(0) if offset is None else pd.Timedelta(offset)).total_seconds()) * 10**9
@@ -32,7 +37,10 @@ def _offset(moment: float, zone: str) -> int:
 
 
 def list_days(ends: tuple[float, float], zone: str | None) -> pd.DatetimeIndex | None:
-    """Return the days between two moments, as midnights in wall time; None if they are too many."""
+    """Return the days between two moments, as midnights in wall time; None if they are too many.
+
+    ``ends`` are in nanoseconds since 1970.
+    """
     local = local_ends(ends, zone)
     if local is None or local[1] - local[0] > _MOST_DAYS * DAY:
         return None
@@ -44,7 +52,10 @@ def list_days(ends: tuple[float, float], zone: str | None) -> pd.DatetimeIndex |
 
 
 def list_days_in_zone(ends: tuple[float, float], zone: str | None) -> tuple[Any, ...] | None:
-    """Return the days between two moments, as moments of the zone."""
+    """Return the days between two moments, each as the first moment of the day in a zone.
+
+    ``ends`` are in nanoseconds since 1970. The result is None if there are too many days.
+    """
     days = list_days(ends, zone)
     if days is None or zone is None:
         return None if days is None else tuple(days)
@@ -53,7 +64,10 @@ def list_days_in_zone(ends: tuple[float, float], zone: str | None) -> tuple[Any,
 
 
 def find_years(ends: tuple[float, float], zone: str | None) -> tuple[int, int] | None:
-    """Return the first and the last year between two moments, in wall time."""
+    """Return the first and the last year between two moments, in wall time; None if not known.
+
+    ``ends`` are in nanoseconds since 1970.
+    """
     local = local_ends(ends, zone)
     try:
         return (

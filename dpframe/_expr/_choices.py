@@ -65,7 +65,11 @@ class If(Expr):
         return reduce(union, [side.interval(lookup) for side in self._sides])
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-        """Return the values of both sides, in order if they have one; None if one is not known."""
+        """Return all values that the two sides can have; None if not known.
+
+        A group-by by this expression has them as its keys, sorted if they have an order. ``keys``
+        returns the group keys of a column, and ``ends`` its bounds.
+        """
         listed = [
             (side.value,) if isinstance(side, Constant) else side.members(keys, ends)
             for side in self._sides
@@ -81,7 +85,10 @@ class If(Expr):
 
 
 def in_order(values: Any) -> tuple[Any, ...]:
-    """Return public values as pandas sorts the labels of groups, or as they are listed."""
+    """Return public values as pandas sorts the labels of groups.
+
+    Values that have no order stay as they are listed.
+    """
     listed = tuple(values)
     try:
         return tuple(sorted(listed))
@@ -98,7 +105,10 @@ def _as_expr(value: object) -> Expr:
 
 
 def choose(condition: Expr, x: object, y: object) -> Expr:
-    """Return ``x if condition else y``. A null may be written for either side."""
+    """Return the expression ``x if condition else y``; refuse sides that do not go together.
+
+    A null may be written for either side.
+    """
     _boolean(condition, "a choice")
     first, second = _as_expr(x), _as_expr(y)
     if isinstance(first, Constant) and not isinstance(second, Constant):
@@ -134,7 +144,10 @@ def choose(condition: Expr, x: object, y: object) -> Expr:
 
 
 def _of_kind(c: Constant, x: Expr) -> Constant:
-    """Return a constant as the other side has it. Dates and durations may be given as texts."""
+    """Return a constant as the other side of a choice has its values.
+
+    ``x`` is that side. Dates and durations may be given as texts.
+    """
     if x.kind == "duration":
         return _length(c)
     return _moment(c, x) if x.kind == "time" and c.kind in ("text", "time") else c

@@ -41,7 +41,7 @@ _NUMPY: dict[str, Kind] = {
 
 
 def kind_of(dtype: Any) -> Kind:
-    """Return the kind of a column, by its dtype alone."""
+    """Return what the cells of a column are, such as "number" or "text", by its dtype alone."""
     if isinstance(dtype, np.dtype):
         return _NUMPY.get(dtype.kind, "other")
     if isinstance(dtype, pd.SparseDtype):
@@ -64,7 +64,10 @@ def kind_of(dtype: Any) -> Kind:
 
 
 def _kind_of_zone(zone: str | None) -> Kind:
-    """Return the kind of times with a zone. A zone without a name allows null tests only."""
+    """Return the kind of times with this zone: "time", or "other" if pandas does not know the zone.
+
+    A column of kind "other" allows null tests only.
+    """
     try:
         pd.Timestamp(0, tz=zone)
     except (ValueError, KeyError, TypeError, OSError):
@@ -73,6 +76,7 @@ def _kind_of_zone(zone: str | None) -> Kind:
 
 
 def _kind_of_arrow(dtype: Any) -> Kind:
+    """Return what the cells of a column with an Arrow dtype are, such as "number" or "text"."""
     types: Any = import_module("pyarrow.types")  # there is such a dtype, so pyarrow is there
     if types.is_dictionary(dtype):
         # Dates beyond Python's own have no cells to show; all other kinds do.
@@ -98,7 +102,7 @@ def _kind_of_arrow(dtype: Any) -> Kind:
 
 
 def is_whole(dtype: Any) -> bool:
-    """Return whether a number dtype holds integers only."""
+    """Return whether a dtype of numbers holds whole numbers only."""
     if isinstance(dtype, pd.SparseDtype):
         return is_whole(np.dtype(dtype.subtype)) and not _pandas.isna(dtype.fill_value)
     if isinstance(dtype, pd.ArrowDtype):
@@ -108,6 +112,7 @@ def is_whole(dtype: Any) -> bool:
 
 
 def zone_of(dtype: Any) -> str | None:
+    """Return the name of the time zone of a dtype; None if it has no zone."""
     if isinstance(dtype, pd.ArrowDtype):
         zone: Any = getattr(dtype.pyarrow_dtype, "tz", None)
         return None if zone is None else str(zone)
@@ -124,7 +129,7 @@ class Facts(NamedTuple):
 
 
 def facts_of(dtype: Any) -> Facts:
-    """What a dtype tells of a column."""
+    """Return what a dtype tells of a column: its kind, whether it can be null, and more."""
     kind = kind_of(dtype)
     plain = isinstance(dtype, np.dtype) and dtype.kind in "biu"
     whole = kind == "bool" or (kind == "number" and is_whole(dtype))

@@ -52,6 +52,10 @@ class Elapsed(Expr):
         return self.left.tz if self.left.kind == "time" else self.right.tz
 
     def interval(self, lookup: Lookup) -> Interval:
+        """Return bounds of the sum or difference in nanoseconds; None if not known.
+
+        ``lookup`` returns the bounds of a column.
+        """
         a, b = self.left.interval(lookup), self.right.interval(lookup)
         if a is None or b is None:
             return None
@@ -85,6 +89,10 @@ class Ratio(Expr):
         return self.op == "//"
 
     def interval(self, lookup: Lookup) -> Interval:
+        """Return bounds of the quotient; None if not known.
+
+        ``lookup`` returns the bounds of a column. There are no bounds if the divisor can be zero.
+        """
         a, b = self.left.interval(lookup), self.right.interval(lookup)
         if a is None or b is None or b[0] <= 0 <= b[1]:
             return None
@@ -102,9 +110,9 @@ _SECOND = 10**9
 
 
 def seconds_between(x: Expr, lookup: Lookup) -> Interval:
-    """Return the ends of durations in seconds, to which values are clipped; None if not known.
+    """Return the bounds of durations in seconds, to which values are clipped; None if not known.
 
-    Each is the nearest double.
+    ``lookup`` returns the bounds of a column. Each bound is the nearest double.
     """
     ends = x.interval(lookup)
     return (
@@ -118,7 +126,10 @@ def seconds_between(x: Expr, lookup: Lookup) -> Interval:
 
 
 def operate_on_times(op: str, left: Expr, right: Expr) -> Expr:
-    """Return the result of an operator of times and durations."""
+    """Return the expression ``left op right`` of times and durations; refuse what has no meaning.
+
+    It also takes dates and durations that are given as texts.
+    """
     if isinstance(left, Constant) and left.kind == "text":
         left = _moment(left, right) if right.kind == "time" else _length(left)
     if isinstance(right, Constant) and right.kind == "text":
@@ -149,7 +160,7 @@ def operate_on_times(op: str, left: Expr, right: Expr) -> Expr:
 
 
 def magnitude(x: Expr) -> Expr:
-    """Return a number or a duration without its sign."""
+    """Return the expression of a number or a duration without its sign."""
     if x.kind != "duration":
         return absolute(x)
     return choose(compare("<", x, Constant(_NONE)), Elapsed("-", Constant(_NONE), x), x)

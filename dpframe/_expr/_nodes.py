@@ -45,7 +45,12 @@ class Arithmetic(Expr):
         return None if a is None or b is None else ARITHMETIC[self.op](a, b)
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-        """Return what a whole constant makes of few whole numbers, or of many by // and %."""
+        """Return all values that the operation can have; None if not known.
+
+        A group-by by this expression has them as its keys. They are known where a constant is
+        applied to few whole numbers, or to many by // and %. ``keys`` returns the group keys of a
+        column, and ``ends`` its bounds.
+        """
         by = self.right.value if isinstance(self.right, Constant) else None
         if type(by) is not int or by == 0 or self.op not in _WHOLE:
             return Expr.members(self, keys, ends)
@@ -110,6 +115,10 @@ class Unary(_Same):
         return "number"
 
     def interval(self, lookup: Lookup) -> Interval:
+        """Return bounds of ``-x`` or ``abs(x)``; None if the operand has no bounds.
+
+        ``lookup`` returns the bounds of a column.
+        """
         a = self.x.interval(lookup)
         if a is None or self.op == "-":
             return a and (-a[1], -a[0])
@@ -137,6 +146,10 @@ class Round(_Same):
         return self.digits <= 0 or self.x.integral
 
     def interval(self, lookup: Lookup) -> Interval:
+        """Return bounds of the rounded number; None if the operand has no bounds.
+
+        ``lookup`` returns the bounds of a column.
+        """
         a = self.x.interval(lookup)
         if a is None:
             return None
@@ -244,6 +257,8 @@ class Fill(_Same):
         return self.x.integral and self.value.integral
 
     def interval(self, lookup: Lookup) -> Interval:
+        """Return bounds of the cells and of the constant together; None if the cells have no
+        bounds."""
         a, b = self.x.interval(lookup), self.value.interval(lookup)
         return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
 
@@ -270,6 +285,10 @@ class Clip(_Same):
         return self.x.integral and all(c is None or c.integral for c in (self.lower, self.upper))
 
     def interval(self, lookup: Lookup) -> Interval:
+        """Return bounds of the clipped number; None if one end is infinite.
+
+        ``lookup`` returns the bounds of a column.
+        """
         low, high = self.x.interval(lookup) or (-math.inf, math.inf)
         floor = -math.inf if self.lower is None else as_double(self.lower)
         ceiling = math.inf if self.upper is None else as_double(self.upper)
@@ -301,6 +320,7 @@ class Cast(_Same):
         return self.to in ("int", "bool") or self.x.integral
 
     def interval(self, lookup: Lookup) -> Interval:
+        """Return bounds of the converted number; None if the operand has no bounds."""
         a = self.x.interval(lookup)
         if self.to == "bool":
             return (0.0, 1.0)
@@ -343,8 +363,10 @@ class Cut(_Listed):
 
     @property
     def categories(self) -> tuple[Any, ...]:
-        """The labels, or the very intervals that pandas would make of the edges; public, as the
-        edges are."""
+        """The labels, or the intervals that pandas makes of the edges.
+
+        They are public, as the edges are.
+        """
         if self.labels is not None:
             return tuple(c.value for c in self.labels)
         with np.errstate(all="ignore"):
@@ -369,6 +391,7 @@ class MapDict(_Listed):
 
     @property
     def kind(self) -> Kind:
+        """The kind that all values of the dict have in common, or else "label"."""
         kinds = {v.kind for v in self.values if v.value is not None}
         if kinds == {"number", "bool"}:
             return "number"
@@ -398,6 +421,10 @@ class MapDict(_Listed):
         return next(zones, None) if self.kind == "time" else None
 
     def interval(self, lookup: Lookup) -> Interval:
+        """Return the least and the greatest value of the dict; None if some value has no bounds.
+
+        Nothing is read of the columns.
+        """
         if self.kind not in ("number", "bool"):
             return None
         intervals = [v.interval(lookup) for v in self.values if v.value is not None]
@@ -414,7 +441,7 @@ class MapDict(_Listed):
 
 
 def _part(x: Expr) -> str:
-    """Return the text of an operand, in parentheses if it is an operation of two sides."""
+    """Return the text of an operand, in parentheses if it is an operation with two sides."""
     return f"({x})" if isinstance(x, Arithmetic | Compare | And | Or) else str(x)
 
 

@@ -15,7 +15,10 @@ BY_KIND: dict[str, Callable[[str, Expr, Expr], Expr]] = {}
 
 
 def operate(op: str, left: Expr, right: Expr) -> Expr:
-    """``left op right``, whatever the kinds are."""
+    """Return the expression ``left op right``, whatever the operands are.
+
+    Numbers are added, texts joined, times and durations moved.
+    """
     for side in (left, right):
         make = BY_KIND.get(side.kind)
         if make is not None:
@@ -24,11 +27,11 @@ def operate(op: str, left: Expr, right: Expr) -> Expr:
 
 
 def minus(x: Expr) -> Expr:
-    """``-x`` of a number or a duration."""
+    """Return the expression ``-x`` of a number or a duration."""
     make = BY_KIND.get(x.kind)
     return negate(x) if make is None else make("-", Constant(pd.Timedelta(0)), x)
 
 
 def logical_xor(left: Expr, right: Expr) -> Expr:
-    """True where one of two conditions holds, and not both."""
+    """Return the condition that exactly one of two conditions holds."""
     return logical_and(logical_or(left, right), logical_not(logical_and(left, right)))

@@ -38,7 +38,11 @@ class Parsed:
 
 
 def parse(text: str, columns: Mapping[Hashable, Expr], names: Callable[[str], object]) -> Parsed:
-    """Read one expression over `columns`. `names` finds the value of an ``@name``."""
+    """Return the expression that a text such as "age > 30" stands for, and the variables it uses.
+
+    ``columns`` has the columns by name. ``names`` returns the value of an ``@name``, a variable of
+    the caller.
+    """
     if not isinstance(text, str):
         raise BadExpression(
             f"an expression is a string such as 'age > 30', not {type(text).__name__}."
@@ -112,7 +116,11 @@ _SHORT = 200  # texts below this length are asked over and over, and their trees
 
 
 def _take_apart(text: str) -> tuple[str, dict[str, str], ast.expr]:
-    """Return a text as Python reads it, what its stand-ins stand for, and Python's tree."""
+    """Return a text as Python reads it, what its stand-ins stand for, and Python's tree.
+
+    Quoted columns and ``@names`` get stand-ins, which are plain names. It refuses what is not one
+    expression, and says what to write instead of SQL.
+    """
     prefix, pieces, places, done = "_", [], dict[str, str](), 0
     while prefix in text:  # our stand-ins must not be names of the caller's
         prefix += "_q"
@@ -148,7 +156,10 @@ _take_short_apart = lru_cache(maxsize=256)(_take_apart)
 
 
 def _restore_text(text: str, places: Mapping[str, str]) -> str:
-    """Return a text with what its stand-ins stand for, cut if it is long."""
+    """Return a text of the user's with its stand-ins replaced by the original text, for a message.
+
+    ``places`` has the original of each stand-in. A long text is cut.
+    """
     for place, original in places.items():
         text = text.replace(place, original)
     return text if len(text) <= 80 else text[:77] + "..."
@@ -177,6 +188,10 @@ class _Reader:
     # ---- expressions -----------------------------------------------------------------------------
 
     def read(self, node: ast.expr) -> Expr:
+        """Return the expression that a node of Python's tree of a query stands for.
+
+        It refuses a node that the language does not have, and too deep a nesting.
+        """
         self._depth += 1
         if self._depth > ex.MAX_DEPTH:
             raise BadExpression("the expression is nested too deeply. Split it into several steps.")
@@ -194,16 +209,19 @@ class _Reader:
         return found
 
     def _read_BoolOp(self, node: ast.BoolOp) -> Expr:
+        """Return the condition that ``a and b`` or ``a or b`` in a query stands for."""
         join = ex.logical_and if isinstance(node.op, ast.And) else ex.logical_or
         return _fold([self.read(v) for v in node.values], join)
 
     def _read_BinOp(self, node: ast.BinOp) -> Expr:
+        """Return the expression that an arithmetic operator between two operands stands for."""
         op = _ARITHMETIC.get(type(node.op))
         if op is None:
             self._refuse(node, f"arithmetic here is {', '.join(_ARITHMETIC.values())}.")
         return ex.operate(op, self.read(node.left), self.read(node.right))
 
     def _read_UnaryOp(self, node: ast.UnaryOp) -> Expr:
+        """Return the expression that ``not x``, ``~x``, ``-x`` or ``+x`` in a query stands for."""
         x = self.read(node.operand)
         if isinstance(node.op, ast.Not | ast.Invert):
             return ex.logical_not(x)
@@ -212,6 +230,10 @@ class _Reader:
         return ex.minus(x) if isinstance(node.op, ast.USub) else ex.minus(ex.minus(x))
 
     def _read_Compare(self, node: ast.Compare) -> Expr:
+        """Return the condition that a comparison in a query stands for.
+
+        Examples are ``1 < x <= 2``, ``x in [1, 2]`` and ``x == @y``.
+        """
         left, found = node.left, list[Expr]()
         for op, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(op, ast.Is | ast.IsNot):
@@ -243,6 +265,10 @@ class _Reader:
         return ex.constant(node.value)
 
     def _read_Name(self, node: ast.Name) -> Expr:
+        """Return the column that a name in a query stands for, or the constant of an ``@name``.
+
+        An unknown name is refused.
+        """
         name = self._places.get(node.id, node.id).strip("`")
         if name.startswith("@") and self._is_local(node):
             return ex.constant(self._local(node))
@@ -259,6 +285,10 @@ class _Reader:
         )
 
     def _read_Attribute(self, node: ast.Attribute) -> Expr:
+        """Return the expression that an attribute such as ``x.dt.year`` in a query stands for.
+
+        Only parts of a time are attributes; others are refused.
+        """
         op = ex.OPS.get(f"dt.{node.attr}")
         if (
             isinstance(node.value, ast.Attribute)
@@ -271,6 +301,10 @@ class _Reader:
         self._refuse_member(node, node.attr)
 
     def _read_Call(self, node: ast.Call) -> Expr:
+        """Return the expression that a call in a query stands for.
+
+        Examples are ``x.abs()``, ``x.str.lower()`` and ``log(x)``. An unknown function is refused.
+        """
         make = ex.find_function(node.func.id) if isinstance(node.func, ast.Name) else None
         if make is not None:
             return self._call_function(node, make)
@@ -304,7 +338,11 @@ class _Reader:
         return self._call(node, lambda *a, **k: method(x, *a, **k), method)
 
     def _call_function(self, node: ast.Call, make: Callable[..., Expr]) -> Expr:
-        """Read ``log(x)``: a function of cells, whose arguments are expressions."""
+        """Return the expression of a function of cells, such as ``log(x)``.
+
+        Its arguments are expressions. ``make`` builds the result, and other numbers of arguments
+        than it takes are refused.
+        """
         signature = inspect.signature(make)
         try:
             given = signature.bind(*node.args)
@@ -317,6 +355,10 @@ class _Reader:
     def _call(
         self, node: ast.Call, make: Callable[..., Expr], like: Callable[..., Expr] | None = None
     ) -> Expr:
+        """Return the expression that ``make`` builds of the arguments of a call in a query.
+
+        ``like`` is a function whose parameters the arguments must fit; None checks nothing.
+        """
         args = [self._value(a) for a in node.args]
         options = {k.arg: self._value(k.value) for k in node.keywords if k.arg is not None}
         if like is not None:
@@ -329,6 +371,10 @@ class _Reader:
         return make(*args, **options)
 
     def _read_Subscript(self, node: ast.Subscript) -> Expr:
+        """Return the expression that ``x.str[0]`` or ``x.str[0:2]`` in a query stands for.
+
+        All other brackets are refused.
+        """
         owner, key = node.value, node.slice
         if isinstance(owner, ast.Attribute) and owner.attr == "str":
             x = self.read(owner.value)
@@ -345,6 +391,10 @@ class _Reader:
         )
 
     def _refuse_member(self, node: ast.AST, name: str) -> NoReturn:
+        """Refuse a method that the language does not have.
+
+        The message of one that looks across people says to release it first.
+        """
         if name in _ACROSS:
             self._refuse(
                 node,
@@ -365,11 +415,16 @@ class _Reader:
         return isinstance(node, ast.Name) and self._places.get(node.id, "").startswith("@")
 
     def _is_list(self, node: ast.AST) -> bool:
+        """Return whether a node is a list that is written out, or an ``@name`` of a public list."""
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
             return True
         return self._is_local(node) and isinstance(self._local(node), ex.COLLECTIONS)
 
     def _local(self, node: ast.AST) -> object:
+        """Return the value of an ``@name``, a variable of the caller.
+
+        The value is kept among those that the expression used, for the ledger.
+        """
         assert isinstance(node, ast.Name)
         name = self._places[node.id][1:]
         if name not in self.used:
@@ -384,7 +439,10 @@ class _Reader:
         return self.used[name]
 
     def _value(self, node: ast.expr) -> Any:
-        """Return an argument: a literal, a list of them, an @name, or an expression."""
+        """Return the value of an argument of a call in a query.
+
+        It is a literal, a list of them, an ``@name``, or an expression.
+        """
         if self._is_local(node):
             return self._local(node)
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
@@ -392,6 +450,7 @@ class _Reader:
         return self._scalar(node)
 
     def _scalar(self, node: ast.expr) -> Any:
+        """Return the value of a node if it is a constant, else its expression."""
         if isinstance(node, ast.Constant) and node.value is None:
             return None
         x = self.read(node)
@@ -399,7 +458,7 @@ class _Reader:
 
 
 def _is_iso(call: ast.Call) -> bool:
-    """Return whether a call is ``x.dt.isocalendar()``."""
+    """Return whether a call is ``x.dt.isocalendar()``, which has its own parts of a week."""
     found = call.func
     known = (
         isinstance(found, ast.Attribute)
@@ -410,7 +469,10 @@ def _is_iso(call: ast.Call) -> bool:
 
 
 def _fold(parts: list[Expr], join: Callable[[Expr, Expr], Expr]) -> Expr:
-    """Join clauses in halves, so that a hundred of them are seven levels deep."""
+    """Return many conditions joined into one, in halves.
+
+    A hundred of them are seven levels deep. ``join`` joins two of them.
+    """
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2

@@ -54,8 +54,11 @@ def has_re2() -> bool:
 
 @lru_cache(maxsize=256)
 def check_pattern(asked: Pattern) -> int:
-    """Return how many groups a pattern has. Refuse what the engine cannot compile or cannot match
-    in linear time."""
+    """Return how many groups a regular expression has; refuse one that the engine cannot match.
+
+    ``asked`` has the pattern and its options. Patterns that may take more than linear time are
+    refused, and those that cannot be compiled.
+    """
     what, pattern = f".str.{asked.op}", asked.pattern
     if len(pattern) > LONGEST_PATTERN:
         raise BadValue(f"{what}: the pattern has more than {LONGEST_PATTERN} characters.")
@@ -87,7 +90,7 @@ def check_pattern(asked: Pattern) -> int:
 
 
 def _check_encodable(text: str, what: str) -> None:
-    """Refuse a text with half of a character, which has no UTF-8."""
+    """Refuse a text with half of a character, which has no UTF-8; ``what`` names the function."""
     if not encodes(text):
         raise BadValue(
             f"{what}: {text!r} has half of a character, which no pattern can match. Write the "
@@ -99,9 +102,10 @@ _BACKSLASH = re.compile(r"\\(?:\\|([1-9])(?![0-9])|)")
 
 
 def _check_replacement(replacement: str, groups: int, what: str) -> None:
-    """Refuse a backslash that RE2 and Python read in different ways.
+    """Refuse a replacement with a backslash that RE2 and Python read in different ways.
 
-    They agree on a backslash before one digit, and on one before another backslash.
+    They agree on a backslash before one digit, and on one before another backslash. ``groups`` is
+    the number of groups in the pattern.
     """
     _check_encodable(replacement, what)
     for found in _BACKSLASH.finditer(replacement):
@@ -117,7 +121,7 @@ def _check_replacement(replacement: str, groups: int, what: str) -> None:
 
 
 def encodes(text: str) -> bool:
-    """Return whether a text has UTF-8, as Arrow wants it."""
+    """Return whether a text can be encoded as UTF-8, as Arrow wants it."""
     try:
         return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
@@ -125,7 +129,7 @@ def encodes(text: str) -> bool:
 
 
 def find(texts: Iterable[Any], asked: Pattern) -> list[Any]:
-    """Return what a pattern finds in each text.
+    """Return what a regular expression finds in each text, such as a match or a replaced text.
 
     It is None for what is not a text, has no UTF-8, or would grow too long. RE2 looks for ``\\B``
     between bytes. If it could put something into the middle of a character, texts beyond ASCII are
@@ -145,8 +149,11 @@ def find(texts: Iterable[Any], asked: Pattern) -> list[Any]:
 
 @lru_cache(maxsize=256)
 def _matches_between_bytes(pattern: str) -> bool:
-    """Return whether a match can be empty and stand at a ``\\B``. Every character that RE2 matches
-    is a whole one."""
+    """Return whether a match of a pattern can be empty and stand at a ``\\B``.
+
+    Only such a match can stand inside of a character. Every character that RE2 matches is a whole
+    one.
+    """
     parser: Any = import_module("re._parser")
     return _NOT_AT_A_WORD.search(pattern) is not None and parser.parse(pattern).getwidth()[0] == 0
 
@@ -166,7 +173,11 @@ _WHOLE: dict[str, Callable[[str], str]] = {
 
 
 def _by_re2(texts: list[Any], e: Pattern) -> list[Any]:
-    """Return what RE2 finds in each text."""
+    """Return what the engine RE2 finds in each text, or makes of it.
+
+    It is called with pyarrow, which brings RE2. ``e`` has the regular expression, the operation and
+    its options.
+    """
     pa: Any = import_module("pyarrow")
     pc: Any = import_module("pyarrow.compute")
     case = "" if e.case else "(?i)"
@@ -187,7 +198,7 @@ def _by_re2(texts: list[Any], e: Pattern) -> list[Any]:
 
 
 def _replace_first(texts: list[Any], e: Pattern) -> list[Any]:
-    """Return texts with their first matches replaced.
+    """Return texts with the first ``e.most`` matches of a regular expression replaced.
 
     Arrow's own limit looks at each match without the text before it, and raises if that matters. So
     every match is replaced by the new part and the old one between marks. Then the old parts of the
@@ -209,7 +220,7 @@ def _replace_first(texts: list[Any], e: Pattern) -> list[Any]:
 
 
 def _find_unused_character(text: str) -> str | None:
-    """Return a character that is not in a text.
+    """Return a character that does not occur in a text, to mark places in it.
 
     It is sought from the first area for private use on. Return None if the text has all of them.
     """
@@ -218,7 +229,10 @@ def _find_unused_character(text: str) -> str | None:
 
 
 def _by_python(texts: list[Any], e: Pattern) -> list[Any]:
-    """Return what Python's own engine finds in each text."""
+    """Return what Python's own engine finds in each text, or makes of it.
+
+    It is called without pyarrow. ``e`` has the regular expression, the operation and its options.
+    """
     known = re.compile(e.pattern, 0 if e.case else re.IGNORECASE)
     ask: dict[str, Callable[[str], Any]] = {
         "contains": lambda t: known.search(t) is not None,
@@ -235,7 +249,7 @@ _OPENING = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(\((?!\?)|\(\?P<\w+>)", r
 
 
 def _name_groups(pattern: str) -> str:
-    """Return the pattern with names g1, g2, ... for its groups, which Arrow asks for."""
+    """Return a pattern with the names g1, g2, ... for its groups, which Arrow asks for."""
     count = 0
 
     def name(found: re.Match[str]) -> str:

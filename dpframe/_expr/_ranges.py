@@ -15,7 +15,11 @@ _Pair = tuple[float, float]
 
 
 def outward(low: Fraction, high: Fraction, *, ulps: int = 0) -> Interval:
-    """Return the smallest interval of doubles around an exact one. Ends that are doubles stay."""
+    """Return the smallest interval of doubles around an exact one; None if an end is too large.
+
+    Ends that are doubles stay. ``ulps`` is the number of doubles by which each end is moved further
+    out.
+    """
     try:
         a, b = float(low), float(high)
     except OverflowError:
@@ -33,6 +37,7 @@ def union(a: Interval, b: Interval) -> Interval:
 
 
 def _corners(a: _Pair, b: _Pair, f: Callable[[Fraction, Fraction], Fraction]) -> list[Fraction]:
+    """Return what ``f`` makes of each end of one interval with each end of another."""
     return [f(Fraction(x), Fraction(y)) for x in a for y in b]
 
 
@@ -46,6 +51,10 @@ def _multiply(a: _Pair, b: _Pair) -> Interval:
 
 
 def _divide(a: _Pair, b: _Pair) -> Interval:
+    """Return an interval around all quotients of a number in ``a`` by one in ``b``.
+
+    The result is None if the divisor can be zero.
+    """
     if b[0] <= 0 <= b[1]:
         return None
     ends = _corners(a, b, lambda x, y: x / y)
@@ -53,6 +62,10 @@ def _divide(a: _Pair, b: _Pair) -> Interval:
 
 
 def _floor_divide(a: _Pair, b: _Pair) -> Interval:
+    """Return an interval around all quotients of a number in ``a`` by one in ``b``, rounded down.
+
+    The result is None if the divisor can be zero.
+    """
     if b[0] <= 0 <= b[1]:
         return None
     ends = [math.floor(q) for q in _corners(a, b, lambda x, y: x / y)]
@@ -63,6 +76,10 @@ def _floor_divide(a: _Pair, b: _Pair) -> Interval:
 
 
 def _modulo(a: _Pair, b: _Pair) -> Interval:
+    """Return an interval around all remainders of a number in ``a`` divided by one in ``b``.
+
+    The result is None if the divisor can be zero.
+    """
     if b[0] <= 0 <= b[1]:
         return None
     return (
@@ -71,6 +88,10 @@ def _modulo(a: _Pair, b: _Pair) -> Interval:
 
 
 def _power(a: _Pair, b: _Pair) -> Interval:
+    """Return an interval around all powers with a base in ``a`` and an exponent in ``b``.
+
+    The result is None where a power may have no value or be infinite.
+    """
     whole = b[0] == b[1] and b[0] >= 0 and b[0].is_integer()
     if not whole and (a[0] < 0 or (a[0] == 0 and b[0] < 0)):
         return (

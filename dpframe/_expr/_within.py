@@ -77,13 +77,21 @@ def _bound_truth(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interv
 
 
 def _bound_sum(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+    """Return bounds of the sum of a person's values, by the bounds of a value; None if not known.
+
+    ``rows`` is the most rows of a person. No values have the sum 0.
+    """
     if x is None or rows is None:
         return None
     return outward(min(Fraction(0), rows * Fraction(x[0])), max(Fraction(0), rows * Fraction(x[1])))
 
 
 def _bound_variance(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
-    """Return half of the squared width, which two values at the ends have; a quarter with ddof 0."""
+    """Return bounds of the variance of a person's values, by the bounds ``x`` of a value.
+
+    The largest is half of the squared width, which two values at the ends have; a quarter with ddof
+    0. ``args`` has ddof.
+    """
     return (
         None
         if x is None
@@ -92,12 +100,17 @@ def _bound_variance(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Int
 
 
 def _bound_deviation(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+    """Return bounds of the standard deviation of a person's values, by the bounds ``x`` of a
+    value."""
     square = _bound_variance(x, rows, args)
     return None if square is None else (0.0, math.nextafter(math.sqrt(square[1]), math.inf))
 
 
 def _bound_error(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
-    """Return half of the width, which two values at the ends have. With ddof 0 it is less."""
+    """Return bounds of the standard error of a person's mean, by the bounds ``x`` of a value.
+
+    The largest is half of the width, which two values at the ends have. With ddof 0 it is less.
+    """
     return None if x is None else outward(Fraction(0), (Fraction(x[1]) - Fraction(x[0])) / 2)
 
 
@@ -404,6 +417,7 @@ class Within(Expr):
 
     @property
     def kind(self) -> Kind:
+        """The kind of the results: that of the cells, or one that the computation decides."""
         kind = WITHIN[self.how].kind
         if kind is None:
             assert self.x is not None
@@ -425,6 +439,7 @@ class Within(Expr):
 
     @property
     def children(self) -> tuple[Expr, ...]:
+        """The expressions that it is made of: people, cells, filter, sort keys and groups."""
         below: list[Expr] = [*self.people]
         for one in (self.x, self.where):
             if one is not None:
@@ -434,6 +449,12 @@ class Within(Expr):
         return (*below, *self.by)
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+        """Return all values that the results can have; None if not known.
+
+        A group-by by this expression has them as its keys. If the results are picked cells, they
+        have the values of the cells. ``keys`` returns the group keys of a column, and ``ends`` its
+        bounds.
+        """
         if self.x is not None and WITHIN[self.how].picks:
             return self.x.members(keys, ends)
         return (False, True) if self.kind == "bool" else None
@@ -443,8 +464,7 @@ class Within(Expr):
         return WITHIN[self.how].reach(x, self.rows, self.args)
 
     def __post_init__(self) -> None:
-        """Checks the depth and the size as of other expressions, of operands that stand in
-        tuples."""
+        """Compute depth and size from the operands, and refuse an expression that is too deep."""
         below = self.children
         depth, size = 0, 1
         for child in below:
@@ -458,6 +478,7 @@ class Within(Expr):
             )
 
     def __str__(self) -> str:
+        """Return the computation as pandas would write it, such as ``groupby(person)[x].sum()``."""
         names = ", ".join(map(str, (*self.people, *self.by)))
         keys = [f"{key.expr} descending" if key.descending else str(key.expr) for key in self.order]
         rows = "" if self.where is None else f"[{self.where}]"
@@ -477,7 +498,11 @@ def within(
     rows: int | None = None,
     by: Sequence[Expr] = (),
 ) -> Expr:
-    """Return the node. Raise if it cannot be made of these cells."""
+    """Return the expression of a computation over each person's rows; refuse cells it cannot take.
+
+    ``how`` is its name, such as "sum", and ``x`` its cells. ``people`` are the columns that name a
+    person, ``where`` the filter. ``rows`` is the most rows of a person.
+    """
     known = WITHIN[how]
     if x is not None and x.kind not in known.of:
         raise BadType(
@@ -488,14 +513,21 @@ def within(
 
 
 def stem(expr: Expr) -> Expr:
-    """Return the expression that the cells are picked out of."""
+    """Return the expression that picked cells come from.
+
+    For each person's first ``x`` it is ``x``. Any other expression is returned as it is.
+    """
     while isinstance(expr, Within) and WITHIN[expr.how].picks and expr.x is not None:
         expr = expr.x
     return expr
 
 
 def keeps_one_row(where: Expr | None) -> bool:
-    """Return whether a condition keeps the first row of each person, whom one column names."""
+    """Return whether a condition keeps only the first row of each person.
+
+    That is ``~duplicated()`` for people whom one column names. After such a filter a person has one
+    row at most.
+    """
     again = where.x if isinstance(where, Not) else None
     if not isinstance(again, Within) or len(again.people) != 1 or again.order:
         return False
@@ -503,12 +535,15 @@ def keeps_one_row(where: Expr | None) -> bool:
 
 
 def looks_within(expr: Expr) -> bool:
-    """Return whether an expression looks at several rows of a person."""
+    """Return whether an expression looks at several rows of a person, at any depth."""
     return isinstance(expr, Within) or any(map(looks_within, expr.children))
 
 
 def has_one_value(expr: Expr, people: Sequence[Column]) -> bool:
-    """Return whether an expression has one value for all rows of a person, by its nodes."""
+    """Return whether an expression has one value for all rows of a person, whatever the cells are.
+
+    ``people`` are the columns that name a person.
+    """
     if isinstance(expr, Within):
         return WITHIN[expr.how].single and not expr.by
     if isinstance(expr, Column):

@@ -17,7 +17,11 @@ from dpframe.engines.sql import SqlEngine
 
 
 def _of_source(frame: SourceFrame, key: bytes) -> Engine:
-    """Return the engine of a source: its database if one counts the rows, else parts."""
+    """Return the engine that answers questions about the rows of a data source.
+
+    If the source has a database that counts its rows, the engine asks it by SQL. Otherwise the rows
+    are read part by part. ``key`` seeds the hashes that choose in which groups a person counts.
+    """
     source = frame._source
     parts, counting = PartsEngine(source, key), source.counting()
     if counting is None:
@@ -37,7 +41,11 @@ ENGINES: dict[type, Callable[[Any, bytes], Engine]] = {
 
 
 def engine_for(table: object, key: bytes) -> Engine:
-    """Return the engine that reads a table, by its type or the nearest base of it."""
+    """Return the engine that reads a table, by the table's type or its nearest base class.
+
+    ``key`` seeds the hashes that choose in which groups a person counts. It raises `BadType` if no
+    engine reads such a table.
+    """
     for kind in type(table).__mro__:
         if kind in ENGINES:
             return ENGINES[kind](table, key)

@@ -39,7 +39,7 @@ PutValues = Callable[[slice, Array], object]  # into an array, NaN for a null
 
 
 def available(rows: int) -> bool:
-    """Return whether kernels exist and these many rows are worth loading them."""
+    """Return whether the compiled kernels work and pay for a table with this number of rows."""
     return rows >= SIZES.kernel_rows and kernels_work()
 
 
@@ -51,7 +51,10 @@ def load_kernels() -> Any:
 
 @cache
 def kernels_work() -> bool:
-    """Return whether numba is installed and compiles the kernels right, for one row of a person."""
+    """Return whether numba is installed and compiles the kernels correctly.
+
+    They are tried on one row of one person. The answer is kept for later calls.
+    """
     if find_spec("numba") is None:
         return False
     one = People(np.zeros(1, np.int64), 1, [], b"")
@@ -73,7 +76,13 @@ def sum_people(
     limit: int,
     most: int,
 ) -> dict[Primitive, Integers]:
-    """Return the sums over people of those primitives that the kernels can sum."""
+    """Return the sums over people that the compiled kernels can compute, by primitive.
+
+    A primitive is a sum that was asked for, such as a number of rows or powers of a column. Those
+    that are missing from the result need the slower sums of `dpframe.engines.person_sums`.
+    ``buckets`` has one more than the group of each row, 0 for no group; None is one group of all
+    rows. A person counts with at most ``limit`` rows in a group, and in at most ``most`` groups.
+    """
     groups = scope.groups
     values = {p: one for p in primitives if (one := find_values(p, read)) is not None}
     counts = {p for p in primitives if isinstance(p, Rows | Persons)}
@@ -94,9 +103,14 @@ def sum_people(
 def bucket_reader(
     read: QuestionReader, buckets: Buckets | None, conditions: list[Expr]
 ) -> ReadBuckets:
-    """Return a function that reads the buckets of some rows; 0 where a condition does not hold."""
+    """Return a function that reads one more than the group of each row in a slice.
+
+    It reads 0 for a row of no group, and for a row where one of the ``conditions`` does not hold.
+    ``buckets`` has one more than the group of every row; None is one group of all rows.
+    """
 
     def read_buckets(rows: slice) -> Array:
+        """Return one more than the group of each row, 0 where a condition does not hold."""
         found = np.ones(rows.stop - rows.start, np.int32)
         if buckets is not None:
             found[:] = buckets[rows]
@@ -117,7 +131,11 @@ class SummedValues:
 
 
 def find_values(p: Primitive, read: QuestionReader) -> SummedValues | None:
-    """Return the values to sum for a primitive; None if the kernels cannot sum it."""
+    """Return the values that a primitive adds up; None if the kernels cannot sum it.
+
+    A primitive is a sum that was asked for. The kernels count where a condition holds, and sum
+    powers of numbers up to the second.
+    """
     if isinstance(p, Trues):
         condition = p.expr
 
@@ -140,6 +158,12 @@ class SortedRows:
     """The rows of one question, which are sorted by parts of the people and then added up."""
 
     def __init__(self, people: People, buckets: ReadBuckets, values: list[SummedValues]):
+        """Prepare to sort the rows of one question by parts of the people.
+
+        A part has the people whose numbers begin alike, few enough for the processor's cache.
+        ``buckets`` reads one more than the group of each row, and ``values`` lists what is summed.
+        Each thread gets a share of the rows.
+        """
         self._people, self._buckets, self._values = people, buckets, values
         size = max(people.size, 1)
         parts = min(SIZES.people_parts, max(1, len(people.codes) // SIZES.people_rows))
@@ -150,9 +174,10 @@ class SortedRows:
     def sum(
         self, groups: int, limit: int, most: int, draw: Draw, places: Numbers
     ) -> tuple[Integers, Integers, list[Integers]]:
-        """Return the rows and the people of each group, and the powers of each of the values.
+        """Return the rows of each group, its people, and the sums of powers for each of the values.
 
-        ``places`` has the numbers by which groups are drawn.
+        A person counts with at most ``limit`` rows in a group, and in at most ``most`` groups.
+        ``draw`` chooses these groups, and ``places`` has the numbers by which groups are drawn.
         """
         kernels = load_kernels()
         counts = self._count_parts()
@@ -167,6 +192,10 @@ class SortedRows:
         )
 
         def add(ends: tuple[int, int]) -> Any:
+            """Return the sums of each group over some parts of the people.
+
+            ``ends`` are the first part and the one after the last.
+            """
             sums = kernels.GroupSums(
                 np.zeros(groups, np.int64),
                 np.zeros(groups, np.int64),
@@ -181,7 +210,10 @@ class SortedRows:
         return rows, people, [sums[i, : one.degree + 1] for i, one in enumerate(values)]
 
     def _count_parts(self) -> Array:
-        """Return how many rows each thread has in each part."""
+        """Return how many rows each thread's share has in each part of the people.
+
+        The result has a row for each thread and a column for each part.
+        """
         counts = np.zeros((len(self._threads), self._parts), np.int64)
         codes, count = self._people.codes, load_kernels().count_parts
 
@@ -193,7 +225,11 @@ class SortedRows:
         return counts
 
     def _place_rows(self, counts: Array) -> Any:
-        """Return the rows sorted by parts, as `PlacedRows`."""
+        """Return the rows of the question sorted by parts of the people.
+
+        ``counts`` has the rows of each thread in each part, so that threads write to places of
+        their own.
+        """
         kernels, codes = load_kernels(), self._people.codes
         ends = np.cumsum(counts.T.ravel()).reshape(self._parts, len(counts)).T
         begins = np.ascontiguousarray(ends - counts)
@@ -201,6 +237,10 @@ class SortedRows:
         cells = np.empty((int(counts.sum()), 2 + len(self._values)), np.int32)
 
         def place_share(one: tuple[int, slice]) -> None:
+            """Write the rows of one thread's share to their places.
+
+            ``one`` has the number of the thread and its rows.
+            """
             values = np.empty((len(self._values), SIZES.block))
             for rows in split_blocks(one[1]):
                 for summed, room in zip(self._values, values, strict=True):

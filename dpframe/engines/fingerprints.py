@@ -35,7 +35,11 @@ _NODES = 100_000  # that are read of one cell
 
 @np.errstate(all="ignore")
 def hashes_of(column: pd.Series[Any]) -> Hashes:
-    """Return a hash of each cell."""
+    """Return a hash of 64 bits for each cell of a column.
+
+    Equal cells have equal hashes, and so have all nulls. The owner's checks compare frames by these
+    hashes.
+    """
     kind = kind_of(column.dtype)
     if kind in NO_KEYS:
         return _others(column.array)
@@ -52,7 +56,10 @@ def hashes_of(column: pd.Series[Any]) -> Hashes:
 
 
 def find_unmatched(column: pd.Series[Any], vector: Vector) -> Iterator[tuple[int, bytes]]:
-    """Yield the places of cells that are no plain scalars, and the bytes written for each."""
+    """Yield the row of each cell that is no plain scalar, with bytes that identify the cell.
+
+    Such cells are lists, bytes and the like. ``vector`` has the prepared cells of the same column.
+    """
     if vector.categories is None or not any(c is UNMATCHED for c in vector.categories):
         return
     unknown = np.array([c is UNMATCHED for c in vector.categories] + [False])
@@ -66,7 +73,11 @@ def find_unmatched(column: pd.Series[Any], vector: Vector) -> Iterator[tuple[int
 
 
 def _others(array: Any) -> Hashes:
-    """Return hashes of cells of other dtypes, by their memory."""
+    """Return a hash of each cell of a column whose cells cannot be keys.
+
+    Such cells are durations, lists and the like. The memory of the array decides the hash. Cells of
+    a dtype that is not known all have the hash 0.
+    """
     if isinstance(array.dtype, pd.ArrowDtype):
         arrow = array.__arrow_array__()
         chunks = [
@@ -101,7 +112,7 @@ def _mix_bits(hashes: Hashes) -> Hashes:
 
 
 def _arrow(array: Any) -> Hashes:
-    """Return a hash of each slot of an Arrow array, from its buffers and children.
+    """Return a hash of each cell of an Arrow array, from its buffers and its child arrays.
 
     Arrow makes no Python object of every cell that it holds.
     """
@@ -128,6 +139,10 @@ def _dictionary(array: Any) -> Hashes:
 
 
 def _bytes(array: Any) -> Hashes:
+    """Return a hash of each cell of an Arrow array of texts or bytes.
+
+    Each different cell is hashed once.
+    """
     pa: Any = import_module("pyarrow")
     encoded = array.cast(pa.large_binary()).dictionary_encode()
     codes = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.intp)
@@ -136,12 +151,14 @@ def _bytes(array: Any) -> Hashes:
 
 
 def _lists(array: Any) -> Hashes:
+    """Return a hash of each list in an Arrow array of lists, from its items in their order."""
     pc: Any = import_module("pyarrow.compute")
     owner = pc.list_parent_indices(array).to_numpy(zero_copy_only=False)
     return _in_order(owner, _arrow(pc.list_flatten(array)), len(array))
 
 
 def _maps(array: Any) -> Hashes:
+    """Return a hash of each map in an Arrow array of maps, from its pairs in their order."""
     offsets = array.offsets.to_numpy().astype(np.intp)
     counts = np.diff(offsets)
     inside = np.arange(counts.sum()) + np.repeat(
@@ -152,7 +169,11 @@ def _maps(array: Any) -> Hashes:
 
 
 def _in_order(owner: NDArray[Any], items: Hashes, size: int) -> Hashes:
-    """Return a hash of the items of each owner, in their order."""
+    """Return a hash for each owner, such as a list, from the hashes of its items in their order.
+
+    ``owner`` has the number of each item's owner, ``items`` the hash of each item. ``size`` is the
+    number of owners.
+    """
     counts = np.bincount(owner, minlength=size)
     nth = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
     found = counts.astype(np.uint64)
@@ -161,6 +182,7 @@ def _in_order(owner: NDArray[Any], items: Hashes, size: int) -> Hashes:
 
 
 def _structs(array: Any) -> Hashes:
+    """Return a hash of each struct in an Arrow array, from the hashes of its fields."""
     hashes = _blank(array)
     for field in array.flatten():
         hashes = _mix_bits(hashes * _ODD + _arrow(field))
@@ -168,7 +190,7 @@ def _structs(array: Any) -> Hashes:
 
 
 def _hash_fixed(array: Any) -> Hashes:
-    """Return hashes of values of a fixed width, as they lie in memory."""
+    """Return a hash of each cell of an Arrow array whose cells have one width in memory."""
     width, data = array.type.bit_width // 8, array.buffers()[1]
     if data is None or not width:
         return _blank(array)
@@ -184,6 +206,7 @@ def _hash_fixed(array: Any) -> Hashes:
 
 
 def _floats(array: Any) -> Hashes:
+    """Return a hash of each double in an Arrow array, where NaN counts as null."""
     values = array.to_numpy(zero_copy_only=False).astype(np.float64) + 0.0
     hashes = _hash_words(values)
     hashes[np.isnan(values)] = _NULL
@@ -211,14 +234,20 @@ _READ: list[tuple[tuple[str, ...], Callable[[Any], Hashes]]] = [
 
 
 def write_cell(cell: Any) -> bytes:
-    """Return bytes of any cell, equal for equal cells of one type.
+    """Return bytes that identify a cell of any type, equal for equal cells of one type.
 
-    All objects with unknown code have the same bytes.
+    They are what is hashed of a cell that is no plain scalar. All objects with unknown code have
+    the same bytes.
     """
     return b"".join(_parts(cell, [_NODES], 0))
 
 
 def _parts(cell: Any, left: list[int], depth: int) -> Iterable[bytes]:
+    """Yield the bytes that identify a cell: those of a scalar, or of all items in a container.
+
+    ``left`` holds the number of objects that may still be read of this cell. ``depth`` is the
+    number of containers around it. Beyond these limits it yields "...".
+    """
     left[0] -= 1
     if left[0] < 0 or depth > 50:
         yield b"..."
@@ -247,7 +276,10 @@ def _parts(cell: Any, left: list[int], depth: int) -> Iterable[bytes]:
 
 
 def _inside(cell: Any) -> tuple[bytes, Any]:
-    """Return the kind of a container and the items in it, by its exact type."""
+    """Return what kind of container a cell is, and its items, judged by its exact type.
+
+    A cell of any other type is ``?`` without items, so that no foreign code runs.
+    """
     kind = id(type(cell))
     if kind in (id(list), id(tuple)):
         return b"list", cell
@@ -307,10 +339,11 @@ DIFFERENT = 0.9  # of the rows of a table that is known by a sketch
 
 @np.errstate(all="ignore")
 def sketches(frame: pd.DataFrame, unit: Sequence[int], secret: bytes) -> Sketches:
-    """Return the sketches of a frame: those of its people, and that of the table.
+    """Return the digests by which a ledger knows the people and the table of a frame again.
 
-    The columns of ``unit`` name the people; without any, a row is a person. A table is known by its
-    rows. If there are more people than a sketch has, those of the people in the sketch are used.
+    The columns at the positions in ``unit`` name the people; without any, a row is a person.
+    ``secret`` keys all hashes. A table is known by its rows. If there are more people than a sketch
+    has, those of the people in the sketch are used.
     """
     if not unit:
         cells = _plain(frame)
@@ -338,7 +371,10 @@ class Sketching:
         return _hashes(frame, self._secret)
 
     def add(self, rows: NDArray[Any]) -> None:
-        """Add the hashes of some more rows."""
+        """Add the hashes of some more rows to the sketch.
+
+        Only the smallest hashes are kept, with how many rows have each.
+        """
         with np.errstate(all="ignore"):
             sums = [len(rows), int(_mix_bits(rows).sum()), int(_mix_bits(rows ^ _STEP).sum())]
         self._sums = [(a + b) % 2**64 for a, b in zip(self._sums, sums, strict=True)]
@@ -354,14 +390,16 @@ class Sketching:
         self.smallest, self._rows = found[kept], many[kept]
 
     def sketch(self) -> list[str]:
-        """Return the sketch; empty if too few rows differ."""
+        """Return the sorted digests of the smallest hashes; an empty list if too few rows
+        differ."""
         return _sketch(self.smallest, self._secret)
 
     def known_by(self) -> list[str]:
-        """Return the texts by which the table is known again, as `known_by` does.
+        """Return the texts by which a ledger knows the table of the added rows again.
 
-        The rows of the smallest hashes tell whether nearly all rows differ. If they do not, sums of
-        hashes identify the table, in any order of rows.
+        They are as those of the function `known_by`. The rows of the smallest hashes tell whether
+        nearly all rows differ. If they do not, sums of hashes identify the table, in any order of
+        rows.
         """
         different = len(self.smallest)
         if different >= max(ENOUGH, DIFFERENT * int(self._rows.sum())):
@@ -371,11 +409,11 @@ class Sketching:
 
 
 def known_by(rows: NDArray[Any], secret: bytes) -> list[str]:
-    """Return the texts by which a table is known again, in whatever order its rows are.
+    """Return the texts by which a ledger knows a table again, in whatever order its rows are.
 
-    They are the sketch of the rows if nearly all rows differ, and a digest of all rows otherwise. A
-    sketch does not tell how often rows occur. If nearly all differ, two tables have few of them in
-    common by chance.
+    ``rows`` has a keyed hash of each row. The texts are the sketch of the rows if nearly all rows
+    differ, and a digest of all rows otherwise. A sketch does not tell how often rows occur. If
+    nearly all differ, two tables have few of them in common by chance.
     """
     if len(np.unique(rows)) >= max(ENOUGH, DIFFERENT * len(rows)):
         return _sketch(rows, secret)
@@ -389,7 +427,10 @@ def sketch_of(frame: pd.DataFrame, secret: bytes) -> list[str]:
 
 
 def _sketch(rows: NDArray[Any], secret: bytes) -> list[str]:
-    """Return the digests of the smallest hashes in order; empty if too few hashes differ."""
+    """Return the sorted digests of the smallest row hashes; an empty list if too few hashes differ.
+
+    ``rows`` has a hash of each row, and ``secret`` is the key of the digests.
+    """
     smallest = _smallest(rows, secret)
     if len(smallest) < ENOUGH:
         return []
@@ -402,9 +443,10 @@ def _sketch(rows: NDArray[Any], secret: bytes) -> list[str]:
 
 
 def _smallest(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
-    """Return the first of the different hashes, in an order that depends on the secret.
+    """Return the 256 hashes that come first among the different ones, in an order by the secret.
 
-    pandas hashes numbers without a key.
+    They are the sketch of a table. The secret decides their order, since pandas hashes numbers
+    without a key.
     """
     rows = np.unique(rows)
     return rows[np.argsort(_order_by_secret(rows, secret), kind="stable")[:SIZE]]
@@ -412,6 +454,10 @@ def _smallest(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
 
 @np.errstate(all="ignore")
 def _order_by_secret(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
+    """Return a number for each hash, by which hashes are sorted.
+
+    ``secret`` decides the order, so that nobody without it can tell which hashes come first.
+    """
     salt = np.uint64(
         int.from_bytes(hashlib.blake2b(secret, digest_size=8, person=b"order").digest(), "little")
         | 1
@@ -427,6 +473,10 @@ def _hashes(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
 
 
 def _hash_with_key(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
+    """Return pandas' hash of each row of a frame, keyed with a secret.
+
+    The result is empty if the frame has no rows or no columns.
+    """
     if not len(frame) or not frame.shape[1]:
         return np.zeros(0, dtype=np.uint64)
     key = hashlib.blake2b(secret, digest_size=8).hexdigest()
@@ -435,14 +485,18 @@ def _hash_with_key(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells as pandas can hash them, alike for alike values.
+    """Return a frame whose cells pandas can hash, with equal values alike.
 
-    Column names do not matter. No code of a cell runs.
+    Columns are numbered from 0, since names do not matter. No code of a cell runs.
     """
     return pd.DataFrame({i: _cells(frame.iloc[:, i]) for i in range(frame.shape[1])})
 
 
 def _cells(column: pd.Series[Any]) -> Any:
+    """Return the cells of a column as numbers, hashes or texts that pandas can hash.
+
+    Equal cells become equal values, and NaN stands for a null number.
+    """
     kind = kind_of(column.dtype)
     if kind == "time" or kind in NO_KEYS:
         return hashes_of(column)

@@ -44,7 +44,11 @@ class GroupFinder:
     _counts: dict[By, Integers] = field(default_factory=dict)  # of groupings with known buckets
 
     def find_buckets(self, by: tuple[By, ...]) -> Buckets | None:
-        """Return the bucket of each row among all combinations of groups; None for one group."""
+        """Return one more than the group of each row, 0 for no group.
+
+        The result is None if nothing groups the rows. With several columns in ``by``, a group is a
+        combination of theirs.
+        """
         if not by:
             return None
         if isinstance(by[0], Occurring):
@@ -57,7 +61,10 @@ class GroupFinder:
         return combined
 
     def count_rows(self, by: tuple[By, ...], buckets: Buckets) -> Integers:
-        """Return the rows of each group in the whole frame."""
+        """Return how many rows of the whole frame each group has, kept for later questions.
+
+        ``buckets`` has one more than the group of each row, 0 for no group.
+        """
         known = self._counts.get(by[0]) if len(by) == 1 else None
         if known is None:
             known = _count_in_threads(buckets, groups_of(by))
@@ -66,7 +73,10 @@ class GroupFinder:
         return known
 
     def find_level(self, by: By) -> Buckets:
-        """Return the bucket of each row in one grouping."""
+        """Return one more than the group of each row in one grouping column, 0 for no group.
+
+        Found numbers are kept for later questions. The oldest are forgotten when room runs out.
+        """
         known = self._buckets.get(by)
         if known is not None:
             self._buckets.move_to_end(by)
@@ -81,7 +91,10 @@ class GroupFinder:
         return found
 
     def _make_level(self, by: By) -> Buckets:
-        """Return the bucket of each row in a grouping that is not known yet."""
+        """Compute one more than the group of each row in one grouping column, 0 for no group.
+
+        This is called for a grouping whose rows were not looked up before.
+        """
         if isinstance(by, TupleBy):
             return tuple_buckets([self.find_level(level) for level in by.levels], by.tuples)
         read = QuestionReader(self._table)
@@ -109,9 +122,14 @@ class GroupFinder:
 
 
 def _count_in_threads(buckets: Buckets, groups: int) -> Integers:
-    """Return the rows of each group, counted by several threads where that pays."""
+    """Return how many rows each group has, counted by several threads where that pays.
+
+    ``buckets`` has one more than the group of each row, 0 for no group. ``groups`` is the number of
+    groups.
+    """
 
     def count(share: slice) -> Integers:
+        """Return how many rows of one share each group has, counted block by block."""
         found = np.zeros(groups, dtype=np.int64)
         for start in range(share.start, share.stop, SIZES.sum_block):
             found += count_buckets(
@@ -125,7 +143,11 @@ def _count_in_threads(buckets: Buckets, groups: int) -> Integers:
 
 
 def count_buckets(buckets: Buckets, groups: int) -> Integers:
-    """Return how many rows each bucket but the first has."""
+    """Return how many rows each group has.
+
+    ``buckets`` has one more than the group of each row, 0 for no group. ``groups`` is the number of
+    groups.
+    """
     if buckets.dtype != np.uint8 or len(buckets) < SIZES.pair_block:
         return np.bincount(buckets, minlength=groups + 1)[1:]
     # Two neighbours are read as one number of 16 bits. So there are half as many numbers to count,
@@ -145,10 +167,10 @@ def count_buckets(buckets: Buckets, groups: int) -> Integers:
 
 
 def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
-    """Return the buckets of an Arrow array of strings, as `Keys.finder` finds them.
+    """Return one more than the listed key that each string equals, 0 for no key.
 
-    Each string is looked up among the keys, in threads. That takes two thirds of the time of
-    numbering all strings first.
+    ``strings`` is an Arrow array. Each string is looked up among the keys, in threads. That takes
+    two thirds of the time of numbering all strings first. The result is that of `Keys.finder`.
     """
     pa: Any = import_module("pyarrow")
     pc: Any = import_module("pyarrow.compute")
@@ -160,6 +182,7 @@ def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
     table = places.astype(buckets.dtype)
 
     def match(start: int) -> None:
+        """Look up one block of strings from ``start`` on, and write its numbers to the result."""
         piece = strings.slice(start, SIZES.key_block)
         at = pc.fill_null(pc.index_in(piece, value_set=wanted), len(proper))
         np.take(table, np.asarray(at), out=buckets[start : start + len(piece)], mode="clip")
@@ -175,7 +198,7 @@ def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
 
 
 def bin_buckets(edges: tuple[float, ...]) -> Finder:
-    """Return a function from numbers to one more than the bin that each falls in.
+    """Return a function from numbers to one more than the bin between two ``edges`` of each number.
 
     Bins are left-closed, and the last one is closed. 0 is for numbers outside and for nulls.
     """
@@ -185,6 +208,7 @@ def bin_buckets(edges: tuple[float, ...]) -> Finder:
     error = _unevenness(breaks)
 
     def buckets(vector: Vector) -> Buckets:
+        """Return one more than the bin of each number in a column, 0 for no bin and for null."""
         values = vector.values.view(np.int8) if vector.values.dtype == bool else vector.values
         if values.dtype.kind in "iu" and table is not None:
             low = int(np.ceil(breaks[0]))
@@ -200,7 +224,10 @@ def bin_buckets(edges: tuple[float, ...]) -> Finder:
 
 
 def _bin_table(breaks: NDArray[np.float64]) -> Buckets | None:
-    """Return the bins of whole numbers as a table; None if too many numbers are between the edges."""
+    """Return one more than the bin of each whole number between the edges, as a table.
+
+    ``breaks`` has the edges of the bins. The result is None if too many numbers lie between them.
+    """
     low, high = breaks[0], breaks[-1]
     if (
         not (np.isfinite(low) and np.isfinite(high))
@@ -215,9 +242,10 @@ def _bin_table(breaks: NDArray[np.float64]) -> Buckets | None:
 
 
 def _subtract_first(values: NDArray[Any], low: int, table: Buckets) -> Buckets | None:
-    """Return the bins by subtraction, if each whole number is a bin of its own.
+    """Return one more than the bin of each whole number, where each number is a bin of its own.
 
-    Return None if a number is in no bin.
+    ``low`` is the least number that is a bin. ``table`` has one more than the bin of each number,
+    and gives the dtype. The result is None if a number is in no bin.
     """
     first = low - 1
     unsigned = 0 <= low <= 1 and values.itemsize >= 4
@@ -234,9 +262,10 @@ def _subtract_first(values: NDArray[Any], low: int, table: Buckets) -> Buckets |
 
 
 def _position(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return one more than where each value lies between the edges, if they were evenly spaced.
+    """Return one more than where each value lies between the edges, as if these were evenly spaced.
 
-    A value below the edges is 0, and NaN stays NaN.
+    ``breaks`` has the edges of the bins. With even edges the whole part is one more than the bin. A
+    value below the edges is 0, and NaN stays NaN.
     """
     bins = len(breaks) - 1
     with np.errstate(all="ignore"):
@@ -247,9 +276,10 @@ def _position(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> NDArr
 
 
 def _unevenness(breaks: NDArray[np.float64]) -> float | None:
-    """Return how far the positions of the edges are from whole numbers, at most.
+    """Return how far at most an edge is from where it would be between evenly spaced edges.
 
-    Return None if no bin can be told from a position.
+    ``breaks`` has the edges of the bins. The unit is the width of a bin. The result is None if the
+    edges are too uneven to find a bin by arithmetic.
     """
     with np.errstate(all="ignore"):
         error = float(np.abs(_position(breaks, breaks) - np.arange(1, len(breaks) + 1)).max())
@@ -259,6 +289,11 @@ def _unevenness(breaks: NDArray[np.float64]) -> float | None:
 def _numbers_in_bins(
     values: NDArray[np.float64], breaks: NDArray[np.float64], error: float | None
 ) -> Buckets:
+    """Return one more than the bin of each number, 0 for a number in no bin and for NaN.
+
+    ``breaks`` has the edges of the bins. ``error`` bounds how unevenly these are spaced, as
+    `_unevenness` does; None means that bisection is needed.
+    """
     bins = len(breaks) - 1
     if error is not None:
         return _by_position(values, breaks, error)
@@ -271,12 +306,13 @@ def _numbers_in_bins(
 
 
 def _by_position(values: NDArray[np.float64], breaks: NDArray[np.float64], error: float) -> Buckets:
-    """Evenly spaced edges: the bin by the position, and near an edge by the edges themselves.
+    """Return one more than the bin of each number between evenly spaced edges, 0 for no bin.
 
-    A position is made by subtraction, multiplication and addition, each of which, rounding
-    included, never makes the larger of two numbers the smaller. So a value between two edges has a
-    position between theirs, and these are within `error` of whole numbers: a position that is
-    further than that from every whole number lies in the bin of its value.
+    The position decides, and near an edge the edges themselves. A position is made by a
+    subtraction, a multiplication and an addition. Each of these, rounding included, never makes the
+    larger of two numbers the smaller. So a value between two edges has a position between theirs.
+    Positions of edges are within `error` of whole numbers. A position that is further than that
+    from every whole number lies in the bin of its value.
     """
     bins = len(breaks) - 1
     placed = _position(values, breaks)
@@ -301,7 +337,10 @@ def _by_position(values: NDArray[np.float64], breaks: NDArray[np.float64], error
 
 
 def finder_of(by: By) -> tuple[Expr, Finder]:
-    """Return the expression that decides a grouping, and a function from its values to buckets."""
+    """Return the expression that a grouping looks at, and a function from its values to groups.
+
+    The function returns one more than the group of each value, 0 for no group.
+    """
     if isinstance(by, KeyBy):
         return by.expr, by.keys.finder()
     if isinstance(by, TimeBy):
@@ -311,11 +350,12 @@ def finder_of(by: By) -> tuple[Expr, Finder]:
 
 
 def tuple_buckets(levels: Sequence[Buckets], tuples: Tuples) -> Buckets:
-    """One more than the place of the combination that the buckets of each column make, or 0.
+    """Return one more than the listed combination that each row has, 0 for no listed one.
 
-    Columns are folded one by one into codes of the listed beginnings of combinations, so no table
-    is larger than the list, and no code larger than the list times the keys of one column: below
-    2**53.
+    ``levels`` has, for each grouping column, one more than the key of each row. ``tuples`` lists
+    the combinations of keys. Columns are folded one by one into codes of the listed beginnings of
+    combinations. So no table is larger than the list. No code is larger than the list times the
+    keys of one column: below 2**53.
     """
     listed = tuples.places[:, 0] + 1
     steps: list[tuple[int, NDArray[np.int64], NDArray[Any] | None]] = []
@@ -337,8 +377,11 @@ def tuple_buckets(levels: Sequence[Buckets], tuples: Tuples) -> Buckets:
 
 
 def _table(known: NDArray[np.int64]) -> NDArray[Any] | None:
-    """One more than the place of each known code, by the code itself, with a 0 at the end; None
-    where it would be large."""
+    """Return a table with one more than the place of each known code, by the code itself.
+
+    Other codes have 0, and so has its last entry. The result is None where the table would be
+    large.
+    """
     if int(known[-1]) >= SIZES.table_codes:
         return None
     table = np.zeros(int(known[-1]) + 2, dtype=np.int64)
@@ -349,6 +392,10 @@ def _table(known: NDArray[np.int64]) -> NDArray[Any] | None:
 def _find_codes(
     code: NDArray[np.int64], known: NDArray[np.int64], table: NDArray[Any] | None
 ) -> NDArray[np.int64]:
+    """Return one more than the place of each code among the ``known`` ones, 0 for other codes.
+
+    ``table`` has these numbers by code; if it is None, the sorted codes are searched.
+    """
     if table is not None:
         return np.take(table, code, mode="clip")
     at = np.minimum(np.searchsorted(known, code), len(known) - 1)
@@ -356,18 +403,29 @@ def _find_codes(
 
 
 def rest_buckets(listed: Buckets, null: NDArray[np.bool_], groups: int) -> Buckets:
-    """Return the buckets with one more for rows that are in no group and not null."""
+    """Return the group of each row where rows in no listed group form one more group, the last.
+
+    ``listed`` has one more than the listed group of each row, 0 for none. Rows where ``null`` is
+    True stay in no group. ``groups`` is the number of groups with the last one.
+    """
     buckets = listed.astype(np.min_scalar_type(groups))
     buckets[(listed == 0) & ~null] = groups
     return buckets
 
 
 def time_buckets(periods: Periods) -> Finder:
-    """One more than the period that each time falls in, or 0: by whole ticks of the column,
-    exactly."""
+    """Return a function from times to one more than the period that each falls in, 0 for no period.
+
+    Times are compared in whole ticks of the column's resolution, so the result is exact.
+    """
     ready: dict[str, tuple[int, NDArray[np.int64], int, int]] = {}
 
     def prepare_for_unit(unit: str) -> tuple[int, NDArray[np.int64], int, int]:
+        """Return the edges of the periods in ticks of a unit such as "ns".
+
+        The result has the number of edges before all ticks, the other edges, and the first and the
+        last tick that count.
+        """
         per_second, given = TICKS[unit], TICKS[periods.unit]
         # left: t >= e is t >= ceil(e). right: t > e is t > floor(e).
         up = periods.side == "left"
@@ -383,6 +441,7 @@ def time_buckets(periods: Periods) -> Finder:
         return passed, edges, first, last
 
     def buckets(vector: Vector) -> Buckets:
+        """Return one more than the period that each time of a column falls in, 0 for no period."""
         unit = unit_of(vector.values)
         if unit not in ready:
             ready[unit] = prepare_for_unit(unit)

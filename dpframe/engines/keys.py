@@ -40,7 +40,7 @@ class KeyCodes(NamedTuple):
 
     @property
     def codes(self) -> Codes:
-        """The number of each row's key; -1 where it has none."""
+        """The number of each row's key; -1 where the row has no key."""
         return np.take(self.table, self.places, mode="wrap")
 
     @property
@@ -49,12 +49,16 @@ class KeyCodes(NamedTuple):
         return self.places.nbytes + self.table.nbytes + _TEXT * len(self.texts)
 
     def by_place(self, exprs: tuple[Expr, ...]) -> Occurring:
-        """Group by the places themselves, which need no number for every row."""
+        """Return a grouping by the places of the table, which needs no number of a key for every
+        row."""
         buckets = self.places + 1  # a place below the largest of its dtype; of a null -1
         return Occurring(exprs, buckets.view(f"u{buckets.itemsize}"), len(self.table) - 1, [])
 
     def by_key(self, of_places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Sums by place as sums by key: several places may have one key, and some have none."""
+        """Return sums by key from sums by place.
+
+        Several places of the table may have one key, and sums at places without a key are left out.
+        """
         found = np.zeros((*of_places.shape[:-1], len(self.texts)), dtype=np.int64)
         proper = self.table[:-1] >= 0
         keys = self.table[:-1][proper]
@@ -64,9 +68,10 @@ class KeyCodes(NamedTuple):
 
 
 def number_keys(vector: Vector) -> KeyCodes:
-    """Return the keys of a column, numbered in the order of their values.
+    """Return the key of each cell in a column, with keys numbered in the order of their values.
 
-    A null has no key, and neither has a cell that cannot be one.
+    It is called to find keys that nobody listed. A null has no key, nor does a cell that cannot be
+    one.
     """
     if vector.categories is not None:
         texts = texts_of(vector.categories.tolist())
@@ -97,12 +102,16 @@ def number_keys(vector: Vector) -> KeyCodes:
 
 
 def _of_range(values: NDArray[Any], low: int, high: int) -> KeyCodes:
-    """Return the keys of whole numbers within a narrow range, without a search."""
+    """Return the keys of whole numbers between ``low`` and ``high``, without sorting or searching.
+
+    It is called for a column whose numbers lie in a narrow range.
+    """
     size = high - low + 1
     codes = np.empty(len(values), dtype=narrow(np.empty(0, np.int64), size).dtype)
     first = np.array(low % 2**64, dtype=np.uint64).astype(codes.dtype)
 
     def fill(share: slice) -> NDArray[np.bool_]:
+        """Write the codes of a share of the rows, and return which codes occur in it."""
         there = np.zeros(size, dtype=bool)
         for rows in split_blocks(share):
             own = codes[rows]
@@ -133,9 +142,11 @@ def _make_key_codes(codes: NDArray[Any], places: Any, texts: list[str]) -> KeyCo
 def images(
     expr: Expr, columns: Sequence[Column], listed: Sequence[Sequence[Any]]
 ) -> tuple[Any, ...]:
-    """Return all values that an expression gives for listed values of its columns.
+    """Return all values that an expression can give for the listed values of its columns.
 
-    The constants that it gives itself are among them. Only public lists are read, and no frame.
+    ``listed`` has the public keys of each of the ``columns``. Every combination of them is
+    computed. The constants that the expression gives itself are among the results. No frame is
+    read.
     """
     rows = list(product(*listed))
     vectors = {
@@ -156,7 +167,10 @@ def images(
 
 
 def _series(values: list[Any], column: Column) -> pd.Series[Any]:
-    """Listed values in a dtype that expressions take as they take the column's own."""
+    """Return listed values as a series, in a dtype of the same kind as the column.
+
+    Expressions then treat the values as they treat the cells of that column.
+    """
     dtypes: dict[str, Any] = {
         "number": "Int64" if column.integral else "float64",
         "bool": "boolean",
@@ -192,7 +206,7 @@ class Occurring:
         return pd.RangeIndex(self.size)
 
     def numbers(self) -> Numbers:
-        """Return the number of each combination, by which it is drawn.
+        """Return the number of each combination of values, by which a person's groups are drawn.
 
         It is a function of the values of the combination, and of nothing else in the frame.
         """
@@ -211,7 +225,11 @@ class Occurring:
 
 
 def combine_keys(columns: list[KeyCodes]) -> tuple[Codes, Texts]:
-    """Return the combinations of keys that occur, numbered in order, and the texts of each."""
+    """Return the combinations of keys that occur in several columns, numbered in order.
+
+    The first array has the number of each row's combination, -1 where a key is missing. The list
+    has the texts of each combination.
+    """
     codes = columns[0].codes
     places: list[Codes] = [np.arange(len(columns[0].texts))]
     for one in columns[1:]:

@@ -63,11 +63,12 @@ def within_groups(
     key: bytes,
     labels: Callable[[], Numbers] | None = None,
 ) -> NDArray[np.bool_] | None:
-    """Return which pairs stay when a person may be in so many groups; None if all stay.
+    """Return which (person, group) pairs count when a person may be in at most ``limit`` groups.
 
-    Pairs of one person stand together. The number of a listed group is its place in the list. The
-    places of unlisted groups depend on other people's values. So the numbers of their own values
-    are given as ``labels``; of their places only the order counts.
+    The result is a mask of the pairs; None if all count. Pairs of one person stand together.
+    ``key`` seeds the hashes that choose among a person's groups. The number of a listed group is
+    its place in the list. The places of unlisted groups depend on other people's values. So the
+    numbers of their own values are given as ``labels``; of their places only the order counts.
     """
     counts = np.bincount(pairs.person)
     over = np.flatnonzero(counts > limit)
@@ -101,10 +102,12 @@ def within_groups(
 def _ranks(
     person: NDArray[Any], group: NDArray[Any], numbers: Numbers, key: bytes, places: Numbers | None
 ) -> NDArray[np.uint64]:
-    """Return the ranks by which a person's groups are chosen.
+    """Return the rank of each (person, group) pair, by which a person's groups are chosen.
 
-    A rank is the hash, with the group in its low bits. So no two ranks of a person are equal, and
-    exactly as many as wanted are among the smallest.
+    ``numbers`` has the number of each person, and ``key`` seeds the hashes. ``places`` has the
+    number of each group; None if a group's place is its number. A rank is the hash, with the group
+    in its low bits. So no two ranks of a person are equal, and exactly as many as wanted are among
+    the smallest.
     """
     rank = np.empty(len(person), dtype=np.uint64)
     draw = Draw(key)
@@ -123,7 +126,11 @@ def _ranks(
 def _smallest_of_table(
     pairs: Pairs, rank: NDArray[np.uint64], people: int, limit: int
 ) -> NDArray[np.bool_]:
-    """Return which pairs stay, as `within_groups` does, for pairs that stand in a table."""
+    """Return which pairs count, as `within_groups` does, for pairs that form a table.
+
+    The table has a row for each person and a column for each group. ``rank`` has the rank of each
+    pair; the ``limit`` smallest of a person count.
+    """
     groups = pairs.size // people
     keep = np.empty(len(rank), dtype=bool)
     step = max(1, SIZES.people_cells // groups)
@@ -144,20 +151,30 @@ class Bound:
     """The pairs that count, and what each may add to the sums of its group."""
 
     def __init__(self, pairs: Pairs, kept: NDArray[np.bool_] | None, limit: int, groups: int):
+        """Hold the (person, group) pairs that have rows, with the contribution limits.
+
+        ``kept`` is a mask of the pairs that count; None if all do. ``limit`` is the most rows of a
+        person that count in a group. ``groups`` is the number of groups.
+        """
         self._pairs, self._kept, self._limit, self._groups = pairs, kept, limit, groups
 
     def rows(self) -> Integers:
+        """Return the rows of each group, where a person counts with at most the limit of rows."""
         return np.asarray(
             self._add_over_people(lambda at, rows: [np.minimum(rows, self._limit)])[0]
         )
 
     def people(self) -> Integers:
+        """Return how many people count in each group."""
         return np.asarray(
             self._add_over_people(lambda at, rows: [np.ones(len(rows), dtype=np.int64)])[0]
         )
 
     def count(self, true: NDArray[np.bool_]) -> Integers:
-        """Return the rows of each group where a condition holds."""
+        """Return the rows of each group where a condition holds, within the contribution limits.
+
+        ``true`` has the answer of the condition for each row.
+        """
         counts = np.bincount(self._pairs.of_row[true], minlength=self._pairs.size)
         return np.asarray(
             self._add_over_people(lambda at, rows: [np.minimum(counts[at], self._limit)])[0]
@@ -166,11 +183,12 @@ class Bound:
     def powers(self, values: Iterable[NDArray[np.float64]], degree: int, width: int) -> Integers:
         """Return the sums of a**0 .. a**degree of values 0 <= a <= width, by group.
 
-        Values come in blocks of any size, row by row; NaN is no value. Rounding may leave moments
-        just outside of what any values can have. Then a person would reach further than their rows.
-        So each moment is moved back until no sum of a**k * (W - a)**r is negative: 0 <= s1 <= W s0,
-        where it is already, 2 W s1 - W**2 s0 <= s2 <= W s1, and so on. If no higher moment is in
-        reach, the person's values count as if all were their mean (docs/guarantees/people.md).
+        Each person counts within the contribution limits. Values come in blocks of any size, row by
+        row; NaN is no value. Rounding may leave moments just outside of what any values can have.
+        Then a person would reach further than their rows. So each moment is moved back until no sum
+        of a**k * (W - a)**r is negative, where W is the width. That is 0 <= s1 <= W s0, where it is
+        already, 2 W s1 - W**2 s0 <= s2 <= W s1, and so on. If no higher moment is in reach, the
+        person's values count as if all were their mean (docs/guarantees/people.md).
         """
         missing, *sums = (np.zeros(self._pairs.size, dtype=np.int64) for _ in range(degree + 1))
         full = True
@@ -186,6 +204,11 @@ class Bound:
                 np.add.at(total, pair, power.astype(np.int64))
 
         def of_pairs(at: Any, rows: Places) -> list[Places]:
+            """Return the bounded sums of powers of some (person, group) pairs, from the power 0 on.
+
+            ``at`` has the places of these pairs in the totals, and ``rows`` the number of rows of
+            each pair.
+            """
             values = rows if full else rows - missing[at]
             count = np.minimum(values, self._limit)
             moments = [count]
@@ -222,7 +245,8 @@ class Bound:
     ) -> Integers:
         """Return the rows with both values, and the sums of a, of b and of a * b, by group.
 
-        Values are 0 <= a <= V and 0 <= b <= W. The last sum is moved back to what any values can
+        Each person counts within the contribution limits. Values are 0 <= a <= V and 0 <= b <= W,
+        where V is ``width`` and W is ``other``. The last sum is moved back to what any values can
         have, as powers are: max(0, W s + V t - V W n) <= st <= min(W s, V t).
         """
         both, *sums = totals = np.zeros((4, self._pairs.size), dtype=np.int64)
@@ -233,6 +257,10 @@ class Bound:
                 np.add.at(total, own, values.astype(np.int64))
 
         def of_pairs(at: Any, rows: Places) -> list[Places]:
+            """Return the bounded count and sums of a, b and a * b of some (person, group) pairs.
+
+            ``at`` has the places of these pairs in the totals.
+            """
             count = np.minimum(both[at], self._limit)
             first, second, mixed = (self._scale_totals(total[at], both[at]) for total in sums)
             least = np.maximum(0, other * first + width * second - width * other * count)
@@ -242,7 +270,7 @@ class Bound:
         return self._add_over_people(of_pairs)
 
     def _add_over_people(self, of_pairs: Callable[[Any, Places], list[Places]]) -> Integers:
-        """Return sums over people of what pairs count for, by group.
+        """Return sums over people, by group, of what each (person, group) pair counts for.
 
         ``of_pairs(places, rows)`` returns it for some pairs, given their places and their rows. As
         many pairs are handled at a time as fit into the processor's cache.
@@ -260,14 +288,18 @@ class Bound:
     def _blocks(
         self, values: Iterable[NDArray[np.float64]]
     ) -> Iterator[tuple[NDArray[np.float64], NDArray[Any]]]:
-        """Yield each block of values, and the pairs of its rows."""
+        """Yield each block of values, with the number of each row's (person, group) pair."""
         first = 0
         for block in values:
             yield block, self._pairs.of_row[first : first + len(block)]
             first += len(block)
 
     def _scale_totals(self, totals: Places, counts: Places) -> Places:
-        """Scale totals of more values than the limit by limit / count, to the nearest integer."""
+        """Return totals within the limit on a person's values in a group.
+
+        ``counts`` has the number of values behind each total. A total of more values than the limit
+        is scaled by limit / count, to the nearest integer.
+        """
         over = counts > self._limit
         if not over.any():
             return totals
@@ -278,7 +310,10 @@ class Bound:
         return found
 
     def _sum_by_group(self, totals: Places, some: slice) -> Integers:
-        """Return sums over some of the pairs, by group."""
+        """Return the sum of totals in each group, over some (person, group) pairs.
+
+        ``some`` is the slice of these pairs. Only pairs that count are added.
+        """
         group = self._pairs.group[some]
         if self._kept is not None:
             kept = self._kept[some]
@@ -309,9 +344,12 @@ def at_points(
     key: bytes,
     drawn: bool = False,
 ) -> Integers:
-    """Count the values at each point, by group, within the limits. ``at`` is below 0 for no value.
+    """Count the values at each point of a grid, by group, within the contribution limits.
 
-    If ``drawn``, one value of each person and group counts, which their hash draws.
+    ``at`` has the point of each row's value, below 0 for no value. ``kept`` is a mask of the
+    (person, group) pairs that count; None if all do. Of each pair at most ``limit`` values count,
+    evenly spread over their order. If ``drawn``, one value of each person and group counts, which
+    their hash draws. The result has a row for each of the ``points`` and a column for each group.
     """
     some = at >= 0
     if kept is not None:
@@ -344,10 +382,11 @@ def at_points(
 
 
 def _middles(counts: Places, limit: int, coins: Places) -> Places:
-    """Return the ranks of the values that count: the middle of each of `limit` equal parts.
+    """Return the places of the values that count: the middle of each of `limit` equal parts.
 
-    A middle between two values is the upper one and the lower one by turns. A coin says which comes
-    first, since always the upper one would shift every quantile.
+    ``counts`` has the number of sorted values of each person and group, which stand one after the
+    other. A middle between two values is the upper one and the lower one by turns. A coin says
+    which comes first, since always the upper one would shift every quantile.
     """
     starts = np.cumsum(counts) - counts
     turns = np.arange(limit)
@@ -357,7 +396,11 @@ def _middles(counts: Places, limit: int, coins: Places) -> Places:
 
 
 def by_size(pairs: Pairs, of: str, bins: int) -> Integers:
-    """Count people by the rows of their largest pair, or by the number of their pairs."""
+    """Count people by the size of their contribution, in bins that double: up to 1, 2, 4 and so on.
+
+    With ``of="groups"`` the size is the number of a person's groups. Otherwise it is the number of
+    rows in the person's largest group. The last of the ``bins`` has all larger sizes.
+    """
     starts = np.flatnonzero(np.r_[True, pairs.person[1:] != pairs.person[:-1]])[: len(pairs.person)]
     if of == "groups":
         sizes = np.diff(np.r_[starts, len(pairs.person)])
@@ -378,7 +421,12 @@ def distinct_pairs(
     limit: int,
     key: bytes,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct pairs of a group and a value that count: their groups, and a row of each."""
+    """Return the distinct (group, value) pairs that count: the group and a row of each.
+
+    ``asked`` is a mask of the rows that pass the filter; None if all do. ``buckets`` has one more
+    than the group of each row, 0 for no group; None is one group. With ``people``, each names at
+    most ``limit`` pairs, those with the smallest hashes keyed by ``key``. Without, all pairs count.
+    """
     codes, known = encode_values(values)
     size = len(known)
     asked = codes >= 0 if asked is None else asked & (codes >= 0)
@@ -405,9 +453,10 @@ def distinct_pairs(
 
 
 def smallest(person: Codes, rank: NDArray[Any], limit: int) -> NDArray[np.bool_]:
-    """Return which entries are among the ``limit`` smallest of their person.
+    """Return a mask of the entries whose ranks are among the ``limit`` smallest of their person.
 
-    Entries equal to the next larger one are left out, so there may be fewer.
+    ``person`` and ``rank`` have the person and the rank of each entry. Entries equal to the next
+    larger one are left out, so there may be fewer.
     """
     kept = np.ones(len(person), dtype=bool)
     many = np.bincount(person)[person] > limit if len(person) else kept

@@ -37,6 +37,10 @@ class PandasEngine:
     """
 
     def __init__(self, frame: pd.DataFrame, key: bytes = b""):
+        """Prepare to read a frame that nobody else may write to.
+
+        ``key`` seeds the hashes that choose in which groups a person counts.
+        """
         self.table = FrameReader(frame, key, len(frame))
         self.groups = GroupFinder(self.table)
         self._pairs = PairFinder(self.table, self.groups)
@@ -49,7 +53,11 @@ class PandasEngine:
     def reduce(
         self, query: Scope, primitives: set[Primitive], unit: Unit = ROWS
     ) -> dict[Primitive, Integers]:
-        """Return the primitive sums of each group, within the limits of the unit."""
+        """Return the sums of each group, within the contribution limits of the privacy unit.
+
+        The ``primitives`` are the sums that are asked for, such as rows or powers of a column.
+        ``query`` has the filter and the groups.
+        """
         if self.table.within is not None:
             self.table.within.trim()
         found: dict[Primitive, Integers] = {
@@ -72,9 +80,11 @@ class PandasEngine:
         unit: Unit,
         primitives: frozenset[Primitive] | set[Primitive] = PEOPLE,
     ) -> tuple[Texts, dict[Primitive, Integers]]:
-        """Return the combinations of values that count for somebody, and their primitive sums.
+        """Return the combinations of values that count for somebody, and the sums of each.
 
-        A person counts in a limited number of combinations, chosen by hashes of the values.
+        It is called to find group keys that nobody listed, by the expressions in ``by``. A person
+        counts in a limited number of combinations, chosen by hashes of the values. The combinations
+        are given as texts.
         """
         read = QuestionReader(self.table)
         columns, asked = [self._number_keys(e, read) for e in by], {*primitives, Persons()}
@@ -98,7 +108,7 @@ class PandasEngine:
         return [texts[i] for i in some.tolist()], {p: one[..., some] for p, one in sums.items()}
 
     def _number_keys(self, expr: Expr, read: QuestionReader) -> KeyCodes:
-        """Return the keys of a column, which are numbered once and kept while there is room."""
+        """Return the numbered keys of an expression, computed once and kept while there is room."""
         known = self._keys.pop(expr, None) or number_keys(read.evaluate_all(expr))
         self._keys[expr] = known
         while sum(one.nbytes for one in self._keys.values()) > self.table.room:
@@ -106,7 +116,11 @@ class PandasEngine:
         return known
 
     def slices(self, exprs: Sequence[Expr], where: Expr | None, unit: Unit) -> Iterator[RowSlice]:
-        """Yield all rows, slice by slice."""
+        """Yield all rows slice by slice, with the values of some expressions.
+
+        Each slice also has a mask of the rows where the condition ``where`` holds, and the number
+        of each row's person.
+        """
         read = QuestionReader(self.table)
         if self.table.within is not None:
             self.table.within.trim()
@@ -118,7 +132,7 @@ class PandasEngine:
             yield RowSlice(vectors, mask, own, len(self))
 
     def people(self, unit: Unit) -> int:
-        """Return the number of people who have a row."""
+        """Return the number of people, as the privacy unit names them, who have a row."""
         codes = self.table.find_people(unit.people).codes
         return len(np.unique(codes[codes >= 0]))
 
@@ -133,7 +147,7 @@ class PandasEngine:
     def find_distinct(
         self, expr: Expr, query: Scope, unit: Unit
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], Vector]:
-        """Return the distinct pairs of a group and a value that count.
+        """Return the distinct (group, value) pairs that count, of an expression.
 
         They are given by their groups, by a row of each, and by the values of all rows.
         """
@@ -146,7 +160,7 @@ class PandasEngine:
         return *pairs, values
 
     def close(self) -> None:
-        """Forget the frame, and everything made of it."""
+        """Forget the frame, and everything that was computed from it."""
         self.table.close()
         self.groups.clear()
         self._pairs.clear()

@@ -61,7 +61,11 @@ _INFINITE = 314_159
 
 
 def number_of(cell: Any) -> int:
-    """Return the number of a plain scalar, by the table above."""
+    """Return the number of a plain scalar modulo the prime P = 2**31 - 1.
+
+    Draws know a person or a group by it. Equal scalars have equal numbers. The docstring of this
+    module has the rules for each type.
+    """
     if isinstance(cell, str):
         return _of_text(cell)
     if isinstance(cell, bool | int):
@@ -77,7 +81,10 @@ def number_of(cell: Any) -> int:
 
 
 def numbers_of(values: NDArray[Any]) -> Numbers:
-    """Return the numbers of an array of numbers, of ticks, or of plain scalars."""
+    """Return the number modulo the prime P of each value in an array.
+
+    The array has numbers, times or plain scalars, numbered as `number_of` does.
+    """
     kind = values.dtype.kind
     if kind == "O":
         return np.array([number_of(cell) for cell in values.tolist()], dtype=np.int64)
@@ -91,7 +98,7 @@ def numbers_of(values: NDArray[Any]) -> Numbers:
 
 
 def _whole(values: NDArray[Any]) -> Numbers:
-    """Return integers and bools modulo P."""
+    """Return integers and bools modulo the prime P, as integers of 64 bits."""
     if values.dtype.kind == "b" or (values.dtype.itemsize < 4 and values.dtype.kind == "u"):
         return values.astype(np.int64)
     if values.dtype == np.uint64:
@@ -103,7 +110,7 @@ def _whole(values: NDArray[Any]) -> Numbers:
 
 
 def _of_doubles(values: NDArray[np.float64]) -> Numbers:
-    """Return m * 2**e modulo P for each double m * 2**e.
+    """Return m * 2**e modulo the prime P = 2**31 - 1 for each double m * 2**e.
 
     There are 31 powers of two modulo P, and half of one is 2**30.
     """
@@ -116,6 +123,10 @@ def _of_doubles(values: NDArray[np.float64]) -> Numbers:
 
 
 def _of_decimal(cell: Decimal) -> int:
+    """Return the number by which draws know a Decimal: its digits times a power of ten, modulo P.
+
+    P is the prime 2**31 - 1. Infinities and NaN have a fixed number by their sign.
+    """
     sign, digits, exponent = cell.as_tuple()
     if not isinstance(exponent, int):
         return PRIME - _INFINITE if sign else _INFINITE
@@ -126,7 +137,10 @@ def _of_decimal(cell: Decimal) -> int:
 
 
 def bytes_of_text(text: str) -> bytes:
-    """Return the bytes of a text. If it was read from bytes that are not UTF-8, return those."""
+    """Return the UTF-8 bytes of a text.
+
+    If it was read from bytes that are not UTF-8, return those.
+    """
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -134,17 +148,18 @@ def bytes_of_text(text: str) -> bytes:
 
 
 def _of_text(text: str) -> int:
+    """Return the number of a text: the first 60 bits of the MD5 of its bytes, modulo P."""
     digest = hashlib.md5(bytes_of_text(text), usedforsecurity=False).digest()
     return (int.from_bytes(digest[:8], "big") >> 4) % PRIME
 
 
 def combine_numbers(numbers: Numbers, more: Numbers) -> Numbers:
-    """Return the number of two things together."""
+    """Return the number of two things together, such as a person's values in two columns."""
     return reduce_modulo(numbers * FOLD + more)
 
 
 def reduce_modulo(values: NDArray[np.int64]) -> Numbers:
-    """Reduce integers from 0 to 2**63 - 1 modulo P, in place."""
+    """Reduce integers from 0 to 2**63 - 1 modulo the prime P = 2**31 - 1, in place."""
     for start in range(0, len(values), SIZES.hash_block):
         part = values[start : start + SIZES.hash_block]
         _near(part)
@@ -155,7 +170,7 @@ def reduce_modulo(values: NDArray[np.int64]) -> Numbers:
 
 
 def _near(values: NDArray[np.int64]) -> Numbers:
-    """Replace integers by smaller ones that are equal modulo P, in place: 2**31 is 1.
+    """Replace integers in place by smaller ones that are equal modulo P, since 2**31 is 1.
 
     Applied twice to integers below 2**63, it leaves at most P + 2.
     """
@@ -185,6 +200,7 @@ class Draw:
     __slots__ = ("constants",)
 
     def __init__(self, key: bytes):
+        """Derive the seven constants of the hash from a key."""
         words = (
             hashlib.blake2b(bytes([i]), key=key[:64], digest_size=16).digest() for i in range(7)
         )
@@ -196,7 +212,10 @@ class Draw:
         return self.constants[6]
 
     def multipliers(self, groups: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the multipliers m and c of each of some groups."""
+        """Return the multipliers m and c of each group, by which the hash combines it with people.
+
+        ``groups`` has the number of each group.
+        """
         first, second = (
             self._round(groups, *self.constants[3 * i : 3 * i + 3]) % (PRIME - 1) + 1
             for i in range(2)
@@ -205,15 +224,20 @@ class Draw:
 
     @staticmethod
     def _round(numbers: Numbers, a: int, b: int, d: int) -> Numbers:
+        """Return one round of the hash, (n a + b)(n a + b + d) modulo P, for each number n."""
         u = reduce_modulo(numbers * a + b)
         return reduce_modulo(u * reduce_modulo(u + d))
 
     def ranks(self, people: Numbers, groups: Numbers) -> Numbers:
-        """Return the hash of each person and group."""
+        """Return the hash of each person and group, given the number of each."""
         return self.with_multipliers(people, *self.multipliers(groups))
 
     def with_multipliers(self, people: Numbers, m: Numbers, c: Numbers) -> Numbers:
-        """Return the hash of each person and the group that has these multipliers."""
+        """Return the hash of each person with one group.
+
+        ``people`` has the number of each person, ``m`` and ``c`` the multipliers of the person's
+        group.
+        """
         u = people * m
         u += c
         _near(_near(u))
@@ -222,7 +246,7 @@ class Draw:
         return reduce_modulo(v)
 
     def rank(self, person: int, group: int) -> int:
-        """Return the hash of a person and a group in plain Python, as it is defined."""
+        """Return the hash of one person and group in plain Python, which defines it."""
         a, b, d, f, g, h, e = self.constants
         t, s = group * a + b, group * f + g
         m, c = (1 + one % PRIME % (PRIME - 1) for one in (t * (t + d), s * (s + h)))
@@ -247,6 +271,12 @@ class People:
     size: int
 
     def __init__(self, codes: Codes, size: int, columns: list[tuple[Coded, Codes]], key: bytes):
+        """Hold who each row belongs to.
+
+        ``codes`` has the number of each row's person below ``size``, -1 for nobody. ``columns`` has
+        the cells that name people, and for each person the place of theirs. ``key`` seeds the
+        hashes.
+        """
         self.codes, self.size = codes, size
         # The values of each column, and for each person the place of theirs.
         self._columns, self._key = columns, key
@@ -254,9 +284,9 @@ class People:
         self._numbered = np.zeros(size, dtype=bool)
 
     def numbers(self, some: Codes) -> Numbers:
-        """Return the numbers of people, by which groups and values are drawn.
+        """Return an array with the number of each person, by which groups and values are drawn.
 
-        Only those of ``some`` people are right.
+        Only the entries of the people in ``some`` are right.
         """
         new = some[~self._numbered[some]]
         if len(new):
@@ -284,8 +314,10 @@ class People:
 
     @cached_property
     def hashes(self) -> NDArray[np.uint64]:
-        """A hash of each, of 64 bits: what tells people of one frame from those of another of the
-        same dtypes."""
+        """A hash of 64 bits for each person.
+
+        It tells people of one frame from those of another of the same dtypes.
+        """
         first, *rest = (column.hashes()[places] for column, places in self._columns)
         with np.errstate(over="ignore"):
             for more in rest:
@@ -295,10 +327,11 @@ class People:
 
 @np.errstate(all="ignore")  # no NaN may raise, whatever the caller has set
 def people_of(columns: Sequence[Vector], key: bytes) -> People:
-    """Return the people that one column or several name.
+    """Return the people that the cells of one or several columns name.
 
-    A null in any column is nobody, and so is a cell that is no plain scalar: it would make one
-    person of many. Equal numbers are one person, whatever their type.
+    ``columns`` have the cells, and ``key`` seeds the hashes of people. A null in any column is
+    nobody. So is a cell that is no plain scalar: it would make one person of many. Equal numbers
+    are one person, whatever their type.
     """
     codes, column, places = _code_column(columns[0])
     known, people = [(column, places)], len(places)
@@ -313,7 +346,11 @@ def people_of(columns: Sequence[Vector], key: bytes) -> People:
 
 
 def _code_column(vector: Vector) -> tuple[Codes, Coded, Codes]:
-    """Return codes without gaps, the possible values, and the place of each code's value."""
+    """Return a code of each cell, the possible values, and the place of each code's value.
+
+    It is called for each column that names people. Codes have no gaps. The code of a null is -1,
+    and so is that of a cell that is no plain scalar.
+    """
     column = encode_values(vector)
     codes = column.codes
     if vector.categories is not None:
@@ -340,9 +377,10 @@ def widen(codes: Codes) -> NDArray[np.int64]:
 
 
 def count_each(codes: Codes, size: int, some: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-    """Count how often each whole number below ``size`` occurs, in some rows or in all.
+    """Return how often each whole number below ``size`` occurs among codes.
 
-    No other array as long as the rows is made.
+    ``some`` is a mask of the rows to count; None is all rows. No other array as long as the rows is
+    made.
     """
     found = np.zeros(size, dtype=np.int64)
     for start in range(0, len(codes), SIZES.block):
@@ -364,7 +402,7 @@ class Coded(NamedTuple):
         return len(self.values)
 
     def hashes(self) -> NDArray[np.uint64]:
-        """Return a hash of each value, which dtype and value alone decide."""
+        """Return a hash of 64 bits for each of the values, which dtype and value alone decide."""
         values = self.values
         if values.dtype == object:  # no text may raise, whatever it holds
             values = objects(text_of_scalar(c).encode("utf-8", "surrogatepass") for c in values)
@@ -374,7 +412,10 @@ class Coded(NamedTuple):
 
 
 def encode_values(column: Vector) -> Coded:
-    """Return a code of each cell, and the values of the codes. Equal numbers have one code."""
+    """Return a code for each cell of a column, and the values that the codes stand for.
+
+    The code of a null is -1. Equal numbers have one code.
+    """
     if column.categories is not None:
         return _of_categories(column)
     values = column.values
@@ -393,8 +434,9 @@ def encode_values(column: Vector) -> Coded:
 def code_range(
     values: NDArray[Any], null: NDArray[np.bool_] | None, most: int
 ) -> tuple[Codes, NDArray[Any]] | None:
-    """Return whole numbers of a narrow range as their own codes; None for all others.
+    """Return whole numbers of a narrow range as their own codes, with the values of the codes.
 
+    The result is None if a value is null, no whole number, or much more than ``most`` from another.
     No row may have some of these codes.
     """
     ends = ends_within(values, null, most)
@@ -413,9 +455,9 @@ def code_range(
 def ends_within(
     values: NDArray[Any], null: NDArray[np.bool_] | None, most: int
 ) -> tuple[int, int] | None:
-    """Return the least and the largest of whole numbers.
+    """Return the least and the largest of whole numbers that lie in a narrow range.
 
-    Return None if one is null, or if they are much more than ``most`` apart.
+    Return None if one is null or no whole number, or if they are much more than ``most`` apart.
     """
     if values.dtype.kind not in "iu" or not len(values) or (null is not None and null.any()):
         return None
@@ -427,7 +469,11 @@ def ends_within(
 def number_values(
     values: NDArray[Any], null: NDArray[np.bool_] | None = None
 ) -> tuple[Codes, NDArray[Any]]:
-    """Return the place of each value among those that occur, in order of occurrence; -1 for null."""
+    """Return a code for each value, -1 for null, and the distinct values.
+
+    They are numbered in order of occurrence. ``null`` is a mask of the nulls; None if there is
+    none.
+    """
     if null is not None and null.any():
         codes = np.full(len(values), -1, dtype=np.int64)
         codes[~null], uniques = _pandas.factorize(values[~null])
@@ -437,7 +483,10 @@ def number_values(
 
 
 def _of_categories(column: Vector) -> Coded:
-    """Return codes of a dictionary, in which one number may stand as 1 and as 1.0."""
+    """Return a code for each cell of a column with a dictionary, and the distinct values.
+
+    A dictionary may have one number as 1 and as 1.0, which get one code here.
+    """
     assert column.categories is not None
     places: dict[str, int] = {}
     to_place = [places.setdefault(text_of_scalar(c), i) for i, c in enumerate(column.categories)]
@@ -457,7 +506,7 @@ def text_of_scalar(cell: Any) -> str:
 
 
 def _mix_with_key(hashes: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
-    """Mix the bits of hashes with a key."""
+    """Return hashes whose bits are mixed with a key, so that nobody without it can compute them."""
     salt = np.uint64(int.from_bytes(key[:8].ljust(8, b"\1"), "little") | 1)
     with np.errstate(over="ignore"):
         mixed: NDArray[np.uint64] = (hashes ^ (hashes >> np.uint64(29))) * salt
@@ -484,7 +533,11 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int) -> Pairs:
-    """Return the pairs of a person and a group that have rows."""
+    """Return the pairs of a person and a group that have rows, and the pair of each row.
+
+    ``person`` and ``group`` have a number for each row, below ``people`` and ``groups``. If
+    ``group`` is None, all rows are one group.
+    """
     wide: Codes = person if group is None else widen(person) * groups + group
     size = people * groups
     if size > 4 * len(wide) + SIZES.table_spare:
@@ -510,9 +563,10 @@ def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int
 
 
 def _number_occurring(wide: Codes, size: int) -> tuple[Codes, NDArray[Any], NDArray[np.int64]]:
-    """Return the numbers below ``size`` that occur, in order.
+    """Return the distinct numbers of all rows, in order; all are below ``size``.
 
-    Return also the place of each row's number among them, and how often each occurs.
+    ``wide`` has a number for each row. Return also the place of each row's number among them, and
+    how often each occurs.
     """
     bits = max(len(wide) - 1, 1).bit_length()
     if (size - 1).bit_length() + bits > 62:

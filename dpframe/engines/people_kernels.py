@@ -25,7 +25,7 @@ NO_BAR = 2**62  # above every rank
 
 
 def kernel(source: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function at its first call, or leave it as it is where numba is not installed."""
+    """Return a function that numba compiles at its first call, or as it is without numba."""
     try:
         compile_lazily: Any = import_module("numba").njit
     except ImportError:
@@ -93,10 +93,11 @@ class GroupSums(NamedTuple):
 
 @kernel
 def count_parts(codes: Array, size: int, shift: int, counts: Array) -> None:
-    """Count the rows of each part of the people.
+    """Add the rows of each part of the people to ``counts``.
 
-    A code outside of 0 to `size` is nobody's. Codes may be the column itself, which somebody may
-    have written to since people were numbered.
+    A part has the people whose codes are equal without their ``shift`` low bits. A code outside of
+    0 to `size` is nobody's. Codes may be the column itself, which somebody may have written to
+    since people were numbered.
     """
     for i in range(len(codes)):
         if 0 <= codes[i] < size:
@@ -113,9 +114,11 @@ def place_rows(
     following: Array,
     cells: Array,
 ) -> None:
-    """Append rows to those of their part, at the places that ``following`` has.
+    """Write rows into ``cells`` at the places of their part of the people.
 
-    Rows of nobody and of no group are left out.
+    A part has the people whose codes are equal without their ``shift`` low bits. ``following`` has
+    the next free place of each part. ``buckets`` has one more than the group of each row. Rows of
+    nobody and of no group are left out.
     """
     low = (1 << shift) - 1
     for i in range(len(codes)):
@@ -133,9 +136,10 @@ def place_rows(
 
 @kernel
 def order_rows(placed: PlacedRows, part: int, order: Array, start: Array, following: Array) -> None:
-    """Bring the rows of each person of a part together.
+    """Bring the rows of each person in one part of the people together.
 
-    Afterwards ``order[start[u] : start[u + 1]]`` are the rows of person u.
+    It is called before the rows of each person are added up. The rows of person u become
+    ``order[start[u] : start[u + 1]]``. ``following`` is room that it works in.
     """
     start[:] = 0
     for t in range(len(placed.begins)):
@@ -152,7 +156,11 @@ def order_rows(placed: PlacedRows, part: int, order: Array, start: Array, follow
 
 @kernel
 def add_rows(cells: Array, rows: Array, degrees: Array, own: OwnSums) -> int:
-    """Add up the rows of one person by group, and return the number of their groups."""
+    """Add up the rows of one person by group, and return the number of their groups.
+
+    ``rows`` has the places of these rows in ``cells``. ``degrees`` has the highest power of each
+    kind of values. The sums go into ``own``.
+    """
     found = 0
     for q in range(len(rows)):
         j = rows[q]
@@ -172,7 +180,11 @@ def add_rows(cells: Array, rows: Array, degrees: Array, own: OwnSums) -> int:
 
 @kernel
 def find_bar(choice: GroupChoice, person: int, found: int, own: OwnSums, best: Array) -> int:
-    """Rank a person's groups, and return the largest rank with which a group counts."""
+    """Rank the groups of a person who has too many, and return the largest rank that still counts.
+
+    ``found`` is the number of the person's groups, which are in ``own``. ``best`` is room for the
+    smallest ranks.
+    """
     x, most, kept = choice.numbers[person], choice.most, 0
     for i in range(found):
         g = own.groups[i]
@@ -205,8 +217,9 @@ def add_person(
 ) -> None:
     """Add what one person counts for to the sums of their groups, and clear the person's own sums.
 
-    A group counts if its rank is at most ``bar``, and with at most ``limit`` rows. The totals of
-    more values are scaled to that many, as `dpframe.engines.limits.Bound` defines it.
+    ``found`` is the number of the person's groups, which are in ``own``. A group counts if its rank
+    is at most ``bar``, and with at most ``limit`` rows. The totals of more values are scaled to
+    that many, as `dpframe.engines.limits.Bound` defines it.
     """
     kinds = len(powers.degrees)
     for i in range(found):
@@ -242,7 +255,12 @@ def add_people(
     limit: int,
     sums: GroupSums,
 ) -> None:
-    """Add what the people of some parts count for to the sums of each group."""
+    """Add what people count for to the sums of each group, for some parts of the people.
+
+    These are the parts from ``first`` to before ``last``. A part has the people whose codes are
+    equal without their ``shift`` low bits. ``placed`` has their rows. A person counts with at most
+    ``limit`` rows in a group, and in the groups of ``choice``.
+    """
     groups, kinds, size = len(sums.rows), len(powers.degrees), 1 << shift
     longest = 0
     for part in range(first, last):

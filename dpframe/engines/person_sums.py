@@ -60,7 +60,11 @@ class PairFinder:
     def find_pairs(
         self, read: QuestionReader, scope: Scope, people_columns: tuple[Column, ...], most: int
     ) -> AskedPairs:
-        """Return the pairs of a question where a person counts in at most so many groups."""
+        """Return the (person, group) pairs of a question, and which of them count.
+
+        ``scope`` has the filter and the groups, ``people_columns`` name the person. A person counts
+        in at most ``most`` groups. The pairs of the last question without a filter are kept.
+        """
         known = (people_columns, scope.by, most)
         if scope.where is None and self._last is not None and self._last[0] == known:
             return self._last[1]
@@ -96,7 +100,12 @@ def sum_people(
     primitives: set[Primitive],
     unit: Unit,
 ) -> dict[Primitive, Integers]:
-    """Return the sums of each primitive over people, by group."""
+    """Return the sums over people of each primitive, by group, within the contribution limits.
+
+    A primitive is a sum that was asked for, such as rows or powers of a column. ``scope`` has the
+    filter and the groups, ``unit`` the privacy unit with its limits. Compiled kernels compute what
+    they can if they are there.
+    """
     # A statistic that needs a limit has one in its plan. The others count one row and one group.
     limits = unit.with_limits(unit.rows or 1, unit.groups or 1)
     limit, most = limits.reach(scope.groups if scope.by else None)
@@ -135,7 +144,7 @@ class PersonSums:
         return self.read.table.key
 
     def find_pairs(self, most: int) -> AskedPairs:
-        """Return the pairs where a person counts in at most so many groups."""
+        """Return the (person, group) pairs where a person counts in at most ``most`` groups."""
         if most not in self._known:
             self._known[most] = self.pair_finder.find_pairs(
                 self.read, self.scope, self.unit.people, most
@@ -143,21 +152,28 @@ class PersonSums:
         return self._known[most]
 
     def find_ungrouped_pairs(self) -> AskedPairs:
-        """Return the pairs of people and one group of all rows."""
+        """Return the pairs of people and one group that all rows are in.
+
+        It is called for sums that do not look at the groups of the question.
+        """
         scope = Scope(self.scope.where, ())
         return self.pair_finder.find_pairs(self.read, scope, self.unit.people, 1)
 
     def bound(self) -> Bound:
-        """Return the pairs that count, bounded by the limits of the unit."""
+        """Return the (person, group) pairs that count, bounded by the contribution limits."""
         _, pairs, kept = self.find_pairs(self.most)
         return Bound(pairs, kept, self.limit, self.scope.groups)
 
     def steps(self, expr: Expr, grid: Grid | None) -> Iterator[Floats]:
-        """Yield the values of the rows that are asked about, block by block."""
+        """Yield the values of the rows that are asked about, block by block.
+
+        They are steps of the ``grid`` above its lower bound, NaN for a null. Without a grid each is
+        0.
+        """
         return self.read.steps_by_block(expr, grid, self.find_pairs(self.most).rows)
 
     def find_buckets(self) -> Buckets:
-        """Return the bucket of each row of the frame."""
+        """Return one more than the group of each row of the frame, 0 for no group."""
         buckets = self.groups.find_buckets(self.scope.by)
         assert buckets is not None
         return buckets
@@ -190,6 +206,10 @@ def _sum_products(question: PersonSums, p: Products) -> Integers:
 
 
 def _sum_leaves(question: PersonSums, p: Leaves) -> Integers:
+    """Return how many values lie at each point of the primitive's grid, by group.
+
+    Each person counts within the contribution limits.
+    """
     blocks = (np.where(np.isnan(a), -1, a).astype(np.int64) for a in question.steps(p.expr, p.grid))
     at = np.concatenate([np.empty(0, np.int64), *blocks])
     _, pairs, kept = question.find_pairs(question.most)
@@ -203,7 +223,7 @@ def _sum_spread(question: PersonSums, p: Spread) -> Integers:
 
 
 def _sum_magnitudes(question: PersonSums, p: Magnitudes) -> Integers:
-    """Count one value of each person by its size, whatever group the rows are in."""
+    """Count one value of each person by its size, whatever group the person's rows are in."""
     asked, pairs, _ = question.find_ungrouped_pairs()
     at = np.empty(question.read.table.rows, dtype=np.int64)
     for rows in question.read.table.blocks():
@@ -215,7 +235,11 @@ def _sum_magnitudes(question: PersonSums, p: Magnitudes) -> Integers:
 
 
 def _sum_bids(question: PersonSums, p: Bids) -> Integers:
-    """Count bids by their bucket: a person counts for so many in all buckets together."""
+    """Count the rows in each bin of the question's one grouping, within the limit of a person.
+
+    The rows are bids, and the bins are prices that they reach. A person counts with at most the
+    limit of rows over all bins together.
+    """
     asked, pairs, _ = question.find_ungrouped_pairs()
     # A bid that reaches no price is in bucket 0 and counts as one of the person's bids.
     buckets = question.find_buckets().astype(np.int64)

@@ -53,7 +53,11 @@ class FrameReader:
     @overload
     def column(self, leaf: Column | Within) -> Readable: ...
     def column(self, leaf: Column | Within, rows: slice | None = None) -> Readable:
-        """Return the values of a column, or of a verb within a person, in some rows or in all."""
+        """Return the cells of a column in some rows or in all, read once and kept.
+
+        ``leaf`` may also be a computation over each person's rows; then its results are returned.
+        ``rows`` of None means all rows.
+        """
         if isinstance(leaf, Within):
             within = self._find_within(leaf)
             return within if rows is None else within.rows(rows)
@@ -65,6 +69,10 @@ class FrameReader:
         return vector.rows(rows)
 
     def _find_within(self, leaf: Within) -> Vector | PerPerson:
+        """Return the results of a computation over each person's rows, for each row of the frame.
+
+        They are computed, or come from the cache.
+        """
         if self.within is None:
             self.within = WithinCache(
                 self.column, lambda people: self.find_people(people).codes, lambda: self.room
@@ -72,14 +80,20 @@ class FrameReader:
         return self.within.compute(leaf)
 
     def find_people(self, columns: tuple[Column, ...]) -> People:
-        """Return who each row belongs to. Only the people of the last unit are kept."""
+        """Return who each row belongs to, named by the cells of some columns.
+
+        The people of the last columns are kept for the next question.
+        """
         places = tuple(c.position for c in columns)
         if places not in self._people:
             self._people = {places: people_of([self.column(c) for c in columns], self.key)}
         return self._people[places]
 
     def find_strings(self, expr: Expr) -> Any:
-        """Return the Arrow array of a column of strings that was not read yet; else None."""
+        """Return the Arrow array of a column of strings, or None.
+
+        It is None for any other expression, and for a column that was prepared already.
+        """
         if not isinstance(expr, Column) or expr.kind != "text" or expr.position in self._columns:
             return None
         array = self.frame.iloc[:, expr.position].array
@@ -92,7 +106,7 @@ class FrameReader:
         return split_blocks(slice(0, self.rows) if rows is None else rows)
 
     def close(self) -> None:
-        """Forget the frame and everything read from it."""
+        """Forget the frame, and everything that was read from it."""
         self.frame, self.rows = self.frame.iloc[:0], 0
         self._columns.clear()
         self._people.clear()
@@ -111,7 +125,7 @@ class QuestionReader:
     _memo: dict[Any, Any] = field(default_factory=dict)
 
     def evaluate(self, expr: Expr, rows: slice) -> Vector:
-        """Return the value of an expression in each of some rows."""
+        """Return the value of an expression in each row of a slice."""
         if isinstance(expr, Column):  # the most frequent case: nothing to compute
             return self.table.column(expr, rows)
         return evaluate(expr, self.table.column, rows, self._memo)
@@ -121,18 +135,18 @@ class QuestionReader:
         return self.evaluate(expr, slice(0, self.table.rows))
 
     def select(self, condition: Expr, rows: slice) -> Bools:
-        """Return a mask of those of some rows where a condition holds."""
+        """Return a mask of the rows in a slice where a condition holds."""
         return predicate(condition, self.table.column, rows, self._memo)
 
     def select_all(self, condition: Expr) -> Bools:
-        """Return a mask of all rows where a condition holds."""
+        """Return a mask of all rows of the frame, True where a condition holds."""
         mask = np.empty(self.table.rows, dtype=bool)
         for rows in self.table.blocks():
             mask[rows] = self.select(condition, rows)
         return mask
 
     def find_nulls(self, expr: Expr) -> Bools:
-        """Return a mask of all rows where an expression has no value."""
+        """Return a mask of all rows of the frame, True where an expression is null."""
         strings = self.table.find_strings(expr)
         if strings is not None:
             return np.asarray(strings.is_null())
@@ -143,16 +157,18 @@ class QuestionReader:
         return null
 
     def read_columns(self, exprs: list[Expr]) -> None:
-        """Read every column of some expressions, before several threads use them."""
+        """Read every column of some expressions now, before several threads use them at once."""
         for leaf in {leaf for expr in exprs for leaf in expr.columns()}:
             self.table.column(leaf)
 
     def put_steps(
         self, expr: Expr, grid: Grid | None, rows: slice, scratch: Floats, mask: Bools | None = None
     ) -> Floats:
-        """Return values as steps of their grid above its lower bound, at the start of `scratch`.
+        """Return the values of an expression as steps of a grid above its lower bound.
 
-        A null is NaN. Without a grid each value is 0, so that only nulls differ.
+        They are those of the rows in a slice, written to the start of `scratch`. With a ``mask``
+        only its rows are returned. A null is NaN. Without a grid each value is 0, so that only
+        nulls differ.
         """
         vector = self.evaluate(expr, rows)
         if grid is not None:
@@ -163,14 +179,17 @@ class QuestionReader:
         return values if mask is None else values[mask]
 
     def steps_by_block(self, expr: Expr, grid: Grid | None, mask: Bools | None) -> Iterator[Floats]:
-        """Yield the steps of all rows in a mask, block by block, each in the same array."""
+        """Yield the values of all rows in a mask, block by block, as steps of a grid.
+
+        Each block overwrites the array of the block before. A null is NaN.
+        """
         scratch = np.empty(min(self.table.rows, SIZES.block))
         for rows in self.table.blocks():
             yield self.put_steps(expr, grid, rows, scratch, None if mask is None else mask[rows])
 
 
 def put_steps(vector: Vector, grid: Grid, mask: Bools | None, scratch: Floats) -> Floats:
-    """Return values as steps of a grid above its lower bound, at the start of `scratch`.
+    """Return cells as steps of a grid above its lower bound, written to the start of `scratch`.
 
     A null is NaN. With a mask only its rows are returned.
     """

@@ -47,7 +47,11 @@ Sums = dict[Primitive, Integers]
 def sum_rows(
     table: FrameReader, finder: GroupFinder, scope: Scope, primitives: set[Primitive]
 ) -> Sums:
-    """Return the sums of each primitive over the rows of each group."""
+    """Return the sums of each primitive over the rows of each group, where each row is a person.
+
+    A primitive is a sum that was asked for, such as rows or powers of a column. ``scope`` has the
+    filter and the groups, and ``finder`` finds the group of each row.
+    """
     rows, groups, buckets = table.rows, 1, None
     if scope.by:
         groups, buckets = groups_of(scope.by), finder.find_buckets(scope.by)
@@ -80,7 +84,7 @@ class RowSums:
     primitives: Sequence[Primitive]
 
     def sum_in_threads(self) -> tuple[Integers, Sums]:
-        """Return what `sum_share` returns for all rows, where threads add up shares of them.
+        """Return the rows of each group and the sums over all rows, added up by several threads.
 
         One thread is used if totals are large, and for values within a person, which need all rows
         of the person.
@@ -97,9 +101,10 @@ class RowSums:
         return counts, {p: np.sum([sums[p] for _, sums in found], axis=0) for p in found[0][1]}
 
     def sum_share(self, share: slice) -> tuple[Integers, Sums]:
-        """Return the rows of each group if there is a filter, and the sums, of a share of rows.
+        """Return the rows of each group if there is a filter, and the sums, of a share of the rows.
 
-        Powers are summed without their count of rows: only rows without a value are subtracted.
+        Powers are summed without their count of rows: only rows without a value are subtracted. The
+        caller adds the rows of each group.
         """
         counts = np.zeros(self.groups, np.int64)
         sums: Sums = {p: np.zeros(shape_of_sums(p, self.groups), np.int64) for p in self.primitives}
@@ -136,7 +141,11 @@ class RowBlock:
     scratch: Floats
 
     def count(self, chosen: Bools) -> Integers | int:
-        """Return the rows of each group that a mask of the passing rows has."""
+        """Return how many rows of each group are ``chosen``.
+
+        It is a mask of the rows of the block that pass the filter. The result is a single number if
+        there is one group.
+        """
         if self.buckets is None:
             return int(np.count_nonzero(chosen))
         return count_buckets(self.buckets[chosen], self.groups)
@@ -146,7 +155,7 @@ class RowBlock:
 
 
 def shape_of_sums(p: Primitive, groups: int) -> tuple[int, ...]:
-    """Return the shape of the sums of a primitive."""
+    """Return the shape of the array that holds a primitive's sums for a number of groups."""
     if isinstance(p, Powers):
         return p.degree + 1, groups
     if isinstance(p, Leaves):
@@ -157,7 +166,7 @@ def shape_of_sums(p: Primitive, groups: int) -> tuple[int, ...]:
 
 
 def add_powers(p: Powers, block: RowBlock, total: Integers) -> None:
-    """Add the powers of values to those of their groups, from the first power on.
+    """Add the powers of a block's values to the total of each group, from the first power on.
 
     The caller counts rows into `total[0]`. Here rows without a value are subtracted from it.
     """
@@ -188,13 +197,16 @@ def add_powers(p: Powers, block: RowBlock, total: Integers) -> None:
 
 
 def add_trues(p: Trues, block: RowBlock, total: Integers) -> None:
-    """Count the rows where a condition holds."""
+    """Add the rows of a block where a condition holds to the total of each group."""
     true = block.read.select(p.expr, block.rows)
     total += block.count(true if block.mask is None else true[block.mask])
 
 
 def add_leaves(p: Leaves, block: RowBlock, total: Integers) -> None:
-    """Count the values at each point of their grid."""
+    """Add how many values of a block lie at each point of their grid to the total.
+
+    ``total`` has a row for each point and a column for each group.
+    """
     vector, buckets = block.read.evaluate(p.expr, block.rows), block.buckets
     a = put_steps(vector, p.grid, block.mask, block.scratch)
     points, groups = total.shape
@@ -212,7 +224,10 @@ def add_leaves(p: Leaves, block: RowBlock, total: Integers) -> None:
 
 
 def add_products(p: Products, block: RowBlock, total: Integers) -> None:
-    """Add the rows that have both values, and the sums of a, of b and of a * b."""
+    """Add the sums that two columns of a block have together to the total of each group.
+
+    They are the rows that have both values, and the sums of a, of b and of a * b.
+    """
     one, two = (block.read.evaluate(expr, block.rows) for expr in (p.expr, p.other))
     a = put_steps(one, p.grid, block.mask, block.scratch)
     b = put_steps(two, p.other_grid, block.mask, np.empty(len(block.scratch)))
@@ -229,7 +244,10 @@ def add_products(p: Products, block: RowBlock, total: Integers) -> None:
 
 
 def add_magnitudes(p: Magnitudes, block: RowBlock, total: Integers) -> None:
-    """Count the values by their size."""
+    """Add how many values of a block have each size to the total.
+
+    `find_magnitudes` defines the sizes.
+    """
     vector = block.read.evaluate(p.expr, block.rows)
     at = find_magnitudes(vector.values, vector.nulls())
     at = at if block.mask is None else at[block.mask]
@@ -248,7 +266,8 @@ ADD: dict[type, Callable[[Any, RowBlock, Integers], None]] = {
 def find_magnitudes(values: NDArray[Any], null: Bools | None) -> NDArray[np.int64]:
     """Return the bin of each number by its size, or -1 for no value.
 
-    Bin 0 is in the middle; (2**(j-1), 2**j] are above it, and their mirror images below.
+    Bins are powers of two, so that they tell about how large numbers are. Numbers near 0 are in the
+    middle bin. The bins (2**(j-1), 2**j] are above it, and their mirror images below.
     """
     x = values.astype(np.float64)
     missing = np.isnan(x) if null is None else null | np.isnan(x)

@@ -39,6 +39,7 @@ class FrameRows:
     """A snapshot read by expressions, each column normalised once."""
 
     def __init__(self, frame: pd.DataFrame):
+        """Hold a frame that expressions read, whose columns are prepared when one is first read."""
         self._frame = frame
         self._vectors: dict[int, Vector] = {}
         self._within = WithinCache(
@@ -53,6 +54,10 @@ class FrameRows:
     @overload
     def column(self, leaf: Column | Within) -> Readable: ...
     def column(self, leaf: Column | Within) -> Readable:
+        """Return the cells of a column in all rows, prepared once.
+
+        ``leaf`` may also be a computation over each person's rows; then its results are returned.
+        """
         if isinstance(leaf, Within):
             return self._within.compute(leaf)
         if leaf.position not in self._vectors:
@@ -63,9 +68,9 @@ class FrameRows:
         return evaluate(expr, self.column, slice(0, len(self)))
 
     def kept(self, where: Expr | None, order: Sequence[Key] = ()) -> Places:
-        """Return the places of the rows where a condition holds, sorted by some keys.
+        """Return the places of the rows where a condition holds, sorted by the keys in ``order``.
 
-        Rows with equal keys stay in the order of the frame.
+        Without a condition all rows are kept. Rows with equal keys stay in the order of the frame.
         """
         with np.errstate(all="ignore"):
             every = slice(0, len(self))
@@ -77,8 +82,10 @@ class FrameRows:
         return places
 
     def array(self, expr: Expr) -> Any:
-        """Return the cells of a column as they are, or of an expression in a dtype that its dtypes
-        decide.
+        """Return the values of an expression as an array that a new column can hold.
+
+        A column gives its cells as they are. For other expressions the dtypes of their columns
+        decide the dtype, never a value.
         """
         if isinstance(expr, Column):
             return array_of(self._frame, expr.position)
@@ -111,7 +118,7 @@ class FrameRows:
 def array_of(frame: pd.DataFrame, position: int) -> Any:
     """Return the cells of a column as they are, in a dtype whose rows can be taken.
 
-    Arrow cannot take rows of views.
+    Arrow cannot take rows of views, so views become plain texts and bytes.
     """
     series = frame.iloc[:, position]
     if not isinstance(series.dtype, pd.ArrowDtype):
@@ -123,13 +130,19 @@ def array_of(frame: pd.DataFrame, position: int) -> Any:
 
 
 def rows_of(frame: pd.DataFrame, places: Places) -> pd.DataFrame:
-    """Some rows in the dtypes of all; pandas itself takes none of numbers in a foreign byte
-    order."""
+    """Return the rows of a frame at some places, in the dtypes of the frame.
+
+    pandas itself takes no rows of numbers in a foreign byte order.
+    """
     arrays = [array_of(frame, i).take(places) for i in range(frame.shape[1])]
     return frame_of(arrays, list(frame.columns), frame.index.take(places))
 
 
 def _without_views(dtype: Any) -> Any:
+    """Return an Arrow dtype with plain texts and bytes in place of views, at any depth.
+
+    It is called before rows are taken, since Arrow cannot take rows of views.
+    """
     pa: Any = import_module("pyarrow")
     for view, plain_type in (("string_view", pa.large_string), ("binary_view", pa.large_binary)):
         if str(dtype) == view:
@@ -149,6 +162,10 @@ def _without_views(dtype: Any) -> Any:
 
 
 def _of_categories(v: Vector) -> Any:
+    """Return the cells of a column with a dictionary, as an array of strings or of objects.
+
+    ``v`` has a code for each cell, -1 for a null.
+    """
     assert v.categories is not None
     text = v.kind == "text"
     known = [_text(c) if text else c for c in v.categories]
@@ -157,7 +174,10 @@ def _of_categories(v: Vector) -> Any:
 
 
 def _text(cell: Any) -> Any:
-    """Return a text; nothing for half a surrogate pair, which no column of texts can hold."""
+    """Return a text as it is; None for any other cell, and for a text with half of a character.
+
+    No column of texts can hold half of a surrogate pair.
+    """
     if type(cell) is not str:
         return NOTHING
     return cell if cell.isascii() or not _SURROGATE.search(cell) else NOTHING
@@ -166,9 +186,9 @@ def _text(cell: Any) -> Any:
 def frame_of(
     arrays: Sequence[Any], names: Sequence[Hashable] | None = None, index: Any = None
 ) -> pd.DataFrame:
-    """Return a frame of arrays in the dtypes they have.
+    """Return a frame with these arrays as its columns, in the dtypes they have.
 
-    pandas' constructor would look at the cells.
+    Without ``names`` the columns are numbered. pandas' constructor would look at the cells.
     """
     columns = {
         i: pd.Series(a, dtype=a.dtype, index=index, copy=False) for i, a in enumerate(arrays)
@@ -180,7 +200,7 @@ def frame_of(
 
 
 def people_labels(size: int) -> NDArray[np.int64]:
-    """Return different random names for a number of rows.
+    """Return different random numbers that name people, one for each of ``size`` rows.
 
     All such lists are equally likely. Without one row the others' names are as likely as they were.
     Numbers of rows would change with the rows before them.
@@ -206,7 +226,8 @@ class Multiplied(NamedTuple):
 def explode_lists(array: Any, dtype: str | None) -> Multiplied:
     """Return the elements of lists, each in a row of its own, with the row it comes from.
 
-    An empty list and a null have one row with a null. Other cells have one row.
+    ``dtype`` is "float" or "str" for elements of one type; with None they stay objects. An empty
+    list and a null have one row with a null. Other cells have one row.
     """
     if isinstance(array.dtype, pd.ArrowDtype):
         return _exploded_arrow(array)
@@ -226,7 +247,7 @@ def explode_lists(array: Any, dtype: str | None) -> Multiplied:
 
 
 def _exploded_arrow(array: Any) -> Multiplied:
-    """Return the rows of Arrow's own lists, whose elements are of one type."""
+    """Return the elements of Arrow's own lists, each with the row that it comes from."""
     pa: Any = import_module("pyarrow")
     pc: Any = import_module("pyarrow.compute")
     lists = array.__arrow_array__().combine_chunks()
@@ -242,13 +263,21 @@ def _exploded_arrow(array: Any) -> Multiplied:
 
 
 def _items(cell: Any) -> list[Any]:
-    """Return the items of a list, by its exact type, so that no other class's code runs."""
+    """Return the items of a list, or the cell itself as the only item.
+
+    An empty list has a null as its item. The exact type decides, so that no other class's code
+    runs.
+    """
     if id(type(cell)) in _LISTS or (type(cell) is np.ndarray and cell.ndim == 1):
         return list(cell) or [NOTHING]
     return [cell]
 
 
 def _number(cell: Any) -> float:
+    """Return a cell as a double, NaN if it is no number.
+
+    A number too large for a double is infinite.
+    """
     value = plain(cell)
     if type(value) not in (int, float, bool):
         return np.nan
@@ -259,7 +288,10 @@ def _number(cell: Any) -> float:
 
 
 def joined(arrays: Sequence[Any]) -> Any:
-    """Columns of one kind under each other."""
+    """Return the cells of several arrays, one array after the other.
+
+    Arrays of one dtype keep it; others become an array of objects.
+    """
     first = arrays[0]
     if all(a.dtype == first.dtype for a in arrays) and not isinstance(first, np.ndarray):
         return type(first)._concat_same_type(list(arrays))
@@ -270,7 +302,7 @@ def joined(arrays: Sequence[Any]) -> Any:
 
 @np.errstate(all="ignore")
 def numbers(rows: FrameRows, exprs: Sequence[Expr]) -> list[Any]:
-    """Numbers of several dtypes as doubles."""
+    """Return the values of several expressions as arrays of doubles, NaN for a null."""
     numbers = []
     for expr in exprs:
         v = rows.vector(expr)
@@ -285,7 +317,7 @@ def numbers(rows: FrameRows, exprs: Sequence[Expr]) -> list[Any]:
 
 
 class Matched(NamedTuple):
-    """The row on the left, and on the right, of each row of the result; -1 is none."""
+    """The row on the left, and on the right, of each row of the result; -1 is no row."""
 
     left: Places
     right: Places
@@ -299,6 +331,12 @@ class PublicTable:
     def __init__(
         self, frame: pd.DataFrame, names: Sequence[Hashable], lefts: Mapping[Hashable, Expr]
     ):
+        """Index a public table by its key columns, so that rows of a frame can be matched with it.
+
+        ``names`` are the key columns of the table. ``lefts`` has, in the same order, the name and
+        the expression of each column on the left. It raises `BadType` if two columns can never
+        match.
+        """
         # Where a cell is found, among how many, and in which column.
         self._levels: list[tuple[Finder, int, Expr]] = []
         self._steps: list[NDArray[np.int64]] = []
@@ -325,9 +363,10 @@ class PublicTable:
         self.most = int(self._counts.max(initial=0))
 
     def match(self, rows: FrameRows, kept: Places, keep_all: bool) -> Matched:
-        """Return the rows on the left with the rows on the right that have their keys.
+        """Return the pairs of a row on the left and a row of this table that have equal keys.
 
-        A null has no match.
+        ``kept`` has the rows on the left that are matched. With ``keep_all`` a row without a match
+        stays, and has -1 on the right. A null has no match.
         """
         codes = np.zeros(len(rows), dtype=np.int64)
         for (find, size, expr), known in zip(self._levels, self._steps, strict=True):
@@ -346,10 +385,11 @@ class PublicTable:
 
 
 def match_rows(left: pd.DataFrame, right: pd.DataFrame, how: str) -> Matched:
-    """Return the rows of two tables that have the same keys.
+    """Return the pairs of a row in each of two tables that have the same keys.
 
-    Rows without a match that ``how`` keeps have -1 on the other side. Rows stay in their order:
-    that of the left table, or of the right one if ``how`` is "right".
+    ``how`` is "inner", "left", "right" or "outer", as in `pandas.merge`. Rows without a match that
+    ``how`` keeps have -1 on the other side. Rows stay in their order: that of the left table, or of
+    the right one if ``how`` is "right".
     """
     columns = [Column.of(i, i, left.dtypes[i]) for i in range(left.shape[1])]
     table = PublicTable(right, list(right.columns), dict(enumerate(columns)))
@@ -369,6 +409,11 @@ def match_rows(left: pd.DataFrame, right: pd.DataFrame, how: str) -> Matched:
 
 
 def _check_kinds(left_name: Hashable, left: Expr, name: Hashable, right: Column) -> None:
+    """Refuse to match two columns whose kinds, such as numbers and texts, can never be equal.
+
+    ``left`` is what is matched, and ``right`` the column of the public table. Times must both have
+    a zone, or neither.
+    """
     alike = left.kind == right.kind or (left.kind in _TEXTUAL and right.kind in _TEXTUAL)
     if left.kind in NO_KEYS or not alike:
         raise BadType(
@@ -394,9 +439,10 @@ def _among(wide: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int6
 
 
 def with_room_for_nulls(array: Any) -> Any:
-    """Return the column in a dtype that has nulls, even if none is needed.
+    """Return a column in a dtype that can hold nulls, even if none is needed.
 
-    The dtype would tell whether somebody has no match.
+    It is called for columns of a merge. A dtype without nulls would tell that everybody has a
+    match.
     """
     if isinstance(array.dtype, pd.SparseDtype):
         array = np.asarray(array)
@@ -412,7 +458,7 @@ def with_room_for_nulls(array: Any) -> Any:
 
 
 def take_cells(array: Any, places: Places) -> Any:
-    """Return the cells at some places, null where the place is -1."""
+    """Return the cells of an array at some places, null where a place is -1."""
     if isinstance(array, np.ndarray) and not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return pd.api.extensions.take(array, places, allow_fill=True)

@@ -28,9 +28,17 @@ _ULPS = 8  # further than numpy's own functions, and Python's, are from the exac
 
 
 def _of_ends(travel: Callable[..., Interval]) -> Callable[[Call, Lookup], Interval]:
-    """Return bounds of a call from the bounds of its operands; None if one is not known."""
+    """Return a function that computes bounds of a call from the bounds of its operands.
+
+    ``travel`` takes the bounds of each operand and returns those of the result. The bounds are None
+    if those of one operand are not known.
+    """
 
     def interval(e: Call, lookup: Lookup) -> Interval:
+        """Return bounds of a call; None if one operand has no bounds.
+
+        ``e`` is the call, and ``lookup`` returns the bounds of a column.
+        """
         ends = [x.interval(lookup) for x in e.operands]
         return None if None in ends else travel(*ends)
 
@@ -43,13 +51,14 @@ def _monotone(
     most: float = math.inf,
     floor: float = -math.inf,
 ) -> Callable[[_Pair], Interval]:
-    """Return how bounds travel through a function that only rises, or only falls.
+    """Return a function that computes bounds of ``f(x)`` from bounds of ``x``.
 
-    It has values between `least` and `most`, and none below the `floor`. There are no bounds if an
-    end is infinite.
+    ``f`` only rises, or only falls. It has values for x between `least` and `most`, and none below
+    the `floor`. There are no bounds if an end is infinite.
     """
 
     def travel(ends: _Pair) -> Interval:
+        """Return bounds of the results for numbers between two ends; None if one is infinite."""
         low, high = max(ends[0], least), min(ends[1], most)
         if low > high:
             return None
@@ -84,6 +93,10 @@ def _bound_larger(a: _Pair, b: _Pair) -> Interval:
 
 
 def _bound_hypotenuse(a: _Pair, b: _Pair) -> Interval:
+    """Return bounds of the hypotenuse of a triangle, from the bounds of both legs.
+
+    The result is None if it may be infinite.
+    """
     low = math.hypot(*(0.0 if x[0] <= 0 <= x[1] else min(map(abs, x)) for x in (a, b)))
     high = math.hypot(*(max(map(abs, x)) for x in (a, b)))
     found = outward(Fraction(low), Fraction(high), ulps=_ULPS) if math.isfinite(high) else None
@@ -94,7 +107,7 @@ def _bound_hypotenuse(a: _Pair, b: _Pair) -> Interval:
 
 
 def _minimum(x: Any, y: Any) -> Any:
-    """Return the smaller number, of zeros the negative one; NaN beside a NaN.
+    """Return the smaller of each two numbers, of zeros the negative one; NaN beside a NaN.
 
     numpy may return either of two zeros, by the place of the row.
     """
@@ -107,7 +120,7 @@ def _minimum(x: Any, y: Any) -> Any:
 
 
 def _maximum(x: Any, y: Any) -> Any:
-    """Return the larger number, of zeros the positive one; NaN beside a NaN."""
+    """Return the larger of each two numbers, of zeros the positive one; NaN beside a NaN."""
     found = np.maximum(x, y)
     zeros = np.flatnonzero(found == 0)  # both numbers are zero there, or the other one is smaller
     if len(zeros):
@@ -117,9 +130,13 @@ def _maximum(x: Any, y: Any) -> Any:
 
 
 def _skip_nulls(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return the function that takes the other side of a NaN."""
+    """Return a function of two arrays that takes the other number in place of a NaN.
+
+    ``f`` computes the result of two numbers.
+    """
 
     def value(x: Any, y: Any) -> Any:
+        """Return the results of ``f``, where the other number stands in place of a NaN."""
         no_x, no_y = np.isnan(x), np.isnan(y)
         if no_x.any() or no_y.any():
             x, y = np.where(no_x, y, x), np.where(no_y, x, y)
@@ -144,18 +161,27 @@ def _keep_integers(e: Call) -> bool:
 
 
 def _build_rounding(name: str) -> Callable[[Expr], Expr]:
-    """Return the builder of a function that changes no whole number."""
+    """Return a function that builds the expression of a rounding, such as ``floor(x)``.
+
+    A whole number stays the expression that it is. ``name`` is the catalogue's name of it, such as
+    "np.floor".
+    """
 
     def build(x: Expr) -> Expr:
+        """Return the rounded number, or a whole number as it is."""
         return x if x.integral and x.kind == "number" else call(name, x)
 
     return build
 
 
 def _build_pair(name: str) -> Callable[[Expr, object], Expr]:
-    """Return the builder of a function of two numbers. The second may be a constant."""
+    """Return a function that builds the expression of a function of two numbers.
+
+    ``name`` is the catalogue's name of it, such as "np.hypot". The second number may be a constant.
+    """
 
     def build(x1: Expr, x2: object) -> Expr:
+        """Return the call with two numbers; the second may be a constant."""
         return call(name, x1, x2 if isinstance(x2, Expr) else constant(x2))
 
     return build
@@ -405,7 +431,10 @@ register(
 
 
 def number_function(label: str, *operands: Any) -> Expr:
-    """Return ``np.label(...)``, by the name of the function."""
+    """Return the expression of ``np.label(x)``, such as the logarithm of a column.
+
+    It refuses a function that the catalogue does not have.
+    """
     name = f"np.{label}"
     if name not in OPS:
         raise BadValue(f"{label} is not offered. Functions are {', '.join(list_ops('np'))}.")
@@ -413,7 +442,10 @@ def number_function(label: str, *operands: Any) -> Expr:
 
 
 def find_function(label: str) -> Callable[..., Expr] | None:
-    """Return what a string expression calls by a name, as ``log`` in ``log(x)``, or None."""
+    """Return what builds the expression of a function by its name, as ``log`` in ``log(x)``.
+
+    It is called for expressions in strings. The result is None if there is no such function.
+    """
     if label in CALLS:
         return CALLS[label]
     name = next((name for name in (label, f"np.{label}") if name in OPS), None)

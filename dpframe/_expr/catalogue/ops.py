@@ -103,7 +103,10 @@ class Call(Expr):
     args: tuple[Any, ...] = ()  # of exact types: 1, 1.0 and True are never the same argument
 
     def __post_init__(self) -> None:
-        """Set the depth and the size. The operands stand in a tuple, which `Expr` does not read."""
+        """Compute depth and size from the operands, and refuse an expression that is too deep.
+
+        The operands stand in a tuple, which `Expr` does not read.
+        """
         depth, size = 0, 1
         for x in self.operands:
             depth, size = max(depth, x.depth), size + x.size
@@ -136,10 +139,19 @@ class Call(Expr):
         return self.operands
 
     def interval(self, lookup: Lookup) -> Interval:
+        """Return bounds of the results; None if not known.
+
+        ``lookup`` returns the bounds of a column.
+        """
         travel = OPS[self.op].interval
         return Expr.interval(self, lookup) if travel is None else travel(self, lookup)
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+        """Return all values that the results can have; None if not known.
+
+        A group-by by this expression has them as its keys. ``keys`` returns the group keys of a
+        column, and ``ends`` its bounds.
+        """
         listed = OPS[self.op].members
         if listed is None:
             return Expr.members(self, keys, ends)
@@ -151,7 +163,10 @@ class Call(Expr):
         return self.members(lambda column: None, lambda column: None)
 
     def identify(self) -> tuple[str, dict[int, Any]]:
-        """Return the tag of the encoding and the fields that are not at their default, by place."""
+        """Return the tag by which the call is encoded, and its fields in a dict by place.
+
+        Fields that are at their default are left out.
+        """
         op = OPS[self.op]
         tag, *names = op.identity
         fields: dict[str, Any] = {"x": self.operands[0], "y": self.operands[-1], "name": op.label}
@@ -169,6 +184,7 @@ class Call(Expr):
         return tag, known
 
     def __str__(self) -> str:
+        """Return the call as a plan shows it, such as ``x.str.lower()`` or ``log(x)``."""
         op = OPS[self.op]
         if op.text is not None:
             return op.text(self)
@@ -182,7 +198,7 @@ OPS: dict[str, Op] = {}  # by name
 
 
 def register(*ops: Op) -> None:
-    """Enter functions into the catalogue."""
+    """Enter functions of cells into the catalogue; raise if a name is there already."""
     for op in ops:
         if op.name in OPS:
             raise ValueError(f"{op.name} is in the catalogue already.")
@@ -193,7 +209,10 @@ def register(*ops: Op) -> None:
 
 
 def list_ops(accessor: str, kind: Kind | None = None) -> dict[str, Op]:
-    """Return the functions of an accessor by their labels: all, or those of one kind of operand."""
+    """Return the functions of an accessor such as "str", by their names without it.
+
+    With ``kind`` only functions of such operands are returned, such as "time".
+    """
     begin = f"{accessor}." if accessor else ""
     return {
         name[len(begin) :]: op
@@ -204,7 +223,10 @@ def list_ops(accessor: str, kind: Kind | None = None) -> dict[str, Op]:
 
 
 def signature_of(op: Op) -> inspect.Signature:
-    """Return the signature that a user sees, whose first parameter is the operand."""
+    """Return the signature of a function as a user sees it.
+
+    Its first parameter is the operand, which a method has before its dot.
+    """
     if op.build is not None:
         return inspect.signature(op.build)
     positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -219,7 +241,7 @@ def signature_of(op: Op) -> inspect.Signature:
 
 @cache
 def method_signature(op: Op) -> inspect.Signature:
-    """Return the signature of a function as a method of its operand."""
+    """Return the signature of a function as a method, without the operand."""
     known = _signature(op)
     return known.replace(parameters=list(known.parameters.values())[1:])
 
@@ -236,7 +258,11 @@ _signature = cache(signature_of)  # of functions that are called often
 
 
 def call(name: str, *operands: Expr, args: Sequence[Any] = ()) -> Call:
-    """Return a call of a function with all of its arguments. Check operands and arguments."""
+    """Return a call of the function ``name`` of the catalogue with all of its arguments.
+
+    ``operands`` are expressions, and ``args`` plain values. It refuses operands of another kind
+    than the function takes, and arguments that are not allowed.
+    """
     op = OPS[name]
     for x in operands:
         if x.kind not in op.of:
@@ -252,7 +278,10 @@ def call(name: str, *operands: Expr, args: Sequence[Any] = ()) -> Call:
 
 
 def _check_argument(op: Op, arg: Arg, given: Any) -> Any:
-    """Return an argument as a plain value. Raise if it is missing, or not what it can be."""
+    """Return an argument as a plain value; refuse it if it is missing or not allowed.
+
+    ``arg`` says which types and values are allowed, and ``given`` is the argument.
+    """
     value = given if given is REQUIRED else constant(given, null=True).value
     if type(value) not in arg.types:
         types = " or ".join(t.__name__ for t in arg.types)
@@ -264,7 +293,11 @@ def _check_argument(op: Op, arg: Arg, given: Any) -> Any:
 
 
 def call_function(name: str, x: Expr, *args: Any, **words: Any) -> Expr:
-    """Return what a user's call of a function is, with pandas' words for its arguments."""
+    """Return the expression of a user's call of a function of the catalogue.
+
+    ``x`` is the operand. ``args`` and ``words`` are the arguments, with pandas' names. It refuses
+    arguments that the function does not take.
+    """
     op = OPS[name]
     if op.build is None:
         return call(name, x, args=_fill_in_defaults(op, args, words))
@@ -276,7 +309,10 @@ def call_function(name: str, x: Expr, *args: Any, **words: Any) -> Expr:
 
 
 def _fill_in_defaults(op: Op, args: tuple[Any, ...], words: Mapping[str, Any]) -> list[Any]:
-    """Return all arguments in their order. Raise if the function does not have one of them."""
+    """Return all arguments of a function in their order, with defaults for those not given.
+
+    It refuses arguments that the function does not have.
+    """
     if not (op.args or args or words):
         return []
     names = [arg.name for arg in op.args]

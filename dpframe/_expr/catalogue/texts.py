@@ -30,7 +30,7 @@ TEXTS: tuple[Kind, ...] = ("text", "label")
 
 
 def _answers_nulls(e: Call) -> bool:
-    """Return whether the result can be null."""
+    """Return whether the result of a function of texts can be null."""
     return e.kind != "bool" or e.operands[0].kind != "text"
 
 
@@ -40,7 +40,10 @@ text_op: Callable[..., Op] = partial(
 
 
 def _limit_width(width: int) -> str | None:
-    """Return what is wrong with a width, which decides how much memory one cell takes."""
+    """Return what is wrong with a width, for a message; None if it is allowed.
+
+    A width decides how much memory one cell takes.
+    """
     if abs(width) <= MAX_WIDTH:
         return None
     return f"it is limited to a width of {MAX_WIDTH}, and {width} is beyond it."
@@ -82,7 +85,7 @@ def _slice(x: str, start: int | None, stop: int | None, step: int | None) -> str
 
 
 def _replace_slice(x: str, start: int | None, stop: int | None, repl: str | None) -> str:
-    """Return the text with another one in place of a slice.
+    """Return a text with ``repl`` in place of the slice from ``start`` to ``stop``.
 
     As in pandas, an empty slice is replaced where it begins.
     """
@@ -97,7 +100,7 @@ def _replace(x: str, pat: str, repl: str) -> str | None:
 
 
 def _get(x: Any, i: int) -> Any:
-    """Return the character of a text at a place, or the text of a list; None beyond its end."""
+    """Return the character of a text at a place, or the item of a list; None beyond its end."""
     return x[i] if -len(x) <= i < len(x) else None
 
 
@@ -312,7 +315,10 @@ register(
 
 
 def answer_nulls(x: Expr, found: Expr, na: object) -> Expr:
-    """Return an answer with what ``na=`` says of nulls."""
+    """Return a condition ``found`` with the answer that ``na=`` wants for a null of ``x``.
+
+    None leaves the condition as it is.
+    """
     if na is None or na is False:
         return fill(found, False) if na is False and found.nullable else found
     if na is True:
@@ -321,9 +327,13 @@ def answer_nulls(x: Expr, found: Expr, na: object) -> Expr:
 
 
 def _build_for_tuples(name: str) -> Callable[..., Expr]:
-    """Return the builder of a function that takes a text, or a tuple of texts."""
+    """Return a function that builds the condition of a function of texts, such as ``startswith``.
+
+    ``name`` is its name in the catalogue. It takes one text, or a tuple where one must fit.
+    """
 
     def build(x: Expr, pat: str | tuple[str, ...], na: bool | None = None) -> Expr:
+        """Return the condition for one text or any of a tuple; ``na`` is the answer for nulls."""
         if isinstance(pat, tuple) and pat:
             each: list[Expr] = [call(name, x, args=(one,)) for one in pat]
             found = reduce(logical_or, each)
@@ -382,7 +392,7 @@ register(
 
 @lru_cache(maxsize=256)
 def is_special(pattern: str) -> bool:
-    """Return whether a text means something else as a pattern."""
+    """Return whether a text has a character that means something else in a regular expression."""
     return bool(set(pattern) & set(".^$*+?{}[]\\|()"))
 
 
@@ -402,9 +412,13 @@ PATTERNS: dict[str, Callable[..., Pattern | None]] = {
 
 
 def _find_in_one(name: str) -> Callable[..., Any]:
-    """Return the function that looks for a pattern in one text."""
+    """Return a function that looks for a regular expression in one text.
+
+    ``name`` is the catalogue's name of what is asked, such as "str.match".
+    """
 
     def value(x: str, *args: Any) -> Any:
+        """Return what the regular expression that these arguments make finds in the text ``x``."""
         pattern = PATTERNS[name](*args)
         assert pattern is not None
         return find([x], pattern)[0]
@@ -413,6 +427,10 @@ def _find_in_one(name: str) -> Callable[..., Any]:
 
 
 def _contains(x: str, pat: str, case: bool, regex: bool) -> bool:
+    """Return whether a text contains another one, or a match of a regular expression if ``regex``.
+
+    Without ``case``, upper and lower case are the same.
+    """
     if regex and is_special(pat):
         found: bool = _find_in_one("str.contains")(x, pat, case, regex)
         return found
@@ -420,6 +438,10 @@ def _contains(x: str, pat: str, case: bool, regex: bool) -> bool:
 
 
 def _show_pattern(e: Call) -> str:
+    """Return a call that looks for a regular expression as a plan shows it.
+
+    An example is ``x.str.match('a')``.
+    """
     op, args = OPS[e.op], dict(zip([arg.name for arg in OPS[e.op].args], e.args, strict=True))
     group = f", group {args['group']}" if "group" in args else ""
     repl = f", {args['repl']!r}" if "repl" in args else ""
@@ -436,13 +458,21 @@ pattern_op: Callable[..., Op] = partial(
 
 
 def _check_flags(name: str, flags: object) -> None:
+    """Refuse flags of a regular expression other than ``re.IGNORECASE``.
+
+    ``name`` is the catalogue's name of the function, for the message.
+    """
     known = isinstance(flags, int) and not isinstance(flags, bool) and flags in (0, re.IGNORECASE)
     if not known:
         raise BadType(f"{OPS[name].spelling} has no other flags here than re.IGNORECASE.")
 
 
 def _search(name: str, x: Expr, pat: object, case: object, flags: object, *more: Any) -> Call:
-    """Return the call of a function that looks for a pattern, which is checked first."""
+    """Return the call of a function that looks for a regular expression, which is checked first.
+
+    ``name`` is the function's name in the catalogue, and ``more`` has further arguments. A compiled
+    pattern brings its own flags.
+    """
     pat, case, flags = (v.value if isinstance(v, Constant) else v for v in (pat, case, flags))
     if isinstance(pat, re.Pattern):
         flags, pat = pat.flags & ~re.UNICODE, pat.pattern
@@ -466,7 +496,10 @@ def _build_contains(
     na: bool | None = None,
     regex: bool = True,
 ) -> Expr:
-    """Return whether a pattern is found in the text, or with ``regex=False`` a plain text."""
+    """Return the condition that a regular expression is found in the text ``x``.
+
+    With ``regex=False`` it is a plain text. ``na`` is the answer for a null.
+    """
     if isinstance(pat, re.Pattern):
         flags, pat = pat.flags & ~re.UNICODE, pat.pattern
     _check_flags("str.contains", flags)
@@ -477,7 +510,10 @@ def _build_contains(
 
 
 def _build_search(name: str) -> Callable[..., Expr]:
-    """Return the builder of a yes-or-no question about a pattern."""
+    """Return a function that builds the condition of ``match`` or ``fullmatch``.
+
+    ``name`` is the function's name in the catalogue.
+    """
 
     def build(
         x: Expr,
@@ -486,13 +522,14 @@ def _build_search(name: str) -> Callable[..., Expr]:
         flags: int = 0,
         na: bool | None = None,
     ) -> Expr:
+        """Return the condition that the pattern matches, with the answer ``na`` for nulls."""
         return answer_nulls(x, _search(name, x, pat, case, flags), na)
 
     return build
 
 
 def _build_count(x: Expr, pat: str | re.Pattern[str], flags: int = 0) -> Expr:
-    """Return how often a pattern is found."""
+    """Return the number of times that a regular expression is found in the text ``x``."""
     return _search("str.count", x, pat, True, flags)
 
 
@@ -505,7 +542,10 @@ def _build_replace(
     flags: int = 0,
     regex: bool = False,
 ) -> Expr:
-    """Return the text with another one in place of a plain text, or of what a pattern finds."""
+    """Return the text ``x`` with another one in place of a plain text or of a regular expression.
+
+    At most ``n`` matches are replaced; -1 is all.
+    """
     if not isinstance(pat, str | re.Pattern) or not isinstance(repl, str):
         raise BadType(".str.replace needs pat as str and repl as str.")
     if not isinstance(n, int) or isinstance(n, bool):
@@ -523,12 +563,16 @@ def _build_replace(
 
 
 def limit_matches(n: Any) -> int:
-    """Return how many matches count, or -1 for all: no text has as many as `ALL_MATCHES`."""
+    """Return how many matches count, -1 for all: no text has as many as `ALL_MATCHES`."""
     return int(n) if isinstance(n, int) and 0 < n < ALL_MATCHES else -1
 
 
 def extract(x: Expr, pat: object, flags: object = 0) -> dict[Any, Expr]:
-    """Return the groups of a pattern where it first matches, by pandas' names for them."""
+    """Return each group of a regular expression where it first matches, as an expression.
+
+    The result is a dict by pandas' names for the groups. A pattern without groups is refused, and
+    so is one with a group that may be absent.
+    """
     first = _search("str.extract", x, pat, True, flags, 0)
     pattern, case, _ = first.args
     names = name_groups(pattern)
@@ -547,7 +591,10 @@ def extract(x: Expr, pat: object, flags: object = 0) -> dict[Any, Expr]:
 
 
 def _extract_one(x: Expr, pat: str | re.Pattern[str], flags: int = 0, expand: bool = True) -> Expr:
-    """Return the one group of a pattern, for a place that has one column."""
+    """Return the only group of a regular expression where it first matches the text ``x``.
+
+    It is called where one column is wanted, so ``expand`` must be False.
+    """
     found = extract(x, pat, flags)
     if expand or len(found) > 1:
         raise BadValue(
@@ -558,14 +605,17 @@ def _extract_one(x: Expr, pat: str | re.Pattern[str], flags: int = 0, expand: bo
 
 
 def name_groups(pattern: str) -> list[Any]:
-    """Return what pandas calls the columns of the groups: their names, or numbers from 0."""
+    """Return what pandas calls the columns of the groups of a regular expression.
+
+    They are the names of the groups, or numbers from 0.
+    """
     known = re.compile(pattern)
     names = {place: name for name, place in known.groupindex.items()}
     return [names.get(i + 1, i) for i in range(known.groups)]
 
 
 def _may_be_absent(pattern: str) -> bool:
-    """Return whether a match may have a group that took no part in it.
+    """Return whether a regular expression may match without one of its groups.
 
     RE2 does not tell such a group from an empty one. It is among alternatives, or may be repeated
     no times.
@@ -575,7 +625,10 @@ def _may_be_absent(pattern: str) -> bool:
 
 
 def _has_group(tree: Any, optional: bool) -> bool:
-    """Return whether a parsed pattern has a group that is optional."""
+    """Return whether a parsed regular expression has a group that a match may be without.
+
+    ``optional`` says whether the whole ``tree`` may be absent.
+    """
     for op, detail in tree:
         name = str(op)
         if name == "SUBPATTERN":
@@ -677,7 +730,10 @@ def _join(x: str, y: str) -> str | None:
 
 
 def _list_joint_texts(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-    """Return all texts that two lists of keys make together."""
+    """Return all texts that the keys of two operands make together; None if not known or too many.
+
+    ``keys`` returns the group keys of a column, and ``ends`` its bounds.
+    """
     one, two = [
         (x.value,) if isinstance(x, Constant) else x.members(keys, ends) for x in e.operands
     ]
@@ -687,7 +743,7 @@ def _list_joint_texts(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | 
 
 
 def concatenate(op: str, left: Expr, right: Expr) -> Expr:
-    """Return ``left + right`` of texts."""
+    """Return the expression ``left + right`` of texts; refuse other operators and operands."""
     if op != "+" or not {left.kind, right.kind} <= {*TEXTS}:
         raise BadType(
             f"{describe(left)} {op} {describe(right)} has no value. Texts are joined by +; numbers "
@@ -707,7 +763,10 @@ def _build_cat(
     na_rep: str | None = None,
     join: str = "left",
 ) -> Expr:
-    """Return the text with that of another column behind it, or those of several."""
+    """Return the text ``x`` with the texts of other columns behind it.
+
+    ``sep`` stands between them, and ``na_rep`` in place of nulls.
+    """
     listed = list(others) if isinstance(others, list | tuple) else [others]
     if not listed or not all(isinstance(other, Expr) for other in listed):
         raise BadType(
@@ -725,36 +784,45 @@ def _build_cat(
 
 
 def _split(x: str, sep: str | None, n: int, right: bool, keeps: bool) -> list[str]:
+    """Return the pieces of a text between separators.
+
+    At most ``n`` separators are used; -1 is all. If ``right``, separators are counted from the end.
+    If ``keeps``, the result is the text before a separator, the separator, and the rest.
+    """
     if keeps:
         return list(x.rpartition(sep or " ") if right else x.partition(sep or " "))
     return x.rsplit(sep, n) if right else x.split(sep, n)
 
 
 def _show_split(e: Call) -> str:
+    """Return a split as a plan shows it, such as ``x.str.split('-')``."""
     sep, _, right, keeps = e.args
     name = "r" * right + ("partition" if keeps else "split")
     return f"{e.operands[0]}.str.{name}({'' if sep is None else repr(sep)})"
 
 
 def is_split(e: Expr) -> bool:
-    """Return whether an expression is a list of texts, which has pieces and nothing else."""
+    """Return whether an expression is a text that was split, which has pieces and nothing else."""
     return isinstance(e, Call) and e.op == "str.split"
 
 
 def count_pieces(e: Expr) -> int | None:
-    """Return how many pieces a split has at most; None if the text decides."""
+    """Return how many pieces a split text has at most; None if the text decides."""
     assert isinstance(e, Call)
     _, most, _, keeps = e.args
     return 3 if keeps else most + 1 if most >= 0 else None
 
 
 def keeps_separator(e: Expr) -> bool:
-    """Return whether the separator is a piece of its own."""
+    """Return whether an expression is a split that has its separator as a piece of its own."""
     return isinstance(e, Call) and e.op == "str.split" and bool(e.args[3])
 
 
 def _split_text(x: Expr, pat: object, n: object, regex: object, right: bool) -> Expr:
-    """Return a text split by another one, which is no pattern."""
+    """Return the expression of the text ``x`` split at a plain text.
+
+    A regular expression is refused. If ``right``, separators are counted from the end.
+    """
     if not isinstance(regex, bool | None):
         raise BadType(".str.split needs regex as bool.")
     _check_parts(x, pat, n)
@@ -771,12 +839,12 @@ def _split_text(x: Expr, pat: object, n: object, regex: object, right: bool) -> 
 def _build_split(
     x: Expr, pat: str | None = None, n: int = -1, expand: bool = False, regex: bool | None = None
 ) -> Expr:
-    """Return the pieces of a text between separators, which are blanks if none is given."""
+    """Return the pieces of the text ``x`` between separators, which are blanks if none is given."""
     return _split_text(x, pat, n, regex, right=False)
 
 
 def _build_rsplit(x: Expr, pat: str | None = None, n: int = -1, expand: bool = False) -> Expr:
-    """Return the pieces of a text between separators, which are counted from its end."""
+    """Return the pieces of the text ``x`` between separators, which are counted from its end."""
     return _split_text(x, pat, n, None, right=True)
 
 
@@ -791,7 +859,10 @@ def _build_rpartition(x: Expr, sep: str = " ", expand: bool = True) -> Expr:
 
 
 def _cut_at(x: Expr, sep: object, right: bool) -> Expr:
-    """Return three pieces of a text: the separator, and what stands before and behind it."""
+    """Return three pieces of the text ``x``: before a separator, the separator, and behind it.
+
+    If ``right``, it is the last such separator, else the first.
+    """
     _check_parts(x, sep, -1)
     if not sep or not isinstance(sep, str):
         raise BadType(".str.partition needs a separator.")
@@ -799,6 +870,10 @@ def _cut_at(x: Expr, sep: object, right: bool) -> Expr:
 
 
 def _check_parts(x: Expr, pat: object, n: object) -> None:
+    """Refuse arguments with which a text cannot be split.
+
+    ``x`` must be a text, ``pat`` a text or None, and ``n`` a number of splits or None.
+    """
     if x.kind not in TEXTS:
         raise BadType(f".str needs strings, and {describe(x)} is not one.")
     if not isinstance(pat, str | None) or not isinstance(n, int | None) or isinstance(n, bool):
@@ -806,7 +881,7 @@ def _check_parts(x: Expr, pat: object, n: object) -> None:
 
 
 def piece(x: Expr, place: object) -> Expr:
-    """Return one text of those that a text was split into."""
+    """Return the piece at a place of a text that was split, such as ``x.str.split('-').str[0]``."""
     if isinstance(place, bool) or not isinstance(place, int) or not is_split(x):
         raise BadType("a piece has a place, such as .str.split('-').str[0].")
     return call("list.get", x, args=(place,))
@@ -899,7 +974,10 @@ register(
 
 
 def text_part(x: Expr, label: str, *args: Any, **words: Any) -> Expr:
-    """Return ``x.str.label(...)``, by pandas' names and words."""
+    """Return the expression of ``x.str.label(...)``, with pandas' names and arguments.
+
+    A text that was split has only ``get`` and ``len``.
+    """
     if is_split(x):
         if label == "get" and len(args) == 1 and not words:
             return piece(x, args[0])
@@ -916,7 +994,7 @@ def text_part(x: Expr, label: str, *args: Any, **words: Any) -> Expr:
 
 
 def read_number(x: Expr) -> Expr:
-    """Return the number that a text is: ``to_numeric``."""
+    """Return the expression of the number that a text is, as ``to_numeric``."""
     return call("to_numeric", x)
 
 

@@ -45,13 +45,19 @@ def _per_second(t: _Array) -> int:
 
 
 def _count_since(t: _Array, small: str, large: str) -> _Array:
-    """Return how many small units have passed since the large one began."""
+    """Return how many small units have passed in each time since the large one began.
+
+    Units are numpy's, such as "D" for days since "M", the month.
+    """
     began = t.astype(f"M8[{large}]").astype(f"M8[{small}]")
     return np.asarray(t.astype(f"M8[{small}]") - began).astype(np.int64)
 
 
 def _count_below(t: _Array, unit: str, large: str) -> _Array:
-    """Return how many units below a second have passed since the last whole larger unit."""
+    """Return how many units below a second have passed since the last whole larger unit.
+
+    An example is ``unit`` "us" and ``large`` "s": the microseconds of the second.
+    """
     nanoseconds = np.mod(t.view(np.int64), _per_second(t)) * (_SECOND // _per_second(t))
     return np.asarray(nanoseconds % (_SECOND // PER_SECOND[large]) // (_SECOND // PER_SECOND[unit]))
 
@@ -69,7 +75,10 @@ def _weekday(t: _Array) -> _Array:
 
 
 def _thursday(t: _Array) -> _Array:
-    """Return the Thursday of the week. Its year is the year of the week."""
+    """Return the Thursday of the week that each time is in.
+
+    Its year is the year of the week.
+    """
     return np.asarray(t.astype("M8[D]") + (3 - _weekday(t)).astype("m8[D]"))
 
 
@@ -78,7 +87,10 @@ def _is_first_day(t: _Array, large: str) -> _Array:
 
 
 def _is_last_day(t: _Array, large: str) -> _Array:
-    """Return whether the day is the last one of its month or year."""
+    """Return whether the day of each time is the last one of its month or year.
+
+    ``large`` is "M" for the month, or "Y" for the year.
+    """
     days = t.astype("M8[D]")
     following = days + np.timedelta64(1, "D")
     return np.asarray(following.astype(f"M8[{large}]") != days.astype(f"M8[{large}]"))
@@ -103,7 +115,10 @@ _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)
 
 
 def _read_moment(x: str, format: str | None) -> datetime | None:
-    """Return the time that a text stands for, read by Python, or None."""
+    """Return the time that a text stands for; None if it stands for none.
+
+    Without a ``format`` the text is an ISO date.
+    """
     try:
         if len(x) > _MAX_DATE or (format is None and not _ISO_DATE.fullmatch(x)):
             return None
@@ -132,9 +147,16 @@ def _list_never(e: Call, keys: KeysOf, ends: Lookup) -> None:
 
 
 def _list_of_days(make: Callable[[pd.DatetimeIndex], list[Any]]) -> _Members:
-    """Return the values of the days between the declared ends."""
+    """Return a function that lists the values a part of a time can have between declared ends.
+
+    ``make`` returns these values for the days between the ends.
+    """
 
     def members(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+        """Return the values of all days between the time's declared ends; None if not known.
+
+        ``e`` is the call with the time, and ``ends`` returns the declared ends of a column.
+        """
         known = e.operands[0].interval(ends)
         days = None if known is None else list_days(known, e.operands[0].tz)
         return None if days is None else tuple(make(days))
@@ -147,9 +169,16 @@ def _sort_distinct(values: Any) -> list[Any]:
 
 
 def _bound_years(near: int) -> _Bounds:
-    """Return bounds of years. A year of weeks begins up to three days before or after its own."""
+    """Return a function that computes bounds of the year of a time.
+
+    ``near`` is added at both ends: a year of weeks begins up to three days before or after its own.
+    """
 
     def interval(e: Call, lookup: Lookup) -> Interval:
+        """Return the years between which a time lies; None if it has no bounds.
+
+        ``e`` is the call with the time, and ``lookup`` returns the bounds of a column.
+        """
         ends = e.operands[0].interval(lookup)
         years = None if ends is None else find_years(ends, e.operands[0].tz)
         return None if years is None else (float(years[0] - near), float(years[1] + near))
@@ -158,16 +187,22 @@ def _bound_years(near: int) -> _Bounds:
 
 
 def _list_years(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+    """Return all years between the declared ends of a time; None if these are not known.
+
+    ``e`` is the call of a part of the time, and ``ends`` returns the declared ends of a column.
+    """
     known = e.operands[0].interval(ends)
     years = None if known is None else find_years(known, e.operands[0].tz)
     return None if years is None else tuple(range(years[0], years[1] + 1))
 
 
 def _bound_midnights(e: Call, lookup: Lookup) -> Interval:
+    """Return bounds of the midnights that begin the days of a time; None if it has no bounds."""
     return _move_ends(e.operands[0].interval(lookup))
 
 
 def _bound_dates(e: Call, lookup: Lookup) -> Interval:
+    """Return bounds of the dates of a time, in wall time; None if it has no bounds."""
     ends = e.operands[0].interval(lookup)
     return None if ends is None else _move_ends(local_ends(ends, e.operands[0].tz))
 
@@ -177,14 +212,25 @@ def _move_ends(ends: Interval) -> Interval:
 
 
 def _list_midnights(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+    """Return the midnights of all days between the declared ends of a time; None if not known.
+
+    ``e`` is the call with the time, and ``ends`` returns the declared ends of a column.
+    """
     known = e.operands[0].interval(ends)
     return None if known is None else list_days_in_zone(known, e.operands[0].tz)
 
 
 def _of_duration(travel: Callable[[tuple[float, float]], Interval]) -> _Bounds:
-    """Return bounds of a number from those of a duration, which are in nanoseconds."""
+    """Return a function that computes bounds of a number from those of a duration.
+
+    ``travel`` takes the bounds in nanoseconds and returns those of the number.
+    """
 
     def interval(e: Call, lookup: Lookup) -> Interval:
+        """Return bounds of the number; None if the duration has no bounds.
+
+        ``e`` is the call with the duration, and ``lookup`` returns the bounds of a column.
+        """
         ends = e.operands[0].interval(lookup)
         return None if ends is None else travel(ends)
 
@@ -192,6 +238,11 @@ def _of_duration(travel: Callable[[tuple[float, float]], Interval]) -> _Bounds:
 
 
 def _bound_steps(e: Call, lookup: Lookup) -> Interval:
+    """Return bounds of a time or duration that is rounded to whole steps; None if not known.
+
+    They are one step further on each side. ``e`` is the call of the rounding, and ``lookup``
+    returns the bounds of a column.
+    """
     ends = e.operands[0].interval(lookup)
     if ends is None:
         return None
@@ -201,13 +252,21 @@ def _bound_steps(e: Call, lookup: Lookup) -> Interval:
 
 
 def _list_steps(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-    """Return the days between declared ends, of a time that is moved to the start of its day."""
+    """Return the midnights between declared ends, of a time that is rounded down to its day.
+
+    Other steps have too many values, which is None. ``e`` is the call with the time, and ``ends``
+    returns the declared ends of a column.
+    """
     daily = e.op == "dt.floor" and e.args[0] == DAY and e.kind == "time"
     return _list_midnights(e, keys, ends) if daily else None
 
 
 def _bound_local(e: Call, lookup: Lookup) -> Interval:
-    """Return bounds of a wall time that is put into a zone, or taken out of one."""
+    """Return bounds of a wall time that is put into a zone, or taken out of one.
+
+    They are None if the time has no bounds. ``e`` is the call with the time and the zone, and
+    ``lookup`` returns the bounds of a column.
+    """
     x, (zone,) = e.operands[0], e.args
     ends = x.interval(lookup)
     if ends is None:
@@ -218,7 +277,11 @@ def _bound_local(e: Call, lookup: Lookup) -> Interval:
 
 
 def _list_periods(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-    """Return the periods between declared ends; None if they are too many."""
+    """Return the periods of the calendar, such as months, between the declared ends of a time.
+
+    ``e`` is the call with the time, and ``ends`` returns the declared ends of a column. The result
+    is None if they are not known, or if there are too many periods.
+    """
     x, (freq,) = e.operands[0], e.args
     known = x.interval(ends)
     local = None if known is None else local_ends(known, x.tz)
@@ -238,12 +301,16 @@ _DAILY, _FINE = frozenset("YymdBbAajUWuwVG%"), frozenset("HIMSfp")
 
 
 def is_daily(date_format: str) -> bool:
-    """Return whether a text by this format follows from the day."""
+    """Return whether a format of dates shows the day alone, and nothing of the time of day."""
     return not set(re.findall("%(.)", date_format, re.DOTALL)) & _FINE
 
 
 def _list_texts_of_days(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-    """Return the texts of the days between declared ends."""
+    """Return the texts of the days between the declared ends of a time, by its format.
+
+    ``e`` is the call with the time, and ``ends`` returns the declared ends of a column. The result
+    is None if the format shows the time of day, or if there are too many days.
+    """
     x, (date_format,) = e.operands[0], e.args
     known = x.interval(ends)
     days = None if known is None or not is_daily(date_format) else list_days(known, x.tz)
@@ -256,9 +323,13 @@ def _list_texts_of_days(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] 
 
 
 def _build_name(name: str) -> Callable[..., Expr]:
-    """Return the builder of the name of a day or a month."""
+    """Return a function that builds the expression of the name of a day or a month.
+
+    ``name`` is the catalogue's name of it, such as "dt.day_name".
+    """
 
     def build(x: Expr, locale: str | None = None) -> Expr:
+        """Return the English name of the day or month of a time; refuse other languages."""
         if locale is not None:
             raise BadType(f".{name} has English names here.")
         return call(name, x)
@@ -267,9 +338,16 @@ def _build_name(name: str) -> Callable[..., Expr]:
 
 
 def _build_step(name: str) -> Callable[..., Expr]:
-    """Return the builder of a floor, a ceiling or a rounding to steps of a fixed length."""
+    """Return a function that builds a floor, a ceiling or a rounding of times to whole steps.
+
+    ``name`` is the catalogue's name of it, such as "dt.floor".
+    """
 
     def build(x: Expr, freq: object, ambiguous: str = "raise", nonexistent: str = "raise") -> Expr:
+        """Return the time rounded to steps of a length such as "15min".
+
+        Where clocks change, only pandas' default arguments are allowed.
+        """
         if not (among(ambiguous, ("raise",)) and among(nonexistent, ("raise",))):
             raise BadType(
                 f".{name} has no ambiguous= and nonexistent= here: the next moment there is, or "
@@ -281,7 +359,10 @@ def _build_step(name: str) -> Callable[..., Expr]:
 
 
 def _count_nanoseconds(freq: Any, name: str) -> int:
-    """Return the length of a step in nanoseconds. Raise if its length is not fixed."""
+    """Return the length of a step such as "15min" in nanoseconds; refuse one of no fixed length.
+
+    ``name`` is the name of the function, for the message.
+    """
     try:
         step: Any = pd.tseries.frequencies.to_offset(freq)
         days = isinstance(step, pd.offsets.Day)
@@ -302,21 +383,24 @@ _PERIODS = {"Y": "Y", "A": "Y", "Q": "Q", "M": "M", "W": "W", "D": "D", "h": "h"
 
 
 def _to_period(x: Expr, freq: str | None = None) -> Expr:
-    """Return the period of the calendar that a time is in."""
+    """Return the period of the calendar that a time is in, such as its month for ``freq`` "M"."""
     if x.kind == "time" and (not isinstance(freq, str) or freq not in _PERIODS):
         raise BadValue(f".dt.to_period takes 'Y', 'Q', 'M', 'W', 'D' or 'h', not {freq!r}.")
     return call("dt.to_period", x, args=(_PERIODS.get(str(freq), "D"),))
 
 
 def _strftime(x: Expr, date_format: str) -> Expr:
-    """Return a time as a text by a format."""
+    """Return a time as a text by a format such as "%Y-%m"; refuse a format that is not offered."""
     if x.kind == "time":
         _check_format(date_format, "strftime")
     return call("dt.strftime", x, args=(str(date_format),))
 
 
 def _check_format(given: object, what: str) -> None:
-    """Raise if a format has parts that are not offered."""
+    """Refuse a format of dates with parts that are not offered.
+
+    ``given`` is the format, and ``what`` the name of the function for the message.
+    """
     if not isinstance(given, str) or len(given) > 100 or not given.isascii() or "\0" in given:
         raise BadType(f"{what} takes a format of at most 100 characters, such as '%Y-%m-%d'.")
     offered = _DAILY | _FINE
@@ -329,7 +413,10 @@ def _check_format(given: object, what: str) -> None:
 
 
 def read_moment(x: Expr, format: object = None) -> Expr:
-    """Return ``to_datetime`` of a text; a time stays what it is."""
+    """Return the expression of the time that a text stands for, as ``to_datetime``.
+
+    Without a ``format`` the text is an ISO date. A time stays what it is.
+    """
     if x.kind == "time":
         return x
     if isinstance(format, Constant):
@@ -344,7 +431,7 @@ CASTERS["time"] = read_moment
 
 
 def _tz_convert(x: Expr, tz: object) -> Expr:
-    """Return the same moment in another zone, or without one in UTC."""
+    """Return the same moment in another time zone; without one, the wall time in UTC."""
     zone = None if tz is None or x.kind != "time" else _zone_name(tz)
     if x.kind == "time" and x.tz is None:
         raise BadType(f"{describe(x)} has no time zone: .dt.tz_localize(zone) gives it one.")
@@ -353,7 +440,10 @@ def _tz_convert(x: Expr, tz: object) -> Expr:
 
 
 def _tz_localize(x: Expr, tz: object, ambiguous: str = "raise", nonexistent: str = "raise") -> Expr:
-    """Return the same wall time in a zone, or without one."""
+    """Return the same wall time in a time zone, or without one.
+
+    Wall times that do not exist, or exist twice, become null.
+    """
     if not (among(ambiguous, ("raise", "NaT")) and among(nonexistent, ("raise", "NaT"))):
         raise BadType(
             ".dt.tz_localize makes null of wall times that are none, or two: ambiguous='NaT', "
@@ -368,7 +458,7 @@ def _tz_localize(x: Expr, tz: object, ambiguous: str = "raise", nonexistent: str
 
 
 def _zone_name(zone: object) -> str:
-    """Return the name of a time zone. Raise if no moment can be put into it."""
+    """Return the name of a time zone; refuse it if no moment can be put into it."""
     try:
         name = str(zone)
         pd.DatetimeIndex(np.zeros(1, "M8[s]")).tz_localize(name, ambiguous="NaT", nonexistent="NaT")
@@ -378,14 +468,20 @@ def _zone_name(zone: object) -> str:
 
 
 def same_moment(x: Expr) -> Expr:
-    """Return the expression below changes of the zone, which leave every moment what it was."""
+    """Return an expression of a time without the conversions to other zones around it.
+
+    Such conversions leave every moment what it was.
+    """
     while isinstance(x, Call) and x.op == "dt.tz_convert":
         x = x.operands[0]
     return x
 
 
 def _as_unit(x: Expr, unit: str) -> Expr:
-    """Check a unit, and return the value itself. A moment is the same in every unit."""
+    """Return the time itself, after a check of the unit.
+
+    A moment is the same in every unit.
+    """
     if not among(unit, tuple(PER_SECOND)):
         raise BadValue(f".dt.as_unit has the units {', '.join(PER_SECOND)}, not {unit!r}.")
     return x
@@ -638,7 +734,8 @@ register(
 
 
 def _second_name(name: str, of: str) -> Op:
-    """Return an entry that is written as another one."""
+    """Return an entry of the catalogue under a second name, which is built as a call of the
+    first."""
     return replace(OPS[of], name=name, value=None, build=lambda x: call(of, x))
 
 
@@ -804,7 +901,10 @@ register(
 
 
 def time_part(x: Expr, label: str, *args: Any, **words: Any) -> Expr:
-    """Return ``x.dt.label``, or ``x.dt.label(...)``, by pandas' names and words."""
+    """Return the expression of ``x.dt.label``, or of ``x.dt.label(...)``.
+
+    Names and arguments are those of pandas, and ``x`` is a time or a duration.
+    """
     if x.kind not in ("time", "duration"):
         raise BadType(f".dt needs timestamps, and {describe(x)} is not one.")
     op = OPS.get(f"dt.{label}")
@@ -815,7 +915,7 @@ def time_part(x: Expr, label: str, *args: Any, **words: Any) -> Expr:
 
 
 def week_part(x: Expr, label: str) -> Expr:
-    """Return ``x.dt.isocalendar().label``.
+    """Return the expression of ``x.dt.isocalendar().label``: the year, week or day.
 
     A week begins on a Monday, and belongs to the year that has its Thursday.
     """

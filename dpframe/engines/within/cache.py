@@ -33,13 +33,21 @@ class WithinCache:
         whose: Callable[[tuple[Column, ...]], Codes],
         room: Callable[[], float] = lambda: np.inf,
     ):
+        """Set up an empty cache of what is computed over each person's rows in one frame.
+
+        ``column`` returns the cells of a column, and ``whose`` the number of each row's person.
+        ``room`` returns how many bytes may be kept between questions.
+        """
         self._column, self._whose, self._room = column, whose, room
         self._vectors: OrderedDict[Within, Vector | PerPerson] = OrderedDict()
         self._arrangements: OrderedDict[_Arrangement, RowsByPerson] = OrderedDict()
         self._lock = RLock()
 
     def compute(self, e: Within) -> Vector | PerPerson:
-        """Return the value in each row of the frame, computed or from the cache."""
+        """Return the value of a computation over each person's rows, in each row of the frame.
+
+        It is computed the first time, and then kept in the cache.
+        """
         with self._lock:
             found = self._vectors.pop(e, None)
             if found is None:
@@ -50,7 +58,10 @@ class WithinCache:
             return found
 
     def trim(self) -> None:
-        """Drop what the room is too small for, before the next question."""
+        """Drop the oldest results until the others fit into the memory that may be kept.
+
+        It is called before each question.
+        """
         with self._lock:
             while (
                 len(self._vectors) > 1
@@ -61,13 +72,14 @@ class WithinCache:
                 self._arrangements.popitem(last=False)
 
     def evaluate(self, expr: Expr, rows: int) -> Vector:
-        """Return the value of another expression in each row."""
+        """Return the value of an expression in each of the ``rows`` rows of the frame."""
         return evaluate(expr, self._column, slice(0, rows))
 
     def arrange(self, e: Within, order: tuple[Key, ...]) -> RowsByPerson:
-        """Return the rows that count, by person and in order.
+        """Return the rows that a computation over each person's rows looks at, sorted.
 
-        The last two arrangements are cached, since steps within a person come in company.
+        They are sorted by person, and then by the keys in ``order``. ``e`` has the filter and the
+        groups. The last two arrangements are cached, since steps within a person come in company.
         """
         arrangement = (e.people, e.where, e.by, order)
         rows = self._arrangements.pop(arrangement, None)
@@ -83,6 +95,6 @@ class WithinCache:
         return rows
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Drop everything that is cached."""
         self._vectors.clear()
         self._arrangements.clear()

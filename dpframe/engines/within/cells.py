@@ -49,7 +49,7 @@ class PerPerson:
         return self.table.nbytes + self.whose.nbytes
 
     def rows(self, rows: slice) -> Vector:
-        """Return the values in some rows."""
+        """Return the value of each row's person, in a slice of the rows."""
         v, whose = self.table, widen(self.whose[rows])
         null = None if v.null is None else v.null.take(whose, mode="wrap")
         return Vector(v.kind, v.values.take(whose, mode="wrap"), null, v.categories)
@@ -99,12 +99,12 @@ class Cells:
         return count_each(self.layout.codes, self.layout.size, self.valid)
 
     def _sort_rows(self) -> Places:
-        """Return the rows that count and have a value, person by person and in order."""
+        """Return the rows that count and have a value, by person and in the asked order."""
         order = self.layout.order
         return order if self.valid is None else order[self.valid[order]]
 
     def _sort_rows_by_value(self, descending: bool) -> Places:
-        """Return the rows that count and have a value, person by person and by value."""
+        """Return the rows that count and have a value, sorted by person, then by value."""
         assert self._e.x is not None
         order = self._cache.arrange(self._e, (Key(self._e.x, descending), *self._e.order)).order
         return order if self.valid is None else order[self.valid[order]]
@@ -133,15 +133,15 @@ class Cells:
     # From one value a person, or from places, to a value in each row -----------------------------
 
     def _spread(self, values: Floats) -> PerPerson:
-        """Return the number of each person in all of that person's rows.
+        """Return one number of each person in all of that person's rows.
 
-        It is null for a person without rows that count.
+        ``values`` has the number of each person. It is null for a person without rows that count.
         """
         table = np.append(np.where(self.layout.counts > 0, values, np.nan), np.nan)
         return PerPerson(Vector("number", table), self.layout.whose)
 
     def _pick(self, places: Places) -> Vector:
-        """Return the cells at some places, null where the place is -1."""
+        """Return the cells of some rows, null where a place is -1."""
         v, none = self.vector, places < 0
         if not len(v.values):
             return v
@@ -158,11 +158,14 @@ class Cells:
         return Vector(v.kind, values, null, v.categories)
 
     def _pick_for_people(self, places: Places) -> PerPerson:
-        """Return the cell at one place of each person, in all of that person's rows."""
+        """Return one cell of each person, in all of that person's rows.
+
+        ``places`` has the row of the cell for each person, -1 for null.
+        """
         return PerPerson(self._pick(np.append(places, NO_ROW)), self.layout.whose)
 
     def _move(self, pairs: Iterable[tuple[Places, Places]], stay: Bools | None = None) -> Vector:
-        """Return cells that were moved between rows, null in all other rows.
+        """Return a column whose cells were moved between rows, null in rows that got none.
 
         ``pairs`` has the rows to move to and the rows to take from. Rows that ``stay`` have their
         own cells.
@@ -190,7 +193,7 @@ class Cells:
         return Vector(v.kind, values, null, v.categories)
 
     def _scatter(self, values: NDArray[Any], rows: Places) -> Vector:
-        """Return numbers in some rows, null in the others."""
+        """Return a column with these numbers in some rows, null in the others."""
         found = np.full(self.layout.rows, np.nan)
         found[rows] = values
         return Vector("number", found)
@@ -206,25 +209,34 @@ class Cells:
         return self._spread(self._add(self.floats) / np.where(self.counts > 0, self.counts, np.nan))
 
     def _variances(self, ddof: int) -> Floats:
-        """Return the variance of each person's values about their mean."""
+        """Return the variance of each person's values about their mean, NaN for too few values.
+
+        ``ddof`` is subtracted from the number of values that is divided by.
+        """
         counts = self.counts
         means = self._add(self.floats) / np.where(counts > 0, counts, np.nan)
         return self._add(self.floats, means) / np.where(counts > ddof, counts - ddof, np.nan)
 
     def compute_variance(self, ddof: int) -> PerPerson:
-        """Return the variance of each person's values."""
+        """Return the variance of each person's values; ``ddof`` is subtracted from their number."""
         return self._spread(self._variances(ddof))
 
     def compute_deviation(self, ddof: int) -> PerPerson:
-        """Return the standard deviation of each person's values."""
+        """Return the standard deviation of each person's values.
+
+        ``ddof`` is subtracted from the number of values in the variance.
+        """
         return self._spread(np.sqrt(self._variances(ddof)))
 
     def compute_standard_error(self, ddof: int) -> PerPerson:
-        """Return the standard error of the mean of each person's values."""
+        """Return the standard error of the mean of each person's values.
+
+        ``ddof`` is subtracted from the number of values in the variance.
+        """
         return self._spread(np.sqrt(self._variances(ddof)) / np.sqrt(self.counts))
 
     def compute_product(self) -> PerPerson:
-        """Return the product of each person's values, in the order of the rows."""
+        """Return the product of each person's values, multiplied in the order of the rows."""
         layout = self.layout
         values = self.floats if self.valid is None else np.where(self.valid, self.floats, 1.0)
         through = accumulate(np.multiply, values, layout)
@@ -237,7 +249,10 @@ class Cells:
         return self.compute_quantile(0.5)
 
     def compute_quantile(self, level: float) -> PerPerson:
-        """Return a quantile of each person's values, interpolated as pandas does by default."""
+        """Return a quantile of each person's values, interpolated as pandas does by default.
+
+        ``level`` is between 0 and 1; 0.5 is the median.
+        """
         found = np.full(self.layout.size, np.nan)
         for some, table in pad_tables(self.floats[self._sort_rows()], self.counts, np.inf):
             table.sort(axis=1)
@@ -258,7 +273,10 @@ class Cells:
         return self._find_extreme(np.maximum)
 
     def _find_extreme(self, operation: np.ufunc) -> PerPerson:
-        """Return the least or greatest of each person's values, in the dtype of the cells."""
+        """Return the least or the greatest of each person's values, in the dtype of the cells.
+
+        ``operation`` is `numpy.minimum` or `numpy.maximum`.
+        """
         values = self.vector.values
         cells = values.view(np.int64) if values.dtype.kind in "mM" else values
         neutral = _find_bound(cells.dtype, upper=operation is np.minimum)
@@ -284,7 +302,8 @@ class Cells:
         return self._spread_truth(self._add(self.floats != 0) == self.counts)
 
     def _spread_truth(self, truth: Bools) -> PerPerson:
-        """Return a truth value of each person in all of that person's rows."""
+        """Return the truth value of each person in all of that person's rows, null without rows
+        that count."""
         null = np.append(self.layout.counts == 0, True)
         return PerPerson(Vector("bool", np.append(truth, False), null), self.layout.whose)
 
@@ -297,7 +316,7 @@ class Cells:
         return self._spread(self.counts.astype(np.float64))
 
     def count_distinct(self) -> PerPerson:
-        """Return the number of distinct values of each person."""
+        """Return how many distinct values each person has, in all of that person's rows."""
         cells, people = encode_values(self.vector), widen(self.layout.codes[self.chosen])
         size, values = max(cells.size, 1), cells.codes[self.chosen]
         if self.layout.size * size <= 2 * len(people):  # a table of people and values is small
@@ -322,9 +341,9 @@ class Cells:
         return self._pick_for_people(self.layout.find_end(True, self.valid))
 
     def take_nth(self, n: int) -> PerPerson:
-        """Return the cell of each person's n-th row, null where the person has fewer rows.
+        """Return the cell of each person's row ``n``, counted from 0.
 
-        A negative place counts from the end.
+        It is null for a person without such a row. A negative place counts from the end.
         """
         layout = self.layout
         at = np.full(layout.size, n) if n >= 0 else layout.counts + n
@@ -338,7 +357,10 @@ class Cells:
     # A value of each row -------------------------------------------------------------------------
 
     def shift_cells(self, periods: int) -> Vector:
-        """Return the cell of the person's row that is ``periods`` rows before."""
+        """Return in each row the cell of the person's row that is ``periods`` rows before it.
+
+        It is null where the person has no such row. A negative number looks at rows after it.
+        """
         layout = self.layout
         n = len(layout.order)
         to, source = slice(periods, n), slice(0, max(n - periods, 0))
@@ -346,6 +368,7 @@ class Cells:
             to, source = slice(0, n + periods), slice(-periods, n)
 
         def pairs() -> Iterator[tuple[Places, Places]]:
+            """Yield the rows to move cells to and the rows to take them from, block by block."""
             rows, before = layout.order[to], layout.order[source]
             mine, theirs = layout.people[to], layout.people[source]
             for at in split_rows(max(n - abs(periods), 0)):
@@ -356,21 +379,25 @@ class Cells:
         return self._move(pairs())
 
     def fill_forward(self) -> Vector:
-        """Return the person's last cell up to each row that is not null."""
+        """Return the column with each null filled with the person's last value before it."""
         return self._fill(True)
 
     def fill_backward(self) -> Vector:
-        """Return the person's next cell from each row on that is not null."""
+        """Return the column with each null filled with the person's next value after it."""
         return self._fill(False)
 
     def _fill(self, down: bool) -> Vector:
-        """Fill nulls with the nearest cell of the person: ``down`` from before, else from after."""
+        """Return the column with nulls filled with the person's nearest value.
+
+        The value comes from before the null if ``down``, else from after it.
+        """
         layout = self.layout
         if self.valid is None:
             return self.vector  # there is no null to fill
         n, valid, nearest = len(layout.order), self.valid, NO_ROW
 
         def pairs() -> Iterator[tuple[Places, Places]]:
+            """Yield the rows with a null and the rows that fill them, block by block."""
             nonlocal nearest
             pieces = list(split_rows(n))
             for piece in pieces if down else reversed(pieces):
@@ -406,7 +433,8 @@ class Cells:
     def _accumulate(self, operation: np.ufunc, neutral: float) -> Vector:
         """Return in each row what an operation makes of the person's values up to it.
 
-        A null stays null, and the rows after it go on without it: ``neutral`` stands in its place.
+        ``operation`` is a function such as `numpy.add`. A null stays null, and the rows after it go
+        on without it: ``neutral`` stands in its place.
         """
         values = self.floats if self.valid is None else np.where(self.valid, self.floats, neutral)
         found = accumulate(operation, values, self.layout)
@@ -417,15 +445,19 @@ class Cells:
         return Vector("number", found)
 
     def count_rows_before(self, ascending: bool) -> Vector:
-        """Return how many of the person's rows come before each row, or after it."""
+        """Return how many of the person's rows come before each row.
+
+        If not ``ascending``, it is how many come after it.
+        """
         layout = self.layout
         after = np.repeat(layout.counts, layout.counts) - 1 - layout.rows_before
         return self._scatter(layout.rows_before if ascending else after, layout.order)
 
     def rank_cells(self, method: str, ascending: bool, share: bool) -> Vector:
-        """Return the rank of each value among the person's own, or its ``share`` of the last rank.
+        """Return the rank of each value among the person's own values, from 1 on.
 
-        ``method`` says which rank equal values have, as in pandas.
+        ``method`` says which rank equal values have, as in pandas. With ``share`` the rank is
+        divided by the last one.
         """
         rows, counts = self._sort_rows_by_value(not ascending), self.counts
         starts = np.repeat(np.cumsum(counts) - counts, counts)
@@ -453,7 +485,7 @@ class Cells:
         return self._scatter(found, rows)
 
     def mark_duplicates(self, keep: str | bool) -> Vector:
-        """Return True in all rows of a person but the one to ``keep``.
+        """Return True in all rows of a person but the one to ``keep``, "first" or "last".
 
         It is True in rows that do not count. With ``keep=False`` only a row without others of the
         person is False.
@@ -466,7 +498,7 @@ class Cells:
 
 
 def _find_bound(dtype: np.dtype[Any], upper: bool) -> Any:
-    """Return the greatest value of a dtype, or the least one."""
+    """Return the greatest value that a dtype can hold if ``upper``, else the least one."""
     if dtype.kind == "b":
         return upper
     if dtype.kind == "f":

@@ -44,6 +44,12 @@ class RowsByPerson:
         by: tuple[Expr, ...],
         order: tuple[Key, ...],
     ):
+        """Divide the rows of a frame by person, and evaluate the keys that they are sorted by.
+
+        ``whose`` has the number of each row's person, -1 for nobody. ``asked`` is a mask of the
+        rows that count; None if all do. ``by`` has expressions that divide the rows of one person
+        further. ``order`` has the keys.
+        """
         self.rows = len(whose)
         self.whose, self.size = whose, int(whose.max(initial=-1)) + 1
         for expr in by:
@@ -90,9 +96,10 @@ class RowsByPerson:
         return np.repeat(np.arange(self.size, dtype=np.min_scalar_type(self.size)), self.counts)
 
     def find_end(self, last: bool, valid: Bools | None = None) -> Places:
-        """Return the first or the last row of each person among the ``valid`` ones.
+        """Return the last row of each person if ``last``, else the first.
 
-        It is -1 for a person without such rows.
+        Only rows in the mask ``valid`` are looked at; None means all that count. The result is -1
+        for a person without such rows.
         """
         rows: Places | None = None if valid is None else np.flatnonzero(valid)
         if self._keys:
@@ -122,8 +129,10 @@ def split_rows(n: int) -> Iterator[slice]:
 
 
 def sort_codes(codes: Codes, size: int) -> Places:
-    """Return the places of whole numbers from 0 below ``size`` in ascending order, as a stable
-    `numpy.argsort` does."""
+    """Return the places of codes in ascending order, as a stable `numpy.argsort` does.
+
+    The codes are whole numbers from 0 to below ``size``.
+    """
     n = len(codes)
     if all(
         bool((codes[at.start + 1 : at.stop + 1] >= codes[at][: n - 1 - at.start]).all())
@@ -143,9 +152,10 @@ def sort_codes(codes: Codes, size: int) -> Places:
 
 
 def sort_places(vector: Vector, key: Key, rows: Places | None) -> Places:
-    """Return the places of some rows, or of all, sorted by their cells as the key says.
+    """Return the places of some rows, or of all, sorted by their cells.
 
-    The sort is stable, as `numpy.argsort` with ``kind="stable"``.
+    ``key`` says whether the order is descending, and whether nulls come last. The sort is stable,
+    as `numpy.argsort` with ``kind="stable"``.
     """
     values, null = vector.values, vector.nulls()
     if rows is not None:
@@ -169,7 +179,7 @@ def sort_places(vector: Vector, key: Key, rows: Places | None) -> Places:
 
 
 def _sort_values(values: NDArray[Any]) -> Places:
-    """Return the places of values in ascending order, as a stable `numpy.argsort` does.
+    """Return the order in which values ascend, as a stable `numpy.argsort` does.
 
     Whole numbers of a narrow range are sorted faster.
     """
@@ -187,7 +197,10 @@ def _find_sort_key(cell: object) -> tuple[str, Any, str]:
 
 
 def order_by_count(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the people who have any rows, those with most rows first."""
+    """Return the numbers of the people who have any rows, those with most rows first.
+
+    ``counts`` has the rows of each person.
+    """
     some = np.flatnonzero(counts)
     most = int(counts.max(initial=0))
     return some[sort_codes(most - counts[some], most + 1)]
@@ -196,10 +209,10 @@ def order_by_count(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 def pad_tables(
     values: Floats, counts: NDArray[np.int64], blank: float
 ) -> Iterator[tuple[Places, Floats]]:
-    """Yield people and a table of their values, one person a row, padded with ``blank``.
+    """Yield some people at a time with a table of their values, one person a row.
 
-    ``values`` stand person by person, and ``counts`` says how many each person has. People with
-    about as many values share a table.
+    ``values`` stand person by person, and ``counts`` says how many each person has. Rows that are
+    too short end with ``blank``. People with about as many values share a table.
     """
     starts, people = np.cumsum(counts) - counts, order_by_count(counts)
     sizes = counts[people]
@@ -220,11 +233,11 @@ def pad_tables(
 
 
 def accumulate(operation: np.ufunc, values: Floats, layout: RowsByPerson) -> Floats:
-    """Return in each row what an operation makes of the person's values up to it, one after the
-    other.
+    """Return in each row what an operation makes of the person's values up to that row.
 
-    Many people are handled at once, place by place. The few who have more rows than the others are
-    handled one by one. Rows that do not count are NaN.
+    The operation is a function such as `numpy.add`. Values are taken one after the other, in the
+    order of ``layout``. Many people are handled at once, place by place. The few who have more rows
+    than the others are handled one by one. Rows that do not count are NaN.
     """
     found = np.empty(layout.rows) if layout.all_count else np.full(layout.rows, np.nan)
     everybody, order = order_by_count(layout.counts), layout.order
