@@ -13,7 +13,8 @@ from dpframe._errors import SessionError
 
 
 class Planned:
-    """The place of an answer in a batch: its question now, its ``answer`` when the block has ended.
+    """Placeholder of an answer in a batch, which stands for the ``answer`` once the block has
+    ended.
 
     From then on it computes, formats, indexes and shows itself as its answer does: ``place + 1``,
     ``place["CA"]``, ``float(place)``, ``place.dp``. Code that asks for a type of pandas takes
