@@ -329,7 +329,9 @@ class _Step:
         return self.mu * self.mu - self.cost
 
     def above(self, x: Array, side: int) -> Array:
-        """Return upper values: log A at these x >= 0 (``side`` 1), or at -x (``side`` -1).
+        """Return log A at these x >= 0 (``side`` 1), or at -x (``side`` -1).
+
+        It is the largest of the rows of the event, hence convex as well.
 
         It is the largest of the rows of the event, hence convex as well.
         """
