@@ -181,8 +181,6 @@ class _Interval(NamedTuple):
 def _find_intervals(by: By) -> tuple[Expr, list[_Interval]] | None:
     """Return the numeric expression that a grouping divides, and the interval of each group.
 
-    It has them if it groups by bins, or by keys that are intervals of a cut.
-
     Bins have intervals, and so have keys that are intervals of a cut. Return None for other
     groupings.
     """

@@ -118,9 +118,8 @@ _LABEL_TYPES = (str, int, float, bool, Decimal, pd.Timestamp, pd.Interval, pd.Pe
 def keys_for(listed: Any, expr: Expr, name: Hashable, ordered: bool = False) -> Keys:
     """Return the keys that a user listed for a column, after checking them against its dtype.
 
-    No data is read. ``expr`` is the column, and ``name`` its name.
-
-    ``ordered`` keys come back as ordered categories, as pandas groups by what it has cut.
+    No data is read. ``expr`` is the column, and ``name`` its name for errors. With ``ordered`` the
+    keys become ordered categories, as pandas groups by what it has cut.
     """
     if isinstance(listed, str | bytes) or not isinstance(listed, Iterable):
         raise BadType(f"keys of {name!r} must be a list of values, not {type(listed).__name__}.")

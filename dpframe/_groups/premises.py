@@ -73,9 +73,9 @@ class Premises:
         """Return what is proven of new rows that are made from each row, at most ``times`` from
         one.
 
-        ``piecewise``: they are made of a batch of the rows at a time. ``adjacent``: what is made of
-        one row stands together, where the row stood. ``all_rows``: of each row at least one is
-        made.
+        ``piecewise`` tells that they are made from one batch of rows at a time. ``adjacent`` tells
+        that rows made from one row stand together, in its place. ``all_rows`` tells that at least
+        one is made from each row.
         """
         return replace(
             self,
@@ -116,7 +116,8 @@ UNPROVEN: Final = Premises()
 def premises_of_root(named: bool, ordered: bool) -> Premises:
     """Return what is proven of the rows of a frame that was opened, before any step.
 
-    ``named``: columns name a person. ``ordered``: every read has the rows in one order.
+    ``named`` tells whether columns name a person. ``ordered`` tells whether every read has the rows
+    in one order.
     """
     names, most = (Names("columns"), None) if named else (Names("rows"), 1)
     return Premises(names, most, "own" if ordered else "unfixed", everyone=True, whole=True)

@@ -42,13 +42,11 @@ class FoundKeys:
             self._labels.setdefault(expr, {}).setdefault(where, set()).update(_labels_of(level))
 
     def find_selected(self, by: Sequence[By], where: Expr | None) -> FoundGroups | None:
-        """Return the first grouping column with keys that were found in the data; None if there is
-        none.
+        """Return the first grouping column with keys that were found in the data, or None.
 
-        ``where`` is the condition of the question. Keys found in other rows go first.
-
-        Groups found among all rows, or among those of the question, were selected by their numbers
-        of people. Groups found among other rows may have been selected by their values.
+        ``by`` are the groupings of a question, and ``where`` is its condition. Keys found in other
+        rows than those of the question go first. These may have been selected by their values, and
+        others only by their numbers of people.
         """
         found = None
         for level in _listed_levels(by):

@@ -97,7 +97,7 @@ class Output(Encoded):
 
     @property
     def clipped(self) -> tuple[tuple[Expr, Bounds], ...]:
-        """The expressions that it reads, each with the bounds that it is clipped to."""
+        """Expressions that the output reads, each with the bounds that it is clipped to."""
         first = () if self.expr is None or self.bounds is None else ((self.expr, self.bounds),)
         if self.other is None or self.other_bounds is None:
             return first
@@ -190,9 +190,7 @@ class Measured:
         """Return a weighted sum of the named noisy sums for each group.
 
         ``combination`` has the weight of each sum by name, such as ``{"n": 1.0}``. If the result is
-        a single integer of the release, it stays exact.
-
-        If the sum is one component, these are the integers of that component.
+        a single integer of the release, it stays an exact integer.
         """
         assert self.raw is not None
         constants = self.cell.constants
@@ -263,8 +261,6 @@ class Setting(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class VectorKey:
     """Key of the vector of integers that an output is computed from.
-
-    Outputs with equal keys share one vector, which gets noise once.
 
     Outputs with equal keys share one statistic, which gets noise once.
     """

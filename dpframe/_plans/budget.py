@@ -129,8 +129,7 @@ class Budget:
         return admits
 
     def _largest(self, admits: Callable[[Fraction], bool]) -> Fraction:
-        """Return the largest epsilon for which ``admits`` is true, rounded down; 0 if there is
-        none."""
+        """Return the largest epsilon for which ``admits`` is true, rounded down, or 0."""
         least, most = Fraction(0), self.rule.limits.epsilon
         if self.state is None:
             return least
@@ -173,8 +172,10 @@ class Budget:
 
     @property
     def share(self) -> float:
-        """The epsilon of a pure question that names no price; a Gaussian one costs as large a part
-        of the budget."""
+        """Epsilon of a pure question that names no price; 0 if nothing is left.
+
+        A Gaussian one costs as large a part of the budget.
+        """
         gone = self.state is None or (self.rule.batches and self.fraction >= 1)
         price = None if gone else self.rule.share(self.queries, self.state)
         return float(price.epsilon) if price is not None and price.epsilon is not None else 0.0
@@ -257,7 +258,11 @@ class Budget:
         return Group(k, total, min(1.0, series), min(1.0, k * math.exp(k * e * up) * d * up))
 
     def preview(self, charge: Charge) -> str:
-        """Return a sentence about what a debit would take. Nothing is charged by asking."""
+        """Return a sentence about what a debit would take of the budget. Nothing is charged by
+        asking.
+
+        It is what `explain` shows.
+        """
         if self.state is None:
             return "nothing is left of it"
         after = self.rule.after(self.state, charge)
@@ -302,7 +307,7 @@ class Budget:
         return f"{'█' * full}{'░' * (20 - full)} {self._text()} (a share is {self.share:.4g})"
 
     def _repr_html_(self) -> str:
-        """Return the budget as a bar, for notebooks."""
+        """Return the budget as an HTML bar of what is used, for notebooks."""
         meter = (
             "<div role='img' style='width:22em;max-width:100%;height:1em;border:1px solid "
             "currentColor;border-radius:3px' "

@@ -115,8 +115,6 @@ def _keep_size(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cel
     """Return the cell with the row count alone, if its statistic is of another column.
 
     The number of values of that column would leave out its nulls.
-
-    The number of values of that column leaves out its nulls.
     """
     if getattr(statistic, "expr", out.expr) == out.expr:
         return cell

@@ -40,9 +40,7 @@ class SecondsCell(Protocol):
 def format_origin(first: pd.Timestamp, zone: str | None) -> str:
     """Return the moment that the seconds of times are counted from, as text for a plan.
 
-    If the times have a time zone, the moment is in UTC and the zone follows it.
-
-    A moment with a zone is written in UTC.
+    ``first`` is that moment. If the times have a time zone, it is in UTC and the zone follows it.
     """
     return first.isoformat() if zone is None else f"{first.isoformat()} {zone}"
 
@@ -61,8 +59,6 @@ def make_moment(value: Any, origin: str) -> Any:
 def choose_unit(lower: float, upper: float) -> str:
     """Return the unit in which durations between these bounds in seconds, and their sums, are
     shown.
-
-    It is nanoseconds if nobody has more than a few seconds, and else microseconds.
 
     It is nanoseconds if nobody has more than a few seconds, and else microseconds.
     """
@@ -100,8 +96,6 @@ def count_decimals(low: Any, high: Any) -> int | None:
     """Return how many decimals of seconds to show for a duration or a time with this interval.
 
     Half the width of the interval then has two digits. Return None if the interval has no width.
-
-    Half the width of its interval then has two digits. None if the interval has no width.
     """
     seconds = halve_interval(low, high).total_seconds()
     return min(max(1 - math.floor(math.log10(seconds)), 0), 9) if seconds > 0 else None
@@ -126,11 +120,10 @@ def format_moment(value: Any, decimals: int | None) -> str:
 
 
 def convert_to_seconds(column: Any) -> NDArray[np.float64]:
-    """Return a column as floats, with durations and times in seconds.
+    """Return a column as floats, with durations and times in seconds, to judge the widths of their
+    intervals.
 
-    Times count from 1970. It serves to compare answers with the widths of their intervals.
-
-    Times count from 1970. Only the widths of their intervals are judged.
+    Times count from 1970.
     """
     array = np.asarray(column)
     if array.dtype.kind == "M":
@@ -169,11 +162,8 @@ def check_alike(outputs: Sequence[Any]) -> None:
 def align_units(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     """Return columns of answers converted so that their values can stand in one table column.
 
-    Durations get the coarsest of their units. Beside numbers all values become objects, as in
-    pandas.
-
-    Durations get the coarsest of their units, in which none is too long. Beside numbers all cells
-    are objects, as in pandas.
+    Durations get the coarsest of their units, in which none is too long. Beside numbers all values
+    become objects, as in pandas.
     """
     kinds = {column.dtype.kind if column.dtype.kind in "mM" else "" for column in columns}
     if len(kinds) > 1:

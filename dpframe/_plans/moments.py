@@ -338,11 +338,10 @@ def _measure_variance(m: Measured) -> NDArray[Any]:
 
 
 def _enclose_population_variance(m: Measured, risk: float) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the interval of the variance E[t**2] - E[t]**2 of each group, and that of the number
-    of values.
+    """Return the intervals of the variance E[t**2] - E[t]**2 and of the number of values, for each
+    group.
 
-    The bounds are scaled to 0 and 1. The four results are the lower and upper ends of both.
-
+    The bounds are scaled to 0 and 1. The four results are the lower and the upper ends of both.
     Both hold together, except with probability ``risk``. The mean and the count take a twentieth of
     the risk each, and the squares about the mean take the rest.
     """
@@ -536,11 +535,9 @@ def _judge_skewness(cell: Cell, n: float = math.inf) -> tuple[float, float]:
 def _ways_to_lie(*sides: float) -> tuple[Floats, Floats, Floats]:
     """Return means, variances and third central moments of imagined values between 0 and 1.
 
-    A plan tries with them how wide an interval can become. ``sides`` says how far third moments
-    lean between their extremes, from 0 to 1.
-
-    The means go from one end to the other. The values lie close together or as far apart as
-    possible, and lean to either side. Two different values are enough for the extremes of each.
+    A plan tries with them how wide an interval can become. The means go from one end to the other,
+    and the values lie close together or far apart. ``sides`` says how far third moments lean
+    between their extremes, from 0 to 1. Two different values are enough for the extremes of each.
     """
     means = STEPS[[1, 4, 8, 12, 16, 20, 24, 28, 31]]
     mean, part, side = (grid.ravel() for grid in np.meshgrid(means, STEPS[::4] ** 2, sides))
@@ -687,9 +684,8 @@ def _expect_covariance_error(m: Measured, level: float, n: float | None) -> floa
 def _judge_covariance(cell: Cell, n: float = math.inf) -> tuple[float, float]:
     """Return the scales by which a covariance is judged as noise.
 
-    Below the first it is as good as zero, and the second is the largest one.
-
-    Where deviations are a tenth of the bounds, that size is a correlation of a quarter.
+    Below the first it is as good as zero, and the second is the largest one. If deviations are a
+    tenth of the bounds, the first is a correlation of a quarter.
     """
     return cell.upper / 400, cell.upper / 2
 

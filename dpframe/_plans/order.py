@@ -81,7 +81,7 @@ _PERCENT = re.compile(r"q(\d\d?(?:\.\d{1,4})?|100)", re.ASCII)
 
 
 def find_level(name: str) -> Fraction | None:
-    """Return the quantile level that a name in `agg` stands for; None for a name of something else.
+    """Return the quantile level that a name in `agg` stands for, or None for another name.
 
     ``"q90"`` is 90 percent, and ``"quantile"`` is 0.5, as in pandas. Others are in the catalogue.
     """

@@ -68,7 +68,7 @@ class Part:
 
     @property
     def scale(self) -> float:
-        """The scale of the noise, in data units."""
+        """Scale of the noise of this vector, in data units."""
         return (
             float(self.noise.scale * self.step)
             if self.step == 1
@@ -241,11 +241,10 @@ class Plan:
         return choice is not None and choice.ranged
 
     def worst_error(self, n: float | None = None) -> float | None:
-        """Return the largest expected error of the outputs at 95 %; None if one is not known.
+        """Return the largest expected error of the outputs at 95 %, or None if one is not known.
 
-        ``n`` is the number of values.
-
-        For selections it is how far the score of the choice may be below the best.
+        ``n`` is the number of values. For selections it is how far the score of the choice may be
+        below the best.
         """
         kinds = [AGGREGATES[cell.aggregate] for cell in self.cells]
         if not kinds:
@@ -598,9 +597,7 @@ _MOST_DRAFTS, _LONGEST = 256, 2000
 def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
     """Return the parts of a plan that follow from its question alone, whatever the price.
 
-    ``public_rows`` is the number of rows if it is public.
-
-    It is kept if a short key holds all that it follows from, and is then made once.
+    ``public_rows`` is the number of rows if it is public. The draft of a short question is cached.
     """
     outputs, groups = query.outputs, groups_of(query.by) if query.by else None
     selects = AGGREGATES[outputs[0].aggregate].selects

@@ -61,10 +61,9 @@ _LEAST = Fraction(1, 2**40)
 def check_payment(payment: Mapping[str, Any]) -> Payment:
     """Check the keyword arguments about price that a verb was given, and return them.
 
-    An unknown one is refused, with the nearest known one.
-
-    An argument of the method of pandas is allowed where it changes nothing, and refused with its
-    reason where it would.
+    An unknown one is refused, with the nearest known one. An argument of the pandas method is
+    allowed where it changes nothing. Where it would change something it is refused, with the
+    reason.
     """
     for word, value in payment.items():
         if word in PANDAS_WORDS:
@@ -189,12 +188,10 @@ def check_delta(delta: object, rule: Filter) -> Fraction:
 
 
 def read_public_number(n: object, people: int | None) -> float | None:
-    """Return the number of values to expect, for prices by accuracy and for `explain`; None if it
-    is not known.
+    """Return the number of values to expect, to price an accuracy; None if it is not known.
 
-    ``n`` is what the user gave, and ``people`` the number that the session knows.
-
-    It is given, was declared at opening, or is the lower end of the interval of a released count.
+    ``n`` is what the user gave, and ``people`` the number declared at opening. Of a released count
+    the lower end of its interval is taken.
     """
     if n is None:
         return None if people is None else float(people)
@@ -221,11 +218,9 @@ def _find_price_within(
 ) -> Price:
     """Return the least price at which half the width of the 95 % interval is at most ``within``.
 
-    ``n`` is the number of values to expect, ``kind`` the mechanism that the user named, and
-    ``plan_for`` returns the plan that a price buys. Of several mechanisms the one that takes least
-    of the budget wins.
-
-    It is in the currency of the session.
+    ``n`` is the number of values to expect, and ``kind`` the mechanism that the user named.
+    ``plan_for`` returns the plan that a price buys. If several mechanisms are possible, the one
+    that takes least of the budget is taken.
     """
     target = _validate.real(within, "within")
     if target <= 0:
@@ -323,8 +318,8 @@ def _find_least_price(
 def buy_noise(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
     """Return the noise that a price buys for the vectors of a question, with its privacy loss.
 
-    Its kind is the one that the price names. Otherwise it is the one with the narrowest intervals,
-    of those that the price buys.
+    ``sensitivities`` has one for each vector. A mechanism that the price names is taken. Otherwise
+    the one with the narrowest intervals is taken, of those that the price buys.
     """
     named: Any = MECHANISMS.get(price.mechanism)
     if named is not None:
@@ -392,8 +387,7 @@ def buy_points(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price
     quantiles do.
 
     ``picks`` has the number of points to choose for each vector, and 0 for one that is measured.
-
-    Their sensitivity is that of differences of scores.
+    The sensitivity of a vector to choose from is that of differences of scores.
     """
     if price.mechanism != AUTO:
         raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
@@ -417,7 +411,8 @@ def buy_choice(
 ) -> Offer:
     """Return the mechanism that selects one candidate or several, with its privacy loss.
 
-    One person moves scores by ``reach`` against one another.
+    One person moves scores by ``reach`` against one another. ``candidates`` is their number, and
+    ``rounds`` how many are selected.
     """
     selection = aggregate.choice
     assert selection is not None

@@ -54,9 +54,6 @@ class About(NamedTuple):
 
     For choices it has ``n``, a number that the values are known to reach, and the ``levels`` of the
     outputs.
-
-    For choices it has ``n``, a number that the values are known to reach, and the ``levels`` of the
-    outputs.
     """
 
     population: bool = False
@@ -82,8 +79,6 @@ def find_rate(risk: float) -> float:
 
 def bound_log_moment(rate: Floats, bound: Floats | float, variance: Floats | float) -> Floats:
     """Return a bound on log E exp(rate X) for a random X of mean 0.
-
-    X is at most ``bound``, and its variance is at most ``variance`` (Hoeffding 1963, theorem 3).
 
     X is at most ``bound``, and its variance is at most ``variance`` (Hoeffding 1963, theorem 3).
     """
@@ -125,13 +120,10 @@ class Draws:
         return replace(self, total=total, n=n, least=least, most=most, squares=squares)
 
     def ends(self, rate: Floats | float) -> tuple[Floats, Floats]:
-        """Return, for each group, the least and the greatest mean of the population that the noisy
-        sums do not exclude.
+        """Return, for each group, the least and the greatest population mean that the noisy sums do
+        not exclude.
 
         A mean is excluded if sums so far off have a probability of at most exp(-rate), on either
-        side.
-
-        A mean is excluded if the sums are further off than with probability exp(-rate), on either
         side. If noise has led beyond all means, both ends are the nearest mean, which the ends of
         larger rates enclose. They are 0 and 1 where nobody is counted. For a column of rates there
         are ends for each of them.
@@ -155,10 +147,8 @@ class Draws:
     def _end(self, rate: Floats, up: bool) -> Floats:
         """Return, for each group, the least mean that is not excluded, or the greatest if ``up``.
 
-        It is searched on a grid, and then by bisection. NaN means that all are excluded.
-
         It is searched among points from end to end, and then between the last one that is kept and
-        the next.
+        the next. NaN means that all are excluded. ``rate`` is that of `ends`.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             middle = np.where(self.n > 0, np.clip(self.total / self.n, 0.0, 1.0), 0.5)
@@ -210,7 +200,7 @@ class Draws:
 
     @property
     def error(self) -> Floats:
-        """Estimated standard errors of the means, of draws and noise together."""
+        """Estimated standard errors of the means of the groups, from draws and noise together."""
         n = np.maximum(self.n, 1.0)
         mean = np.clip(self.total / n, 0.0, 1.0)
         least = mean * (1 - mean)
@@ -249,8 +239,6 @@ def list_rates(rate: Floats | float, variance: Floats) -> Floats:
 
     They lie around the best one for normal errors of this variance. ``rate`` is the exponent of the
     tail.
-
-    They lie around the best one for normal errors of this variance.
     """
     best = np.minimum(np.sqrt(2 * rate / np.maximum(variance, 1e-300)), _LARGEST_RATE)
     return np.asarray(np.multiply.outer(_FACTORS, best))
@@ -259,8 +247,6 @@ def list_rates(rate: Floats | float, variance: Floats) -> Floats:
 def make_draws(m: Measured, risk: float) -> Draws:
     """Return the noisy sums of a mean as draws from a population, to test which mean they came
     from.
-
-    A part of the ``risk`` is spent on the number of values and on their spread.
 
     A part of the ``risk`` is spent on the number of values and on their spread.
     """

@@ -80,10 +80,9 @@ def is_noise(
 def is_vague_choice(plan: Plan, raw: Sequence[NDArray[np.int64]], part: float) -> list[Bools]:
     """Return, for each output, the groups in which a chosen value, such as a median, says nothing.
 
-    ``raw`` has the noisy integers of each part of the plan.
-
-    A choice says nothing if it may be off by ``part`` of the values of the group. Their number is
-    the count in the same release, and at most the number of values that there can be.
+    ``raw`` has the noisy integers of each part of the plan. A choice says nothing if it may be off
+    by the share ``part`` of the values of the group. Their number is the count in the same release,
+    and at most the number of values that there can be.
     """
     groups = int(np.shape(raw[0])[-1])
     values = np.full(groups, math.inf if plan.most is None else plan.most)
@@ -108,14 +107,15 @@ def judge_at_sight(
 ) -> bool | None:
     """Return whether all numbers of a release are reliable, by a quick test without intervals.
 
-    ``raw`` has the noisy integers of each part of the plan, and ``part`` is the share of a number
-    that half its interval may be.
+    ``raw`` has the noisy integers of each part of the plan. ``values`` has a number for each
+    output, or an array with one for each group. ``part`` is the share of a number that half its
+    interval may be.
 
-    ``values`` has a number for each output, or an array with one for each group. False means that
-    some are noise for sure, beyond single totals near zero. None means that only the intervals
-    tell. Half the interval of a total is between that of one of the integers behind it and the sum
-    of all of theirs. Half the interval of a ratio is between 0.7 and 1.3 times that of its count,
-    as a part of the count, where the count is more than three times its noise.
+    False means that some are noise for sure, beyond single totals near zero. None means that only
+    the intervals tell. Half the interval of a total is between that of one of the integers behind
+    it and the sum of all of theirs. Half the interval of a ratio is between 0.7 and 1.3 times that
+    of its count, as a part of the count. That holds where the count is more than three times its
+    noise.
     """
     sure, noisy, near_zero = True, False, 0
     for cell, value in zip(plan.cells, values, strict=True):
@@ -290,8 +290,7 @@ def find_fewest_values(plan: Plan, cell: Cell) -> float | None:
 
 
 def _search_fewest_values(plan: Plan, cell: Cell) -> float | None:
-    """Search the number of values below which an output is noise, from 2 to 2**60; None if there is
-    none.
+    """Search the number of values below which an output is noise, from 2 to 2**60, or return None.
 
     The first trial is coarse. Each of the next ones looks closer at the place where noise ends.
     """

@@ -98,8 +98,6 @@ class Card:
         out. Their values take precedence over the card's, for ``bounds`` and ``keys`` column by
         column. The entry ``"sources"`` says which facts came from the card, and who answers for
         them.
-
-        An argument beside the card stands before what the card says of the same.
         """
         stated = {word: value for word, value in arguments.items() if value is not None}
         merged: dict[str, Any] = {**self.words, **stated, "card": self}

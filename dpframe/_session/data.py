@@ -101,9 +101,10 @@ class Data:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, version: str | None) -> Data:
-        """Make the data of a frame as it stands.
+        """Make the snapshot of a frame as it stands, when a session opens it.
 
-        The snapshot shares its buffers; copy-on-write keeps later edits out of it.
+        It shares the frame's buffers, and copy-on-write keeps later edits out of it. ``version`` is
+        the declared version of the data.
         """
         dtypes = list(frame.dtypes)
         return cls(

@@ -346,8 +346,6 @@ def draw_steps() -> str:
     code.
 
     So no earlier answer on record is mistaken for an answer about these rows.
-
-    So no answer on record is taken for theirs.
     """
     return _sampling.random_bytes(16).hex()
 

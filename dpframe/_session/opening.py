@@ -168,9 +168,8 @@ WORDS = tuple(signature(open_session).parameters)[1:]
 def name_arguments(budget: tuple[Any, ...], named: Words) -> dict[str, Any]:
     """Return the arguments of an `open` by name, from those given by position and by name.
 
-    ``budget`` has those by position: epsilon, then delta.
-
-    An unknown name is refused, with the nearest known one.
+    ``budget`` has those by position: epsilon, then delta. An unknown name is refused, with the
+    nearest known one.
     """
     first = dict(zip(WORDS, budget[:2], strict=False))
     if len(budget) > 2:
@@ -201,11 +200,11 @@ def _with_parameters(own: str | None, whole: str) -> str:
 def with_arguments_of(
     declared: Callable[Concatenate[pd.DataFrame, P], Session],
 ) -> Callable[[Callable[[S, Words], R]], Callable[Concatenate[S, P], R]]:
-    """Return a decorator that gives a method the signature of ``declared``, and its docstring if it
-    has none.
+    """Return a decorator that gives a method the signature of ``declared``, and its parameters in
+    the docstring.
 
-    The method gets a dict of the arguments that the user gave and no others: one that is left out
-    of a second `open` stays as it is.
+    The method gets a dict of the arguments that the user gave, and no others. So an argument that
+    is left out of a second `open` stays as it is.
     """
 
     frame, *parameters = signature(declared).parameters.values()
@@ -323,8 +322,6 @@ def fill_from_ledger(leaves: Mapping[Hashable, Column], arguments: Words) -> Wor
     population.
 
     ``leaves`` has the columns of the table by name. Arguments that were given stay as they are.
-
-    What is said stands.
     """
     ledger = arguments["ledger"]
     if not isinstance(ledger, str | os.PathLike) or arguments.get("population") is None:

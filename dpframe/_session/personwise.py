@@ -315,10 +315,9 @@ def find_private_frame(
     """Return the name of a private frame that a function uses from outside, as far as its code
     shows.
 
-    ``private`` tells whether a value is such a frame. Return None if no such frame was found.
-
-    The search follows its arguments and the names in its code, and from there the functions that it
-    calls, the values bound to `partial` and to methods, and the contents of containers and plain
+    ``private`` tells whether a value is such a frame. Return None if no such frame was found. The
+    search follows its arguments and the names in its code. From there it follows the functions that
+    it calls, values bound to `partial` and to methods, and the contents of containers and plain
     objects, a few steps far.
     """
     todo = [("an argument", a, 0) for a in arguments] + [("", function, 0)]

@@ -32,7 +32,7 @@ class Planned:
 
     @property
     def answer(self) -> Any:
-        """What the verb would have returned."""
+        """Answer of the question, once the block has ended: what its verb would have returned."""
         if not self._answers:
             raise SessionError(
                 f"{self._question} is planned: its answer is there when the with block has ended. Compute with it after the "

@@ -49,8 +49,6 @@ def find_vectors(
 
     ``on_record`` has a recorded vector, or None, for each vector of the plan. A recorded one
     qualifies if its noise has the same mechanism and is no wider.
-
-    Good enough is noise of the same mechanism that is no wider.
     """
     found: dict[int, RecordedVector] = {}
     for place, (part, vector) in enumerate(zip(plan.parts, on_record, strict=True)):

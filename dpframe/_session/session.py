@@ -247,14 +247,11 @@ class Session:
         part: Fraction = Fraction(1),
         budget: Budget | None = None,
     ) -> Price:
-        """Return the price of a question: the one asked for, the one that ``within=`` needs, or a
-        share of the budget.
+        """Return the price of a question: as asked, as ``within=`` needs, or a share of the budget.
 
         ``payment`` has the arguments about price and limits. ``part`` is the fraction of the price
-        that is taken. ``budget`` is the budget to price from, after earlier questions of a batch;
-        None for the current one.
-
-        ``budget``: as it will be when this is charged, if questions of a batch come before.
+        that is taken. ``budget`` is the one to price from, after earlier questions of a batch; None
+        is the current one.
         """
         if budget is None:
             budget = self.accountant.meter(self.terms.queries)
@@ -494,7 +491,8 @@ class Session:
     def _split(self, label: Label, identity: Identity, one: PricedQuestion) -> SplitQuestion | None:
         """Return which vectors of a question are on record at its price, and what is left to ask.
 
-        Return None if no vector is on record.
+        Return None if no vector is on record. A question of one vector, or one that asks for fresh
+        noise, is never split.
         """
         if one.fresh or len(identity.vectors) < 2 or not one.question.shares_vectors:
             return None
@@ -758,12 +756,9 @@ class Session:
         ), identity
 
     def _recall(self, label: Label, identity: Identity, one: PricedQuestion) -> Record | None:
-        """Return the record of an equal question that was answered before, so that this one is
-        free.
+        """Return the record of an equal question that was answered before, or None.
 
-        Return None if there is none, or if the question asks for fresh noise.
-
-        Return None if there is no such answer, or if the question asks for fresh noise.
+        A question on record is free. One that asks for fresh noise is never recalled.
         """
         # Also of a fresh one: its name may not be another question's.
         known = find_answer(label, self._answers, self._names)
@@ -783,11 +778,11 @@ class Session:
         return record
 
     def _shares(self, label: Label, one: PricedQuestion) -> Iterator[str]:
-        """Yield the alternative labels that a question at the default price has for each size of a
-        share.
+        """Yield the labels that a question would have if a share of the budget had another size,
+        the largest first.
 
-        Where ``open`` left out ``queries=`` a line asks for no size: it is free if the same line
-        was answered at any.
+        They are for sessions in which ``open`` left out ``queries=``. There a question is free if
+        it was answered at any size of a share.
         """
         if not self.terms.shares_said and not one.fresh:
             for queries in range(1, MOST_SHARES + 1):

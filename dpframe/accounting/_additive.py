@@ -77,8 +77,8 @@ class Additive(Filter):
 
 
 def zcdp_delta(rho: float, epsilon: float) -> float:
-    """Return the least delta that proposition 12 of Canonne, Kamath and Steinke (2020) gives for
-    rho-zCDP.
+    """Return the least delta for which rho-zCDP implies (epsilon, delta)-DP by proposition 12 of
+    Canonne, Kamath and Steinke (2020).
 
     The minimum over orders a > 1 of exp((a - 1)(a rho - epsilon) + a log1p(-1/a)) / (a - 1); any
     order is valid, so an inexact search only makes the answer safer.
@@ -115,8 +115,8 @@ def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
-    """Return the least epsilon, rounded up, at which rho-zCDP implies (epsilon, delta)-DP by the
-    bound of `zcdp_delta`.
+    """Return the least epsilon, rounded up, for which rho-zCDP implies (epsilon, delta)-DP by
+    proposition 12 of Canonne, Kamath and Steinke (2020).
 
     >>> round(zcdp_epsilon(0.02435, 1e-6), 3)
     1.0

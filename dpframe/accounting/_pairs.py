@@ -49,7 +49,7 @@ def out_of_range(epsilon: float, mu: float) -> ValueError:
 
 
 def remains(mu: float, cost: float) -> float:
-    """sqrt(mu**2 - cost), rounded down."""
+    """Return sqrt(mu**2 - cost), rounded down."""
     return math.sqrt(max(0.0, mu * mu * (1 - ULP) - cost)) * (1 - ULP) if cost > 0 else mu
 
 
@@ -270,8 +270,8 @@ class Loss:
         return left
 
     def epsilon_at(self, delta: Fraction) -> Fraction | None:
-        """Return an epsilon, rounded up, with which one release is (epsilon, delta)-private; None
-        if there is none."""
+        """Return an epsilon, rounded up, with which one release is (epsilon, delta)-private, or
+        None."""
         rest = float(delta - self.failure) * (1 - 1e-12)
         if rest < 0:
             return None
@@ -296,8 +296,8 @@ class Loss:
 
 
 def _solve(curve: Curve, delta: float) -> float:
-    """Return the least threshold t >= 0, rounded up, at which a privacy curve is at most delta; inf
-    if there is none."""
+    """Return the least threshold t >= 0, rounded up, at which a privacy curve is at most delta, or
+    inf."""
     last = max(curve.upper, 0.0)
     at = np.empty(1)
 

@@ -73,7 +73,7 @@ class PureSum(Filter):
         return Sums(Fraction(0), Fraction(0))
 
     def after(self, state: Sums, charge: Charge) -> Sums | None:
-        """Return the sums after a debit, or None if the debit does not fit."""
+        """Return the sums of epsilon and delta after a debit, or None if the debit does not fit."""
         epsilon, delta = totals(charge.losses)
         if epsilon is None:
             stated = stated_sums(charge.losses, charge.delta)

@@ -449,6 +449,8 @@ def _solve(total: _Sum, target: float, high: float) -> float:
     """Return the least epsilon in [0, high] at which a composed loss has a delta of at most
     ``target``.
 
+    It is right to 10 digits and on the safe side. It is inf if no epsilon is found.
+
     It is right to 10 digits and on the safe side; inf if there is none.
 
     Newton on log delta, which is nearly concave: from the right it then stays on the right.
