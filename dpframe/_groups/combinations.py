@@ -318,8 +318,7 @@ class Sought:
 
 
 def _check_label(label: Any, keys: Keys, name: Hashable) -> None:
-    """Refuse a label for the group of other keys that is no plain value, or that is a listed key
-    itself.
+    """Refuse a label for the group of other keys that is no plain value, or is a listed key.
 
     ``name`` is the name of the column, for the error.
     """

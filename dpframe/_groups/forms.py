@@ -80,8 +80,10 @@ def form_of_grouping(by: By) -> GroupForm:
 
 
 def _make_form(by: By) -> GroupForm:
-    """Compute the canonical form of a grouping: a code that does not depend on the order or the
-    names of its groups."""
+    """Compute the canonical form of a grouping.
+
+    Its code does not depend on the order or the names of the groups.
+    """
     intervals = _find_intervals(by)
     if intervals is not None:
         return _form_intervals(*intervals)
@@ -204,8 +206,8 @@ def _find_intervals(by: By) -> tuple[Expr, list[_Interval]] | None:
 def _form_intervals(expr: Expr, intervals: list[_Interval]) -> GroupForm:
     """Return the canonical form of a grouping of numbers by intervals.
 
-    Intervals of an integer expression are narrowed to the integers in them, so that equal ones are
-    seen to be equal.
+    Intervals of an integer expression are narrowed to the integers in them. So equal groups get
+    equal forms.
     """
     if expr.integral and all(abs(end) <= EXACT for one in intervals for end in _finite_ends(one)):
         intervals = [_narrow_to_integers(one) for one in intervals]

@@ -128,7 +128,7 @@ def in_zone(span: Span, zone: str | None, name: object) -> tuple[pd.Timestamp, p
 class Periods:
     """Consecutive periods of time with public edges.
 
-    The edges are in ticks of ``unit``, ``side`` is where periods are closed, ``lower`` and
+    The edges are in ticks of ``unit``, and ``side`` is where periods are closed. ``lower`` and
     ``upper`` limit the range, and ``index`` has the labels.
     """
 

@@ -144,8 +144,8 @@ class Outputs(Protocol):
 class Cell:
     """One output of a plan, with what is needed to compute it from the noisy integers.
 
-    ``part`` is the position of the vector that it is read off, and ``functionals`` has the weights
-    of the integers in each named sum.
+    ``part`` is the position of the vector that it is read off. ``functionals`` has the weights of
+    the integers in each named sum.
     """
 
     name: Any
@@ -470,7 +470,7 @@ class Aggregate:
     ) -> Cell:
         """Return how an output of this aggregate is computed from the noisy integers of its vector.
 
-        ``part`` is the position of the vector in the plan, and ``place`` that of the output among
+        ``part`` is the position of the vector in the plan. ``place`` is that of the output among
         those of the vector. ``reading`` describes the integers of the vector.
         """
         lower, upper = out.bounds or (0.0, 1.0)
@@ -500,8 +500,8 @@ def list_agg_names() -> tuple[str, ...]:
 
 
 def find_named_function(value: object) -> str | None:
-    """Return the name of the aggregate that a function such as ``np.mean`` stands for in `agg`;
-    None if it stands for none."""
+    """Return the name of the aggregate that a function such as ``np.mean`` stands for in `agg`, or
+    None."""
     for name, entry in AGGREGATES.items():
         if any(function is value for function in entry.functions):
             return name
@@ -533,7 +533,8 @@ def find_combination(cell: Cell) -> dict[str, float]:
 
 
 def measure_sum(m: Measured) -> NDArray[Any]:
-    """Return the noisy answer of each group for an aggregate that is a weighted sum.
+    """Return the noisy answer of each group for an aggregate that is a weighted sum, such as a
+    count.
 
     ``m`` has the noisy integers. Answers are integers if the aggregate is a whole number.
     """
@@ -544,11 +545,10 @@ def measure_sum(m: Measured) -> NDArray[Any]:
 
 
 def enclose_sum(m: Measured, level: float) -> Interval:
-    """Return the interval of each group for an aggregate that is a weighted sum: its lower and its
-    upper ends.
+    """Return the interval of each group for an aggregate that is a weighted sum, such as a count.
 
-    ``m`` has the noisy integers, and ``level`` is the confidence. Ends are whole numbers if the
-    answer is.
+    ``m`` has the noisy integers, and ``level`` is the confidence. The result has the lower and the
+    upper ends, which are whole numbers if the answer is.
     """
     combination = find_combination(m.cell)
     values = m.values(combination)
@@ -590,10 +590,10 @@ def fieller(
 ) -> tuple[Floats, Floats]:
     """Return the interval of a ratio of two noisy numbers, by Fieller's method.
 
-    ``top`` and ``n`` are the noisy numerator and denominator of each group, ``v_top`` and ``v_n``
-    the variances of their noise, and ``cov`` its covariance. ``reach`` is how many deviations are
-    allowed. The ends are those of the r with (top - r n)**2 <= reach**2 (v_top - 2 r cov + r**2
-    v_n).
+    ``top`` and ``n`` are the noisy numerator and denominator of each group. ``v_top`` and ``v_n``
+    are the variances of their noise, and ``cov`` is its covariance. ``reach`` is how many
+    deviations are allowed. The ends are those of the r with (top - r n)**2 <= reach**2 (v_top - 2 r
+    cov + r**2 v_n).
 
     At the true ratio the left side is noise alone, with just the variance on the right (Fieller
     1954). The ends are infinite where n may be zero.

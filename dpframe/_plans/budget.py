@@ -83,8 +83,9 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """Sum of the epsilons spent so far, if that is a valid claim; inf for a rule that keeps no
-        plain sum.
+        """Sum of the epsilons spent so far, if that is a valid claim at any time.
+
+        Only the plain sum is. It is inf for a rule that keeps no plain sum.
 
         `fraction` says how much is gone in any case, `report` what the list so far costs by each
         accountant.
@@ -423,7 +424,7 @@ def count_runs(charges: Any) -> Events:
 def merge_charges(charges: Any) -> list[Charge]:
     """Return one charge for each set of equal ones, so that a long ledger is added up quickly.
 
-    Only the accountant of the residue sees the order of charges.
+    Only a rule that keeps a residue depends on the order of charges.
     """
     counts = Counter(charges)
     return [

@@ -35,7 +35,7 @@ from dpframe._validate import Bounds
 def _make_scores(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     """Return the statistic that a selection is made by: a score for each candidate.
 
-    The scores are the row counts of the groups, or one sum for each output.
+    The scores are the row counts of the groups, or one sum for each of ``outputs``.
     """
     first, exprs = outputs[0], tuple(out.expr for out in outputs if out.expr is not None)
     if first.bounds is not None:
@@ -51,7 +51,7 @@ def _make_scores(vector: VectorKey, outputs: Sequence[Output], setting: Setting)
 def _make_revenue(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     """Return the statistic with the revenue that each candidate price would bring.
 
-    The question groups people's bids into bins between the prices.
+    The question in ``setting`` groups people's bids into bins between the prices.
     """
     by = setting.query.by[0]
     assert isinstance(by, BinBy)
@@ -65,7 +65,8 @@ def _make_votes(vector: VectorKey, outputs: Sequence[Output], setting: Setting) 
     """Return the statistic that counts the rows of each group by their values, to choose the most
     common ones.
 
-    More counts than fit in memory are refused.
+    ``vector`` has the column, and the question in ``setting`` has the groups. More counts than fit
+    in memory are refused.
     """
     assert vector.expr is not None
     assert vector.bounds is not None
@@ -92,21 +93,27 @@ def _drop_functionals(cell: Cell, out: Output, place: int, statistic: Statistic)
 def _mark_round(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
     """Return the cell with the number of the round in which its answer is chosen.
 
-    ``place`` is the position of the output among those of the statistic.
+    ``place`` is the position of the output ``out`` among those of the statistic.
     """
     constants = {**cell.constants, "place": float(place % out.rounds)}
     return replace(cell, functionals={}, constants=constants)
 
 
 def _read_choice(m: Measured) -> NDArray[Any]:
-    """Return the positions of the candidates that a selection has chosen."""
+    """Return the positions of the candidates that a selection has chosen.
+
+    ``m`` has the released integers, which are these positions.
+    """
     assert m.raw is not None
     choice: NDArray[Any] = m.raw[0]
     return choice
 
 
 def _read_round(m: Measured) -> NDArray[Any]:
-    """Return the position of the value that was chosen in this output's round, for each group."""
+    """Return the position of the value that was chosen in this output's round, for each group.
+
+    ``m`` has the released integers, with a row for each round.
+    """
     assert m.raw is not None
     choice: NDArray[Any] = m.raw[int(m.cell.constants["place"])]
     return choice

@@ -50,7 +50,11 @@ def _make_person_count(vector: VectorKey, outputs: Sequence[Output], setting: Se
 def _make_distinct_count(
     vector: VectorKey, outputs: Sequence[Output], setting: Setting
 ) -> Statistic:
-    """Return the statistic that counts the distinct values of a column in each group."""
+    """Return the statistic that counts the distinct values of a column in each group.
+
+    ``vector`` has the column. All functions of the catalogue that make statistics have the same
+    parameters.
+    """
     assert vector.expr is not None
     return DistinctCount(vector.expr)
 

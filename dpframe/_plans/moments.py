@@ -70,7 +70,8 @@ _ON_PRODUCTS = 0.85
 def make_column(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     """Return the statistic for a column: the sums of powers that its outputs need.
 
-    Without bounds it counts the values alone. Bounds too wide for the powers are refused.
+    ``vector`` has the column and its bounds. Without bounds the values are counted alone. Bounds
+    too wide for the powers are refused.
     """
     expr, bounds = vector.expr, vector.bounds
     assert expr is not None
@@ -106,7 +107,7 @@ def _read_clipped(out: Output) -> VectorKey:
 def _make_pair(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     """Return the statistic for two columns: the sums of their values and of their products.
 
-    Bounds too wide for products are refused.
+    The output has both columns with their bounds. Bounds too wide for products are refused.
     """
     (first_expr, first_bounds), (second_expr, second_bounds) = outputs[0].clipped
     for expr, column_bounds in outputs[0].clipped:
@@ -171,8 +172,8 @@ def _judge_sum(cell: Cell, n: float = math.inf) -> tuple[float, float]:
 
 
 def _mean_alone(out: Output, setting: Setting) -> Statistic | None:
-    """Return the statistic for a mean that is the only output of its column; None if the usual one
-    is as good.
+    """Return the statistic for a mean that is the only output of its column, or None for the usual
+    one.
 
     Without groups, and with rows replaced, distances from the middle of the bounds need less noise.
     """
@@ -321,7 +322,7 @@ def _read_sums(m: Measured, *names: str) -> list[Floats]:
 def _measure_unit_variance(m: Measured) -> Floats:
     """Return the noisy variance of each group, on the scale where the bounds are 0 and 1.
 
-    It is E[t**2] - E[t]**2, times n / (n - ddof).
+    ``m`` has the noisy sums. The variance is E[t**2] - E[t]**2, times n / (n - ddof).
     """
     n, t1, t2 = _read_sums(m, "n", "t1", "t2")
     population: Floats = np.clip(
@@ -360,10 +361,9 @@ def _enclose_population_variance(m: Measured, risk: float) -> tuple[Floats, Floa
 
 
 def _enclose_unit_variance(m: Measured, level: float) -> tuple[Floats, Floats]:
-    """Return the interval of the variance of each group with its ddof, on the scale where the
-    bounds are 0 and 1.
+    """Return the interval of the variance of each group, on the scale where the bounds are 0 and 1.
 
-    ``level`` is the confidence.
+    ``level`` is the confidence. The correction by ``ddof`` is included.
     """
     low, high, fewest, most = _enclose_population_variance(m, 1 - level)
     ddof = m.cell.ddof
@@ -439,8 +439,10 @@ def _judge_deviation(cell: Cell, n: float = math.inf) -> tuple[float, float]:
 
 
 def _measure_standard_error(m: Measured) -> NDArray[Any]:
-    """Return the noisy standard error of the mean of each group: the deviation over the root of the
-    number of values."""
+    """Return the noisy standard error of the mean of each group.
+
+    It is the deviation over the root of the number of values.
+    """
     n = np.maximum(m.values(N).astype(float), 2.0)
     return np.asarray(measure_deviation(m) / np.sqrt(n))
 
@@ -478,8 +480,10 @@ def _judge_standard_error(cell: Cell, n: float = math.inf) -> tuple[float, float
 
 
 def _measure_skewness(m: Measured) -> NDArray[Any]:
-    """Return the noisy skewness of each group: E[(t - mean)**3] / E[(t - mean)**2]**1.5, with the
-    correction of pandas."""
+    """Return the noisy skewness of each group, with the correction of pandas.
+
+    ``m`` has the noisy sums of powers. The skewness is E[(t - mean)**3] / E[(t - mean)**2]**1.5.
+    """
     n, t1, t2, t3 = _read_sums(m, "n", "t1", "t2", "t3")
     first, second, third = (
         ratio(t1, n, empty=1 / 2),
@@ -581,8 +585,9 @@ def _weigh_squares(mean: Floats) -> dict[str, Floats]:
 
 
 def _weigh_cubes(mean: Floats, var: Floats) -> dict[str, Floats]:
-    """Return the weights of the noisy sums that give the sum of cubes about a mean, less a sum that
-    is zero there.
+    """Return the weights of the noisy sums that give the sum of cubes about a mean.
+
+    A sum that is zero at this mean and variance is subtracted.
 
     That sum has the slope of the cubes in the mean, so the difference does not depend on it.
     """
@@ -614,7 +619,10 @@ def _weigh_products(first: Floats, second: Floats) -> dict[str, Floats]:
 
 def _mark_products(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
     """Return the cell of a covariance with bounds from 0 to the largest product of both columns'
-    widths."""
+    widths.
+
+    ``out`` has the two columns with their bounds.
+    """
     (_, first), (_, second) = out.clipped
     product = (first.upper - first.lower) * (second.upper - second.lower)
     return replace(cell, lower=0.0, upper=product)
@@ -623,7 +631,8 @@ def _mark_products(cell: Cell, out: Output, place: int, statistic: Statistic) ->
 def _measure_covariance(m: Measured) -> NDArray[Any]:
     """Return the noisy covariance of each group, over rows where neither column is null.
 
-    It is E[ts] - E[t]E[s], times n / (n - ddof), in data units.
+    ``m`` has the noisy sums. The covariance is E[ts] - E[t]E[s], times n / (n - ddof), in data
+    units.
     """
     n, t, s, ts = _read_sums(m, "n", "t1", "s1", "st")
     mixed = ratio(ts, n, empty=0.25) - ratio(t, n, empty=0.5) * ratio(s, n, empty=0.5)

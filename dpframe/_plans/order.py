@@ -113,7 +113,11 @@ def choose_quantile_method(levels: int, method: Any) -> str:
 
 def _make_ranks(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     """Return the statistic that scores every grid point by its rank, from which quantiles are
-    chosen."""
+    chosen.
+
+    ``vector`` has the column, its bounds and the resolution of the grid. ``outputs`` have the
+    levels, and the question in ``setting`` has the groups.
+    """
     assert vector.expr is not None
     assert vector.bounds is not None
     levels: list[Fraction] = [out.level for out in outputs if out.level is not None]
@@ -123,7 +127,11 @@ def _make_ranks(vector: VectorKey, outputs: Sequence[Output], setting: Setting) 
 
 def _make_tree(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
     """Return the statistic that counts values in a tree over a grid, from which all quantiles are
-    read."""
+    read.
+
+    ``vector`` has the column, its bounds and the resolution of the grid. The question in
+    ``setting`` has the groups.
+    """
     assert vector.expr is not None
     assert vector.bounds is not None
     resolution: Any = vector.detail
@@ -134,7 +142,10 @@ def _make_tree(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -
 
 
 def _mark_level(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
-    """Return the cell with the position of its quantile level among those of the release."""
+    """Return the cell with the position of its quantile level among those of the release.
+
+    ``out`` is the output with the level, and ``statistic`` has all levels of the release.
+    """
     assert isinstance(statistic, Ranks)
     assert out.level is not None
     place_of_level = float(statistic.levels.index(out.level))
@@ -144,7 +155,8 @@ def _mark_level(cell: Cell, out: Output, place: int, statistic: Statistic) -> Ce
 def _choose_quantile(m: Measured) -> NDArray[Any]:
     """Return the chosen quantile of this output for each group.
 
-    The chosen points of a group are sorted by level first, which is post-processing.
+    ``m`` has the points that were chosen, a row for each level. They are sorted by level first,
+    which is post-processing.
     """
     assert m.raw is not None
     return _find_points(m.cell, np.sort(m.raw, axis=0)[int(m.cell.constants["place"])])
@@ -193,8 +205,10 @@ def _note_level(cell: Cell, out: Output, place: int, statistic: Statistic) -> Ce
 
 
 def _measure_quantile(m: Measured) -> NDArray[Any]:
-    """Return the quantile of each group from the estimated distribution. A higher level never gives
-    a lower value."""
+    """Return the quantile of each group from the estimated distribution.
+
+    ``m`` has the noisy counts of the tree. A higher level never gives a lower value.
+    """
     assert m.raw is not None
     c = m.cell.constants
     return _find_points(
@@ -205,7 +219,8 @@ def _measure_quantile(m: Measured) -> NDArray[Any]:
 def _enclose_quantile(m: Measured, level: float) -> Interval:
     """Return the interval of the quantile of each group: its lower and its upper ends.
 
-    ``level`` is the confidence. The noise in the distribution is covered.
+    ``m`` has the noisy counts of the tree, and ``level`` is the confidence. The noise in the
+    distribution is covered.
     """
     assert m.raw is not None
     c = m.cell.constants
@@ -219,7 +234,7 @@ def _enclose_quantile(m: Measured, level: float) -> Interval:
 def _enclose_population_quantile(m: Measured, level: float) -> Interval:
     """Return the interval of the quantile in the population that the people were drawn from.
 
-    ``level`` is the confidence.
+    ``m`` has the noisy counts of the tree, and ``level`` is the confidence.
 
     The risk may be divided in any way between the noise and the number of draws below the quantile.
     The points that any of several ways excludes are excluded.
@@ -249,8 +264,10 @@ def _judge_quantile(cell: Cell, n: float = math.inf) -> tuple[float, float]:
 
 
 def _expect_rank_error(m: Measured, level: float = 0.95) -> float:
-    """Return by how many ranks a quantile read off a noisy distribution may miss. ``level`` is the
-    confidence."""
+    """Return by how many ranks a quantile read off a noisy distribution may miss.
+
+    ``m`` has the noise and the grid, and ``level`` is the confidence.
+    """
     c = m.cell.constants
     worst = deviations(int(c["points"]), c["level"]).max()
     return (
@@ -261,7 +278,10 @@ def _expect_rank_error(m: Measured, level: float = 0.95) -> float:
 
 
 def _find_points(cell: Cell, places: NDArray[Any]) -> Floats:
-    """Return the values in data units of positions on the grid of a quantile."""
+    """Return the values in data units of positions on the grid of a quantile.
+
+    ``cell`` has the grid, and ``places`` has the positions.
+    """
     with np.errstate(over="ignore"):
         points = np.ldexp(
             cell.constants["low"] + places.astype(float), -int(cell.constants["exponent"])

@@ -262,8 +262,10 @@ def _find_price_within(
 
 
 def _rank_cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
-    """Return a key that orders charges: those that still fit come first, then by the part of the
-    budget they take."""
+    """Return a key that orders charges by their cost.
+
+    Those that still fit come first. Then the part of a whole budget decides that they take.
+    """
     rule = budget.rule
     fits = budget.state is not None and rule.after(budget.state, charge) is not None
     alone = rule.after(rule.empty_state(budget._now), charge)

@@ -174,8 +174,10 @@ def warn_of_noise(rule: NoiseRule, number: str = "") -> None:
 
 
 def says_nothing(plan: Plan, cell: Cell, values: float) -> bool:
-    """Return whether an output will be noise however its values lie, if there are at most
-    ``values`` of them."""
+    """Return whether an output will be noise however its values lie.
+
+    ``values`` is the largest number of values that it can have.
+    """
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.selects and not aggregate.of_rows:
         return False
@@ -310,8 +312,10 @@ def _search_fewest_values(plan: Plan, cell: Cell) -> float | None:
 
 
 def describe_choice_error(plan: Plan) -> str:
-    """Return a text that tells by how many values chosen answers, such as medians, may miss; empty
-    below one value."""
+    """Return a text that tells by how many values chosen answers, such as medians, may miss.
+
+    It is empty below one value.
+    """
     choices = [cell for cell in plan.cells if AGGREGATES[cell.aggregate].picks]
     miss = max(map(plan._shortfall, choices), default=0.0)
     if miss < 1:

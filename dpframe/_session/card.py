@@ -431,9 +431,9 @@ class _Reader:
             )
 
     def _put(self, card: Card, word: Declaration, place: Place, value: Any, source: Source) -> None:
-        """Store one fact in ``card``, with its source and the place that its line is found by.
+        """Store one fact in ``card``, with its source and the path to it.
 
-        ``word`` is the argument and the column, such as ``("bounds", "age")``; the column is None
+        ``word`` is the argument and the column, such as ``("bounds", "age")``. The column is None
         for a fact of the whole table.
         """
         what, column = word

@@ -70,7 +70,7 @@ class Check:
         )
 
     def _result(self) -> pd.DataFrame:
-        """Run the function on parts of the people, and refuse it if the results do not add up to
+        """Run the function on parts of the people, and refuse it if the results are not together
         that on all.
 
         The parts are nobody, random halves, two people, a few more, and all in another order.
@@ -228,10 +228,9 @@ def copy_part(part: pd.DataFrame) -> pd.DataFrame:
 
 
 def copy_cell(cell: Any, depth: int) -> Any:
-    """Return a copy of a list, tuple, dict, set or array with its elements; return any other cell
-    as it is.
+    """Return a copy of a list, tuple, dict, set or array with its elements.
 
-    ``depth`` is how many levels of nesting are still copied.
+    Any other cell is returned as it is. ``depth`` is how many levels of nesting are still copied.
 
     No code of other classes runs.
     """

@@ -794,8 +794,10 @@ class Session:
             self._names[label.version, label.name] = label.question, label.key
 
     def check_alive(self) -> None:
-        """Refuse to go on if the session was closed, or if this process is a fork of the one that
-        opened it."""
+        """Refuse to go on if the session was closed, or if this process is a forked copy.
+
+        A copy of a process would have a copy of the budget.
+        """
         if self.base.closed:
             goes_on = self.accountant._reachable
             rest = (

@@ -239,8 +239,8 @@ class Terms:
     def merge_sources(self, arguments: Words) -> tuple[tuple[Declaration, Source], ...]:
         """Return where each declaration comes from, after another `open` has replaced some of them.
 
-        A fact that the new arguments state loses its old source, and gets a new one if a card
-        states it.
+        A fact that the new arguments state loses its old source. It gets a new one if a card states
+        it.
         """
         stated = {(word, None) for word, value in arguments.items() if value is not None}
         stated |= {

@@ -179,10 +179,10 @@ class Zcdp(_Concentrated):
         return loss.rho
 
     def worth(self, epsilon: Fraction, state: State) -> Price:
-        """Return the price of a question that asks for this epsilon: a pure mechanism, or noise of
-        the same zCDP cost.
+        """Return the price of a question that asks for this epsilon.
 
-        Both are at most its part of the budget.
+        It buys a pure mechanism, or noise of the same zCDP cost. Both are at most the question's
+        part of the budget.
         """
         part = self.part(epsilon)
         cost, most = epsilon**2 / 2, part * self.limit
@@ -193,8 +193,11 @@ class Zcdp(_Concentrated):
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
-        """Return the epsilon of a list of releases fixed in advance, from its sum of rho; inf if
-        one has no rho."""
+        """Return the epsilon, at this delta, of a list of releases fixed in advance, from its sum
+        of rho.
+
+        It is inf if a release has no rho.
+        """
         rho, left = sum_costs(events, lambda loss: loss.rho), delta - failures(events)
         if rho is None or left <= 0:
             return math.inf
@@ -280,10 +283,10 @@ class Rdp(_Concentrated):
         return cost
 
     def worth(self, epsilon: Fraction, state: State) -> Price:
-        """Return the price of a question that asks for this epsilon: a pure mechanism, or noise of
-        the same Renyi cost.
+        """Return the price of a question that asks for this epsilon.
 
-        Both are at most its part of the budget.
+        It buys a pure mechanism, or noise of the same Renyi cost. Both are at most the question's
+        part of the budget.
         """
         part = self.part(epsilon)
         cost, most = self._pure_cost(epsilon), part * self.limit
@@ -337,10 +340,10 @@ class Gdp(Additive):
         return mu_share(self.limit / queries, self.conversion)
 
     def worth(self, epsilon: Fraction, state: State) -> Price:
-        """Return the price of a question that asks for this epsilon: a pure mechanism, or the
-        Gaussian that dominates it.
+        """Return the price of a question that asks for this epsilon.
 
-        Both are at most its part of the budget.
+        It buys a pure mechanism, or the Gaussian that dominates it. Both are at most the question's
+        part of the budget.
         """
         part = self.part(epsilon)
         pure_cost, most = PureDP(epsilon).mu_squared, part * self.limit
@@ -375,8 +378,11 @@ class Gdp(Additive):
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
-        """Return the epsilon of a list of releases fixed in advance, from its sum of mu squared;
-        inf if one has no mu."""
+        """Return the epsilon, at this delta, of a list of releases fixed in advance, from its sum
+        of mu squared.
+
+        It is inf if a release has no mu.
+        """
         total, left = mu_squared_sum(events), delta - failures(events)
         if total is None or left <= 0:
             return math.inf

@@ -225,11 +225,10 @@ class Filter(ABC):
 
     @abstractmethod
     def worth(self, epsilon: Fraction, state: Any) -> Price:
-        """Return the price of a question that asks for this epsilon, for a pure mechanism or for
-        noise at the same cost.
+        """Return the price of a question that asks for this epsilon.
 
-        It is never more than the part ``self.part(epsilon)`` of the budget. ``state`` is what has
-        been spent so far.
+        It buys a pure mechanism, or noise at the same cost. It is never more than the part
+        ``self.part(epsilon)`` of the budget. ``state`` is what has been spent so far.
 
         Formal guarantee: questions whose epsilons (or epsilon/queries, of a share) add up to at
         most that of the budget all fit, in any order and whatever mechanisms their prices buy
@@ -238,10 +237,10 @@ class Filter(ABC):
 
     @abstractmethod
     def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: Any) -> Price:
-        """Return the price of Gaussian noise with this (epsilon, delta) guarantee, or of a pure
-        mechanism at no more.
+        """Return the price of Gaussian noise with this (epsilon, delta) guarantee.
 
-        It is never more than `worth` may take. ``state`` is what has been spent so far.
+        It may also buy a pure mechanism at no higher cost. It is never more than `worth` may take.
+        ``state`` is what has been spent so far.
         """
 
     @abstractmethod
@@ -329,8 +328,10 @@ class Filter(ABC):
         return spent
 
     def pure_spent(self, state: Any) -> Fraction | None:
-        """Return the plain sum of epsilons so far, which is valid at any time; None if the rule
-        keeps no such sum."""
+        """Return the plain sum of epsilons so far, which is valid at any time.
+
+        Return None if the rule keeps no such sum.
+        """
         return None
 
     def compare_delta(self, state: Any, charge: Charge) -> tuple[Fraction, Fraction]:

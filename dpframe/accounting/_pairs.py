@@ -241,8 +241,10 @@ class Loss:
         return (Curve(lambda t: response_curve(e, t), -e, e),)
 
     def residue(self, mu: float) -> float | None:
-        """Return how much mu remains of a Gaussian budget of ``mu`` after one such release; None if
-        it does not fit."""
+        """Return how much mu remains of a Gaussian budget of ``mu`` after one such release.
+
+        Return None if the release does not fit.
+        """
         return None if self.epsilon is None else self._remains(float(self.epsilon) * UP, mu)
 
     def leaves(self, mu_squared: Fraction) -> Fraction | None:

@@ -183,9 +183,9 @@ class Tight(Filter):
         """Return the price of a question that asks for this epsilon.
 
         ``wanted`` is the most mu squared that a Gaussian gets, and ``pure`` the most epsilon of a
-        pure release; None sets no limit beyond the question's part of the budget. ``largest_pure``
-        limits the epsilon that is bought from the Gaussian budget. A pure release that ``keeps``,
-        or finds no room in the plain sum, takes no more than its part of the Gaussian budget.
+        pure release. None sets no limit beyond the question's part of the budget. ``largest_pure``
+        limits the epsilon that is bought from the Gaussian budget. A pure release takes at most its
+        part of the Gaussian budget if it ``keeps``, or if the plain sum has no room.
         """
         part, left, limit = epsilon / self.limits.epsilon, state.mu_squared, self.limit
         pure_epsilon, spent = epsilon if pure is None else pure, state.epsilon
@@ -233,11 +233,10 @@ class Tight(Filter):
         return self._offer(epsilon, state, epsilon if keeps else None, None, None, keeps)
 
     def worth(self, epsilon: Fraction, state: Either) -> Price:
-        """Return the price of a question that asks for this epsilon, for a pure release or for a
-        Gaussian at the same cost.
+        """Return the price of a question that asks for this epsilon.
 
-        The cost is what a pure release takes of the Gaussian budget at the start, up to the
-        question's part.
+        It buys a pure release, or a Gaussian at the same cost. The cost is what a pure release
+        takes of the Gaussian budget at the start, up to the question's part.
         """
         return self._offer(epsilon, state, epsilon, _taken_by_pure(epsilon, self.limit), None)
 
@@ -327,11 +326,10 @@ def _residue_epsilon(events: Events, delta: Fraction) -> float:
 
 
 def residue_after(mu_squared: Fraction, events: Events) -> Fraction | None:
-    """Return how much of a Gaussian budget is left after a list of releases in this order; None if
-    they do not fit.
+    """Return how much of a Gaussian budget is left after a list of releases in this order.
 
-    Budget and result are given as mu squared. ``events`` are pairs of a loss and a count. Of many
-    equal releases the cost of several is bounded at once.
+    Budget and result are given as mu squared. Return None if the releases do not fit. ``events``
+    are pairs of a loss and a count. Of many equal releases the cost of several is bounded at once.
     """
     left: Fraction | None = mu_squared
     for loss, count in events:

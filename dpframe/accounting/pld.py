@@ -451,8 +451,6 @@ def _solve(total: _Sum, target: float, high: float) -> float:
 
     It is right to 10 digits and on the safe side. It is inf if no epsilon is found.
 
-    It is right to 10 digits and on the safe side; inf if there is none.
-
     Newton on log delta, which is nearly concave: from the right it then stays on the right.
     Bisection where it fails.
     """
@@ -557,8 +555,10 @@ class Composed(Filter):
         return Fraction(0)
 
     def after(self, state: Fraction, charge: Charge) -> Fraction | None:
-        """Return the state after the one batch that this rule admits; None if it does not fit, or a
-        batch was made before."""
+        """Return the state after the one batch that this rule admits.
+
+        Return None if the batch does not fit, or if one was made before.
+        """
         if state:
             return None
         epsilon, limit = self.report(charge.losses, self.limits.delta), self.limits.epsilon

@@ -77,10 +77,9 @@ def _direct(kind: str, epsilon: float, mu: float) -> float | None:
 
 
 def after(kind: str, epsilon: float, mu: float) -> float | None:
-    """Return the mu that remains of a Gaussian budget after a release of this kind; None if it does
-    not fit.
+    """Return the mu that remains of a Gaussian budget after a release of this kind.
 
-    ``kind`` is "pure", "exponential" or "laplace".
+    ``kind`` is "pure", "exponential" or "laplace". Return None if the release does not fit.
 
     Formal guarantee: as `after_pure`, `after_exponential`, `after_laplace`. Costs are kept for a
     ladder of mu and taken from the step below, since a cost certified at one mu is one at every
@@ -144,11 +143,10 @@ def after_curve(
     *,
     symmetric: bool = False,
 ) -> float | None:
-    """Return the mu that remains of a Gaussian budget after an event with this dominating pair;
-    None if it does not fit.
+    """Return the mu that remains of a Gaussian budget after an event with this dominating pair.
 
     ``probabilities`` are P's masses at the increasing ``losses``, and ``infinite`` is that at
-    infinity.
+    infinity. Return None if the event does not fit.
 
     Formal guarantee: sum_i p_i H_mu'(t - l_i) + infinite <= H_mu(t) + slack at all real t, and the
     same for the pair reversed. The slack is owed besides, as a part of delta. Masses have to be
@@ -242,10 +240,11 @@ class Bump:
 
 
 def two_points(epsilon: float) -> Bump:
-    """Return a bump that covers every choice whose losses span epsilon.
+    """Return curves that cover every choice whose losses span epsilon, for the certificate of a
+    cost.
 
-    Its rows are pairs with losses a and -b, such that each pair whose losses span epsilon is below
-    one of them or its reverse.
+    Each row is a pair with losses a and -b. A pair whose losses span epsilon is below one of them
+    or its reverse.
 
     A pair with losses in [-b, a] is below the one with exactly these two, so each row takes the
     largest a and b of its cell. Cells are fine where a is about b, which decides, and widen with
@@ -280,7 +279,12 @@ def _below(p: Array, q: Array, mu: float, spare: float) -> bool:
 
 
 def atoms(losses: Array, masses: Array, symmetric: bool) -> Bump:
-    """Return the bump of an event with finitely many losses, each with its probability under P."""
+    """Return the privacy curve of an event with finitely many losses, in the form that the
+    certificate of a cost needs.
+
+    ``masses`` are the probabilities of the ``losses`` under P. ``symmetric`` says that the reversed
+    pair is the pair.
+    """
     edges = np.unique(np.append(losses, 0.0))
     reverse = masses * np.exp(-losses)
     above = np.exp(-edges / 2) * (
@@ -301,7 +305,8 @@ def atoms(losses: Array, masses: Array, symmetric: bool) -> Bump:
 
 
 def laplace(epsilon: float) -> Bump:
-    """Return the bump of the Laplace pair.
+    """Return the privacy curve of the Laplace pair in the form that the certificate of a cost
+    needs.
 
     It never claims to use up a budget exactly: `after_pure` decides that.
     """
@@ -330,8 +335,6 @@ class _Step:
 
     def above(self, x: Array, side: int) -> Array:
         """Return log A at these x >= 0 (``side`` 1), or at -x (``side`` -1).
-
-        It is the largest of the rows of the event, hence convex as well.
 
         It is the largest of the rows of the event, hence convex as well.
         """
