@@ -501,7 +501,10 @@ def list_agg_names() -> tuple[str, ...]:
 
 def find_named_function(value: object) -> str | None:
     """Return the name of the aggregate that a function such as ``np.mean`` stands for in `agg`, or
-    None."""
+    None.
+
+    ``value`` is what the user gave to `agg`.
+    """
     for name, entry in AGGREGATES.items():
         if any(function is value for function in entry.functions):
             return name

@@ -138,7 +138,7 @@ def _judge_count(cell: Cell, n: float = math.inf) -> tuple[float, float]:
     """Return the scales by which a count is judged as noise: no least size, and twice the largest
     count.
 
-    ``n`` is the largest count. A half width of ``n`` is as large as the count itself.
+    ``n`` is the largest count. Noise is then as large as the count itself.
     """
     return 0.0, 2 * n
 

@@ -618,10 +618,9 @@ def _weigh_products(first: Floats, second: Floats) -> dict[str, Floats]:
 
 
 def _mark_products(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
-    """Return the cell of a covariance with bounds from 0 to the largest product of both columns'
-    widths.
+    """Return the cell of a covariance with the product of both columns' widths as its upper bound.
 
-    ``out`` has the two columns with their bounds.
+    ``out`` has the two columns with their bounds. The lower bound is 0.
     """
     (_, first), (_, second) = out.clipped
     product = (first.upper - first.lower) * (second.upper - second.lower)

@@ -657,8 +657,10 @@ def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
 
 
 def note_reduced_epsilon(plan: Plan, price: Price) -> Plan:
-    """Return the plan with a note in its reason, if the question gets less epsilon than it asked
-    for."""
+    """Return the plan with a note in its reason, if the question gets less than it asked for.
+
+    Its part of the budget may buy less epsilon, or less Gaussian noise, than ``price`` requested.
+    """
     stake, loss = price.stake, plan.loss
     if stake is None or (
         not stake.scaled if loss.epsilon is None else loss.epsilon >= stake.epsilon

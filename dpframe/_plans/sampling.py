@@ -373,11 +373,10 @@ def enclose_expectation(low: Floats, high: Floats, deviation: float) -> tuple[Fl
 
 @np.errstate(all="ignore")
 def _find_mean_at_rate(k: Floats, half: float, far: Floats) -> Floats:
-    """Return the Poisson mean m between k and ``far`` at which k log(k / m) - k + m is ``half``.
+    """Return the Poisson mean m between k and ``far`` at which k log(k / m) - k + m is ``half``,
+    rounded outwards.
 
-    There a count of k has a tail of about exp(-half).
-
-    It is rounded outwards.
+    At that mean a count of k has a tail of about exp(-half).
     """
     near = k
     for _ in range(80):

@@ -284,8 +284,10 @@ class Terms:
         return next((name for name in fixed if getattr(self, name) != getattr(other, name)), None)
 
     def record(self, names: list[Hashable]) -> list[Declared]:
-        """Return the declarations that are written into the ledger. ``names`` are the columns'
-        names in order."""
+        """Return the declarations that are written into the ledger, each with its source.
+
+        ``names`` are the columns' names in order.
+        """
         sources = dict(self.sources)
         declared = record_of(names, self.bounds, self.times, self.keys, "open", sources)
         if self.people is not None:

@@ -234,10 +234,10 @@ class PoissonGaussian(Normal):
         return min((e for e in options if e is not None), default=None)
 
     def renyi(self, orders: Floats) -> Floats:
-        """Return the Renyi divergences of the sampled Gaussian at these orders, rounded up to whole
-        orders.
+        """Return the Renyi divergences of the sampled Gaussian at these orders.
 
-        They are at most those without sampling.
+        Orders are rounded up to whole ones first. The divergences are at most those without
+        sampling.
         """
         whole = np.ceil(orders)  # the divergence grows with the order
         plain = orders * float(self.rho) * UP

@@ -245,11 +245,11 @@ class Filter(ABC):
 
     @abstractmethod
     def gaussian(self, amount: Fraction, queries: int, state: Any) -> Price | None:
-        """Return a price for Gaussian noise that grows with ``amount``, to search for the amount
-        that an accuracy needs.
+        """Return a price for Gaussian noise that grows with ``amount``, or None if the budget
+        cannot pay for one now.
 
-        Return None if this budget cannot pay for Gaussian noise now. ``queries`` divides a delta
-        where guarantees are stated.
+        A search finds with it the amount that an accuracy needs. ``queries`` divides a delta where
+        guarantees are stated.
         """
 
     def price_gaussian_by_epsilon(self, epsilon: Fraction, state: Any) -> Price:

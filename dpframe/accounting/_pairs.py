@@ -93,8 +93,9 @@ def _around(
     """Return two numbers close to the largest mu that can remain, the first below it and the second
     above.
 
-    ``room`` is positive as long as a mu can remain. Both numbers were tried; (0, inf) is returned
-    if that fails.
+    The first result of ``room(left)`` is not negative as long as ``left`` can remain. ``size`` is
+    the scale of its rounding error. Both numbers were tried. Return (0, inf) if they do not enclose
+    the largest mu.
     """
     # By Newton's rule: the derivative of H(0) is 2 phi(epsilon/mu' - mu'/2) / (1 + e**epsilon). A
     # release costs about epsilon**2 of mu squared, and where rounding or a flat curve leads the

@@ -235,7 +235,7 @@ class GameValue(NamedTuple):
     at: Floats
 
     def __call__(self, s: Floats) -> Floats:
-        """Return an upper bound on the value of the adversary's game at these thresholds s."""
+        """Return an upper bound on what the adversary can gain at these thresholds s."""
         place = (s - self.start) / self.h
         i = np.clip(np.floor(place), 0, len(self.at) - 2).astype(np.int64)
         step = np.expm1(np.clip(s - (self.start + i * self.h), 0.0, self.h)) / math.expm1(self.h)
@@ -246,10 +246,10 @@ class GameValue(NamedTuple):
 
 
 def _cuts(m: int, near: float, far: float) -> list[int]:
-    """Return the ends of cells that divide [0, m]: single steps from ``near`` to ``far``, and wider
-    ones further away.
+    """Return the ends of cells that divide [0, m], finest from ``near`` to ``far``.
 
-    The best shift lies between ``near`` and ``far``, so the cells are finest there.
+    There lies the shift that is best for an adversary. Cells are single steps there, and wider the
+    further away they are.
     """
     low, high = max(0, math.floor(near) - 1), min(m, math.ceil(far) + 1)
     cuts = list(range(low, high + 1))
@@ -261,12 +261,13 @@ def _cuts(m: int, near: float, far: float) -> list[int]:
 
 
 def _steer(values: Floats, h: float, m: int, cuts: Sequence[int]) -> Floats:
-    """Return the value of the adversary's game after one more choice, rounded up, at every
-    threshold of the grid.
+    """Return what an adversary can gain with one more choice of bounded range, rounded up, at every
+    threshold.
 
-    ``values`` is V before it on a grid of step ``h``. The range is ``m`` steps, and ``cuts`` divide
-    it into cells. The new value is the sup over t in [0, m h] of p_t V(s - t) + (1 - p_t) V(s - t +
-    m h).
+    The adversary picks the pair of losses of each choice by what was released so far. ``values`` is
+    the gain V without this choice, on a grid of step ``h``. The range is ``m`` steps, and ``cuts``
+    divide it into cells. The new value is the sup over t in [0, m h] of p_t V(s - t) + (1 - p_t)
+    V(s - t + m h).
 
     On a cell of t both values are below chords in e**-t, so the sum is B(a) + p(a) D(a) with B and
     D linear in the chord's a in [0, 1], and its one stationary point is known. V outside the grid:
@@ -312,7 +313,8 @@ def _best_shift(reach: float, theta: float) -> float:
 def _grid(
     ranges: tuple[tuple[float, int], ...], width: float, theta: float
 ) -> tuple[float, list[int], list[list[int]]]:
-    """Return the finest grid for the adversary's game that the limit on work allows.
+    """Return the finest grid, for computing what an adversary can gain, that the limit on work
+    allows.
 
     ``ranges`` are pairs of a range and a count, and ``width`` is what half the grid has to cover.
     Return the step, each range in steps (rounded up), and the cells of its shift. The step is 0 if

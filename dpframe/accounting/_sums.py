@@ -269,7 +269,11 @@ class _Advanced(Filter):
 
     @classmethod
     def report(cls, events: Events, delta: Fraction) -> float:
-        """Return an epsilon, rounded up, of a list of releases fixed in advance, at this delta."""
+        """Return an epsilon, rounded up, of a list of releases fixed in advance, at this delta.
+
+        Half of delta is divided among releases that have no pure epsilon. The result is inf if none
+        holds.
+        """
         left = delta - failures(events)
         if left <= 0:
             return math.inf

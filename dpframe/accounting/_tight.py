@@ -97,9 +97,9 @@ class Tight(Filter):
     def _room_without(self, state: Either) -> Fraction:
         """Return the sum of failures that fits if the next debit ends the Gaussian budget.
 
-        It is the reserve, and what the Gaussian budget could still have spent of delta: the least
-        that G(mu) allows at epsilon after losses whose sum is known to lie within plus or minus the
-        plain sum.
+        It is the reserve, and what the Gaussian budget could still have spent of delta. That is the
+        least that G(mu) allows at epsilon, after losses whose sum is known to lie within plus or
+        minus the plain sum.
         """
         if state == self.start():
             return self.limits.delta
@@ -218,8 +218,8 @@ class Tight(Filter):
         """Return the price of a question without a price of its own: one of ``queries`` equal
         shares of the budget.
 
-        Where Gaussian noise is the better buy, a pure release keeps to its part of the residue too,
-        so that shares which nothing but Gaussian noise can answer find it on promise.
+        If Gaussian noise is the better buy, a pure release also keeps to its part of the Gaussian
+        budget. So later shares that only Gaussian noise can answer still find theirs there.
         """
         epsilon, limit, spent = self.limits.epsilon / queries, self.limit, state.epsilon
         keeps = (
@@ -241,8 +241,10 @@ class Tight(Filter):
         return self._offer(epsilon, state, epsilon, _taken_by_pure(epsilon, self.limit), None)
 
     def gaussian(self, amount: Fraction, queries: int, state: Either) -> Price | None:
-        """Return a price that buys a Gaussian of ``amount`` mu squared; None if the Gaussian budget
-        cannot pay now."""
+        """Return a price that buys a Gaussian of ``amount`` mu squared.
+
+        Return None if the Gaussian budget is exceeded, or has to be kept for promised shares.
+        """
         left = state.mu_squared
         if left is None:
             return None
