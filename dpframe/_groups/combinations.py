@@ -32,8 +32,10 @@ from dpframe._validate import length
 
 
 class Tuples:
-    """A public, ordered list of combinations of keys: the keys of each column, and for each
-    combination the places of its keys.
+    """Public, ordered list of combinations of keys from several columns.
+
+    ``keys`` has the keys of each column, and ``places`` a row for each combination with the
+    positions of its keys.
 
     ``Tuples.of(index_or_list, exprs, names)`` makes one of a MultiIndex or of a list of tuples.
     """
@@ -48,6 +50,11 @@ class Tuples:
     __slots__ = ("code", "index", "keys", "places", "token")
 
     def __init__(self, keys: Sequence[Keys], places: NDArray[np.int64]):
+        """Make combinations of the keys of each column.
+
+        ``places`` has a row for each combination and a column for each of ``keys``, with the
+        positions of the keys.
+        """
         self.keys = tuple(keys)
         self.places = places  # a row a combination, a column a column
         self.code: bytes | None = None
@@ -58,8 +65,11 @@ class Tuples:
 
     @staticmethod
     def of(keys_argument: Any, exprs: Sequence[Expr], names: Sequence[Hashable]) -> Tuples:
-        """The combinations that a user typed, checked against the dtypes of the columns and nothing
-        else."""
+        """Return the combinations that a user listed, as a MultiIndex or a list of tuples.
+
+        They are checked against the dtypes of the columns alone. ``exprs`` and ``names`` are those
+        of the columns, in order.
+        """
         rows = _rows(keys_argument, len(exprs), names)
         keys, columns = [], []
         for i, (expr, name) in enumerate(zip(exprs, names, strict=True)):
@@ -91,7 +101,8 @@ class Tuples:
         return Tuples, (self.keys, self.places)
 
     def rename(self, names: Sequence[Hashable]) -> Tuples:
-        """Return the same combinations for columns that were renamed."""
+        """Return the same combinations with other names for the columns. ``names`` has one for
+        each."""
         keys = [k.rename(name) for k, name in zip(self.keys, names, strict=True)]
         return (
             self
@@ -100,14 +111,20 @@ class Tuples:
         )
 
     def in_order(self, order: Sequence[int]) -> Tuples:
-        """Return the same combinations with their columns in another order."""
+        """Return the same combinations with their columns in another order.
+
+        ``order`` has the present position of each column.
+        """
         if list(order) == list(range(len(self.keys))):
             return self
         return Tuples([self.keys[i] for i in order], self.places[:, list(order)].copy())
 
     def with_options(self, exprs: Sequence[Expr], sort: bool | None, dropna: bool | None) -> Tuples:
-        """Return the combinations that pandas' ``sort=`` and ``dropna=`` would leave, in that
-        order."""
+        """Return the combinations that pandas' ``sort=`` and ``dropna=`` would leave, in its order.
+
+        ``exprs`` are the columns. None changes nothing; ``dropna=False`` is refused if no
+        combination has a null.
+        """
         for keys, expr in zip(self.keys, exprs, strict=True):
             # It refuses words that are none, and keys without an order.
             with_options(keys, expr, sort, dropna or None)
@@ -131,6 +148,8 @@ class Tuples:
         return self if places is self.places else Tuples(self.keys, places)
 
     def to_json(self) -> object:
+        """Return the combinations as plain lists for the ledger and for display; of a long list a
+        summary."""
         if len(self) > 100:
             first_rows = [list(map(str, row)) for row in self.index[:5]]
             return {"count": len(self), "first": first_rows, "token": self.token}
@@ -144,7 +163,7 @@ def _plain(key: Any) -> object:
 
 
 def _ranks(keys: Keys, expr: Expr) -> NDArray[np.int64]:
-    """Return the place of each key in the sorted list, the null last."""
+    """Return the rank of each key when the keys of a column are sorted, with the null last."""
     ordered = with_options(keys, expr, True, None)
     if ordered is keys:
         return np.arange(len(keys))
@@ -153,6 +172,11 @@ def _ranks(keys: Keys, expr: Expr) -> NDArray[np.int64]:
 
 
 def _rows(keys: Any, columns: int, names: Sequence[Hashable]) -> list[tuple[Any, ...]]:
+    """Return the combinations that a user listed, after checking that each is a tuple of the right
+    length.
+
+    ``columns`` is their number, and ``names`` are for the error.
+    """
     length(keys, "combinations in keys=")
     rows = list(keys)
     if not rows:
@@ -167,8 +191,12 @@ def _rows(keys: Any, columns: int, names: Sequence[Hashable]) -> list[tuple[Any,
 
 
 def lists_tuples(keys: Any, columns: int) -> bool:
-    """Return whether ``keys=`` of several columns lists combinations: a MultiIndex, or a list of
-    tuples."""
+    """Return whether ``keys=`` for several columns lists combinations, rather than keys of each
+    column.
+
+    Combinations are a MultiIndex or a list of tuples. A set of tuples is refused, since it has no
+    order.
+    """
     if columns < 2 or isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable):
         return False
     if isinstance(keys, pd.MultiIndex):
@@ -217,7 +245,7 @@ class TupleBy:
 
 @dataclass(frozen=True, slots=True)
 class RestBy:
-    """Group by listed keys, and one group more, at the end, for rows with any other key that is not
+    """Grouping by listed keys, with one more group at the end for rows with any other key but
     null."""
 
     identity: ClassVar[tuple[str, ...]] = ("by_rest", "listed", "label")
@@ -229,6 +257,8 @@ class RestBy:
     )  # with the label; the token differs for labels that Python holds for equal
 
     def __post_init__(self) -> None:
+        """Make the keys of the groups: the listed ones, then the label of the group for all
+        others."""
         index, name = self.listed.index, self.listed.index.name
         _check_label(self.label, self.listed.keys, name)
         if isinstance(index.dtype, pd.CategoricalDtype):
@@ -266,7 +296,8 @@ class RestBy:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """A column whose keys nobody listed. Groups by it exist once its keys are found."""
+    """Column to group by with keys that nobody listed. Its groups are known once its keys are
+    found."""
 
     expr: Expr
     name: Hashable
@@ -275,6 +306,8 @@ class Sought:
     label: Any = None  # of a group for the keys that are not found; None without such a group
 
     def with_keys(self, keys: Keys) -> By:
+        """Return the grouping by keys that were found, with a group for other keys if it has a
+        label."""
         level = KeyBy(
             self.expr, with_options(keys, self.expr, None, self.dropna)
         )  # found keys come in order
@@ -285,6 +318,10 @@ class Sought:
 
 
 def _check_label(label: Any, keys: Keys, name: Hashable) -> None:
+    """Refuse a label for the group of other keys that is no plain value, or is a listed key.
+
+    ``name`` is the name of the column, for the error.
+    """
     if (
         isinstance(label, bool)
         or not isinstance(label, str | int | float | pd.Timestamp)
@@ -304,8 +341,12 @@ def _equal(key: Any, label: Any) -> bool:
 
 
 def with_rest(levels: Sequence[KeyBy | Sought], other: Any) -> tuple[By | Sought, ...]:
-    """The groupings, with a group for other keys where ``other=`` has a label: one for the only
-    column, or a dict by column."""
+    """Return groupings with an added group for keys that are not listed, where ``other=`` asks for
+    it.
+
+    ``levels`` has a grouping for each column. ``other`` is the label of the added group, or a dict
+    of labels by column.
+    """
     names = [level.name if isinstance(level, Sought) else level.index.name for level in levels]
     if not isinstance(other, Mapping):
         if len(levels) > 1:

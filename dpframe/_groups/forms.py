@@ -27,7 +27,8 @@ EXACT = 2.0**52  # whole numbers up to here are doubles, and so are those next t
 
 
 class GroupForm(NamedTuple):
-    """The code of a grouping, and the place of each group of the canonical order.
+    """Canonical code of a grouping, and the position in the grouping of each group of the canonical
+    order.
 
     ``places`` is None if the grouping has that order itself.
     """
@@ -42,7 +43,11 @@ _MOST_FORMS, _LONGEST = 256, 2**16
 
 
 def form_of_groups(by: Sequence[By]) -> GroupForm:
-    """Return the form of groups that are combinations of one group of each grouping."""
+    """Return the canonical form of a group-by over several columns.
+
+    A group is a combination of one group of each grouping in ``by``. Group-bys with equal codes
+    have the same groups, so they can share answers.
+    """
     if not by:
         return NO_GROUPS
     if len(by) == 1:
@@ -61,7 +66,8 @@ def form_of_groups(by: Sequence[By]) -> GroupForm:
 
 
 def form_of_grouping(by: By) -> GroupForm:
-    """Return the form of one grouping. Some recent forms are cached."""
+    """Return the canonical form of a group-by over one column, from a cache of recent ones if it is
+    there."""
     key = encode(by)
     form = _forms.get(key)
     if form is None:
@@ -74,7 +80,10 @@ def form_of_grouping(by: By) -> GroupForm:
 
 
 def _make_form(by: By) -> GroupForm:
-    """Return the form of one grouping, without the cache."""
+    """Compute the canonical form of a grouping.
+
+    Its code does not depend on the order or the names of the groups.
+    """
     intervals = _find_intervals(by)
     if intervals is not None:
         return _form_intervals(*intervals)
@@ -113,7 +122,10 @@ class _Ranks(NamedTuple):
 
 
 def _rank_keys(keys: Keys, used: Places | None = None) -> _Ranks:
-    """Return the ranks of keys, or of those that are ``used``."""
+    """Return keys in an order that depends on their values alone, with a digest of them all.
+
+    ``used`` has the positions of the keys to rank; None ranks all.
+    """
     index = keys.index if used is None else keys.index.take(used)
     if isinstance(index.dtype, np.dtype) and index.dtype.kind == "i" and keys.null is None:
         numbers = index.to_numpy().astype(np.int64)
@@ -136,8 +148,10 @@ def _is_sorted(order: Places) -> bool:
 
 
 def _form_combinations(exprs: Sequence[Expr], tuples: Tuples) -> GroupForm:
-    """Return the form of listed combinations: columns by their code, and combinations by the ranks
-    of their keys."""
+    """Return the canonical form of listed combinations of keys.
+
+    Columns are ordered by their codes, and combinations by the ranks of their keys.
+    """
     codes, ranks = [], []
     for i, (expr, keys) in enumerate(zip(exprs, tuples.keys, strict=True)):
         used, place = np.unique(tuples.places[:, i], return_inverse=True)
@@ -167,7 +181,7 @@ class _Interval(NamedTuple):
 
 
 def _find_intervals(by: By) -> tuple[Expr, list[_Interval]] | None:
-    """Return the number that a grouping is by, and the intervals of its groups.
+    """Return the numeric expression that a grouping divides, and the interval of each group.
 
     Bins have intervals, and so have keys that are intervals of a cut. Return None for other
     groupings.
@@ -190,7 +204,11 @@ def _find_intervals(by: By) -> tuple[Expr, list[_Interval]] | None:
 
 
 def _form_intervals(expr: Expr, intervals: list[_Interval]) -> GroupForm:
-    """Return the form of intervals. Intervals of integers are narrowed to the integers in them."""
+    """Return the canonical form of a grouping of numbers by intervals.
+
+    Intervals of an integer expression are narrowed to the integers in them. So equal groups get
+    equal forms.
+    """
     if expr.integral and all(abs(end) <= EXACT for one in intervals for end in _finite_ends(one)):
         intervals = [_narrow_to_integers(one) for one in intervals]
     order = np.array(sorted(range(len(intervals)), key=lambda i: intervals[i]), dtype=np.intp)
@@ -203,7 +221,10 @@ def _finite_ends(interval: _Interval) -> list[float]:
 
 
 def _narrow_to_integers(interval: _Interval) -> _Interval:
-    """Return the closed interval of the integers in an interval. An infinite end stays as it is."""
+    """Return the closed interval from the least to the greatest integer in an interval.
+
+    An infinite end stays as it is.
+    """
     low, holds_low, high, holds_high = interval
     if math.isfinite(low):
         low, holds_low = float(math.ceil(low) if holds_low else math.floor(low) + 1), True

@@ -31,8 +31,8 @@ _FEW = 100  # keys that a declaration lists in full
 
 
 class Keys:
-    """A public, ordered list of groups; ``null`` is the place of the group of nulls, if there is
-    one."""
+    """Public, ordered list of the groups of one column; ``null`` is the position of the group of
+    nulls, or None."""
 
     identity: ClassVar[tuple[str, ...]] = ("keys", "index", "null")
 
@@ -43,7 +43,10 @@ class Keys:
     __slots__ = ("cells", "code", "index", "null", "token")
 
     def __init__(self, index: pd.Index[Any], null: int | None, texts: list[str] | None = None):
-        """Make keys of an index. ``texts`` is its list where all keys are texts."""
+        """Make keys of an index. ``null`` is the position of the null, or None.
+
+        ``texts`` is the index as a list if all keys are texts; None has it found out.
+        """
         self.index = index
         self.null = null
         self.code: bytes | None = None
@@ -71,7 +74,10 @@ class Keys:
         return self if self.index.name == name else Keys(self.index.rename(name), self.null)
 
     def finder(self) -> Finder:
-        """Return a map from cells to 1 + the place of the key they equal, or 0."""
+        """Return a map from a value to 1 + the position of the key that it equals, or to 0.
+
+        Engines use it to find the group of each row.
+        """
         return finder(
             (None if i == self.null else k, i + 1) for i, k in enumerate(self.index.tolist())
         )
@@ -86,6 +92,8 @@ class Keys:
         return Keys, (self.index, self.null)
 
     def to_json(self) -> object:
+        """Return the keys as a plain list for the ledger and for display; of a long list a
+        summary."""
         if len(self) > _FEW:
             return {
                 "count": len(self),
@@ -108,9 +116,10 @@ _LABEL_TYPES = (str, int, float, bool, Decimal, pd.Timestamp, pd.Interval, pd.Pe
 
 
 def keys_for(listed: Any, expr: Expr, name: Hashable, ordered: bool = False) -> Keys:
-    """Return the keys that a user listed, checked against the dtype of the column and nothing else.
+    """Return the keys that a user listed for a column, after checking them against its dtype.
 
-    ``ordered`` keys come back as ordered categories, as pandas groups by what it has cut.
+    No data is read. ``expr`` is the column, and ``name`` its name for errors. With ``ordered`` the
+    keys become ordered categories, as pandas groups by what it has cut.
     """
     if isinstance(listed, str | bytes) or not isinstance(listed, Iterable):
         raise BadType(f"keys of {name!r} must be a list of values, not {type(listed).__name__}.")
@@ -149,14 +158,20 @@ def keys_for(listed: Any, expr: Expr, name: Hashable, ordered: bool = False) -> 
 
 
 def listed_key(key: Any) -> tuple[type, Any]:
-    """Return the identity of a listed key: 1, 1.0 and True are three keys, and all nulls are one."""
+    """Return a value by which listed keys are told apart: 1, 1.0 and True differ, and all nulls are
+    equal."""
     if isinstance(key, np.generic) and not isinstance(key, np.datetime64):
         key = key.item()
     return (type(None), None) if _is_null(key) else (type(key), form_of(key))
 
 
 def keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
-    """Return the part of ``keys=`` that is about one of the columns of a group-by."""
+    """Return the keys that ``keys=`` of a group-by gives for one of its columns; None if it gives
+    none.
+
+    ``place`` is the position of the column, ``name`` its name, and ``levels`` the number of
+    columns.
+    """
     if isinstance(keys, Mapping):
         return keys.get(name)
     if levels == 1 or keys is None:
@@ -173,7 +188,10 @@ def keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
 
 
 def with_options(keys: Keys, expr: Expr, sort: bool | None, dropna: bool | None) -> Keys:
-    """Return the keys that pandas' ``sort=`` and ``dropna=`` would leave; None changes nothing."""
+    """Return the keys that pandas' ``sort=`` and ``dropna=`` would leave, in its order.
+
+    ``expr`` is the column. None changes nothing.
+    """
     for word, value in (("sort", sort), ("dropna", dropna)):
         if value is not None:
             flag(value, word)
@@ -202,6 +220,11 @@ def _categories(index: pd.Index[Any]) -> bool:
 
 
 def _integer_keys(values: np.ndarray[Any, Any], expr: Expr, name: Hashable) -> Keys:
+    """Return the keys that a user listed as a range or an array of integers.
+
+    Keys that are empty or not distinct, or a column without numbers, are refused. ``name`` is for
+    the error.
+    """
     if expr.kind not in ("number", "label"):
         raise BadType(f"keys of {name!r} are integers, but the column is of kind {expr.kind}.")
     if not len(values):
@@ -212,6 +235,10 @@ def _integer_keys(values: np.ndarray[Any, Any], expr: Expr, name: Hashable) -> K
 
 
 def _checked_key(key: Any, expr: Expr, name: Hashable) -> Any:
+    """Return a listed key as a plain value, after checking that the column ``expr`` can hold it.
+
+    Released numbers become plain ones, and dates become timestamps. ``name`` is for the error.
+    """
     kind = expr.kind
     if kind == "time":
         return _time_key(key, expr, name)
@@ -240,6 +267,11 @@ def _checked_key(key: Any, expr: Expr, name: Hashable) -> Any:
 
 
 def _time_key(key: Any, expr: Expr, name: Hashable) -> pd.Timestamp | date:
+    """Return a listed key of a column of times as a timestamp, or as a date if the column has
+    dates.
+
+    Key and column must both have a time zone, or neither.
+    """
     try:
         stamp = pd.Timestamp(key)
     except (TypeError, ValueError):
@@ -253,8 +285,8 @@ def _time_key(key: Any, expr: Expr, name: Hashable) -> pd.Timestamp | date:
 
 
 class Word(NamedTuple):
-    """A declaration, a fact that is public because the owner states it: its kind, the fact, and the
-    place where it was used."""
+    """Declaration of a public fact by the owner: the name of the fact, its value, and the verb that
+    used it."""
 
     what: str
     value: str
@@ -265,7 +297,7 @@ class Word(NamedTuple):
 
 
 def describe(value: Any) -> str:
-    """Return a declared value as text. Long lists are cut: they are shown and not read back."""
+    """Return a declared value as text for the ledger, cut at 500 characters."""
     text = repr(value)
     return text if len(text) <= 500 else text[:480] + " ..."
 
@@ -285,6 +317,11 @@ class KeyBy:
 
     @property
     def word(self) -> Word | None:
+        """Declaration that these keys are public, for the ledger; None if nobody had to declare
+        them.
+
+        Truth values and members of the calendar, such as weekdays, are known to all.
+        """
         if self.expr.kind == "bool":  # has two values, whoever owns it
             return None
         known = self.expr.public_members if isinstance(self.expr, Call) else None
@@ -301,8 +338,10 @@ class KeyBy:
 
 
 def types_of(name: Hashable) -> object:
-    """The types of a name and of its parts, for the key of a cache: 1, True and 1.0 are three
-    names, also as parts of a tuple, though Python holds them for equal.
+    """Return the type of a column name, or the types of the parts of a tuple, for the key of a
+    cache.
+
+    Python holds 1, True and 1.0 for equal, but as names they differ, also as parts of a tuple.
 
     >>> types_of(("cost", 1)) == types_of(("cost", True))
     False
@@ -352,8 +391,10 @@ class BinBy:
 
 
 class By(Protocol):
-    """A grouping: its public groups, and a record that identifies it. Engines find which rows are
-    in a group."""
+    """Grouping of rows by one column or several: its public groups, and a token that identifies it.
+
+    Engines find which rows are in a group.
+    """
 
     @property
     def index(self) -> pd.Index[Any]: ...
@@ -364,14 +405,17 @@ class By(Protocol):
 
 
 def groups_of(by: Iterable[By]) -> int:
-    """How many groups that makes, a group being a combination of one of each; one, of all the rows,
-    where nothing groups them."""
+    """Return the number of groups of a group-by: the product over its groupings, and 1 without
+    any."""
     return math.prod(len(one.index) for one in by)
 
 
 def combined_index(by: Sequence[By]) -> pd.Index[Any] | None:
-    """Return the index of an answer: one level a grouping, every combination, in the order
-    declared."""
+    """Return the index of an answer: all combinations of the groups of each grouping, in the
+    declared order.
+
+    Return None without a grouping.
+    """
     if not by:
         return None
     if len(by) == 1:
@@ -380,6 +424,11 @@ def combined_index(by: Sequence[By]) -> pd.Index[Any] | None:
 
 
 def need_keys(name: Hashable, verb: str) -> MissingKeys:
+    """Return the error for a verb that groups by a column without known keys. It tells how to give
+    them.
+
+    ``name`` is the column, and ``verb`` the name of the verb.
+    """
     if verb in ("crosstab", "pivot_table"):
         return MissingKeys(
             f"{verb} over {name!r} needs keys={{{name!r}: [...]}}, the public list of groups that may appear (or declare it "

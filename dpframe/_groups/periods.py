@@ -38,8 +38,8 @@ _WHOLE_DAYS = (
 
 @give_tag("span")
 class Span(NamedTuple):
-    """The first and the last possible moment, both included, as text that pandas reads back
-    exactly."""
+    """First and last possible moment of a time column, both included, as text that pandas reads
+    back exactly."""
 
     first: str
     last: str
@@ -49,8 +49,11 @@ class Span(NamedTuple):
 
 
 def span_of(pair: Any, name: object) -> Span:
-    """Bounds of a time column. A last date without a time of day is the whole of that day, as in
-    pandas' slices."""
+    """Return the declared bounds of a time column, checked, as its first and last possible moment.
+
+    A last date without a time of day includes that whole day, as in pandas' slices. ``name`` is the
+    column, for the error.
+    """
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise BadType(f"bounds of {name!r} must be a pair of dates.")
     try:
@@ -74,6 +77,8 @@ def _is_day(bound: Any) -> bool:
 
 
 def _last_moment(day: pd.Timestamp) -> pd.Timestamp:
+    """Return the last moment of a day, in nanoseconds, or in microseconds for years that need
+    them."""
     for unit in ("ns", "us"):  # years beyond 2262 have no nanoseconds
         try:
             last: pd.Timestamp = (day + pd.Timedelta(days=1)).as_unit(unit) - pd.Timedelta(
@@ -86,8 +91,11 @@ def _last_moment(day: pd.Timestamp) -> pd.Timestamp:
 
 
 def ends_of(span: Span, zone: str | None) -> tuple[int, int] | None:
-    """The ends in nanoseconds, as expressions know them: in UTC where the column has a zone; None
-    where they are no moments."""
+    """Return the ends of a declared range of times in nanoseconds since 1970.
+
+    They are in UTC if the column has the time zone ``zone``. Return None if an end is no moment in
+    that zone.
+    """
     try:
         ends = [ticks_of(end) for end in in_zone(span, zone, "")]
     except DPError:  # which is said where it is asked for
@@ -97,7 +105,11 @@ def ends_of(span: Span, zone: str | None) -> tuple[int, int] | None:
 
 
 def in_zone(span: Span, zone: str | None, name: object) -> tuple[pd.Timestamp, pd.Timestamp]:
-    """Return the ends in the zone of the column. Ends without a zone are its wall time."""
+    """Return the ends of a declared range of times in the time zone of the column.
+
+    ``zone`` is None for a column without one, and ``name`` is for the error. Ends without a zone
+    are local times of the column's zone.
+    """
     lower, upper = pd.Timestamp(span.first), pd.Timestamp(span.last)
     if lower.tz is not None and zone is None:
         raise BadType(f"the bounds of {name!r} have a time zone, and the column does not.")
@@ -114,8 +126,11 @@ def in_zone(span: Span, zone: str | None, name: object) -> tuple[pd.Timestamp, p
 
 
 class Periods:
-    """Consecutive periods: their edges in ticks of a unit, the side on which they are closed, the
-    range, and their labels."""
+    """Consecutive periods of time with public edges.
+
+    The edges are in ticks of ``unit``, and ``side`` is where periods are closed. ``lower`` and
+    ``upper`` limit the range, and ``index`` has the labels.
+    """
 
     identity: ClassVar[tuple[str, ...]] = (
         "periods",
@@ -145,6 +160,12 @@ class Periods:
         upper: tuple[int, str],
         index: pd.DatetimeIndex,
     ):
+        """Keep consecutive periods of time, and compute the token that identifies them.
+
+        ``edges`` are in ticks of ``unit`` and one more than the periods. ``side`` is where these
+        are closed. ``lower`` and ``upper`` are the ends of the range, as ticks with their unit.
+        ``index`` has the labels.
+        """
         self.edges, self.unit, self.side, self.lower, self.upper, self.index = (
             edges,
             unit,
@@ -167,7 +188,8 @@ class Periods:
 
 @dataclass(frozen=True, slots=True)
 class TimeBy:
-    """Group by periods of time; rows outside the declared range, and nulls, belong to no group."""
+    """Grouping by periods of time; rows outside the declared range, and nulls, belong to no
+    group."""
 
     identity: ClassVar[tuple[str, ...]] = ("by_periods", "expr", "freq", "span", "periods")
 
@@ -203,7 +225,8 @@ class Rule(NamedTuple):
 
 
 def rule_of(grouper: Any) -> Rule:
-    """Return the rule of a ``pd.Grouper`` with freq=."""
+    """Return the frequency and the sides of a ``pd.Grouper`` with freq=, after refusing what is not
+    supported."""
     if (
         not (isinstance(grouper.origin, str) and grouper.origin == "start_day")
         or grouper.offset is not None
@@ -226,7 +249,8 @@ def rule_of(grouper: Any) -> Rule:
 
 
 def grouper_for(freq: Any, key: Hashable, closed: Any, label: Any, origin: Any, offset: Any) -> Any:
-    """Return a ``pd.Grouper`` of these arguments; pandas' errors become errors of dpframe."""
+    """Return a ``pd.Grouper`` of these arguments; an error of pandas becomes an error of
+    dpframe."""
     if freq is None or isinstance(freq, bool | int | float):
         raise BadType(
             f"a frequency is a string such as 'ME' or 'D', or an offset of pandas, not {type(freq).__name__}."
@@ -243,8 +267,12 @@ def grouper_for(freq: Any, key: Hashable, closed: Any, label: Any, origin: Any, 
 
 
 def periods_of(rule: Rule, span: Span, zone: str | None, unit: str, name: Hashable) -> Periods:
-    """pandas' periods for a frame that spans exactly the declared range, with its labels, order and
-    freq.
+    """Return the periods that pandas' resample would make of a frame spanning exactly a declared
+    range.
+
+    ``rule`` has the frequency and the sides, ``span`` the range, ``zone`` the time zone of the
+    column or None. ``unit`` is the unit of its times, and ``name`` its name. Labels, order and freq
+    are pandas' own.
 
     A last period in which no moment of the range lies is left out.
     """
@@ -255,6 +283,11 @@ def periods_of(rule: Rule, span: Span, zone: str | None, unit: str, name: Hashab
 def _known_periods(
     rule: Rule, span: Span, zone: str | None, unit: str, name: Hashable, types: object
 ) -> Periods:
+    """Compute the periods of `periods_of`, and cache recent ones.
+
+    ``types`` has the types of the name, so that names which Python holds for equal are cached
+    apart.
+    """
     lower, upper = in_zone(span, zone, name)
     _refuse_too_many(rule, lower, upper)
     try:
@@ -280,6 +313,10 @@ def _known_periods(
 
 
 def _refuse_too_many(rule: Rule, lower: pd.Timestamp, upper: pd.Timestamp) -> None:
+    """Refuse a frequency that would divide the range into more periods than fit in memory.
+
+    The number is estimated before pandas is asked to make them.
+    """
     (first, first_unit), (last, last_unit) = _ticks(lower), _ticks(upper)
     seconds = last / TICKS[last_unit] - first / TICKS[first_unit]
     # The shortest that pandas has.
@@ -302,8 +339,10 @@ def _labels(ends: pd.DatetimeIndex, rule: Rule, side: Side) -> pd.DatetimeIndex:
 
 
 def _edges(bounds: pd.DatetimeIndex, rule: Rule) -> tuple[NDArray[np.int64], Side]:
-    """The edges in ticks; closed on the right, a month or a week ends with the last moment of its
-    last day."""
+    """Return the edges of periods in ticks, and the side on which the periods are closed.
+
+    A month or a week that is closed on the right ends with the last moment of its last day.
+    """
     if rule.closed == "left":
         return bounds.asi8, "left"
     if rule.freq.rule_code.split("-")[0] not in _WHOLE_DAYS:
@@ -332,7 +371,7 @@ def _unit(unit: str) -> Any:
 
 
 def unit_for(dtype: Any) -> str:
-    """Return the unit of a column's times, by its dtype."""
+    """Return the unit in which a column counts time, such as ``"ns"``, from its dtype."""
     if isinstance(dtype, pd.ArrowDtype):
         arrow_unit = getattr(dtype.pyarrow_dtype, "unit", None)
         return arrow_unit if arrow_unit in TICKS else "s"

@@ -53,7 +53,8 @@ class Premises:
     # What steps carry and lose ----------------------------------------------------------------------------------------
 
     def of_some_rows(self, most: int | None = None) -> Premises:
-        """Return the premises of some of the rows, at most ``most`` of each person."""
+        """Return what stays proven if a step keeps some of the rows, at most ``most`` of each
+        person."""
         return replace(self, most=least_of(self.most, most), everyone=False, whole=False)
 
     def of_one_row(self) -> Premises:
@@ -61,18 +62,20 @@ class Premises:
         return replace(self, most=1, sorts=(), everyone=False, whole=False)
 
     def sort_by(self, keys: Sequence[Key]) -> Premises:
-        """Return the premises of the sorted rows. Earlier keys decide where these are equal."""
+        """Return what is proven of the rows once they are sorted by ``keys``. Earlier keys decide
+        between equal rows."""
         before = [key for key in self.sorts if all(key.expr != one.expr for one in keys)]
         return replace(self, sorts=(*keys, *before))
 
     def of_made_rows(
         self, times: int | None, *, piecewise: bool, adjacent: bool, all_rows: bool
     ) -> Premises:
-        """Return the premises of rows that are made from each row, at most ``times`` from one.
+        """Return what is proven of new rows that are made from each row, at most ``times`` from
+        one.
 
-        ``piecewise``: they are made of a batch of the rows at a time. ``adjacent``: what is made of
-        one row stands together, where the row stood. ``all_rows``: of each row at least one is
-        made.
+        ``piecewise`` tells that they are made from one batch of rows at a time. ``adjacent`` tells
+        that rows made from one row stand together, in its place. ``all_rows`` tells that at least
+        one is made from each row.
         """
         return replace(
             self,
@@ -84,8 +87,11 @@ class Premises:
         )
 
     def of_matched_rows(self, *, piecewise: bool, all_rows: bool) -> Premises:
-        """Return the premises of the rows with more columns. Without ``all_rows`` they are some of
-        the rows."""
+        """Return what is proven of the rows after more columns were joined to them.
+
+        Without ``all_rows``, rows without a match are dropped. ``piecewise`` tells whether batches
+        are read one at a time.
+        """
         made = self.of_made_rows(1, piecewise=piecewise, adjacent=True, all_rows=all_rows)
         return replace(made, whole=self.whole and all_rows)
 
@@ -108,9 +114,10 @@ UNPROVEN: Final = Premises()
 
 
 def premises_of_root(named: bool, ordered: bool) -> Premises:
-    """Return the premises of a frame that was opened.
+    """Return what is proven of the rows of a frame that was opened, before any step.
 
-    ``named``: columns name a person. ``ordered``: every read has the rows in one order.
+    ``named`` tells whether columns name a person. ``ordered`` tells whether every read has the rows
+    in one order.
     """
     names, most = (Names("columns"), None) if named else (Names("rows"), 1)
     return Premises(names, most, "own" if ordered else "unfixed", everyone=True, whole=True)

@@ -17,8 +17,8 @@ from dpframe._groups.keys import By, KeyBy, Keys
 
 
 class FoundGroups(NamedTuple):
-    """The column with groups that were found, and whether they were found among other rows than the
-    question's."""
+    """Column with groups that were found in the data, and whether in other rows than those of the
+    question."""
 
     column: str
     elsewhere: bool
@@ -31,7 +31,9 @@ class FoundKeys:
         self._labels: dict[Expr, dict[Expr | None, set[Hashable]]] = {}
 
     def record(self, exprs: Sequence[Expr], where: Expr | None, keys: Keys | Tuples | None) -> None:
-        """Keep the keys that were found among the rows where a condition holds.
+        """Remember keys that were found in the data among the rows where a condition holds.
+
+        ``exprs`` are the columns, and ``where`` is the condition; None stands for all rows.
 
         ``keys`` is None if no key was found.
         """
@@ -40,11 +42,11 @@ class FoundKeys:
             self._labels.setdefault(expr, {}).setdefault(where, set()).update(_labels_of(level))
 
     def find_selected(self, by: Sequence[By], where: Expr | None) -> FoundGroups | None:
-        """Return the first column with groups that were found, or None. Groups from other rows go
-        first.
+        """Return the first grouping column with keys that were found in the data, or None.
 
-        Groups found among all rows, or among those of the question, were selected by their numbers
-        of people. Groups found among other rows may have been selected by their values.
+        ``by`` are the groupings of a question, and ``where`` is its condition. Keys found in other
+        rows than those of the question go first. These may have been selected by their values, and
+        others only by their numbers of people.
         """
         found = None
         for level in _listed_levels(by):
@@ -59,8 +61,10 @@ class FoundKeys:
 
 
 def _listed_levels(by: Sequence[By]) -> Iterator[KeyBy]:
-    """Yield the columns of a grouping whose keys somebody listed or found. Nobody lists two truth
-    values."""
+    """Yield the groupings by keys that somebody had to list or find, out of a group-by.
+
+    Groupings by truth values are left out: their keys are known to all.
+    """
     for level in by:
         parts = level.levels if isinstance(level, TupleBy) else (getattr(level, "listed", level),)
         yield from (part for part in parts if isinstance(part, KeyBy) and part.word is not None)

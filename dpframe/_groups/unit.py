@@ -17,8 +17,10 @@ LIMIT = 2**20  # of rows and of groups that one person may count for
 
 
 class Limit(NamedTuple):
-    """What one person counts for at most in a release. None is no limit; where nothing is limited a
-    person counts once.
+    """Contribution limit: how many rows, groups, values or keys one person counts for at most in a
+    release.
+
+    None is no limit. If nothing is limited, a person counts once.
 
     >>> print(Limit(rows=8, groups=2))
     a person counts for at most 8 rows in each of at most 2 groups
@@ -32,6 +34,7 @@ class Limit(NamedTuple):
     met: bool = False  # whether nobody has more, so that it leaves nothing out
 
     def __str__(self) -> str:
+        """Describe the contribution limit in a sentence, for plans."""
         if self.values is not None:
             return f"a person adds at most {self.values} values{' over all groups' * self.together}"
         if self.keys is not None:
@@ -71,7 +74,7 @@ class Limit(NamedTuple):
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Limit:
-        """Return the limit that a record has."""
+        """Return the contribution limit that `to_json` has recorded."""
         return cls(
             record.get("rows"),
             record.get("groups"),
@@ -82,8 +85,11 @@ class Limit(NamedTuple):
         )
 
     def describe(self, people: bool) -> str:
-        """The limit beside an answer, which counts ``people`` or else their rows; empty where it
-        leaves nothing out."""
+        """Return the words about this limit that stand beside an answer; empty if it leaves nothing
+        out.
+
+        ``people`` tells whether the answer counts people, rather than their rows.
+        """
         if self.met or (people and self.groups is None and self.values is None):
             return ""
         if self.values is not None:
@@ -120,7 +126,8 @@ class Unit(Encoded):
         object.__setattr__(self, "replaces", self.neighbors == "replace-one")
 
     def with_limits(self, rows: int | None, groups: int | None) -> Unit:
-        """Return the same unit with the limits that one question gives, where it gives some."""
+        """Return the same unit with other limits on the rows and groups of a person. None keeps the
+        present one."""
         if rows is None and groups is None:
             return self
         return replace(
@@ -130,8 +137,11 @@ class Unit(Encoded):
         )
 
     def reach(self, groups: int | None) -> tuple[int, int]:
-        """The number of rows for which a person counts in a group, and the number of groups; None
-        stands for no grouping."""
+        """Return for how many rows in a group, and for how many groups, one person counts.
+
+        ``groups`` is the number of groups of the question, or None without grouping. A limit that
+        is needed and not known is refused.
+        """
         if not self.people:
             return 1, 1
         if self.rows is None or (self.groups is None and groups is not None):
@@ -161,8 +171,11 @@ class Unit(Encoded):
 
 
 def named_in(space: list[str], names: Iterable[Hashable]) -> list[Hashable] | None:
-    """The columns that name a person by such a record, among those of a table; None where a row is
-    a person."""
+    """Return the names of the columns by which a ledger says that people are named.
+
+    ``space`` is the recorded list of names, and ``names`` are the columns of a table. Return None
+    if each row is a person.
+    """
     if space == ROWS:
         return None
     names = list(names)
@@ -179,7 +192,10 @@ def _many(number: int | None, noun: str) -> str:
 
 
 def limits_for(rows: object, groups: object) -> tuple[int | None, int | None]:
-    """max_rows= and max_groups=, checked: whole numbers from 1 to 2**20."""
+    """Check ``max_rows=`` and ``max_groups=``, and return them.
+
+    Each is a whole number from 1 to 2**20, or None if it was left out.
+    """
     limits = []
     for value, name in ((rows, "max_rows"), (groups, "max_groups")):
         limit = None if value is None else _validate.positive_int(value, name)

@@ -47,7 +47,8 @@ _SMALL = 2.0**900
 
 @dataclass(frozen=True, slots=True)
 class Output(Encoded):
-    """One number for each group: an aggregate of an expression, clipped to public bounds.
+    """Number that a question asks of each group: an aggregate of an expression, clipped to public
+    bounds.
 
     In a selection it is one candidate, or stands for all of them.
     """
@@ -96,13 +97,15 @@ class Output(Encoded):
 
     @property
     def clipped(self) -> tuple[tuple[Expr, Bounds], ...]:
-        """The expressions that it reads, each with the bounds that it is clipped to."""
+        """Expressions that the output reads, each with the bounds that it is clipped to."""
         first = () if self.expr is None or self.bounds is None else ((self.expr, self.bounds),)
         if self.other is None or self.other_bounds is None:
             return first
         return *first, (self.other, self.other_bounds)
 
     def __str__(self) -> str:
+        """Return the output as text for plans and messages, such as ``mean(age, bounds=(0,
+        110))``."""
         if self.other is not None:
             columns = [f"{e}, bounds=({b.lower:g}, {b.upper:g})" for e, b in self.clipped]
             return f"{self.aggregate}({'; '.join(columns)})"
@@ -139,7 +142,11 @@ class Outputs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One output of a plan: the part that it reads, and how it reads it."""
+    """One output of a plan, with what is needed to compute it from the noisy integers.
+
+    ``part`` is the position of the vector that it is read off. ``functionals`` has the weights of
+    the integers in each named sum.
+    """
 
     name: Any
     aggregate: str
@@ -159,7 +166,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """Noisy linear sums of one output. The covariance of their noise is the same in every group."""
+    """Noisy integers of one output, with the noise and the linear sums that the output is computed
+    from.
+
+    The covariance of the noise is the same in every group.
+    """
 
     cell: Cell
     noise: Noise
@@ -167,15 +178,19 @@ class Measured:
     raw: NDArray[Any] | None = None
 
     def weights(self, combination: dict[str, float]) -> Floats:
-        """Return the weight of each component in a weighted sum of functionals."""
+        """Return the weight of each noisy integer in a combination of named sums.
+
+        ``combination`` has the weight of each sum by name, such as ``{"n": 1.0}``.
+        """
         rows = [w * np.asarray(self.cell.functionals[name]) for name, w in combination.items()]
         weights: Floats = sum(rows[1:], rows[0])
         return weights
 
     def values(self, combination: dict[str, float]) -> NDArray[Any]:
-        """Return a weighted sum of functionals for each group.
+        """Return a weighted sum of the named noisy sums for each group.
 
-        If the sum is one component, these are the integers of that component.
+        ``combination`` has the weight of each sum by name, such as ``{"n": 1.0}``. If the result is
+        a single integer of the release, it stays an exact integer.
         """
         assert self.raw is not None
         constants = self.cell.constants
@@ -201,12 +216,19 @@ class Measured:
         return sums if small else sums.clip(-_LARGEST, _LARGEST)
 
     def covariance(self, a: dict[str, float], b: dict[str, float]) -> float:
-        """Return the covariance of the noise in two weighted sums."""
+        """Return the covariance of the noise in two combinations of named sums.
+
+        Each has the weights of the sums by name.
+        """
         return math.fsum(map(mul, self.weights(a), self.weights(b))) * self.noise.deviation**2
 
     @np.errstate(all="ignore")  # warnings of the caller's numpy about tiny numbers
     def half_width(self, combination: dict[str, float], level: float) -> float:
-        """Return the half width of the interval of a weighted sum."""
+        """Return half the width of the interval that the noise of a combination of named sums
+        needs.
+
+        ``combination`` has the weight of each sum by name, and ``level`` is the confidence.
+        """
         weights = self.weights(combination)
         used = np.abs(weights[weights != 0])
         if len(used) == 1 or (len(used) and self.noise.deviation < COARSE and np.ptp(used) == 0):
@@ -216,7 +238,8 @@ class Measured:
         )
 
     def reach(self, level: float) -> float:
-        """Return how many deviations bound any weighted sum with probability ``level``."""
+        """Return how many standard deviations bound the noise of any combination of sums, with
+        probability ``level``."""
         return self.noise.reach(level, max(map(len, self.cell.functionals.values())))
 
 
@@ -224,7 +247,8 @@ class Measured:
 
 
 class Setting(NamedTuple):
-    """The facts that decide the form of a vector, beside the outputs that are read off it."""
+    """Facts about a question that decide which integers are released, beside the outputs read off
+    them."""
 
     query: Outputs
     unit: Unit
@@ -236,7 +260,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class VectorKey:
-    """A key for the integers that an output is read off.
+    """Key of the vector of integers that an output is computed from.
 
     Outputs with equal keys share one statistic, which gets noise once.
     """
@@ -303,7 +327,8 @@ class JudgeScale(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScoreChoice:
-    """A selection: the whole release is a choice of the candidates with the largest scores."""
+    """Selection by scores: the whole release is the candidate with the largest score, or
+    several."""
 
     # The scores, in words, such as "count".
     scores: str
@@ -427,6 +452,8 @@ class Aggregate:
     counts_distinct: bool = field(init=False)
 
     def __post_init__(self) -> None:
+        """Compute the fields that follow from the others, such as whether it selects or counts
+        rows."""
         computed = {
             "selects": self.choice is not None,
             "of_rows": self.choice is not None and self.choice.of_rows,
@@ -441,7 +468,11 @@ class Aggregate:
     def cell(
         self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading
     ) -> Cell:
-        """Return the cell of an output, the ``place``-th that the statistic serves."""
+        """Return how an output of this aggregate is computed from the noisy integers of its vector.
+
+        ``part`` is the position of the vector in the plan. ``place`` is that of the output among
+        those of the vector. ``reading`` describes the integers of the vector.
+        """
         lower, upper = out.bounds or (0.0, 1.0)
         maps, known = reading.functionals, reading.constants
         kinds = out.ddof, self.always_whole, maps, known, out.duration, out.origin
@@ -469,7 +500,11 @@ def list_agg_names() -> tuple[str, ...]:
 
 
 def find_named_function(value: object) -> str | None:
-    """Return the aggregate that a function such as ``np.mean`` names in `agg`."""
+    """Return the name of the aggregate that a function such as ``np.mean`` stands for in `agg`, or
+    None.
+
+    ``value`` is what the user gave to `agg`.
+    """
     for name, entry in AGGREGATES.items():
         if any(function is value for function in entry.functions):
             return name
@@ -488,7 +523,10 @@ def list_numpy_names() -> dict[str, str]:
 
 
 def list_verbs() -> dict[str, Aggregate]:
-    """Return the aggregate that each verb releases, for verbs that measure one column."""
+    """Return the aggregate that each verb of a frame releases, by the name of the verb.
+
+    These are the verbs that measure one column, or choose a quantile of it.
+    """
     return {
         verb: entry
         for entry in AGGREGATES.values()
@@ -501,14 +539,19 @@ def list_verbs() -> dict[str, Aggregate]:
 
 
 def find_combination(cell: Cell) -> dict[str, float]:
-    """Return the weighted sum of functionals that is the answer of a linear aggregate."""
+    """Return the weighted sum that is the answer of a linear aggregate, as weights by the names of
+    the sums."""
     combination = AGGREGATES[cell.aggregate].combination
     assert combination is not None
     return combination(cell)
 
 
 def measure_sum(m: Measured) -> NDArray[Any]:
-    """Return the weighted sum, as integers where it is a whole number."""
+    """Return the noisy answer of each group for an aggregate that is a weighted sum, such as a
+    count.
+
+    ``m`` has the noisy integers. Answers are integers if the aggregate is a whole number.
+    """
     values = m.values(find_combination(m.cell))
     if m.cell.whole and values.dtype.kind == "f":
         return np.asarray(np.rint(values).astype(np.int64))
@@ -516,7 +559,11 @@ def measure_sum(m: Measured) -> NDArray[Any]:
 
 
 def enclose_sum(m: Measured, level: float) -> Interval:
-    """Return the interval of the weighted sum, with whole ends where it is a whole number."""
+    """Return the interval of each group for an aggregate that is a weighted sum, such as a count.
+
+    ``m`` has the noisy integers, and ``level`` is the confidence. The result has the lower and the
+    upper ends, which are whole numbers if the answer is.
+    """
     combination = find_combination(m.cell)
     values = m.values(combination)
     half = m.half_width(combination, level)
@@ -531,7 +578,10 @@ def enclose_sum(m: Measured, level: float) -> Interval:
 
 
 def expect_sum_error(m: Measured, level: float, n: float | None) -> float | None:
-    """Return half the width of the interval of the weighted sum."""
+    """Return half the width of the interval to expect for an aggregate that is a weighted sum.
+
+    It does not depend on the number of values ``n``.
+    """
     return m.half_width(find_combination(m.cell), level)
 
 
@@ -552,7 +602,12 @@ def fieller(
     v_n: float | Floats,
     reach: float,
 ) -> tuple[Floats, Floats]:
-    """Return the ends of the r with (top - r n)**2 <= reach**2 (v_top - 2 r cov + r**2 v_n).
+    """Return the interval of a ratio of two noisy numbers, by Fieller's method.
+
+    ``top`` and ``n`` are the noisy numerator and denominator of each group. ``v_top`` and ``v_n``
+    are the variances of their noise, and ``cov`` is its covariance. ``reach`` is how many
+    deviations are allowed. The ends are those of the r with (top - r n)**2 <= reach**2 (v_top - 2 r
+    cov + r**2 v_n).
 
     At the true ratio the left side is noise alone, with just the variance on the right (Fieller
     1954). The ends are infinite where n may be zero.
@@ -568,7 +623,8 @@ def fieller(
 
 
 def ratio(top: Floats, n: Floats, empty: float) -> Floats:
-    """Return top / n within [0, 1], and ``empty`` where the noisy count is not positive."""
+    """Return the ratio of two noisy sums within [0, 1], and ``empty`` where the noisy count ``n``
+    is not positive."""
     positive = n > 0
     whole = np.count_nonzero(positive) == positive.size
     shares = top / n if whole else np.where(positive, top / np.where(positive, n, 1.0), empty)
@@ -576,7 +632,7 @@ def ratio(top: Floats, n: Floats, empty: float) -> Floats:
 
 
 def within(low: Floats, high: Floats, limit: float | Floats) -> tuple[Floats, Floats]:
-    """Return the part of an interval in [0, limit], or all of that if they do not meet."""
+    """Return an interval cut to [0, limit], or all of [0, limit] where the two do not meet."""
     missed = (low > limit) | (high < 0)
     low, high = np.where(missed, 0.0, low), np.where(missed, limit, high)
     return np.clip(low, 0.0, limit), np.clip(high, 0.0, limit)

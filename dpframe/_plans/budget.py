@@ -30,8 +30,8 @@ DEFAULT_QUERIES = 20
 
 
 class Group(NamedTuple):
-    """The promise to a group of people: they are (epsilon, delta)-indistinguishable from any
-    others."""
+    """Guarantee for a group of people together: they are (epsilon, delta)-indistinguishable from
+    any others."""
 
     people: int
     epsilon: float
@@ -41,7 +41,7 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Budget:
-    """A budget: what may be spent, what was spent, and what is left.
+    """Budget of a session: what may be spent, what was spent, and what is left.
 
     It is exact inside. The numbers shown are rounded doubles.
     """
@@ -83,8 +83,9 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """The epsilon spent so far where that is a valid claim at any time, which only the plain
-        sum is; else inf.
+        """Sum of the epsilons spent so far, if that is a valid claim at any time.
+
+        Only the plain sum is. It is inf for a rule that keeps no plain sum.
 
         `fraction` says how much is gone in any case, `report` what the list so far costs by each
         accountant.
@@ -94,8 +95,8 @@ class Budget:
 
     @cached_property
     def remaining(self) -> float:
-        """The largest epsilon that one more question with pure noise may ask for, rounded down:
-        asked for, it fits."""
+        """Largest epsilon that one more question with pure noise may ask for, rounded down: asked
+        for, it fits."""
         epsilon = float(self.fits)
         while Fraction(str(epsilon)) > self.fits:  # prices are decimals as typed
             epsilon = math.nextafter(epsilon, 0.0)
@@ -112,9 +113,13 @@ class Budget:
         return Charge(((PureDP(epsilon if bought is None else bought), 1),))
 
     def _make_admission_test(self, at: Callable[[Fraction], Charge]) -> Callable[[Fraction], bool]:
-        """Return a function that tells whether a question with this charge fits at an epsilon."""
+        """Return a function that tells whether a question still fits if it is asked at an epsilon.
+
+        ``at`` returns the charge of the question at an epsilon.
+        """
 
         def admits(epsilon: Fraction) -> bool:
+            """Return whether the budget still allows the question at this epsilon."""
             try:
                 return (
                     self.state is not None and self.rule.after(self.state, at(epsilon)) is not None
@@ -125,7 +130,7 @@ class Budget:
         return admits
 
     def _largest(self, admits: Callable[[Fraction], bool]) -> Fraction:
-        """Return the largest epsilon that is admitted, rounded down, or else 0."""
+        """Return the largest epsilon for which ``admits`` is true, rounded down, or 0."""
         least, most = Fraction(0), self.rule.limits.epsilon
         if self.state is None:
             return least
@@ -168,8 +173,10 @@ class Budget:
 
     @property
     def share(self) -> float:
-        """The epsilon of a pure question that names no price; a Gaussian one costs as large a part
-        of the budget."""
+        """Epsilon of a pure question that names no price; 0 if nothing is left.
+
+        A Gaussian one costs as large a part of the budget.
+        """
         gone = self.state is None or (self.rule.batches and self.fraction >= 1)
         price = None if gone else self.rule.share(self.queries, self.state)
         return float(price.epsilon) if price is not None and price.epsilon is not None else 0.0
@@ -230,7 +237,7 @@ class Budget:
         return _plot.rules(self.report(accountant)["epsilon"], self.accountant, self.epsilon, ax)
 
     def for_group(self, people: int) -> Group:
-        """Return the promise of the whole budget to this number of people together.
+        """Return the guarantee that the whole budget gives to this number of people together.
 
         The epsilon is k epsilon. With delta it is the sum of a geometric series, delta (e**(k eps)
         - 1) / (e**eps - 1). Beside it stands the simpler bound of the lecture notes, k e**(k eps)
@@ -252,7 +259,11 @@ class Budget:
         return Group(k, total, min(1.0, series), min(1.0, k * math.exp(k * e * up) * d * up))
 
     def preview(self, charge: Charge) -> str:
-        """Return a sentence about what a debit would take. Nothing is charged by asking."""
+        """Return a sentence about what a debit would take of the budget. Nothing is charged by
+        asking.
+
+        It is what `explain` shows.
+        """
         if self.state is None:
             return "nothing is left of it"
         after = self.rule.after(self.state, charge)
@@ -275,7 +286,7 @@ class Budget:
     # Texts ------------------------------------------------------------
 
     def _text(self) -> str:
-        """Return one line with what is spent and what is left."""
+        """Return one line of text with what is spent and what is left of the budget."""
         sum_so_far = self.spent
         if self.rule.plain:
             text = (
@@ -297,7 +308,7 @@ class Budget:
         return f"{'█' * full}{'░' * (20 - full)} {self._text()} (a share is {self.share:.4g})"
 
     def _repr_html_(self) -> str:
-        """Return the budget as a bar, for notebooks."""
+        """Return the budget as an HTML bar of what is used, for notebooks."""
         meter = (
             "<div role='img' style='width:22em;max-width:100%;height:1em;border:1px solid "
             "currentColor;border-radius:3px' "
@@ -310,7 +321,9 @@ class Budget:
         )
 
     def _refusal(self, charge: Charge, at: Callable[[Fraction], Charge] | None = None) -> str:
-        """Return the text of a refusal.
+        """Return the text of the error for a debit that does not fit.
+
+        ``at`` returns the charge of the question at another epsilon, or is None.
 
         It says what is requested, spent and left, what would fit, and which accountant would allow
         it.
@@ -323,6 +336,7 @@ class Budget:
         )
 
     def _shortfall(self, charge: Charge) -> str:
+        """Return the sentence that explains why a debit does not fit."""
         return (
             "nothing is left of it."
             if self.state is None
@@ -330,7 +344,12 @@ class Budget:
         )
 
     def _advice(self, charge: Charge, at: Callable[[Fraction], Charge] | None) -> str:
-        """Return a sentence with the largest delta or epsilon that still fits."""
+        """Return a sentence with the largest delta or epsilon that would still fit; empty for a
+        batch.
+
+        ``at`` returns the charge of the question at an epsilon. None stands for a question with
+        pure noise.
+        """
         if len(charge.losses) > 1:
             return ""  # a single epsilon would not help a batch
         if self.state is not None:
@@ -350,7 +369,7 @@ class Budget:
         return "" if fitting is None else f" The largest epsilon that still fits is {fitting}."
 
     def _others(self, charge: Charge) -> str:
-        """Return a sentence with the accountants that would have allowed the charge."""
+        """Return a sentence that names the accountants which would have allowed the charge."""
         if not self.rule.limits.delta:
             return ""
         kinds = [kind for kind in ACCOUNTANTS.values() if kind is not type(self.rule)]
@@ -372,7 +391,8 @@ class Budget:
         )
 
     def _under(self, kind: type[Filter], charge: Charge) -> bool:
-        """Return whether another accountant would have allowed all charges and this one."""
+        """Return whether another accounting rule would have allowed all debits so far and this
+        one."""
         rule = kind(self.rule.limits)
         state = rule.start()
         for debit in merge_charges([*self.charges, charge]):
@@ -390,7 +410,7 @@ def _format_rounded_down(number: Fraction, digits: int) -> str:
 
 
 def count_runs(charges: Any) -> Events:
-    """Return the losses in order, with equal neighbours counted together."""
+    """Return the losses of all debits in order, with runs of equal ones counted together."""
     counted: list[tuple[Any, int]] = []
     for charge in charges:
         for loss, n in charge.losses:
@@ -402,9 +422,9 @@ def count_runs(charges: Any) -> Events:
 
 
 def merge_charges(charges: Any) -> list[Charge]:
-    """Return equal charges as one, so that a long ledger is read quickly.
+    """Return one charge for each set of equal ones, so that a long ledger is added up quickly.
 
-    Only the accountant of the residue sees the order of charges.
+    Only a rule that keeps a residue depends on the order of charges.
     """
     counts = Counter(charges)
     return [

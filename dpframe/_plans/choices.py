@@ -33,7 +33,10 @@ from dpframe._validate import Bounds
 
 
 def _make_scores(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
-    """Return the scores of a selection: the rows of each group, or one for each output."""
+    """Return the statistic that a selection is made by: a score for each candidate.
+
+    The scores are the row counts of the groups, or one sum for each of ``outputs``.
+    """
     first, exprs = outputs[0], tuple(out.expr for out in outputs if out.expr is not None)
     if first.bounds is not None:
         grid = Grid.for_width(first.bounds, VALUE_BITS)
@@ -46,7 +49,10 @@ def _make_scores(vector: VectorKey, outputs: Sequence[Output], setting: Setting)
 
 
 def _make_revenue(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
-    """Return the revenue of each price, where the groups are the bids between prices."""
+    """Return the statistic with the revenue that each candidate price would bring.
+
+    The question in ``setting`` groups people's bids into bins between the prices.
+    """
     by = setting.query.by[0]
     assert isinstance(by, BinBy)
     prices = by.edges[:-1]
@@ -56,7 +62,12 @@ def _make_revenue(vector: VectorKey, outputs: Sequence[Output], setting: Setting
 
 
 def _make_votes(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
-    """Return the rows of each group by their values."""
+    """Return the statistic that counts the rows of each group by their values, to choose the most
+    common ones.
+
+    ``vector`` has the column, and the question in ``setting`` has the groups. More counts than fit
+    in memory are refused.
+    """
     assert vector.expr is not None
     assert vector.bounds is not None
     votes = Votes(vector.expr, int(vector.bounds.upper) + 1)
@@ -74,25 +85,35 @@ def _make_votes(vector: VectorKey, outputs: Sequence[Output], setting: Setting) 
 
 
 def _drop_functionals(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
-    """Return the cell without linear maps, because the answer is a place."""
+    """Return the cell without weights of sums, because its answer is the position of a
+    candidate."""
     return replace(cell, functionals={})
 
 
 def _mark_round(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
-    """Return the cell with the round in which its answer is chosen."""
+    """Return the cell with the number of the round in which its answer is chosen.
+
+    ``place`` is the position of the output ``out`` among those of the statistic.
+    """
     constants = {**cell.constants, "place": float(place % out.rounds)}
     return replace(cell, functionals={}, constants=constants)
 
 
 def _read_choice(m: Measured) -> NDArray[Any]:
-    """Return the places of the candidates that were chosen."""
+    """Return the positions of the candidates that a selection has chosen.
+
+    ``m`` has the released integers, which are these positions.
+    """
     assert m.raw is not None
     choice: NDArray[Any] = m.raw[0]
     return choice
 
 
 def _read_round(m: Measured) -> NDArray[Any]:
-    """Return the place of the value that was chosen in this round, for each group."""
+    """Return the position of the value that was chosen in this output's round, for each group.
+
+    ``m`` has the released integers, with a row for each round.
+    """
     assert m.raw is not None
     choice: NDArray[Any] = m.raw[int(m.cell.constants["place"])]
     return choice

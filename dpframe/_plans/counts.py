@@ -41,36 +41,46 @@ DISTINCT = "nunique"  # the name that pandas has for a count of distinct values
 
 
 def make_row_count(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
-    """Return the rows of each group."""
+    """Return the statistic that counts the rows of each group."""
     return RowCount()
 
 
 def _make_person_count(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
+    """Return the statistic that counts the people of each group."""
     return PersonCount()
 
 
 def _make_distinct_count(
     vector: VectorKey, outputs: Sequence[Output], setting: Setting
 ) -> Statistic:
+    """Return the statistic that counts the distinct values of a column in each group.
+
+    ``vector`` has the column. All functions of the catalogue that make statistics have the same
+    parameters.
+    """
     assert vector.expr is not None
     return DistinctCount(vector.expr)
 
 
 def _make_questions(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
+    """Return the statistic that counts the rows where each of several conditions holds."""
     return Questions(tuple(out.expr for out in outputs if out.expr is not None))
 
 
 def _make_row_numbers(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
+    """Return the statistic that counts people by ranges of their number of rows."""
     return PeopleBy("rows", LIMIT.bit_length())
 
 
 def _make_group_numbers(
     vector: VectorKey, outputs: Sequence[Output], setting: Setting
 ) -> Statistic:
+    """Return the statistic that counts people by ranges of their number of groups."""
     return PeopleBy("groups", (setting.query.groups - 1).bit_length() + 1)
 
 
 def _make_magnitudes(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
+    """Return the statistic that counts people by ranges of the magnitude of a value."""
     assert vector.expr is not None
     return PeopleAround(vector.expr)
 
@@ -109,9 +119,9 @@ def _read_answer(cell: Cell) -> dict[str, float]:
 
 
 def _keep_size(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
-    """Return the cell with the sum that counts rows, if the statistic is of another column.
+    """Return the cell with the row count alone, if its statistic is of another column.
 
-    The number of values of that column leaves out its nulls.
+    The number of values of that column would leave out its nulls.
     """
     if getattr(statistic, "expr", out.expr) == out.expr:
         return cell
@@ -119,18 +129,28 @@ def _keep_size(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cel
 
 
 def _keep_answer(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
-    """Return the cell with the sum of one of several questions."""
+    """Return the cell with the count of its own condition, out of several in one statistic.
+
+    ``place`` is the position of the output among those of the statistic.
+    """
     name = f"true{place}"
     return replace(cell, functionals={name: cell.functionals[name]})
 
 
 def _judge_count(cell: Cell, n: float = math.inf) -> tuple[float, float]:
-    """Return no least size, and twice the largest count: noise is as large as the count itself."""
+    """Return the scales by which a count is judged as noise: no least size, and twice the largest
+    count.
+
+    ``n`` is the largest count. Noise is then as large as the count itself.
+    """
     return 0.0, 2 * n
 
 
 def _enclose_expected_count(m: Measured, level: float) -> Interval:
-    """Return the interval of the number to expect in another table of the same population."""
+    """Return the interval of the number to expect in another table drawn from the same population.
+
+    ``level`` is the confidence.
+    """
     return sampling.enclose_expected_count(lambda each: enclose_sum(m, each), level)
 
 

@@ -38,9 +38,9 @@ class SecondsCell(Protocol):
 
 
 def format_origin(first: pd.Timestamp, zone: str | None) -> str:
-    """Return the moment that seconds are counted from, with the zone of its times if they have one.
+    """Return the moment that the seconds of times are counted from, as text for a plan.
 
-    A moment with a zone is written in UTC.
+    ``first`` is that moment. If the times have a time zone, it is in UTC and the zone follows it.
     """
     return first.isoformat() if zone is None else f"{first.isoformat()} {zone}"
 
@@ -51,13 +51,14 @@ def read_zone(origin: str) -> str:
 
 
 def make_moment(value: Any, origin: str) -> Any:
-    """Return a moment as it is shown: in the zone of its times, if they have one."""
+    """Return a moment as a timestamp in the time zone that ``origin`` names, if it names one."""
     plain, zone = pd.Timestamp(value), read_zone(origin)
     return plain.tz_localize("UTC").tz_convert(zone) if zone else plain
 
 
 def choose_unit(lower: float, upper: float) -> str:
-    """Return the unit in which seconds between these bounds, and their sums, are shown.
+    """Return the unit in which durations between these bounds in seconds, and their sums, are
+    shown.
 
     It is nanoseconds if nobody has more than a few seconds, and else microseconds.
     """
@@ -86,14 +87,15 @@ def show_seconds(
 
 
 def halve_interval(low: Any, high: Any) -> Any:
-    """Return half the width of an interval of durations or times. The whole may be too long."""
+    """Return half the width of an interval of durations or times, without overflow for the longest
+    ones."""
     return high / 2 - low / 2 if isinstance(low, pd.Timedelta) else (high - low) / 2
 
 
 def count_decimals(low: Any, high: Any) -> int | None:
-    """Return how many decimals of its seconds a duration or a time is shown with.
+    """Return how many decimals of seconds to show for a duration or a time with this interval.
 
-    Half the width of its interval then has two digits. None if the interval has no width.
+    Half the width of the interval then has two digits. Return None if the interval has no width.
     """
     seconds = halve_interval(low, high).total_seconds()
     return min(max(1 - math.floor(math.log10(seconds)), 0), 9) if seconds > 0 else None
@@ -118,9 +120,10 @@ def format_moment(value: Any, decimals: int | None) -> str:
 
 
 def convert_to_seconds(column: Any) -> NDArray[np.float64]:
-    """Return the numbers of a column, with durations and times as seconds.
+    """Return a column as floats, with durations and times in seconds, to judge the widths of their
+    intervals.
 
-    Times count from 1970. Only the widths of their intervals are judged.
+    Times count from 1970.
     """
     array = np.asarray(column)
     if array.dtype.kind == "M":
@@ -145,7 +148,8 @@ def _convert_cell(value: Any) -> Any:
 
 
 def check_alike(outputs: Sequence[Any]) -> None:
-    """Refuse durations or times in one column with other outputs, as a table would have them."""
+    """Refuse outputs that would stand in one column, if some are durations or times and others are
+    not."""
     if len({(out.duration, out.origin) for out in outputs}) > 1:
         names = [repr(out.name) for out in outputs if out.duration]
         raise BadType(
@@ -156,10 +160,10 @@ def check_alike(outputs: Sequence[Any]) -> None:
 
 
 def align_units(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Return columns whose cells can stand one below the other.
+    """Return columns of answers converted so that their values can stand in one table column.
 
-    Durations get the coarsest of their units, in which none is too long. Beside numbers all cells
-    are objects, as in pandas.
+    Durations get the coarsest of their units, in which none is too long. Beside numbers all values
+    become objects, as in pandas.
     """
     kinds = {column.dtype.kind if column.dtype.kind in "mM" else "" for column in columns}
     if len(kinds) > 1:

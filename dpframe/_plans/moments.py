@@ -68,7 +68,11 @@ _ON_PRODUCTS = 0.85
 
 
 def make_column(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
-    """Return the moments of a column that its outputs need, or the number of its values."""
+    """Return the statistic for a column: the sums of powers that its outputs need.
+
+    ``vector`` has the column and its bounds. Without bounds the values are counted alone. Bounds
+    too wide for the powers are refused.
+    """
     expr, bounds = vector.expr, vector.bounds
     assert expr is not None
     nulls = setting.rows and expr.nullable
@@ -95,13 +99,16 @@ def column_vector(expr: Expr, bounds: Bounds | None = None) -> VectorKey:
 
 
 def _read_clipped(out: Output) -> VectorKey:
-    """Return the key of the clipped values of a column."""
+    """Return the key of the vector that an output of a clipped column is computed from."""
     assert out.expr is not None
     return VectorKey(make_column, 1, out.expr, out.bounds)
 
 
 def _make_pair(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
-    """Return the mixed moments of two columns."""
+    """Return the statistic for two columns: the sums of their values and of their products.
+
+    The output has both columns with their bounds. Bounds too wide for products are refused.
+    """
     (first_expr, first_bounds), (second_expr, second_bounds) = outputs[0].clipped
     for expr, column_bounds in outputs[0].clipped:
         if is_too_wide(column_bounds, 2):
@@ -117,7 +124,8 @@ def _make_pair(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -
 
 
 def are_whole(expr: Expr, bounds: Bounds) -> bool:
-    """Return whether sums are small whole numbers by dtype and bounds alone."""
+    """Return whether sums of a column are small whole numbers whatever the data, by its dtype and
+    bounds."""
     small = max(abs(bounds.lower), abs(bounds.upper)) < 2**MAGNITUDE_BITS
     return expr.integral and small and bounds.lower.is_integer() and bounds.upper.is_integer()
 
@@ -126,7 +134,10 @@ def are_whole(expr: Expr, bounds: Bounds) -> bool:
 
 
 def _sum_alone(out: Output, setting: Setting) -> Statistic:
-    """Return the total of a column, measured from zero."""
+    """Return the statistic for a sum that is the only output of its column.
+
+    It measures from zero, which needs less noise.
+    """
     expr, bounds = out.clipped[0]
     always = setting.public_rows is not None and not expr.nullable
     # The total of a person is scaled. On a grid of whole numbers it would be rounded too far.
@@ -135,19 +146,24 @@ def _sum_alone(out: Output, setting: Setting) -> Statistic:
 
 
 def _mark_whole_sum(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
-    """Return the cell with a note whether the sum is a whole number."""
+    """Return the cell marked with whether its sum is always a whole number."""
     return replace(cell, whole=are_whole(*out.clipped[0]))
 
 
 def _combine_sum(cell: Cell) -> dict[str, float]:
-    """Return the sum as a weighted sum of functionals."""
+    """Return the sum of a column as weights of the noisy sums, by their names."""
     if "total" in cell.functionals:
         return {"total": 1.0}
     return {"n": cell.lower, "t1": cell.upper - cell.lower}
 
 
 def _judge_sum(cell: Cell, n: float = math.inf) -> tuple[float, float]:
-    """Return no least size, and twice the largest total: noise is as large as the total itself."""
+    """Return the scales by which a sum is judged as noise: no least size, and twice the largest
+    total.
+
+    ``n`` is the largest number of values. A half width of the largest total is as large as the sum
+    itself.
+    """
     largest = max(abs(cell.lower), abs(cell.upper))
     return 0.0, 2 * n * largest if largest else math.inf
 
@@ -156,7 +172,11 @@ def _judge_sum(cell: Cell, n: float = math.inf) -> tuple[float, float]:
 
 
 def _mean_alone(out: Output, setting: Setting) -> Statistic | None:
-    """Return the distances from the middle of the bounds, if rows are replaced and not grouped."""
+    """Return the statistic for a mean that is the only output of its column, or None for the usual
+    one.
+
+    Without groups, and with rows replaced, distances from the middle of the bounds need less noise.
+    """
     expr, bounds = out.expr, out.bounds
     if not setting.unit.replaces or setting.query.by or expr is None or bounds is None:
         return None
@@ -170,20 +190,26 @@ def _stretch(cell: Cell, t: Floats) -> Floats:
 
 
 def measure_mean(m: Measured) -> NDArray[Any]:
-    """Return the means, within the bounds."""
+    """Return the noisy mean of each group, within the bounds. ``m`` has the noisy sums."""
     n, t1 = m.values(N).astype(float), m.values(T1).astype(float)
     return _stretch(m.cell, ratio(t1, n, empty=0.5))
 
 
 def enclose_unit_mean(m: Measured, level: float) -> tuple[Floats, Floats]:
-    """Return the interval of the mean on the scale where the bounds are 0 and 1."""
+    """Return the interval of the mean of each group, on the scale where the bounds are 0 and 1.
+
+    ``m`` has the noisy sums, and ``level`` is the confidence.
+    """
     n, t1 = m.values(N).astype(float), m.values(T1).astype(float)
     moments = m.covariance(T1, T1), m.covariance(T1, N), m.covariance(N, N)
     return within(*fieller(t1, n, *moments, m.reach(level)), limit=1.0)
 
 
 def enclose_mean(m: Measured, level: float) -> Interval:
-    """Return the interval of the mean."""
+    """Return the interval of the mean of each group: its lower and its upper ends.
+
+    ``m`` has the noisy sums, and ``level`` is the confidence.
+    """
     low, high = enclose_unit_mean(m, level)
     bottom = _stretch(m.cell, low)
     # Between bounds that are a few doubles apart rounding may swap the ends.
@@ -191,7 +217,10 @@ def enclose_mean(m: Measured, level: float) -> Interval:
 
 
 def _enclose_population_mean(m: Measured, level: float) -> Interval:
-    """Return the interval of the mean of the population."""
+    """Return the interval of the mean of the population that the people were drawn from.
+
+    ``m`` has the noisy sums, and ``level`` is the confidence.
+    """
     low, high = sampling.make_draws(m, 1 - level).ends(
         sampling.find_rate((1 - level) * sampling.REST)
     )
@@ -199,7 +228,11 @@ def _enclose_population_mean(m: Measured, level: float) -> Interval:
 
 
 def _expect_mean_error(m: Measured, level: float, n: float | None) -> float | None:
-    """Return the half width to expect for this number of values, at the worst mean."""
+    """Return half the width of the interval to expect for a mean of ``n`` values, whatever they
+    are.
+
+    ``level`` is the confidence. Return None if ``n`` is not known.
+    """
     if n is None and "n" in m.cell.constants:
         n = m.cell.constants["n"]
     if n is None:
@@ -210,7 +243,10 @@ def _expect_mean_error(m: Measured, level: float, n: float | None) -> float | No
 
 
 def _judge_mean(cell: Cell, n: float = math.inf) -> tuple[float, float]:
-    """Return a tenth of the bounds, and the bounds."""
+    """Return the scales by which a mean is judged as noise: a tenth of its bounds, and their width.
+
+    Below the first a number is as good as zero.
+    """
     return (cell.upper - cell.lower) / 10, cell.upper - cell.lower
 
 
@@ -218,7 +254,8 @@ def _judge_mean(cell: Cell, n: float = math.inf) -> tuple[float, float]:
 
 
 class WeightedSums:
-    """Weighted sums of noisy ones, if the weights differ by group: values and covariances."""
+    """Combinations of noisy sums with weights that differ by group: their values and
+    covariances."""
 
     def __init__(self, m: Measured, *names: str):
         self._m, self._names = m, names
@@ -230,14 +267,19 @@ class WeightedSums:
         return {name: self._m.values({name: 1.0}).astype(float) for name in self._names}
 
     def covariance(self, first: Mapping[str, Any], second: Mapping[str, Any]) -> Floats:
-        """Return the covariance of the noise in two weighted sums."""
+        """Return the covariance of the noise in two combinations. Each has the weights of the sums
+        by name."""
         covariances = self._covariances
         return np.asarray(
             sum(u * v * covariances[a, b] for a, u in first.items() for b, v in second.items())
         )
 
     def with_count(self, weights: Mapping[str, Floats]) -> tuple[Floats, Floats, Floats]:
-        """Return the variance of a sum, its covariance with the count, and that of the count."""
+        """Return the noise of a combination beside the count ``n``.
+
+        These are the variance of the combination, its covariance with the count, and the variance
+        of the count.
+        """
         pairs = (weights, weights), (weights, N), (N, N)
         variance, shared, of_count = (self.covariance(*pair) for pair in pairs)
         return variance, shared, of_count
@@ -245,7 +287,11 @@ class WeightedSums:
     def ratio(
         self, top: Mapping[str, Any], bottom: Mapping[str, Any], less: Floats | float, reach: float
     ) -> tuple[Floats, Floats]:
-        """Return the Fieller set of a sum over another sum, less the public number ``less``."""
+        """Return the interval of one combination over another, by Fieller's method.
+
+        ``top`` and ``bottom`` have the weights of the sums by name. The public number ``less`` is
+        subtracted from the denominator. ``reach`` is how many deviations are allowed.
+        """
         numerator, denominator = (
             sum(w * self.values[name] for name, w in each.items()) for each in (top, bottom)
         )
@@ -257,7 +303,10 @@ class WeightedSums:
 
 
 def enclose_sizes(m: Measured, level: float, least: float) -> tuple[Floats, Floats]:
-    """Return the interval of the number of values, which is taken to be at least ``least``."""
+    """Return the interval of the number of values of each group, taken to be at least ``least``.
+
+    ``level`` is the confidence.
+    """
     n, spare = m.values(N).astype(float), m.half_width(N, level)
     return np.maximum(n - spare, least), np.maximum(n + spare, least)
 
@@ -271,7 +320,10 @@ def _read_sums(m: Measured, *names: str) -> list[Floats]:
 
 
 def _measure_unit_variance(m: Measured) -> Floats:
-    """Return E[t**2] - E[t]**2, times n / (n - ddof), where the bounds are 0 and 1."""
+    """Return the noisy variance of each group, on the scale where the bounds are 0 and 1.
+
+    ``m`` has the noisy sums. The variance is E[t**2] - E[t]**2, times n / (n - ddof).
+    """
     n, t1, t2 = _read_sums(m, "n", "t1", "t2")
     population: Floats = np.clip(
         ratio(t2, n, empty=1 / 3) - ratio(t1, n, empty=0.5) ** 2, 0.0, 0.25
@@ -282,13 +334,15 @@ def _measure_unit_variance(m: Measured) -> Floats:
 
 
 def _measure_variance(m: Measured) -> NDArray[Any]:
-    """Return the variances."""
+    """Return the noisy variance of each group, in squared data units."""
     return _measure_unit_variance(m) * (m.cell.upper - m.cell.lower) ** 2
 
 
 def _enclose_population_variance(m: Measured, risk: float) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the interval of E[t**2] - E[t]**2, and that of the number of values.
+    """Return the intervals of the variance E[t**2] - E[t]**2 and of the number of values, for each
+    group.
 
+    The bounds are scaled to 0 and 1. The four results are the lower and the upper ends of both.
     Both hold together, except with probability ``risk``. The mean and the count take a twentieth of
     the risk each, and the squares about the mean take the rest.
     """
@@ -307,21 +361,31 @@ def _enclose_population_variance(m: Measured, risk: float) -> tuple[Floats, Floa
 
 
 def _enclose_unit_variance(m: Measured, level: float) -> tuple[Floats, Floats]:
-    """Return the interval of the variance, where the bounds are 0 and 1."""
+    """Return the interval of the variance of each group, on the scale where the bounds are 0 and 1.
+
+    ``level`` is the confidence. The correction by ``ddof`` is included.
+    """
     low, high, fewest, most = _enclose_population_variance(m, 1 - level)
     ddof = m.cell.ddof
     return low * most / (most - ddof), high * fewest / (fewest - ddof)
 
 
 def _enclose_variance(m: Measured, level: float) -> Interval:
-    """Return the interval of the variance."""
+    """Return the interval of the variance of each group: its lower and its upper ends.
+
+    ``m`` has the noisy sums, and ``level`` is the confidence.
+    """
     low, high = _enclose_unit_variance(m, level)
     width = m.cell.upper - m.cell.lower
     return low * width**2, high * width**2
 
 
 def _expect_variance_error(m: Measured, level: float, n: float | None) -> float | None:
-    """Return the half width to expect for this number of values, at the worst mean and variance."""
+    """Return half the width of the interval to expect for a variance of ``n`` values, whatever they
+    are.
+
+    ``level`` is the confidence. Return None if ``n`` is not known.
+    """
     if n is None:
         return None
     about = [
@@ -334,7 +398,11 @@ def _expect_variance_error(m: Measured, level: float, n: float | None) -> float 
 
 
 def _judge_variance(cell: Cell, n: float = math.inf) -> tuple[float, float]:
-    """Return the variance of a deviation of a 200th of the bounds, and the largest variance."""
+    """Return the scales by which a variance is judged as noise.
+
+    Below the first, that of a deviation of a 200th of the bounds, it is as good as zero. The second
+    is the largest possible variance.
+    """
     width = (cell.upper - cell.lower) ** 2
     return width / 40_000, width / 4
 
@@ -343,19 +411,26 @@ def _judge_variance(cell: Cell, n: float = math.inf) -> tuple[float, float]:
 
 
 def measure_deviation(m: Measured) -> NDArray[Any]:
-    """Return the standard deviations."""
+    """Return the noisy standard deviation of each group. ``m`` has the noisy sums."""
     return np.asarray(np.sqrt(_measure_unit_variance(m)) * (m.cell.upper - m.cell.lower))
 
 
 def enclose_deviation(m: Measured, level: float) -> Interval:
-    """Return the interval of the standard deviation."""
+    """Return the interval of the standard deviation of each group: its lower and its upper ends.
+
+    ``m`` has the noisy sums, and ``level`` is the confidence.
+    """
     low, high = _enclose_unit_variance(m, level)
     width = m.cell.upper - m.cell.lower
     return np.sqrt(low) * width, np.sqrt(high) * width
 
 
 def _judge_deviation(cell: Cell, n: float = math.inf) -> tuple[float, float]:
-    """Return a 200th of the bounds, and the largest deviation."""
+    """Return the scales by which a standard deviation is judged as noise.
+
+    Below the first, a 200th of the bounds, it is as good as zero. The second is the largest
+    possible deviation.
+    """
     width = cell.upper - cell.lower
     return width / 200, width / 2
 
@@ -364,13 +439,18 @@ def _judge_deviation(cell: Cell, n: float = math.inf) -> tuple[float, float]:
 
 
 def _measure_standard_error(m: Measured) -> NDArray[Any]:
-    """Return the deviation over the root of the number of values."""
+    """Return the noisy standard error of the mean of each group.
+
+    It is the deviation over the root of the number of values.
+    """
     n = np.maximum(m.values(N).astype(float), 2.0)
     return np.asarray(measure_deviation(m) / np.sqrt(n))
 
 
 def _enclose_standard_error(m: Measured, level: float) -> Interval:
-    """Return the interval of the standard error.
+    """Return the interval of the standard error of the mean of each group.
+
+    ``m`` has the noisy sums, and ``level`` is the confidence.
 
     Its square is the sum of squares over n (n - ddof). Near a number of values n the count N gives
     that denominator as (2 n - ddof) N - n**2: right in value and in slope at n, so that it hardly
@@ -391,7 +471,8 @@ def _enclose_standard_error(m: Measured, level: float) -> Interval:
 
 
 def _judge_standard_error(cell: Cell, n: float = math.inf) -> tuple[float, float]:
-    """Return no least size, and the largest standard error."""
+    """Return the scales by which a standard error is judged as noise: no least size, and the
+    largest one."""
     return 0.0, (cell.upper - cell.lower) / 2
 
 
@@ -399,7 +480,10 @@ def _judge_standard_error(cell: Cell, n: float = math.inf) -> tuple[float, float
 
 
 def _measure_skewness(m: Measured) -> NDArray[Any]:
-    """Return E[(t - mean)**3] / E[(t - mean)**2]**1.5, with the correction of pandas."""
+    """Return the noisy skewness of each group, with the correction of pandas.
+
+    ``m`` has the noisy sums of powers. The skewness is E[(t - mean)**3] / E[(t - mean)**2]**1.5.
+    """
     n, t1, t2, t3 = _read_sums(m, "n", "t1", "t2", "t3")
     first, second, third = (
         ratio(t1, n, empty=1 / 2),
@@ -414,7 +498,9 @@ def _measure_skewness(m: Measured) -> NDArray[Any]:
 
 
 def _enclose_skewness(m: Measured, level: float) -> Interval:
-    """Return the interval of the skewness.
+    """Return the interval of the skewness of each group: its lower and its upper ends.
+
+    ``m`` has the noisy sums, and ``level`` is the confidence.
 
     The mean takes a twentieth of the risk, the variance and the count take a tenth, and the cubes
     about the mean take the rest.
@@ -439,7 +525,11 @@ def _correct_skewness(skewness: Floats, n: Floats) -> Floats:
 
 
 def _judge_skewness(cell: Cell, n: float = math.inf) -> tuple[float, float]:
-    """Return half the skewness of an exponential distribution, and no largest one."""
+    """Return the scales by which a skewness is judged as noise.
+
+    Below the first, half that of an exponential distribution, it is as good as zero. There is no
+    largest one.
+    """
     return 1.0, math.inf
 
 
@@ -447,10 +537,11 @@ def _judge_skewness(cell: Cell, n: float = math.inf) -> tuple[float, float]:
 
 
 def _ways_to_lie(*sides: float) -> tuple[Floats, Floats, Floats]:
-    """Return means, variances and third moments about the mean of values between 0 and 1.
+    """Return means, variances and third central moments of imagined values between 0 and 1.
 
-    The means go from one end to the other. The values lie close together or as far apart as
-    possible, and lean to either side. Two different values are enough for the extremes of each.
+    A plan tries with them how wide an interval can become. The means go from one end to the other,
+    and the values lie close together or far apart. ``sides`` says how far third moments lean
+    between their extremes, from 0 to 1. Two different values are enough for the extremes of each.
     """
     means = STEPS[[1, 4, 8, 12, 16, 20, 24, 28, 31]]
     mean, part, side = (grid.ravel() for grid in np.meshgrid(means, STEPS[::4] ** 2, sides))
@@ -462,7 +553,8 @@ def _ways_to_lie(*sides: float) -> tuple[Floats, Floats, Floats]:
 def _sum_powers(
     n: Floats, mean: Floats, var: Floats, third: Floats | None = None
 ) -> dict[str, Floats]:
-    """Return the sums of ``n`` values between 0 and 1 with these moments.
+    """Return the sums of powers of ``n`` imagined values between 0 and 1 with these moments, by
+    name.
 
     There is a row for each way to lie, and a column for each number of values.
     """
@@ -473,12 +565,14 @@ def _sum_powers(
 
 
 def _imagine_squares(n: Floats) -> dict[str, Floats]:
-    """Return the sums of ``n`` values in several positions, up to their squares."""
+    """Return the sums of ``n`` imagined values and of their squares, for several ways in which they
+    may lie."""
     return _sum_powers(n, *_ways_to_lie(0.5)[:2])
 
 
 def _imagine_cubes(n: Floats) -> dict[str, Floats]:
-    """Return the sums of ``n`` values in several positions, up to their cubes."""
+    """Return the sums of ``n`` imagined values, their squares and cubes, for several ways in which
+    they may lie."""
     return _sum_powers(n, *_ways_to_lie(0.0, 0.5, 1.0))
 
 
@@ -486,12 +580,14 @@ def _imagine_cubes(n: Floats) -> dict[str, Floats]:
 
 
 def _weigh_squares(mean: Floats) -> dict[str, Floats]:
-    """Return the weights of the squares about the mean."""
+    """Return the weights of the noisy sums that give the sum of squares about a mean."""
     return {"n": mean**2, "t1": -2 * mean, "t2": np.ones_like(mean)}
 
 
 def _weigh_cubes(mean: Floats, var: Floats) -> dict[str, Floats]:
-    """Return the weights of the cubes about the mean, less a sum that is zero there.
+    """Return the weights of the noisy sums that give the sum of cubes about a mean.
+
+    A sum that is zero at this mean and variance is subtracted.
 
     That sum has the slope of the cubes in the mean, so the difference does not depend on it.
     """
@@ -504,7 +600,8 @@ def _weigh_cubes(mean: Floats, var: Floats) -> dict[str, Floats]:
 
 
 def _weigh_spread(mean: Floats, std: Floats) -> dict[str, Floats]:
-    """Return the weights of n times the cube of the deviation, by the squares.
+    """Return the weights of the noisy sums that give n times the cube of the standard deviation
+    ``std``.
 
     This form does not depend on the deviation to first order.
     """
@@ -512,7 +609,8 @@ def _weigh_spread(mean: Floats, std: Floats) -> dict[str, Floats]:
 
 
 def _weigh_products(first: Floats, second: Floats) -> dict[str, Floats]:
-    """Return the weights of the products about the mean of each column."""
+    """Return the weights of the noisy sums that give the sum of products about the means of two
+    columns."""
     return {"st": np.ones_like(first), "s1": -first, "t1": -second, "n": first * second}
 
 
@@ -520,14 +618,21 @@ def _weigh_products(first: Floats, second: Floats) -> dict[str, Floats]:
 
 
 def _mark_products(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
-    """Return the cell with bounds that are as far apart as products of both columns are."""
+    """Return the cell of a covariance with the product of both columns' widths as its upper bound.
+
+    ``out`` has the two columns with their bounds. The lower bound is 0.
+    """
     (_, first), (_, second) = out.clipped
     product = (first.upper - first.lower) * (second.upper - second.lower)
     return replace(cell, lower=0.0, upper=product)
 
 
 def _measure_covariance(m: Measured) -> NDArray[Any]:
-    """Return E[ts] - E[t]E[s], times n / (n - ddof), over rows where neither is null."""
+    """Return the noisy covariance of each group, over rows where neither column is null.
+
+    ``m`` has the noisy sums. The covariance is E[ts] - E[t]E[s], times n / (n - ddof), in data
+    units.
+    """
     n, t, s, ts = _read_sums(m, "n", "t1", "s1", "st")
     mixed = ratio(ts, n, empty=0.25) - ratio(t, n, empty=0.5) * ratio(s, n, empty=0.5)
     n = np.maximum(n, 2.0)
@@ -535,7 +640,9 @@ def _measure_covariance(m: Measured) -> NDArray[Any]:
 
 
 def _enclose_covariance(m: Measured, level: float) -> Interval:
-    """Return the interval of the covariance.
+    """Return the interval of the covariance of each group: its lower and its upper ends.
+
+    ``m`` has the noisy sums, and ``level`` is the confidence.
 
     The means of both columns and the count take a twentieth of the risk each, and the products
     about the means take the rest.
@@ -565,7 +672,11 @@ def _enclose_covariance(m: Measured, level: float) -> Interval:
 
 
 def _expect_covariance_error(m: Measured, level: float, n: float | None) -> float | None:
-    """Return the half width to expect for this number of rows, at the worst means."""
+    """Return half the width of the interval to expect for a covariance of ``n`` rows, whatever they
+    are.
+
+    ``level`` is the confidence. Return None if ``n`` is not known.
+    """
     if n is None:
         return None
     a, b = (grid.ravel() for grid in np.meshgrid(STEPS, STEPS))
@@ -579,9 +690,10 @@ def _expect_covariance_error(m: Measured, level: float, n: float | None) -> floa
 
 
 def _judge_covariance(cell: Cell, n: float = math.inf) -> tuple[float, float]:
-    """Return the size below which a covariance is as good as zero, and the largest one.
+    """Return the scales by which a covariance is judged as noise.
 
-    Where deviations are a tenth of the bounds, that size is a correlation of a quarter.
+    Below the first it is as good as zero, and the second is the largest one. If deviations are a
+    tenth of the bounds, the first is a correlation of a quarter.
     """
     return cell.upper / 400, cell.upper / 2
 

@@ -45,7 +45,7 @@ from dpframe._statistics.order import (
 
 
 class QuantileLevels(NamedTuple):
-    """The levels that ``q=`` names, exactly and as doubles."""
+    """Levels of the quantiles that ``q=`` names, exactly and as doubles."""
 
     exact: tuple[Fraction, ...]
     typed: tuple[float, ...]
@@ -58,7 +58,10 @@ _MOST_LEVELS = 2**14
 
 
 def read_levels(q: Any) -> QuantileLevels:
-    """Return one level or a list of them, each checked to lie within [0, 1]."""
+    """Return the quantile levels that ``q=`` names, after checking that each lies within [0, 1].
+
+    ``q`` is a number or a list of them.
+    """
     if isinstance(q, str | bytes | Mapping | set | frozenset | pd.Series | pd.DataFrame):
         raise BadType(f"q must be a number in [0, 1] or a list of them, not {type(q).__name__}.")
     several = isinstance(q, Iterable) and (not isinstance(q, np.ndarray) or q.ndim > 0)
@@ -78,7 +81,7 @@ _PERCENT = re.compile(r"q(\d\d?(?:\.\d{1,4})?|100)", re.ASCII)
 
 
 def find_level(name: str) -> Fraction | None:
-    """Return the level of an order statistic that `agg` may name, and None for another name.
+    """Return the quantile level that a name in `agg` stands for, or None for another name.
 
     ``"q90"`` is 90 percent, and ``"quantile"`` is 0.5, as in pandas. Others are in the catalogue.
     """
@@ -94,7 +97,11 @@ _MOST_CHOSEN = 8
 
 
 def choose_quantile_method(levels: int, method: Any) -> str:
-    """Return the aggregate that answers: "quantile", a choice, or "tree", a whole distribution."""
+    """Return the name of the aggregate that answers quantiles: "quantile" or "tree".
+
+    The first chooses each quantile, and the second measures a whole distribution. ``levels`` is the
+    number of quantiles, which decides if ``method`` is "auto".
+    """
     method = _validate.choice(method, "method", ("auto", "choose", "tree"))
     if method == "auto":
         method = "tree" if levels > _MOST_CHOSEN else "choose"
@@ -105,7 +112,12 @@ def choose_quantile_method(levels: int, method: Any) -> str:
 
 
 def _make_ranks(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
-    """Return every point of a grid with its ranks, from which quantiles are chosen."""
+    """Return the statistic that scores every grid point by its rank, from which quantiles are
+    chosen.
+
+    ``vector`` has the column, its bounds and the resolution of the grid. ``outputs`` have the
+    levels, and the question in ``setting`` has the groups.
+    """
     assert vector.expr is not None
     assert vector.bounds is not None
     levels: list[Fraction] = [out.level for out in outputs if out.level is not None]
@@ -114,7 +126,12 @@ def _make_ranks(vector: VectorKey, outputs: Sequence[Output], setting: Setting) 
 
 
 def _make_tree(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -> Statistic:
-    """Return a distribution on a grid, off which quantiles are read."""
+    """Return the statistic that counts values in a tree over a grid, from which all quantiles are
+    read.
+
+    ``vector`` has the column, its bounds and the resolution of the grid. The question in
+    ``setting`` has the groups.
+    """
     assert vector.expr is not None
     assert vector.bounds is not None
     resolution: Any = vector.detail
@@ -125,7 +142,10 @@ def _make_tree(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -
 
 
 def _mark_level(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
-    """Return the cell with the place of its level among the levels of the release."""
+    """Return the cell with the position of its quantile level among those of the release.
+
+    ``out`` is the output with the level, and ``statistic`` has all levels of the release.
+    """
     assert isinstance(statistic, Ranks)
     assert out.level is not None
     place_of_level = float(statistic.levels.index(out.level))
@@ -133,7 +153,11 @@ def _mark_level(cell: Cell, out: Output, place: int, statistic: Statistic) -> Ce
 
 
 def _choose_quantile(m: Measured) -> NDArray[Any]:
-    """Return the points that were chosen, sorted by their levels, which is post-processing."""
+    """Return the chosen quantile of this output for each group.
+
+    ``m`` has the points that were chosen, a row for each level. They are sorted by level first,
+    which is post-processing.
+    """
     assert m.raw is not None
     return _find_points(m.cell, np.sort(m.raw, axis=0)[int(m.cell.constants["place"])])
 
@@ -141,7 +165,10 @@ def _choose_quantile(m: Measured) -> NDArray[Any]:
 def enclose_by_other_levels(
     m: Measured, chosen: Sequence[float], ranks: float, level: float, about: About
 ) -> Interval:
-    """Return the interval of a quantile by the levels that were ``chosen`` in the same release.
+    """Return the interval of a chosen quantile, from the other quantiles of the same release.
+
+    ``chosen`` has their levels. ``ranks`` is by how many ranks a choice may miss, and ``level`` is
+    the confidence. ``about`` has the number of values.
 
     No choice misses by more than ``ranks``. So at a point v of level q' at least q' n - ranks
     values lie up to it. If these are more than lie below the quantile of level q, that is up to v;
@@ -172,13 +199,16 @@ def enclose_by_other_levels(
 
 
 def _note_level(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
-    """Return the cell with its level."""
+    """Return the cell with the level of its quantile."""
     assert out.level is not None
     return replace(cell, constants={**cell.constants, "level": float(out.level)})
 
 
 def _measure_quantile(m: Measured) -> NDArray[Any]:
-    """Return the quantile of the estimated distribution, which is monotone in the level."""
+    """Return the quantile of each group from the estimated distribution.
+
+    ``m`` has the noisy counts of the tree. A higher level never gives a lower value.
+    """
     assert m.raw is not None
     c = m.cell.constants
     return _find_points(
@@ -187,7 +217,11 @@ def _measure_quantile(m: Measured) -> NDArray[Any]:
 
 
 def _enclose_quantile(m: Measured, level: float) -> Interval:
-    """Return the interval of the quantile by the noise in the distribution."""
+    """Return the interval of the quantile of each group: its lower and its upper ends.
+
+    ``m`` has the noisy counts of the tree, and ``level`` is the confidence. The noise in the
+    distribution is covered.
+    """
     assert m.raw is not None
     c = m.cell.constants
     cumulative = estimate_distribution(m.raw, int(c["points"]))
@@ -198,7 +232,9 @@ def _enclose_quantile(m: Measured, level: float) -> Interval:
 
 
 def _enclose_population_quantile(m: Measured, level: float) -> Interval:
-    """Return the interval of the quantile of the population.
+    """Return the interval of the quantile in the population that the people were drawn from.
+
+    ``m`` has the noisy counts of the tree, and ``level`` is the confidence.
 
     The risk may be divided in any way between the noise and the number of draws below the quantile.
     The points that any of several ways excludes are excluded.
@@ -219,12 +255,19 @@ def _enclose_population_quantile(m: Measured, level: float) -> Interval:
 
 
 def _judge_quantile(cell: Cell, n: float = math.inf) -> tuple[float, float]:
-    """Return a tenth of the bounds, and the bounds."""
+    """Return the scales by which a quantile is judged as noise: a tenth of its bounds, and their
+    width.
+
+    Below the first a number is as good as zero.
+    """
     return (cell.upper - cell.lower) / 10, cell.upper - cell.lower
 
 
 def _expect_rank_error(m: Measured, level: float = 0.95) -> float:
-    """Return the number of ranks by which the quantile may miss with this level."""
+    """Return by how many ranks a quantile read off a noisy distribution may miss.
+
+    ``m`` has the noise and the grid, and ``level`` is the confidence.
+    """
     c = m.cell.constants
     worst = deviations(int(c["points"]), c["level"]).max()
     return (
@@ -235,7 +278,10 @@ def _expect_rank_error(m: Measured, level: float = 0.95) -> float:
 
 
 def _find_points(cell: Cell, places: NDArray[Any]) -> Floats:
-    """Return points of a grid in data units."""
+    """Return the values in data units of positions on the grid of a quantile.
+
+    ``cell`` has the grid, and ``places`` has the positions.
+    """
     with np.errstate(over="ignore"):
         points = np.ldexp(
             cell.constants["low"] + places.astype(float), -int(cell.constants["exponent"])
@@ -286,7 +332,7 @@ register(
 
 
 def _name_level(name: str, level: Fraction, doc: str, *functions: Callable[..., Any]) -> Aggregate:
-    """Return an entry for a level that has a name of its own. Its outputs are of "quantile"."""
+    """Return the catalogue entry of a quantile with a name of its own, such as the median."""
     return replace(
         _QUANTILE,
         name=name,

@@ -50,7 +50,7 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One statistic of a release, with its own noise.
+    """One vector of a release, with its own noise.
 
     Its integers are in steps of ``step`` data units.
     """
@@ -68,7 +68,7 @@ class Part:
 
     @property
     def scale(self) -> float:
-        """The scale of the noise, in data units."""
+        """Scale of the noise of this vector, in data units."""
         return (
             float(self.noise.scale * self.step)
             if self.step == 1
@@ -76,8 +76,11 @@ class Part:
         )
 
     def tail(self, plan: Plan) -> str:
-        """Return a text on how the noise falls off, for every t at once
-        (docs/guarantees/accuracy.md)."""
+        """Return a text on how probable large errors of the noise are
+        (docs/guarantees/accuracy.md).
+
+        ``plan`` is the plan that this vector belongs to.
+        """
         selects = bool(plan.cells) and AGGREGATES[plan.cells[0].aggregate].selects
         text: str = self.noise.tail(plan.groups if selects else 0)
         return text
@@ -85,7 +88,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Plan:
-    """A priced question: mechanism, scale, price, expected error.
+    """Plan of a question: mechanism, scale, price and expected error.
 
     It is public, free, and the same for all data. `explain` returns it, and every answer carries
     it. ``loss`` is what accountants add up. ``stated_at`` is the delta at which its guarantee is
@@ -167,7 +170,8 @@ class Plan:
         return self.parts[0].scale
 
     def error(self, level: float = 0.95, n: float | None = None, at_once: bool = False) -> Any:
-        """Half the width of the interval to expect, by output; of one output, the number itself.
+        """Return half the width of the interval to expect, by output; for a single output the
+        number itself.
 
         A mean's error depends on how many values there are, and to look would not be free: give a
         public or guessed ``n`` (of a group), here or to ``explain``. A selection has no such error:
@@ -197,7 +201,11 @@ class Plan:
         return errors if len(errors) > 1 else next(iter(errors.values()), None)
 
     def _errors(self, level: float, n: float | None, at_once: bool = False) -> dict[Any, Any]:
-        """Return the expected error of each output, or None where it is not known."""
+        """Return the expected error of each output by its name; None where it is not known.
+
+        ``level`` is the confidence, ``n`` the number of values, and ``at_once`` asks for all
+        answers together.
+        """
         level = _validate.level(level)
         level = self.level_each(level) if _validate.flag(at_once, "at_once") else level
         errors = {}
@@ -211,8 +219,8 @@ class Plan:
         return errors
 
     def level_each(self, level: float) -> float:
-        """Return the level that each interval needs for all of them to hold together with this
-        level.
+        """Return the confidence that each interval needs so that all of them hold together with
+        ``level``.
 
         Groups have independent noise. The outputs of one group may share theirs, so there the union
         bound is used.
@@ -233,9 +241,10 @@ class Plan:
         return choice is not None and choice.ranged
 
     def worst_error(self, n: float | None = None) -> float | None:
-        """Return the largest `error` of the outputs at 95 %.
+        """Return the largest expected error of the outputs at 95 %, or None if one is not known.
 
-        For selections it is how far the score of the choice may be below the best.
+        ``n`` is the number of values. For selections it is how far the score of the choice may be
+        below the best.
         """
         kinds = [AGGREGATES[cell.aggregate] for cell in self.cells]
         if not kinds:
@@ -258,7 +267,7 @@ class Plan:
         return f"epsilon {self.epsilon:.4g}{delta}" + (f"; {self.limits}" if self.limits else "")
 
     def _rows(self) -> list[tuple[str, str]]:
-        """Return the names and texts of the lines that a plan is printed as."""
+        """Return the lines that a plan is printed as, each as a name and a text."""
         rows = [("question", self.question)]
         if self.budget:
             rows.append(("budget", self.budget))
@@ -293,7 +302,8 @@ class Plan:
         return rows
 
     def _error_text(self, level: float) -> str:
-        """Return a text with the error to expect at this level, for up to eight outputs."""
+        """Return a text with the error to expect, for up to eight outputs. ``level`` is the
+        confidence."""
         if self.told:
             return self.told
         texts = []
@@ -326,17 +336,20 @@ class Plan:
         return "; ".join(texts) + ("; ..." if len(self.cells) > 8 else "")
 
     def _selection_error(self) -> float:
-        """Return how far the score of a choice may be below the largest with probability 0.95."""
+        """Return how far the score of a selected candidate may be below the largest, with
+        probability 0.95."""
         part = self.parts[0]
         return part.scale * float(part.noise.shortfall(self.groups))
 
     def _shortfall(self, cell: Cell) -> float:
-        """Return how far a choice may be below the best score, or by how many ranks a quantile may
-        miss."""
+        """Return how far an answer that is chosen may miss at 95 %.
+
+        For a selection it is in scores, and for a quantile in ranks.
+        """
         return self._selection_error() if AGGREGATES[cell.aggregate].selects else self._ranks(cell)
 
     def _ranks(self, cell: Cell, level: float = 0.95) -> float:
-        """Return by how many ranks a quantile may miss with this level.
+        """Return by how many ranks a quantile may miss. ``level`` is the confidence.
 
         At most this number of values too many lie below it, and above it.
         """
@@ -349,6 +362,7 @@ class Plan:
         return "\n".join(f"{name:>12}  {text}" for name, text in self._rows())
 
     def _repr_html_(self) -> str:
+        """Return the plan as an HTML table, for notebooks."""
         body = "".join(
             f"<tr><th style='text-align:left'>{escape(name)}</th><td "
             f"style='text-align:left'>{escape(text)}</td></tr>"
@@ -358,8 +372,10 @@ class Plan:
 
     @cached_property
     def text(self) -> str:
-        """The whole plan as JSON, as a receipt holds it. The text of the cells is the draft's: it
-        is the same at every price."""
+        """Whole plan as JSON text, as the ledger keeps it.
+
+        The text of the cells is taken from the draft: it is the same at every price.
+        """
         prepared = self._draft
         alike = prepared is not None and prepared.cells is self.cells
         cells = prepared.written if alike else _as_text(_write_cells(self.cells))
@@ -398,7 +414,7 @@ class Plan:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Plan:
-        """Return the plan of a receipt."""
+        """Return the plan that `to_json` has recorded."""
         parts = tuple(
             Part(d["statistic"], mechanism_from(d), d["l1"], d["l2_squared"], d["step"])
             for d in data["parts"]
@@ -421,7 +437,7 @@ class Plan:
 
 
 def _write_cells(cells: Sequence[Cell]) -> list[list[Any]]:
-    """Return the cells as JSON values, which `_read_cell` reads."""
+    """Return the outputs of a plan as JSON values, which `_read_cell` reads back."""
     return [
         [
             c.name if isinstance(c.name, str | int | float | None) else str(c.name),
@@ -435,7 +451,7 @@ def _write_cells(cells: Sequence[Cell]) -> list[list[Any]]:
 
 
 def _read_cell(row: list[Any]) -> Cell:
-    """Return a cell from its JSON value."""
+    """Return an output of a plan from its JSON value, as `_write_cells` wrote it."""
     name, aggregate, part, lower, upper, ddof, whole, functionals, constants, *seconds = row
     maps = {k: tuple(v) for k, v in functionals.items()}
     return Cell(
@@ -459,7 +475,8 @@ def has_only_choices(cells: Sequence[Cell]) -> bool:
 
 
 def refuse_choices(cells: Sequence[Cell]) -> None:
-    """Refuse an interval if all outputs are chosen."""
+    """Refuse to give an interval if all outputs are chosen and not measured. The error tells what
+    to ask instead."""
     if has_only_choices(cells):
         if any(AGGREGATES[cell.aggregate].keyed for cell in cells):
             raise NotOffered(
@@ -489,7 +506,10 @@ def get_noisy_sums(plan: Plan, raw: Sequence[Any] | None, cell: Cell) -> Measure
 def arrange(
     query: Outputs, unit: Unit, public_rows: int | None
 ) -> list[tuple[Statistic, list[int]]]:
-    """Return the statistics of one release, each with the places of the outputs that it serves.
+    """Return the statistics that answer a question in one release, each with the positions of its
+    outputs.
+
+    ``public_rows`` is the number of rows if it is public.
 
     The count, sum and moments of a column come from one vector, whose sensitivity is that of a
     single number. So do the rows of the group, if the column may be null.
@@ -528,7 +548,7 @@ def arrange(
 
 
 class Draft(NamedTuple):
-    """The parts of a plan that follow from its question alone, whatever the price."""
+    """Parts of a plan that follow from its question alone, whatever the price."""
 
     statistics: tuple[Statistic, ...]
     # The code of each statistic, with the number of points that are chosen of it.
@@ -549,7 +569,10 @@ class Draft(NamedTuple):
     why: str
 
     def keep(self, places: Sequence[int]) -> Draft:
-        """Return the draft of the vectors at these places, where the others are on record."""
+        """Return the draft of the vectors at these positions alone.
+
+        It plans the rest of a question whose other vectors are on record.
+        """
         place = {kept: i for i, kept in enumerate(places)}
         cells = tuple([replace(c, part=place[c.part]) for c in self.cells if c.part in place])
         statistics = tuple([self.statistics[i] for i in places])
@@ -572,9 +595,9 @@ _MOST_DRAFTS, _LONGEST = 256, 2000
 
 
 def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
-    """Return the draft of a question.
+    """Return the parts of a plan that follow from its question alone, whatever the price.
 
-    It is kept if a short key holds all that it follows from, and is then made once.
+    ``public_rows`` is the number of rows if it is public. The draft of a short question is cached.
     """
     outputs, groups = query.outputs, groups_of(query.by) if query.by else None
     selects = AGGREGATES[outputs[0].aggregate].selects
@@ -634,7 +657,10 @@ def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
 
 
 def note_reduced_epsilon(plan: Plan, price: Price) -> Plan:
-    """Return the plan, with a note if the question gets less epsilon than was asked for."""
+    """Return the plan with a note in its reason, if the question gets less than it asked for.
+
+    Its part of the budget may buy less epsilon, or less Gaussian noise, than ``price`` requested.
+    """
     stake, loss = price.stake, plan.loss
     if stake is None or (
         not stake.scaled if loss.epsilon is None else loss.epsilon >= stake.epsilon

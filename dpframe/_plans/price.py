@@ -59,10 +59,11 @@ _LEAST = Fraction(1, 2**40)
 
 
 def check_payment(payment: Mapping[str, Any]) -> Payment:
-    """Return the keyword arguments of a call. One that no verb has is an error, and is not ignored.
+    """Check the keyword arguments about price that a verb was given, and return them.
 
-    An argument of the method of pandas is allowed where it changes nothing, and refused with its
-    reason where it would.
+    An unknown one is refused, with the nearest known one. An argument of the pandas method is
+    allowed where it changes nothing. Where it would change something it is refused, with the
+    reason.
     """
     for word, value in payment.items():
         if word in PANDAS_WORDS:
@@ -92,8 +93,11 @@ def find_price(
     plan_for: Callable[[Price], Plan],
     part: Fraction = Fraction(1),
 ) -> Price:
-    """Return the price that a call names, the least for the accuracy it names, or a share of the
-    budget.
+    """Return the price of a question from the keyword arguments of its verb.
+
+    It is the epsilon or delta that they name, the least price that ``within=`` needs, or a share of
+    the budget. ``people`` is the number of values as far as the session knows it. ``plan_for``
+    returns the plan that a price buys.
 
     A question that is answered by several releases asks for a ``part`` of it each time.
     """
@@ -135,7 +139,10 @@ def find_price(
 
 
 def format_price_as_typed(paid: str) -> str:
-    """Return the price as the user typed it, for messages."""
+    """Return the price of a question as the user typed it, for messages.
+
+    ``paid`` has the arguments about price, separated by bars.
+    """
     pairs = zip(("epsilon", "delta", "within"), paid.removeprefix("half|").split("|"), strict=False)
     typed = ", ".join(f"{name} {value}" for name, value in pairs if value not in ("", "None"))
     return f"asked at {typed}" if typed else "asked for a share"
@@ -144,7 +151,11 @@ def format_price_as_typed(paid: str) -> str:
 def _price_with_delta(
     budget: Budget, epsilon: object, delta: object, kind: type[Mechanism] | None, part: Fraction
 ) -> Price:
-    """Return the price of a call that names a delta."""
+    """Return the price of a question that names ``delta=``.
+
+    ``kind`` is the mechanism that it names, or None. ``part`` is the fraction of the price that is
+    taken.
+    """
     rule = budget.rule
     e = part * (
         rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon)
@@ -165,7 +176,7 @@ def _price_with_delta(
 
 
 def check_delta(delta: object, rule: Filter) -> Fraction:
-    """Return the delta of one question, which is at most that of the whole session."""
+    """Return the delta that one question names, and refuse more than the whole session has."""
     d, most = _validate.delta(delta), rule.limits.delta
     if d > most > 0:
         raise BudgetError(
@@ -177,9 +188,10 @@ def check_delta(delta: object, rule: Filter) -> Fraction:
 
 
 def read_public_number(n: object, people: int | None) -> float | None:
-    """Return a public number of values.
+    """Return the number of values to expect, to price an accuracy; None if it is not known.
 
-    It is given, was declared at opening, or is the lower end of the interval of a released count.
+    ``n`` is what the user gave, and ``people`` the number declared at opening. Of a released count
+    the lower end of its interval is taken.
     """
     if n is None:
         return None if people is None else float(people)
@@ -204,9 +216,11 @@ def _find_price_within(
     kind: type[Mechanism] | None,
     plan_for: Callable[[Price], Plan],
 ) -> Price:
-    """Return the least price whose 95 % interval is at most this wide on either side.
+    """Return the least price at which half the width of the 95 % interval is at most ``within``.
 
-    It is in the currency of the session.
+    ``n`` is the number of values to expect, and ``kind`` the mechanism that the user named.
+    ``plan_for`` returns the plan that a price buys. If several mechanisms are possible, the one
+    that takes least of the budget is taken.
     """
     target = _validate.real(within, "within")
     if target <= 0:
@@ -230,6 +244,7 @@ def _find_price_within(
     ) is not None:
 
         def gaussian(x: Fraction) -> Price:
+            """Return the price that buys Gaussian noise of amount x."""
             price = rule.gaussian(x, budget.queries, budget._now)
             assert price is not None
             return price._replace(mechanism=GaussianNoise.name)
@@ -247,8 +262,10 @@ def _find_price_within(
 
 
 def _rank_cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
-    """Return what charges are ordered by: whether one no longer fits, then its part of a whole
-    budget."""
+    """Return a key that orders charges by their cost.
+
+    Those that still fit come first. Then the part of a whole budget decides that they take.
+    """
     rule = budget.rule
     fits = budget.state is not None and rule.after(budget.state, charge) is not None
     alone = rule.after(rule.empty_state(budget._now), charge)
@@ -262,10 +279,15 @@ def _find_least_price(
     rule: Filter,
     plan_for: Callable[[Price], Plan],
 ) -> Price:
-    """Return the least price whose expected error is at most the target, to 24 bits."""
+    """Return the least price whose expected error is at most ``target``, to 24 bits.
+
+    ``price`` makes a price of an amount, and ``plan_for`` returns the plan that it buys. ``n`` is
+    the number of values to expect.
+    """
     high = Fraction(1)
 
     def wide(x: Fraction) -> bool:
+        """Return whether the error at this amount is still larger than the target."""
         error = plan_for(price(x)).worst_error(n)
         if error is None:
             raise BadValue(
@@ -296,10 +318,10 @@ def _find_least_price(
 
 
 def buy_noise(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
-    """Return noise for vectors that share a price, with its loss.
+    """Return the noise that a price buys for the vectors of a question, with its privacy loss.
 
-    Its kind is the one that the price names. Otherwise it is the one with the narrowest intervals,
-    of those that the price buys.
+    ``sensitivities`` has one for each vector. A mechanism that the price names is taken. Otherwise
+    the one with the narrowest intervals is taken, of those that the price buys.
     """
     named: Any = MECHANISMS.get(price.mechanism)
     if named is not None:
@@ -350,8 +372,10 @@ def buy_noise(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
 
 
 def _mean_width(offer: Offer) -> float:
-    """Return the geometric mean of the half widths of all noises, which does not depend on the
-    order of vectors."""
+    """Return the geometric mean of the half widths of intervals, to compare mechanisms.
+
+    It does not depend on the order of the vectors.
+    """
     halves = [noise.quantile(0.95) for noise in offer.noises]
     if len({*halves}) == 1:
         return float(halves[0])
@@ -361,9 +385,11 @@ def _mean_width(offer: Offer) -> float:
 
 
 def buy_points(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Price) -> Offer:
-    """Return noise for vectors that share a price, if some of them are points to choose from.
+    """Return the mechanisms for vectors that share a price, if some of them choose grid points, as
+    quantiles do.
 
-    Their sensitivity is that of differences of scores.
+    ``picks`` has the number of points to choose for each vector, and 0 for one that is measured.
+    The sensitivity of a vector to choose from is that of differences of scores.
     """
     if price.mechanism != AUTO:
         raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
@@ -385,9 +411,10 @@ def buy_points(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price
 def buy_choice(
     aggregate: Aggregate, reach: int, candidates: int, rounds: int, price: Price
 ) -> Offer:
-    """Return the mechanism that selects one candidate or several, with its loss.
+    """Return the mechanism that selects one candidate or several, with its privacy loss.
 
-    One person moves scores by ``reach`` against one another.
+    One person moves scores by ``reach`` against one another. ``candidates`` is their number, and
+    ``rounds`` how many are selected.
     """
     selection = aggregate.choice
     assert selection is not None

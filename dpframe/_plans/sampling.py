@@ -49,7 +49,7 @@ Noises = Sequence[tuple[float, Floats]]
 
 
 class About(NamedTuple):
-    """The errors that an interval is to cover: the noise, and the sampling error of a
+    """Errors that an interval is to cover: the noise alone, or also the sampling error of a
     ``population``.
 
     For choices it has ``n``, a number that the values are known to reach, and the ``levels`` of the
@@ -78,7 +78,7 @@ def find_rate(risk: float) -> float:
 
 
 def bound_log_moment(rate: Floats, bound: Floats | float, variance: Floats | float) -> Floats:
-    """Return a bound on log E exp(rate X) for X of mean 0 with a largest value and variance.
+    """Return a bound on log E exp(rate X) for a random X of mean 0.
 
     X is at most ``bound``, and its variance is at most ``variance`` (Hoeffding 1963, theorem 3).
     """
@@ -113,16 +113,17 @@ class Draws:
     rate: float = 0.0
 
     def part(self, groups: slice) -> Draws:
-        """Return the draws of some of the groups."""
+        """Return the draws of some of the groups. ``groups`` is a slice of their positions."""
         squares = None if self.squares is None else self.squares[groups]
         cut = (side[groups] for side in (self.total, self.n, self.least, self.most))
         total, n, least, most = cut
         return replace(self, total=total, n=n, least=least, most=most, squares=squares)
 
     def ends(self, rate: Floats | float) -> tuple[Floats, Floats]:
-        """Return the least and the greatest mean that the sums do not exclude.
+        """Return, for each group, the least and the greatest population mean that the noisy sums do
+        not exclude.
 
-        A mean is excluded if the sums are further off than with probability exp(-rate), on either
+        A mean is excluded if sums so far off have a probability of at most exp(-rate), on either
         side. If noise has led beyond all means, both ends are the nearest mean, which the ends of
         larger rates enclose. They are 0 and 1 where nobody is counted. For a column of rates there
         are ends for each of them.
@@ -144,10 +145,10 @@ class Draws:
         return np.where(missed, least, low), np.where(missed, most, high)
 
     def _end(self, rate: Floats, up: bool) -> Floats:
-        """Return the outermost mean that is kept.
+        """Return, for each group, the least mean that is not excluded, or the greatest if ``up``.
 
         It is searched among points from end to end, and then between the last one that is kept and
-        the next.
+        the next. NaN means that all are excluded. ``rate`` is that of `ends`.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             middle = np.where(self.n > 0, np.clip(self.total / self.n, 0.0, 1.0), 0.5)
@@ -174,7 +175,11 @@ class Draws:
     # Noise has no moments at large rates. They are infinite there, and never the least.
     @np.errstate(all="ignore")
     def _keeps(self, mean: Floats, rate: Floats, up: bool) -> NDArray[np.bool_]:
-        """Return whether the noisy sum is large enough (``up``) or small enough for this mean."""
+        """Return whether a mean is possible, given the noisy sum: large enough for it (``up``), or
+        small enough.
+
+        The test errs with a probability of at most exp(-rate).
+        """
         mean = np.broadcast_to(mean, np.broadcast_shapes(mean.shape, rate.shape))
         variance = self.variance(mean)
         bound = mean if up else 1 - mean
@@ -195,7 +200,7 @@ class Draws:
 
     @property
     def error(self) -> Floats:
-        """Estimated standard errors of the means, of draws and noise together."""
+        """Estimated standard errors of the means of the groups, from draws and noise together."""
         n = np.maximum(self.n, 1.0)
         mean = np.clip(self.total / n, 0.0, 1.0)
         least = mean * (1 - mean)
@@ -207,7 +212,8 @@ class Draws:
 
     @np.errstate(all="ignore")
     def variance(self, mean: Floats) -> Floats:
-        """Return an upper bound on the variance, given the mean.
+        """Return an upper bound on the variance of the values of each group, if they have this
+        mean.
 
         It is the variance of two points at the bounds, or less if the squares about the mean are
         too few for that. Squares Y within [0, M] have E exp(-t Y) <= 1 - variance (1 - exp(-t M)) /
@@ -229,16 +235,18 @@ class Draws:
 
 
 def list_rates(rate: Floats | float, variance: Floats) -> Floats:
-    """Return rates to try, along a new first axis.
+    """Return rates to try in an exponential tail bound, along a new first axis.
 
-    They lie around the best one for normal errors of this variance.
+    They lie around the best one for normal errors of this variance. ``rate`` is the exponent of the
+    tail.
     """
     best = np.minimum(np.sqrt(2 * rate / np.maximum(variance, 1e-300)), _LARGEST_RATE)
     return np.asarray(np.multiply.outer(_FACTORS, best))
 
 
 def make_draws(m: Measured, risk: float) -> Draws:
-    """Return the values of a mean as draws.
+    """Return the noisy sums of a mean as draws from a population, to test which mean they came
+    from.
 
     A part of the ``risk`` is spent on the number of values and on their spread.
     """
@@ -261,7 +269,10 @@ def make_draws(m: Measured, risk: float) -> Draws:
 
 
 def enclose_differences(first: Draws, second: Draws, risk: float) -> tuple[Floats, Floats]:
-    """Return the interval of the difference of two means of independent draws, group by group.
+    """Return the interval of the difference of two population means, group by group.
+
+    Both are estimated from independent draws. ``risk`` is the probability that the interval may
+    miss.
 
     By `Draws.ends` the rate at which a true mean is left out is above r with probability exp(-r) at
     most, on each side. So two such rates add up to more than r with probability (1 + r) exp(-r) at
@@ -277,7 +288,10 @@ def enclose_differences(first: Draws, second: Draws, risk: float) -> tuple[Float
 
 
 def find_rate_of_two(risk: float) -> float:
-    """Return the r for which (1 + r) exp(-r) is this risk, rounded up."""
+    """Return the r at which (1 + r) exp(-r) is this risk, rounded up.
+
+    It is the tail of a sum of two exponential variables, for two errors that are bounded together.
+    """
     low, high = 0.0, 2.0
     while (1 + high) * math.exp(-high) > risk:
         high *= 2
@@ -288,7 +302,9 @@ def find_rate_of_two(risk: float) -> float:
 
 
 def find_least_risk(excludes: Callable[[float], bool]) -> float:
-    """Return the least risk at which something is excluded: a p-value, rounded up.
+    """Return the least risk at which a hypothesis is excluded: its p-value, rounded up.
+
+    ``excludes(risk)`` tells whether it is excluded at a risk.
 
     More must be excluded at a higher risk. The result is at least 1e-12, and 1 if nothing is
     excluded.
@@ -305,7 +321,7 @@ def find_least_risk(excludes: Callable[[float], bool]) -> float:
 
 
 def bound_share_deviation(n: Floats, share: float, risk: float) -> Floats:
-    """Return a bound on the deviation of a binomial count from its mean.
+    """Return how far a binomial count may lie from its mean, but for this risk.
 
     Each of n draws counts with probability ``share``. The bound is exceeded with probability
     ``risk`` at most, on both sides together. It grows with n.
@@ -324,7 +340,9 @@ def bound_share_deviation(n: Floats, share: float, risk: float) -> Floats:
 def enclose_expected_count(
     noise: Callable[[float], tuple[NDArray[np.generic], NDArray[np.generic]]], level: float
 ) -> tuple[Floats, Floats]:
-    """Return the interval of the expectation of a number of draws.
+    """Return the interval of the count to expect in the population, from a noisy count of draws.
+
+    ``level`` is the confidence.
 
     ``noise`` returns the interval of the number itself at a level. What any of several divisions of
     the risk excludes is excluded.
@@ -340,7 +358,8 @@ def enclose_expected_count(
 
 
 def enclose_expectation(low: Floats, high: Floats, deviation: float) -> tuple[Floats, Floats]:
-    """Return the interval of the expectation of a number of draws between ``low`` and ``high``.
+    """Return the interval of the expected count, if the count of the draws lies between ``low`` and
+    ``high``.
 
     ``deviation`` is that of a normal tail on each side. Short (2013, theorem 2) bounds the tails of
     the Poisson law by those of the normal one.
@@ -354,9 +373,10 @@ def enclose_expectation(low: Floats, high: Floats, deviation: float) -> tuple[Fl
 
 @np.errstate(all="ignore")
 def _find_mean_at_rate(k: Floats, half: float, far: Floats) -> Floats:
-    """Return the mean m between k and ``far`` at which k log(k / m) - k + m is ``half``.
+    """Return the Poisson mean m between k and ``far`` at which k log(k / m) - k + m is ``half``,
+    rounded outwards.
 
-    It is rounded outwards.
+    At that mean a count of k has a tail of about exp(-half).
     """
     near = k
     for _ in range(80):

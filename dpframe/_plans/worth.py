@@ -30,7 +30,7 @@ MARK = "?"  # stands beside a number that is noise
 
 
 class NoiseRule(NamedTuple):
-    """The rule of a session: what ``open(reliable=, show=)`` says.
+    """Rule of a session for when an answer counts as noise, from ``open(reliable=, show=)``.
 
     ``part`` is the part of a number that half its interval may be. ``blank`` leaves noise out.
     """
@@ -78,10 +78,11 @@ def is_noise(
 
 
 def is_vague_choice(plan: Plan, raw: Sequence[NDArray[np.int64]], part: float) -> list[Bools]:
-    """Return, for each output, in which groups its choice says nothing.
+    """Return, for each output, the groups in which a chosen value, such as a median, says nothing.
 
-    A choice says nothing if it may be off by ``part`` of the values of the group. Their number is
-    the count in the same release, and at most the number of values that there can be.
+    ``raw`` has the noisy integers of each part of the plan. A choice says nothing if it may be off
+    by the share ``part`` of the values of the group. Their number is the count in the same release,
+    and at most the number of values that there can be.
     """
     groups = int(np.shape(raw[0])[-1])
     values = np.full(groups, math.inf if plan.most is None else plan.most)
@@ -104,13 +105,17 @@ def judge_at_sight(
     values: Sequence[float | Floats],
     part: float,
 ) -> bool | None:
-    """Return whether all numbers of a release are reliable, without computing intervals.
+    """Return whether all numbers of a release are reliable, by a quick test without intervals.
 
-    ``values`` has a number for each output, or an array with one for each group. False means that
-    some are noise for sure, beyond single totals near zero. None means that only the intervals
-    tell. Half the interval of a total is between that of one of the integers behind it and the sum
-    of all of theirs. Half the interval of a ratio is between 0.7 and 1.3 times that of its count,
-    as a part of the count, where the count is more than three times its noise.
+    ``raw`` has the noisy integers of each part of the plan. ``values`` has a number for each
+    output, or an array with one for each group. ``part`` is the share of a number that half its
+    interval may be.
+
+    False means that some are noise for sure, beyond single totals near zero. None means that only
+    the intervals tell. Half the interval of a total is between that of one of the integers behind
+    it and the sum of all of theirs. Half the interval of a ratio is between 0.7 and 1.3 times that
+    of its count, as a part of the count. That holds where the count is more than three times its
+    noise.
     """
     sure, noisy, near_zero = True, False, 0
     for cell, value in zip(plan.cells, values, strict=True):
@@ -153,7 +158,10 @@ _HELP = (
 
 
 def warn_of_noise(rule: NoiseRule, number: str = "") -> None:
-    """Warn that a number is noise, or that numbers of a table are."""
+    """Warn that a number is noise, or that numbers of a table are.
+
+    ``number`` is the text of a single number; it is empty for a table.
+    """
     if number:
         problem = f"this number is noise, {number}"
     else:
@@ -166,7 +174,10 @@ def warn_of_noise(rule: NoiseRule, number: str = "") -> None:
 
 
 def says_nothing(plan: Plan, cell: Cell, values: float) -> bool:
-    """Return whether an output is noise for ``values`` values at most, whatever they are."""
+    """Return whether an output will be noise however its values lie.
+
+    ``values`` is the largest number of values that it can have.
+    """
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.selects and not aggregate.of_rows:
         return False
@@ -194,7 +205,10 @@ Trial = tuple[Floats, Floats, Floats]
 
 
 def _try_values(plan: Plan, cell: Cell, values: Floats, level: float) -> Trial | None:
-    """Return the answers and both ends of their intervals for imagined values.
+    """Return the answers and both ends of their intervals for imagined values, to tell the error in
+    advance.
+
+    ``values`` has the numbers of values to imagine, and ``level`` is the confidence.
 
     There is a row for each way in which the values may lie, and a column for each number of
     values. Return None if the error of the output does not depend on how they lie.
@@ -208,14 +222,19 @@ def _try_values(plan: Plan, cell: Cell, values: Floats, level: float) -> Trial |
 
 
 def _is_always_noise(cell: Cell, tried: Trial) -> Bools:
-    """Return for which numbers of values the answer is noise, however they lie."""
+    """Return, for each number of values that was tried, whether the answer is noise however the
+    values lie."""
     return np.asarray(
         is_noise(*tried, *AGGREGATES[cell.aggregate].judging_scale(cell), PART).all(axis=0)
     )
 
 
 def describe_error_by_spread(plan: Plan, cell: Cell, level: float) -> str:
-    """Return the least and the largest error of an output that depends on how the values lie."""
+    """Return a text with the least and the largest error of an output that depends on how the
+    values lie.
+
+    ``level`` is the confidence.
+    """
     unit = " seconds" * cell.duration
     tried = None if plan.n is None else _try_values(plan, cell, np.array([float(plan.n)]), level)
     if tried is None:
@@ -230,7 +249,8 @@ def describe_error_by_spread(plan: Plan, cell: Cell, level: float) -> str:
 
 
 def describe_worth_in_advance(plan: Plan) -> str:
-    """Return for how many values the answer will say nothing; empty if that is not known."""
+    """Return a text that tells for how many values the answer would be noise; empty if that is not
+    known."""
     most = plan.n if plan.n is not None else plan.most
     if most is not None:
         empty = [cell for cell in plan.cells if says_nothing(plan, cell, most)]
@@ -255,7 +275,8 @@ def describe_worth_in_advance(plan: Plan) -> str:
 
 
 def find_fewest_values(plan: Plan, cell: Cell) -> float | None:
-    """Return the number of values below which an output says nothing; None if it is not known."""
+    """Return the number of values below which an output is noise however they lie; None if it is
+    not known."""
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.selects and not aggregate.of_rows:
         return None
@@ -271,7 +292,7 @@ def find_fewest_values(plan: Plan, cell: Cell) -> float | None:
 
 
 def _search_fewest_values(plan: Plan, cell: Cell) -> float | None:
-    """Return what `find_fewest_values` returns, by trying from 2 to 2**60 values.
+    """Search the number of values below which an output is noise, from 2 to 2**60, or return None.
 
     The first trial is coarse. Each of the next ones looks closer at the place where noise ends.
     """
@@ -291,7 +312,10 @@ def _search_fewest_values(plan: Plan, cell: Cell) -> float | None:
 
 
 def describe_choice_error(plan: Plan) -> str:
-    """Return by how many values the choices of a plan may miss; empty below one value."""
+    """Return a text that tells by how many values chosen answers, such as medians, may miss.
+
+    It is empty below one value.
+    """
     choices = [cell for cell in plan.cells if AGGREGATES[cell.aggregate].picks]
     miss = max(map(plan._shortfall, choices), default=0.0)
     if miss < 1:
@@ -303,7 +327,7 @@ def describe_choice_error(plan: Plan) -> str:
 
 
 def describe_limits(plan: Plan) -> str:
-    """Return the contribution limits as an answer shows them: "of at most 32 rows a person".
+    """Return the contribution limits as text beside an answer: "of at most 32 rows a person".
 
     It is empty where all rows count, or people do.
     """

@@ -28,13 +28,14 @@ Frame = TypeVar("Frame", bound=Planning)
 
 
 class Batch(Generic[Frame]):
-    """``with p.plan_ahead() as batch:`` collects what is asked of ``batch``; nothing is charged if
-    the block fails.
+    """Questions that ``with p.plan_ahead() as batch:`` collects, pays in one debit, and answers
+    when the block ends. Nothing is charged if the block fails.
 
     Inside the block nothing new is asked of the session itself.
     """
 
     def __init__(self, frame: Frame):
+        """Make an empty batch. ``frame`` is the frame that will be asked, with its session."""
         self._frame = frame
         self._questions: list[tuple[PricedQuestion, Planned]] = []
         self._ended = False
@@ -45,8 +46,11 @@ class Batch(Generic[Frame]):
         self._prices: dict[Any, Price] = {}
 
     def ahead(self) -> Budget:
-        """The budget as it will be when all that is here is charged, which prices the next
-        question."""
+        """Return the budget as it will stand when all questions of this batch are charged.
+
+        It prices the next question of the batch. Questions are charged in the forecast once; a
+        change of the real budget starts it anew.
+        """
         session = self._frame._session
         now = session.budget
         if self._ahead is None or self._ahead[0] != now.state:
@@ -62,6 +66,11 @@ class Batch(Generic[Frame]):
         return self._ahead[1]
 
     def add(self, asked: PricedQuestion) -> Planned:
+        """Add a priced question to the batch, and return the placeholder that will carry its
+        answer.
+
+        The same question twice in one batch keeps the price of the first time.
+        """
         if self._ended:
             raise SessionError(
                 "this batch has ended: what it asked is answered, and no more can be added."
@@ -84,6 +93,10 @@ class Batch(Generic[Frame]):
         return f"questions declared in advance, {state}: with p.plan_ahead() as batch: answer = batch.count()"
 
     def __enter__(self) -> Frame:
+        """Return the frame whose questions go to this batch instead of being answered at once.
+
+        A batch that was used before is refused.
+        """
         if self._ended or self._questions:
             raise SessionError("a batch is used once: take a new plan_ahead().")
         frame = self._frame._planning(self)
@@ -96,6 +109,11 @@ class Batch(Generic[Frame]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """Charge all collected questions in one debit, and fill their placeholders with the
+        answers.
+
+        Nothing is asked or charged if the block raised an error, or collected no question.
+        """
         self._ended = True
         self._frame._session.base.planning.remove(threading.get_ident())
         if kind is not None or not self._questions:

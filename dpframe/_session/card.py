@@ -47,7 +47,8 @@ BLANK = "?"  # what a card that nobody has filled in says
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What a card says: the arguments of `open`, the dtypes of columns, and who said it why.
+    """Public facts that a card file declares: arguments of `open`, dtypes of columns, and who
+    vouches for them and why.
 
     Examples
     --------
@@ -69,8 +70,11 @@ class Card:
 
     @classmethod
     def of(cls, card: object) -> Card:
-        """The card in a file, by its path, or the text of one (it has more than one line, or is
-        JSON). It may be one already."""
+        """Read a card, from the path of its file or from its text.
+
+        A string is taken for the text if it has several lines or begins with a brace, as JSON does.
+        A `Card` is returned as it is.
+        """
         if isinstance(card, Card):
             return card
         if not isinstance(card, str | os.PathLike):
@@ -88,9 +92,12 @@ class Card:
             raise BadValue(f"the card {text!r} cannot be read: {problem.strerror}.") from None
 
     def add_facts(self, arguments: Words) -> dict[str, Any]:
-        """Return the arguments of an `open` with the facts of the card, and where each comes from.
+        """Return the arguments of an `open` completed with the facts of this card.
 
-        An argument beside the card stands before what the card says of the same.
+        ``arguments`` are those given beside the card, by name; None stands for one that was left
+        out. Their values take precedence over the card's, for ``bounds`` and ``keys`` column by
+        column. The entry ``"sources"`` says which facts came from the card, and who answers for
+        them.
         """
         stated = {word: value for word, value in arguments.items() if value is not None}
         merged: dict[str, Any] = {**self.words, **stated, "card": self}
@@ -105,7 +112,11 @@ class Card:
         return merged
 
     def check(self, leaves: Mapping[Hashable, Column]) -> None:
-        """Refuses a card that does not fit a table, with the line."""
+        """Refuse a card that does not fit a table, in an error that names the line of the card.
+
+        ``leaves`` has the columns of the table by their names. Dtypes, bounds, keys and unit are
+        compared with them; no data is read.
+        """
         for name, dtype in self.dtypes.items():
             place = self.places["dtype", name]
             if name not in leaves:
@@ -131,7 +142,10 @@ class Card:
             self.check_fact((of_unit[0], None), partial(unit_of, leaves, self.words))
 
     def complete_dtypes(self) -> dict[str, str]:
-        """Return the dtypes of all columns. A column without one is refused with its line."""
+        """Return the dtype of each column by name, for making up rows from the card alone.
+
+        A column without a dtype is refused, in an error that names its line.
+        """
         for name, dtype in self.dtypes.items():
             if not dtype:
                 raise BadValue(
@@ -142,6 +156,10 @@ class Card:
         return self.dtypes
 
     def check_fact(self, word: Declaration, check: Callable[[], object]) -> None:
+        """Run a check of one fact, and add the line of the card to any error that it raises.
+
+        ``word`` identifies the fact by its argument and column, such as ``("bounds", "age")``.
+        """
         try:
             check()
         except DPError as problem:
@@ -160,9 +178,13 @@ def _dtype(text: Any) -> Any:
 
 
 class CardReader:
-    """A text on its way to a card. Every refusal tells the line."""
+    """Parser of the text of one card. Every error that it raises names the line."""
 
     def __init__(self, name: str, text: str):
+        """Take the text of a card, and find out whether it is JSON or TOML.
+
+        ``name`` is how errors call the card: its file name, or ``"the card"`` for plain text.
+        """
         self.name, self.text = name, text
         self.file = "" if name is _TEXT else name
         self.json = text.lstrip().startswith("{")
@@ -175,6 +197,7 @@ class CardReader:
         raise BadValue(f"{self.name}{'' if line is None else f', line {line}'}: {problem}")
 
     def card(self) -> Card:
+        """Parse the text into a `Card`, and check every word that it contains."""
         content = self.parse()
         if self.json and ("tableSchema" in content or "@context" in content):
             content = card_metadata.to_card(content)
@@ -196,6 +219,10 @@ class CardReader:
         return card
 
     def parse(self) -> dict[str, Any]:
+        """Parse the text of the card as TOML or JSON, and return its top-level table as a dict.
+
+        Text in neither format is refused, in an error that names the line where that is known.
+        """
         try:
             content = (
                 json.loads(self.text, object_pairs_hook=self._once)
@@ -219,6 +246,10 @@ class CardReader:
         return content
 
     def _once(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """Return the members of a JSON object as a dict, and refuse a name that is there twice.
+
+        `json.loads` calls it with the (name, value) pairs of each object.
+        """
         content = dict(pairs)
         if len(content) < len(pairs):
             names = [name for name, _ in pairs]
@@ -229,6 +260,12 @@ class CardReader:
     def check_names(
         self, content: Mapping[str, Any], words: tuple[str, ...], place: Place, what: str
     ) -> None:
+        """Refuse a table of the card that contains an unknown word, with the nearest known one as a
+        hint.
+
+        ``words`` are the known ones, ``place`` is the path to the table, and ``what`` is its name
+        in the error.
+        """
         for word in content:
             if word not in words:
                 hint = did_you_mean(word, words, "It has")
@@ -244,6 +281,11 @@ class CardReader:
                 self.refuse((*place, word), f"{word!r} is no word of {what}.{hint}")
 
     def _tables(self, content: Any, place: Place) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the name and the facts of each column of the card.
+
+        ``content`` is what the card has under ``columns``. Anything but a dict of dicts is refused;
+        ``place`` is the path to it.
+        """
         if not isinstance(content, dict):
             self.refuse(place, "columns are tables by name: [columns.age].")
         for name, facts in content.items():
@@ -252,6 +294,11 @@ class CardReader:
             yield name, facts
 
     def _column(self, card: Card, name: str, facts: dict[str, Any], signed: FactSource) -> None:
+        """Check the facts that the card has about one column, and add them to ``card``.
+
+        These are its dtype, bounds and keys. ``signed`` is the author and reason of the whole card,
+        for facts without their own.
+        """
         place = ("columns", name)
         self.check_names(facts, _COLUMN, place, "a column")
         source = self.read_source(facts, place, signed)
@@ -277,6 +324,10 @@ class CardReader:
             )
 
     def _check_dtype(self, dtype: Any, place: Place) -> None:
+        """Refuse a dtype that is still blank, is not text, or is not known to pandas.
+
+        ``place`` is the path to the word in the card, for the line in the error.
+        """
         if not isinstance(self.check_filled(dtype, place), str):
             self.refuse(place, 'a dtype is a text, such as "int64".')
         known = ""
@@ -289,6 +340,11 @@ class CardReader:
             )
 
     def _combination(self, card: Card, facts: Any, place: Place, signed: FactSource) -> None:
+        """Check one listed combination of columns and its keys, and add it to ``card``.
+
+        ``facts`` is the entry under ``[[combinations]]``, and ``place`` is the path to it.
+        ``signed`` is the author and reason of the whole card, for an entry without its own.
+        """
         if not isinstance(facts, dict) or not {"columns", "keys"} <= set(facts):
             self.refuse(place, "a combination has columns = [...] and keys = [[...], ...].")
         self.check_names(facts, _COMBINATION, place, "a combination")
@@ -309,6 +365,11 @@ class CardReader:
     def read_source(
         self, content: Mapping[str, Any], place: Place, above: FactSource
     ) -> FactSource:
+        """Return who answers for the facts of a table of the card, and why.
+
+        ``above`` is the source of the enclosing table. It supplies an author or reason that this
+        one lacks.
+        """
         stated = {}
         for word in _SIGNED:
             if word in content and not isinstance(
@@ -321,7 +382,8 @@ class CardReader:
         )
 
     def check_filled(self, value: Any, place: Place) -> Any:
-        """Return a value, unless it is still a blank to fill in."""
+        """Return a value of the card, or refuse it if it is still the blank ``"?"`` of a
+        template."""
         if value == BLANK or (isinstance(value, list) and BLANK in value):
             self.refuse(
                 place, f"{place[-1]} is not filled in. Write what is public, or delete the line."
@@ -329,6 +391,11 @@ class CardReader:
         return value
 
     def _keys(self, value: Any, place: Place) -> Sequence[Any]:
+        """Return the group keys that a card lists, as Python values.
+
+        ``value`` is a list, or ``{range = [0, 111]}`` with the arguments of Python's `range`.
+        ``place`` is the path to it, for the line in an error.
+        """
         value = self.check_filled(value, place)
         if isinstance(value, dict) and set(value) == {"range"}:
             ends = value["range"]
@@ -346,6 +413,11 @@ class CardReader:
         return [self._key(key, place) for key in value]
 
     def _key(self, key: Any, place: Place) -> Any:
+        """Return one group key of the card as the Python or pandas value that it stands for.
+
+        Plain texts and numbers stay as they are. A table such as ``{decimal = "0.10"}`` or ``{time
+        = ...}`` is converted.
+        """
         if isinstance(key, list):
             return [self._key(part, place) for part in key]
         if not isinstance(key, dict):
@@ -365,6 +437,11 @@ class CardReader:
     def _put(
         self, card: Card, word: Declaration, place: Place, value: Any, source: FactSource
     ) -> None:
+        """Store one fact in ``card``, with its source and the path to it.
+
+        ``word`` is the argument and the column, such as ``("bounds", "age")``. The column is None
+        for a fact of the whole table.
+        """
         what, column = word
         if column is None:
             card.words[what] = value
@@ -395,6 +472,7 @@ _HEADER = re.compile(rf"\s*(\[\[?)\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*\]\]?\s*(?:
 
 
 def _path(dotted: str) -> Place:
+    """Return the names of a dotted TOML key in order: ``a."b.c"`` gives ``("a", "b.c")``."""
     content, path = tomllib.loads(f"{dotted} = 0"), []
     while isinstance(content, dict):
         ((name, content),) = content.items()
@@ -403,9 +481,14 @@ def _path(dotted: str) -> Place:
 
 
 def _toml_lines(text: str) -> Callable[[Place], int | None]:
-    """Where a word of a TOML text stands: its line, or that of the nearest table around it."""
+    """Return a function that finds the line of a fact in a TOML text, for error messages."""
 
     def find(place: Place) -> int | None:
+        """Return the line of a fact, or else the line of the nearest table around it.
+
+        ``place`` is the path to the fact, such as ``("columns", "age", "bounds")``. Return None if
+        no line is found.
+        """
         lines: dict[Place, int] = {}
         table: Place = ()
         number: dict[Place, int] = {}
@@ -426,9 +509,14 @@ def _toml_lines(text: str) -> Callable[[Place], int | None]:
 
 
 def _json_lines(text: str) -> Callable[[Place], int | None]:
-    """Return the line of each fact of a JSON text; in metadata a fact may have another name."""
+    """Return a function that finds the line of a fact in a JSON text, for error messages."""
 
     def find(place: Place) -> int | None:
+        """Return the line on which the names of a path were found, one after the other.
+
+        Names of CSVW-EO metadata are tried, too. A name that is not found ends the search. Return
+        None if the first is not found.
+        """
         position = 0
         for part in place:
             if isinstance(part, str):

@@ -36,8 +36,10 @@ _DTYPES = {
 
 
 def to_card(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of a card that says the same. What has no counterpart there (shares of nulls,
-    dependencies) is left."""
+    """Convert CSVW-EO metadata of a table into the content of a card that declares the same.
+
+    Facts that a card has no word for, such as shares of nulls or dependencies, are left out.
+    """
     table = _without_prefixes(metadata)
     columns = [
         c for c in _list(table.get("tableSchema"), "columns") if isinstance(c, dict) and "name" in c
@@ -62,6 +64,11 @@ def to_card(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _column(column: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert the CSVW-EO description of one column into the facts of a card: dtype, bounds and
+    keys.
+
+    A fact is None if the metadata do not state it.
+    """
     datatype = column.get("datatype")
     datatype = datatype.get("base") if isinstance(datatype, dict) else datatype
     ends = [column.get("minimum"), column.get("maximum")]
@@ -78,6 +85,10 @@ def _column(column: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _combinations(groups: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the column groups of CSVW-EO metadata as combinations of a card.
+
+    A group without listed values for all its columns is left out.
+    """
     for group in groups:
         columns = _list(group, "columnsInGroup")
         rows = _list(group, "keyValues") or [
@@ -100,8 +111,10 @@ def _present(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_prefixes(metadata: Any) -> Any:
-    """Return the names without prefixes: ``csvw-eo:bounds.maxContributions`` is
-    ``maxContributions``."""
+    """Return metadata with the prefixes removed from all names, inside lists and dicts too.
+
+    For example ``csvw-eo:bounds.maxContributions`` becomes ``maxContributions``.
+    """
     if isinstance(metadata, list):
         return [_without_prefixes(part) for part in metadata]
     if not isinstance(metadata, dict):
@@ -113,7 +126,11 @@ def _without_prefixes(metadata: Any) -> Any:
 
 
 def of_card(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata that say what a card does, as far as they have words for it."""
+    """Convert the content of a card into CSVW-EO metadata.
+
+    Facts that the metadata cannot express are left out. A person named by several columns is
+    refused.
+    """
     unit = content.get("unit")
     if isinstance(unit, list):
         raise BadValue(
@@ -155,6 +172,10 @@ def of_card(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _group(columns: list[str], keys: list[list[Any]]) -> dict[str, Any]:
+    """Return the CSVW-EO description of a group of columns with listed combinations of keys.
+
+    Each list in ``keys`` has one key for each of ``columns``.
+    """
     rows = [
         {name: {"partitionValue": _plain(key)} for name, key in zip(columns, row, strict=True)}
         for row in keys
@@ -171,6 +192,10 @@ def _all_plain(keys: list[Any]) -> bool:
 
 
 def _datatype(dtype: str) -> str:
+    """Return the CSVW-EO name of a pandas dtype, such as ``"integer"`` for ``"int64"``.
+
+    A dtype without a counterpart becomes ``"string"``.
+    """
     if dtype.startswith(("datetime64", "timestamp")):
         return "dateTimeStamp" if "," in dtype or "tz=" in dtype else "dateTime"
     kinds = {

@@ -30,7 +30,11 @@ _MANY = 20  # whole numbers in a row, from here on, are a range
 def content_of(
     leaves: Mapping[Hashable, Column], dtypes: list[Any], terms: Terms
 ) -> dict[str, Any]:
-    """Return the content of a card that says what is declared of the table of a session."""
+    """Return all that a session declares of its table, as the content of a card.
+
+    ``leaves`` has the columns by name, ``dtypes`` their dtypes in order, and ``terms`` the
+    declarations of `open`. No data is read.
+    """
     names = list(leaves)
     odd = next((name for name in names if not _is_text(name)), None)
     if odd is not None:
@@ -82,6 +86,10 @@ def _present(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_table(terms: Terms) -> dict[str, Any]:
+    """Return the facts of a card that are about the whole table: unit, limits, version, population.
+
+    A fact that was not declared is None.
+    """
     unit = terms.unit
     people = [str(c.name) for c in unit.people]
     return {
@@ -96,6 +104,7 @@ def _of_table(terms: Terms) -> dict[str, Any]:
 
 
 def _is_text(name: object) -> bool:
+    """Return whether a column name is text that can be encoded as UTF-8, as a card needs."""
     try:
         return isinstance(name, str) and name.encode("utf-8") is not None
     except UnicodeEncodeError:
@@ -112,6 +121,11 @@ def _span(span: Span) -> list[str]:
 
 
 def list_keys(keys: list[Any], null: int | None) -> Any:
+    """Return group keys as a card lists them.
+
+    ``null`` is the position of the null among ``keys``, or None. A long list of evenly spaced whole
+    numbers becomes ``{"range": [...]}``.
+    """
     plain = [_key(None if i == null else key) for i, key in enumerate(keys)]
     if len(plain) > _MANY and all(type(k) is int for k in plain):
         step = plain[1] - plain[0]
@@ -125,6 +139,11 @@ def list_keys(keys: list[Any], null: int | None) -> Any:
 
 
 def _key(key: Any) -> Any:
+    """Return one group key as a card writes it.
+
+    Nulls, times, intervals, periods and decimals become a small table, such as ``{"time":
+    "2026-01-31"}``.
+    """
     if key is None or (isinstance(key, float) and math.isnan(key)) or key is pd.NaT:
         return {"null": True}
     if isinstance(key, pd.Timestamp):
@@ -139,7 +158,7 @@ def _key(key: Any) -> Any:
 
 
 def as_toml(content: Mapping[str, Any]) -> str:
-    """Format a card as TOML, to be read and written by people."""
+    """Format the content of a card as TOML, the format that people read and write."""
     columns, combinations = content["columns"], content.get("combinations", ())
     table = {
         word: value for word, value in content.items() if word not in ("columns", "combinations")
@@ -161,6 +180,7 @@ def _toml_name(name: str) -> str:
 
 
 def _toml(value: Any) -> str:
+    """Format a value of a card as TOML: a truth value, text, number, list or table."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -183,8 +203,11 @@ def as_metadata(content: Mapping[str, Any]) -> str:
 
 
 def to_fill_in(dtypes: Mapping[str, Any]) -> str:
-    """A card to fill in, from the names and dtypes of a table alone; a dtype that is not known is
-    None."""
+    """Return the text of a card with blanks for the owner of a table to fill in.
+
+    It is made of column names and dtypes alone. ``dtypes`` has the dtype by column name; None
+    stands for an unknown one.
+    """
     lines = [
         "# The public facts of a table. Write what is known without looking at the data, and never what the data show.",
         f'# What still says "{BLANK}" is refused: fill it in, or delete the line.',

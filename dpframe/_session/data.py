@@ -40,7 +40,7 @@ Mark = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """How rows were derived from those of a session."""
+    """Record of how derived rows were made from those of an opened session."""
 
     base: Session  # of the frame that was opened
     steps: str  # a name of what was done to get there
@@ -48,8 +48,7 @@ class Origin:
 
 
 class Data:
-    """A snapshot of a frame that was opened, or with an `Origin` of rows that were derived; and
-    what is known of it.
+    """Snapshot of the rows that a session asks about, opened or derived, and what is known of them.
 
     The snapshot of derived rows may have more columns than ``leaves``: those that name people and
     that nobody sees.
@@ -73,6 +72,13 @@ class Data:
         held: pd.DataFrame | None = None,
         places: NDArray[np.intp] | None = None,
     ):
+        """Keep a snapshot of rows, and the marks by which they are recognized later.
+
+        ``leaves`` has the visible columns by name, and ``root`` returns the opened frame while it
+        lives. ``origin`` says how derived rows were made; it is None for the frame that was opened.
+        ``held`` keeps another frame alive that the snapshot shares its buffers with. ``places`` has
+        the row of the opened frame that each derived row is, where a row is a person.
+        """
         self.snapshot = snapshot
         self.dtypes = dtypes
         self.leaves = leaves
@@ -95,9 +101,10 @@ class Data:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, version: str | None) -> Data:
-        """Make the data of a frame as it stands.
+        """Make the snapshot of a frame as it stands, when a session opens it.
 
-        The snapshot shares its buffers; copy-on-write keeps later edits out of it.
+        It shares the frame's buffers, and copy-on-write keeps later edits out of it. ``version`` is
+        the declared version of the data.
         """
         dtypes = list(frame.dtypes)
         return cls(
@@ -109,22 +116,29 @@ class Data:
         )
 
     def premises(self, named: bool) -> Premises:
-        """Return what is proven of the rows. ``named`` tells whether columns of the opened frame
-        name a person."""
+        """Return what is proven of these rows, such as how many each person has at most.
+
+        ``named`` tells whether columns of the opened frame name a person.
+        """
         if self.origin is not None:
             return self.origin.premises
         return premises_of_root(named, self.source is None or self.source.ordered)
 
     @cached_property
     def schema(self) -> str:
-        """The columns, the version and the steps, as labels of questions have them."""
+        """Digest of the columns, the version and the steps, which makes the same question of other
+        data another question."""
         columns = list(zip(self.leaves, self.dtypes, strict=False))
         if self.origin is None:
             return digest("columns", columns, self.version)
         return digest("derived", self.origin.base.data.schema, self.origin.steps, columns)
 
     def shares(self, other: Data) -> bool:
-        """Return whether a column of the two is the same, or the rows are the very same."""
+        """Return whether two snapshots have a column buffer in common, or the very same index
+        object.
+
+        It finds a second budget on the same people without comparing any value.
+        """
         return not other.marks.isdisjoint(self.marks) or bool(
             self.rows and other.index.is_(self.index)
         )
@@ -136,7 +150,10 @@ class Data:
         return self.reader
 
     def forget(self) -> None:
-        """Let go of the cells. What they are known by stays."""
+        """Release the snapshot, the engine and the source when the session is closed.
+
+        The marks stay, so that the same data is still recognized.
+        """
         if self.source is not None:
             self.source.close()
         if self.reader is not None:
@@ -150,7 +167,11 @@ class Data:
 
 
 def leaves_of(names: pd.Index[Any], dtypes: Iterable[Any]) -> dict[Hashable, Column]:
-    """Return the columns of a frame by their names, with what their dtypes say of them."""
+    """Return the columns of a frame by name, each with the facts that its dtype tells.
+
+    ``names`` and ``dtypes`` are those of the frame, in order. A name that is there twice is
+    refused.
+    """
     labels = names.tolist()
     leaves = {
         name: Column.of(i, name, dtype)
@@ -163,8 +184,11 @@ def leaves_of(names: pd.Index[Any], dtypes: Iterable[Any]) -> dict[Hashable, Col
 
 
 def mark(array: Any) -> Mark | None:
-    """Return what two arrays share when one is a view of all of the other; None where that is
-    unknown."""
+    """Return a value that is equal for two arrays if one is a view of all of the other.
+
+    It is made of memory addresses and layout, and no value of the array is compared. Return None
+    for an array whose memory cannot be found.
+    """
     if isinstance(array, np.ndarray):
         return (array.__array_interface__["data"][0], array.strides, array.dtype.str, array.shape)
     arrow = getattr(array, "_pa_array", None)
@@ -201,6 +225,7 @@ def join_marks(head: Mark, *arrays: np.ndarray[Any, Any]) -> Mark | None:
 
 
 def _marks(frame: pd.DataFrame) -> list[Mark | None]:
+    """Return the mark of each column of a frame, in order; None for a column without one."""
     # The manager hands out the array itself in half a microsecond; iloc takes fifteen to wrap the
     # same.
     fast = getattr(getattr(frame, "_mgr", None), "iget_values", None)
@@ -211,7 +236,11 @@ def _marks(frame: pd.DataFrame) -> list[Mark | None]:
 
 
 def find_root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | None:
-    """Return the place in ``root`` of each column of ``frame``; None where a column is not there."""
+    """Return the position in ``root`` of each column of ``frame``, recognized by shared memory.
+
+    ``root`` is the frame that was opened. Return None if the index is another one, or if a column
+    is not found there.
+    """
     if not frame.index.is_(root.index):
         return None
     known = _marks(root)
@@ -250,7 +279,10 @@ closed: list[Session] = []  # without their data
 
 
 def session_of(attrs: Mapping[Hashable, Any]) -> Session | None:
-    """Return the session that a frame's attrs name; None where they name none."""
+    """Return the open session that a frame names in its attrs; None if it names no session.
+
+    A name that is not open in this process is refused, with advice on how to go on.
+    """
     name = attrs.get(ATTR)
     if name is None:
         return None
@@ -278,7 +310,10 @@ def names_same_budget(attrs: Mapping[Hashable, Any], file: str | None, populatio
 
 
 def elsewhere(attrs: Mapping[Hashable, Any]) -> tuple[str, str] | None:
-    """Return the ledger file and the population of a frame's session in another process."""
+    """Return the ledger file and the population that a frame's attrs name for its session.
+
+    Return None if the attrs name no session, or one without a ledger file.
+    """
     try:
         place = json.loads(attrs[ATTR])
         return str(place["ledger"]), str(place["population"])

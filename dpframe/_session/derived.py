@@ -37,8 +37,8 @@ from dpframe.mechanisms import _sampling
 
 @dataclass
 class Made:
-    """The columns of a derived frame, in order, with what is declared of them; and who the rows
-    belong to."""
+    """Columns of a derived frame under construction, with their declarations and the person of each
+    row."""
 
     names: list[Hashable] = field(default_factory=list)
     arrays: list[Any] = field(default_factory=list)
@@ -80,7 +80,11 @@ class Made:
         return leaves_of(frame.columns, frame.dtypes)
 
     def carry(self, session: Session, expr: Expr, place: int, name: Hashable) -> None:
-        """Take over what is declared of a column whose values stay as they are."""
+        """Copy what is declared of a column to the new column with the same values.
+
+        ``expr`` is the expression of the values in ``session``. ``place`` is the position of the
+        new column, and ``name`` its name. Bounds, times and keys are copied where they still hold.
+        """
         own, root = session.terms, stem(expr)
         if isinstance(root, Column):
             if root.position in session.keys:
@@ -102,7 +106,11 @@ def make_derived_session(
     steps: str,
     premises: Premises,
 ) -> Session:
-    """Make a session on rows made from those of another one.
+    """Make a session on rows that were made from those of ``parent``, under the same budget.
+
+    ``made`` has the new columns and their people. ``unit`` says for how many rows and groups a
+    person counts. ``steps`` identifies how the rows were made, and ``premises`` says what is proven
+    of them.
 
     It has no budget of its own, and no name in any frame's attrs.
     """
@@ -171,6 +179,12 @@ class TrackedRows:
         verb: str,
         premises: Premises,
     ):
+        """Find the rows that a verb works on: those that the condition ``where`` keeps, in their
+        order.
+
+        ``columns`` has the expression of each column by name. ``verb`` is the name of the verb, for
+        errors. ``premises`` says what is proven of the rows, and how they are sorted.
+        """
         session.check_alive()
         if debugging():
             session.accountant.declare([DEBUGGED])
@@ -186,11 +200,12 @@ class TrackedRows:
 
     @property
     def is_piecewise(self) -> bool:
-        """Whether rows are made of a batch of these at a time."""
+        """Whether the data is outside of memory, so that new rows are made of one batch of rows at
+        a time."""
         return self.session.data.source is not None
 
     def check_in_memory(self) -> None:
-        """Raises where a verb needs all rows at once, and they are not in memory."""
+        """Refuse a verb that needs all rows at once if they are not in memory."""
         if self.is_piecewise:
             raise NotOffered(
                 f"{self.verb} needs all rows of all people at once, as a frame in memory has them. Of a source outside of memory "
@@ -198,8 +213,10 @@ class TrackedRows:
             )
 
     def check_unit_named(self) -> None:
-        """Raises where one row may become several, and of a source outside of memory nothing names
-        the person of each."""
+        """Refuse a verb that may make several rows of one if nothing names the person of each row.
+
+        Rows in memory always pass: their people can be given random names.
+        """
         if self.is_piecewise and not self.session.unit.people:
             raise NotOffered(
                 f"{self.verb} makes several rows of one, of a source where a row is a person and nothing names it. Open it with "
@@ -207,9 +224,12 @@ class TrackedRows:
             )
 
     def repeat_by_batch(self, made: Made, make: Callable[..., Made], *words: Any) -> None:
-        """Keeps how rows were made, by ``make(self, *words)``: of a source outside of memory it has
-        made them of no rows, and makes them again of each batch that is read. Each of them it has
-        to make of one row."""
+        """Remember how new rows were made, so that they are made again of each batch that is read.
+
+        It is for data outside of memory, and does nothing for rows in memory. ``made`` is the
+        result on no rows, and ``make(self, *words)`` makes the rows. ``make`` has to work row by
+        row; expressions that look at other rows of a person are refused.
+        """
         if self.is_piecewise:
             made_of = [*self.columns.values(), *([] if self.where is None else [self.where])]
             if any(map(looks_within, made_of)):
@@ -220,7 +240,8 @@ class TrackedRows:
             )
 
     def _over(self, batch: Any) -> TrackedRows:
-        """Return this source for one batch of rows, behind the door."""
+        """Return a copy of this source that reads one batch of rows. It is called while data is
+        read."""
         other = copy(self)
         other.rows = FrameRows(batch)
         other.places = other.rows.kept(self.where, self.order)
@@ -232,15 +253,17 @@ class TrackedRows:
         return whole if self.all and not self.order else whole.take(self.places)
 
     def people(self) -> list[tuple[Hashable, Any]]:
-        """Return what names the person of each kept row. Where a row is a person, that is its
-        random name."""
+        """Return the names and values of the columns that name the person of each kept row.
+
+        Where a row is a person, this is one column with the random name of each row.
+        """
         unit = self.session.unit
         if unit.people:
             return [(leaf.name, self.array(leaf)) for leaf in unit.people]
         return [("rows", self.session.row_names().take(self.places))]
 
     def opened_places(self) -> Places | None:
-        """Return the row of the opened frame that each kept row is.
+        """Return the position in the opened frame of each kept row.
 
         Return None if a row is not a person, or if the rows are not in memory.
         """
@@ -252,8 +275,13 @@ class TrackedRows:
     def copy_columns(
         self, source: Places | None, skip: Sequence[Hashable] = (), hidden: bool = True
     ) -> Made:
-        """All columns but some, each row as often as `source` says, with bounds and keys; and the
-        people of the rows."""
+        """Copy all columns but those in ``skip``, with their bounds and keys, and the people of the
+        rows.
+
+        ``source`` has the position of the kept row that each new row repeats; None copies each row
+        once. With ``hidden=False`` rows without a unit column keep their positions in the opened
+        frame instead of drawn names.
+        """
         made = Made()
         seen: dict[Expr, int] = {}
         for name, expr in self.columns.items():
@@ -277,7 +305,11 @@ class TrackedRows:
         return made
 
     def steps(self, verb: str, words: tuple[Any, ...]) -> str:
-        """Return a name of the steps so far, which is the same when they are taken again."""
+        """Return a digest of all steps up to a verb, which is equal when the same steps are taken
+        again.
+
+        ``words`` are the arguments of the verb.
+        """
         sorts = (self.order,) if self.order else ()  # what is not sorted has the name that it had
         return digest(
             self.session.data.steps, list(self.columns.items()), self.where, verb, words, *sorts
@@ -285,8 +317,13 @@ class TrackedRows:
 
 
 def unit_for(session: Session, most: int | None, max_rows: object, max_groups: object) -> Unit:
-    """The unit of a derived frame: limits that were named, those of the session, or those that are
-    proven."""
+    """Return the unit of protection of a derived frame, with limits on the rows and groups of a
+    person.
+
+    Limits named in ``max_rows`` and ``max_groups`` are taken first. Otherwise the session's own
+    apply, if the owner chose them. ``most`` is the proven largest number of rows of a person; None
+    if nothing is proven.
+    """
     rows, groups = limits_for(max_rows, max_groups)
     unit, proven = session.unit, session.premises.most
     chosen = bool(unit.people) and (unit.rows, unit.groups) != (proven, proven)
@@ -296,6 +333,8 @@ def unit_for(session: Session, most: int | None, max_rows: object, max_groups: o
 
 
 def no_limits(max_rows: object, max_groups: object) -> None:
+    """Refuse ``max_rows=`` and ``max_groups=`` at a verb after which each person still has one
+    row."""
     if max_rows is not None or max_groups is not None:
         raise BadValue(
             "max_rows= and max_groups= are not needed: a row is still one person's only one."
@@ -303,15 +342,16 @@ def no_limits(max_rows: object, max_groups: object) -> None:
 
 
 def draw_steps() -> str:
-    """Return a random name for steps that are not a function of public words.
+    """Return a random name for steps that no public words describe, such as those of the owner's
+    code.
 
-    So no answer on record is taken for theirs.
+    So no earlier answer on record is mistaken for an answer about these rows.
     """
     return _sampling.random_bytes(16).hex()
 
 
 def made_of(frame: pd.DataFrame) -> Made:
-    """Return the columns of a frame of the owner's. Nothing is known of them."""
+    """Return the columns of a frame that the owner's own code made. Nothing is declared of them."""
     held = frame.copy(deep=False)
     return Made(list(held.columns), [array_of(held, i) for i in range(held.shape[1])], held=held)
 
@@ -319,7 +359,11 @@ def made_of(frame: pd.DataFrame) -> Made:
 def declare_anew(
     made: Made, bounds: object, keys: object, where: str
 ) -> list[tuple[str, str, str]]:
-    """Bounds and keys of new columns, as words of the owner."""
+    """Set the bounds and keys of new columns that the owner declares, and return the entries for
+    the ledger.
+
+    ``where`` names the verb at which they were declared.
+    """
     leaves = made.leaves
     numbers, times, listed = declarations(leaves, bounds, keys)
     made.bounds, made.times, made.keys = dict(numbers), dict(times), dict(listed)
@@ -327,7 +371,10 @@ def declare_anew(
 
 
 def hash_of(frame: pd.DataFrame) -> str:
-    """Return the hash of a public table: its names, dtypes and cells."""
+    """Return a hash of a public table: its column names, dtypes and values.
+
+    It identifies the table in the digest of steps that use it.
+    """
     digest = hashlib.blake2b(digest_size=16)
     for i, name in enumerate(frame.columns):
         cells = frame.iloc[:, i]

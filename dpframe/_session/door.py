@@ -33,7 +33,7 @@ class HasVerb(Protocol):
 
 
 class VerbList(tuple[HasVerb, ...]):
-    """Questions that are asked together, shown by their verbs.
+    """Questions that are asked together, shown in an error by the names of their verbs.
 
     An error names all of them: which one failed would be one more answer.
     """
@@ -47,7 +47,11 @@ class VerbList(tuple[HasVerb, ...]):
 def read_private(
     verb: str | VerbList, read: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """Return ``read(*args, **kwargs)``, and let no warning, error text or traceback escape.
+    """Call ``read(*args, **kwargs)`` on private data, and let no warning, error text or traceback
+    escape.
+
+    Return the result. An error becomes a `DataError` with a fixed text; ``verb`` is the name that
+    it tells.
 
     A MemoryError is treated like other errors, since cells can cause it. An interrupt, or another
     exception that is not an `Exception`, keeps its type. It loses the frames that it passed.
@@ -76,7 +80,7 @@ def read_private(
 
 
 def describe_failure(verb: str | VerbList) -> str:
-    """Return the text of the error when a verb fails while it reads cells."""
+    """Return the fixed text of the error that is raised when a verb fails while it reads data."""
     return (
         f"{verb} failed while it read the data. The cause is hidden, because it could reveal "
         "people's cells. What was charged stays charged. The owner of the data sees the cause with "
@@ -109,7 +113,8 @@ _FILTERS_ARE_PER_THREAD = bool(getattr(sys.flags, "context_aware_warnings", Fals
 
 
 def _ignore_warnings() -> AbstractContextManager[Any]:
-    """Return a block in which this thread, and threads that share its context, do not warn."""
+    """Return a context manager in which this thread, and threads that share its context, do not
+    warn."""
     if _FILTERS_ARE_PER_THREAD:
         return warnings.catch_warnings(action="ignore")
     filters: Any = warnings.filters

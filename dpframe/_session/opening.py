@@ -166,9 +166,10 @@ WORDS = tuple(signature(open_session).parameters)[1:]
 
 
 def name_arguments(budget: tuple[Any, ...], named: Words) -> dict[str, Any]:
-    """Return the arguments of an `open` by name.
+    """Return the arguments of an `open` by name, from those given by position and by name.
 
-    An unknown name is refused, with the nearest known one.
+    ``budget`` has those by position: epsilon, then delta. An unknown name is refused, with the
+    nearest known one.
     """
     first = dict(zip(WORDS, budget[:2], strict=False))
     if len(budget) > 2:
@@ -185,7 +186,11 @@ def name_arguments(budget: tuple[Any, ...], named: Words) -> dict[str, Any]:
 
 
 def _with_parameters(own: str | None, whole: str) -> str:
-    """Return the docstring of another `open`: its own text, then the parameters."""
+    """Return the docstring of a method that takes the arguments of `open`.
+
+    ``own`` is the text of the method, and the parameters of ``whole`` follow it. Without its own
+    text it gets ``whole``.
+    """
     if own is None:
         return whole
     start = whole.index("    Parameters\n")
@@ -195,16 +200,18 @@ def _with_parameters(own: str | None, whole: str) -> str:
 def with_arguments_of(
     declared: Callable[Concatenate[pd.DataFrame, P], Session],
 ) -> Callable[[Callable[[S, Words], R]], Callable[Concatenate[S, P], R]]:
-    """Return a decorator that gives a method the signature of ``declared``, and its docstring if it
-    has none.
+    """Return a decorator that gives a method the signature of ``declared``, and its parameters in
+    the docstring.
 
-    The method gets a dict of the arguments that the user gave and no others: one that is left out
-    of a second `open` stays as it is.
+    The method gets a dict of the arguments that the user gave, and no others. So an argument that
+    is left out of a second `open` stays as it is.
     """
 
     frame, *parameters = signature(declared).parameters.values()
 
     def share(method: Callable[[S, Words], R]) -> Callable[Concatenate[S, P], R]:
+        """Wrap a method that takes a dict of arguments into one with the declared parameters."""
+
         @wraps(method)
         def verb(instance: Any, /, *budget: Any, **arguments: Any) -> R:
             return method(instance, name_arguments(budget, arguments))
@@ -287,7 +294,7 @@ def find_or_open_session(frame: pd.DataFrame, arguments: Words) -> Session:
 
 @contextmanager
 def scope() -> Iterator[list[Session]]:
-    """Collect the sessions that this thread opens in a block."""
+    """Yield a list that collects the sessions opened by this thread inside a ``with`` block."""
     in_scope: list[Session] = []
     token = _scope.set(in_scope)
     try:
@@ -297,8 +304,11 @@ def scope() -> Iterator[list[Session]]:
 
 
 def _attach(session: Session, because: object) -> None:
-    """Attaches the frame and its people to a budget in a file, with the sketches by which the file
-    recognizes them."""
+    """Attach a frame and its people to the budget in a ledger file.
+
+    The hashes by which the file recognizes these people again are computed from the data and
+    stored. ``because`` is the reason for a second budget on the same people, or None.
+    """
     account, unit = session.accountant, session.terms.unit
     sketches = read_private("open", session._engine.sketches, unit, account.secret)
     if session.data.source is not None:
@@ -308,10 +318,10 @@ def _attach(session: Session, because: object) -> None:
 
 
 def fill_from_ledger(leaves: Mapping[Hashable, Column], arguments: Words) -> Words:
-    """Complete the arguments of an `open` that names a budget on record and does not say what it
-    is.
+    """Complete the arguments of an `open` from the budget that a ledger file has under this
+    population.
 
-    What is said stands.
+    ``leaves`` has the columns of the table by name. Arguments that were given stay as they are.
     """
     ledger = arguments["ledger"]
     if not isinstance(ledger, str | os.PathLike) or arguments.get("population") is None:
@@ -324,7 +334,11 @@ def fill_from_ledger(leaves: Mapping[Hashable, Column], arguments: Words) -> Wor
 
 
 def _present(frame: pd.DataFrame, arguments: Words) -> Session | None:
-    """Return the session that this frame names, if it is in this process."""
+    """Return the session that a frame names in its attrs, if it is open in this process.
+
+    Return None if the frame names a session of another process with the same ledger and population.
+    Any other name without an open session is refused.
+    """
     ledger, population = arguments.get("ledger"), arguments.get("population")
     name = frame.attrs.get(ATTR)
     session = sessions.get(name) if isinstance(name, str) else None
@@ -339,6 +353,11 @@ def _present(frame: pd.DataFrame, arguments: Words) -> Session | None:
 
 
 def warn_of_delta(data: Data, terms: Terms) -> None:
+    """Warn of a delta that is large for the number of people, and refuse one that promises next to
+    nothing.
+
+    The number of people is used only if it is public. A reason in ``because=`` permits any delta.
+    """
     delta, because = terms.account.limits.delta, terms.because
     if not delta:
         return
@@ -364,7 +383,11 @@ def warn_of_delta(data: Data, terms: Terms) -> None:
 
 
 def repeats_opening(present: Session, frame: pd.DataFrame, arguments: Words) -> bool:
-    """Return whether this line opened the frame, with the same reason for a second budget."""
+    """Return whether these arguments repeat the call that opened the frame, with the same
+    ``because=``.
+
+    If they do, the session ``present`` goes on, and no second budget is opened.
+    """
     if find_root_positions(frame, present.data.snapshot) is None:
         return False
     terms = present.terms
@@ -375,8 +398,10 @@ def repeats_opening(present: Session, frame: pd.DataFrame, arguments: Words) -> 
 
 
 def open_again(source: Source, arguments: Words) -> Source | None:
-    """Return the source of an open session that reads what this one does. Return None where there
-    is none, or where a second budget is declared."""
+    """Return the source of an open session that reads the same table as ``source``.
+
+    Return None if no session does, or if the arguments declare a second budget with ``because=``.
+    """
     given = (
         arguments["card"].add_facts(arguments) if arguments.get("card") is not None else arguments
     )
@@ -390,6 +415,11 @@ def open_again(source: Source, arguments: Words) -> Source | None:
 
 
 def _again(present: Session, frame: pd.DataFrame, arguments: Words) -> Session:
+    """Return the session that a frame already has, updated by the arguments of another `open`.
+
+    Bounds, keys, limits, ``queries`` and ``n`` may change. A different budget or unit is refused,
+    and so is a frame that was edited or derived.
+    """
     present.check_alive()
     if find_root_positions(frame, present.data.snapshot) is None:
         raise LineageError(
@@ -420,6 +450,10 @@ def _again(present: Session, frame: pd.DataFrame, arguments: Words) -> Session:
 
 
 def refuse_second_budget(data: Data, account: AccountTerms) -> None:
+    """Refuse to open a frame that shares data with a session under another budget.
+
+    Open, closed and derived sessions are compared. ``account`` is the budget that is asked for.
+    """
     # Marks are addresses: those of a closed session mean something only while its frame keeps them
     # in use.
     closed_sessions = [s for s in closed if s.data.root() is not None]
@@ -435,8 +469,8 @@ def refuse_second_budget(data: Data, account: AccountTerms) -> None:
 
 
 def put_table_in_version(arguments: Words) -> dict[str, Any]:
-    """Return the arguments with the name of the table in the version. Each table has states of its
-    own."""
+    """Return the arguments with ``table=`` merged into ``version=``, so that answers of different
+    tables differ."""
     rest = {word: value for word, value in arguments.items() if word != "table"}
     table, version = arguments.get("table"), arguments.get("version")
     if table is None:
@@ -447,8 +481,10 @@ def put_table_in_version(arguments: Words) -> dict[str, Any]:
 
 
 def refuse_same_columns(session: Session) -> None:
-    """Refuses a second frame with the same columns in one population: it would get the first one's
-    answers."""
+    """Refuse a second frame with the same columns and version under one budget.
+
+    Without this the second frame would get the recorded answers of the first one.
+    """
     for other in list(sessions.values()):
         same = other.accountant == session.accountant and other.data.schema == session.data.schema
         # Of a frame that is gone this is the data read once more.
@@ -461,6 +497,10 @@ def refuse_same_columns(session: Session) -> None:
 
 
 def _declare(session: Session, because: object) -> None:
+    """Write what the owner declared at `open` into the ledger.
+
+    ``because`` is the reason for a second budget on the same people, or None.
+    """
     terms = session.terms
     declared = terms.record(list(session.leaves))
     if because is not None:
@@ -473,8 +513,11 @@ def _declare(session: Session, because: object) -> None:
 
 
 def warn_of_other_cards(session: Session, declared: list[Declared]) -> None:
-    """Warns of what an earlier card of this population says otherwise. What the ledger keeps as
-    terms it refuses itself."""
+    """Warn if an earlier card of the same population stated another value for the same fact.
+
+    ``declared`` are the declarations of this session. Facts that the ledger itself keeps fixed are
+    not compared here.
+    """
     # A declaration about a column begins with the column's name, and then a colon.
     subjects = {what: [f"{c!r}: " for c in session.leaves] for what in ("bounds", "keys")}
     earlier: dict[tuple[str, str], tuple[str, str]] = {}

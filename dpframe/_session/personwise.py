@@ -44,8 +44,8 @@ _FIX = (
 
 @dataclass
 class Check:
-    """A function with the frame that it gets, and the person of each row: a code from 0, rows of
-    one person in their order."""
+    """Check of a function that makes rows person by person, with the frame that it gets and the
+    person of each row."""
 
     call: Callable[[pd.DataFrame], Any]
     name: str
@@ -55,7 +55,8 @@ class Check:
     session: str  # what attrs say, so that no budget is opened on a part
 
     def result(self) -> pd.DataFrame:
-        """Return the result of the function on all people, if it passes."""
+        """Return the result of the function on all people, or raise if it does not work person by
+        person."""
         try:
             return self._result()
         except DPError:
@@ -69,6 +70,12 @@ class Check:
         )
 
     def _result(self) -> pd.DataFrame:
+        """Run the function on parts of the people, and refuse it if the results are not together
+        that on all.
+
+        The parts are nobody, random halves, two people, a few more, and all in another order.
+        Return the result on all.
+        """
         people = int(self.owners.max(initial=-1)) + 1
         nobody = self._run(np.zeros(0, dtype=np.intp))
         if len(nobody):
@@ -92,18 +99,26 @@ class Check:
 
     @staticmethod
     def _few(people: int, size: int) -> NDArray[np.uint8]:
+        """Return a marker for each person: 1 for ``size`` people chosen at random, and 0 for the
+        others."""
         chosen = np.zeros(people, dtype=np.uint8)
         chosen[_sampling.permutation(people)[:size]] = 1
         return chosen
 
     def _another_order(self) -> Places:
-        """Return an order that mixes people at random and keeps the order of each person's rows."""
+        """Return a random order of the rows that mixes people and keeps the order of each person's
+        own rows."""
         seats = self.owners[_sampling.permutation(len(self.frame))]  # the person of each place
         order = np.empty(len(seats), dtype=np.intp)
         order[np.argsort(seats, kind="stable")] = np.argsort(self.owners, kind="stable")
         return order
 
     def _run(self, places: Places) -> pd.DataFrame:
+        """Call the function on a copy of some rows, and return its result after checking it.
+
+        ``places`` are the positions of the rows. An error of the function is replaced by one that
+        names its type alone.
+        """
         part = rows_of(self.frame, places)
         if self.unit:
             part.index = pd.RangeIndex(len(part))
@@ -132,8 +147,11 @@ class Check:
         return result
 
     def _check_people(self, result: pd.DataFrame, owners: Any) -> None:
-        """Refuses a result with rows of people who are not in the part, or without the columns that
-        name people."""
+        """Refuse a result with rows of people who were not among those the function was given.
+
+        ``owners`` names the people it was given. A result without the columns that name people is
+        refused, too.
+        """
         if self.unit:
             missing = [name for name in self.unit if name not in result.columns]
             if missing:
@@ -158,6 +176,12 @@ class Check:
         return Refused(f"{self.name} does not work person by person: {why}. {_FIX}")
 
     def _compare(self, whole: Fingerprint, parts: Sequence[Fingerprint]) -> None:
+        """Refuse the function if its results on parts of the people are not together its result on
+        all.
+
+        ``whole`` is the fingerprint of the result on all people, and ``parts`` are those on
+        disjoint parts of them.
+        """
         nonempty = [p for p in [whole, *parts] if len(p.rows)]
         for fingerprint in nonempty[1:]:
             if fingerprint.names != nonempty[0].names:
@@ -178,7 +202,8 @@ class Check:
 
 @dataclass
 class Fingerprint:
-    """A frame as the sorted hashes of its rows."""
+    """Frame reduced to its columns, dtypes and the sorted hashes of its rows, for comparing
+    results."""
 
     names: list[Hashable]
     dtypes: list[Any]
@@ -186,8 +211,9 @@ class Fingerprint:
 
 
 def copy_part(part: pd.DataFrame) -> pd.DataFrame:
-    """Return a copy with copied lists too, so that the function cannot change those of the opened
-    frame.
+    """Return a copy of some rows in which lists and other mutable cells are copied, too.
+
+    So the function under check cannot change the frame that was opened.
 
     Its dtypes are those of the frame, whatever the cells: pandas would call objects that are all
     texts ``str``.
@@ -202,8 +228,9 @@ def copy_part(part: pd.DataFrame) -> pd.DataFrame:
 
 
 def copy_cell(cell: Any, depth: int) -> Any:
-    """Return a copy of a list, tuple, dict, set or array and of those inside; other cells as they
-    are.
+    """Return a copy of a list, tuple, dict, set or array with its elements.
+
+    Any other cell is returned as it is. ``depth`` is how many levels of nesting are still copied.
 
     No code of other classes runs.
     """
@@ -224,7 +251,11 @@ def copy_cell(cell: Any, depth: int) -> Any:
 
 
 def hash_rows(frame: pd.DataFrame) -> Fingerprint:
-    """Hashes of the rows with their index labels: equal rows hash alike, whatever their order."""
+    """Return the columns, the dtypes and the sorted hashes of the rows of a frame.
+
+    Equal rows hash alike, whatever their order. The index counts as a column, unless it is a plain
+    range.
+    """
     rows = np.zeros(len(frame), dtype=np.uint64)
     if isinstance(frame.index.dtype, np.dtype) and not isinstance(frame.index, pd.RangeIndex):
         rows = hashes_of(pd.Series(frame.index.array, dtype=frame.index.dtype))
@@ -236,6 +267,7 @@ def hash_rows(frame: pd.DataFrame) -> Fingerprint:
 
 
 def has_only_known_people(result: pd.DataFrame, owners: pd.DataFrame) -> bool:
+    """Return whether all people named in ``result`` are among those named in ``owners``."""
     hashes, known_hashes = (_people(frame).hashes for frame in (result, owners))
     return bool(np.isin(hashes, known_hashes).all())
 
@@ -246,7 +278,11 @@ def _people(frame: pd.DataFrame) -> People:
 
 
 def normalize_result(frame: pd.DataFrame, unit: Sequence[Hashable]) -> pd.DataFrame:
-    """Return a result with the named levels of its index as columns, where columns name the people."""
+    """Return what a function made, with a plain range as its index if columns name the people.
+
+    ``unit`` has the names of these columns. Named levels of the index become columns. Duplicate
+    column names are refused.
+    """
     result = frame.copy(deep=False)
     result.attrs = {}
     if not result.columns.is_unique or result.columns.nlevels > 1:
@@ -261,6 +297,7 @@ def normalize_result(frame: pd.DataFrame, unit: Sequence[Hashable]) -> pd.DataFr
 
 
 def explain_missing_unit(name: Hashable) -> str:
+    """Return the text of the error for a result without a column that names people."""
     return (
         f"a unit column dropped on the way: {name!r} says whose row each is, and must be among the columns, unchanged, before "
         "and after."
@@ -274,11 +311,12 @@ def name_of(function: Any) -> str:
 def find_private_frame(
     function: Any, arguments: Sequence[Any], private: Callable[[Any], bool]
 ) -> str | None:
-    """Return the name of a private frame that the function uses from outside, as far as its code
+    """Return the name of a private frame that a function uses from outside, as far as its code
     shows.
 
-    The search follows its arguments and the names in its code, and from there the functions that it
-    calls, the values bound to `partial` and to methods, and the contents of containers and plain
+    ``private`` tells whether a value is such a frame. Return None if no such frame was found. The
+    search follows its arguments and the names in its code. From there it follows the functions that
+    it calls, values bound to `partial` and to methods, and the contents of containers and plain
     objects, a few steps far.
     """
     todo = [("an argument", a, 0) for a in arguments] + [("", function, 0)]
@@ -296,7 +334,10 @@ def find_private_frame(
 
 
 def _contents(value: Any) -> list[tuple[str, Any]]:
-    """Return the values that a value gives access to, with their names."""
+    """Return the values that can be reached from a value in one step, each with a name for errors.
+
+    These are arguments bound to it, elements, attributes, and variables in the code of a function.
+    """
     if isinstance(value, partial):
         return [("an argument", x) for x in (*value.args, *value.keywords.values())] + [
             ("", value.func)

@@ -13,7 +13,8 @@ from dpframe._errors import SessionError
 
 
 class Planned:
-    """The place of an answer in a batch: its question now, its ``answer`` when the block has ended.
+    """Placeholder of an answer in a batch, which stands for the ``answer`` once the block has
+    ended.
 
     From then on it computes, formats, indexes and shows itself as its answer does: ``place + 1``,
     ``place["CA"]``, ``float(place)``, ``place.dp``. Code that asks for a type of pandas takes
@@ -31,7 +32,7 @@ class Planned:
 
     @property
     def answer(self) -> Any:
-        """What the verb would have returned."""
+        """Answer of the question, once the block has ended: what its verb would have returned."""
         if not self._answers:
             raise SessionError(
                 f"{self._question} is planned: its answer is there when the with block has ended. Compute with it after the "

@@ -20,8 +20,8 @@ from dpframe.mechanisms._base import loss_of
 
 
 class Record(NamedTuple):
-    """A release, the identity of its question, and the question itself where this session asked
-    it."""
+    """Release on record, with the identity of its question, and the question itself if this session
+    asked it."""
 
     release: Release
     question_id: Identity
@@ -34,8 +34,8 @@ class Record(NamedTuple):
 
 
 class RecordedVector(NamedTuple):
-    """One vector of a release: its noise, its noisy integers, and the identity that has the order
-    of their groups."""
+    """Vector of noisy numbers from an earlier release: its noise, its integers, and the identity
+    that orders their groups."""
 
     noise: Any
     integers: Any
@@ -45,10 +45,10 @@ class RecordedVector(NamedTuple):
 def find_vectors(
     plan: Plan, on_record: Sequence[RecordedVector | None]
 ) -> dict[int, RecordedVector]:
-    """Return the vectors on record that are as good as those that the plan would buy, by their
-    places.
+    """Return the recorded vectors that can be used again instead of buying new ones, by position.
 
-    Good enough is noise of the same mechanism that is no wider.
+    ``on_record`` has a recorded vector, or None, for each vector of the plan. A recorded one
+    qualifies if its noise has the same mechanism and is no wider.
     """
     found: dict[int, RecordedVector] = {}
     for place, (part, vector) in enumerate(zip(plan.parts, on_record, strict=True)):
@@ -61,14 +61,22 @@ def find_vectors(
 def reduce_question(
     question: Question, plan: Plan, known: Mapping[int, RecordedVector]
 ) -> tuple[Query, Fraction]:
-    """Return the question for the vectors that are new, and their part of its price."""
+    """Return the question for those vectors that are not on record, and the fraction of the price
+    that it pays.
+
+    ``known`` has the recorded vectors by their positions in the plan.
+    """
     assert isinstance(question, Query)
     new = tuple([place for place in range(len(plan.parts)) if place not in known])
     return replace(question, vectors=new), Fraction(len(new), len(plan.parts))
 
 
 def assemble_plan(plan: Plan, known: Mapping[int, RecordedVector]) -> Plan:
-    """Return the plan of a whole question, with the noise of the vectors that are on record."""
+    """Return the plan of a whole question with the actual noise of each vector that was released
+    earlier.
+
+    ``known`` has the recorded vectors by their positions in the plan.
+    """
     parts = tuple(
         [
             replace(part, noise=known[i].noise) if i in known else part
@@ -84,7 +92,10 @@ def assemble_plan(plan: Plan, known: Mapping[int, RecordedVector]) -> Plan:
 def add_vectors(
     plan: Plan, known: Mapping[int, RecordedVector], bought: Record | None
 ) -> dict[int, RecordedVector]:
-    """Return the vectors on record, and those of a release of all the others."""
+    """Return the recorded vectors of a plan together with those that were just bought, by position.
+
+    ``bought`` is a release of all vectors that ``known`` lacks; None if no more were needed.
+    """
     if bought is None:
         return dict(known)
     places = [place for place in range(len(plan.parts)) if place not in known]
@@ -94,8 +105,12 @@ def add_vectors(
 def assemble(
     plan: Plan, identity: Identity, known: Mapping[int, RecordedVector], bought: Record | None
 ) -> Release:
-    """Return the release of a whole question, of vectors on record and of those that were bought
-    just now."""
+    """Return the release of a whole question, put together from vectors on record and newly bought
+    ones.
+
+    ``identity`` is that of the question, for the order of its groups. ``bought`` is a release of
+    all vectors that ``known`` lacks; None if no more were needed.
+    """
     vectors = add_vectors(plan, known, bought)
     raw = [
         rearrange_groups(vectors[i].integers, vectors[i].question_id, identity)

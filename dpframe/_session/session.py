@@ -68,7 +68,7 @@ MOST_SHARES = (
 
 
 class PricedQuestion(NamedTuple):
-    """A question with its price, the words it relies on, and the name of its answer."""
+    """Question with its price, the declarations it relies on, and the name of its answer."""
 
     question: Question
     price: Price
@@ -110,6 +110,11 @@ class Session:
     public_rows: int | None
 
     def __init__(self, data: Data, terms: Terms, accountant: Accountant):
+        """Start a session on opened or derived rows.
+
+        Derived rows share the recorded answers, the lock and the name of the session that was
+        opened.
+        """
         self.data, self.accountant = data, accountant
         self.leaves, self.rows = data.leaves, data.rows
         # Of the frame that was opened, which has the budget and the door; of derived rows another
@@ -162,7 +167,10 @@ class Session:
         return _sampling.random_bytes(8)
 
     def restate(self, terms: Terms) -> None:
-        """Other words about the same data and the same budget."""
+        """Replace the declarations of the session, such as bounds, keys, limits and ``queries=``.
+
+        Data and budget stay as they are. What follows from the declarations is computed again.
+        """
         with self._lock:
             self.terms, self.unit = terms, terms.unit
             if terms.shares_said:
@@ -217,7 +225,12 @@ class Session:
         return self.accountant.meter(self.terms.queries)
 
     def limit_unit(self, payment: Payment) -> Unit:
-        """Return the unit with the limits that a question names."""
+        """Return the unit of protection with the ``max_rows=`` and ``max_groups=`` that a question
+        names.
+
+        ``payment`` has the arguments of the question by name. Limits are refused where each row is
+        a person.
+        """
         limits = payment.get("max_rows"), payment.get("max_groups")
         if limits[0] is None and limits[1] is None:
             return self.unit
@@ -234,10 +247,11 @@ class Session:
         part: Fraction = Fraction(1),
         budget: Budget | None = None,
     ) -> Price:
-        """Return the price of a question: as asked, as the accuracy needs, or the share; a ``part``
-        of it.
+        """Return the price of a question: as asked, as ``within=`` needs, or a share of the budget.
 
-        ``budget``: as it will be when this is charged, if questions of a batch come before.
+        ``payment`` has the arguments about price and limits. ``part`` is the fraction of the price
+        that is taken. ``budget`` is the one to price from, after earlier questions of a batch; None
+        is the current one.
         """
         if budget is None:
             budget = self.accountant.meter(self.terms.queries)
@@ -252,7 +266,13 @@ class Session:
         return find_price(budget, payment, self.count_values(question), plan_for)
 
     def count_values(self, question: Question) -> int | None:
-        """Return how many values the question is about, where that is public without ``n=``."""
+        """Return how many values a question is about, as far as the session makes it public; None
+        otherwise.
+
+        ``within=`` uses it for a question that gives no ``n=`` of its own.
+
+        ``within=`` needs it to turn a relative error into noise.
+        """
         rows, people = self._public_rows(question), None if self.unit.people else self.terms.people
         # How many people there are says nothing of how many a condition or a group leaves.
         return (
@@ -264,7 +284,11 @@ class Session:
         )
 
     def owed(self, one: PricedQuestion, place: int) -> tuple[Label, Charge | None]:
-        """Return what a question of a batch will be charged; None where it was answered before."""
+        """Return the label of a question of a batch, and what it will be charged.
+
+        ``place`` is its position in the batch. The charge is None if its answer is on record, in
+        one piece or vector by vector.
+        """
         label, identity = self._label(one, place)
         if self._recall(label, identity, one):
             return label, None
@@ -276,7 +300,8 @@ class Session:
         ].charge
 
     def plan(self, asked: PricedQuestion) -> Plan:
-        """Return what `explain` shows: the plan, and what it would take of the budget."""
+        """Return the plan that `explain` shows for a question, with what it would take of the
+        budget."""
         plan, _ = self.plan_with_declarations(asked)
         label, identity = self._label(asked, 0)
         if self._recall(label, identity, asked) is not None:
@@ -298,7 +323,7 @@ class Session:
 
     @property
     def default_counts(self) -> int:
-        """How many counts that name no price still fit."""
+        """How many counts that name no price the rest of the budget still pays for."""
         budget = self.budget
         if self.base.closed or budget.fraction >= 1:
             return 0
@@ -318,7 +343,11 @@ class Session:
         return self.public_rows if question.where is None and not question.by else None
 
     def plan_with_declarations(self, one: PricedQuestion) -> tuple[Plan, list[Word]]:
-        """Return the plan of a question, and what it takes for public that `open` did not declare."""
+        """Return the plan of a question, and the declarations it relies on that `open` did not
+        make.
+
+        These declarations, such as bounds given at the question, go into the ledger with its debit.
+        """
         question, words = one.question, list(one.words)
         for out in question.outputs:
             if AGGREGATES[out.aggregate].selects:
@@ -351,15 +380,19 @@ class Session:
         return (replace(plan, most=self._most(one.unit)) if self.counted else plan), words
 
     def find_selected(self, by: Sequence[By], where: Expr | None) -> FoundGroups | None:
-        """Return which groups were found in the data, and not declared when the session was
-        opened."""
+        """Return which groups of a question were found in the data and not declared at `open`; None
+        if none were.
+
+        ``where`` is the condition on the rows of the question.
+        """
         declared = {keys.token for _, keys in self.terms.keys}
         return self.found_keys.find_selected(
             [level for level in by if level.token not in declared], where
         )
 
     def _most(self, unit: Unit) -> float | None:
-        """Return the most values that any question can be about, where that is public."""
+        """Return the largest number of values that any question can be about, if that is public;
+        else None."""
         if self.public_rows is not None or self.terms.people is None:
             return self.public_rows
         rows = unit.rows if unit.people else 1
@@ -370,8 +403,11 @@ class Session:
         return seconds_between(expr.children[0], lambda column: self.bounds.get(column.position))
 
     def ask(self, questions: Sequence[PricedQuestion], batch: bool = False) -> list[Release]:
-        """Return the releases of questions: label, recall, plan, debit, then read behind the door.
-        Nothing else reads the data.
+        """Answer questions: label them, recall known answers, plan, debit the budget, and read the
+        data last.
+
+        Return one release for each question. Nothing else reads the data. ``batch`` tells that they
+        were declared in advance.
 
         Several questions are one debit: all of them or none. Formal guarantee: the sequence of all
         releases of an accountant is (epsilon, delta)-differentially private for its budget, however
@@ -441,8 +477,11 @@ class Session:
                 ]
 
     def _present(self, record: Record, identity: Identity, one: PricedQuestion) -> Release:
-        """Return a recorded release as the answer of this question, whatever words it was asked in
-        first."""
+        """Return a recorded release rearranged as the answer of an equivalent question in other
+        words.
+
+        ``identity`` is that of the question ``one`` that is asked now.
+        """
         question = one.question
         if record.question is question or record.question == question:
             return record.release
@@ -452,7 +491,8 @@ class Session:
     def _split(self, label: Label, identity: Identity, one: PricedQuestion) -> SplitQuestion | None:
         """Return which vectors of a question are on record at its price, and what is left to ask.
 
-        Return None if no vector is on record.
+        Return None if no vector is on record. A question of one vector, or one that asks for fresh
+        noise, is never split.
         """
         if one.fresh or len(identity.vectors) < 2 or not one.question.shares_vectors:
             return None
@@ -483,8 +523,10 @@ class Session:
         return SplitQuestion(plan, add_vectors(plan, known, bought), None)
 
     def _vector_keys(self, label: Label, identity: Identity, one: PricedQuestion) -> list[Any]:
-        """Return the keys by which the vectors of a question are recorded, at its price as it was
-        typed."""
+        """Return the keys under which the vectors of a question are recorded, one for each vector.
+
+        They depend on the rows, the vector, the price as it was typed, and the columns.
+        """
         rows, schema = identity.rows, self.data.schema
         if self.accountant.place is None:
             paid = label.paid[1]
@@ -495,7 +537,8 @@ class Session:
         ]
 
     def _vector(self, key: Any) -> RecordedVector | None:
-        """Return a vector on record, or None."""
+        """Return the vector that was recorded under a key, here or in the ledger file; None if none
+        was."""
         found = self._vectors.get(key)
         if found is not None:
             record, place = found
@@ -512,7 +555,11 @@ class Session:
         splits: dict[Label, SplitQuestion],
         identities: dict[Label, Identity],
     ) -> dict[Label, PricedQuestion]:
-        """Return the new questions, with what is left of each split question in its place."""
+        """Return the new questions, each split one replaced by a question for its missing vectors.
+
+        A split question without missing vectors is left out. ``identities`` gets the identities of
+        the replacements.
+        """
         left: dict[Label, PricedQuestion] = {}
         for label, one in new.items():
             split = splits.get(label)
@@ -530,7 +577,8 @@ class Session:
         identities: dict[Label, Identity],
         known: dict[Label, Record],
     ) -> dict[Label, Record]:
-        """Return the records of all questions whose vectors were released at several times."""
+        """Return the record of each question that is answered from vectors released at several
+        times."""
         return {
             label: self._assemble(split, label, asked[label], identities, known)
             for label, split in splits.items()
@@ -544,8 +592,11 @@ class Session:
         identities: dict[Label, Identity],
         known: dict[Label, Record],
     ) -> Record:
-        """Return the record of a question whose vectors were released at several times, and keep
-        it."""
+        """Put the release of a split question together, keep it, and return its record.
+
+        ``split`` has the vectors that were on record. The missing ones are in ``known``, under the
+        label of the rest that was asked.
+        """
         bought = None
         if split.rest is not None:
             rest_label, identity = self._label(split.rest, 0)
@@ -558,7 +609,8 @@ class Session:
         return record
 
     def _keep_release(self, label: Label, record: Record, one: PricedQuestion) -> None:
-        """Keep a release and its vectors, and with a ledger put them on record."""
+        """Remember a release and its vectors for later questions, and write them into a ledger file
+        if there is one."""
         self._keep(label, record)
         identity, keys = record.question_id, []
         if identity.vectors and not one.fresh and one.question.shares_vectors:
@@ -572,7 +624,7 @@ class Session:
             )
 
     def _refuse_alone(self) -> None:
-        """Raise where a new question may not be asked by itself."""
+        """Refuse a new question outside of a batch where only batches may ask."""
         if threading.get_ident() in self.base.planning:
             raise SessionError(
                 "inside its own plan_ahead() block a frame would answer and charge this at once, beside the batch. Ask it of "
@@ -589,8 +641,12 @@ class Session:
         planned: list[tuple[Plan, list[Word]]],
         names: Sequence[str | None],
     ) -> None:
-        """Charge new questions once, in the ledger and before any data is read. Nothing gives it
-        back."""
+        """Charge new questions in one debit of the ledger, before any data is read. Nothing undoes
+        it.
+
+        ``planned`` has the plan of each question and its undeclared facts. ``names`` are the names
+        of the answers.
+        """
         if self.data.source is not None:  # of what is no longer what was opened nothing is paid for
             self.data.source.check()
         if SWITCH in os.environ and debugging():
@@ -604,12 +660,17 @@ class Session:
     def _charge_at(
         self, one: PricedQuestion, price: Callable[[Fraction], Price], epsilon: Fraction
     ) -> Charge:
-        """Return the charge of a question at another epsilon. ``price`` returns what that epsilon
-        buys."""
+        """Return what a question would be charged at another epsilon, to tell which one still fits.
+
+        ``price`` returns the price that an epsilon buys.
+        """
         return self.plan_with_declarations(one._replace(price=price(epsilon)))[0].charge
 
     def _read(self, one: PricedQuestion, plan: Plan) -> tuple[Any, ...]:
-        """Read the data behind the door, and return the arrays that the question has declared."""
+        """Read the data for one question, and return its noisy integers.
+
+        Their shapes are checked against those that the question declared.
+        """
         unit, size = one.unit, None
         engine = self.data.engine(self.base._key) if self.data.reader is None else self.data.reader
         if unit.replaces:  # how many people there are is public
@@ -624,7 +685,8 @@ class Session:
     def _run_question(
         self, question: Question, engine: Engine, plan: Plan, unit: Unit
     ) -> tuple[Any, ...]:
-        """Run a question on the data with the noise that it is handed. Only here do the two meet."""
+        """Run a question on the data, with a function that adds the noise of the plan to its
+        sums."""
         return question.run(engine, plan, unit, partial(self._noise, plan))
 
     def _noise(
@@ -636,8 +698,11 @@ class Session:
         keys: Sequence[Any] | None = None,
         width: int | None = None,
     ) -> Array:
-        """Exact integers of a part of a plan, with the noise of its mechanism: the `AddNoise` that
-        a question gets."""
+        """Return exact integers with the noise that the plan has for them.
+
+        ``part`` is the position of the mechanism in the plan. ``width`` is passed on to mechanisms
+        that take one. A question calls it for each vector.
+        """
         mechanism: Any = plan.parts[part].noise
         noisy: Array = mechanism.release(integers, *(() if width is None else (width,)))
         return noisy
@@ -664,7 +729,11 @@ class Session:
         return people_labels(self.rows)
 
     def _label(self, one: PricedQuestion, place: int) -> tuple[Label, Identity]:
-        """Who asks what: the population, the columns, the declared version; never the data."""
+        """Return the label and the identity of a question, by which its answer is found again.
+
+        They depend on the columns, the version, the question and its price, and never on the data.
+        ``place`` is the position in a batch, which tells fresh questions apart.
+        """
         rows = None if self.public_rows is None else self._public_rows(one.question)
         identity = one.question.identify(one.unit, rows)
         whole = self.data.schema.encode() + identity.code  # a schema is of one length
@@ -687,6 +756,10 @@ class Session:
         ), identity
 
     def _recall(self, label: Label, identity: Identity, one: PricedQuestion) -> Record | None:
+        """Return the record of an equal question that was answered before, or None.
+
+        A question on record is free. One that asks for fresh noise is never recalled.
+        """
         # Also of a fresh one: its name may not be another question's.
         known = find_answer(label, self._answers, self._names)
         recorded = None
@@ -705,10 +778,11 @@ class Session:
         return record
 
     def _shares(self, label: Label, one: PricedQuestion) -> Iterator[str]:
-        """Yield what `Label.paid` would be if a share had another size, the largest first.
+        """Yield the labels that a question would have if a share of the budget had another size,
+        the largest first.
 
-        Where ``open`` left out ``queries=`` a line asks for no size: it is free if the same line
-        was answered at any.
+        They are for sessions in which ``open`` left out ``queries=``. There a question is free if
+        it was answered at any size of a share.
         """
         if not self.terms.shares_said and not one.fresh:
             for queries in range(1, MOST_SHARES + 1):
@@ -720,6 +794,10 @@ class Session:
             self._names[label.version, label.name] = label.question, label.key
 
     def check_alive(self) -> None:
+        """Refuse to go on if the session was closed, or if this process is a forked copy.
+
+        A copy of a process would have a copy of the budget.
+        """
         if self.base.closed:
             goes_on = self.accountant._reachable
             rest = (
@@ -735,9 +813,11 @@ class Session:
             )
 
     def close(self) -> None:
-        """End the session and let go of the data. What is left of its own budget is given up; a
-        shared one, or one in a file, goes on. There is one budget, so closing any frame of a
-        session closes them all."""
+        """End the session and all frames derived from it, and let go of the data.
+
+        What is left of its own budget is given up. A budget that is shared, or kept in a file, goes
+        on.
+        """
         base = self.base
         with self._lock:
             base.closed = True
@@ -750,7 +830,7 @@ class Session:
 
 
 def _check_names(labels: Sequence[Label]) -> None:
-    """Checks that in one batch too a name belongs to one question."""
+    """Refuse a batch in which one ``name=`` is given to two different questions."""
     owners: dict[str, LabelKey] = {}
     for label in labels:
         if (
@@ -763,8 +843,10 @@ def _check_names(labels: Sequence[Label]) -> None:
 
 
 def warn_of_useless_choices(plans: Sequence[Plan]) -> None:
-    """Warns of choices that say nothing of as many values as there can be: they come without
-    intervals, which would tell."""
+    """Warn of answers that choose a value, such as a median, if the noise can outweigh all values.
+
+    Such answers have no interval that would show it.
+    """
     for plan in plans:
         choices = [cell for cell in plan.cells if AGGREGATES[cell.aggregate].picks]
         if plan.most is not None and any(says_nothing(plan, cell, plan.most) for cell in choices):

@@ -38,8 +38,7 @@ _NO_UNIT = "max_rows= and max_groups= need unit=, the column that names a person
 
 
 class FactSource(NamedTuple):
-    """Where a declaration comes from, if from a card: its file, if it has one, and who answers for
-    it why, if it says so."""
+    """Origin of a declaration that comes from a card: its file, and who answers for it and why."""
 
     card: str
     author: str | None = None
@@ -58,7 +57,7 @@ class RuleAtStart(NamedTuple):
 
 
 def _rule(epsilon: Any, delta: Any, accountant: Any, reserve: Any) -> RuleAtStart:
-    """Return the checked rule of a new budget.
+    """Return the accounting rule of a new budget, after checking its arguments.
 
     To find out whether anything fits takes longer than all the rest of `open`, so the rules of
     plain arguments are remembered. They are pure functions of the limits.
@@ -73,8 +72,8 @@ _PLAIN = (int, float, str, bool, type(None))
 
 @dataclass(frozen=True, slots=True)
 class AccountTerms:
-    """The budget of a session: one of its own, by its arguments, or one that is shared. Any name of
-    a file stands for it."""
+    """Budget of a session: limits, accounting rule, population and ledger, or an accountant that is
+    shared."""
 
     limits: Limits
     rule: str
@@ -86,7 +85,10 @@ class AccountTerms:
 
     @classmethod
     def of(cls, arguments: Words) -> AccountTerms:
-        """Return the budget of a new session."""
+        """Return the budget that the arguments of an `open` declare.
+
+        It is a new budget, or that of a shared ``dpframe.Accountant``.
+        """
         accountant, population, ledger = (
             arguments.get(w) for w in ("accountant", "population", "ledger")
         )
@@ -107,6 +109,10 @@ class AccountTerms:
 
     @classmethod
     def share(cls, accountant: Accountant, arguments: Words) -> AccountTerms:
+        """Return the budget of an accountant that several frames share.
+
+        Arguments of `open` that would declare another budget beside it are refused.
+        """
         if any(
             arguments.get(name) is not None
             for name in ("epsilon", "delta", "reserve", "ledger", "population")
@@ -124,8 +130,11 @@ class AccountTerms:
         )
 
     def again(self, arguments: Words) -> AccountTerms:
-        """Return the budget that the arguments of a second `open` mean. Those left out stay as they
-        are."""
+        """Return the budget that a second `open` of the same frame describes, to be compared with
+        this one.
+
+        Arguments that were left out have the values that they have here.
+        """
         stated = {argument: value for argument, value in arguments.items() if value is not None}
         if isinstance(stated.get("accountant"), Accountant):
             return self.share(stated["accountant"], arguments)
@@ -154,7 +163,7 @@ class AccountTerms:
         return Accountant._of(*self.new_rule, self.population, self.file)
 
     def names(self, accountant: Accountant) -> bool:
-        """Return whether this is the budget that an accountant keeps."""
+        """Return whether these terms describe the budget that an accountant keeps."""
         if self.shared is not None:
             return self.shared == accountant
         place = accountant.population, accountant.place
@@ -169,8 +178,8 @@ def _file(ledger: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a session, checked. ``bounds``, ``times`` and ``keys`` are by the places of
-    their columns, in order."""
+    """Checked declarations of a session. ``bounds``, ``times`` and ``keys`` are listed by the
+    positions of their columns."""
 
     account: AccountTerms
     unit: Unit
@@ -187,7 +196,7 @@ class Terms:
 
     @classmethod
     def of(cls, data: Data, arguments: Words) -> Terms:
-        """Return the terms of a new session on these data."""
+        """Check the arguments of an `open`, and return the declarations of the new session."""
         account, unit = AccountTerms.of(arguments), unit_of(data.leaves, arguments)
         for column in unit.people:
             check_unit_dtype(column, data.dtypes[column.position])
@@ -205,7 +214,10 @@ class Terms:
         )
 
     def again(self, leaves: Mapping[Hashable, Column], arguments: Words) -> Terms:
-        """Return these terms with the arguments of another `open`. One left out stays as it is."""
+        """Return these declarations updated by the arguments of another `open` of the same frame.
+
+        ``leaves`` has the columns by name. An argument that was left out stays as it is.
+        """
         unit = self.merge_unit(leaves, arguments)
         bounds, times, keys = declarations(leaves, arguments.get("bounds"), arguments.get("keys"))
         version, because = arguments.get("version"), arguments.get("because")
@@ -225,6 +237,11 @@ class Terms:
         )
 
     def merge_sources(self, arguments: Words) -> tuple[tuple[Declaration, FactSource], ...]:
+        """Return where each declaration comes from, after another `open` has replaced some of them.
+
+        A fact that the new arguments state loses its old source. It gets a new one if a card states
+        it.
+        """
         stated = {(word, None) for word, value in arguments.items() if value is not None}
         stated |= {
             (word, column) for word in ("bounds", "keys") for column in arguments.get(word) or ()
@@ -233,6 +250,11 @@ class Terms:
         return tuple({**kept, **arguments.get("sources", {})}.items())
 
     def merge_unit(self, leaves: Mapping[Hashable, Column], arguments: Words) -> Unit:
+        """Return the unit of protection, updated by the arguments of another `open` of the same
+        frame.
+
+        ``leaves`` has the columns by name. Limits need columns that name a person.
+        """
         people, rows, groups, neighbors = (
             arguments.get(name) for name in ("unit", "max_rows", "max_groups", "neighbors")
         )
@@ -250,7 +272,8 @@ class Terms:
         return unit.with_limits(*limits_for(rows, groups))
 
     def differs(self, other: Terms) -> str | None:
-        """Return the first argument that differs and may never change; None without one.
+        """Return the name of the first declaration that differs and may never change; None if all
+        agree.
 
         Limits of a person may change: each question may have its own, and the session's are only
         defaults.
@@ -261,8 +284,10 @@ class Terms:
         return next((name for name in fixed if getattr(self, name) != getattr(other, name)), None)
 
     def record(self, names: list[Hashable]) -> list[Declared]:
-        """Return the declarations that the ledger keeps of these terms. ``names`` are the columns'
-        names."""
+        """Return the declarations that are written into the ledger, each with its source.
+
+        ``names`` are the columns' names in order.
+        """
         sources = dict(self.sources)
         declared = record_of(names, self.bounds, self.times, self.keys, "open", sources)
         if self.people is not None:
@@ -286,13 +311,19 @@ class Terms:
 
 
 def _count(arguments: Words, name: str) -> int | None:
-    """Return a positive whole number; None where it was left out."""
+    """Return the argument of this name if it is a positive whole number; None if it was left out.
+
+    Any other value is refused.
+    """
     value = arguments.get(name)
     return None if value is None else _validate.positive_int(value, name)
 
 
 def rule_of(arguments: Words, before: NoiseRule) -> NoiseRule:
-    """Return how answers are judged and shown. What is left out stays as it was."""
+    """Return the rule for when an answer counts as noise, and how such an answer is shown.
+
+    It is set by ``reliable=`` and ``show=``. One that was left out is as in ``before``.
+    """
     part, show = arguments.get("reliable"), arguments.get("show")
     if part is show is None:
         return before
@@ -311,12 +342,17 @@ def _same_people(first: Unit, second: Unit) -> bool:
 
 
 def merge_declarations(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the declarations column by column: the new one where there is one, else the old one."""
+    """Return declarations by column, those of ``new`` in place of those of ``old`` for the same
+    columns."""
     return tuple(sorted({**dict(old), **dict(new)}.items(), key=_place))
 
 
 def unit_of(leaves: Mapping[Hashable, Column], arguments: Words) -> Unit:
-    """Return the unit of protection, from the arguments unit, max_rows, max_groups and neighbors."""
+    """Return the unit of protection that the arguments of an `open` declare: who is protected, up
+    to which limits.
+
+    It is made of unit, max_rows, max_groups and neighbors. ``leaves`` has the columns by name.
+    """
     neighbors, people = arguments.get("neighbors"), arguments.get("unit")
     relation: Any = "add-remove"
     if neighbors is not None:
@@ -336,8 +372,10 @@ def unit_of(leaves: Mapping[Hashable, Column], arguments: Words) -> Unit:
 
 
 def check_unit_dtype(column: Column, dtype: Any) -> None:
-    """Refuses a unit column of a dtype that cannot tell all cells apart: two people would be one,
-    who stays when one leaves."""
+    """Refuse a column that is to name people, if its dtype cannot tell all values apart.
+
+    Two people would be taken for one, who stays in the table when one of them leaves.
+    """
     arrow = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else None
     rounded = getattr(arrow, "precision", 0) > 15 or (
         isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize > 8
@@ -352,7 +390,11 @@ def check_unit_dtype(column: Column, dtype: Any) -> None:
 def declarations(
     leaves: Mapping[Hashable, Column], bounds: object, keys: object
 ) -> tuple[Any, Any, Any]:
-    """Bounds of numbers, bounds of times, and keys, by the places of their columns."""
+    """Check the bounds and keys that a user declared by column name.
+
+    Return the bounds of numbers, the bounds of times, and the keys. Each is a sorted tuple of
+    (position of the column, value) pairs.
+    """
     numbers: list[tuple[int, Bounds]] = []
     times: list[tuple[int, Span]] = []
     for name, pair in _mapping(bounds, "bounds").items():
@@ -395,6 +437,10 @@ def _place(declaration: tuple[Any, Any]) -> tuple[int, ...]:
 
 
 def _mapping(value: object, name: str) -> Mapping[Any, Any]:
+    """Return an argument that is a dict by column name; empty if it was left out.
+
+    Anything else is refused. ``name`` is the name of the argument in the error.
+    """
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -410,8 +456,11 @@ def record_of(
     where: str,
     sources: Mapping[Declaration, FactSource] = MappingProxyType({}),
 ) -> list[Declared]:
-    """Bounds and keys by the places of their columns, as the ledger keeps them, each with its
-    source, or else ``where``."""
+    """Return the entries of the ledger for declared bounds, times and keys.
+
+    They are given by the positions of their columns in ``names``. ``where`` is the verb that
+    declared them, for those that have no source in ``sources``.
+    """
     declared = [
         (
             "bounds",

@@ -61,20 +61,26 @@ for _module in _modules(__path__):  # each puts its rules on the list
 
 
 def make_filter(name: str, limits: Limits) -> Filter:
-    """Return the empty filter of this rule and budget."""
+    """Return an accountant with nothing spent, for the rule of this name and a budget."""
     return ACCOUNTANTS[name](limits)
 
 
 def named_rule(name: object, delta: Fraction) -> type[Filter]:
-    """Return the rule of this name; without a name, the rule that serves a budget with this delta
-    best."""
+    """Return the accounting rule of this name, or the default one for a budget with this delta.
+
+    ``name`` is None if the user named no rule.
+    """
     if name is None:
         return Tight if delta else PureSum
     return ACCOUNTANTS[_validate.choice(name, "accountant", ACCOUNTANTS)]
 
 
 def open_filter(epsilon: object, delta: object, accountant: object, reserve: object) -> Filter:
-    """Return the empty filter of a budget, from the arguments that users open it with, checked."""
+    """Check the arguments of a new budget, and return its accountant with nothing spent.
+
+    ``accountant`` is the name of a rule, and ``reserve`` the part of delta for outright failures;
+    None takes the defaults. A budget too small for anything to fit is refused.
+    """
     epsilon_limit, delta_limit = _validate.epsilon(epsilon), _validate.delta(delta)
     kind = named_rule(accountant, delta_limit)
     if not delta_limit and kind.needs_delta:
@@ -100,7 +106,10 @@ def open_filter(epsilon: object, delta: object, accountant: object, reserve: obj
 
 
 def as_events(events: Iterable[Any]) -> Events:
-    """Pairs of a loss and a count, from a list of losses and of such pairs."""
+    """Return events as pairs of a loss and a count, from a list of losses and of such pairs.
+
+    A loss without a count counts once. Anything else is refused.
+    """
     if isinstance(events, Loss):
         raise BadType("events are a list: [Gaussian(sigma=30), (Laplace(0.1), 10)].")
     pairs = []
@@ -117,7 +126,7 @@ def as_events(events: Iterable[Any]) -> Events:
 @np.errstate(all="ignore")  # curves underflow where they say nothing, whatever the caller has set
 def epsilon(events: Iterable[Any], delta: float = 0, accountant: str = "pld") -> float:
     """Return the epsilon of a list of releases that was fixed in advance, at this delta. It is inf
-    where no epsilon holds.
+    if no epsilon holds.
 
     ``events`` are losses, or pairs of a loss and a count. Formal guarantee: together they are
     (epsilon, delta)-private, by the theorem of the accountant, with all rounding towards a larger
@@ -134,6 +143,9 @@ def epsilon(events: Iterable[Any], delta: float = 0, accountant: str = "pld") ->
 
 @np.errstate(all="ignore")
 def compare(events: Iterable[Any], delta: float = 0) -> dict[str, float]:
-    """Return the epsilon of a list fixed in advance, by accountant."""
+    """Return the epsilon of a list of releases fixed in advance, by the name of each accountant.
+
+    ``events`` are losses, or pairs of a loss and a count.
+    """
     listed, d = as_events(events), _validate.delta(delta)
     return {name: rule.report(listed, Fraction(d)) for name, rule in ACCOUNTANTS.items()}

@@ -46,8 +46,8 @@ class State(NamedTuple):
 
 
 class Additive(Filter):
-    """A rule that keeps a sum of costs below a limit, and the sum of outright failures below the
-    reserve."""
+    """Accounting rule that keeps a sum of costs below a limit, and the sum of outright failures
+    below the reserve."""
 
     @property
     @abstractmethod
@@ -62,6 +62,7 @@ class Additive(Filter):
         return State(Fraction(0), Fraction(0))
 
     def after(self, state: State, charge: Charge) -> State | None:
+        """Return the sums after a debit; None if it does not fit, or has a loss without a cost."""
         cost = sum_costs(charge.losses, self.cost)
         if cost is None:
             return None
@@ -76,14 +77,15 @@ class Additive(Filter):
 
 
 def zcdp_delta(rho: float, epsilon: float) -> float:
-    """Return the least delta that proposition 12 of Canonne, Kamath and Steinke (2020) gives for
-    rho-zCDP.
+    """Return the least delta for which rho-zCDP implies (epsilon, delta)-DP by proposition 12 of
+    Canonne, Kamath and Steinke (2020).
 
     The minimum over orders a > 1 of exp((a - 1)(a rho - epsilon) + a log1p(-1/a)) / (a - 1); any
     order is valid, so an inexact search only makes the answer safer.
     """
 
     def exponent(log_excess: float) -> float:
+        """Return the logarithm of the bound at the order 1 + exp(``log_excess``)."""
         x = math.exp(log_excess)  # a - 1
         return x * ((1 + x) * rho - epsilon) - (1 + x) * math.log1p(1 / x) - math.log(x)
 
@@ -113,7 +115,8 @@ def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
-    """Return the least epsilon, rounded up, that the same proposition gives.
+    """Return the least epsilon, rounded up, for which rho-zCDP implies (epsilon, delta)-DP by
+    proposition 12 of Canonne, Kamath and Steinke (2020).
 
     >>> round(zcdp_epsilon(0.02435, 1e-6), 3)
     1.0
@@ -151,6 +154,8 @@ class _Concentrated(Additive):
         return Price(None, None, amount, self.conversion)
 
     def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
+        """Return the price of Gaussian noise with this guarantee, at most the question's part of
+        the budget."""
         part = self.part(epsilon)
         wanted, most = zcdp_rho(epsilon, delta), part * self.rho_limit
         rho = min(wanted, most)
@@ -160,7 +165,8 @@ class _Concentrated(Additive):
 
 @register
 class Zcdp(_Concentrated):
-    """The sum of rho against the largest that the budget allows."""
+    """Accounting rule of zero-concentrated privacy: the sum of rho against the largest that the
+    budget allows."""
 
     name: ClassVar[str] = "zcdp"
     place: ClassVar[int] = 4
@@ -173,8 +179,11 @@ class Zcdp(_Concentrated):
         return loss.rho
 
     def worth(self, epsilon: Fraction, state: State) -> Price:
-        """Return the price of a pure mechanism of this epsilon, and of noise of the same zCDP
-        cost."""
+        """Return the price of a question that asks for this epsilon.
+
+        It buys a pure mechanism, or noise of the same zCDP cost. Both are at most the question's
+        part of the budget.
+        """
         part = self.part(epsilon)
         cost, most = epsilon**2 / 2, part * self.limit
         rho, pure = (cost, epsilon) if cost <= most else (most, root_below(2 * most))
@@ -184,6 +193,11 @@ class Zcdp(_Concentrated):
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
+        """Return the epsilon, at this delta, of a list of releases fixed in advance, from its sum
+        of rho.
+
+        It is inf if a release has no rho.
+        """
         rho, left = sum_costs(events, lambda loss: loss.rho), delta - failures(events)
         if rho is None or left <= 0:
             return math.inf
@@ -191,8 +205,9 @@ class Zcdp(_Concentrated):
 
 
 def conversion(orders: Floats, delta: float) -> Floats:
-    """Return the summand that turns divergences into epsilons: log(1 - 1/a) - (log delta + log a) /
-    (a - 1).
+    """Return what to add to Renyi divergences at each order to get epsilons at this delta.
+
+    It is log(1 - 1/a) - (log delta + log a) / (a - 1) at the order a, rounded up.
 
     Canonne, Kamath and Steinke (2020), proposition 12; Balle et al. (2020).
     """
@@ -201,7 +216,10 @@ def conversion(orders: Floats, delta: float) -> Floats:
 
 
 def divergences(losses: Events) -> Floats:
-    """Return the Renyi divergences of the whole list at `ORDERS`, rounded up."""
+    """Return the Renyi divergences of a list of releases at `ORDERS`, rounded up.
+
+    ``losses`` are pairs of a loss and a count.
+    """
     total = np.zeros(len(ORDERS))
     for loss, n in losses:
         total = (total + n * loss.renyi(ORDERS)) * _UP
@@ -210,8 +228,10 @@ def divergences(losses: Events) -> Floats:
 
 @register
 class Rdp(_Concentrated):
-    """The sum of divergences at one order: that at which the limit over the order is largest, so
-    that the largest number of small releases fits."""
+    """Accounting rule of Renyi privacy: the sum of divergences at one order.
+
+    The order is that at which the limit over the order is largest, so that most small releases fit.
+    """
 
     name: ClassVar[str] = "rdp"
     place: ClassVar[int] = 5
@@ -236,6 +256,7 @@ class Rdp(_Concentrated):
         return self.limit / Fraction(self.order)
 
     def cost(self, loss: Loss) -> Fraction | None:
+        """Return the Renyi divergence of one release at the fixed order; None if it is infinite."""
         # Divergences that are linear in the order are added exactly, so that equal shares fill the
         # limit.
         linear = loss.rho * Fraction(self.order) if loss.rho is not None else None
@@ -245,7 +266,8 @@ class Rdp(_Concentrated):
         return min(linear, Fraction(curve))
 
     def _within(self, most: Fraction) -> Fraction:
-        """Return the largest epsilon that costs no more, rounded down."""
+        """Return the largest epsilon, rounded down, for which a pure release costs at most
+        ``most``."""
         least = root_below(2 * most / Fraction(self.order))
         return _search.last_where(
             lambda e: self._pure_cost(e) <= most,
@@ -261,8 +283,11 @@ class Rdp(_Concentrated):
         return cost
 
     def worth(self, epsilon: Fraction, state: State) -> Price:
-        """Return the price of a pure mechanism of this epsilon, and of noise of the same Renyi
-        cost."""
+        """Return the price of a question that asks for this epsilon.
+
+        It buys a pure mechanism, or noise of the same Renyi cost. Both are at most the question's
+        part of the budget.
+        """
         part = self.part(epsilon)
         cost, most = self._pure_cost(epsilon), part * self.limit
         pure = epsilon if cost <= most else min(epsilon, self._within(most))
@@ -273,6 +298,8 @@ class Rdp(_Concentrated):
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
+        """Return the least epsilon over all orders for a list of releases fixed in advance, at this
+        delta, rounded up."""
         left = delta - failures(events)
         if left <= 0:
             return math.inf
@@ -289,14 +316,14 @@ def mu_squared_sum(losses: Events) -> Fraction | None:
 
 
 def mu_share(mu_squared: Fraction, delta: Fraction) -> Price:
-    """Return a price of so much of mu squared, to a Gaussian or to a pure mechanism that it
-    dominates."""
+    """Return the price that buys a Gaussian of this mu squared, or a pure mechanism that such a
+    Gaussian dominates."""
     return Price(_gaussian.pure_for_mu(mu_squared), mu_squared, None, delta)
 
 
 @register
 class Gdp(Additive):
-    """The sum of mu squared against the mu of the budget."""
+    """Accounting rule of Gaussian privacy: the sum of mu squared against the mu of the budget."""
 
     name: ClassVar[str] = "gdp"
     place: ClassVar[int] = 6
@@ -313,8 +340,11 @@ class Gdp(Additive):
         return mu_share(self.limit / queries, self.conversion)
 
     def worth(self, epsilon: Fraction, state: State) -> Price:
-        """Return the price of a pure mechanism of this epsilon, and of the Gaussian that dominates
-        it."""
+        """Return the price of a question that asks for this epsilon.
+
+        It buys a pure mechanism, or the Gaussian that dominates it. Both are at most the question's
+        part of the budget.
+        """
         part = self.part(epsilon)
         pure_cost, most = PureDP(epsilon).mu_squared, part * self.limit
         cost = (
@@ -334,8 +364,8 @@ class Gdp(Additive):
         return Price(None, amount, None, self.conversion)
 
     def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
-        """Return the price of a Gaussian with this guarantee, at most the question's part of the
-        budget."""
+        """Return the price of Gaussian noise with this guarantee, at most the question's part of
+        the budget."""
         part = self.part(epsilon)
         cost, most = stated_gaussian(epsilon, delta).mu_squared, part * self.limit
         if cost is None:
@@ -348,6 +378,11 @@ class Gdp(Additive):
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
+        """Return the epsilon, at this delta, of a list of releases fixed in advance, from its sum
+        of mu squared.
+
+        It is inf if a release has no mu.
+        """
         total, left = mu_squared_sum(events), delta - failures(events)
         if total is None or left <= 0:
             return math.inf

@@ -32,8 +32,8 @@ _ROUNDING = 2e-15  # relative, of each term of a difference of probabilities
 
 @dataclass(frozen=True)
 class Laplace(Loss):
-    """A number with Laplace noise of scale sensitivity / epsilon: P = Laplace(0), Q =
-    Laplace(epsilon), of scale 1."""
+    """Privacy loss of a number with Laplace noise of scale sensitivity / epsilon: P = Laplace(0), Q
+    = Laplace(epsilon), of scale 1."""
 
     epsilon: Fraction
     kind: ClassVar[str] = "laplace"
@@ -49,7 +49,11 @@ class Laplace(Loss):
     def renyi(self, orders: Floats) -> Floats:
         # Mironov 2017, table II: log(a/(2a-1) e**((a-1) e) + (a-1)/(2a-1) e**(-a e)) / (a-1); first
         # order terms cancel.
-        """Return the Renyi divergences by the closed form of Mironov (2017), table II."""
+        """Return the Renyi divergences at these orders, by the closed form of Mironov (2017), table
+        II.
+
+        They are at most those of any epsilon-private release.
+        """
         e = float(self.epsilon)
         up, down = (orders - 1) * e, -orders * e
         small = up < 300
@@ -62,7 +66,7 @@ class Laplace(Loss):
 
     @property
     def curves(self) -> tuple[Curve, ...]:
-        """Return the privacy curve: delta at each threshold, in closed form."""
+        """Privacy curve in closed form: delta at each threshold t."""
         e = float(self.epsilon)
 
         def delta(t: Floats) -> Floats:
@@ -81,7 +85,8 @@ def _exp_minus_linear(x: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class DiscreteLaplace(Loss):
-    """A whole number moved by at most ``sensitivity``, with noise P[x] proportional to exp(-a |x|).
+    """Privacy loss of a whole number moved by at most ``sensitivity``, with noise P[x] proportional
+    to exp(-a |x|).
 
     Losses a * {-s, 2 - s, ..., s}; a smaller shift has a smaller curve, since the law is
     log-concave. With a sensitivity of 1 it is randomized response itself.
@@ -96,6 +101,7 @@ class DiscreteLaplace(Loss):
         def __init__(self, a: Number, sensitivity: int = 1) -> None: ...
 
     def __post_init__(self) -> None:
+        """Check the parameters, and keep them as exact numbers."""
         assign(
             self,
             a=number(self.a, "a"),
@@ -108,13 +114,14 @@ class DiscreteLaplace(Loss):
 
     @property
     def curves(self) -> tuple[Curve, ...]:
-        """Return the privacy curve of the discrete law, summed atom by atom."""
+        """Privacy curve of the discrete law, summed over its possible losses."""
         losses, masses = _laplace_atoms(float(self.a), self.sensitivity)
         if losses is None or masses is None:
             return super().curves
         e = float(self.epsilon)
 
         def delta(t: Floats) -> Floats:
+            """Return delta at each threshold t, from the losses above it, rounded up."""
             index = np.searchsorted(losses, t, side="right")
             above = np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])
             lifted = np.concatenate([np.cumsum((masses * np.exp(-losses))[::-1])[::-1], [0.0]])
@@ -128,8 +135,11 @@ class DiscreteLaplace(Loss):
 
 @lru_cache(maxsize=64)
 def _laplace_atoms(a: float, s: int) -> tuple[Floats, Floats] | tuple[None, None]:
-    """Return the privacy losses and their probabilities for discrete Laplace noise of rate `a` and
-    sensitivity `s`."""
+    """Return the possible privacy losses of discrete Laplace noise, and their probabilities.
+
+    The noise has P[x] proportional to exp(-a |x|), and ``s`` is the sensitivity. Both are None if
+    the losses are too many or too large.
+    """
     if s > 4096 or a * s > 600:
         return None, None  # randomized response is close by then, and holds
     inner = np.arange(1, s)
@@ -142,8 +152,8 @@ def _laplace_atoms(a: float, s: int) -> tuple[Floats, Floats] | tuple[None, None
 
 @dataclass(frozen=True)
 class Exponential(Loss):
-    """A choice by the exponential mechanism: losses within a range of length epsilon (Durfee and
-    Rogers 2019).
+    """Privacy loss of a choice by the exponential mechanism: losses within a range of length
+    epsilon (Durfee and Rogers 2019).
 
     epsilon**2 / 8 zCDP (Cesar and Rogers 2021, theorem 3). Gumbel noise is the same mechanism;
     one-sided noisy max and permute-and-flip are not of bounded range and count as `PureDP`.
@@ -173,8 +183,10 @@ class Exponential(Loss):
 
     @property
     def curves(self) -> tuple[Curve, ...]:
-        """The largest curve of all its pairs at each t: right for one release, and no pair itself,
-        so wrong for several."""
+        """Largest curve at each threshold over all pairs of losses in the range.
+
+        It bounds one release. It is not the curve of a pair itself, so it does not compose.
+        """
         e = float(self.epsilon)
 
         def delta(t: Floats) -> Floats:
@@ -187,8 +199,8 @@ class Exponential(Loss):
 
 @dataclass(frozen=True)
 class PoissonGaussian(Normal):
-    """Gaussian noise on a sum over people each drawn with probability ``q``: a step of DP-SGD,
-    add-or-remove.
+    """Privacy loss of Gaussian noise on a sum over people, each drawn with probability ``q``: a
+    step of DP-SGD, add-or-remove.
 
     The pairs are N(0) against (1 - q) N(0) + q N(1), both ways round (Mironov, Talwar and Zhang
     2019; Zhu, Dong and Wang 2022). Without the curve it still costs no more than the Gaussian
@@ -222,8 +234,11 @@ class PoissonGaussian(Normal):
         return min((e for e in options if e is not None), default=None)
 
     def renyi(self, orders: Floats) -> Floats:
-        """Return the Renyi divergences of the sampled Gaussian at whole orders, at most those
-        without sampling."""
+        """Return the Renyi divergences of the sampled Gaussian at these orders.
+
+        Orders are rounded up to whole ones first. The divergences are at most those without
+        sampling.
+        """
         whole = np.ceil(orders)  # the divergence grows with the order
         plain = orders * float(self.rho) * UP
         sampled = [
@@ -237,7 +252,7 @@ class PoissonGaussian(Normal):
 
     @property
     def curves(self) -> tuple[Curve, ...]:
-        """Return the two privacy curves: for a removed row and for an added row."""
+        """Privacy curves of the two directions: a removed row and an added row."""
         q, sigma = float(self.q), float(self.sigma)
         if self.q == 1:
             return Gaussian(self.sigma).curves
@@ -254,7 +269,11 @@ class PoissonGaussian(Normal):
 def renyi_of_sampled_gaussian(q: float, sigma: float, order: int) -> float:
     # Mironov, Talwar and Zhang 2019, section 3.3: log sum_k C(a,k) (1-q)**(a-k) q**k e**((k*k-k)/(2
     # sigma**2)) / (a-1)
-    """Return the Renyi divergence of a Poisson-sampled Gaussian at a whole order."""
+    """Return the Renyi divergence of a Poisson-sampled Gaussian at a whole order.
+
+    ``q`` is the probability with which a person is drawn, and ``sigma`` the noise for a sensitivity
+    of 1.
+    """
     k = np.arange(order + 1)
     logs = special.gammaln(order + 1) - special.gammaln(k + 1) - special.gammaln(order - k + 1)
     logs = (
@@ -274,7 +293,10 @@ def renyi_of_sampled_gaussian(q: float, sigma: float, order: int) -> float:
 
 
 def curve_of_removed_row(q: float, sigma: float, t: Floats) -> Floats:
-    """Return delta for P = (1 - q) N(0) + q N(1) against Q = N(0)."""
+    """Return delta at each threshold t for P = (1 - q) N(0) + q N(1) against Q = N(0), rounded up.
+
+    This is a Poisson-sampled Gaussian when a row is removed: ``q`` is the sampling probability.
+    """
     inside = t > math.log1p(-q)
     z = np.maximum(
         np.where(inside, np.expm1(np.minimum(np.where(inside, t, 0.0), 700)) + q, 1.0), 1e-300
@@ -288,7 +310,10 @@ def curve_of_removed_row(q: float, sigma: float, t: Floats) -> Floats:
 
 
 def curve_of_added_row(q: float, sigma: float, t: Floats) -> Floats:
-    """Return delta for P = N(0) against Q = (1 - q) N(0) + q N(1)."""
+    """Return delta at each threshold t for P = N(0) against Q = (1 - q) N(0) + q N(1), rounded up.
+
+    This is a Poisson-sampled Gaussian when a row is added: ``q`` is the sampling probability.
+    """
     inside = t < -math.log1p(-q)
     z = np.maximum(np.where(inside, np.expm1(np.where(inside, -t, 0.0)) + q, 1.0), 1e-300)
     x = sigma * sigma * np.log(z / q) + 0.5

@@ -20,8 +20,10 @@ from dpframe.accounting.loss import ZERO, Events, Loss
 
 
 class Limits(NamedTuple):
-    """A budget. ``reserve`` is the part of delta for outright failures; the rest converts. Fixed at
-    opening."""
+    """Budget of an accountant, fixed at opening.
+
+    ``reserve`` is the part of delta for outright failures; the rest converts losses into epsilon.
+    """
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
@@ -33,7 +35,7 @@ class Limits(NamedTuple):
 
 
 class Charge(NamedTuple):
-    """A debit as the accountants see it.
+    """Debit as accountants see it: the privacy losses of releases that are charged together.
 
     Rules that add (epsilon, delta) pairs state its Gaussian noise as such a guarantee at ``delta``.
     """
@@ -52,12 +54,18 @@ class Charge(NamedTuple):
 
 
 def failures(events: Events) -> Fraction:
-    """Return the sum of the probabilities of failing outright."""
+    """Return the sum of the probabilities with which releases fail outright and reveal everything.
+
+    ``events`` are pairs of a loss and a count.
+    """
     return sum((loss.failure * n for loss, n in events if loss.failure), ZERO)
 
 
 def sum_costs(events: Events, cost: Callable[[Loss], Fraction | None]) -> Fraction | None:
-    """Return the sum of the costs of all uses, or None if a loss has no cost."""
+    """Return the sum of the costs of all releases; None if a loss has no cost under this rule.
+
+    ``cost`` returns the cost of one release with a loss.
+    """
     if len(events) == 1 and events[0][1] == 1:  # as an ordinary debit is
         return cost(events[0][0])
     total = ZERO
@@ -75,15 +83,18 @@ def pure_sum(events: Events) -> Fraction | None:
 
 
 def totals(events: Events) -> tuple[Fraction | None, Fraction]:
-    """Return the sum of pure epsilons, or None, and the sum of the probabilities of failing
-    outright."""
+    """Return the sum of the pure epsilons of events, and the sum of their probabilities of failing
+    outright.
+
+    The first is None if a loss has no pure epsilon.
+    """
     if len(events) == 1 and events[0][1] == 1:  # as an ordinary debit is
         return events[0][0].epsilon, events[0][0].failure
     return pure_sum(events), failures(events)
 
 
 class Stake(NamedTuple):
-    """The request behind a price: an epsilon, and which part of the budget that is."""
+    """Request behind a price: an epsilon, and the part of the budget that it is."""
 
     epsilon: Fraction
     part: Fraction
@@ -98,8 +109,10 @@ class Stake(NamedTuple):
 
 
 class Price(NamedTuple):
-    """The most that a question may cost: ``epsilon`` for a pure mechanism, mu squared or rho for
-    Gaussian noise; None where none.
+    """Most that a question may cost: ``epsilon`` for a pure mechanism, mu squared or rho for
+    Gaussian noise.
+
+    An amount is None if the price buys no such mechanism.
 
     A Gaussian is stated as an (epsilon, delta) guarantee at ``delta``. All fields but the last,
     ``stake``, decide how much noise is added.
@@ -113,7 +126,10 @@ class Price(NamedTuple):
     stake: Stake | None = None
 
     def scale(self, part: Fraction, mechanism: str) -> Price:
-        """Return a part of this price, for noise of one mechanism."""
+        """Return this price multiplied by ``part``, and restricted to one mechanism.
+
+        It prices the part of a question that is not on record yet.
+        """
         epsilon, mu_squared, rho = (
             None if amount is None else amount * part
             for amount in (self.epsilon, self.mu_squared, self.rho)
@@ -125,8 +141,10 @@ class Price(NamedTuple):
 
 
 def stated_gaussian(epsilon: Fraction, delta: Fraction) -> Price:
-    """Return the price of Gaussian noise with this guarantee, just inside it, so that the guarantee
-    computed back from it fits too."""
+    """Return the price of Gaussian noise with this (epsilon, delta) guarantee.
+
+    It lies just inside, so that the guarantee computed back from it fits too.
+    """
     mu = Fraction(_gaussian.mu_for(float(epsilon) * (1 - 1e-11), float(delta) * (1 - 1e-11)))
     return Price(epsilon, mu**2 or None, None, delta)
 
@@ -135,7 +153,11 @@ _MOST = 2**40
 
 
 def most_that(fits: Callable[[int], bool]) -> int:
-    """Return the largest whole number that fits, up to 2**40."""
+    """Return the largest whole number for which ``fits`` is true, at most 2**40; 0 if 1 does not
+    fit.
+
+    A number below one that fits has to fit, too.
+    """
     low, high = 0, 1
     while high <= _MOST and fits(high):
         low, high = high, 2 * high
@@ -150,7 +172,9 @@ def repeat_charge(charge: Charge, times: int) -> Charge:
 
 
 class Filter(ABC):
-    """A rule with its budget. States are values: a refused debit leaves the old one as it was.
+    """Accounting rule with its budget, which decides whether a debit still fits.
+
+    States are values: a refused debit leaves the old state as it was.
 
     A rule states here what it needs and what it can guard; no other room compares names of rules.
     """
@@ -193,13 +217,18 @@ class Filter(ABC):
 
     @abstractmethod
     def share(self, queries: int | Fraction, state: Any) -> Price:
-        """Return the price of one of `queries` equal questions: the part 1/queries of the
-        budget."""
+        """Return the price of one of ``queries`` equal questions, which together take the whole
+        budget.
+
+        ``state`` is what has been spent so far.
+        """
 
     @abstractmethod
     def worth(self, epsilon: Fraction, state: Any) -> Price:
-        """Return the price of a pure mechanism of this epsilon, and of whatever else may be had for
-        as much; never more than the part ``self.part(epsilon)`` of the budget.
+        """Return the price of a question that asks for this epsilon.
+
+        It buys a pure mechanism, or noise at the same cost. It is never more than the part
+        ``self.part(epsilon)`` of the budget. ``state`` is what has been spent so far.
 
         Formal guarantee: questions whose epsilons (or epsilon/queries, of a share) add up to at
         most that of the budget all fit, in any order and whatever mechanisms their prices buy
@@ -208,17 +237,26 @@ class Filter(ABC):
 
     @abstractmethod
     def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: Any) -> Price:
-        """Return the price of a Gaussian with this (epsilon, delta) guarantee, and what pure
-        mechanism costs no more; never more than `worth` may take."""
+        """Return the price of Gaussian noise with this (epsilon, delta) guarantee.
+
+        It may also buy a pure mechanism at no higher cost. It is never more than `worth` may take.
+        ``state`` is what has been spent so far.
+        """
 
     @abstractmethod
     def gaussian(self, amount: Fraction, queries: int, state: Any) -> Price | None:
-        """Return a price for Gaussians that grows with ``amount``, or None if this budget cannot
-        pay one now."""
+        """Return a price for Gaussian noise that grows with ``amount``, or None if the budget
+        cannot pay for one now.
+
+        A search finds with it the amount that an accuracy needs. ``queries`` divides a delta where
+        guarantees are stated.
+        """
 
     def price_gaussian_by_epsilon(self, epsilon: Fraction, state: Any) -> Price:
-        """Return the price of a Gaussian where an epsilon alone buys none: it is stated at the
-        delta of the conversion."""
+        """Return the price of Gaussian noise for a question that names an epsilon and no delta.
+
+        The guarantee is stated at the delta that converts losses.
+        """
         return self.price_guarantee(epsilon, self.conversion, state)
 
     def part(self, epsilon: Fraction) -> Fraction:
@@ -232,11 +270,15 @@ class Filter(ABC):
     @staticmethod
     @abstractmethod
     def report(events: Events, delta: Fraction) -> float:
-        """Return an epsilon, rounded up, of a list fixed in advance at this delta; inf if there is
-        none."""
+        """Return an epsilon, rounded up, of a list of releases fixed in advance, at this delta; inf
+        if none holds."""
 
     def ahead(self, state: Any, charges: Sequence[Charge]) -> Any:
-        """Return the state that prices a question after these debits, which nobody has made yet."""
+        """Return the state after some debits that nobody has made yet, to price the next question
+        of a batch.
+
+        A debit that does not fit is passed over.
+        """
         for charge in charges:
             after = self.after(state, charge)
             state = state if after is None else after
@@ -256,13 +298,15 @@ class Filter(ABC):
         return self.limits.reserve
 
     def delta_room(self, state: Any) -> Fraction:
-        """Return the largest such sum that fits now, with all that was debited so far counted in
-        it."""
+        """Return the largest sum of failures and added deltas that fits now, including those
+        debited so far."""
         return self.delta_limit
 
     def failure_for(self, epsilon: Fraction, state: Any, pure: bool = False) -> Fraction:
-        """Return the probability of outright failure that a question of this price may have: its
-        part of all that is set aside for failures, and no more than is left of it; 0 where none is.
+        """Return the probability of outright failure that a question of this price may have.
+
+        It is the question's part of all that is set aside for failures, and at most what is left of
+        that. It is 0 if nothing is set aside.
 
         Formal guarantee: with it, as without, questions whose epsilons add up to at most that of
         the budget all fit. ``pure`` says that the release has no Gaussian noise: a budget that such
@@ -284,12 +328,14 @@ class Filter(ABC):
         return spent
 
     def pure_spent(self, state: Any) -> Fraction | None:
-        """Return the plain sum of epsilons so far, a claim that is valid at any time; None if the
-        rule keeps none."""
+        """Return the plain sum of epsilons so far, which is valid at any time.
+
+        Return None if the rule keeps no such sum.
+        """
         return None
 
     def compare_delta(self, state: Any, charge: Charge) -> tuple[Fraction, Fraction]:
-        """Return the part of delta that a debit asks for, and the part that is left."""
+        """Return the delta that a debit asks for, and the delta that is left for such requests."""
         pairs = (
             self.pairs and charge.epsilon is None
         )  # Gaussian noise, which is stated with a delta
@@ -297,8 +343,10 @@ class Filter(ABC):
         return charge.failures + (charge.delta if pairs else 0), remaining
 
     def refusal(self, state: Any, charge: Charge) -> str:
-        """Return a sentence why a debit does not fit: requested, spent, remaining and the
-        difference, in this rule's own currency."""
+        """Return the sentence that explains why a debit does not fit.
+
+        It tells what was requested, spent, remains and is missing, in this rule's own terms.
+        """
         requested, remaining = self.compare_delta(state, charge)
         if requested > remaining:
             return shortage(
@@ -326,7 +374,8 @@ _Rule = TypeVar("_Rule", bound=type[Filter])
 
 
 def register(rule: _Rule) -> _Rule:
-    """Put a rule on the list of all rules, by the name that users write."""
+    """Add an accounting rule to the list of all rules, by the name that users write. It decorates
+    the class."""
     if ACCOUNTANTS.setdefault(rule.name, rule) is not rule:
         raise ValueError(f"two accountants have the name {rule.name!r}")
     ordered = sorted(ACCOUNTANTS.values(), key=lambda one: one.place)

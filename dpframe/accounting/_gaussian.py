@@ -26,7 +26,10 @@ _ROOT_2PI = math.sqrt(2 * math.pi)
 
 
 def delta(mu: float, t: ArrayLike) -> NDArray[np.float64]:
-    """H(t) of the pair with this mu, at any real t; (1 - e**t)+ where mu is 0.
+    """Return the delta of N(mu, 1) against N(0, 1) at the threshold t: the least one at epsilon =
+    t.
+
+    It is H(t) for any real t, and (1 - e**t)+ if mu is 0.
 
     Right of mu**2/2 as phi(a) (R(a) - R(b)) with Mills' ratio R, which neither overflows nor
     cancels in the tail. For a small mu as the integral of the derivative without its factor
@@ -62,7 +65,8 @@ def delta(mu: float, t: ArrayLike) -> NDArray[np.float64]:
 
 
 def delta_at(mu: float, t: float) -> float:
-    """`delta` of one number, by scalar functions."""
+    """Return `delta` of N(mu, 1) against N(0, 1) for a single threshold t, computed by faster
+    scalar functions."""
     floor = -math.expm1(t) if t < 0 else 0.0
     if mu <= 0:
         return floor
@@ -84,7 +88,7 @@ def delta_at(mu: float, t: float) -> float:
 
 @lru_cache(maxsize=4096)
 def mu_for(epsilon: float, delta: float) -> float:
-    """Return the largest mu, rounded down, for which the pair is (epsilon,
+    """Return the largest mu, rounded down, for which N(mu, 1) and N(0, 1) are (epsilon,
     delta)-indistinguishable.
 
     >>> round(mu_for(1.0, 1e-6), 4)
@@ -105,7 +109,7 @@ def mu_for(epsilon: float, delta: float) -> float:
 
 @lru_cache(maxsize=4096)
 def epsilon_for(mu: float, delta: float) -> float:
-    """Return the least epsilon >= 0, rounded up, for which the pair is (epsilon,
+    """Return the least epsilon >= 0, rounded up, for which N(mu, 1) and N(0, 1) are (epsilon,
     delta)-indistinguishable.
 
     >>> round(epsilon_for(1.0, 1e-5), 6)
@@ -134,7 +138,8 @@ def quantile(p: float) -> float:
 
 
 def pure_mu(epsilon: float) -> float:
-    """Return the least mu, rounded up, whose pair dominates every epsilon-private release.
+    """Return the least mu, rounded up, at which N(mu, 1) against N(0, 1) dominates every
+    epsilon-private release.
 
     2 Phi**-1(e**epsilon / (1 + e**epsilon)) (Dong, Roth and Su 2022, as randomized response touches
     the curve).
@@ -148,8 +153,10 @@ def pure_mu(epsilon: float) -> float:
 
 
 def pure_for_mu(mu_squared: Fraction) -> Fraction:
-    """Return the largest epsilon, rounded down, whose every release is dominated by this mu:
-    inverse to `pure_mu`.
+    """Return the largest epsilon, rounded down, such that this mu dominates every epsilon-private
+    release.
+
+    It is the inverse of `pure_mu`.
 
     >>> round(float(pure_for_mu(Fraction(1, 100))), 5)
     0.0798
@@ -173,8 +180,10 @@ _LARGEST = Fraction(2**1000)
 
 @lru_cache(maxsize=4096)
 def shift_mu(variance: Fraction | float) -> float:
-    """Return the least mu, rounded up, whose Gaussian pair dominates discrete Gaussian noise moved
-    by one step.
+    """Return the least mu, rounded up, at which discrete Gaussian noise hides a shift by one
+    integer.
+
+    Then the pair N(mu, 1) and N(0, 1) dominates the noise and its shifted copy.
 
     Formal guarantee: with noise P[x] proportional to exp(-x**2 / (2 variance)) on each coordinate,
     whole numbers that move by d in L2 are shift_mu(variance) * d-GDP (Dong, Roth and Su 2022). The

@@ -49,14 +49,16 @@ def out_of_range(epsilon: float, mu: float) -> ValueError:
 
 
 def remains(mu: float, cost: float) -> float:
-    """sqrt(mu**2 - cost), rounded down."""
+    """Return sqrt(mu**2 - cost), rounded down."""
     return math.sqrt(max(0.0, mu * mu * (1 - ULP) - cost)) * (1 - ULP) if cost > 0 else mu
 
 
 def _room(epsilon: float, mu: float, left: float) -> tuple[float, float]:
-    """Return the room at 0 between such an event, with this much mu left after it, and the curve of
-    mu, negative where there is none for certain; and the size of the numbers whose difference that
-    is.
+    """Return how far a pure release stays below a Gaussian budget at the threshold 0.
+
+    The release has this epsilon, the budget is ``mu``, and ``left`` is the mu that remains after
+    it. The first number is negative if the release does not certainly fit. The second is the size
+    of the numbers that were subtracted, for the rounding error.
 
     H(0) of the event with Gaussian noise of mu' is the total variation (e**epsilon E(+) - E(-)) /
     (1 + e**epsilon), E(+-) = erf((epsilon/mu' +- mu'/2)/sqrt 2), as a sum of positive terms. From a
@@ -88,8 +90,13 @@ def _room(epsilon: float, mu: float, left: float) -> tuple[float, float]:
 def _around(
     room: Callable[[float], tuple[float, float]], size: float, epsilon: float, mu: float
 ) -> tuple[float, float]:
-    """Two points close to where the room ends, with its rounding between them: at the first there
-    is some, and at the second none. Each was tried."""
+    """Return two numbers close to the largest mu that can remain, the first below it and the second
+    above.
+
+    The first result of ``room(left)`` is not negative as long as ``left`` can remain. ``size`` is
+    the scale of its rounding error. Both numbers were tried. Return (0, inf) if they do not enclose
+    the largest mu.
+    """
     # By Newton's rule: the derivative of H(0) is 2 phi(epsilon/mu' - mu'/2) / (1 + e**epsilon). A
     # release costs about epsilon**2 of mu squared, and where rounding or a flat curve leads the
     # rule away, the middle is as good.
@@ -113,7 +120,8 @@ def _around(
 
 @lru_cache(maxsize=1024)  # a price that was found is paid next
 def after_pure(epsilon: float, mu: float) -> float | None:
-    """Return the mu that remains after any epsilon-private event.
+    """Return the mu that remains of a Gaussian budget after any epsilon-private release; None if it
+    does not fit.
 
     Formal guarantee: such an event is dominated by randomized response (Kairouz, Oh and Viswanath
     2015), and for that pair the threshold 0 decides (theorem 2 of the page). It ends at mu = 2
@@ -160,8 +168,8 @@ def after_pure(epsilon: float, mu: float) -> float | None:
 
 
 class Curve(NamedTuple):
-    """An ordered pair (P, Q): ``delta(t)`` is H(t) = sup P[S] - e**t Q[S] at every real t, or above
-    it.
+    """Privacy curve of an ordered pair (P, Q): ``delta(t)`` is H(t) = sup P[S] - e**t Q[S] at every
+    real t, or above it.
 
     The losses of P lie between ``lower`` and ``upper``, but for a mass H(upper) above and a
     negligible one below.
@@ -173,7 +181,10 @@ class Curve(NamedTuple):
 
 
 class Loss:
-    """The cost of one release; see the module. Equal losses are equal, and hash alike."""
+    """Privacy cost of one release, stated as upper bounds in several forms of privacy.
+
+    Equal losses are equal, and hash alike.
+    """
 
     kind: ClassVar[str]
     # The function that gives the mu left after such a release of some epsilon.
@@ -192,14 +203,16 @@ class Loss:
         failure = ZERO
 
     def failing(self, delta: Fraction) -> Loss:
-        """Return the loss of such a release that gives everything away with probability ``delta``,
-        too."""
+        """Return the loss of the same release if it also reveals everything with probability
+        ``delta``."""
         raise BadValue(f"no loss is known of a release of kind {self.kind!r} that may fail.")
 
     @property
     def bounded_range(self) -> float | None:
-        """The length of an interval in which all losses lie, whose place may depend on earlier
-        answers; None if none is known."""
+        """Length of an interval in which all losses lie; None if none is known.
+
+        Its position may depend on earlier answers.
+        """
         return None
 
     @cached_property
@@ -221,20 +234,26 @@ class Loss:
 
     @property
     def curves(self) -> tuple[Curve, ...]:
-        """The worst-case pairs: one if it is symmetric, else two, for a person removed and a person
-        added."""
+        """Privacy curves of the worst-case pairs: one if it is symmetric, else one for a person
+        removed and one for a person added."""
         if self.epsilon is None:
             return (Curve(np.ones_like, 0.0, 0.0),)
         e = float(self.epsilon)
         return (Curve(lambda t: response_curve(e, t), -e, e),)
 
     def residue(self, mu: float) -> float | None:
-        """Return the mu left when this release is made with ``mu`` to spend; None if it does not
-        fit."""
+        """Return how much mu remains of a Gaussian budget of ``mu`` after one such release.
+
+        Return None if the release does not fit.
+        """
         return None if self.epsilon is None else self._remains(float(self.epsilon) * UP, mu)
 
     def leaves(self, mu_squared: Fraction) -> Fraction | None:
-        """Return the mu squared that is left after one such release; None if it does not fit."""
+        """Return how much of a Gaussian budget remains after one such release; None if it does not
+        fit.
+
+        Budget and result are given as mu squared.
+        """
         left = None
         if self.epsilon is not None:
             mu, epsilon = math.sqrt(mu_squared) * (1 - 1e-15), float(self.epsilon)
@@ -267,7 +286,8 @@ class Loss:
         return Fraction(epsilon) if math.isfinite(epsilon) else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record of a loss: its kind and its parameters; exact numbers are text."""
+        """Return the record of this loss for a ledger: its kind and its parameters, exact numbers
+        as text."""
         kind: Any = type(self)  # every kind is a dataclass
         record: dict[str, Any] = {"type": self.kind}
         for name in kind.__match_args__:  # the names of its fields
@@ -279,7 +299,8 @@ class Loss:
 
 
 def _solve(curve: Curve, delta: float) -> float:
-    """Return the least threshold at which the curve is at most delta."""
+    """Return the least threshold t >= 0, rounded up, at which a privacy curve is at most delta, or
+    inf."""
     last = max(curve.upper, 0.0)
     at = np.empty(1)
 
@@ -293,8 +314,10 @@ def _solve(curve: Curve, delta: float) -> float:
 
 
 def response_curve(epsilon: float, t: Floats) -> Floats:
-    """H(t) of randomized response, which answers truly with probability e**epsilon / (1 +
-    e**epsilon)."""
+    """Return delta at each threshold t for randomized response.
+
+    It answers truly with probability e**epsilon / (1 + e**epsilon).
+    """
     truth = 1 / (1 + math.exp(-epsilon))
     up = truth * np.maximum(-np.expm1(np.minimum(t - epsilon, 0.0)), 0.0)
     down = (1 - truth) * np.maximum(-np.expm1(np.minimum(t + epsilon, 0.0)), 0.0)
@@ -304,7 +327,8 @@ def response_curve(epsilon: float, t: Floats) -> Floats:
 
 def _renyi_of_response(epsilon: float, orders: Floats) -> Floats:
     # log(cosh((2a - 1) e / 2) / cosh(e / 2)) / (a - 1), in a form that keeps its digits at small e.
-    """Return the Renyi divergences of randomized response, which dominate every pure release."""
+    """Return the Renyi divergences at these orders of randomized response, which dominates every
+    epsilon-private release."""
     x, y = orders * epsilon / 2, (orders - 1) * epsilon / 2
     small = np.maximum(x, y) < 300
     x, y = np.where(small, x, 1.0), np.where(small, y, 1.0)
@@ -316,14 +340,17 @@ def _renyi_of_response(epsilon: float, orders: Floats) -> Floats:
 
 
 def assign(loss: Loss, **values: Any) -> None:
-    """Sets fields of a frozen loss while it is made."""
+    """Set fields of a frozen loss while it is made."""
     for name, value in values.items():
         object.__setattr__(loss, name, value)
 
 
 def number(value: object, name: str) -> Fraction:
-    """Return a positive parameter as an exact fraction. Refuse numbers that doubles cannot
-    follow."""
+    """Return a positive parameter as an exact fraction.
+
+    A number outside of 2**-400 to 2**400, which doubles cannot follow, is refused. ``name`` is for
+    the error.
+    """
     exact = value if type(value) is Fraction else _validate.exact(value, name)
     if (
         exact.numerator > 0
@@ -342,7 +369,7 @@ def number(value: object, name: str) -> Fraction:
 
 @dataclass(frozen=True)
 class PureDP(Loss):
-    """Any epsilon-private release: the pair of randomized response."""
+    """Privacy loss of any epsilon-private release: the pair of randomized response."""
 
     epsilon: Fraction
     kind: ClassVar[str] = "pure_dp"
@@ -360,8 +387,8 @@ class PureDP(Loss):
 
 @dataclass(frozen=True)
 class ApproxDP(Loss):
-    """Any (epsilon, delta)-private release: everything with probability delta, else randomized
-    response."""
+    """Privacy loss of any (epsilon, delta)-private release: everything with probability delta, else
+    randomized response."""
 
     epsilon: Fraction
     delta: Fraction
@@ -372,6 +399,7 @@ class ApproxDP(Loss):
         def __init__(self, epsilon: Number, delta: Number) -> None: ...
 
     def __post_init__(self) -> None:
+        """Check the parameters, and keep them as exact numbers. A delta of 0 is refused."""
         d = _validate.delta(self.delta)
         if not d:
             raise BadValue("ApproxDP needs delta > 0; without one it is PureDP(epsilon).")
@@ -386,8 +414,8 @@ class ApproxDP(Loss):
 
 
 class Normal(Loss):
-    """A loss of Gaussian noise: everything follows from mu (Dong, Roth and Su 2022) and rho (Bun
-    and Steinke 2016)."""
+    """Privacy loss of Gaussian noise: everything follows from mu (Dong, Roth and Su 2022) and rho
+    (Bun and Steinke 2016)."""
 
     epsilon: Fraction | None = None
 
@@ -422,8 +450,8 @@ class Normal(Loss):
 
 @dataclass(frozen=True)
 class Gaussian(Normal):
-    """Numbers moved by at most ``sensitivity`` in L2, with continuous Gaussian noise of deviation
-    ``sigma``."""
+    """Privacy loss of numbers moved by at most ``sensitivity`` in L2, with continuous Gaussian
+    noise of deviation ``sigma``."""
 
     sigma: Fraction
     sensitivity: Fraction = Fraction(1)
@@ -434,6 +462,7 @@ class Gaussian(Normal):
         def __init__(self, sigma: Number, sensitivity: Number = 1) -> None: ...
 
     def __post_init__(self) -> None:
+        """Check the parameters, and keep them as exact numbers."""
         assign(
             self,
             sigma=number(self.sigma, "sigma"),
@@ -451,8 +480,8 @@ class Gaussian(Normal):
 
 @dataclass(frozen=True, init=False)
 class DiscreteGaussian(Normal):
-    """Integers moved by at most ``sensitivity`` in L2, with discrete Gaussian noise of parameter
-    ``sigma``.
+    """Privacy loss of integers moved by at most ``sensitivity`` in L2, with discrete Gaussian noise
+    of parameter ``sigma``.
 
     Of several vectors in one release ``parts`` has the variance and the squared sensitivity of
     each. rho = sensitivity**2 / (2 sigma**2) as for the continuous one (Canonne, Kamath and Steinke
@@ -463,6 +492,10 @@ class DiscreteGaussian(Normal):
     kind: ClassVar[str] = "discrete_gaussian"
 
     def __init__(self, sigma: object = None, sensitivity: object = 1, *, parts: Iterable[Any] = ()):
+        """Take ``sigma`` and ``sensitivity`` of one vector, or ``parts`` of several.
+
+        ``parts`` has the variance and the squared sensitivity of each vector.
+        """
         pairs = tuple((number(v, "variance"), number(d, "sensitivity squared")) for v, d in parts)
         if bool(pairs) == (sigma is not None):
             raise BadValue("DiscreteGaussian takes sigma= or parts=, and one of them only.")
@@ -471,6 +504,7 @@ class DiscreteGaussian(Normal):
 
     @cached_property
     def mu_squared(self) -> Fraction:
+        """Square of the parameter of Gaussian privacy, rounded up: the sum over all vectors."""
         squares = []
         for v, d in self.parts:
             n, m = _gaussian.shift_mu(v).as_integer_ratio()
@@ -487,13 +521,21 @@ class DiscreteGaussian(Normal):
 
 @dataclass(frozen=True, init=False)
 class FailingGaussian(DiscreteGaussian):
-    """Discrete Gaussian noise, and beside it everything with probability ``delta``: a threshold
-    that one person's own keys pass so seldom."""
+    """Privacy loss of discrete Gaussian noise beside a failure that reveals everything with
+    probability ``delta``.
+
+    Such a failure is a key of one person alone that passes the threshold of a search.
+    """
 
     delta: Fraction
     kind: ClassVar[str] = "failing_gaussian"
 
     def __init__(self, parts: Iterable[Any], delta: Number):
+        """Take the variance and the squared sensitivity of each vector, and the probability of
+        failing.
+
+        A delta of 0 is refused.
+        """
         super().__init__(parts=parts)
         d = _validate.delta(delta)
         if not d:

@@ -52,8 +52,12 @@ def _sample(
     place: Callable[[Floats], Floats],
     first: int,
 ) -> tuple[Floats, Floats]:
-    """Points of a curve: `first` equal intervals, halved up to `levels` times wherever the chord is
-    worth it."""
+    """Return points of a curve: ``first`` equal intervals, halved where the chord lies too far
+    above the curve.
+
+    ``levels`` is how often they may be halved. ``place`` maps node numbers to thresholds. ``worth``
+    tells, by thresholds, gaps, excess of the chord and values, which halves are refined.
+    """
     nodes: Floats = np.arange(first + 1, dtype=np.float64) * float(1 << levels)
     values = curve(place(nodes))
     left: Floats
@@ -77,8 +81,11 @@ def _sample(
 
 
 def _connect(nodes: Floats, values: Floats, step: float) -> Atoms:
-    """Return the loss distribution whose curve is the chords in e**t through these points of a
-    falling convex curve.
+    """Return a discrete loss distribution whose privacy curve lies on the chords through some
+    points.
+
+    The chords are in e**t. ``nodes`` are the thresholds in steps of ``step``, and ``values`` those
+    of a falling convex curve.
 
     Points that would get negative mass lie above a chord of others and are dropped. Masses are
     differences of `rise`, u dH/du at the left end of each chord; written like this, neighbours
@@ -107,8 +114,11 @@ def _connect(nodes: Floats, values: Floats, step: float) -> Atoms:
 
 
 def curve_of(loss: Loss, side: int) -> Curve:
-    """Return the pair in one direction, with room for its rounding; for a range, one that dominates
-    any single use of it."""
+    """Return the privacy curve of a loss in one direction, raised by its rounding errors.
+
+    ``side`` is 0 or 1 for the two directions. For a loss of bounded range it is a curve above any
+    single use.
+    """
     reach = loss.bounded_range
     if reach is None:
         curve = loss.curves[side if len(loss.curves) > 1 else 0]
@@ -128,12 +138,16 @@ def curve_of(loss: Loss, side: int) -> Curve:
 
 @lru_cache(maxsize=4096)
 def sketch(loss: Loss, side: int) -> Atoms:
-    """Return a few hundred atoms above the pair, at any losses: enough to find scales and saddle
-    points."""
+    """Return a coarse discrete loss distribution whose privacy curve lies above that of a loss.
+
+    It has a few hundred atoms at any losses, enough to find scales and saddle points. ``side`` is 0
+    or 1 for the two directions.
+    """
     curve = curve_of(loss, side)
     step = max(curve.upper - curve.lower, 1e-300) / (32 << 26)
 
     def worth(t: Floats, gap: Floats, excess: Floats, value: Floats) -> NDArray[np.bool_]:
+        """Return which intervals to halve: those where the chord adds noticeably to the curve."""
         above = value - np.maximum(-np.expm1(np.minimum(t, 0.0)), 0.0)
         # The chord decides and not the curve: in the middle of a wide interval the curve itself may
         # be 0.
@@ -144,8 +158,11 @@ def sketch(loss: Loss, side: int) -> Atoms:
 
 
 def atoms_on_grid(curve: Curve, h: float, theta: float, log_scale: float, spare: float) -> Atoms:
-    """Atoms above the pair at multiples of h, fine wherever exp(theta t - log_scale) times the
-    excess matters.
+    """Return a discrete loss distribution at multiples of ``h`` whose privacy curve lies above
+    ``curve``.
+
+    It is fine wherever exp(theta t - log_scale) times the excess of a chord matters. ``spare`` is
+    the probability that may count as infinite loss.
 
     The loss above the last node counts as infinite; that node is moved out until `spare` covers it,
     or in.
@@ -175,6 +192,8 @@ def atoms_on_grid(curve: Curve, h: float, theta: float, log_scale: float, spare:
         )  # the curve is read a hair to the left of the node: from above
 
     def worth(t: Floats, gap: Floats, excess: Floats, value: Floats) -> NDArray[np.bool_]:
+        """Return which intervals to halve: those whose chord adds more than the tilted
+        tolerance."""
         real = excess > 4 * ULP * value
         with np.errstate(divide="ignore"):
             size = np.log(np.where(real, excess, 0.0)) + np.log(gap) + theta * (t + gap / 2)
@@ -186,8 +205,10 @@ def atoms_on_grid(curve: Curve, h: float, theta: float, log_scale: float, spare:
 
 
 def cut(atoms: Atoms, spare: float) -> Atoms:
-    """Return the same atoms with the highest losses made infinite, as long as no more than `spare`
-    is lost to that."""
+    """Return the same discrete losses with the highest ones made infinite.
+
+    Their probabilities add up to at most ``spare``. So rare large losses do not widen the grid.
+    """
     above = np.cumsum(np.exp(atoms.log_mass[::-1]))[::-1] * (1 + 1e-12)
     m = max(1, int(np.searchsorted(-above, -spare)))
     lost = float(above[m]) if m < len(above) else 0.0
@@ -196,7 +217,7 @@ def cut(atoms: Atoms, spare: float) -> Atoms:
 
 @np.errstate(all="ignore")  # whatever the caller's numpy does with tiny numbers
 def moment(x: Floats, log_mass: Floats, theta: Floats) -> Floats:
-    """log of the sum of mass * e**(theta x), for each theta."""
+    """Return the log of the sum of mass * e**(theta x), for each theta, without overflow."""
     terms = np.multiply.outer(theta, x) + log_mass
     top = terms.max(axis=1)
     log_moments: Floats = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
@@ -207,14 +228,14 @@ def moment(x: Floats, log_mass: Floats, theta: Floats) -> Floats:
 
 
 class GameValue(NamedTuple):
-    """V at start + i h, and bounds of it elsewhere."""
+    """Value of the adversary's game at the thresholds start + i h, with bounds of it elsewhere."""
 
     start: float
     h: float
     at: Floats
 
     def __call__(self, s: Floats) -> Floats:
-        """Return an upper bound on the value of the game at thresholds s."""
+        """Return an upper bound on what the adversary can gain at these thresholds s."""
         place = (s - self.start) / self.h
         i = np.clip(np.floor(place), 0, len(self.at) - 2).astype(np.int64)
         step = np.expm1(np.clip(s - (self.start + i * self.h), 0.0, self.h)) / math.expm1(self.h)
@@ -225,8 +246,11 @@ class GameValue(NamedTuple):
 
 
 def _cuts(m: int, near: float, far: float) -> list[int]:
-    """Ends of cells of [0, m]: single steps where the best t lies, then as wide as they are far
-    away."""
+    """Return the ends of cells that divide [0, m], finest from ``near`` to ``far``.
+
+    There lies the shift that is best for an adversary. Cells are single steps there, and wider the
+    further away they are.
+    """
     low, high = max(0, math.floor(near) - 1), min(m, math.ceil(far) + 1)
     cuts = list(range(low, high + 1))
     while cuts[0] > 0:
@@ -237,8 +261,13 @@ def _cuts(m: int, near: float, far: float) -> list[int]:
 
 
 def _steer(values: Floats, h: float, m: int, cuts: Sequence[int]) -> Floats:
-    """sup over t in [0, m h] of p_t V(s - t) + (1 - p_t) V(s - t + m h), or more, at every s of the
-    grid.
+    """Return what an adversary can gain with one more choice of bounded range, rounded up, at every
+    threshold.
+
+    The adversary picks the pair of losses of each choice by what was released so far. ``values`` is
+    the gain V without this choice, on a grid of step ``h``. The range is ``m`` steps, and ``cuts``
+    divide it into cells. The new value is the sup over t in [0, m h] of p_t V(s - t) + (1 - p_t)
+    V(s - t + m h).
 
     On a cell of t both values are below chords in e**-t, so the sum is B(a) + p(a) D(a) with B and
     D linear in the chord's a in [0, 1], and its one stationary point is known. V outside the grid:
@@ -271,8 +300,11 @@ _WORK = 2e9  # element operations that a value iteration may take: one to three 
 
 
 def _best_shift(reach: float, theta: float) -> float:
-    """Return the t that maximises p_t e**(theta t) + (1 - p_t) e**(theta (t - reach)): where the
-    adversary plays."""
+    """Return the shift t at which an adversary gains most from a choice of this range, at one
+    order.
+
+    It maximises p_t e**(theta t) + (1 - p_t) e**(theta (t - reach)).
+    """
     top = theta * -math.expm1(-(1 + theta) * reach)
     shift = math.log(top / (-math.expm1(-theta * reach) * (1 + theta))) + reach
     return min(max(shift, reach / 2), reach)
@@ -281,8 +313,13 @@ def _best_shift(reach: float, theta: float) -> float:
 def _grid(
     ranges: tuple[tuple[float, int], ...], width: float, theta: float
 ) -> tuple[float, list[int], list[list[int]]]:
-    """Return the finest grid that _WORK allows: its step, each range in steps (rounded up), and the
-    cells of its t."""
+    """Return the finest grid, for computing what an adversary can gain, that the limit on work
+    allows.
+
+    ``ranges`` are pairs of a range and a count, and ``width`` is what half the grid has to cover.
+    Return the step, each range in steps (rounded up), and the cells of its shift. The step is 0 if
+    no grid is cheap enough.
+    """
     steps = math.prod(c + 1 for _, c in ranges) * len(ranges)
     widest = ranges[-1][0]
     for m in (256, 128, 64, 32, 16, 8, 4):
@@ -302,8 +339,12 @@ def _grid(
 def adversary(
     ranges: tuple[tuple[float, int], ...], log_delta: float, theta: float
 ) -> GameValue | None:
-    """V after these (range, count), in whatever order an adversary picks as it goes; None if it
-    would take long."""
+    """Return what an adversary can gain from choices of bounded range in any order, picked as the
+    session goes.
+
+    ``ranges`` are pairs of a range and a count. ``log_delta`` and ``theta`` say where the value
+    matters. Return None if it would take long or be no better than Renyi's bound.
+    """
     ranges = tuple(sorted(ranges))
     exact_rho = sum(c * e * e / 8 for e, c in ranges)
     if ranges[-1][0] > 300:

@@ -45,8 +45,10 @@ def last_where(
     middle: Callable[[Number, Number], Number] | None = None,
     close: Callable[[Number, Number], bool] | None = None,
 ) -> Number:
-    """Return the last point of [low, high) where a statement holds that holds at ``low`` and fails
-    at ``high``.
+    """Bisect for the last point of [low, high) at which a statement holds.
+
+    ``holds`` has to be true at ``low``, false at ``high``, and change once between them. The result
+    is ``low`` or a point that was tried.
 
     The search ends after ``rounds`` rounds (fractions need a limit), when the ends are
     ``close``, or when no number lies between them, so that the next one fails. Without ``middle``
@@ -79,8 +81,10 @@ def first_where(
     middle: Callable[[Number, Number], Number] | None = None,
     close: Callable[[Number, Number], bool] | None = None,
 ) -> Number:
-    """Return the first point of (low, high] from which on a statement holds that fails at ``low``
-    and holds at ``high``.
+    """Bisect for the first point of (low, high] from which on a statement holds.
+
+    ``holds`` has to be false at ``low``, true at ``high``, and change once between them. The result
+    is ``high`` or a point that was tried. The other arguments are those of `last_where`.
 
     >>> first_where(lambda x: x * x >= 2, 0.0, 2.0)
     1.4142135623730951

@@ -43,8 +43,11 @@ class Sums(NamedTuple):
 
 
 def stated_sums(losses: Events, delta: Fraction) -> Sums | None:
-    """Return the sums of the (epsilon, delta) guarantees of all uses; ``delta`` is divided among
-    the uses that need one."""
+    """Return the sums of the epsilons and of the deltas of the guarantees of all releases.
+
+    ``delta`` is divided equally among the releases that have no pure epsilon. Return None if one of
+    these has no epsilon at its delta.
+    """
     pure, failing = totals(losses)
     if pure is not None:
         return Sums(pure, failing)
@@ -57,7 +60,7 @@ def stated_sums(losses: Events, delta: Fraction) -> Sums | None:
 
 @register
 class PureSum(Filter):
-    """The plain sum of epsilons, exactly, so that ten debits of 0.1 fill 1."""
+    """Accounting rule that adds epsilons exactly, so that ten debits of 0.1 fill a budget of 1."""
 
     name: ClassVar[str] = "pure"
     place: ClassVar[int] = 1
@@ -70,7 +73,7 @@ class PureSum(Filter):
         return Sums(Fraction(0), Fraction(0))
 
     def after(self, state: Sums, charge: Charge) -> Sums | None:
-        """Return the sums after a debit, or None if the debit does not fit."""
+        """Return the sums of epsilon and delta after a debit, or None if the debit does not fit."""
         epsilon, delta = totals(charge.losses)
         if epsilon is None:
             stated = stated_sums(charge.losses, charge.delta)
@@ -117,7 +120,8 @@ class PureSum(Filter):
         return state.delta
 
     def refusal(self, state: Sums, charge: Charge) -> str:
-        """Say why a debit does not fit, in epsilon where that is the reason."""
+        """Return the sentence that explains why a debit does not fit, in epsilon if that is the
+        reason."""
         requested, remaining = charge.epsilon, self.limits.epsilon - state.epsilon
         if requested is not None and requested > remaining:
             return shortage(
@@ -136,20 +140,29 @@ class Squares(NamedTuple):
 
 
 class _Advanced(Filter):
-    """A sum of squares and a drift; the two forms of the theorem differ in the drift."""
+    """Accounting rule of advanced composition.
+
+    It keeps the sum of squared epsilons and a drift; the two forms of the theorem differ in the
+    drift.
+    """
 
     @staticmethod
     @abstractmethod
     def drift(epsilon: float) -> float:
-        """Return the part of one release in the term that grows with their number; inf where the
-        theorem says nothing."""
+        """Return what one release adds to the term that grows with their number; inf if the theorem
+        does not apply."""
 
     def start(self) -> Squares:
         return Squares(0.0, 0.0, Fraction(0))
 
     @classmethod
     def _sums(cls, losses: Events, delta: Fraction) -> Squares | None:
-        """Return the sums of squares and of drifts of some releases, rounded up."""
+        """Return the sums of squared epsilons, of drifts and of failures of some releases, rounded
+        up.
+
+        ``delta`` is divided equally among the releases that have no pure epsilon. Return None if
+        one has no epsilon.
+        """
         needing = sum(n for loss, n in losses if loss.epsilon is None)
         squares = drift = 0.0
         for loss, n in losses:
@@ -165,7 +178,7 @@ class _Advanced(Filter):
         return (math.sqrt(2 * math.log(1 / delta) * sums.squares) + sums.drift) * _UP
 
     def after(self, state: Squares, charge: Charge) -> Squares | None:
-        """Return the sums after a debit, or None if the debit does not fit."""
+        """Return the sums after a debit; None if the debit does not fit."""
         cost = self._sums(charge.losses, charge.delta)
         if cost is None:
             return None
@@ -182,13 +195,14 @@ class _Advanced(Filter):
         return Fraction(epsilon) if math.isfinite(epsilon) else 2 * self.limits.epsilon
 
     def spent(self, state: Squares) -> Fraction:
-        """Return the part of the sum of squares that is gone, since that grows evenly from release
-        to release."""
+        """Return the used part of the sum of squares, which grows by the same amount at each equal
+        release."""
         most = self.each(1.0)
         return min(Fraction(1), Fraction(state.squares / (most * most)))
 
     def each(self, queries: float) -> float:
-        """Return the largest epsilon, rounded down, at which `queries` equal releases fit."""
+        """Return the largest epsilon, rounded down, at which ``queries`` equal releases fit into
+        the budget."""
 
         def fits(e: float) -> bool:
             sums = Squares(
@@ -200,8 +214,8 @@ class _Advanced(Filter):
 
     @cached_property
     def _squares(self) -> float:
-        """A number s: the budget is kept while the sum of squares and that of the drift are both at
-        most s."""
+        """Largest number s, rounded down, such that a sum of squares of s and a sum of drifts of s
+        together fit the budget."""
 
         def fits(s: float) -> bool:
             return (
@@ -214,8 +228,11 @@ class _Advanced(Filter):
         )
 
     def _within(self, part: Fraction) -> Fraction:
-        """Return the largest epsilon, rounded down, with a drift (and so a square) of at most this
-        part of both sums."""
+        """Return the largest epsilon, rounded down, for which one release takes at most this part
+        of both sums.
+
+        The drift decides: the square is never larger.
+        """
         most = float(part) * self._squares
         e = _search.last_where(lambda e: self.drift(e) <= most, 0.0, math.sqrt(most), rounds=100)
         return Fraction(e * (1 - 1e-9))
@@ -242,6 +259,8 @@ class _Advanced(Filter):
         )
 
     def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: Squares) -> Price:
+        """Return the price of Gaussian noise with this guarantee, with epsilon reduced to the
+        question's part of the budget."""
         part = self.part(epsilon)
         within = min(epsilon, self._within(part)) if part <= 1 else epsilon
         return stated_gaussian(within, delta)._replace(
@@ -250,7 +269,11 @@ class _Advanced(Filter):
 
     @classmethod
     def report(cls, events: Events, delta: Fraction) -> float:
-        """Return an epsilon of a list fixed in advance at this delta, rounded up."""
+        """Return an epsilon, rounded up, of a list of releases fixed in advance, at this delta.
+
+        Half of delta is divided among releases that have no pure epsilon. The result is inf if none
+        holds.
+        """
         left = delta - failures(events)
         if left <= 0:
             return math.inf

@@ -31,8 +31,11 @@ _PURE_WIDTH, _GAUSSIAN_WIDTH = math.log(20), _gaussian.quantile(0.975)
 
 
 class Either(NamedTuple):
-    """The two sides of `Tight`. A side that was exceeded is None from then on: it may not be
-    revived."""
+    """State of `Tight`: the plain sum of epsilons, and the mu squared that is left of a Gaussian
+    budget.
+
+    A side that was exceeded is None from then on. It may not be revived.
+    """
 
     epsilon: Fraction | None
     mu_squared: Fraction | None  # that is left
@@ -42,8 +45,10 @@ class Either(NamedTuple):
 
 @register
 class Tight(Filter):
-    """The pure sum OR the GDP residue, whichever still holds; no part of delta is divided between
-    them.
+    """Default accounting rule: the plain sum of epsilons or the residue of a Gaussian budget,
+    whichever still holds.
+
+    No part of delta is divided between the two.
 
     The residue is the mu that is left: a debit D takes it from mu to the largest mu' with D and
     G(mu') together dominated by G(mu). Both are debited always. Outright failures come from the
@@ -68,8 +73,8 @@ class Tight(Filter):
         )
 
     def after(self, state: Either, charge: Charge) -> Either | None:
-        """Return the state after a debit to both the plain sum and the residue, or None if neither
-        takes it."""
+        """Return the state after a debit to both the plain sum and the Gaussian budget; None if it
+        fits neither."""
         epsilon, lost, room = state.epsilon, state.failures, state.room
         for loss, count in charge.losses:
             pure = loss.epsilon
@@ -90,9 +95,12 @@ class Tight(Filter):
         return None if epsilon is None and left is None else Either(epsilon, left, lost, room)
 
     def _room_without(self, state: Either) -> Fraction:
-        """Return the sum of failures that fits if the residue ends with the next debit: the
-        reserve, and the least that G(mu) allows at epsilon after losses whose sum is known to lie
-        within plus or minus the plain sum."""
+        """Return the sum of failures that fits if the next debit ends the Gaussian budget.
+
+        It is the reserve, and what the Gaussian budget could still have spent of delta. That is the
+        least that G(mu) allows at epsilon, after losses whose sum is known to lie within plus or
+        minus the plain sum.
+        """
         if state == self.start():
             return self.limits.delta
         if state.epsilon is None or state.mu_squared is None:
@@ -105,7 +113,11 @@ class Tight(Filter):
         return state.room
 
     def failure_for(self, epsilon: Fraction, state: Either | None, pure: bool = False) -> Fraction:
-        """Return the probability of outright failure that a question of this price may have."""
+        """Return the probability of outright failure that a question of this price may have.
+
+        ``pure`` says that the release has no Gaussian noise. If only the plain sum can pay for it,
+        its failures have more room.
+        """
         room = self.limits.reserve
         if state is not None and state.mu_squared is None:
             room = state.room
@@ -121,13 +133,14 @@ class Tight(Filter):
         return self._failure_of(epsilon, room, state)
 
     def empty_state(self, state: Either) -> Either:
+        """Return the state of an empty ledger, in which a side that was exceeded stays so."""
         whole = None if state.mu_squared is None else self.limit
         return Either(
             None if state.epsilon is None else Fraction(0), whole, Fraction(0), state.room
         )
 
     def spent(self, state: Either) -> Fraction:
-        """Return the part of the budget that is used, by the rule that has more left."""
+        """Return the part of the budget that is used, on the side that has more left."""
         used = []
         if state.epsilon is not None:
             used.append(state.epsilon / self.limits.epsilon)
@@ -136,7 +149,7 @@ class Tight(Filter):
         return min(used)
 
     def times(self, state: Either, charge: Charge) -> int:
-        """Return the number of equal debits that fit one after the other."""
+        """Return how many debits equal to this one fit, one after the other."""
         epsilon, failure = charge.epsilon, charge.failures
         counts = []
         if epsilon is not None and state.epsilon is not None:
@@ -167,9 +180,13 @@ class Tight(Filter):
         pure: Fraction | None,
         keeps: bool = False,
     ) -> Price:
-        """Return the price of a question of this epsilon: at most ``wanted`` of mu squared for a
-        Gaussian, at most ``pure`` for a pure release. A pure release that ``keeps``, or finds no
-        room in the plain sum, takes no more than its part of the residue."""
+        """Return the price of a question that asks for this epsilon.
+
+        ``wanted`` is the most mu squared that a Gaussian gets, and ``pure`` the most epsilon of a
+        pure release. None sets no limit beyond the question's part of the budget. ``largest_pure``
+        limits the epsilon that is bought from the Gaussian budget. A pure release takes at most its
+        part of the Gaussian budget if it ``keeps``, or if the plain sum has no room.
+        """
         part, left, limit = epsilon / self.limits.epsilon, state.mu_squared, self.limit
         pure_epsilon, spent = epsilon if pure is None else pure, state.epsilon
         if left is None:
@@ -198,10 +215,11 @@ class Tight(Filter):
         )
 
     def share(self, queries: int | Fraction, state: Either) -> Price:
-        """Return the price of epsilon/queries.
+        """Return the price of a question without a price of its own: one of ``queries`` equal
+        shares of the budget.
 
-        Where Gaussian noise is the better buy, a pure release keeps to its part of the residue too,
-        so that shares which nothing but Gaussian noise can answer find it on promise.
+        If Gaussian noise is the better buy, a pure release also keeps to its part of the Gaussian
+        budget. So later shares that only Gaussian noise can answer still find theirs there.
         """
         epsilon, limit, spent = self.limits.epsilon / queries, self.limit, state.epsilon
         keeps = (
@@ -215,12 +233,18 @@ class Tight(Filter):
         return self._offer(epsilon, state, epsilon if keeps else None, None, None, keeps)
 
     def worth(self, epsilon: Fraction, state: Either) -> Price:
-        """Return a Gaussian for what a pure release takes of the residue at the start (later it
-        takes more), up to its part."""
+        """Return the price of a question that asks for this epsilon.
+
+        It buys a pure release, or a Gaussian at the same cost. The cost is what a pure release
+        takes of the Gaussian budget at the start, up to the question's part.
+        """
         return self._offer(epsilon, state, epsilon, _taken_by_pure(epsilon, self.limit), None)
 
     def gaussian(self, amount: Fraction, queries: int, state: Either) -> Price | None:
-        """Return a price for Gaussians that takes a part of the residue."""
+        """Return a price that buys a Gaussian of ``amount`` mu squared.
+
+        Return None if the Gaussian budget is exceeded, or has to be kept for promised shares.
+        """
         left = state.mu_squared
         if left is None:
             return None
@@ -229,8 +253,11 @@ class Tight(Filter):
         return Price(None, amount, None, self.conversion)
 
     def warning(self, before: Either, after: Either) -> str | None:
-        """Return a warning of a question that ends the residue: too large, and not the last one, or
-        failing too often."""
+        """Return a warning of a debit that ends the Gaussian budget; None if there is nothing to
+        say.
+
+        It warns of a question that is large and not the last, or that may fail too often.
+        """
         if before.mu_squared is None or after.mu_squared is not None:
             return None
         assert before.epsilon is not None  # else nothing would have paid
@@ -255,7 +282,8 @@ class Tight(Filter):
         )
 
     def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: Either) -> Price:
-        """Return the price of a Gaussian with this (epsilon, delta) guarantee."""
+        """Return the price of Gaussian noise with this (epsilon, delta) guarantee, at most the
+        question's part of the budget."""
         mu_squared = stated_gaussian(epsilon, delta).mu_squared
         if mu_squared is None:
             return self._offer(epsilon, state, epsilon, Fraction(0), None)
@@ -268,7 +296,8 @@ class Tight(Filter):
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
-        """Return the epsilon of the least budget whose filter admits the list in this order."""
+        """Return the epsilon of the least budget that admits a list of releases in this order, at
+        this delta."""
         left, pure = delta - failures(events), pure_sum(events)
         sum_of_pure = math.inf if pure is None or left < 0 else float(pure)
         return min(sum_of_pure, _residue_epsilon(events, left) if left > 0 else math.inf)
@@ -285,7 +314,8 @@ def _taken_by_pure(epsilon: Fraction, mu_squared: Fraction) -> Fraction | None:
 
 
 def _residue_epsilon(events: Events, delta: Fraction) -> float:
-    """Return the least epsilon whose residue filter admits the list, at this delta."""
+    """Return the least epsilon whose Gaussian budget at this delta admits a list of releases,
+    rounded up."""
     above = mu_squared_sum(events)  # enough in any case: mu is additive
     if above is None:
         return math.inf
@@ -298,8 +328,11 @@ def _residue_epsilon(events: Events, delta: Fraction) -> float:
 
 
 def residue_after(mu_squared: Fraction, events: Events) -> Fraction | None:
-    """Return the mu squared that is left after a list of releases, in this order; None if they do
-    not fit."""
+    """Return how much of a Gaussian budget is left after a list of releases in this order.
+
+    Budget and result are given as mu squared. Return None if the releases do not fit. ``events``
+    are pairs of a loss and a count. Of many equal releases the cost of several is bounded at once.
+    """
     left: Fraction | None = mu_squared
     for loss, count in events:
         while left is not None and count:
@@ -326,8 +359,11 @@ _KINDS = {"pure": (PureDP, 40, 1e-9, 2, 1.0), "ranged": (Exponential, 8, 1e-3, 4
 
 
 def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) -> Fraction | None:
-    """Return the largest epsilon, nearly, at which one release takes at most ``cost`` of the mu
-    squared that is left. It is at most ``most``, and None if less than ``cost`` is left.
+    """Return the largest epsilon, nearly, at which one release takes at most ``cost`` of a Gaussian
+    budget.
+
+    ``kind`` is "pure" or "ranged" for the exponential mechanism. ``left`` is the mu squared that is
+    left. The epsilon is at most ``most``, and None if less than ``cost`` is left.
 
     >>> round(float(largest("pure", Fraction(1), Fraction(1, 100), None)), 3)
     0.1
@@ -346,13 +382,19 @@ def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) ->
 def _search_largest(
     kind: str, left: Fraction, cost: Fraction, most: Fraction | None
 ) -> Fraction | None:
-    """Return the largest epsilon of this kind of release whose cost is at most ``cost``."""
+    """Search the largest epsilon at which one release takes at most ``cost`` of a Gaussian budget,
+    and cache it.
+
+    The arguments are those of `largest`. Return None if less than ``cost`` is left.
+    """
     make, rounds, close, first, response = _KINDS[kind]
     whole = float(cost)
 
     def used_part(epsilon: Fraction, look: bool = False) -> float:
-        """Return the part of the cost that a release takes. A first ``look`` returns NaN where it
-        is too much."""
+        """Return the part of the cost that a release of this epsilon takes; inf if it does not fit.
+
+        With ``look`` it returns NaN if a quick bound shows that it is too much.
+        """
         # Affinities multiply, and what dominates has no larger one: that of mu is exp(-mu**2 / 8),
         # of randomized response 1 / cosh(epsilon / 2).
         quarter = min(float(epsilon), 100.0) * response / 4
@@ -404,8 +446,11 @@ def _search_largest(
 
 
 def residue_times(mu_squared: Fraction, charge: Charge) -> int:
-    """Return the number of equal debits that the residue takes; of choices, whose costs take long
-    to find, a lower bound on it."""
+    """Return how many debits equal to this one a Gaussian budget takes.
+
+    ``mu_squared`` is what is left of it. For choices, whose costs take long to compute, it is a
+    lower bound.
+    """
     if not any(loss.bounded_range for loss, _ in charge.losses):
         return most_that(
             lambda n: residue_after(mu_squared, repeat_charge(charge, n).losses) is not None
@@ -413,7 +458,11 @@ def residue_times(mu_squared: Fraction, charge: Charge) -> int:
     count, left, costs = 0, mu_squared, cast("dict[int, Fraction | None]", {})
 
     def between(high: int, low: int) -> None:
-        """Use a cost at one mu for every larger mu, where costs are much smaller there."""
+        """Compute the cost at two levels of the budget, and between them where costs differ much.
+
+        ``high`` and ``low`` are twelfths of what is left. A cost at one level holds at every larger
+        one.
+        """
         for part in (high, low):
             if part not in costs:
                 after = residue_after(mu_squared * Fraction(part, 12), charge.losses)

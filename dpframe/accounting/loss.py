@@ -61,7 +61,10 @@ Events = tuple[tuple[Loss, int], ...]
 
 
 def loss_from_json(data: Mapping[str, Any]) -> Loss:
-    """Return the loss of one record; numbers may be text, as `Loss.to_json` writes them."""
+    """Return the privacy loss that a record describes, as `Loss.to_json` wrote it.
+
+    Exact numbers may be text. An unknown kind or unreadable numbers are refused.
+    """
     fields = {k: v for k, v in data.items() if k not in ("type", "count")}
     make = KINDS.get(str(data.get("type")))
     if make is None:
@@ -79,7 +82,8 @@ def _exact(value: Any) -> Any:
 
 
 def from_json(events: Iterable[Mapping[str, Any]]) -> list[tuple[Loss, int]]:
-    """Return a list of events as JSON: ``{"type": "gaussian", "sigma": 30, "count": 10}``.
+    """Return events from JSON records, as pairs of a loss and a count: ``{"type": "gaussian",
+    "sigma": 30, "count": 10}``.
 
     >>> from_json([{"type": "pure_dp", "epsilon": 0.5, "count": 3}])
     [(PureDP(epsilon=Fraction(1, 2)), 3)]

@@ -71,8 +71,10 @@ _UP = 1 + 1e-9  # the last rounding; the doubles before it err by less than 1e-1
 
 
 def epsilon(events: Sequence[tuple[Loss, int]], delta: float, *, cells: int = _CELLS) -> float:
-    """Return the least epsilon known for which these events, fixed in advance, are together
+    """Return the least epsilon known at which these events, fixed in advance, are together
     (epsilon, delta)-DP.
+
+    ``events`` are pairs of a loss and a count, and ``cells`` is the longest grid.
 
     Infinite where delta is below the probability of outright failure; at delta = 0 the pure sum.
 
@@ -99,7 +101,10 @@ def epsilon(events: Sequence[tuple[Loss, int]], delta: float, *, cells: int = _C
 def profile(
     events: Sequence[tuple[Loss, int]], epsilons: ArrayLike, *, cells: int = _CELLS
 ) -> Floats:
-    """delta(epsilon) of these events, fixed in advance, at each epsilon; never below the truth.
+    """Return delta(epsilon) of these events, fixed in advance, at each epsilon; never below the
+    truth.
+
+    ``events`` are pairs of a loss and a count, and ``cells`` is the longest grid.
 
     >>> from dpframe.accounting.loss import PureDP
     >>> [round(float(x), 4) for x in profile([(PureDP(Fraction(1)), 1)], [0.0, 0.5, 1.0])]
@@ -111,6 +116,7 @@ def profile(
     points = np.asarray(epsilons, float)
 
     def at(t: float) -> float:
+        """Return the delta of the composition at one epsilon t."""
         if t >= pure:
             return failure
         finite = max((side.delta(t) for side in sides), default=-math.expm1(min(t, 0.0)))
@@ -122,7 +128,7 @@ def profile(
 
 
 def _counts(events: Sequence[tuple[Loss, int]]) -> dict[Loss, int]:
-    """Count the uses of each loss. Refuse negative counts."""
+    """Return the number of uses of each loss in a list of events. Negative counts are refused."""
     counts: dict[Loss, int] = {}
     for loss, count in events:
         if count < 0:
@@ -133,7 +139,7 @@ def _counts(events: Sequence[tuple[Loss, int]]) -> dict[Loss, int]:
 
 
 def _pure(counts: dict[Loss, int]) -> float:
-    """Return the sum of pure epsilons, rounded up, or inf."""
+    """Return the sum of the pure epsilons of all uses, rounded up; inf if a loss is not pure."""
     total = Fraction(0)
     for loss, count in counts.items():
         if loss.epsilon is None:
@@ -152,7 +158,7 @@ def _failures(counts: dict[Loss, int]) -> Fraction:
 
 
 def _failure(counts: dict[Loss, int]) -> float:
-    """Return the probability that any event fails outright, rounded up."""
+    """Return the probability that any event fails outright and reveals everything, rounded up."""
     if any(loss.failure >= 1 for loss in counts):
         return 1.0
     logs = sum(
@@ -169,7 +175,7 @@ class _Kind(NamedTuple):
 
 
 class _Sum(NamedTuple):
-    """The composed loss on a window."""
+    """Composed privacy loss on a grid, with upper bounds of the probability of each value."""
 
     x: Floats
     mass: Floats  # of the loss being x, rounded up
@@ -177,7 +183,11 @@ class _Sum(NamedTuple):
     value: GameValue | None = None  # what stands for (1 - e**s)+ once the adversary has moved
 
     def delta(self, t: float) -> tuple[float, float]:
-        """E value(t - L), and its derivative (which need not be exact)."""
+        """Return the delta of the composition at the threshold t, and its derivative, which need
+        not be exact.
+
+        It is E value(t - L) for the composed loss L.
+        """
         if self.value is None:
             first = int(np.searchsorted(self.x, t, side="right"))
             # From here 1 - exp keeps 12 digits, and is much faster.
@@ -197,8 +207,11 @@ _NO_LOSS = _Sum(np.zeros(1), np.ones(1), 0.0)
 
 
 def _power(base: NDArray[np.complex128], count: int) -> NDArray[np.complex128]:
-    """Return a power by squaring: a relative error of at most about 4 count units, which complex
-    `**` does not promise."""
+    """Return a power of a transform by repeated squaring, for the composition of ``count`` equal
+    events.
+
+    The relative error is at most about 4 count units, which complex ``**`` does not promise.
+    """
     product = None
     while True:
         if count & 1:
@@ -215,8 +228,11 @@ def _length(n: int) -> int:
 
 
 def _window(kinds: Sequence[_Kind], theta: float) -> tuple[float, float, float]:
-    """Ends between which all but _LOST of the tilted sum lies, by Chernoff, and the variance of the
-    sum."""
+    """Return the ends of a window that holds nearly all of the composed loss, and the variance of
+    that loss.
+
+    The distribution is tilted by ``theta``. What lies outside is at most _LOST by Chernoff's bound.
+    """
     mean = variance = 0.0
     for kind in kinds:
         x, log_mass, _ = kind.sketch
@@ -252,7 +268,11 @@ def _cumulant(kinds: Sequence[_Kind], theta: Floats) -> Floats:
 
 
 def _below(kinds: Sequence[_Kind], theta: float, low: float, variance: float) -> float:
-    """Return the tilted mass of the sum below a loss, at most, by Chernoff."""
+    """Return an upper bound, by Chernoff, on the probability that the composed loss lies below
+    ``low``.
+
+    The distribution is tilted by ``theta``, and ``variance`` is that of the composed loss.
+    """
     if low <= sum(k.uses * float(k.sketch.at[0]) for k in kinds):
         return 0.0
     s = _steps(kinds, variance)
@@ -263,8 +283,12 @@ def _below(kinds: Sequence[_Kind], theta: float, low: float, variance: float) ->
 def _compose(
     kinds: Sequence[_Kind], theta: float, delta: float, scale: float, cells: int, tries: int = 3
 ) -> _Sum:
-    """Return the sum of all losses, tilted by theta; `delta` and the epsilon `scale` say which
-    errors would be seen."""
+    """Return the distribution of the sum of all losses, by FFT on a grid, rounded up.
+
+    ``kinds`` are the losses with their uses, and ``theta`` is the order of the tilt. ``delta`` and
+    the epsilon ``scale`` say which errors would be seen. ``cells`` is the longest grid, and
+    ``tries`` is how often the window may be moved.
+    """
     low, high, variance = _window(kinds, theta)
     uses = sum(k.uses for k in kinds)
     # Chords add at most h**2 / 4 to the variance of each use: half of its share, 2e-6 to 1e-5, goes
@@ -327,23 +351,27 @@ def _compose(
 
 
 class _Plan(NamedTuple):
-    """One ordering of the neighbours: fixed pairs, then adaptive ranges."""
+    """Composition for one direction of the neighbours: fixed pairs, then choices that an adversary
+    steers."""
 
     kinds: list[_Kind]
     ranges: tuple[tuple[float, int], ...]
     cells: int
 
     def cumulant(self, theta: Floats) -> Floats:
-        """log E e**(theta L), or more; a range counts by its epsilon**2 / 8 (Cesar and Rogers
-        2021)."""
+        """Return log E e**(theta L) of the composed loss L, or more, at each order theta.
+
+        A choice of bounded range counts by its epsilon**2 / 8 (Cesar and Rogers 2021).
+        """
         total = _cumulant(self.kinds, theta)
         for reach, count in self.ranges:
             total += count * np.minimum(theta * (1 + theta) * reach * reach / 8, theta * reach)
         return total
 
     def search(self, goal: Callable[[Floats, Floats], Floats]) -> tuple[float, float]:
-        """Return the order that minimises goal(order, log moment), roughly, and that minimum,
-        rounded up.
+        """Return the order that minimises ``goal``, roughly, and the minimum, rounded up.
+
+        ``goal(order, log moment)`` is a Renyi bound on epsilon or on log delta.
 
         The moment is multiplied by a**a / (1 + a)**(1 + a), the maximum of e**(-a y) (1 - e**-y).
         """
@@ -363,8 +391,12 @@ class _Plan(NamedTuple):
         return sum(k.uses * k.sketch.infinite for k in self.kinds)
 
     def compose_at(self, theta: float, delta: float, scale: float) -> _Sum | None:
-        """Return the composed distribution at one order, with the value of the game where ranges
-        are used."""
+        """Return the composed distribution tilted to one order, with the game of the adversary if
+        there are choices.
+
+        ``delta`` and the epsilon ``scale`` say which errors would be seen. Return None if the game
+        would take long.
+        """
         total = _compose(self.kinds, theta, delta, scale, self.cells) if self.kinds else _NO_LOSS
         if not self.ranges:
             return total
@@ -375,14 +407,16 @@ class _Plan(NamedTuple):
         return None if value is None else total._replace(value=value)
 
     def cut(self, delta: float) -> _Plan:
-        """Return the same plan without the losses that are too rare to be seen at this delta."""
+        """Return the same composition without losses that are too rare to be seen at this delta.
+        They count as infinite."""
         share = _SPARE * delta / max(len(self.kinds), 1)
         return self._replace(
             kinds=[k._replace(sketch=cut(k.sketch, share / k.uses)) for k in self.kinds]
         )
 
     def epsilon(self, target: float) -> float:
-        """Return the least epsilon found for a delta."""
+        """Return the least epsilon found at which the composition has a delta of at most
+        ``target``."""
         plan = self.cut(target)
         rest = target - plan.infinite()
         if rest <= 0:
@@ -396,7 +430,7 @@ class _Plan(NamedTuple):
         return best if total is None else min(best, _solve(total, target * (1 - 1e-10), best))
 
     def delta(self, t: float) -> float:
-        """Return the least delta found for an epsilon."""
+        """Return the least delta found for the composition at the epsilon ``t``."""
         bound = 1.0
         for _ in range(5):
             # cut by the best bound so far, as long as that helps
@@ -412,8 +446,10 @@ class _Plan(NamedTuple):
 
 
 def _solve(total: _Sum, target: float, high: float) -> float:
-    """Return a t in [0, high] with delta(t) <= target, the least to 10 digits; infinite if there is
-    none.
+    """Return the least epsilon in [0, high] at which a composed loss has a delta of at most
+    ``target``.
+
+    It is right to 10 digits and on the safe side. It is inf if no epsilon is found.
 
     Newton on log delta, which is nearly concave: from the right it then stays on the right.
     Bisection where it fails.
@@ -453,7 +489,11 @@ class _Side(NamedTuple):
 
 
 def _sides(counts: dict[Loss, int], cells: int) -> list[_Side]:
-    """Build the plans of both orderings of the pairs, or of one where all pairs are symmetric."""
+    """Return the compositions for both directions of the neighbours, or for one if all pairs are
+    symmetric.
+
+    ``counts`` has the number of uses of each loss, and ``cells`` is the longest grid.
+    """
     if not counts:
         return []
     sides = (
@@ -491,8 +531,10 @@ _FAILURES = Fraction(1, 10)
 
 @register
 class Composed(Filter):
-    """Admits one batch, if its composed curve keeps the budget. The state is the epsilon of the
-    batch, or 0 before it.
+    """Accounting rule that admits one batch declared in advance, if its composed curve keeps the
+    budget.
+
+    The state is the epsilon of the batch, or 0 before it.
 
     Prices are those of `Tight` after the questions that are in the batch already. A list that
     filter admits keeps the budget, and here it is fixed in advance, so the promises of that filter
@@ -513,7 +555,10 @@ class Composed(Filter):
         return Fraction(0)
 
     def after(self, state: Fraction, charge: Charge) -> Fraction | None:
-        """Return the state after the one batch that this rule takes, or None."""
+        """Return the state after the one batch that this rule admits.
+
+        Return None if the batch does not fit, or if one was made before.
+        """
         if state:
             return None
         epsilon, limit = self.report(charge.losses, self.limits.delta), self.limits.epsilon
@@ -554,8 +599,10 @@ class Composed(Filter):
         return self._tight.failure_for(epsilon, self.as_tight_state(state))
 
     def times(self, state: Fraction, charge: Charge) -> int:
-        """Return a number of debits that fit in one batch, by closed forms, since to compose
-        thousands takes seconds."""
+        """Return how many debits equal to this one fit in one batch, or fewer.
+
+        It uses closed forms, since composing thousands takes seconds.
+        """
         return 0 if state else self._tight.times(self._tight.start(), charge)
 
     def delta_spent(self, state: Fraction) -> Fraction:

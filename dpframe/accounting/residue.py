@@ -67,6 +67,7 @@ _STEPS = 16  # levels an octave
 
 @lru_cache(maxsize=8192)
 def _at_level(kind: str, epsilon: float, level: int) -> float | None:
+    """Return the cost of a release at a step of the ladder of mu, 2**(level / 16), and cache it."""
     return _COSTS[kind](epsilon, 2.0 ** (level / _STEPS))
 
 
@@ -76,7 +77,9 @@ def _direct(kind: str, epsilon: float, mu: float) -> float | None:
 
 
 def after(kind: str, epsilon: float, mu: float) -> float | None:
-    """Return the mu that remains after an event of this kind: "pure", "exponential" or "laplace".
+    """Return the mu that remains of a Gaussian budget after a release of this kind.
+
+    ``kind`` is "pure", "exponential" or "laplace". Return None if the release does not fit.
 
     Formal guarantee: as `after_pure`, `after_exponential`, `after_laplace`. Costs are kept for a
     ladder of mu and taken from the step below, since a cost certified at one mu is one at every
@@ -101,8 +104,10 @@ def after(kind: str, epsilon: float, mu: float) -> float | None:
 
 
 def after_exponential(epsilon: float, mu: float) -> float | None:
-    """Return the mu that remains after a choice of bounded range epsilon: the exponential
-    mechanism, or Gumbel noisy max.
+    """Return the mu that remains of a Gaussian budget after a choice by the exponential mechanism
+    or Gumbel noisy max.
+
+    The losses of the choice have a range of length epsilon.
 
     Formal guarantee: for every pair of neighbours the losses of the event lie in an interval of
     length epsilon (Durfee and Rogers 2019), so some pair of losses a and a - epsilon, 0 <= a <=
@@ -117,7 +122,8 @@ def after_exponential(epsilon: float, mu: float) -> float | None:
 
 
 def after_laplace(epsilon: float, mu: float) -> float | None:
-    """Return the mu that remains after one number with Laplace noise of scale sensitivity/epsilon.
+    """Return the mu that remains of a Gaussian budget after one number with Laplace noise of scale
+    sensitivity/epsilon.
 
     Formal guarantee: the exact curve of the Laplace pair is used, 1 - exp((t - epsilon)/2) for |t|
     <= epsilon.
@@ -137,8 +143,10 @@ def after_curve(
     *,
     symmetric: bool = False,
 ) -> float | None:
-    """Return the mu that remains after an event with this dominating pair: P's masses at increasing
-    losses and at infinity.
+    """Return the mu that remains of a Gaussian budget after an event with this dominating pair.
+
+    ``probabilities`` are P's masses at the increasing ``losses``, and ``infinite`` is that at
+    infinity. Return None if the event does not fit.
 
     Formal guarantee: sum_i p_i H_mu'(t - l_i) + infinite <= H_mu(t) + slack at all real t, and the
     same for the pair reversed. The slack is owed besides, as a part of delta. Masses have to be
@@ -185,8 +193,9 @@ def after_curve(
 
 @dataclass(frozen=True, slots=True)
 class Bump:
-    """U of one pair a row: smooth between consecutive edges, zero outside; the event is whatever is
-    below one row.
+    """Privacy curve of an event less that of no event, U, with one pair a row.
+
+    It is smooth between consecutive edges and zero outside. The event is whatever is below one row.
 
     `heights` are the values at the edges, and between them U is a combination of exp(s/2) and
     exp(-s/2); without heights it is the Laplace pair's, exp(-|s|/2) - exp(-epsilon/2).
@@ -206,8 +215,11 @@ class Bump:
         return float(np.max(np.abs(self.edges)))
 
     def nodes(self, steepness: float) -> tuple[Array, Array]:
-        """Points and weights for the integral of U times a function whose logarithm is at most so
-        steep."""
+        """Return points and weights that integrate U times another function, by Gaussian
+        quadrature.
+
+        ``steepness`` bounds the slope of the logarithm of that function.
+        """
         width = np.diff(self.edges, axis=1)
         panels = max(1, math.ceil(float(width.max()) * (steepness + 1)))
         start = (np.arange(panels)[:, None] + (NODES + 1) / 2) / panels
@@ -228,7 +240,10 @@ class Bump:
 
 
 def two_points(epsilon: float) -> Bump:
-    """Pairs with losses a and -b such that each pair whose losses span epsilon is below one of them
+    """Return curves that cover every choice whose losses span epsilon, for the certificate of a
+    cost.
+
+    Each row is a pair with losses a and -b. A pair whose losses span epsilon is below one of them
     or its reverse.
 
     A pair with losses in [-b, a] is below the one with exactly these two, so each row takes the
@@ -254,15 +269,22 @@ def two_points(epsilon: float) -> Bump:
 
 
 def _below(p: Array, q: Array, mu: float, spare: float) -> bool:
-    """Return whether the points (q, p) of the roc curve lie below that of G(mu), p <= Phi(mu +
-    Phi**-1(q)), plus `spare`."""
+    """Return whether the points (q, p) of a ROC curve lie below that of G(mu), up to ``spare``.
+
+    That means p <= Phi(mu + Phi**-1(q)) + spare for all of them.
+    """
     slip = 1e-15 * (2 + len(p))
     up = special.ndtr(mu + special.ndtri(np.clip(q - slip, 0.0, 1.0)))
     return bool(np.all(p <= up + spare - slip * 4))
 
 
 def atoms(losses: Array, masses: Array, symmetric: bool) -> Bump:
-    """Build the bump of an event with finitely many losses."""
+    """Return the privacy curve of an event with finitely many losses, in the form that the
+    certificate of a cost needs.
+
+    ``masses`` are the probabilities of the ``losses`` under P. ``symmetric`` says that the reversed
+    pair is the pair.
+    """
     edges = np.unique(np.append(losses, 0.0))
     reverse = masses * np.exp(-losses)
     above = np.exp(-edges / 2) * (
@@ -283,7 +305,11 @@ def atoms(losses: Array, masses: Array, symmetric: bool) -> Bump:
 
 
 def laplace(epsilon: float) -> Bump:
-    """Return the Laplace pair itself; whether nothing but it fits is left to `after_pure`."""
+    """Return the privacy curve of the Laplace pair in the form that the certificate of a cost
+    needs.
+
+    It never claims to use up a budget exactly: `after_pure` decides that.
+    """
 
     def fits(mu: float, spare: float) -> bool:
         return False
@@ -308,8 +334,10 @@ class _Step:
         return self.mu * self.mu - self.cost
 
     def above(self, x: Array, side: int) -> Array:
-        """log A at these x >= 0 (side 1) or at -x (side -1): the largest of the rows, hence convex
-        as well."""
+        """Return log A at these x >= 0 (``side`` 1), or at -x (``side`` -1).
+
+        It is the largest of the rows of the event, hence convex as well.
+        """
         v = self.variance
         points, weights = self.event.nodes(float(x.max()) + self.event.reach / v)
         slope = (side * x)[:, None, None]
@@ -324,7 +352,8 @@ class _Step:
         return largest
 
     def below(self, x: Array) -> tuple[Array, Array]:
-        """log B at these x >= 0, with what is to spare, and its derivative; -x has the same."""
+        """Return log B at these x >= 0, with what is to spare, and its derivative. It is the same
+        at -x."""
         v, left = self.variance, math.sqrt(self.variance)
         width = self.cost / (self.mu + left)
         swing = self.cost / 8 + float(x.max()) ** 2 * v / (self.mu * self.mu) * self.cost / 2
@@ -360,8 +389,11 @@ class _Step:
         return all(self.excess(side) <= 0 for side in self.sides)
 
     def excess(self, side: int) -> float:
-        """Return an upper bound on log A - log B over this whole side, once it is clear which sign
-        it has."""
+        """Return an upper bound on log A - log B over one side of the line, once its sign is clear.
+
+        ``side`` is 1 for x >= 0 and -1 for x <= 0. The inequality is certified if the bound is not
+        positive.
+        """
         reach = float((side * self.event.edges).max())
         if reach <= 0:
             return -math.inf
@@ -397,8 +429,12 @@ class _Step:
 
 
 def _cells(x: Array, a: Array, b: Array, slope: Array) -> Array:
-    """Return the largest difference on each cell between the chord of a and the better of the two
-    tangents of b."""
+    """Return the largest difference between log A and log B that is possible on each cell of the
+    grid.
+
+    ``a`` and ``b`` are their values at ``x``, and ``slope`` is the derivative of ``b``. The chord
+    of a is compared with the better of the two tangents of b.
+    """
     width = np.diff(x)
     turn = slope[1:] - slope[:-1]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -412,8 +448,11 @@ def _cells(x: Array, a: Array, b: Array, slope: Array) -> Array:
 
 
 def cost_of(event: Bump, mu: float, spare: float) -> float | None:
-    """Return the least cost that can be certified for the event at this mu; mu**2 if nothing
-    remains, None if it is over."""
+    """Return the least cost in mu squared that can be certified for an event at this mu.
+
+    ``spare`` is a probability that may be lost besides. The cost is mu**2 if nothing remains. It is
+    None if the event does not fit.
+    """
     whole = mu * mu
     # Below that remainder the integrands would need more panels than it is worth, and mu**2 - cost
     # would lose digits.
