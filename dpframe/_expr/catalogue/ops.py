@@ -150,7 +150,7 @@ class Call(Expr):
         """All values there can be, if they are known of any column: those of the calendar."""
         return self.members(lambda column: None, lambda column: None)
 
-    def identify(self) -> tuple[str, dict[int, Any]]:
+    def read_identity(self) -> tuple[str, dict[int, Any]]:
         """Return the tag of the encoding and the fields that are not at their default, by place."""
         op = OPS[self.op]
         tag, *names = op.identity
