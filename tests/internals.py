@@ -199,6 +199,7 @@ from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.parts import PartsEngine
 from dpframe.engines.people import Draw, number_of, numbers_of, pairs_of, people_of
+from dpframe.engines.reading import FrameReader
 from dpframe.engines.rows import FrameRows as engine_Rows
 from dpframe.engines.rows import people_labels
 from dpframe.engines.sources import PeoplePart as SourcePart
@@ -375,6 +376,7 @@ __all__ = [
     "Finding",
     "FloatEstimate",
     "Form",
+    "FrameReader",
     "GaussianNoise",
     "GaussianThreshold",
     "Grid",

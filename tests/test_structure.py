@@ -448,7 +448,7 @@ def test_every_question_is_a_frozen_value_that_is_run_alike():
         "KeySearch",
         "Finding",
         "Randomize",
-        "Output",
+        "OutputFit",
         "Descent",
     }
     for kind in kinds:

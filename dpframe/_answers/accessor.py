@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pandas as pd
 
-from dpframe import _validate
+from dpframe import _pandas, _validate
 from dpframe import plot as _plot
 from dpframe._answers.answer import column, make_table, table
 from dpframe._answers.arguments import explain_arguments
@@ -129,7 +129,7 @@ class Answer(TableOperators, Tabular):
             pd.DataFrame({"lower": low, "upper": high}, index=answer.index) for low, high in pairs
         ]
         if isinstance(answer, pd.DataFrame) and numbers.labelled:
-            return pd.concat(parts, axis=1, keys=list(answer.columns[numbers.keys :]))
+            return _pandas.concat(parts, axis=1, keys=list(answer.columns[numbers.keys :]))
         return parts[0]
 
     def _find_ends(self, level: float, at_once: bool, of: str, n: object) -> list[Ends]:

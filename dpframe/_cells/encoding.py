@@ -17,8 +17,8 @@ count, in a fixed order::
 A frozen dataclass becomes the tag and, each with its place in that order, the fields that are not
 at their default. So classes and fields may get other names. A tag, a place and a default never
 change; a new field has a default and comes last. A named tuple gets its tag from
-`_identity.give_tag`. A class whose values have different tags has a method ``identify`` instead. It
-returns the tag of a value, and the fields that are not at their default, by place.
+`_identity.give_tag`. A class whose values have different tags has a method ``read_identity``
+instead. It returns the tag of a value, and the fields that are not at their default, by place.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def encode(value: Any) -> bytes:
         return _short(1, len(body), b"q") + body
     elif kind in _BY_TYPE:
         tag, body = _BY_TYPE[kind](value)
-    elif "identify" in vars(kind):
+    elif "read_identity" in vars(kind):
         return _encode_by_value(value)
     elif "identity" in vars(kind):  # not that of a base: a class below it may have more fields
         _register_class(kind)
@@ -189,14 +189,14 @@ def _register_class(kind: Any) -> None:
 
 
 def _encode_by_value(value: Any) -> bytes:
-    """Return the bytes that encode a value of a class with a method ``identify``.
+    """Return the bytes that encode a value of a class with a method ``read_identity``.
 
     The method says which tag and fields the value has. Short bytes are kept in the value.
     """
     body: bytes = getattr(value, KEPT, b"")
     if body:
         return body
-    tag, known = value.identify()
+    tag, known = value.read_identity()
     body = b"".join([bytes([place]) + encode(part) for place, part in known.items()])
     head = b"D" + tag.encode()
     body = _head(len(head), len(body)) + head + body

@@ -35,7 +35,7 @@ class LaplaceNoise(PureNoise):
     Roughgarden and Sundararajan 2009; the lecture notes' theorem 4, on integers). Scale and epsilon
     are the same rational number.
 
-    >>> Laplace.for_price(2, Fraction(1, 2)).scale
+    >>> LaplaceNoise.for_price(2, Fraction(1, 2)).scale
     Fraction(4, 1)
     """
 
@@ -143,7 +143,7 @@ class GaussianNoise(Noise):
     def for_mu(l2_squared: int, mu_squared: Fraction) -> GaussianNoise:
         """Noise with at most this mu squared, by exact comparison, and within 1e-9 of the least.
 
-        >>> float(Gaussian.for_mu(1, Fraction(1, 100)).variance)  # a twelfth more than continuous noise would need
+        >>> float(GaussianNoise.for_mu(1, Fraction(1, 100)).variance)  # a twelfth more than continuous noise would need
         100.08...
         """
         if not l2_squared:

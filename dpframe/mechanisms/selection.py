@@ -136,7 +136,7 @@ class ExponentialChoice(Choice):
     S bounds the move of each score, are rate = epsilon / S: 2 epsilon-private, since the reach is
     at most 2 S. Every choice has exactly its probability: no weight is ever computed.
 
-    >>> int(Exponential(Fraction(50)).release(np.array([[3, 9, 4]]))[0, 0])
+    >>> int(ExponentialChoice(Fraction(50)).release(np.array([[3, 9, 4]]))[0, 0])
     1
     """
 

@@ -332,7 +332,7 @@ def test_the_iteration_covers_every_t_between_grid_points():
     h, m = 0.05, 8
     s = np.arange(-60, 61) * h
     value = np.maximum(-np.expm1(s), 0) + np.exp(-((s + 1) ** 2)) / 20
-    table = _pld_ranges.Value(float(s[0]), h, value)
+    table = _pld_ranges.GameValue(float(s[0]), h, value)
     reach = m * h
     for cuts in ([0, 8], [0, 3, 4, 5, 8], list(range(9))):
         bound = _pld_ranges._steer(value, h, m, cuts)

@@ -11,7 +11,7 @@ from scipy import optimize
 
 import dpframe
 from dpframe.learn import LinearRegression, LogisticRegression
-from tests.internals import PandasEngine
+from tests.internals import FrameReader
 from tests.learn.data import BOUNDS, FEATURES, opened, people
 
 TRAIN, TEST = people(10_000, 1), people(20_000, 2)
@@ -83,7 +83,7 @@ def test_plan_is_the_same_for_all_data_and_is_what_is_charged(kind, method):
     assert plans[0] == plans[1] == plans[2]
     p = opened(TRAIN.head(50))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PandasEngine, "column", lambda *_: pytest.fail("explain read the data"))
+        patch.setattr(FrameReader, "column", lambda *_: pytest.fail("explain read the data"))
         assert p.explain.fit(model, X=FEATURES, y=y) == plans[0]
     assert not hasattr(model, "coef_")
     p.fit(model, X=FEATURES, y=y)

@@ -162,7 +162,7 @@ class Call(Expr):
         """All values there can be, if they are known of any column: those of the calendar."""
         return self.members(lambda column: None, lambda column: None)
 
-    def identify(self) -> tuple[str, dict[int, Any]]:
+    def read_identity(self) -> tuple[str, dict[int, Any]]:
         """Return the tag by which the call is encoded, and its fields in a dict by place.
 
         Fields that are at their default are left out.
