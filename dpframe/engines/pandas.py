@@ -37,8 +37,8 @@ class PandasEngine:
     """
 
     def __init__(self, frame: pd.DataFrame, key: bytes = b""):
-        self.table = FrameReader(frame, key, len(frame))
-        self.groups = GroupFinder(self.table)
+        self.table: FrameReader = FrameReader(frame, key, len(frame))
+        self.groups: GroupFinder = GroupFinder(self.table)
         self._pairs = PairFinder(self.table, self.groups)
         self._keys: OrderedDict[Expr, KeyCodes] = OrderedDict()
 
