@@ -62,4 +62,4 @@ class Options:
         return f"options: extend_pandas={self.extend_pandas}"
 
 
-options = Options()
+options: Options = Options()

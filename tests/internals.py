@@ -38,6 +38,7 @@ from dpframe._frame.accessor import Unopened
 from dpframe._frame.columns.hooks import PANDAS_FUNCTIONS
 from dpframe._frame.columns.numpy import _FUNCTIONS as NUMPY_FUNCTIONS
 from dpframe._frame.columns.numpy import find_ufunc, list_ufuncs
+from dpframe._frame.columns.operators import OPERATORS, OperatorMethods, find_operator
 from dpframe._frame.columns.parts import CategoryParts
 from dpframe._frame.columns.traced import _KNOWN as TRACED
 from dpframe._frame.columns.traced import list_text_methods
@@ -331,6 +332,7 @@ __all__ = [
     "NODES",
     "NUMPY_FUNCTIONS",
     "OPERATIONS",
+    "OPERATORS",
     "ORDERS",
     "PANDAS_FUNCTIONS",
     "PEOPLE",
@@ -398,6 +400,7 @@ __all__ = [
     "NoisyTop",
     "Objective",
     "Occurring",
+    "OperatorMethods",
     "OutputFit",
     "Pair",
     "PandasEngine",
@@ -540,6 +543,7 @@ __all__ = [
     "expr_module",
     "fieller",
     "files_read",
+    "find_operator",
     "find_sums",
     "find_ufunc",
     "finder",

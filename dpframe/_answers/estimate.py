@@ -337,8 +337,10 @@ class NumberLeaf:
 class IntEstimate(Estimate, int):
     """A whole number that was released. It may be negative, since noise may be."""
 
-    __str__ = int.__repr__
     _number = int.__int__
+
+    def __str__(self) -> str:
+        return int.__repr__(self)
 
     def __new__(cls, value: int, plan: Plan, raw: Raw) -> IntEstimate:
         self = int.__new__(cls, value)
@@ -352,8 +354,10 @@ class IntEstimate(Estimate, int):
 class FloatEstimate(Estimate, float):
     """A number that was released."""
 
-    __str__ = float.__repr__
     _number = float.__float__
+
+    def __str__(self) -> str:
+        return float.__repr__(self)
 
     def __new__(cls, value: float, plan: Plan, raw: Raw) -> FloatEstimate:
         self = float.__new__(cls, value)
@@ -449,23 +453,23 @@ class TimeEstimate(SecondsEstimate, pd.Timestamp):
 
     __str__ = pd.Timestamp.__str__
 
-    @staticmethod
-    def make(value: Any, plan: Plan, raw: Raw) -> TimeEstimate:
-        """Return a released moment.
-
-        The class is assigned, since the constructor of pandas makes a plain Timestamp of every
-        subclass.
-        """
-        self = make_moment(value, plan.cells[0].origin)
-        self.__class__ = TimeEstimate
-        self._plan, self._raw = plan, raw
-        return cast(TimeEstimate, self)
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return TimeEstimate.make, (self.asm8, self._plan, self._raw), self._state()
+        return make_time_estimate, (self.asm8, self._plan, self._raw), self._state()
 
     def _number(self) -> pd.Timestamp:
         return cast(pd.Timestamp, make_moment(self.asm8, self._plan.cells[0].origin))
+
+
+def make_time_estimate(value: Any, plan: Plan, raw: Raw) -> TimeEstimate:
+    """Return a released moment.
+
+    The class is assigned, since the constructor of pandas makes a plain Timestamp of every
+    subclass.
+    """
+    moment = make_moment(value, plan.cells[0].origin)
+    moment.__class__ = TimeEstimate
+    moment._plan, moment._raw = plan, raw
+    return cast(TimeEstimate, moment)
 
 
 class BlankSeconds(FloatEstimate):
@@ -525,7 +529,7 @@ def scalar(release: Release) -> Estimate:
     value = read_numbers(release.plan, release.raw, 0)[0]
     plan, raw, cell = release.plan, release.raw, release.plan.cells[0]
     if cell.duration:
-        make = TimeEstimate.make if cell.origin else DurationEstimate
+        make = make_time_estimate if cell.origin else DurationEstimate
         return _judge(make(value, plan, raw), release)
     answer: Estimate = (
         IntEstimate(int(value), plan, raw) if cell.whole else FloatEstimate(float(value), plan, raw)
@@ -644,8 +648,10 @@ class Derived(Estimate):
 class DerivedInt(Derived, int):
     """A whole number that was computed from released ones."""
 
-    __str__ = int.__repr__
     _number = int.__int__
+
+    def __str__(self) -> str:
+        return int.__repr__(self)
 
     def __new__(cls, value: int, steps: Calculation) -> DerivedInt:
         self = int.__new__(cls, value)
@@ -656,8 +662,10 @@ class DerivedInt(Derived, int):
 class DerivedFloat(Derived, float):
     """A number that was computed from released ones."""
 
-    __str__ = float.__repr__
     _number = float.__float__
+
+    def __str__(self) -> str:
+        return float.__repr__(self)
 
     def __new__(cls, value: float, steps: Calculation) -> DerivedFloat:
         self = float.__new__(cls, value)

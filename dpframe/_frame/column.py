@@ -20,7 +20,12 @@ from dpframe._frame.columns import steps
 from dpframe._frame.columns.hooks import call_pandas_function
 from dpframe._frame.columns.lookups import look_up, replace_values
 from dpframe._frame.columns.numpy import apply_ufunc, call_numpy
-from dpframe._frame.columns.operators import OPERATORS, OperatorMethods, column_method
+from dpframe._frame.columns.operators import (
+    OPERATORS,
+    OperatorMethod,
+    OperatorMethods,
+    column_method,
+)
 from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimeParts
 from dpframe._frame.columns.traced import trace_function
 from dpframe._frame.selection import BoundColumn
@@ -277,22 +282,22 @@ class PrivateColumn(OperatorMethods, BoundColumn):
 
     # Methods that pandas has beside the operators ------------------------------------------------
 
-    add = column_method("add")
-    sub = column_method("sub")
-    mul = column_method("mul")
-    div = column_method("div")
-    truediv = column_method("truediv")
-    floordiv = column_method("floordiv")
-    mod = column_method("mod")
-    pow = column_method("pow")
-    rsub = column_method("rsub")
-    rdiv = column_method("rdiv")
-    eq = column_method("eq")
-    ne = column_method("ne")
-    lt = column_method("lt")
-    le = column_method("le")
-    gt = column_method("gt")
-    ge = column_method("ge")
+    add: OperatorMethod = column_method("add")
+    sub: OperatorMethod = column_method("sub")
+    mul: OperatorMethod = column_method("mul")
+    div: OperatorMethod = column_method("div")
+    truediv: OperatorMethod = column_method("truediv")
+    floordiv: OperatorMethod = column_method("floordiv")
+    mod: OperatorMethod = column_method("mod")
+    pow: OperatorMethod = column_method("pow")
+    rsub: OperatorMethod = column_method("rsub")
+    rdiv: OperatorMethod = column_method("rdiv")
+    eq: OperatorMethod = column_method("eq")
+    ne: OperatorMethod = column_method("ne")
+    lt: OperatorMethod = column_method("lt")
+    le: OperatorMethod = column_method("le")
+    gt: OperatorMethod = column_method("gt")
+    ge: OperatorMethod = column_method("ge")
 
     @property
     def dtype(self) -> Any:

@@ -18,7 +18,7 @@ from dpframe._errors import BadType, LineageError, NotOffered, Refused, did_you_
 from dpframe._expr import Column, Expr
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.columns.hooks import call_pandas_function
-from dpframe._frame.columns.operators import OperatorMethods
+from dpframe._frame.columns.operators import OperatorMethod, OperatorMethods
 from dpframe._frame.places import Located, Positions, assign_item
 from dpframe._frame.selection import AnswerMode, Selection
 from dpframe._frame.signatures import verb
@@ -288,22 +288,22 @@ class PrivateFrame(OperatorMethods, Tracked):
         """Return the frame with each column rounded, half to even."""
         return cellwise.transform_columns(self, lambda column: column.round(decimals))
 
-    add = cellwise.operator_method("add")
-    sub = cellwise.operator_method("sub")
-    mul = cellwise.operator_method("mul")
-    div = cellwise.operator_method("div")
-    truediv = cellwise.operator_method("truediv")
-    floordiv = cellwise.operator_method("floordiv")
-    mod = cellwise.operator_method("mod")
-    pow = cellwise.operator_method("pow")
-    rsub = cellwise.operator_method("rsub")
-    rdiv = cellwise.operator_method("rdiv")
-    eq = cellwise.operator_method("eq")
-    ne = cellwise.operator_method("ne")
-    lt = cellwise.operator_method("lt")
-    le = cellwise.operator_method("le")
-    gt = cellwise.operator_method("gt")
-    ge = cellwise.operator_method("ge")
+    add: OperatorMethod = cellwise.operator_method("add")
+    sub: OperatorMethod = cellwise.operator_method("sub")
+    mul: OperatorMethod = cellwise.operator_method("mul")
+    div: OperatorMethod = cellwise.operator_method("div")
+    truediv: OperatorMethod = cellwise.operator_method("truediv")
+    floordiv: OperatorMethod = cellwise.operator_method("floordiv")
+    mod: OperatorMethod = cellwise.operator_method("mod")
+    pow: OperatorMethod = cellwise.operator_method("pow")
+    rsub: OperatorMethod = cellwise.operator_method("rsub")
+    rdiv: OperatorMethod = cellwise.operator_method("rdiv")
+    eq: OperatorMethod = cellwise.operator_method("eq")
+    ne: OperatorMethod = cellwise.operator_method("ne")
+    lt: OperatorMethod = cellwise.operator_method("lt")
+    le: OperatorMethod = cellwise.operator_method("le")
+    gt: OperatorMethod = cellwise.operator_method("gt")
+    ge: OperatorMethod = cellwise.operator_method("ge")
 
     @property
     def dtypes(self) -> pd.Series[Any]:

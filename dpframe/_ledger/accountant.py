@@ -301,7 +301,7 @@ class Accountant:
             "reserve": r,
         }
 
-    def get_used_part(self, state: Any) -> float:
+    def _get_used_part(self, state: Any) -> float:
         return 1.0 if state is None else float(self._filter.spent(state))
 
     # Reading the store -------------------------------------------------------------------------------------------------
@@ -590,7 +590,7 @@ class Accountant:
                         ),
                         *(
                             plan.delta,
-                            self.get_used_part(state),
+                            self._get_used_part(state),
                             "; ".join(plan.declared),
                             body["name"],
                         ),
@@ -630,7 +630,7 @@ def tell(level: int, what: str, account: Accountant, questions: str) -> None:
     """Log a debit or a refusal: the question, the population, and the used part of the budget. All
     of that is public. An error of a log handler is dropped, since the debit is on record."""
     with suppress(Exception):
-        gone = account.get_used_part(account._state)
+        gone = account._get_used_part(account._state)
         extra = {"population": account.population, "question": questions, "used": gone}
         _log.log(
             level,

@@ -144,10 +144,6 @@ class Budget:
         """The state that prices questions, also where nothing is left to pay with."""
         return self.rule.start() if self.state is None else self.state
 
-    def make_following_budget(self, charges: Sequence[Charge]) -> Budget:
-        """Return the budget that prices a question after these debits, which are not made yet."""
-        return replace(self, state=self.rule.ahead(self._now, charges)) if charges else self
-
     def times(self, charge: Charge) -> int:
         """Return how many debits like this one fit, one after the other."""
         return 0 if self.state is None else self.rule.times(self.state, charge)
@@ -400,6 +396,11 @@ class Budget:
             if state is None:
                 return False
         return True
+
+
+def make_following_budget(budget: Budget, charges: Sequence[Charge]) -> Budget:
+    """Return the budget that prices a question after these debits, which are not made yet."""
+    return replace(budget, state=budget.rule.ahead(budget._now, charges)) if charges else budget
 
 
 def _format_rounded_down(number: Fraction, digits: int) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpframe._errors import SessionError, warnings_after
 from dpframe._ledger.accountant import Label
-from dpframe._plans.budget import Budget
+from dpframe._plans.budget import Budget, make_following_budget
 from dpframe._session.planned import Planned
 from dpframe._session.session import PricedQuestion, Session
 from dpframe.accounting._filter import Price
@@ -62,7 +62,7 @@ class Batch(Generic[Frame]):
                 charges.append(charge)
             self._owed.add(label)
         self._priced = len(self._questions)
-        self._ahead = now.state, self._ahead[1].make_following_budget(charges)
+        self._ahead = now.state, make_following_budget(self._ahead[1], charges)
         return self._ahead[1]
 
     def add(self, asked: PricedQuestion) -> Planned:

@@ -41,8 +41,8 @@ class PandasEngine:
 
         ``key`` seeds the hashes that choose in which groups a person counts.
         """
-        self.table = FrameReader(frame, key, len(frame))
-        self.groups = GroupFinder(self.table)
+        self.table: FrameReader = FrameReader(frame, key, len(frame))
+        self.groups: GroupFinder = GroupFinder(self.table)
         self._pairs = PairFinder(self.table, self.groups)
         self._keys: OrderedDict[Expr, KeyCodes] = OrderedDict()
 

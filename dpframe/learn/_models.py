@@ -144,7 +144,7 @@ class _Model(ABC):
         design = Design(frame._selection.where, tuple(features), target, self.norm)
         declarations = [
             *list_declared_bounds(frame, features, bounds),
-            *self.list_declared_classes(frame, target, name),
+            *self._list_declared_classes(frame, target, name),
         ]
         if target.bounds is not None:
             declarations += list_declared_bounds(frame, [(goal, target.bounds)], bounds)
@@ -221,7 +221,7 @@ class _Model(ABC):
     def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
         """Return the target with its bounds or its two classes."""
 
-    def list_declared_classes(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
+    def _list_declared_classes(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
         return []
 
     # After it -------------------------------------------------------------------------------------------------
@@ -244,16 +244,16 @@ class _Model(ABC):
     @property
     def cost_(self) -> Cost:
         """The (epsilon, delta) guarantee of the fit by itself."""
-        self.check_is_fitted()
+        self._check_is_fitted()
         return self.plan_.cost
 
-    def check_is_fitted(self) -> None:
+    def _check_is_fitted(self) -> None:
         if not hasattr(self, "coef_"):
             raise BadValue("this model is not fitted yet: p.fit(model, X=[...], y=...) first.")
 
     def _scores(self, X: Any) -> Floats:
         """Return the scores of public rows. Refuse private ones."""
-        self.check_is_fitted()
+        self._check_is_fitted()
         if isinstance(X, PrivateFrame):
             raise BadType(
                 f"predictions are for public data: of private rows each would be a release. {_checks.PRIVATE_ROWS}"
@@ -372,7 +372,7 @@ class LogisticRegression(_Model):
         )
         return limits is not None and tuple(limits) == (0.0, 1.0)
 
-    def list_declared_classes(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
+    def _list_declared_classes(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
         """Return the declaration of the two classes; none if the session has it already, for bools,
         declared keys and bounds."""
         expr, classes = target.expr, target.classes

@@ -16,7 +16,7 @@ HEAD = '''"""The parts of ``.str`` and ``.dt``, written by ``python -m tests.fra
 import re
 from typing import Any
 
-from dpframe._frame.column import PrivateColumn
+from dpframe._frame.surface import PrivateColumn
 '''
 WEEKS = '''    def isocalendar(self) -> Weeks:
         """Return the parts of the calendar of weeks."""

@@ -11,7 +11,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, MissingBounds, UnknownColumn
-from tests.internals import PandasEngine
+from tests.internals import FrameReader, PandasEngine
 
 N = 400
 BOUNDS = {"age": (0, 110), "cost": (0, 1000), "score": (-5, 5), "stay": (0, 60)}
@@ -389,7 +389,7 @@ def test_no_person_wise_verb_and_no_plan_reads_data(p, monkeypatch):
     def forbidden(*_):
         pytest.fail("the data was read")
 
-    monkeypatch.setattr(PandasEngine, "column", forbidden)
+    monkeypatch.setattr(FrameReader, "column", forbidden)
     monkeypatch.setattr(PandasEngine, "reduce", forbidden)
     for text, mask in CONDITIONS.values():
         p.query(text)

@@ -90,8 +90,8 @@ def test_dummies_are_columns_of_the_keys(p: Any) -> None:
         (lambda p: pd.to_datetime(p["s"], dayfirst=True), "dayfirst=False"),
         (lambda p: pd.to_datetime(p["s"], errors="ignore"), "coerce"),
         (lambda p: pd.to_datetime(p["s"], format=3), "a format"),
-        (lambda p: pd.to_datetime(p["x"]), "needs texts"),
-        (lambda p: pd.to_numeric(p["t"]), "needs texts"),
+        (lambda p: pd.to_datetime(p["x"]), "needs strings"),
+        (lambda p: pd.to_numeric(p["t"]), "needs strings"),
         (lambda p: pd.to_timedelta(p["x"], unit="D"), "duration"),
     ],
 )

@@ -263,7 +263,7 @@ def test_bounds_have_the_zone_or_are_text() -> None:
         (
             "p['plain'].mean(bounds=('2024-01-01T00:00Z', '2024-12-31T00:00Z'))",
             BadType,
-            "the column has none",
+            "and the column does not",
         ),
         ("p['came'].mean(bounds=('0001-01-01', '2024-12-31'))", BadValue, "from 0001-01-02"),
         ("p['came'].mean(bounds=('2024-01-01', '9999-12-31'))", BadValue, "to 9999-12-30"),

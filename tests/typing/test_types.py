@@ -17,7 +17,13 @@ import pytest
 from dpframe import PrivateFrame
 from dpframe.datasets import BOUNDS, KEYS, visits
 from tests.frame.parts_stub import declared_parts
-from tests.internals import PrivateColumn, PrivateGroupBy
+from tests.internals import (
+    OPERATORS,
+    OperatorMethods,
+    PrivateColumn,
+    PrivateGroupBy,
+    find_operator,
+)
 from tests.typing.stubs import STUB, write_stub
 
 HERE = Path(__file__).parent
@@ -186,21 +192,42 @@ def test_the_parts_that_checkers_know_are_those_there_are(p):
     assert declared_parts("Weeks") == set(dir(p["admitted"].dt.isocalendar()))
 
 
-@pytest.mark.parametrize("kind", [PrivateFrame, PrivateColumn])
-def test_the_operators_that_checkers_know_are_those_there_are(kind):
-    names = [name for name in ("_operated", "_called", "_alone") if name in vars(kind)]
-    assert names
-    assert [
-        n
-        for n, v in vars(kind).items()
-        if n not in names and any(v is vars(kind)[o] for o in names)
-    ] == []
+class NamedOperator(OperatorMethods):
+    """An operand whose operators return what they apply."""
+
+    def _operate(self, name, *others, swapped=False):
+        return name, len(others), swapped and name not in ("and", "or", "xor")
+
+
+def test_the_operators_that_checkers_know_apply_what_they_are_named_after():
+    told = {n for n, v in vars(OperatorMethods).items() if inspect.isfunction(v)} - {"_operate"}
+    assert {f"__{name}__" for name in OPERATORS} <= told
+    wrong = []
+    for name in told:
+        operator, swapped = find_operator(name.strip("_"))
+        method = getattr(NamedOperator(), name)
+        others = len(inspect.signature(method).parameters)
+        symmetric = operator in ("and", "or", "xor")
+        if method(*[1] * others) != (operator, others, swapped and not symmetric):
+            wrong.append(name)
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "refused"), [(PrivateFrame, {"__xor__", "__rxor__"}), (PrivateColumn, set())]
+)
+def test_the_operators_that_checkers_know_are_those_there_are(kind, refused):
+    """Each method is declared by the name of its operator, and each operator is the shared one."""
     module = ast.parse(inspect.getsource(sys.modules[kind.__module__]))
     told = {
-        target.id
+        line.target.id: ast.literal_eval(line.value.args[0])
         for line in ast.walk(module)
-        if isinstance(line, ast.Assign)
-        and ast.unparse(line.value) in ("_operated", "_called", "_alone")
-        for target in line.targets
+        if isinstance(line, ast.AnnAssign) and ast.unparse(line.annotation) == "OperatorMethod"
     }
-    assert {"sub", "rdiv", "ge"} < told <= set(vars(kind))
+    assert {"sub", "rdiv", "ge"} < set(told)
+    assert [name for name, operator in told.items() if operator != name] == []
+    assert [name for name in told if vars(kind)[name].__name__ != name] == []
+    shared = {n for n in vars(OperatorMethods) if n.strip("_") != n and callable(getattr(kind, n))}
+    operators = {n for n in shared if inspect.isfunction(getattr(OperatorMethods, n))}
+    others = {n for n in operators if getattr(kind, n) is not getattr(OperatorMethods, n)}
+    assert others == {"_operate", *refused}

@@ -4,7 +4,7 @@ Python calls."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, cast
 
 from dpframe import _expr
 from dpframe._errors import NotOffered
@@ -70,7 +70,7 @@ class OperatorMethods:
     """Python's operators. A class that inherits them says in `_operate` what they make of it."""
 
     __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]  # == makes a condition, so this is no key of a dict
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == makes a condition, so this is no key of a dict
 
     def _operate(self, name: str, *others: Any, swapped: bool = False) -> Self:
         """Return what the operator of this name makes of this operand and the others.

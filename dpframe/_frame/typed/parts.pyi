@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from dpframe._frame.column import PrivateColumn
+from dpframe._frame.surface import PrivateColumn
 
 class Texts:
     """The parts of a text."""

@@ -65,7 +65,7 @@ class LazySource(Source):
         self._paths = self._find_paths(plan)
         self._files = self._list_files(self._paths)
         in_memory = plans.holds_rows(plan)
-        self.told = not (self.declared or in_memory)
+        self.told: bool = not (self.declared or in_memory)
         memory = f" {id(lazy)}" if in_memory else ""
         schema = pl.DataFrame(schema=lazy.collect_schema()).to_arrow().schema
         super().__init__(schema, f"polars {text}{memory}", self._files or [text + memory])

@@ -18,6 +18,7 @@ from dpframe.engines.within.rows import (
     Bools,
     Floats,
     Places,
+    RowsByPerson,
     accumulate,
     pad_tables,
     split_rows,
@@ -38,7 +39,8 @@ class PerPerson:
     __slots__ = ("table", "whose")
 
     def __init__(self, table: Vector, whose: Codes):
-        self.table, self.whose = table, whose
+        self.table: Vector = table
+        self.whose: Codes = whose
 
     def __len__(self) -> int:
         return len(self.whose)
@@ -64,7 +66,7 @@ class Cells:
 
     def __init__(self, cache: WithinCache, e: Within):
         self._cache, self._e = cache, e
-        self.layout = cache.arrange(e, e.order)
+        self.layout: RowsByPerson = cache.arrange(e, e.order)
 
     @cached_property
     def vector(self) -> Vector:
