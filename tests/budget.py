@@ -3,7 +3,8 @@
 A case may take `BUDGET` seconds of the default run, all cases of a test `TEST`, and the case of a
 test that has but one `ALONE`. `tests/slow.txt` has a line for each case that takes more, and a line
 for each test whose other cases take more together, with the seconds of one of them.
-`tests/conftest.py` leaves what is beyond to the slow share. At least `KEPT` cases of a test stay.
+`tests/conftest.py` leaves what is beyond to the slow share. At least `KEPT` cases of a test stay,
+and so does what shows a claim or kills a mutant, if it takes no more than `PROOF`.
 
 A run ends with the cases that took more than twice their budget and are not on the list. To write
 the list anew, measure all cases. A test of which none was measured keeps its lines::
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import resource
 import time
 from collections import defaultdict
@@ -26,10 +28,14 @@ from typing import Any
 
 import pytest
 
+from tests.mutants.run import mutants
+
 LISTED = Path(__file__).with_name("slow.txt")
+CLAIMS = Path(__file__).parent.parent / "docs" / "guarantees" / "claims.md"
 BUDGET = 0.25  # CPU seconds of a case
 TEST = 0.5  # CPU seconds of all cases of a test
 ALONE = 0.5  # CPU seconds of a test with one case: leaving it out leaves its test out
+PROOF = 2.0  # CPU seconds of a case that shows a claim or kills a mutant: the default run keeps it
 KEPT = 2  # cases of a test that the default run has, however slow they are
 SHOWN = 20  # cases that a run names
 SECONDS = "CPU seconds"
@@ -68,20 +74,33 @@ def slow_list() -> dict[str, float]:
     return parse_list(LISTED.read_text("utf-8")) if LISTED.exists() else {}
 
 
-def leave_out(cases: list[str], slow: dict[str, float]) -> set[str]:
+@cache
+def proofs() -> frozenset[str]:
+    """Return the names of tests that the page of claims names, and of cases that kill a mutant."""
+    shown = re.findall(r"`(tests/[^`]+::[^`]+)`", CLAIMS.read_text("utf-8"))
+    return frozenset(shown) | {killer for mutant in mutants() for killer in mutant.killers}
+
+
+def leave_out(
+    cases: list[str], slow: dict[str, float], needed: frozenset[str] = frozenset()
+) -> set[str]:
     """Return which cases of one test the default run leaves out.
 
-    Of a test with several cases those stay that are not listed, the cheapest first and mixed among
-    equals, as many as fit into `TEST` if the test is listed, and `KEPT` in any case.
+    Needed cases stay if they take no more than `PROOF`. Of a test with several cases those stay
+    that are not listed, the cheapest first and mixed among equals, as many as fit into `TEST` if
+    the test is listed, and `KEPT` in any case.
     """
+    first = {case for case in cases if case in needed and slow.get(case, 0.0) <= PROOF}
     if len(cases) == 1:
-        return {case for case in cases if case in slow}
-    ordered = sorted(cases, key=lambda case: (slow.get(case, 0.0), hash_of(case)))
+        return {case for case in cases if case in slow} - first
+    ordered = sorted(
+        cases, key=lambda case: (case not in first, slow.get(case, 0.0), hash_of(case))
+    )
     stay = sum(case not in slow for case in cases)
     each = slow.get(test_of(cases[0]))
     if each is not None:
         stay = min(stay, int(TEST / each))
-    return set(ordered[max(stay, KEPT) :])
+    return set(ordered[max(stay, KEPT, len(first)) :])
 
 
 def choose_slow(measured: dict[str, float], known: dict[str, float]) -> dict[str, float]:

@@ -111,20 +111,24 @@ def hash_of(item) -> bytes:
 def left_out(items) -> set:
     """Return the cases that the default run leaves out.
 
-    Those of a test that is marked ``slow``, but for four if it is marked ``slow(but=4)``, mixed by
-    their names. Of other tests what is beyond their time, by the list in `tests/slow.txt`.
+    Cases marked ``slow`` are left out, but for four of a test if they are marked ``slow(but=4)``:
+    first those that kill a mutant, then others mixed by their names. Of what stays,
+    `tests/slow.txt` leaves out the cases that take too long, but for tests marked ``kept``.
     """
     tests = defaultdict(list)
     for item in items:
         tests[budget.test_of(item.nodeid)].append(item)
-    slow, listed = set(), budget.slow_list()
+    slow, listed, needed = set(), budget.slow_list(), budget.proofs()
     for test, group in tests.items():
-        mark = group[0].get_closest_marker("slow")
-        if mark is not None:
-            group.sort(key=hash_of)
-            slow |= set(group[mark.kwargs.get("but", 0) :])
-        elif test in listed or any(item.nodeid in listed for item in group):
-            away = budget.leave_out([item.nodeid for item in group], listed)
+        marked = [item for item in group if item.get_closest_marker("slow")]
+        if marked:
+            marked.sort(key=lambda item: (item.nodeid not in needed, hash_of(item)))
+            but = marked[0].get_closest_marker("slow").kwargs.get("but", 0)
+            slow |= set(marked[but:])
+            group = [item for item in group if item not in slow]
+        kept = group and group[0].get_closest_marker("kept")
+        if not kept and (test in listed or any(item.nodeid in listed for item in group)):
+            away = budget.leave_out([item.nodeid for item in group], listed, needed)
             slow |= {item for item in group if item.nodeid in away}
     return slow
 

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import pytest
 
 from tests import budget, skipped
-from tests.conftest import SHARE, share_of_day
+from tests.conftest import SHARE, left_out, share_of_day
 
 
-class Item(NamedTuple):
+@dataclass(frozen=True)
+class Item:
     nodeid: str
+    marks: dict[str, pytest.Mark] = field(default_factory=dict, compare=False)
+
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        return self.marks.get(name)
 
 
-def test_list_of_slow_cases_names_files_that_exist():
-    files = {name.partition("::")[0] for name in budget.slow_list()}
-    assert [
-        name for name in sorted(files) if not (budget.LISTED.parent.parent / name).exists()
-    ] == []
+SLOW = {"slow": pytest.mark.slow.mark}
+TWO_STAY = {"slow": pytest.mark.slow(but=2).mark}
+KEPT = {"kept": pytest.mark.kept.mark}
+
+
+def test_list_of_slow_cases_names_tests_that_exist():
+    root, texts, absent = budget.LISTED.parent.parent, {}, []
+    for name in sorted({budget.test_of(name) for name in budget.slow_list()}):
+        path, _, test = name.partition("::")
+        if path not in texts:
+            texts[path] = (root / path).read_text("utf-8") if (root / path).exists() else None
+        text = texts[path]
+        # A class may have its tests from another file, and an example is named by its module.
+        if text is None or (test.startswith("test_") and f"def {test}(" not in text):
+            absent.append(name)
+    assert absent == []
 
 
 def test_list_of_slow_cases_is_written_as_it_is_read():
@@ -47,6 +63,44 @@ def test_leaving_out_keeps_as_many_cases_as_fit_into_the_time_of_a_test():
     assert budget.leave_out(cases, {"t": 0.004, "t[7]": 0.6}) == {"t[7]"}
     away = budget.leave_out(cases, {"t": 0.1})
     assert budget.leave_out(list(reversed(cases)), {"t": 0.1}) == away
+
+
+def test_leaving_out_keeps_needed_cases_that_take_no_more_than_a_proof_may():
+    slow = {"t[a]": 1.5, "t[b]": 1.0, "t[c]": 1.2, "t[d]": 9.0, "u": 1.0, "v": 9.0}
+    cases = ["t[a]", "t[b]", "t[c]", "t[d]"]
+    assert budget.leave_out(cases, slow, frozenset({"t[a]", "t[d]"})) == {"t[c]", "t[d]"}
+    assert budget.leave_out(cases, slow, frozenset(cases)) == {"t[d]"}
+    assert budget.leave_out(["u"], slow, frozenset({"u"})) == set()
+    assert budget.leave_out(["v"], slow, frozenset({"v"})) == {"v"}
+
+
+def test_proofs_are_tests_of_claims_and_cases_that_kill_mutants():
+    found = budget.proofs()
+    assert (
+        "tests/conformance/test_sensitivity.py::test_half_a_claim_is_caught_by_random_neighbours"
+        in found
+    )
+    assert sum("[" in name for name in found) > 300
+
+
+def test_default_run_leaves_out_marked_cases_alone():
+    """A mark of one parameter is about its cases, wherever they stand among the others."""
+    marked, other = Item("tests/a.py::test_b[x]", SLOW), Item("tests/a.py::test_b[y]")
+    assert left_out([marked, other]) == left_out([other, marked]) == {marked}
+
+
+def test_default_run_keeps_as_many_marked_cases_as_the_mark_says(monkeypatch):
+    items = [Item(f"tests/a.py::test_b[{i}]", TWO_STAY) for i in range(9)]
+    monkeypatch.setattr(budget, "proofs", lambda: {items[7].nodeid})
+    assert len(left_out(items)) == 7
+    assert items[7] not in left_out(items)
+
+
+def test_default_run_keeps_tests_that_are_marked_as_kept(monkeypatch):
+    monkeypatch.setattr(budget, "slow_list", lambda: {"tests/a.py::test_b": 1.0})
+    bare = [Item(f"tests/a.py::test_b[{i}]") for i in range(5)]
+    assert len(left_out(bare)) == 3
+    assert left_out([replace(item, marks=KEPT) for item in bare]) == set()
 
 
 def test_choice_of_slow_cases_has_cases_and_tests_above_their_time():

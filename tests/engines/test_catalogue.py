@@ -73,6 +73,7 @@ def find_faults(op: Any) -> list[str]:
     return faults
 
 
+@pytest.mark.kept
 def test_catalogue_entries_have_examples_that_hold_on_numpy() -> None:
     assert [fault for op in ex.OPS.values() for fault in find_faults(op)] == []
 
@@ -178,10 +179,12 @@ def find_wrong_sql(make: Any, name: str, nul: bool = True) -> list[str]:
     return [wrong for op in there for wrong in find_differences(op, database, frame)]
 
 
+@pytest.mark.kept
 def test_catalogue_sql_agrees_with_numpy_on_sqlite() -> None:
     assert find_wrong_sql(in_sqlite, "sqlite") == []
 
 
+@pytest.mark.kept
 def test_catalogue_sql_agrees_with_numpy_on_duckdb() -> None:
     pytest.importorskip("duckdb", reason="tables in duckdb need duckdb")
     assert find_wrong_sql(in_duckdb, "duckdb") == []

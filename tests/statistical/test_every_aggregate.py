@@ -88,6 +88,7 @@ def test_each_aggregate_has_a_line_of_documentation():
     assert len({*lines}) == len(lines)
 
 
+@pytest.mark.kept
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 @pytest.mark.parametrize("name", NAMES)
 def test_interval_of_each_aggregate_covers_the_truth(name, mechanism):
