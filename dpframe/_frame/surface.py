@@ -265,7 +265,7 @@ def _fill_groups() -> dict[str, Any]:
 
 
 install(PrivateFrame, STEPS | RELEASES)
-install(PrivateFrame, {"_own_groups": group_by_person, "merge_declarations": own_rows.merge_people})
+install(PrivateFrame, {"_own_groups": group_by_person, "_merge_people": own_rows.merge_people})
 install(PrivateColumn, COLUMN_STEPS | _fill_columns())
 install(PrivateGroupBy, GROUP_VERBS | _fill_groups())
 for _kind in (PrivateFrame, PrivateColumn, PrivateGroupBy):

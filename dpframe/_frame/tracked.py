@@ -29,7 +29,7 @@ class Tracked(Measurable, Unprinted):
     _own_groups: Callable[
         ..., Any
     ]  # the groups of each person's own rows, where columns name the person
-    merge_declarations: Callable[..., Any]  # the rows of two tables of the same people
+    _merge_people: Callable[..., Any]  # the rows of two tables of the same people
     _temporary = True  # df.dp or a step made it: a change of it is lost unless a variable names it
 
     def _new(self, selection: Selection) -> Self:

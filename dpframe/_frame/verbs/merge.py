@@ -107,7 +107,7 @@ def merge(
     if isinstance(right, Tracked):
         return cast(
             Frame,
-            self.merge_declarations(
+            self._merge_people(
                 right, how, on, left_on, right_on, suffixes, max_rows, max_groups
             ),
         )
@@ -192,7 +192,7 @@ def join(
         suffixes = (lsuffix, rsuffix)
         return cast(
             Frame,
-            self.merge_declarations(other, how, on, None, None, suffixes, max_rows, max_groups),
+            self._merge_people(other, how, on, None, None, suffixes, max_rows, max_groups),
         )
     if isinstance(other, pd.Series) and not is_private(other, self._session):
         other = other.to_frame()
