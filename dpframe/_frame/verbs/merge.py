@@ -107,9 +107,7 @@ def merge(
     if isinstance(right, Tracked):
         return cast(
             Frame,
-            self._merge_people(
-                right, how, on, left_on, right_on, suffixes, max_rows, max_groups
-            ),
+            self._merge_people(right, how, on, left_on, right_on, suffixes, max_rows, max_groups),
         )
     source = source_of(self, "merge")
     if not isinstance(how, str) or how not in ("inner", "left"):
