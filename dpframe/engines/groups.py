@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpframe._cells.codec import Buckets, Finder, find_in_table, unit_of
 from dpframe._cells.columns import Vector
-from dpframe._cells.threads import processors, shares, side_by_side
+from dpframe._cells.threads import shares, side_by_side
 from dpframe._expr import Expr
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.keys import BinBy, By, KeyBy, Keys, groups_of
@@ -189,11 +188,8 @@ def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
         if null and piece.null_count:
             buckets[start : start + len(piece)][np.asarray(piece.is_null())] = null
 
-    if len(strings) <= SIZES.key_block:
-        match(0)
-        return buckets
-    with ThreadPoolExecutor(processors()) as threads:
-        list(threads.map(match, range(0, len(strings), SIZES.key_block)))
+    if len(strings):
+        side_by_side(match, range(0, len(strings), SIZES.key_block))
     return buckets
 
 

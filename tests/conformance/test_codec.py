@@ -332,7 +332,7 @@ def test_combinations_are_counted_as_python_counts(name, data):
 def test_a_finder_finds_what_python_finds(name, data, places):
     cells, listed = data.draw(case(name))
     frame = frame_of(name, cells)
-    vector = PandasEngine(frame).column(leaf_of(frame))
+    vector = PandasEngine(frame).table.column(leaf_of(frame))
     keys = keys_for(listed, leaf_of(frame), "x").index.tolist()
     many = [(None if k is None or k != k else k, i * places) for i, k in enumerate(keys, start=1)]
     assert finder(many)(vector).tolist() == [p * places for p in expected(cells, listed, name)]

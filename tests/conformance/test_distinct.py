@@ -251,13 +251,13 @@ def test_a_choice_by_codes_of_the_frame_is_seen(monkeypatch):
         return abs(counted(two, True, unit)[0] - counted(one, True, unit)[0])
 
     assert max(map(spread_of, range(20))) <= 1
-    coded = _distinct.coded
+    encode_values = _distinct.encode_values
 
     def by_place(vector: Any) -> Any:
-        codes, known = coded(vector)
+        codes, known = encode_values(vector)
         return codes, np.arange(len(known))
 
-    monkeypatch.setattr(_distinct, "coded", by_place)
+    monkeypatch.setattr(_distinct, "encode_values", by_place)
     named = {
         tuple(counted(frame_of([(1, own), (2, [("p", "a")])], order), True, unit))
         for order in range(20)

@@ -109,7 +109,7 @@ def test_noise_for_a_smaller_person_is_caught(monkeypatch):
         parts = [(4 * variance, distance) for variance, distance in offer.loss.parts]
         return real(self, offer._replace(loss=DiscreteGaussian(parts=parts)))
 
-    monkeypatch.setattr(Finding, "_failing", less)
+    monkeypatch.setattr(Finding, "_add_failure", less)
     found = run(lambda p, **w: p.groupby("g").size(epsilon=0.5, mechanism="gaussian"), ONE, ROW)
     assert any("charged" in text for text in found.problems)
 

@@ -33,7 +33,7 @@ from tests.internals import (
     Statistic,
     Tree,
     list_level_sizes,
-    reading_module,
+    row_sums_module,
 )
 
 LEVELS = [
@@ -196,7 +196,7 @@ def scores_of(counts: list[list[int]], q: F, over: int) -> list[list[int]]:
 
 
 def test_an_engine_that_counts_nulls_is_not_the_definition(monkeypatch):
-    steps = reading_module.put_steps
+    steps = row_sums_module.put_steps
 
     def counts_nulls(vector, grid, mask, scratch):
         full = replace(vector, values=np.nan_to_num(vector.values), null=None)
@@ -206,7 +206,7 @@ def test_an_engine_that_counts_nulls_is_not_the_definition(monkeypatch):
     rows = [(x, True, "a", 1) for x in (None, 1.0, 2.0)]
     tree = {"tree": Tree(layout.leaves[0], Grid(Bounds(-5.0, 5.0), 0))}
     assert integers(layout, rows, tree)["tree"][5:8] == [[0], [1], [1]]
-    monkeypatch.setattr(reading_module, "put_steps", counts_nulls)
+    monkeypatch.setattr(row_sums_module, "put_steps", counts_nulls)
     assert integers(layout, rows, tree)["tree"][5:8] == [[1], [1], [1]]
 
 

@@ -278,7 +278,7 @@ class Odd(Question):
         return (Form((None,), "i"),)
 
     def run(self, data: Any, plan: Plan, unit: Any, noise: Any) -> tuple[Any, ...]:
-        wild = bool(data._frame["g"].isna().any())
+        wild = bool(data.table.frame["g"].isna().any())
         if self.kind == "raises" and wild:
             raise ValueError("a cell")
         size = 2 if self.kind == "shape" and wild else 1

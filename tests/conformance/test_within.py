@@ -151,7 +151,7 @@ def values(frame: pd.DataFrame, how: str, sort: bool, filtered: bool, by: bool) 
         HOWS[how],
         by=[leaves["g"]] if by else [],
     )
-    v = PandasEngine(frame).column(e, slice(0, len(frame)))
+    v = PandasEngine(frame).table.column(e, slice(0, len(frame)))
     bits = v.values.view(np.int64) if v.values.dtype == np.float64 else v.values
     bits = np.where(np.isnan(v.values), -1, bits) if v.values.dtype == np.float64 else bits
     null = np.zeros(len(v), dtype=bool) if v.null is None else v.null

@@ -32,6 +32,7 @@ def feather(tmp_path, monkeypatch):
     yield importlib.import_module(NAME)
     KINDS[:] = kinds
     sys.modules.pop(NAME)
+    delattr(tables_module, "feather")
 
 
 def test_a_kind_of_table_is_one_file(feather, tmp_path):

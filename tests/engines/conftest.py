@@ -32,7 +32,7 @@ class Frame:
         return (
             self.vectors[e.position]
             if isinstance(e, Column)
-            else PandasEngine(self.frame).column(e)
+            else PandasEngine(self.frame).table.column(e)
         )
 
     def vector(self, e: Expr, rows: slice | None = None) -> Vector:

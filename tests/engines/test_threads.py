@@ -41,7 +41,7 @@ def in_threads(patch: pytest.MonkeyPatch, threads: int) -> None:
     """So many threads, for any number of rows."""
     for name, size in {"thread_rows": 1, "threads": threads, "thread_texts": 2}.items():
         patch.setattr(SIZES, name, size)
-    patch.setattr(engines_columns_module, "repeated", lambda arrow: True)
+    patch.setattr(engines_columns_module, "has_repeats", lambda arrow: True)
 
 
 @pytest.fixture(scope="class")
@@ -134,7 +134,7 @@ def test_a_sample_tells_whether_texts_occur_again():
     pa = pytest.importorskip("pyarrow", reason="texts are kept without Arrow")
     rows = 20_000
     some = [pa.array([f"key {i % keys}" for i in range(rows)]) for keys in (100, rows)]
-    assert [engines_columns_module.repeated(one) for one in some] == [True, False]
+    assert [engines_columns_module.has_repeats(one) for one in some] == [True, False]
 
 
 # Threads ----------------------------------------------------------------------------------------------------

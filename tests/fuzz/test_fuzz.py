@@ -66,7 +66,7 @@ def test_an_error_that_goes_by_the_rows_is_found_and_made_smaller(monkeypatch):
     own = PandasEngine.reduce
 
     def reduce(self, query, *args):
-        if len(self._frame) % 2:
+        if len(self.table.frame) % 2:
             raise ValueError("an odd number of rows")
         return own(self, query, *args)
 

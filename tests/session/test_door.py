@@ -17,11 +17,14 @@ from dpframe import DataError
 from dpframe.audit import replay
 from dpframe.learn import LinearRegression
 from tests.internals import (
+    SIZES,
     PandasEngine,
+    Powers,
     deaf_to_noise,
     derive_module,
     door_module,
     reading_module,
+    row_sums_module,
     session_module,
     sketch_module,
 )
@@ -196,6 +199,44 @@ def test_no_warning_comes_out_whatever_the_filters(monkeypatch, action, per_thre
         assert seen == []
     with pytest.warns(UserWarning, match="heard"):
         warnings.warn("heard", UserWarning, stacklevel=1)
+
+
+@pytest.mark.parametrize("per_thread", [False, True])
+@pytest.mark.parametrize("action", ["error", "always"])
+def test_warnings_of_worker_threads_do_not_escape(monkeypatch, action, per_thread):
+    """Shares of the rows, and shares of the texts of Arrow that are looked up among listed keys."""
+    pytest.importorskip("pyarrow", reason="texts are kept without Arrow")
+    from pyarrow import compute
+
+    monkeypatch.setattr(door_module, "_FILTERS_ARE_PER_THREAD", per_thread)
+    for name, size in {"thread_rows": 1, "threads": 3, "key_block": 1}.items():
+        monkeypatch.setattr(SIZES, name, size)
+    add, look_up, workers = row_sums_module.add_powers, compute.index_in, dict[str, set[int]]()
+
+    def warn(place):
+        if threading.current_thread() is not threading.main_thread():
+            workers.setdefault(place, set()).add(threading.get_ident())
+        warnings.warn(f"{CELL} is odd", RuntimeWarning, stacklevel=1)
+        np.float64([1e308]) * 1e10
+
+    def add_with_warning(*args):
+        warn("sums")
+        return add(*args)
+
+    def look_up_with_warning(*args, **kwargs):
+        warn("keys")
+        return look_up(*args, **kwargs)
+
+    monkeypatch.setitem(row_sums_module.ADD, Powers, add_with_warning)
+    monkeypatch.setattr(compute, "index_in", look_up_with_warning)
+    p = opened()
+    with np.errstate(all="raise"), warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter(action)
+        deaf_to_noise()
+        p.sum("x", epsilon=0.1)
+        p.groupby("s", keys=["a", "b"]).size(epsilon=0.1)
+    assert seen == []
+    assert {*workers} == {"sums", "keys"}  # both have warned outside the thread that asks
 
 
 def test_the_filter_is_one_and_matches_nothing_outside_the_door():

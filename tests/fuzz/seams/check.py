@@ -371,7 +371,7 @@ def _neighbours(number: int, one: Answer, two: Answer) -> list[Finding]:
         moved, part = a.moved(b), a.part
         norm = part.noise.norm
         distance = norm.distance(np.array(moved, dtype=object)) if moved else 0
-        allowed = norm.declared(part.l1, part.l2_squared)
+        allowed = norm.choose_distance(part.l1, part.l2_squared)
         if distance > allowed:
             what = f"{part.statistic} ({norm.exact}): moved by {distance} of {allowed}"
             found.append(Finding("sensitivity", number, what))

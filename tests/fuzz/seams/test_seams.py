@@ -153,7 +153,7 @@ def test_a_sum_that_goes_by_the_place_of_a_row_is_found(monkeypatch):
     own = PandasEngine.reduce
 
     def reduce(self: Any, *args: Any) -> Any:
-        first = self._frame["x"].iloc[:1].eq(1.0).any()
+        first = self.table.frame["x"].iloc[:1].eq(1.0).any()
         return {p: a + int(first) for p, a in own(self, *args).items()}
 
     monkeypatch.setattr(PandasEngine, "reduce", reduce)
@@ -188,7 +188,7 @@ def test_an_error_of_one_neighbour_is_found(monkeypatch):
     own = PandasEngine.reduce
 
     def reduce(self: Any, *args: Any) -> Any:
-        if len(self._frame) == 25:
+        if len(self.table.frame) == 25:
             raise ValueError("a cell")
         return own(self, *args)
 
@@ -265,7 +265,7 @@ def test_other_cells_are_asked_the_same(monkeypatch):
     own = PandasEngine.reduce
 
     def reduce(self: Any, *args: Any) -> Any:
-        wrong = self._frame["x"].eq(2.0).sum() == 24 and len(self._frame) == 25
+        wrong = self.table.frame["x"].eq(2.0).sum() == 24 and len(self.table.frame) == 25
         return {p: a + 2 * wrong for p, a in own(self, *args).items()}
 
     monkeypatch.setattr(PandasEngine, "reduce", reduce)
