@@ -111,13 +111,19 @@ def _write_labels(index: Index) -> str:
 def seal_columns(
     columns: Sequence[ShownColumn], labels: Sequence[Hashable], index: Index
 ) -> tuple[str, list[str]]:
-    """Return the seal of all columns, and the seal of each column with its own label."""
+    """Return the seal of all columns, and the seal of each column with its own label.
+
+    A seal is of values and dtypes, of the labels of columns, and of the index with its names.
+    """
     names = "\x1f".join(map(repr, index.names))
     start = hashlib.blake2b(digest_index(index).digest + names.encode(), digest_size=16)
     whole, each = start.copy(), []
     texts = list(map(str, labels))
     for place, column in enumerate(columns):
-        cells = _column_bytes(column)
+        array = column if isinstance(column, np.ndarray) else column.to_numpy()
+        # Moments in a zone are objects.
+        cells = array.tobytes() if array.dtype != object else "\x1f".join(map(str, array)).encode()
+        cells = (_DTYPES.get(array.dtype) or str(array.dtype)).encode() + cells
         whole.update(cells)
         if texts:
             one = start.copy()
@@ -125,13 +131,6 @@ def seal_columns(
             each.append(one.hexdigest())
     whole.update("\x1f".join(texts).encode())
     return whole.hexdigest(), each
-
-
-def _column_bytes(column: ShownColumn) -> bytes:
-    """Return the values of a column and their dtype as bytes; moments in a zone are objects."""
-    array = column if isinstance(column, np.ndarray) else column.to_numpy()
-    cells = array.tobytes() if array.dtype != object else "\x1f".join(map(str, array)).encode()
-    return (_DTYPES.get(array.dtype) or str(array.dtype)).encode() + cells
 
 
 def seal_answer(answer: PandasAnswer, labelled: bool) -> str:

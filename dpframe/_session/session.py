@@ -343,11 +343,9 @@ class Session:
         plan = note_reduced_epsilon(
             question.plan(one.unit, one.price, rows, tuple(words)), one.price
         )
-        if (
-            question.by
-            and (selected := self.find_selected(question.by, question.where)) is not None
-        ):
-            plan = replace(plan, selected=selected)
+        if question.by and self.found_keys.labels:
+            selected = self.find_selected(question.by, question.where)
+            plan = plan if selected is None else replace(plan, selected=selected)
         return (replace(plan, most=self._most(one.unit)) if self.counted else plan), words
 
     def find_selected(self, by: Sequence[By], where: Expr | None) -> FoundGroups | None:

@@ -170,8 +170,11 @@ def add_powers(p: Powers, block: RowBlock, total: Integers) -> None:
     a = put_steps(vector, p.grid, block.mask, block.scratch)
     top = float(a.sum())
     if top != top:  # the sum is NaN if any value is
-        missing = np.isnan(a)
-        total[0] -= block.count(missing)
+        missing = np.flatnonzero(np.isnan(a))
+        if buckets is None:
+            total[0] -= len(missing)
+        else:
+            total[0] -= count_buckets(buckets[missing], block.groups)
         a[missing] = 0.0  # adds nothing to any power
     power = a
     if buckets is None:
