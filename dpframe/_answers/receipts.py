@@ -79,21 +79,18 @@ def digest_index(index: Index) -> IndexDigest:
     """Return the digest and the labels of an index; the last few are remembered."""
     known = _digests.get(id(index))
     if known is None or known.of is not index:
-        digest = hashlib.blake2b(_index_bytes(index), digest_size=16).digest()
+        if isinstance(index, pd.IntervalIndex):
+            ends = index.left.to_numpy().tobytes() + index.right.to_numpy().tobytes()
+            cells = ends + index.closed.encode()
+        elif isinstance(index.dtype, np.dtype) and index.dtype.kind in "iufb":
+            cells = index.to_numpy().tobytes()
+        else:
+            cells = "\x1f".join(map(str, index.to_numpy())).encode()
+        digest = hashlib.blake2b(cells, digest_size=16).digest()
         _digests[id(index)] = known = IndexDigest(index, digest, _write_labels(index))
         while len(_digests) > 32:
             _digests.popitem(last=False)
     return known
-
-
-def _index_bytes(index: Index) -> bytes:
-    """Return the labels of an index as bytes."""
-    if isinstance(index, pd.IntervalIndex):
-        ends = index.left.to_numpy().tobytes() + index.right.to_numpy().tobytes()
-        return ends + index.closed.encode()
-    if isinstance(index.dtype, np.dtype) and index.dtype.kind in "iufb":
-        return index.to_numpy().tobytes()
-    return "\x1f".join(map(str, index.to_numpy())).encode()
 
 
 def _write_labels(index: Index) -> str:

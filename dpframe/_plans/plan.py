@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -364,14 +364,22 @@ class Plan:
         alike = prepared is not None and prepared.cells is self.cells
         cells = prepared.written if alike else _as_text(_write_cells(self.cells))
         parts = [
-            f'{{{_write_fields(p.noise.to_json())},"statistic":{_as_text(p.statistic)},'
-            f'"l1":{p.l1},"l2_squared":{p.l2_squared},"step":{float(p.step)!r}}}'
+            {
+                **p.noise.to_json(),
+                "statistic": p.statistic,
+                "l1": p.l1,
+                "l2_squared": p.l2_squared,
+                "step": p.step,
+            }
             for p in self.parts
         ]
-        head = (
-            f'"question":{_as_text(self.question)},"neighbors":{_as_text(self.neighbors)},'
-            f'"loss":{_as_text(self.loss.to_json())},"stated_at":"{self.stated_at}"'
-        )
+        head = {
+            "question": self.question,
+            "neighbors": self.neighbors,
+            "loss": self.loss.to_json(),
+            "stated_at": str(self.stated_at),
+            "parts": parts,
+        }
         declared = ",".join(map(_as_text, self.declared))
         caps = _as_text([limit.to_json() for limit in self.caps]) if self.caps else "[]"
         error = f',"told":{_as_text(self.told)}' if self.told else ""
@@ -382,7 +390,7 @@ class Plan:
             f'"groups":{self.groups},"limits":{caps},"why":{_as_text(self.why)},'
             f'"declared":[{declared}]{error}{selected}'
         )
-        return f'{{{head},"parts":[{",".join(parts)}],"cells":{cells},{tail}}}'
+        return f'{_as_text(head)[:-1]},"cells":{cells},{tail}}}'
 
     def to_json(self) -> Any:
         """Return the plan as a JSON value, which `from_json` reads."""
@@ -410,14 +418,6 @@ class Plan:
             caps=tuple(map(Limit.from_json, data["limits"])),
             selected=FoundGroups(*data["selected"]) if "selected" in data else None,
         )
-
-
-def _write_fields(record: Mapping[str, Any]) -> str:
-    """Return the parameters of a mechanism as JSON, without braces around them.
-
-    Most are texts, which the encoder writes faster alone than within a record.
-    """
-    return ",".join([f'"{name}":{_as_text(value)}' for name, value in record.items()])
 
 
 def _write_cells(cells: Sequence[Cell]) -> list[list[Any]]:

@@ -112,6 +112,7 @@ class Session:
     def __init__(self, data: Data, terms: Terms, accountant: Accountant):
         self.data, self.accountant = data, accountant
         self.leaves, self.rows = data.leaves, data.rows
+        self.index_names: list[Hashable] = list(data.index.names)
         # Of the frame that was opened, which has the budget and the door; of derived rows another
         # one.
         self.base: Session = self if data.origin is None else data.origin.base
@@ -165,6 +166,8 @@ class Session:
         """Other words about the same data and the same budget."""
         with self._lock:
             self.terms, self.unit = terms, terms.unit
+            # What is proven of these rows, before steps choose or sort some.
+            self.premises: Premises = self.data.premises(bool(terms.unit.people))
             if terms.shares_said:
                 self.accountant.queries = terms.queries
             # The number of rows where it is public: under replace-one, of the whole root only, a
@@ -198,19 +201,9 @@ class Session:
         )
 
     @property
-    def premises(self) -> Premises:
-        """The premises of these rows, before steps choose or sort some."""
-        return self.data.premises(bool(self.unit.people))
-
-    @property
     def dtypes(self) -> list[Any]:
         """The dtypes of the columns, in their order."""
         return list(self.snapshot.dtypes)
-
-    @property
-    def index_names(self) -> list[Hashable]:
-        """The names of the levels of the index."""
-        return list(self.data.snapshot.index.names)
 
     @property
     def budget(self) -> Budget:
