@@ -11,7 +11,7 @@ import pytest
 from tests.walk import visits_of
 
 ROOT = Path(__file__).parent.parent
-LIMITS = {"open": (16, 70), "mean": (22, 123), "agg": (41, 226)}
+LIMITS = {"open": (16, 69), "mean": (27, 123), "agg": (46, 218)}
 
 
 @pytest.fixture(scope="module")

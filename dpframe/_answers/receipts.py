@@ -79,21 +79,18 @@ def digest_index(index: Index) -> IndexDigest:
     """Return the digest and the labels of an index; the last few are remembered."""
     known = _digests.get(id(index))
     if known is None or known.of is not index:
-        digest = hashlib.blake2b(_index_bytes(index), digest_size=16).digest()
+        if isinstance(index, pd.IntervalIndex):
+            ends = index.left.to_numpy().tobytes() + index.right.to_numpy().tobytes()
+            cells = ends + index.closed.encode()
+        elif isinstance(index.dtype, np.dtype) and index.dtype.kind in "iufb":
+            cells = index.to_numpy().tobytes()
+        else:
+            cells = "\x1f".join(map(str, index.to_numpy())).encode()
+        digest = hashlib.blake2b(cells, digest_size=16).digest()
         _digests[id(index)] = known = IndexDigest(index, digest, _write_labels(index))
         while len(_digests) > 32:
             _digests.popitem(last=False)
     return known
-
-
-def _index_bytes(index: Index) -> bytes:
-    """Return the labels of an index as bytes."""
-    if isinstance(index, pd.IntervalIndex):
-        ends = index.left.to_numpy().tobytes() + index.right.to_numpy().tobytes()
-        return ends + index.closed.encode()
-    if isinstance(index.dtype, np.dtype) and index.dtype.kind in "iufb":
-        return index.to_numpy().tobytes()
-    return "\x1f".join(map(str, index.to_numpy())).encode()
 
 
 def _write_labels(index: Index) -> str:
@@ -111,13 +108,19 @@ def _write_labels(index: Index) -> str:
 def seal_columns(
     columns: Sequence[ShownColumn], labels: Sequence[Hashable], index: Index
 ) -> tuple[str, list[str]]:
-    """Return the seal of all columns, and the seal of each column with its own label."""
+    """Return the seal of all columns, and the seal of each column with its own label.
+
+    A seal is of values and dtypes, of the labels of columns, and of the index with its names.
+    """
     names = "\x1f".join(map(repr, index.names))
     start = hashlib.blake2b(digest_index(index).digest + names.encode(), digest_size=16)
     whole, each = start.copy(), []
     texts = list(map(str, labels))
     for place, column in enumerate(columns):
-        cells = _column_bytes(column)
+        array = column if isinstance(column, np.ndarray) else column.to_numpy()
+        # Moments in a zone are objects.
+        cells = array.tobytes() if array.dtype != object else "\x1f".join(map(str, array)).encode()
+        cells = (_DTYPES.get(array.dtype) or str(array.dtype)).encode() + cells
         whole.update(cells)
         if texts:
             one = start.copy()
@@ -125,13 +128,6 @@ def seal_columns(
             each.append(one.hexdigest())
     whole.update("\x1f".join(texts).encode())
     return whole.hexdigest(), each
-
-
-def _column_bytes(column: ShownColumn) -> bytes:
-    """Return the values of a column and their dtype as bytes; moments in a zone are objects."""
-    array = column if isinstance(column, np.ndarray) else column.to_numpy()
-    cells = array.tobytes() if array.dtype != object else "\x1f".join(map(str, array)).encode()
-    return (_DTYPES.get(array.dtype) or str(array.dtype)).encode() + cells
 
 
 def seal_answer(answer: PandasAnswer, labelled: bool) -> str:

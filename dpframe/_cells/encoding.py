@@ -100,11 +100,13 @@ def encode(value: Any) -> bytes:
     elif kind is float:
         return _float(1, 8, b"f", value)
     elif kind is int:
-        return _encode_int(value)
+        # As few bytes as it takes, with a sign.
+        body = value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
+        return _short(1, len(body), b"i") + body
     elif kind is Fraction:
         # Encoded as the tuple of its numerator and denominator, with a tag of its own.
         up, down = value.as_integer_ratio()
-        body = b"L" + _encode_int(up) + _encode_int(down)
+        body = b"L" + encode(up) + encode(down)
         body = _short(1, len(body), b"t") + body
         return _short(1, len(body), b"q") + body
     elif kind in _BY_TYPE:
@@ -119,12 +121,22 @@ def encode(value: Any) -> bytes:
     return _head(len(tag), len(body)) + tag + body
 
 
+<<<<<<< HEAD
 def _encode_int(value: int) -> bytes:
     """Return the bytes that encode a whole number: as few as it takes, with a sign."""
     body = value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
     return _short(1, len(body), b"i") + body
 
 
+||||||| 1334a90
+def _encode_int(value: int) -> bytes:
+    """Return the code of a whole number: as few bytes as it takes, with a sign."""
+    body = value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
+    return _short(1, len(body), b"i") + body
+
+
+=======
+>>>>>>> m4
 def join_codes(*codes: bytes) -> bytes:
     """Return one string of bytes for a list of codes: their number, their lengths, and the codes.
 

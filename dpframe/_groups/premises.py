@@ -55,7 +55,8 @@ class Premises:
     def of_some_rows(self, most: int | None = None) -> Premises:
         """Return what stays proven if a step keeps some of the rows, at most ``most`` of each
         person."""
-        return replace(self, most=least_of(self.most, most), everyone=False, whole=False)
+        most = self.most if most is None else least_of(self.most, most)
+        return replace(self, most=most, everyone=False, whole=False)
 
     def of_one_row(self) -> Premises:
         """Return the premises of one row of each person, whichever it is."""

@@ -25,10 +25,10 @@ class FoundGroups(NamedTuple):
 
 
 class FoundKeys:
-    """The keys that a session has found, by column and by the rows that they were found in."""
+    """The keys that a session has found: ``labels`` by column and by the rows of their search."""
 
     def __init__(self) -> None:
-        self._labels: dict[Expr, dict[Expr | None, set[Hashable]]] = {}
+        self.labels: dict[Expr, dict[Expr | None, set[Hashable]]] = {}
 
     def record(self, exprs: Sequence[Expr], where: Expr | None, keys: Keys | Tuples | None) -> None:
         """Remember keys that were found in the data among the rows where a condition holds.
@@ -39,7 +39,7 @@ class FoundKeys:
         """
         levels = () if keys is None else keys.keys if isinstance(keys, Tuples) else (keys,)
         for expr, level in zip(exprs, levels, strict=False):
-            self._labels.setdefault(expr, {}).setdefault(where, set()).update(_labels_of(level))
+            self.labels.setdefault(expr, {}).setdefault(where, set()).update(_labels_of(level))
 
     def find_selected(self, by: Sequence[By], where: Expr | None) -> FoundGroups | None:
         """Return the first grouping column with keys that were found in the data, or None.
@@ -51,7 +51,7 @@ class FoundKeys:
         found = None
         for level in _listed_levels(by):
             labels = set(_labels_of(level.keys))
-            known = self._labels.get(level.expr, {})
+            known = self.labels.get(level.expr, {})
             others = [some for rows, some in known.items() if rows is not None and rows != where]
             if labels and labels <= set().union(*others):
                 return FoundGroups(str(level.expr), elsewhere=True)

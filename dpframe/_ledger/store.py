@@ -368,10 +368,11 @@ def decode_payload(p: Any) -> Any:
     return np.frombuffer(base64.b64decode(p["data"]), dtype="<i8").reshape(p["rows"], -1)
 
 
-_as_text = json.JSONEncoder(separators=(",", ":")).encode
+_as_text = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def receipt_text(plan: Plan, raw: Sequence[Any], **extra: Any) -> str:
+    """Return a receipt as JSON: the plan, the noisy integers, and further fields."""
     rest = _as_text({"raw": pack(raw), **extra})
     return f'{{"version":1,"plan":{plan.text},{rest[1:]}'
 

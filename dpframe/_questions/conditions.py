@@ -70,19 +70,16 @@ def _codes_of(condition: Expr, kind: type[And | Or]) -> Iterator[bytes]:
 
 
 def _code_of_comparison(comparison: Compare) -> bytes:
-    """Return the code of a comparison. Two columns have one code, whichever comes first."""
-    op, left = comparison.op, encode(comparison.left)
-    right = encode(
-        _plain_number(comparison.right) if comparison.left.kind == "number" else comparison.right
-    )
-    if not isinstance(comparison.right, Constant) and right < left:
+    """Return the code of a comparison. Two columns have one code, whichever comes first.
+
+    A whole double is compared as the integer that it is.
+    """
+    operand = comparison.right
+    if isinstance(operand, Constant) and comparison.left.kind == "number":
+        value = operand.value
+        if type(value) is float and value.is_integer() and abs(value) < _WHOLE:
+            operand = Constant(int(value))
+    op, left, right = comparison.op, encode(comparison.left), encode(operand)
+    if not isinstance(operand, Constant) and right < left:
         op, left, right = FLIPPED[op], right, left
     return encode(("compare", op, left, right))
-
-
-def _plain_number(operand: Expr) -> Expr:
-    """Return a whole double as the integer that it is, and anything else as it stands."""
-    value = operand.value if isinstance(operand, Constant) else None
-    if type(value) is float and value.is_integer() and abs(value) < _WHOLE:
-        return Constant(int(value))
-    return operand

@@ -117,6 +117,7 @@ class Session:
         """
         self.data, self.accountant = data, accountant
         self.leaves, self.rows = data.leaves, data.rows
+        self.index_names: list[Hashable] = list(data.index.names)
         # Of the frame that was opened, which has the budget and the door; of derived rows another
         # one.
         self.base: Session = self if data.origin is None else data.origin.base
@@ -173,6 +174,8 @@ class Session:
         """
         with self._lock:
             self.terms, self.unit = terms, terms.unit
+            # What is proven of these rows, before steps choose or sort some.
+            self.premises: Premises = self.data.premises(bool(terms.unit.people))
             if terms.shares_said:
                 self.accountant.queries = terms.queries
             # The number of rows where it is public: under replace-one, of the whole root only, a
@@ -206,19 +209,9 @@ class Session:
         )
 
     @property
-    def premises(self) -> Premises:
-        """The premises of these rows, before steps choose or sort some."""
-        return self.data.premises(bool(self.unit.people))
-
-    @property
     def dtypes(self) -> list[Any]:
         """The dtypes of the columns, in their order."""
         return list(self.snapshot.dtypes)
-
-    @property
-    def index_names(self) -> list[Hashable]:
-        """The names of the levels of the index."""
-        return list(self.data.snapshot.index.names)
 
     @property
     def budget(self) -> Budget:
@@ -372,11 +365,9 @@ class Session:
         plan = note_reduced_epsilon(
             question.plan(one.unit, one.price, rows, tuple(words)), one.price
         )
-        if (
-            question.by
-            and (selected := self.find_selected(question.by, question.where)) is not None
-        ):
-            plan = replace(plan, selected=selected)
+        if question.by and self.found_keys.labels:
+            selected = self.find_selected(question.by, question.where)
+            plan = plan if selected is None else replace(plan, selected=selected)
         return (replace(plan, most=self._most(one.unit)) if self.counted else plan), words
 
     def find_selected(self, by: Sequence[By], where: Expr | None) -> FoundGroups | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +107,9 @@ class RowSums:
         caller adds the rows of each group.
         """
         counts = np.zeros(self.groups, np.int64)
-        sums: Sums = {p: np.zeros(shape_of_sums(p, self.groups), np.int64) for p in self.primitives}
+        sums: Sums = {
+            p: np.zeros(ADDERS[type(p)].shape(p, self.groups), np.int64) for p in self.primitives
+        }
         step, size = SIZES.block, share.stop - share.start
         if size > step:
             largest = max([total.size for total in sums.values()], default=1)
@@ -125,7 +127,7 @@ class RowSums:
                     counts += count_buckets(buckets, self.groups)
             block = RowBlock(self.read, rows, mask, buckets, self.groups, scratch)
             for p, total in sums.items():
-                ADD[type(p)](p, block, total)
+                ADDERS[type(p)].add(p, block, total)
         return counts, sums
 
 
@@ -154,6 +156,7 @@ class RowBlock:
 # What a block adds to the total of each primitive ------------------------------------------------
 
 
+<<<<<<< HEAD
 def shape_of_sums(p: Primitive, groups: int) -> tuple[int, ...]:
     """Return the shape of the array that holds a primitive's sums for a number of groups."""
     if isinstance(p, Powers):
@@ -165,6 +168,20 @@ def shape_of_sums(p: Primitive, groups: int) -> tuple[int, ...]:
     return (4, groups) if isinstance(p, Products) else (groups,)
 
 
+||||||| 1334a90
+def shape_of_sums(p: Primitive, groups: int) -> tuple[int, ...]:
+    """Return the shape of the sums of a primitive."""
+    if isinstance(p, Powers):
+        return p.degree + 1, groups
+    if isinstance(p, Leaves):
+        return p.points, groups
+    if isinstance(p, Magnitudes):
+        return MAGNITUDES, 1
+    return (4, groups) if isinstance(p, Products) else (groups,)
+
+
+=======
+>>>>>>> m4
 def add_powers(p: Powers, block: RowBlock, total: Integers) -> None:
     """Add the powers of a block's values to the total of each group, from the first power on.
 
@@ -179,8 +196,11 @@ def add_powers(p: Powers, block: RowBlock, total: Integers) -> None:
     a = put_steps(vector, p.grid, block.mask, block.scratch)
     top = float(a.sum())
     if top != top:  # the sum is NaN if any value is
-        missing = np.isnan(a)
-        total[0] -= block.count(missing)
+        missing = np.flatnonzero(np.isnan(a))
+        if buckets is None:
+            total[0] -= len(missing)
+        else:
+            total[0] -= count_buckets(buckets[missing], block.groups)
         a[missing] = 0.0  # adds nothing to any power
     power = a
     if buckets is None:
@@ -254,12 +274,19 @@ def add_magnitudes(p: Magnitudes, block: RowBlock, total: Integers) -> None:
     total[:, 0] += np.bincount(at[at >= 0], minlength=len(total))
 
 
-ADD: dict[type, Callable[[Any, RowBlock, Integers], None]] = {
-    Powers: add_powers,
-    Trues: add_trues,
-    Products: add_products,
-    Leaves: add_leaves,
-    Magnitudes: add_magnitudes,
+class Adder(NamedTuple):
+    """The shape of the sums of a primitive, and a function that adds a block to them."""
+
+    shape: Callable[[Any, int], tuple[int, ...]]  # from the primitive and the number of groups
+    add: Callable[[Any, RowBlock, Integers], None]
+
+
+ADDERS: dict[type, Adder] = {
+    Powers: Adder(lambda p, groups: (p.degree + 1, groups), add_powers),
+    Trues: Adder(lambda p, groups: (groups,), add_trues),
+    Products: Adder(lambda p, groups: (4, groups), add_products),
+    Leaves: Adder(lambda p, groups: (p.points, groups), add_leaves),
+    Magnitudes: Adder(lambda p, groups: (MAGNITUDES, 1), add_magnitudes),
 }
 
 
