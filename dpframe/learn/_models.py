@@ -65,13 +65,17 @@ class _Model(ABC):
         sample: float,
         unknown: Mapping[str, Any],
     ):
+        """Set the arguments of a model, and check them. ``l2`` is the strength of the regulariser;
+        ``norm`` and ``clip`` bound the norms of rows and gradients. ``sample`` is the share of
+        people drawn for a step. ``unknown`` are other arguments, which are refused."""
         _checks.unknown_arguments(type(self).__name__, unknown)
         self.method, self.epsilon, self.delta = method, epsilon, delta
         self.l2, self.norm, self.clip, self.max_iter, self.sample = l2, norm, clip, max_iter, sample
         self._check()
 
     def _check(self) -> None:
-        """Checks the arguments as they are now: they are attributes, so a fit checks again."""
+        """Refuse invalid arguments. They are attributes that may change, so each fit checks
+        again."""
         method = _validate.choice(self.method, "method", self._methods)
         if self.epsilon is not None:
             _validate.epsilon(self.epsilon)
@@ -115,8 +119,8 @@ class _Model(ABC):
     def _fit_on(
         self, frame: PrivateFrame, X: Any, y: Any, bounds: Any, payment: Mapping[str, Any]
     ) -> Any:
-        """Return the model, fitted to a frame: checks the arguments, which are public, and asks the
-        question."""
+        """Return the model fitted to a private frame. ``X`` lists the features' names, ``y`` names
+        the target, and ``payment`` has the price."""
         self._check()
         if y is None:
             raise BadValue('fit needs a target: y="column".')
@@ -156,6 +160,7 @@ class _Model(ABC):
 
         def finish(release: Release) -> _Model:
             # The question about statistics does not depend on l2, and is asked without it.
+            """Store the released coefficients in the model, and return it."""
             solver = task if self.l2 is None else replace(task, l2=self.l2)
             self._learn(names, design, solver.coefficients(release.plan, release.raw), release.plan)
             self.l2_ = solver.regulariser(release.plan, unit)
