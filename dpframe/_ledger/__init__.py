@@ -39,7 +39,8 @@ def open_store(ledger: str | os.PathLike[str] | None) -> Store:
 
 
 def place_of(ledger: str | None) -> str | None:
-    """Return the full address of a ledger that outlives the process, or None for one in memory."""
+    """Return the full address of a ledger that outlives the process, or None for one in memory. A
+    text that names no ledger is returned unchanged, and refused when it is opened."""
     kind = None if ledger is None else STORES.get(scheme_of(ledger))
     if ledger is None or (kind is not None and not kind.durable):
         return None

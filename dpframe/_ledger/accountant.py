@@ -165,8 +165,8 @@ class Accountant:
         population: str | None = None,
     ):
         """Open the budget of a population, or attach to its record in a ledger. ``accountant``
-        names the composition rule, and ``reserve`` is the part of epsilon that is held back.
-        Without a ledger the budget lasts as long as the process."""
+        names the composition rule, and ``reserve`` is the part of delta kept for releases that may
+        fail. Without a ledger the budget lasts as long as the process."""
         rule = open_filter(epsilon, delta, accountant, reserve)
         self._begin(rule, rule.start(), population, ledger)
 
