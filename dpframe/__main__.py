@@ -21,6 +21,8 @@ from dpframe.datasets import BOUNDS, KEYS, visits
 
 
 def _show(line: str, answer: Any, interval: Any, price: float) -> None:
+    """Print one line of the demo as typed, with its answer, its interval and its price in
+    epsilon."""
     print(f"\n>>> {line}\n{answer}")
     if interval is not None:
         print(f"95 % interval {interval}; price epsilon {price:g}")
@@ -35,8 +37,8 @@ def _table(answer: pd.Series[Any]) -> pd.DataFrame:
 
 
 def demo() -> None:
-    """Opens a session, asks a count, a mean, a histogram, an argmax and a group-by, and shows what
-    is left."""
+    """Run a demonstration session on synthetic data: ask five questions, and print the answers and
+    the budget left."""
     frame = visits()
     print(f"A synthetic table of {len(frame)} hospital visits, one row a person.")
     print(">>> visits.dp.open(epsilon=2, bounds={...}, keys={...})")
@@ -95,8 +97,8 @@ def _version(package: str) -> str | None:
 
 
 def show_versions(as_json: bool = False) -> None:
-    """Prints the versions of dpframe, Python, the system and the packages that it works with, to be
-    pasted into a report.
+    """Print the versions of dpframe, Python, the system and related packages, to be pasted into a
+    report.
 
     Nothing is imported for it and no data is looked at; a package that is not installed has no
     version.
@@ -121,7 +123,8 @@ def show_versions(as_json: bool = False) -> None:
 
 
 def blank_card(table: str) -> str:
-    """Return a card of a table, with blanks for what its owner knows.
+    """Return a description of a table to be filled in: its columns and types, with blanks for what
+    its owner knows. ``table`` is a path.
 
     Of Parquet the schema is read, of CSV the first line: no cell.
     """
@@ -140,6 +143,8 @@ def blank_card(table: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
+    """Run the command line ``python -m dpframe``: the commands are demo, ledger, versions and init.
+    ``arguments`` are those of the command line by default."""
     parser = argparse.ArgumentParser(
         prog="python -m dpframe", description="Differential privacy for pandas."
     )

@@ -21,7 +21,8 @@ _NAMELESS = (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)
 
 
 def read_defaults(method: object) -> dict[str, object]:
-    """Return the arguments of a pandas method that have defaults, with these."""
+    """Return the default values of a pandas method's arguments, by name. What cannot be called has
+    no arguments."""
     if not callable(method):
         return {}
     return {
@@ -32,7 +33,8 @@ def read_defaults(method: object) -> dict[str, object]:
 
 
 def was_entered(error: TypeError) -> bool:
-    """Return whether a verb raised an error itself, so that the arguments are not the reason.
+    """Return whether an error was raised inside a method, so that wrong arguments in the call are
+    not the reason.
 
     To be called where the call of the verb stands, in its ``except`` block.
     """
@@ -47,7 +49,9 @@ def correct_arguments(
     defaults: Mapping[str, object],
     given: int = 1,
 ) -> dict[str, Any]:
-    """Return the named arguments of a call that failed, without those that change nothing.
+    """Return the named arguments of a failed call without those that only pandas has and that
+    change nothing. The call is then tried again. ``verb`` is the method, and ``defaults`` are those
+    of pandas.
 
     Raise a `BadType` that names the misfit if there are none of these. ``given`` counts the first
     parameters, which the user does not write.
@@ -69,7 +73,8 @@ def correct_arguments(
 
 
 def _changes_nothing(name: str, value: object, defaults: Mapping[str, object]) -> bool:
-    """Return whether an argument that pandas has, and dpframe has not, changes nothing here."""
+    """Return whether an argument that only pandas has can be dropped, since this value changes
+    nothing. ``defaults`` are those of the pandas method."""
     harmless = PANDAS_WORDS[name][0] if name in PANDAS_WORDS else ()
     if name in defaults:
         harmless = (*harmless, defaults[name], *IDLE_WORDS.get(name, ()))
@@ -77,6 +82,8 @@ def _changes_nothing(name: str, value: object, defaults: Mapping[str, object]) -
 
 
 def _is_same(first: object, second: object) -> bool:
+    """Return whether two argument values are the same object, or equal plain values of the same
+    type."""
     return first is second or (
         type(first) is type(second)
         and isinstance(first, bool | int | float | str)
@@ -87,7 +94,8 @@ def _is_same(first: object, second: object) -> bool:
 def _unknown_argument(
     verb: str, name: str, known: set[str], defaults: Mapping[str, object]
 ) -> BadType:
-    """Return the error about an argument that a verb does not have."""
+    """Return the error about an argument that a method does not have, with advice if pandas has
+    it."""
     if name in PANDAS_WORDS:
         return BadType(f"{name}= is refused here: {PANDAS_WORDS[name][1]}")
     if name in defaults:
@@ -103,7 +111,8 @@ def _misfit(
     positional: Sequence[object],
     named: Mapping[str, object],
 ) -> BadType:
-    """Return the error about known arguments: too many, given twice, or lacking."""
+    """Return the error that says how the arguments of a call do not fit: too many, given twice, or
+    missing."""
     places = [p.name for p in parameters if p.kind in _POSITIONAL]
     if len(positional) > len(places):
         most = (
@@ -133,7 +142,7 @@ def check_methods(
     like: type,
     check: Callable[[FunctionType, Mapping[str, object]], FunctionType],
 ) -> None:
-    """Replace the public methods of a class by what ``check`` returns for each.
+    """Replace each public method of the class ``kind`` by what ``check`` returns for it.
 
     ``check`` gets a method and the defaults of the method of the same name in ``like``, a class of
     pandas. A method under two names is replaced once. A method that takes any arguments stays.
@@ -151,7 +160,8 @@ def check_methods(
 
 
 def public_methods(kind: type) -> Iterator[tuple[str, FunctionType]]:
-    """Yield the public methods of a class that no check has replaced yet, with their names."""
+    """Yield the name and function of each public method of a class that `check_methods` has not
+    replaced yet."""
     for name in dir(kind):
         method = getattr(kind, name)
         checked = hasattr(method, "_checks_arguments")
@@ -160,7 +170,8 @@ def public_methods(kind: type) -> Iterator[tuple[str, FunctionType]]:
 
 
 def method_signature(whole: Signature, kind: type) -> Signature:
-    """Return the signature of a function as a method of a class.
+    """Return the signature to show for a function that becomes a method of the class ``kind``. Its
+    first parameter loses its annotation.
 
     A function that returns the type of its first argument returns the class.
     """

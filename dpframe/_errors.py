@@ -40,7 +40,8 @@ SWITCH = "DPFRAME_DEBUG"  # of those who own the data: causes and ways through t
 
 
 def debugging() -> bool:
-    """Return whether the owner has set the environment variable that shows causes.
+    """Return whether the environment variable is set that shows the causes of errors, which may
+    reveal data.
 
     Every session that is asked puts it on record.
     """
@@ -51,7 +52,8 @@ class DPError(Exception):
     """The root of the tree above."""
 
     def _render_traceback_(self) -> list[str]:
-        """Return what a notebook shows, line by line: the line of the user and the message.
+        """Return the lines that a notebook shows for this error: the user's own line, and the
+        message.
 
         IPython asks an error for it; the way through the package is for those who set
         ``DPFRAME_DEBUG=1``.
@@ -73,7 +75,8 @@ class DPError(Exception):
 
 
 def _inside(entry: FrameType) -> bool:
-    """Return whether a frame belongs to this package, or to a library that calls it for the user."""
+    """Return whether a stack frame belongs to this package, or to a library that calls it for the
+    user. Short tracebacks leave it out."""
     return str(entry.f_globals.get("__name__", "")).partition(".")[0] in (
         "dpframe",
         "pandas",
@@ -83,7 +86,7 @@ def _inside(entry: FrameType) -> bool:
 
 
 def _cell(file: str) -> str:
-    """Return the name of a file as a notebook shows it: ``Cell In[3]``."""
+    """Return the name of a source file as a notebook shows it, such as ``Cell In[3]``."""
     with suppress(Exception):  # without a shell
         kind, name = sys.modules["IPython"].get_ipython().compile.format_code_name(file)
         return f"{kind} {name}"
@@ -169,7 +172,8 @@ _held: ContextVar[list[str] | None] = ContextVar("held warnings", default=None)
 
 @contextmanager
 def warnings_after() -> Iterator[None]:
-    """Hold the warnings of a block until it has ended, so that an error leaves nothing half done."""
+    """Hold the privacy warnings of a ``with`` block until it has ended. A warning that is turned
+    into an error then leaves nothing half done."""
     held: list[str] = []
     token = _held.set(held)
     try:
@@ -181,7 +185,8 @@ def warnings_after() -> Iterator[None]:
 
 
 def caution(message: str) -> None:
-    """Warn at the caller's own line, wherever in the package it came up."""
+    """Issue a privacy warning that points at the user's own line, wherever in the package it came
+    up."""
     held = _held.get()
     if held is not None:
         held.append(message)
@@ -193,7 +198,8 @@ def caution(message: str) -> None:
 
 
 def did_you_mean(name: Hashable, known: Iterable[Hashable], what: str = "Columns") -> str:
-    """`` Did you mean 'age'?`` or the names there are; column names are public."""
+    """Return the end of an error message: ``Did you mean 'age'?``, or a list of the ``known``
+    names. ``what`` introduces that list. Column names are public."""
     names = [str(k) for k in known]
     close = get_close_matches(str(name), names, n=1)
     if close:
@@ -207,9 +213,9 @@ def unknown_column(name: Hashable, known: Iterable[Hashable]) -> UnknownColumn:
 
 
 def progress(total: int, label: str) -> Iterator[int]:
-    """The numbers below ``total``, a public number of steps; a terminal or a notebook shows how
-    many are done, by tqdm where that is installed, and after a second. Of work whose number of
-    steps the data decide there is nothing to show.
+    """Yield the numbers below ``total``, with a progress bar in a terminal or a notebook. The bar
+    needs tqdm, and appears after a second. ``total`` must be public, since the bar would show what
+    the data decide.
 
     >>> sum(progress(4, "steps"))
     6

@@ -28,7 +28,7 @@ class Options:
 
     @property
     def extend_pandas(self) -> bool:
-        """Whether functions such as ``pd.cut`` and ``pd.to_datetime`` take tracked columns.
+        """Switch that lets functions such as ``pd.cut`` and ``pd.to_datetime`` take tracked columns.
 
         ``import dpframe`` replaces 18 functions of pandas to this end, for the whole process. They
         do what they did with all other arguments. ``False`` puts the originals back.
@@ -37,6 +37,7 @@ class Options:
 
     @extend_pandas.setter
     def extend_pandas(self, value: bool) -> None:
+        """Replace the functions of pandas, or put the originals back if the value is False."""
         if _validate.flag(value, "extend_pandas"):
             _pandas.extend_pandas()
         else:
@@ -44,7 +45,7 @@ class Options:
 
     @contextmanager
     def __call__(self, **values: object) -> Iterator[None]:
-        """Set options for a block, and put their former values back at its end."""
+        """Set options for a ``with`` block, and restore their former values at its end."""
         names = [name for name in vars(Options) if isinstance(vars(Options)[name], property)]
         for name in values:
             if name not in names:

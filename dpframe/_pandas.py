@@ -50,11 +50,14 @@ def are_functions_extended() -> bool:
 
 
 def _extend(name: str, original: Any) -> Callable[..., Any]:
-    """Return a function of pandas that also takes tracked columns and frames."""
+    """Return a function of pandas that also takes tracked columns and frames. ``name`` is its name,
+    and ``original`` the function of pandas that other arguments go to."""
     lead = next(iter(signature(original).parameters))
 
     @wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
+        """Call the first argument's own version of this function if it is a tracked object, and
+        pandas otherwise."""
         first: Any = args[0] if args else kwargs.get(lead)
         if isinstance(first, list | tuple) and first:
             first = first[0]

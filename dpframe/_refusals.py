@@ -258,15 +258,17 @@ _INVENTED = re.compile(r"\['\w', '\w'\]|'(patient_id|[xtk])( [^']*)?'")
 
 
 def with_names(text: str, names: Mapping[str, Any]) -> str:
-    """A text of advice in which the columns of a frame stand where the invented ones do. ``names``
-    has those for ``x``, ``t`` and ``k`` and for pairs such as ``['x', 'y']``; and for
-    ``patient_id`` what groups each person's own rows, where columns do.
+    """Return a text of advice with the invented column names replaced by those of a frame.
+    ``names`` has the real names for ``x``, ``t`` and ``k``, for pairs such as ``['x', 'y']``, and
+    for ``patient_id``. The last groups each person's own rows, where columns do.
 
     >>> with_names("p.groupby('patient_id')['x'].shift(), p.assign(y='x / 2').", {"patient_id": "id", "x": "the cost"})
     "p.groupby('id')['the cost'].shift(), p.assign(y='`the cost` / 2')."
     """
 
     def own(found: re.Match[str]) -> str:
+        """Return the real name for one invented name found in the text, or the text unchanged if
+        there is none."""
         invented, rest = found.groups()
         name = names.get(found[0] if invented is None else invented)
         # In an expression a column is named by a text alone.

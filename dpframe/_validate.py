@@ -51,7 +51,7 @@ class Durations(Bounds):
 
     @property
     def texts(self) -> tuple[str, str]:
-        """Both as texts, which `durations` reads again."""
+        """Both ends as texts that `durations` can read again."""
         ticks = [(int(end), "ns") if abs(end) < 2**62 else (int(end) // 1000, "us") for end in self]
         lower, upper = (str(pd.Timedelta(*pair)) for pair in ticks)  # type: ignore[arg-type]  # stubs list the units
         return lower, upper
@@ -61,8 +61,8 @@ class Durations(Bounds):
 
 
 def exact(value: object, name: str) -> Fraction:
-    """Return the rational number that was typed: ``0.1`` is one tenth, a float32 is its exact
-    binary value."""
+    """Return a number as the exact fraction that was typed: ``0.1`` is one tenth, a float32 its
+    exact binary value. ``name`` is for errors."""
     if type(value) is Fraction:
         return value
     if type(value) is float and math.isfinite(value):
@@ -94,7 +94,8 @@ def _decimal(value: float) -> Fraction:
 
 
 def epsilon(value: object, name: str = "epsilon") -> Fraction:
-    """Check a price or a budget: a positive number within the documented range."""
+    """Return epsilon as an exact fraction, and refuse one outside the documented range. ``name`` is
+    for errors."""
     e = exact(value, name)
     if 0 < e.numerator <= 2**10 * e.denominator and e.denominator <= e.numerator * 2**50:
         return e  # whole numbers, which are quicker to compare, say that it is within the range
@@ -112,7 +113,8 @@ def epsilon(value: object, name: str = "epsilon") -> Fraction:
 
 
 def delta(value: object, name: str = "delta") -> Fraction:
-    """Check a probability in [0, 1)."""
+    """Return a probability as an exact fraction, and refuse one outside [0, 1). ``name`` is for
+    errors."""
     d = exact(value, name)
     if not 0 <= d < 1:
         raise BadValue(f"{name} must be at least 0 and below 1, not {value}.")
@@ -124,7 +126,8 @@ def delta(value: object, name: str = "delta") -> Fraction:
 
 
 def level(value: object) -> float:
-    """Check a confidence level strictly between 0 and 1."""
+    """Return a confidence level as a double, and refuse one that is not strictly between 0 and
+    1."""
     x = float(exact(value, "level"))
     if not 0 < x < 1:
         raise BadValue(f"level must lie strictly between 0 and 1, such as 0.95, not {value}.")
@@ -139,6 +142,7 @@ def flag(value: object, name: str) -> bool:
 
 
 def positive_int(value: object, name: str) -> int:
+    """Return a whole number as an int, and refuse one below 1. ``name`` is for errors."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise BadType(f"{name} must be a whole number, not {type(value).__name__}.")
     if value < 1:
@@ -147,7 +151,7 @@ def positive_int(value: object, name: str) -> int:
 
 
 def real(value: object, name: str) -> float:
-    """Return a finite real number as a double."""
+    """Return a finite real number as a double, and refuse all else. ``name`` is for errors."""
     if (type(value) is float and math.isfinite(value)) or (
         type(value) is int and abs(value) < 2**53
     ):
@@ -160,7 +164,8 @@ def real(value: object, name: str) -> float:
 
 
 def bounds(value: object, subject: str) -> Bounds:
-    """``(lower, upper)``, two finite numbers in order; equal ones are allowed."""
+    """Return clipping bounds from a pair of finite numbers in order; equal ones are allowed.
+    ``subject`` names what is bounded, for errors."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise BadType(
             f"bounds of {subject} must be a pair (lower, upper) of public numbers, not {type(value).__name__}. "
@@ -175,8 +180,8 @@ def bounds(value: object, subject: str) -> Bounds:
 
 
 def duration(value: object, name: str) -> int:
-    """A duration in whole nanoseconds: a Timedelta, what Python and numpy have for it, or a text
-    such as "90min"."""
+    """Return a duration in whole nanoseconds. It may be a Timedelta, what Python and numpy have for
+    it, or a text such as "90min"."""
     try:
         if isinstance(value, str | timedelta | np.timedelta64):
             found: Any = pd.Timedelta(value)
@@ -192,7 +197,8 @@ def duration(value: object, name: str) -> int:
 
 
 def durations(value: object, subject: str) -> Durations:
-    """``(lower, upper)``, two durations in order, in nanoseconds."""
+    """Return clipping bounds in nanoseconds from a pair of durations in order. ``subject`` names
+    what is bounded, for errors."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise BadType(
             f"bounds of {subject} must be a pair of public durations, such as ('0D', '30D'), not {type(value).__name__}."
@@ -204,8 +210,8 @@ def durations(value: object, subject: str) -> Durations:
 
 
 def length(values: object, subject: str, most: int = MAX_LISTED) -> int:
-    """The number of values in a public list, before any value is looked at; endless lists and more
-    than ``most`` are refused."""
+    """Return the length of a public list, before any value is looked at. Endless lists and those
+    with more than ``most`` values are refused."""
     try:
         count = len(values)  # type: ignore[arg-type]  # a value without a length is refused
     except TypeError:
@@ -222,7 +228,8 @@ def length(values: object, subject: str, most: int = MAX_LISTED) -> int:
 
 
 def edges(values: Iterable[object], subject: str) -> tuple[float, ...]:
-    """At least two increasing numbers, of which the outer ones may be infinite."""
+    """Return the edges of bins: at least two increasing numbers, with infinite ones allowed at the
+    ends."""
     length(values, f"the edges of {subject}", MAX_BINS + 1)
     listed: list[Any] = list(values)
     kinds = {*map(type, listed)}
@@ -243,7 +250,8 @@ def edges(values: Iterable[object], subject: str) -> tuple[float, ...]:
 
 @lru_cache(maxsize=256)
 def _evenly(lower: float, upper: float, number: int) -> tuple[float, ...] | None:
-    """Points that divide an interval evenly; None where they are not increasing doubles."""
+    """Return ``number`` + 1 points that divide an interval evenly; None if they are not increasing
+    doubles."""
     with np.errstate(over="ignore", invalid="ignore"):
         points = tuple(map(float, np.linspace(lower, upper, number + 1)))
     return points if all(a < b for a, b in pairwise(points)) else None
@@ -269,7 +277,8 @@ def among(value: object, options: tuple[int | str, ...]) -> bool:
 
 
 def hashable(value: object, name: str) -> Hashable:
-    """Return the name, which must be hashable to be that of a column."""
+    """Return a column's name, and refuse one that is not hashable. ``name`` is the argument's name,
+    for errors."""
     try:
         hash(value)
     except TypeError:
@@ -280,6 +289,8 @@ def hashable(value: object, name: str) -> Hashable:
 
 
 def choice(value: object, name: str, options: Iterable[str]) -> str:
+    """Return the value if it is one of the allowed texts, and refuse all else. ``name`` is for
+    errors."""
     names = list(options)
     if not isinstance(value, str):
         raise BadType(
@@ -291,7 +302,8 @@ def choice(value: object, name: str, options: Iterable[str]) -> str:
 
 
 def column_names(names: Iterable[Any], columns: Iterable[Hashable]) -> list[Hashable]:
-    """Several columns by their names, each once."""
+    """Return the names of several columns, and refuse unknown and repeated ones. ``columns`` are
+    the existing names."""
     checked = [column_name(name, columns) for name in names]
     twice = [name for i, name in enumerate(checked) if name in checked[:i]]
     if twice:
@@ -300,7 +312,8 @@ def column_names(names: Iterable[Any], columns: Iterable[Hashable]) -> list[Hash
 
 
 def column_name(name: Any, columns: Iterable[Hashable]) -> Hashable:
-    """One column by its name: not a position, not a list, not a function."""
+    """Return the name of one column, and refuse positions, lists, functions and unknown names.
+    ``columns`` are the existing names."""
     if type(name) is str and isinstance(columns, dict) and name in columns:  # as most are given
         return name
     if callable(name):
@@ -323,8 +336,8 @@ def column_name(name: Any, columns: Iterable[Hashable]) -> Hashable:
 
 
 def no_name(value: object) -> BadType:
-    """The refusal of what cannot be the name of a column; of what other libraries write conditions
-    with, how to write it here."""
+    """Return the error about a value that cannot be a column's name. For expressions of other
+    libraries it says how to write conditions here."""
     if type(value).__module__.partition(".")[0] in _LIBRARIES:
         return BadType(
             "an expression of another library is not read here. Write it of the tracked columns, p[p['x'] > 1], or as text: "

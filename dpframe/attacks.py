@@ -44,7 +44,8 @@ LARGE = (
 
 
 def alone(frame: pd.DataFrame, on: Sequence[str]) -> pd.Series[bool]:
-    """Return a mask of the rows that are the only ones with their values in these columns.
+    """Return a mask of the rows that share their values in these columns with no other row. ``on``
+    names the columns.
 
     >>> alone(pd.DataFrame({"zip": ["1", "1", "2"], "sex": ["F", "F", "F"]}), ["zip", "sex"]).tolist()
     [False, False, True]
@@ -53,8 +54,8 @@ def alone(frame: pd.DataFrame, on: Sequence[str]) -> pd.Series[bool]:
 
 
 def link(published: pd.DataFrame, register: pd.DataFrame, on: Sequence[str]) -> pd.DataFrame:
-    """Linkage: the published rows that fit one person of the register only, with what the register
-    adds.
+    """Return the published rows that fit exactly one person of the register, with what the register
+    adds. This is the linkage attack.
 
     A row of the answer is a claim, not a proof: the person that fits may be missing from the
     register, and somebody else have the same values. Compare it with the truth to see how often it
@@ -89,7 +90,7 @@ class Difference:
 
 
 def difference(ask: Callable[[str], float], secret: str, person: str) -> Difference:
-    """Differencing: how many have the secret, and how many have it who are not this one person.
+    """Count who has a secret, with and without one person: the differencing attack.
 
     Each count is about many people and looks harmless. ``ask`` answers a condition with a count;
     ``person`` is a condition that holds for one row.
@@ -107,8 +108,8 @@ def difference(ask: Callable[[str], float], secret: str, person: str) -> Differe
 def reconstruct(
     subsets: ArrayLike, answers: ArrayLike, method: Literal["auto", "lp", "least squares"] = "auto"
 ) -> NDArray[np.bool_]:
-    """Reconstruction: everybody's secret bit from noisy counts over sets of people (Dinur and
-    Nissim 2003).
+    """Return a guess of everybody's secret bit from noisy counts over sets of people. This is the
+    reconstruction attack (Dinur and Nissim 2003).
 
     ``subsets`` has a row a question and a column a person, and says who is asked about; ``answers``
     are the noisy numbers of those who have the secret (``subsets @ secret.astype(int)`` plus noise:
@@ -152,8 +153,8 @@ def reconstruct(
 
 
 def _program(subsets: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Fractions x in [0, 1] with the least t such that every |subsets @ x - counts| is at most
-    t."""
+    """Return fractions x in [0, 1] with the least t such that every |subsets @ x - counts| is at
+    most t. A linear program finds them, one fraction for each person."""
     from scipy.optimize import linprog
 
     people = subsets.shape[1]
@@ -175,8 +176,8 @@ def _program(subsets: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArr
 
 
 def a_few_rows(frame: pd.DataFrame, rows: int, seed: int = 0) -> pd.DataFrame:
-    """ "Just publish a few rows, drawn at random": a mechanism that is not private, for `link` to
-    attack.
+    """Return a few rows drawn at random, as if they could just be published. This mechanism is not
+    private, and is for `link` to attack.
 
     It is (0, rows/n)-private, which shows what a delta of that size allows: with that chance
     everything about a person is published, and what is published could not have been without that
@@ -200,7 +201,8 @@ class Participation:
 def participation(
     release: Callable[[pd.DataFrame], Any], frame: pd.DataFrame, person: Any
 ) -> Participation:
-    """Runs a release on the frame, and on the frame without one row (by its label).
+    """Return what a release says on the frame, and on the frame without one row. ``person`` is the
+    label of that row.
 
     If both teach the same about the person, the release did not use the person's row to teach it:
     the harm, if there is one, comes of the truth about people like them. Nothing that is useful can
@@ -217,8 +219,8 @@ def participation(
 
 
 def best_guess(epsilon: float) -> float:
-    """Return the chance that the best of all attackers names a fair bit after an epsilon-private
-    release: e^eps / (1 + e^eps).
+    """Return the probability with which the best attacker guesses a fair bit after an
+    epsilon-private release: e^eps / (1 + e^eps).
 
     It bounds every attack on one row that is replaced by its opposite, whatever else the attacker
     knows; where a release is private in rows that are added or removed, turning a bit takes two of

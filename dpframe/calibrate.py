@@ -168,8 +168,8 @@ def queries(
     accountant: str | None = None,
     reserve: Real | None = None,
 ) -> int:
-    """Return the number of releases of one kind that a budget allows, one after the other:
-    `dpframe.accounting` has the kinds.
+    """Return the number of equal releases that a budget allows, one after the other. ``each`` is
+    the privacy loss of one, such as `dpframe.accounting.PureDP`.
 
     By the rule of ``accountant`` and with the ``reserve`` (the part of delta kept for outright
     failures) that a session would have where none is named. ``"pld"`` counts a batch that is
@@ -219,8 +219,8 @@ def laplace_scale(epsilon: Real, *, sensitivity: Real = 1) -> float:
 def laplace_within(
     epsilon: Real, *, sensitivity: Real = 1, answers: int = 1, level: Real = 0.95
 ) -> float:
-    """Return the distance within which all ``answers`` numbers with Laplace noise are, with
-    probability ``level``.
+    """Return a distance w such that all ``answers`` numbers with Laplace noise are off by at most
+    w, with probability ``level``.
 
     t S/epsilon with (1 - e**-t)**k = level for k answers: the tail P[|Y| >= t b] = e**-t of the
     Laplace law, k times independently. The union bound, t = ln(k/(1 - level)), is a little more.
@@ -239,8 +239,8 @@ def laplace_within(
 def laplace_epsilon(
     within: Real, *, sensitivity: Real = 1, answers: int = 1, level: Real = 0.95
 ) -> float:
-    """Return the epsilon for which all ``answers`` numbers are within +- ``within``, with
-    probability ``level``.
+    """Return the epsilon at which all ``answers`` numbers with Laplace noise are off by at most
+    ``within``, with probability ``level``.
 
     `laplace_within` backwards: t S/within with (1 - e**-t)**k = level. For counts give a whole
     number.
@@ -260,8 +260,8 @@ def laplace_epsilon(
 def exponential_within(
     epsilon: Real, candidates: int, *, sensitivity: Real = 1, level: Real = 0.95
 ) -> float:
-    """Return the largest distance of the chosen candidate's score from the best one's, with
-    probability ``level``.
+    """Return a bound on how far the chosen candidate's score falls below the best, with probability
+    ``level``.
 
     (2 S/epsilon)(ln k + t) for k candidates, with e**-t = 1 - level (Dwork and Roth 2014, theorem
     3.11). The notes on privacy, "Exponential mechanism", weigh by exp(epsilon u/S), which is 2
@@ -295,7 +295,8 @@ def mean_n(
     mechanism: str = "auto",
     level: Real = 0.95,
 ) -> int:
-    """People needed so that all ``queries`` private means of values in [0, 1] are within ``alpha``.
+    """Return the number of people needed so that all ``queries`` private means of values in [0, 1]
+    are within ``alpha``.
 
     A trusted curator adds the noise; n is public and people are replaced, so a mean has sensitivity
     1/n, and n is the reach of noise for sensitivity 1 over alpha. The share of a counting query is
@@ -331,8 +332,8 @@ def mean_n(
         raise BadValue(f"mechanism {mechanism!r} needs a positive delta, such as delta=1e-6.")
 
     def count_people(share: float) -> float:
-        """Return the people needed where the noise has this share of the failures: the n of c/n +
-        h/sqrt(n) = alpha."""
+        """Return the people needed if the noise has this share of the allowed failures. It is the n
+        at which c/n + h/sqrt(n) = alpha."""
         c = min(scale * reach(k, share * beta) for scale, reach in noises)
         h = math.sqrt(math.log(2 * k / ((1 - share) * beta)) / 2) if sampled else 0.0
         return ((h + math.sqrt(h * h + 4 * a * c)) / (2 * a)) ** 2
@@ -362,8 +363,8 @@ def randomized_response_n(
     method: str = "bound",
     level: Real = 0.95,
 ) -> int:
-    """People needed so that a frequency from randomized response is within ``alpha``. No curator is
-    trusted.
+    """Return the number of people needed so that a frequency from randomized response is within
+    ``alpha``. No curator is trusted.
 
     Each person tells the truth with probability p = e**epsilon/(1 + e**epsilon), the notes' 1/2 +
     delta with delta = tanh(epsilon/2)/2, which is epsilon-private. The estimate (mean answer - (1 -
@@ -409,8 +410,8 @@ def sgd_n(
     steps: int = 100,
     method: str = "bound",
 ) -> int:
-    """Return the number of people with which a private logistic regression has an excess loss of at
-    most ``alpha``.
+    """Return the number of people needed so that a private logistic regression has an excess loss
+    of at most ``alpha``.
 
     For ``method="bound"``: with this number of people, one row each, added or removed, the mean loss under
     ``LogisticRegression("gradient")`` exceeds by at most alpha, in expectation, that of any
@@ -446,7 +447,7 @@ def sgd_n(
 def sgd_alpha(
     n: int, epsilon: Real, delta: Real, dimension: int, *, length: Real = 1, steps: int = 100
 ) -> float:
-    """Return the excess loss that `sgd_n` promises n people, rounded up.
+    """Return the excess loss that `sgd_n` promises for n people, rounded up.
 
     >>> round(sgd_alpha(8000, 1, 1e-6, dimension=5), 4)
     0.0052
@@ -459,8 +460,9 @@ def sgd_alpha(
 def _sgd(
     epsilon: float, delta: float, dimension: int, length: Real, steps: int
 ) -> tuple[float, float]:
-    """Theorem 5 of docs/guarantees/learning.md for logistic loss and rows as long as they may be:
-    the excess of the sum of losses is the first number, and the second for each person."""
+    """Return two numbers a and b that bound the excess of the sum of losses of n people by a + b n.
+    They are those of theorem 5 of docs/guarantees/learning.md, for logistic loss and the longest
+    possible rows."""
     p, t = _number(dimension, "dimension"), _number(steps, "steps")
     square = _positive(length, "length") ** 2
     mu = _gaussian.mu_for(epsilon, delta)
@@ -475,7 +477,7 @@ def _sgd(
 
 
 def _delta(value: object) -> float:
-    """Return a valid delta above 0."""
+    """Return delta as a double, and refuse 0, at which no Gaussian noise is private."""
     d = _validate.delta(value)
     if d == 0:
         raise BadValue(
@@ -517,8 +519,8 @@ def _people(size: float) -> int:
 
 
 def _least(enough: Callable[[float], bool]) -> float:
-    """Return the least x > 0 from which on ``enough`` holds, to the last digits and on the safe
-    side."""
+    """Return the least x > 0 from which on ``enough`` holds, found by bisection to the last digits.
+    It is rounded to the side where ``enough`` holds."""
     low = high = 1.0
     while not enough(high):
         low, high = high, 2 * high

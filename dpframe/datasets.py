@@ -71,7 +71,8 @@ ZIPS = ["02138", "02139", "02140", "02141"]
 
 
 def visits(rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
-    """Hospital visits, one row a person: state, age, smoker, diagnosis, days, cost, admitted.
+    """Return synthetic hospital visits, one row a person: state, age, smoker, diagnosis, days,
+    cost, admitted.
 
     Older people have more hypertension and diabetes, smokers more asthma; cost grows with days and
     differs by state; one in twenty-five costs is missing.
@@ -120,7 +121,8 @@ def visits(rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
 
 
 def patient_visits(people: int = 5_000, seed: int = 0) -> pd.DataFrame:
-    """Visits of patients who come several times: one row a visit, about four visits a person.
+    """Return synthetic visits of patients who come several times: one row a visit, about four
+    visits a person.
 
     Most people come once or twice and a few come dozens of times. Those are older, have chronic
     diagnoses and cost more a visit, so that what holds for visits does not hold for people. A
@@ -178,8 +180,8 @@ def patient_visits(people: int = 5_000, seed: int = 0) -> pd.DataFrame:
 
 
 def salaries(people: int = 10_000, seed: int = 0) -> pd.DataFrame:
-    """Salaries by region and grade, one row a person: right-skewed, with few directors and large
-    differences of regions.
+    """Return synthetic salaries by region and grade, one row a person. They are right-skewed, with
+    few directors and large differences of regions.
 
     >>> salaries(3)
        region       grade  age  salary
@@ -205,8 +207,8 @@ def salaries(people: int = 10_000, seed: int = 0) -> pd.DataFrame:
 
 
 def bids(bidders: int = 1_000, seed: int = 0) -> pd.DataFrame:
-    """Bids: the most that each bidder would pay for a song. There are three kinds of bidders, so
-    the best price is no average.
+    """Return synthetic bids: the most that each bidder would pay for a song. There are three kinds
+    of bidders, so the best price is no average.
 
     >>> bids(3)
        bidder   bid
@@ -223,8 +225,8 @@ def bids(bidders: int = 1_000, seed: int = 0) -> pd.DataFrame:
 
 
 def town(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
-    """Everybody in a small town: name, zip, born, sex; whether they vote; and what the hospital
-    knows of its patients.
+    """Return everybody in a synthetic small town: name, zip, born, sex; whether they vote; and what
+    the hospital knows of its patients.
 
     Nobody has this table. `register` and `hospital` are what exists of it, and it is here to check
     an attack by. ``diagnosis`` is null for who never was a patient.
@@ -257,7 +259,7 @@ def town(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
 
 
 def register(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
-    """Return the voters of the `town`, as anybody may read them: name, zip, born, sex.
+    """Return the public register of voters of the synthetic `town`: name, zip, born, sex.
 
     >>> register(20_000).shape
     (15653, 4)
@@ -267,8 +269,8 @@ def register(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
 
 
 def hospital(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
-    """Return the patients of the `town` without their names, in another order: zip, born, sex,
-    diagnosis, cost.
+    """Return the patients of the synthetic `town` without their names, in another order: zip, born,
+    sex, diagnosis, cost.
 
     >>> "name" in hospital(100)
     False
@@ -282,8 +284,8 @@ def hospital(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
 
 
 def study(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
-    """Return a medical study, one row a participant: age, smoker, and a lung disease that smokers
-    have five times as often.
+    """Return a synthetic medical study, one row a participant: age, smoker, and a lung disease.
+    Smokers have the disease five times as often.
 
     >>> study(20_000).groupby("smoker")["lung_disease"].mean().round(2).tolist()
     [0.03, 0.16]
@@ -296,8 +298,8 @@ def study(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
 
 
 def subsets(people: int, questions: int, seed: int = 0) -> NDArray[np.bool_]:
-    """Random questions about sets of people: a row a question, a column a person, each in it by a
-    fair coin.
+    """Return random sets of people for the `reconstruct` attack to ask about. There is a row for
+    each question and a column for each person, who is in a set by a fair coin.
 
     A row selects people as it is (``frame[asked[0]]``). To count by all rows at once make numbers
     of the secret first, ``asked @ secret.astype(int)``: of two arrays of bools numpy's ``@`` says

@@ -67,7 +67,8 @@ def epsilon_of(delta: Real) -> float:
 
 
 def _odds(delta: Real) -> Fraction:
-    """Return the odds of a false answer against a true one."""
+    """Return the odds of a false answer against a true one, where the truth is told with
+    probability 1/2 + delta."""
     d = _validate.exact(delta, "delta")
     if not 0 < d < Fraction(1, 2):
         raise BadValue(
@@ -77,8 +78,8 @@ def _odds(delta: Real) -> Fraction:
 
 
 def _covers(epsilon: float, odds: Fraction) -> bool:
-    """Return whether exp(-epsilon) <= odds for certain. The epsilon is the decimal that the double
-    shows, as a price would be."""
+    """Return whether exp(-epsilon) <= odds for certain, so that an answer with these odds is
+    epsilon-private. The epsilon is the decimal that the double shows, as a price would be."""
     e = _validate.exact(epsilon, "epsilon")
     return (
         exp_interval(e.numerator, e.denominator, _BITS)[1] * odds.denominator
@@ -87,8 +88,8 @@ def _covers(epsilon: float, odds: Fraction) -> bool:
 
 
 def delta_of(epsilon: Real) -> float:
-    """Return the distance from a fair coin that epsilon allows to a yes or no: true with
-    probability 1/2 + delta, rounded down.
+    """Return how far from a fair coin an epsilon-private yes or no may be. The truth is told with
+    probability 1/2 plus this delta, rounded down.
 
     *Formal guarantee.* ``delta = tanh(epsilon / 2) / 2``, so that an answer that is true with 1/2 +
     delta is epsilon-private.
@@ -133,8 +134,8 @@ def sample_size(
     method: str = "bound",
     level: Real = 0.95,
 ) -> int:
-    """Return the number of people for which the share of those who would say yes is within
-    ``alpha`` with probability ``level``.
+    """Return the number of people to ask by randomized response for a given accuracy. The estimated
+    share of yes is then within ``alpha`` with probability ``level``.
 
     ``method="bound"`` and ``"normal"`` are `dpframe.calibrate.randomized_response_n`, of
     ``epsilon`` or of the epsilon of ``delta``. ``"notes"`` is their n >= 1 / (delta alpha)**2, for
@@ -166,8 +167,8 @@ def sample_size(
 def answer(
     value: Any, *, epsilon: Real, keys: Any = None, bounds: Any = None, other: Any = None
 ) -> Any:
-    """Return the answer of one person who trusts nobody: one of the listed values, or a point
-    between the bounds.
+    """Return the randomized answer of one person who trusts nobody. It is one of the listed
+    ``keys``, or a point between the ``bounds``.
 
     It is for the device of that person: no budget counts it, and each call tells as much again. A
     value that is not listed says a uniform one, or is ``other=``; None or NaN is a uniform point.
@@ -208,8 +209,8 @@ def reports(
     bounds: Any = None,
     other: Any = None,
 ) -> pd.Series[Any]:
-    """Return the answers of many people, each made by `answer` with these words, as reports that
-    `estimate` takes.
+    """Return the answers of many people as a Series of reports that `estimate` takes. Each answer
+    was made by `answer` with the same arguments.
 
     >>> reports(["no", "yes", "no"], keys=["no", "yes"], epsilon=1).dp
     reports that are true with probability 0.7311, epsilon 1 each
@@ -239,7 +240,9 @@ def reports(
 def _kind_of(
     epsilon: object, keys: Any, bounds: Any, other: Any
 ) -> tuple[ReportKind, list[Any], Keys | None]:
-    """Check the arguments, and return the kind of reports, the labels and the keys."""
+    """Return what the arguments of a randomized answer mean: the kind of reports, the labels of
+    answers, and the listed keys. The keys are None for numbers. Arguments that do not fit are
+    refused."""
     price = _validate.epsilon(epsilon)
     if (keys is None) == (bounds is None):
         raise BadValue(
@@ -347,7 +350,8 @@ def estimate(
 def _pairs(
     reports: Reports, other: Reports, labels: pd.Index[Any], by: pd.Series[Any]
 ) -> pd.DataFrame:
-    """Estimate how many people have each pair of answers."""
+    """Return the estimated number of people with each pair of answers, from two randomized columns.
+    ``labels`` are the values of the first, and ``by`` is the Series of the second."""
     kind, outer = reports._kind, other._kind
     if kind.bounds is not None or outer.bounds is not None:
         raise BadValue(
@@ -372,7 +376,8 @@ def _pairs(
 
 
 def _read(series: object, argument: str) -> Reports:
-    """Return the reports of a Series, by its receipt."""
+    """Return the reports that a Series holds, read by the receipt attached to it. A Series without
+    one is refused."""
     if not isinstance(series, pd.Series):
         raise BadType(f"{argument} must be a Series of reports, not {type(series).__name__}.")
     text = get_receipt(series, REPORTS)

@@ -27,7 +27,7 @@ _MOST = 2**53
 
 def laplace_tail(*, reach: Real, scale: Real, answers: int = 1) -> float:
     """Return the probability that any of ``answers`` numbers with Laplace noise of this scale is
-    more than ``reach`` off.
+    off by more than ``reach``.
 
     1 - (1 - e**-t)**k for reach = t scale and k numbers: one number is off by t scales with
     probability e**-t (the tail of the Laplace law), and noises are independent. The union bound, k
@@ -48,8 +48,8 @@ def laplace_tail(*, reach: Real, scale: Real, answers: int = 1) -> float:
 
 
 def gaussian_tail(*, reach: Real, sigma: Real, answers: int = 1) -> float:
-    """Return the probability that any of ``answers`` numbers with Gaussian noise is more than
-    ``reach`` off.
+    """Return the probability that any of ``answers`` numbers with Gaussian noise is off by more
+    than ``reach``.
 
     1 - (1 - 2 Phi(-t))**k for reach = t sigma and k independent noises; 2 Phi(-t) is below
     e**(-t**2 / 2).
@@ -65,8 +65,8 @@ def gaussian_tail(*, reach: Real, sigma: Real, answers: int = 1) -> float:
 
 
 def gaussian_within(sigma: Real, *, answers: int = 1, level: Real = 0.95) -> float:
-    """Return the distance within which all ``answers`` numbers with Gaussian noise are, with
-    probability ``level``.
+    """Return a distance w such that all ``answers`` numbers with Gaussian noise are off by at most
+    w, with probability ``level``.
 
     `gaussian_tail` backwards. It grows with the square root of ln k, where `laplace_within` grows
     with ln k. For whole-number noise round it up.
@@ -151,8 +151,8 @@ def _distance(value: object, name: str) -> float:
 
 
 def _positive(value: object, name: str) -> float:
-    """Return a positive number, in a range in which products and quotients of a few such numbers
-    are normal doubles."""
+    """Return a positive number, and refuse others. It must be of a size at which products of a few
+    such numbers do not overflow. ``name`` is for errors."""
     x = _validate.real(value, name)
     if x <= 0:
         raise BadValue(f"{name} must be positive, not {value}.")

@@ -59,7 +59,8 @@ class _Revenue(Utility):
     column: Any
 
     def scored(self, frame: UtilityColumns, candidates: Sequence[Any]) -> Scored:
-        """Return the question for the price with the largest revenue."""
+        """Return the question for the candidate price with the largest revenue; ``candidates`` are
+        the prices."""
         expr, name = _read_numbers(frame, self.column, "revenue")
         prices = [_validate.real(c, "a price") for c in candidates]
         if min(prices) < 0 or max(prices) == 0 or max(prices) > 2.0**500:
@@ -84,7 +85,7 @@ class _Distance(Utility):
     bounds: Any
 
     def scored(self, frame: UtilityColumns, candidates: Sequence[Any]) -> Scored:
-        """Return the question for the candidate that is nearest to everybody."""
+        """Return the question for the candidate point that is nearest to everybody's values."""
         expr, name = _read_numbers(frame, self.column, "distance")
         pair = frame.bounds(expr, name, self.bounds)
         if math.isinf(pair.upper - pair.lower):
@@ -119,7 +120,8 @@ class _Distance(Utility):
 
 
 def _read_numbers(frame: UtilityColumns, column: Any, utility: str) -> tuple[_expr.Expr, Hashable]:
-    """Return the expression and the name of a column of numbers. Others are refused."""
+    """Return the expression and the name of a numeric column, and refuse other columns. ``utility``
+    is for errors."""
     expr, name = frame.find_column(column)
     if expr.kind not in ("number", "bool"):
         raise BadType(f"column {name!r} is of kind {expr.kind}: {utility} needs numbers.")
@@ -127,7 +129,7 @@ def _read_numbers(frame: UtilityColumns, column: Any, utility: str) -> tuple[_ex
 
 
 def revenue(column: Any) -> Utility:
-    """Return the revenue at a price: the price times the number of bids that reach it.
+    """Return the utility of a price for `choose`: the price times the number of bids that reach it.
 
     This is the utility of digital goods. The bids are the values of the column.
 
@@ -146,7 +148,7 @@ def revenue(column: Any) -> Utility:
 
 
 def distance(column: Any, bounds: Any = None) -> Utility:
-    """Return the nearness of a place to everybody.
+    """Return the utility of a point for `choose`: how near it is to everybody's values.
 
     It is minus the sum of its distances from the values of the column, clipped to bounds.
 

@@ -24,7 +24,8 @@ _stores: dict[str, Store] = {MemoryStore.place: MEMORY}  # by place
 
 
 def open_store(ledger: str | os.PathLike[str] | None) -> Store:
-    """Return the one store that this process has of a ledger; for None a new one in memory."""
+    """Return the store of a ledger: a file, a database on a server, or for None a new one in
+    memory. One process has a single store of each ledger."""
     if ledger is None:
         return MemoryStore()
     text: str = text_of(ledger) if isinstance(ledger, os.PathLike) else ledger
@@ -38,8 +39,8 @@ def open_store(ledger: str | os.PathLike[str] | None) -> Store:
 
 
 def place_of(ledger: str | None) -> str | None:
-    """Return the place of a ledger that outlives the process; None for memory. A text that names no
-    ledger is returned as it is, and refused when it is opened."""
+    """Return the full address of a ledger that outlives the process, or None for one in memory. A
+    text that names no ledger is returned unchanged, and refused when it is opened."""
     kind = None if ledger is None else STORES.get(scheme_of(ledger))
     if ledger is None or (kind is not None and not kind.durable):
         return None
@@ -56,8 +57,9 @@ def public_name(ledger: str) -> str:
 
 
 def on_record(ledger: str, population: object) -> dict[str, Any]:
-    """Return the budget, the unit and the last version that a ledger has on record under a name;
-    refuse a name without a record."""
+    """Return the budget, the unit and the last version that a ledger has recorded for a population.
+    A session that names an existing budget is opened with them. An unknown ledger or population is
+    refused."""
     shown = public_name(ledger)
     if not exists(ledger):
         raise BadValue(

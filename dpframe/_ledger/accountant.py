@@ -100,8 +100,8 @@ Names = dict[
 
 
 def find_answer(label: Label, answers: Mapping[Any, Any], names: Names) -> Any:
-    """Return the answer recorded under a name or a key of the label; None without one. A name must
-    belong to the same question."""
+    """Return the recorded answer to a question, so that it need not be paid again; None without
+    one. A name that was given to another question is refused."""
     if label.name is None or (label.version, label.name) not in names:
         return answers.get(label.key, answers.get(label.paid))
     question, key = names[label.version, label.name]
@@ -111,7 +111,7 @@ def find_answer(label: Label, answers: Mapping[Any, Any], names: Names) -> Any:
 
 
 def name_in_use(name: str) -> BadValue:
-    """Return the error about a name that another question has."""
+    """Return the error that says that another question has this name already."""
     return BadValue(
         f"name={name!r} was given to another question, or its data had another public number of rows. Choose "
         "another name, or say that the data is newer: open(..., version='...')."
@@ -164,13 +164,16 @@ class Accountant:
         ledger: str | os.PathLike[str] | None = None,
         population: str | None = None,
     ):
+        """Open the budget of a population, or attach to its record in a ledger. ``accountant``
+        names the composition rule, and ``reserve`` is the part of delta kept for releases that may
+        fail. Without a ledger the budget lasts as long as the process."""
         rule = open_filter(epsilon, delta, accountant, reserve)
         self._begin(rule, rule.start(), population, ledger)
 
     @classmethod
     def _of(cls, rule: Filter, empty: Any, population: str | None, file: str | None) -> Accountant:
-        """Return an accountant from checked arguments: the rule, its state on an empty ledger, and
-        the place of the ledger."""
+        """Return an accountant from arguments that were checked before. ``rule`` is the composition
+        rule, and ``empty`` its state before any charge."""
         accountant = cls.__new__(cls)
         accountant._begin(rule, empty, population, file)
         return accountant
@@ -182,7 +185,8 @@ class Accountant:
         population: str | None,
         ledger: str | os.PathLike[str] | None,
     ) -> None:
-        """Set the rule, the limits and the store, and write or read the terms."""
+        """Set up a new accountant: its composition rule, its store, and what the ledger has
+        recorded so far."""
         self._filter = rule
         self._limits = rule.limits
         alone = population is None and ledger is None  # nothing else can have this budget
@@ -291,7 +295,8 @@ class Accountant:
             return Budget(self._filter, self._state, self._charges, len(self._charges), queries)
 
     def _terms(self) -> dict[str, Any]:
-        """Return the terms as the ledger records them."""
+        """Return the budget and its composition rule as the first entry of a ledger records
+        them."""
         e, d, r = map(str, self._limits)
         return {
             "schema": 1,
@@ -307,8 +312,8 @@ class Accountant:
     # Reading the store -------------------------------------------------------------------------------------------------
 
     def _sync(self, begun: bool = False) -> None:
-        """Folds the entries that others have written into the state. Its own entries are folded
-        when it writes them."""
+        """Take in the ledger's entries that other processes have written since the last look. An
+        accountant takes in its own entries when it writes them."""
         if self._store.busy and not begun:
             # In the middle of writing the state is that of the entries on record.
             return
@@ -324,7 +329,8 @@ class Accountant:
                 ) from None
 
     def _fold(self, entry: Entry) -> None:
-        """Add one entry of the ledger to the state."""
+        """Update this accountant from one entry of the ledger: a charge, an answer, a declaration
+        or the like. A budget that was opened with other terms is refused."""
         body = _json(entry)
         if entry.kind == "open":
             if body != self._terms():
@@ -364,8 +370,8 @@ class Accountant:
     # Writing ----------------------------------------------------------------------------------------------------------------
 
     def _alone(self) -> AbstractContextManager[Any]:
-        """Return the lock, for a block in which no other thread has the accountant; refused in a
-        forked copy."""
+        """Return the lock that keeps other threads out of the accountant for a block. A forked copy
+        of the process is refused."""
         # Before the lock: a thread that does not exist in a forked child may have held it.
         if os.getpid() != self._process:
             raise SessionError(
@@ -375,8 +381,8 @@ class Accountant:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Yield a transaction of the store that begins with the entries of others folded. Entries
-        appended in it count when they are on record."""
+        """Hold a write transaction of the ledger for a block, after taking in the entries of other
+        processes. Entries appended in it count once they are on record."""
         with self._alone(), self._store.transaction():
             self._sync(
                 begun=True
@@ -390,8 +396,9 @@ class Accountant:
         because: object = None,
         table: StoredTable | None = None,
     ) -> None:
-        """Attaches a frame of these people: the first frame decides relation and id space, and
-        others must agree.
+        """Attach a table to this budget, or refuse it if its people are not those of the budget.
+        The first table decides the neighbouring relation and the columns that name people; others
+        must agree.
 
         With a file it also refuses a frame whose sketch is that of people whom the ledger has under
         another name, and another table with the columns and the version of a known one, whose
@@ -421,7 +428,8 @@ class Accountant:
             self._sync()
 
     def _refuse_others(self, hashes: list[str]) -> None:
-        """Refuse a table that another population of this ledger holds already."""
+        """Refuse a table whose people already have a budget under another name in this ledger.
+        ``hashes`` is the table's sketch, by which people are recognized."""
         for name in self._store.populations():
             entries = self._store.entries(name)
             sketches = [_json(e)["hashes"] for e in entries if e.kind == "sketch"]
@@ -434,7 +442,7 @@ class Accountant:
                 )
 
     def _refuse_another(self, table: StoredTable) -> None:
-        """Refuse a table that is not the first table with these columns and this version.
+        """Refuse a table that differs from the first one recorded with its columns and version.
 
         Each table is compared with the first one alone, so that tables cannot drift away step by
         step.
@@ -448,7 +456,7 @@ class Accountant:
             )
 
     def declare(self, declarations: Iterable[Declared]) -> None:
-        """Puts declarations of the owner on record, each once."""
+        """Record facts about the data that the owner declares public, each once."""
         distinct = list(dict.fromkeys(declarations))
         with self._alone():
             if not self._declared.issuperset(distinct):
@@ -467,8 +475,8 @@ class Accountant:
         name: str | None = None,
         at: Callable[[Fraction], Charge] | None = None,
     ) -> None:
-        """Puts the price on record, with the declarations it relies on, or raises `BudgetExceeded`
-        and changes nothing.
+        """Charge the budget for some plans before they are answered, or raise `BudgetExceeded` and
+        charge nothing. The declarations that the plans rely on are recorded with the charge.
 
         ``at`` gives the charge of the question at another epsilon, to say which one would fit.
         """
@@ -514,8 +522,7 @@ class Accountant:
     def record(
         self, label: Label, plan: Plan, raw: Sequence[Any], vectors: Sequence[str] = ()
     ) -> None:
-        """Put an answer on record, so that a restart need not pay for it again. Without a file the
-        session remembers it.
+        """Record a released answer, so that asking again after a restart costs nothing.
 
         ``vectors`` are the digests by which its vectors are found again, one by one.
         """
@@ -530,8 +537,8 @@ class Accountant:
     def recall(
         self, label: Label, shares: Iterable[str] = ()
     ) -> tuple[Plan, tuple[Any, ...]] | None:
-        """Return the recorded answer to a question: by its name at any price, else at this price,
-        else paid as one of ``shares``.
+        """Return the recorded plan and noisy numbers of a question that was paid before, or None. A
+        named question is found at any price; others at this price, or as one of ``shares``.
 
         A record that is found by a digest is compared with the whole question.
         """
@@ -548,7 +555,8 @@ class Accountant:
         return None if body is None else (Plan.from_json(body["plan"]), tuple(unpack(body["raw"])))
 
     def recall_vector(self, key: str) -> tuple[Plan, Any, int] | None:
-        """Return a recorded vector: the plan that it stands in, its noisy integers, and its place.
+        """Return one recorded vector of noisy integers: its plan, the integers, and its index in
+        the plan. ``key`` is its digest.
 
         Return None if the vector is not on record.
         """
@@ -609,8 +617,8 @@ class Accountant:
         return [e for e in self._store.entries(self._population) if e.kind == kind]
 
     def plot(self, ax: Any = None) -> Any:
-        """Return the part of the budget that was used after each debit, over time; takes and
-        returns matplotlib axes.
+        """Plot the used part of the budget after each debit, over time. ``ax`` are matplotlib axes
+        to draw on; axes are returned.
 
         Its times are those of the ledger. `Budget.plot` shows where it stands now, and what other
         rules would have counted.
@@ -648,7 +656,7 @@ def _among(hashes: list[str], sketches: Iterable[list[str]]) -> bool:
 
 
 def _json(entry: Entry) -> Any:
-    """Return the body of an entry. Refuse an unreadable one."""
+    """Return the decoded body of a ledger entry, and refuse an unreadable one."""
     try:
         return json.loads(entry.body)
     except ValueError:
@@ -662,7 +670,7 @@ def _short(number: str) -> str:
 
 
 def check_population(population: object) -> str:
-    """Return a valid name of a population."""
+    """Return the name of a population, and refuse anything but a non-empty text."""
     if not isinstance(population, str) or not population.strip():
         raise BadType(
             "population= must be a name such as 'patients-2026', and a ledger file needs one."

@@ -15,7 +15,8 @@ from dpframe._ledger.accountant import Accountant
 
 
 def populations(path: str) -> list[Accountant]:
-    """Return the accountants of an existing ledger, in the order in which they were opened."""
+    """Return the accountants of all populations in an existing ledger, in the order in which they
+    were opened."""
     if not exists(path):
         kind = "ledger file" if public_name(path) == path else "ledger"
         raise LedgerError(f"there is no {kind} {public_name(path)!r}.")
@@ -31,7 +32,7 @@ def populations(path: str) -> list[Accountant]:
 
 
 def as_json(path: str) -> str:
-    """Return the whole ledger as one JSON text: terms, meter, debits and declarations of each
+    """Return the whole ledger as JSON: terms, budget, debits and declarations of each
     population."""
     records = [
         {
@@ -55,7 +56,8 @@ def _records(table: pd.DataFrame) -> Any:
 
 
 def as_text(path: str) -> str:
-    """Return the whole ledger as text for people."""
+    """Return the whole ledger as readable text: budget, debits and declarations of each
+    population."""
     lines = []
     for account in populations(path):
         lines += [

@@ -164,7 +164,8 @@ class ServerStore(Once):
     durable = True
 
     def __init__(self, ledger: str, make: bool = True):
-        """Connect to a ledger in PostgreSQL, and create it unless told otherwise."""
+        """Connect to a ledger in PostgreSQL, and create it if ``make`` allows it. ``ledger`` is the
+        URL."""
         self._url = _url_of(ledger)  # with the password: it is shown nowhere
         self.place = _place_of(self._url)
         self.secret = b""
@@ -195,7 +196,7 @@ class ServerStore(Once):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Hold the lock of the ledger for a block, and commit what it appended."""
+        """Hold the ledger's lock for a block, and commit the entries that the block appended."""
         with self._begun(True) as connection:
             self.busy, self._failed, self._next = True, False, self._verified
             try:
@@ -205,7 +206,7 @@ class ServerStore(Once):
                 self.busy = False
 
     def append(self, population: str, kind: str, body: str) -> Entry:
-        """Write one entry inside the open transaction."""
+        """Write one entry to the ledger inside the open transaction, and return it."""
         with self._turn:
             if not (self.busy and self._connections) or self._failed:
                 raise LedgerError(OUTSIDE)
@@ -221,7 +222,7 @@ class ServerStore(Once):
             return entry
 
     def entries(self, population: str, after: int = 0) -> list[Entry]:
-        """Return the entries of a population after a number."""
+        """Return the entries of a population whose number is above ``after``."""
         with self._begun(False):
             rows = self._ask(ENTRIES, after=after, population=population.encode())
             return [
@@ -237,8 +238,9 @@ class ServerStore(Once):
 
     @contextmanager
     def _begun(self, write: bool) -> Iterator[Any]:
-        """Yield a verified connection in a transaction: this thread's open one for reading, or a
-        new one, undone at the end."""
+        """Open a transaction on the verified ledger for a block, and roll it back at the end.
+        Reading inside this thread's open transaction is allowed, and writing is refused there.
+        ``write`` asks for the lock."""
         turn = self._turn  # after a fork the name means another one
         if not turn.acquire(timeout=PATIENCE):
             raise self._error("another thread holds it for too long. Ask again later")
@@ -259,7 +261,8 @@ class ServerStore(Once):
             turn.release()
 
     def _begin(self, lock: bool) -> Any:
-        """Begin a transaction, and try again while the server may come back."""
+        """Begin a transaction, and retry while a lost server may come back. ``lock`` asks for the
+        write lock."""
         started = time.monotonic()
         until = started if self._verified == UNVERIFIED else started + RETURN
         while True:
@@ -274,7 +277,8 @@ class ServerStore(Once):
             time.sleep(0.05 + time.perf_counter_ns() % 65536 * 1e-6)
 
     def _attempt(self, lock: bool, deadline: float) -> Any:
-        """Try once to begin a transaction on a verified ledger."""
+        """Try once to begin a transaction, and return its connection. The ledger is verified, and
+        created if it is new."""
         if not self._connections:
             self._connections.append(_connect(self._url))
             self._tables_checked = False
@@ -303,7 +307,8 @@ class ServerStore(Once):
         return connection
 
     def _commit(self, connection: Any) -> None:
-        """Commit, and find out whether it held where the connection broke."""
+        """Commit the entries, after a check that all of them were written. If the connection breaks
+        meanwhile, the next transaction finds out what was committed."""
         if self._connections != [connection] or self._failed:
             raise self._error(
                 "an entry was not written, or this is a forked child. All of it was undone"
@@ -321,7 +326,7 @@ class ServerStore(Once):
         self._undecided, self._verified = False, self._next
 
     def _end(self, connection: Any) -> None:
-        """Undo what was not committed, now: a traceback that somebody keeps would keep the head
+        """Roll back at once what was not committed, or else a kept traceback would keep the ledger
         locked."""
         if self._connections == [connection]:  # not in a forked child
             try:
@@ -335,8 +340,8 @@ class ServerStore(Once):
         _close(self._connections)
 
     def _forget(self) -> None:
-        """Lets go of the connection in a forked child: it is the parent's, who would lose it if it
-        was closed here."""
+        """Let go of the connection in a forked child. It belongs to the parent, who would lose it
+        if it was closed here."""
         for connection in self._connections:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
         self._connections.clear()
@@ -353,7 +358,8 @@ class ServerStore(Once):
         return self.close_on_failure(lambda: self._run(sql, **values), "All of it was undone")
 
     def close_on_failure(self, work: Callable[[], Any], then: str) -> Any:
-        """Do some work. After an error nothing more is written in this transaction."""
+        """Run ``work``, and write no more in this transaction if it fails. ``then`` is added to the
+        error's text."""
         try:
             return work()
         except BaseException as error:
@@ -362,8 +368,8 @@ class ServerStore(Once):
         raise problem
 
     def _problem(self, error: BaseException, then: str = "") -> tuple[BaseException, bool]:
-        """Return the error for the user, without any text of the server, and whether another
-        attempt may help."""
+        """Return the error to show to the user, and whether another attempt may help. Texts of the
+        server are left out, as they may hold private data."""
         translated = (
             _sqlalchemy().exc.SQLAlchemyError,
             import_module("psycopg").Error,
@@ -400,8 +406,8 @@ class ServerStore(Once):
     # Tables and chain -----------------------------------------------------------------------------------------------
 
     def _has_tables(self) -> bool:
-        """Return whether the database has a ledger of this version, with its triggers and nothing
-        else."""
+        """Return whether the database holds a ledger of this version. One with changed tables or
+        triggers is refused."""
         shape = {tuple(row) for row in self._run(SHAPE)}
         if not shape:
             return False
@@ -418,8 +424,8 @@ class ServerStore(Once):
         return True
 
     def _create(self, connection: Any) -> None:
-        """Create a whole ledger or nothing. Of two processes, the second finds the ledger of the
-        first."""
+        """Create the ledger's tables and triggers in one transaction. If another process was first,
+        its ledger is used."""
         connection.execution_options(isolation_level="READ COMMITTED", postgresql_readonly=False)
         self._run(ALONE)
         if self._has_tables():
@@ -448,8 +454,9 @@ class ServerStore(Once):
         connection.commit()
 
     def _verify(self, lock: bool) -> None:
-        """Checks that from the last verified entry to the head every digest follows from the one
-        before."""
+        """Refuse a ledger whose entries were changed, lost or rolled back. Each digest must follow
+        from the one before, from the last verified entry to the head. ``lock`` also locks the head
+        for writing."""
         damaged = self._error(f"some of its entries were changed or lost. {RESTORE}")
         heads = self._run(HEAD + " FOR UPDATE" * lock)
         if len(heads) != 1:
@@ -490,7 +497,7 @@ def _moment(kind: int) -> str:
 
 
 def _shape() -> set[tuple[str, str, str, bool]]:
-    """Return the rows that `SHAPE` gives for a ledger."""
+    """Return the columns and triggers of an intact ledger, as the query `SHAPE` lists them."""
     columns = {
         (t, name, kind, True) for t, types in COLUMNS.items() for name, kind in types.items()
     }
@@ -500,7 +507,7 @@ def _shape() -> set[tuple[str, str, str, bool]]:
 
 
 def _close(connections: list[Any]) -> None:
-    """Closes the connection of a store. The server undoes statements that are not committed."""
+    """Close the connections of a store; the server undoes statements that are not committed."""
     while connections:
         connection = connections.pop()
         with suppress(Exception):
@@ -513,7 +520,7 @@ def _close(connections: list[Any]) -> None:
 
 
 def _sqlalchemy() -> Any:
-    """Import SQLAlchemy and its driver, or say what to install."""
+    """Return SQLAlchemy, imported with its driver, or raise an error that says what to install."""
     try:
         import_module("psycopg")
         return import_module("sqlalchemy")
@@ -526,8 +533,8 @@ def _sqlalchemy() -> Any:
 
 
 def _connect(url: Any) -> Any:
-    """Return a connection of its own, outside of any pool; no parameter gets into logs or errors of
-    this side."""
+    """Return a new database connection outside of any pool. Its parameters stay out of logs and
+    errors."""
     sql = _sqlalchemy()
     link = {name: value for name, value in LINK.items() if name not in url.query}
     # Statements that a server prepares are lost where a pooler stands in between.
@@ -542,8 +549,8 @@ def _connect(url: Any) -> Any:
 
 
 def _url_of(ledger: str) -> Any:
-    """Return the URL with one host and port, named; refused where it has no database, and never
-    quoted: it may hold a password."""
+    """Return the parsed URL of a ledger on a server, with exactly one host and port. A text without
+    a database is refused, but never quoted, since it may hold a password."""
     sql = _sqlalchemy()
     try:
         url = sql.make_url(ledger)
@@ -586,7 +593,7 @@ def _several(value: Any) -> list[Any]:
 
 
 def _place_of(url: Any) -> str:
-    """Return the place of a ledger in a database, without user and password."""
+    """Return the address of a ledger without user and password, which identifies it."""
     database = quote(url.database, safe="")
     if url.host:
         host = f"[{url.host}]" if ":" in url.host else url.host

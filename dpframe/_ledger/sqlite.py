@@ -93,7 +93,7 @@ def _after_in_parent() -> None:
 
 
 def _after_in_child() -> None:
-    """Leave the parent's connections alone in a forked child."""
+    """Leave the parent's open connections alone in a forked child process."""
     global _lock, _orphaned
     # True if fork() came inside a transaction of its own thread, or could not wait for another
     # thread's.
@@ -123,7 +123,7 @@ class FileStore(Once):
     durable = True
 
     def __init__(self, path: str | os.PathLike[str]):
-        """Open a ledger in a file, or create it."""
+        """Open the ledger in a file, or create it."""
         self.label, self._path = _local(path)
         self.secret = b""
         # What is verified and durable, and that with what the open transaction appended.
@@ -152,7 +152,7 @@ class FileStore(Once):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Hold the lock of the file for a block, and commit what it appended."""
+        """Hold the file's lock for a block, and commit the entries that the block appended."""
         with self.open_locked("BEGIN EXCLUSIVE") as connection:
             self.busy, self._failed, self._next = True, False, self._verified
             try:
@@ -162,7 +162,7 @@ class FileStore(Once):
                 self.busy = False  # closing the connection undoes what was not committed
 
     def append(self, population: str, kind: str, body: str) -> Entry:
-        """Write one entry inside the open transaction."""
+        """Write one entry to the ledger inside the open transaction, and return it."""
         with _lock:
             connection = _open.get(self._path)  # a forked child has no connection
             if connection is None or not self.busy or self._failed:
@@ -179,6 +179,7 @@ class FileStore(Once):
 
     def entries(self, population: str, after: int = 0) -> list[Entry]:
         # There is no index: a damaged one would miss entries that the chain has.
+        """Return the entries of a population whose number is above ``after``."""
         sql = (
             'SELECT id, "when", kind, body FROM entries WHERE id > ? AND population = ? ORDER BY id'
         )
@@ -196,8 +197,9 @@ class FileStore(Once):
 
     @contextmanager
     def open_locked(self, begin: str) -> Iterator[sqlite3.Connection]:
-        """Yield a verified connection in an SQLite transaction: this thread's open one for reading,
-        or a new one."""
+        """Open an SQLite transaction on the verified file for a block; ``begin`` is the SQL that
+        begins it. Reading inside this thread's open transaction is allowed, and writing is refused
+        there."""
         deadline = time.monotonic() + PATIENCE
         while True:
             lock = _lock  # after a fork the name means another one
@@ -225,7 +227,8 @@ class FileStore(Once):
             )  # uneven: nobody is always late
 
     def _attempt(self, begin: str, deadline: float) -> bool:
-        """Open a connection, or say False if another process is at work and there is time left."""
+        """Try once to open a verified connection. Return False if another process holds the file
+        and time is left."""
         self._file = os.stat(self._path)
         if not stat.S_ISREG(self._file.st_mode):
             raise self._error(
@@ -250,7 +253,7 @@ class FileStore(Once):
         return True
 
     def _commit(self, connection: sqlite3.Connection) -> None:
-        """Commit, and check that the file is still the one under its name."""
+        """Commit the entries, and refuse if the file was replaced meanwhile."""
         if _open.get(self._path) is not connection or self._failed or not connection.in_transaction:
             raise self._error(
                 "an entry was not written, or this is a forked child. All of it was undone"
@@ -267,7 +270,7 @@ class FileStore(Once):
         )
 
     def _guard(self, work: Callable[[], Any]) -> Any:
-        """Return the result of ``work``; errors of SQLite and of the system become a
+        """Return the result of ``work``; errors of SQLite and of the system become a readable
         LedgerError."""
         try:
             return work()
@@ -285,7 +288,7 @@ class FileStore(Once):
             ) from error
 
     def _check_kind(self, connection: sqlite3.Connection) -> None:
-        """Checks that it is a ledger of this version, with its triggers and nothing else."""
+        """Refuse a file that is not an intact ledger of this version."""
         names = (
             "application_id",
             "user_version",
@@ -315,8 +318,8 @@ class FileStore(Once):
             raise self._error(f"its tables or triggers were changed by another program. {RESTORE}")
 
     def _verify(self, connection: sqlite3.Connection) -> None:
-        """Checks that from the last verified entry to the head every digest follows from the one
-        before."""
+        """Refuse a ledger whose entries were changed, lost or rolled back. Each digest must follow
+        from the one before, from the last verified entry to the head."""
         damaged = self._error(f"some of its entries were changed or lost. {RESTORE}")
         heads = connection.execute("SELECT CAST(secret AS BLOB), last, digest FROM head").fetchall()
         if len(heads) != 1:
@@ -344,8 +347,8 @@ class FileStore(Once):
         self.secret, self._verified = secret, position
 
     def _create(self) -> None:
-        """A whole ledger appears under its name at once, or none; of two processes, the second
-        finds the first's."""
+        """Create a new ledger file, which appears under its name complete or not at all. Of two
+        processes, the second uses the file of the first."""
         folder, name = os.path.split(self._path)
         if not os.path.isdir(folder):
             raise self._error(f"there is no directory {folder!r}. Make it first")
@@ -375,7 +378,7 @@ class FileStore(Once):
 
 
 def _close(connection: sqlite3.Connection) -> None:
-    """Undo what was not committed, now: a traceback that somebody keeps would keep the file
+    """Roll back and close a connection at once, or else a kept traceback would keep the file
     locked."""
     with suppress(sqlite3.Error):
         connection.rollback()
@@ -387,7 +390,8 @@ def _code(error: BaseException) -> int:
 
 
 def _local(path: object) -> tuple[str, str]:
-    """Return the path of a local file as it was given, and its one real name."""
+    """Return the path of a ledger file as it was given, and its real absolute path, which
+    identifies it. What is no path is refused."""
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(text, str):
         raise BadType(f"a ledger is given by the path of a file, not by {type(path).__name__}.")

@@ -93,8 +93,8 @@ class Store(Protocol):
         refused."""
 
     def append(self, population: str, kind: str, body: Any) -> Entry:
-        """Return the entry, which counts when the transaction has ended. Outside of one it is
-        refused.
+        """Write one entry and return it; it counts once the transaction has ended. Outside of a
+        transaction it is refused.
 
         ``body`` is text. A store that is not durable is also handed a `Debit`, whose text it may
         write when the entry is read: what is returned has neither time nor text then.
@@ -150,8 +150,8 @@ UNSERVED: Final = (
 
 
 def scheme_of(ledger: str) -> str:
-    """Return the scheme of a URL; "" for a path. Two letters at least, or a Windows drive would be
-    one.
+    """Return the scheme of a ledger's URL, such as ``postgresql``; "" for a path. It has two
+    letters at least, or a Windows drive would be one.
 
     >>> scheme_of("json:study"), scheme_of("json:/study"), scheme_of("./json:study"), scheme_of("C:study")
     ('json', 'json', '', '')
@@ -163,8 +163,8 @@ def scheme_of(ledger: str) -> str:
 
 
 def text_of(ledger: str | os.PathLike[str]) -> str:
-    """Return the path or URL of a ledger as text. A path object is a path, though it drops the "./"
-    before a name with a colon.
+    """Return the path or URL of a ledger as text. A path object stays a path, although it drops the
+    "./" before a name with a colon.
 
     >>> from pathlib import Path
     >>> text_of(Path("./study:2026")), text_of("study.db")
@@ -189,7 +189,8 @@ class Once:
 def entry_of(
     number: int, population: str, kind: str, body: str, moment: datetime | None = None
 ) -> Entry:
-    """Return an entry of a moment, by default of now. Refuse texts that UTF-8 cannot hold."""
+    """Return a ledger entry dated ``moment``, by default now. Texts that UTF-8 cannot hold are
+    refused."""
     for text in (population, kind, body):
         if not isinstance(text, str):
             raise BadType(f"an entry of a ledger is made of strings, not of {type(text).__name__}.")
@@ -216,6 +217,8 @@ class MemoryStore(Once):
 
     def __init__(self, ledger: str = place) -> None:
         # With the moment and the debit where the entry is not written yet.
+        """Create an empty ledger in the memory of this process. ``ledger`` is its address, which is
+        always the same."""
         self._entries: list[tuple[str, Entry, tuple[datetime, Debit] | None]] = []
         self._lock = threading.RLock()
         self._process = os.getpid()
@@ -227,7 +230,8 @@ class MemoryStore(Once):
 
     @staticmethod
     def place_of(ledger: str) -> str:
-        """Always the same: a process has one memory that is shared by its name."""
+        """Return the address of the ledger in memory, and refuse any other. A file of that name is
+        refused too, since its budget must not begin anew."""
         if ledger != MemoryStore.place:
             raise BadValue(UNSERVED)
         if os.path.lexists(
@@ -247,7 +251,7 @@ class MemoryStore(Once):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         # Before the lock: a thread that does not exist in the child may have held it.
-        """Hold the lock for a block."""
+        """Hold the lock for a block; if the block fails, its entries are removed."""
         if os.getpid() != self._process:
             raise SessionError(FORKED)
         with self._lock:
@@ -263,7 +267,7 @@ class MemoryStore(Once):
                 self.busy = False
 
     def append(self, population: str, kind: str, body: str | Debit) -> Entry:
-        """Add one entry. A debit becomes text when it is read."""
+        """Add one entry and return it; a debit becomes text only when it is read."""
         if os.getpid() != self._process:
             raise SessionError(FORKED)
         with self._lock:
@@ -284,7 +288,7 @@ class MemoryStore(Once):
             return entry
 
     def entries(self, population: str, after: int = 0) -> list[Entry]:
-        """Return the entries of a population after a number."""
+        """Return the entries of a population whose number is above ``after``."""
         if os.getpid() != self._process:
             raise SessionError(FORKED)
         with self._lock:
@@ -320,7 +324,8 @@ class StoredTable(NamedTuple):
 
 
 def charge_for(plans: Sequence[Plan]) -> Charge:
-    """Return the charge of plans that are one debit."""
+    """Return one charge for plans that are paid together: all their privacy losses, and the sum of
+    their deltas."""
     charges = [plan.charge for plan in plans]
     if len(charges) == 1:
         return charges[0]
@@ -338,8 +343,8 @@ def charge_of(body: dict[str, Any]) -> Charge:
 
 
 def pack(raw: Sequence[Any]) -> list[Any]:
-    """Noisy integers as JSON: base64 of little-endian int64, or digits where they are longer; text,
-    one dimension, as it is."""
+    """Return the arrays of a release in a form that JSON can hold. Integers become base64 of
+    little-endian int64, or digits where they are longer. Text of one dimension stays."""
     packed: list[Any] = []
     for array in raw:
         if array.dtype.kind == "U" or (array.dtype == object and array.ndim == 1):
@@ -357,7 +362,7 @@ def unpack(packed: Sequence[Any]) -> list[Any]:
 
 
 def decode_payload(p: Any) -> Any:
-    """Return the noisy numbers of a record."""
+    """Return one array of a release from its form in JSON, the inverse of `pack`."""
     if isinstance(p, list):
         return np.array([[int(x) for x in row] for row in p], dtype=object)
     if "text" in p:

@@ -28,7 +28,8 @@ def code_of_condition(condition: Expr | None) -> bytes:
 
 
 def code_of_rows(condition: Expr, also: Expr | None = None) -> bytes:
-    """Return the code of the rows where a condition holds, and a second one if it is given."""
+    """Return bytes that identify the rows where a condition holds, and ``also`` a second one.
+    Conditions that plainly select the same rows get equal bytes."""
     parts = {*_codes_of(condition, And)}
     if also is not None:
         parts.update(_codes_of(also, And))
@@ -39,7 +40,8 @@ def code_of_rows(condition: Expr, also: Expr | None = None) -> bytes:
 
 
 def _code(condition: Expr) -> bytes:
-    """Return the code of one condition, whatever its kind is."""
+    """Return bytes that identify one condition. Order, repetitions and double negations make no
+    difference."""
     if isinstance(condition, And):
         return code_of_rows(condition)
     if isinstance(condition, Or):
@@ -59,7 +61,8 @@ def _code(condition: Expr) -> bytes:
 
 
 def _codes_of(condition: Expr, kind: type[And | Or]) -> Iterator[bytes]:
-    """Yield the codes of all conditions that one And, or one Or, joins."""
+    """Yield the bytes that identify each condition that nested nodes of one class (``And`` or
+    ``Or``) join."""
     waiting = [condition]
     while waiting:
         one = waiting.pop()
@@ -70,7 +73,8 @@ def _codes_of(condition: Expr, kind: type[And | Or]) -> Iterator[bytes]:
 
 
 def _code_of_comparison(comparison: Compare) -> bytes:
-    """Return the code of a comparison. Two columns have one code, whichever comes first.
+    """Return bytes that identify a comparison. Two columns give the same bytes, whichever comes
+    first.
 
     A whole double is compared as the integer that it is.
     """
@@ -83,3 +87,24 @@ def _code_of_comparison(comparison: Compare) -> bytes:
     if not isinstance(operand, Constant) and right < left:
         op, left, right = FLIPPED[op], right, left
     return encode(("compare", op, left, right))
+<<<<<<< HEAD
+||||||| 23e88fa
+
+
+def _plain_number(operand: Expr) -> Expr:
+    """Return a whole double as the integer that it is, and anything else as it stands."""
+    value = operand.value if isinstance(operand, Constant) else None
+    if type(value) is float and value.is_integer() and abs(value) < _WHOLE:
+        return Constant(int(value))
+    return operand
+=======
+
+
+def _plain_number(operand: Expr) -> Expr:
+    """Return a constant that is a whole double as an integer constant, and any other operand
+    unchanged. So ``x > 1`` and ``x > 1.0`` are one question."""
+    value = operand.value if isinstance(operand, Constant) else None
+    if type(value) is float and value.is_integer() and abs(value) < _WHOLE:
+        return Constant(int(value))
+    return operand
+>>>>>>> e5

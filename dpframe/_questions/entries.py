@@ -26,7 +26,8 @@ Entries = NDArray[Any]
 
 @np.errstate(all="ignore")  # a warning could reveal a value
 def find_places(engine: Engine, by: KeyBy) -> Entries:
-    """Return one more than the place of each value among the keys, and 0 for other values."""
+    """Return for each row one more than the position of its value among the listed keys. Other
+    values get 0."""
     find = by.keys.finder()
     entries = [find(piece.vectors[0]) for piece in engine.slices((by.expr,), None, Unit())]
     return np.concatenate([np.empty(0, dtype=np.min_scalar_type(len(by.keys))), *entries])
@@ -34,7 +35,8 @@ def find_places(engine: Engine, by: KeyBy) -> Entries:
 
 @np.errstate(all="ignore")
 def find_steps(engine: Engine, expr: Expr, grid: Grid) -> NDArray[np.int64]:
-    """Return the steps of the grid above its lower end, and -1 for a null."""
+    """Return for each row the grid steps from the lower bound up to its value, and -1 for a
+    null."""
     entries = [np.empty(0, dtype=np.int64)]
     for piece in engine.slices((expr,), None, Unit()):
         vector = piece.vectors[0]
@@ -47,7 +49,7 @@ def find_steps(engine: Engine, expr: Expr, grid: Grid) -> NDArray[np.int64]:
 
 
 def count_steps(values: NDArray[np.float64], grid: Grid) -> NDArray[np.int64]:
-    """Return the steps of the grid above its lower end, and -1 for NaN."""
+    """Return the grid steps from the lower bound up to each value, and -1 for NaN."""
     scaled = np.empty(len(values))
     to_grid(values, scaled, grid)
     scaled[np.isnan(scaled)] = -1.0
@@ -58,7 +60,7 @@ def count_steps(values: NDArray[np.float64], grid: Grid) -> NDArray[np.int64]:
 def take_rows_of_people(
     engine: Engine, columns: tuple[Column, ...], limit: int, entries: Entries, blank: int
 ) -> Entries:
-    """Return the entries of the first ``limit`` rows of each person, in a random order of people.
+    """Return the entries of the first ``limit`` rows of each person, with people in random order.
 
     People with fewer rows have blanks, so everyone who has a row has ``limit`` entries. Under
     replace-one the number of people is public, so the length is, too.

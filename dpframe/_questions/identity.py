@@ -41,7 +41,8 @@ class Identity(NamedTuple):
 
     @property
     def order(self) -> list[int]:
-        """The places of the vectors in the shared order."""
+        """Indices that sort the vectors of integers into an order that all equal questions
+        share."""
         if len(self.vectors) < 2:
             return [0] * len(self.vectors)
         return sorted(range(len(self.vectors)), key=self.vectors.__getitem__)
@@ -55,7 +56,8 @@ class Identity(NamedTuple):
 def identify_sums(
     prepared: Draft, where: Expr | None, groups: GroupForm, unit: Unit, public_rows: int | None
 ) -> Identity:
-    """Return the identity of vectors of integers about some rows in some groups."""
+    """Return the identity of a question for sums, by which a repeated question is found in the
+    ledger. A count of rows that meet a condition has one identity, however it is written."""
     vectors = prepared.codes
     one = len(vectors) == 1
     condition = None
@@ -87,8 +89,9 @@ def identify_choice(
     unit: Unit,
     public_rows: int | None,
 ) -> Identity:
-    """Return the identity of a choice of the largest scores, whose places are those of groups or of
-    candidates."""
+    """Return the identity of a question that chooses the largest scores among groups or candidates.
+    A repeated question is found by it. ``choice`` has the aggregate's name and the number of
+    rounds."""
     rows = code_rows(code_of_condition(where), groups, unit, public_rows)
     code = join_codes(b"choice", encode(choice), rows, *prepared.codes)
     return Identity(code, rows, prepared.codes, groups.places)
@@ -112,8 +115,8 @@ def find_counted_condition(statistic: Statistic) -> Expr | None:
 
 
 def rearrange_parts(parts: Sequence[Any], recorded: Identity, wanted: Identity) -> list[Any]:
-    """Return the parts of a record, one a vector, in the order of another question of the same
-    identity."""
+    """Return the recorded parts of an equal question, one for each vector, in the order that
+    ``wanted`` has them."""
     arranged = list(parts)
     for place, source in zip(wanted.order, recorded.order, strict=True):
         arranged[place] = parts[source]
@@ -128,7 +131,8 @@ def rearrange(arrays: Sequence[Any], recorded: Identity, wanted: Identity) -> tu
 
 
 def rearrange_groups(array: Any, recorded: Identity, wanted: Identity) -> Any:
-    """Return a recorded array, a column a group, in the order of groups of another question."""
+    """Return a recorded array with its columns, one for each group, in the order of groups of
+    another question."""
     places = wanted.places if recorded.places is None else recorded.places
     if places is None or array.shape[-1] != len(places):  # an array without groups has one column
         return array
@@ -136,8 +140,8 @@ def rearrange_groups(array: Any, recorded: Identity, wanted: Identity) -> Any:
 
 
 def rearrange_choices(choices: NDArray[Any], recorded: Identity, wanted: Identity) -> NDArray[Any]:
-    """Return the places of recorded choices among groups, as another question of the same identity
-    orders the groups."""
+    """Return recorded choices of groups as indices into the groups of another question. Both
+    questions have the same identity, but may list the groups in different orders."""
     places = recorded.places if recorded.places is not None else wanted.places
     if places is None:
         return choices
@@ -150,7 +154,8 @@ def rearrange_choices(choices: NDArray[Any], recorded: Identity, wanted: Identit
 def _find_places(
     recorded: NDArray[np.intp] | None, wanted: NDArray[np.intp] | None, groups: int
 ) -> NDArray[np.intp]:
-    """Return the recorded place of each group that is wanted."""
+    """Return for each wanted group the position where it was recorded. None stands for groups in
+    the shared order."""
     found, own = np.empty(groups, dtype=np.intp), np.arange(groups, dtype=np.intp)
     found[own if wanted is None else wanted] = own if recorded is None else recorded
     return found

@@ -64,8 +64,8 @@ _NO_DELTA = (
 
 
 def keys_as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
-    """Keys in the form in which they leave: as text for one column, as JSON for several, never cut
-    to a fixed width."""
+    """Return the found keys as an array of text: plain text for one column, and JSON for several.
+    Objects hold the texts, so that none is cut to a fixed width."""
     keys = np.empty(len(texts), dtype=object)
     one = {*map(len, texts)} == {1}
     keys[:] = [value for (value,) in texts] if one else [json.dumps(values) for values in texts]
@@ -138,7 +138,8 @@ class KeySearch(Seeking):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
-        """Return the plan of the search, with the threshold that the fewest people pass."""
+        """Return the plan of the search for keys. Among the mechanisms that the price buys, it
+        takes the one whose threshold the fewest people pass."""
         kind = MECHANISMS.get(price.mechanism)
         if kind is not None and kind.chooses:
             raise BadValue(
@@ -180,7 +181,8 @@ class KeySearch(Seeking):
     def _options(
         self, keys: int, sensitivity: Sensitivity, price: Price
     ) -> list[tuple[Threshold, Offer]]:
-        """Return the thresholds that the price buys, each with its offer."""
+        """Return each threshold mechanism that the price buys, with the purchase of its noise.
+        ``keys`` is the number of keys that one person may have."""
         options = []
         for kind in THRESHOLDS:
             if price.mechanism in (AUTO, kind.name):
@@ -224,7 +226,8 @@ class Roomy(Statistic):
         return (*self.rows.primitives, Rows(), Persons())
 
     def integers(self, reduced: Reduced) -> Integers:
-        """Return the sums over rows, and the room below them."""
+        """Return the sums over rows with one more component: the rows by which people stay below
+        their limit."""
         mass, people, rows = find_row_mass(self.rows), reduced[Persons()], reduced[Rows()]
         if self.wide:
             people, rows = people.astype(object), rows.astype(object)
@@ -244,6 +247,7 @@ class Roomy(Statistic):
         return self.rows.sensitivity(unit, grouped)
 
     def reading(self) -> Reading:
+        """Return how the integers become sums in data units; the added component has weight 0."""
         rows = self.rows.reading()
         padded = {name: (*weights, 0.0) for name, weights in rows.functionals.items()}
         return replace(
@@ -283,7 +287,8 @@ class Finding(Seeking):
     alone: Fraction | None = field(default=None, metadata=SHOWN)
 
     def identify(self, unit: Unit, public_rows: int | None) -> Identity:
-        """Return the identity of the search and of the vectors that are released with it."""
+        """Return the identity of the key search with its aggregates, by which a repeated question
+        is found."""
         arranged, place = self._arrange(unit)
         vectors = tuple([encode(statistic) for statistic, _ in arranged])
         search = encode((self.exprs, self.stated, self.gaussian, vectors[place]))
@@ -298,7 +303,8 @@ class Finding(Seeking):
         unit: Unit,
         public_rows: int | None,
     ) -> Release:
-        """Return a recorded release with the names and the outputs of this question."""
+        """Return the recorded release of an equal question, with the names and the order of outputs
+        of this one."""
         arranged, _ = self._arrange(unit)
         plan = replace(
             release.plan,
@@ -324,8 +330,8 @@ class Finding(Seeking):
         return Query(outputs, self.where, by)
 
     def _arrange(self, unit: Unit) -> tuple[list[tuple[Statistic, list[int]]], int]:
-        """Return the statistics with the outputs that each serves, and the place of the counting
-        one.
+        """Return the statistics, each with the indices of the outputs computed from it, and the
+        index of the counting statistic.
 
         Keys are found by the latter.
         """
@@ -347,7 +353,8 @@ class Finding(Seeking):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
-        """Return the plan, in which the statistic that counts has a threshold."""
+        """Return the plan of aggregates in groups that are found by the same release. The counting
+        statistic gets a threshold that a group must pass to be shown."""
         if not self.pure_failure:
             raise BudgetError(_NO_DELTA)
         arranged, place = self._arrange(unit)
@@ -394,7 +401,8 @@ class Finding(Seeking):
         unit: Unit,
         failure: Fraction,
     ) -> Threshold:
-        """Return the noise of the counting statistic, with the least threshold that is safe.
+        """Return the noise of the counting statistic with the least threshold that is safe. A key
+        of one person alone is shown with probability ``failure`` at most.
 
         It keeps the promise about keys of one person alone.
         """
@@ -410,7 +418,7 @@ class Finding(Seeking):
         return beside(noise, sensitivity.l1, per_key, components, keys, failure)
 
     def _cells(self, arranged: Sequence[tuple[Statistic, list[int]]]) -> tuple[Cell, ...]:
-        """Return the cells of the outputs that the user asked for."""
+        """Return how each output that the user asked for is computed from the noisy integers."""
         cells: dict[int, Cell] = {}
         for part, (statistic, serves) in enumerate(arranged):
             bare, room = _bare(statistic), 1 if isinstance(statistic, Roomy) else 0
@@ -426,7 +434,8 @@ class Finding(Seeking):
         return tuple(cells[i] for i in range(len(self.asked)))
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
-        """Return the forms of the keys and of the integers of each part."""
+        """Return the shapes and types of the released arrays: the keys, and the integers of each
+        statistic. The number of keys is part of the answer, so it is None here."""
         arranged, _ = self._arrange(unit)
         forms = [Form((None,), "U")]  # the number of keys is a part of the answer
         for part, (statistic, _) in zip(plan.parts, arranged, strict=True):
@@ -459,7 +468,7 @@ def _describe_failure(failure: Fraction) -> str:
 
 
 def _describe_threshold(statistic: Statistic, noise: Any) -> str:
-    """Return a text with the number of rows, or people, that a key needs."""
+    """Return a text for the plan that says how many rows or people a key needs to be found."""
     per_row = 1 if isinstance(statistic, PersonCount) else find_row_mass(_bare(statistic))
     counted = "people" if isinstance(statistic, PersonCount) else "rows"
     text = f"a key that {noise.half / per_row:.4g} {counted} have is as likely as not to be found"

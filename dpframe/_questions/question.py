@@ -60,7 +60,8 @@ class Release(NamedTuple):
 
 
 def read_numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
-    """Return the answers of one output, one for each group.
+    """Return the answers of one output of a release, one for each group. ``raw`` has the noisy
+    integers, and ``place`` is the index of the output.
 
     They are int64, float64 or durations, by the plan alone.
     """
@@ -80,7 +81,9 @@ def read_numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
 def enclose_output(
     plan: Plan, raw: tuple[Any, ...], place: int, level: float, about: About = NOISE
 ) -> tuple[Any, Any]:
-    """Return the interval of one output of a release, as the low and the high end of each group.
+    """Return the confidence interval of one output of a release, as the low and the high end of
+    each group. ``place`` is the index of the output. ``about`` says whether noise alone is covered,
+    or the sampling of a population too.
 
     It covers the noise, or what else it is to be ``about``.
     """
@@ -119,7 +122,8 @@ def show_ends(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
 def _enclose_chosen_quantile(
     plan: Plan, raw: tuple[Any, ...], cell: Cell, level: float, about: About
 ) -> tuple[Any, Any]:
-    """Return the interval of a chosen quantile, by the levels that were chosen with it.
+    """Return the confidence interval of a quantile that a noisy choice found. Other quantiles
+    chosen in the same release narrow it.
 
     No level misses by more ranks than this level allows for all of them. For a population, half of
     the risk is that of a sample.
@@ -137,7 +141,8 @@ def _enclose_chosen_quantile(
 
 
 def find_shown_levels(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
-    """Return the level at which an interval covers each group that a threshold has shown.
+    """Return for each group found by a threshold the confidence level to use, so that its interval
+    covers with probability ``level``.
 
     None if there is no threshold.
     """
@@ -165,7 +170,10 @@ class AddNoise(Protocol):
         *,
         keys: Sequence[Any] | None = None,
         width: int | None = None,
-    ) -> Array: ...
+    ) -> Array:
+        """Return the integers of one part of the plan with its noise. ``part`` is the index of that
+        part. ``keys`` are the groups' texts if keys are found, and ``width`` the grid's steps if
+        values are randomized."""
 
 
 class DraftSlot:
@@ -236,7 +244,8 @@ class Question(DraftSlot, ABC):
         unit: Unit,
         public_rows: int | None,
     ) -> Release:
-        """Return a recorded release of the same identity as this question would have made it."""
+        """Return the recorded release of an equal question as this question would have made it.
+        Subclasses change names and order; this one changes nothing."""
         return release
 
     def put_in_shared_order(self, release: Release, own: Identity) -> Release:
@@ -248,21 +257,24 @@ class Question(DraftSlot, ABC):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
-        """Return the plan of the question: noise, cost and expected error.
+        """Return the plan of the question: its noise, its privacy loss and the expected error.
+        ``public_rows`` is the number of rows, or None if it is private. ``declared`` has what the
+        analyst stated about the data.
 
         All of them are known before the data is read.
         """
 
     @abstractmethod
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
-        """Return the forms of the arrays that `run` returns, from public facts alone.
+        """Return the shapes and types of the arrays that `run` returns, from public facts alone.
+        The release is checked against them.
 
         ``size`` is the number of people, if it is public.
         """
 
     @abstractmethod
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
-        """Return the arrays of whole numbers or of text that may leave.
+        """Return the noisy arrays of whole numbers or text that are released.
 
         They come from ``data``, an engine, through ``noise`` alone. Only the door calls it.
         """
@@ -298,7 +310,8 @@ class Query(Question):
         return ", ".join(dict.fromkeys(out.aggregate for out in self.outputs))
 
     def __str__(self) -> str:
-        """Return the outputs, the groups and the condition as a plan shows them."""
+        """Return the question in words, as a plan shows it: the outputs, the groups and the
+        condition."""
         first = self.outputs[0] if self.outputs else None
         if first is not None and first.said:
             text = f"choose 1 of {len(self.outputs)} by {first.said[:300]}"
@@ -315,7 +328,8 @@ class Query(Question):
         return text + (f" where {self.where}" if self.where is not None else "")
 
     def identify(self, unit: Unit, public_rows: int | None) -> Identity:
-        """Return the identity of the vectors of integers that are released."""
+        """Return the identity of the integers to release, by which a repeated question is found in
+        the ledger."""
         prepared = self._prepare(unit, public_rows)
         groups = form_of_groups(self.by) if self.by else NO_GROUPS
         first = self.outputs[0]
@@ -333,7 +347,8 @@ class Query(Question):
         unit: Unit,
         public_rows: int | None,
     ) -> Release:
-        """Return a recorded release with the names, the outputs and the groups of this question."""
+        """Return the recorded release of an equal question with the names, outputs and groups of
+        this one."""
         prepared = self._prepare(unit, public_rows)
         parts = [
             replace(part, statistic=reading.description, step=reading.step)
@@ -353,8 +368,8 @@ class Query(Question):
 
     @property
     def shares_vectors(self) -> bool:
-        """Whether its vectors can be bought apart. Then all outputs are measured, and no output is
-        chosen."""
+        """Flag that some vectors of the question can be bought without the others. It is False
+        where an output is chosen, not measured."""
         if self.vectors is not None:
             return False
         for out in self.outputs:
@@ -364,14 +379,15 @@ class Query(Question):
         return True
 
     def _new_outputs(self, unit: Unit, public_rows: int | None) -> Query:
-        """Return the question for the outputs whose vectors are released."""
+        """Return the question restricted to the outputs whose vectors are still to be released."""
         cells = make_draft(self, unit, public_rows).cells
         pairs = zip(self.outputs, cells, strict=True)
         new = [out for out, cell in pairs if cell.part in (self.vectors or ())]
         return replace(self, outputs=tuple(new), vectors=None)
 
     def _prepare(self, unit: Unit, public_rows: int | None) -> Draft:
-        """Return the draft of the vectors that are released."""
+        """Return the draft of the question: its statistics, sensitivities and outputs, for the
+        vectors to release. It is kept, since planning and identifying both need it."""
         known = getattr(self, "drafted", None)
         if known is not None and known[0] is unit and known[1] == public_rows:
             return cast(Draft, known[2])
@@ -388,7 +404,8 @@ class Query(Question):
         return release._replace(plan=plan, raw=self._rearrange(release, own, shared))
 
     def _rearrange(self, release: Release, recorded: Identity, wanted: Identity) -> tuple[Any, ...]:
-        """Return the integers of a release in another order of vectors and groups."""
+        """Return the integers of a recorded release in the order of vectors and groups that
+        ``wanted`` has."""
         if not AGGREGATES[self.outputs[0].aggregate].selects:
             return rearrange(release.raw, recorded, wanted)
         if not _chooses_groups(self.outputs[0]):
@@ -398,7 +415,7 @@ class Query(Question):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
-        """Return the plan of these outputs.
+        """Return the plan of these outputs: which noise or choice the price buys for each vector.
 
         It is pure, and the only place where the price of outputs becomes a scale of noise.
         """
@@ -449,7 +466,7 @@ def _chooses_groups(out: Output) -> bool:
 
 
 def put_plan_in_shared_order(plan: Plan, own: Identity) -> Plan:
-    """Return a plan with its vectors in the shared order."""
+    """Return a plan with its vectors in the order that all equal questions share."""
     order = own.order
     if order == sorted(order):
         return plan

@@ -60,7 +60,8 @@ class Randomize(Question):
         return 0 if self.keys is None else len(self.keys) + (self.other is not None)
 
     def response(self, epsilon: Fraction) -> Response:
-        """Return the mechanism for one report at this epsilon."""
+        """Return the randomized response for one report at this epsilon; a tiny epsilon is
+        refused."""
         if epsilon < _validate.MIN_EPSILON:
             raise BadValue(
                 "a report would have an epsilon below 2**-50. Use a larger epsilon=, or a smaller "
@@ -71,7 +72,8 @@ class Randomize(Question):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
-        """Return the plan of a report for each row. A private number of rows is refused."""
+        """Return the plan of one randomized report for each row. It is refused where the number of
+        rows is private."""
         if not unit.replaces:
             raise Refused(
                 "a report for each row shows how many rows there are, and in this session that is "
@@ -136,7 +138,7 @@ class Randomize(Question):
         return Form((1, count_words(reports, response.k)), "i"), Form((1, 1), "i", reports)
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
-        """Return the packed reports, and how many there are."""
+        """Return the randomized reports of all rows, packed into words, and their number."""
         response: Any = plan.parts[0].noise
         if self.keys is not None:
             entries, blank = _rows.find_places(data, KeyBy(self.expr, self.keys)), 0
@@ -164,7 +166,8 @@ def find_report_width(k: int) -> int:
 
 
 def pack_reports(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the reports in as few 64-bit words as possible, and their number.
+    """Return randomized reports packed into as few 64-bit words as possible, and their number. Each
+    report is an integer below ``k``.
 
     Ten million reports of yes or no take 1.25 MB.
     """
@@ -194,7 +197,7 @@ def count_words(size: int, k: int) -> int:
 
 
 def unpack_reports(raw: Sequence[Any], k: int) -> Codes:
-    """Return the reports that were packed."""
+    """Return the reports that `pack_reports` packed: one integer below ``k`` for each row."""
     words, size = raw
     n, bits = int(size[0, 0]), find_report_width(k)
     cells = np.ascontiguousarray(words[0], dtype="<i8").view(np.uint8)

@@ -90,7 +90,8 @@ class Grid:
 
     @staticmethod
     def for_width(bounds: Bounds, bits: int, degree: int = 1) -> Grid:
-        """Return the finest grid on which a power of the width stays below ``2**bits`` steps.
+        """Return the finest grid on which the distance of the bounds, to the power ``degree``,
+        stays below ``2**bits`` steps.
 
         If powers are summed, the highest has no more bits than a value.
         """
@@ -98,7 +99,8 @@ class Grid:
 
     @staticmethod
     def for_magnitude(bounds: Bounds, bits: int, integral: bool) -> Grid:
-        """Return the finest grid on which the values stay below ``2**bits`` steps.
+        """Return the finest grid on which the larger bound in size stays below ``2**bits`` steps.
+        With ``integral`` the steps are at least 1, since finer ones would gain nothing.
 
         Whole numbers that fit stay whole.
         """
@@ -114,7 +116,7 @@ def place_on_grid(bound: float, exponent: int) -> int:
 
 
 def to_grid(values: NDArray[Any], a: NDArray[np.float64], grid: Grid) -> None:
-    """Write the values into ``a`` as steps above the lower bound.
+    """Write the values into the array ``a`` as whole grid steps above the lower bound.
 
     They are clipped, scaled by a power of two and rounded. NaN stays NaN.
     """
@@ -129,7 +131,8 @@ def to_grid(values: NDArray[Any], a: NDArray[np.float64], grid: Grid) -> None:
 
 @lru_cache(maxsize=4096)
 def _exponent(lower: float, upper: float, bits: int) -> int:
-    """Return the largest power of two that leaves less than ``2**bits`` steps between two numbers.
+    """Return the largest e such that ``2**e (upper - lower)`` is below ``2**bits``: the resolution
+    of a grid. If both bounds are equal, their size counts for the difference.
 
     For equal numbers it leaves less than that below their size.
     """
@@ -291,7 +294,8 @@ class Statistic(ABC):
         """Return the vector itself, one row a component, one column a group."""
 
     def shape(self, groups: int) -> tuple[int, ...]:
-        """Return the shape of the vector, from public facts alone.
+        """Return the shape of the vector of integers, from public facts alone; ``groups`` is the
+        number of groups.
 
         If each group has choices, the axes are choices, candidates and groups.
         """
@@ -302,8 +306,9 @@ class Statistic(ABC):
         """Return the largest change that one row can cause, over all groups together."""
 
     def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
-        """Return the sensitivity to a person with R rows in each of G groups
-        (docs/guarantees/people.md)."""
+        """Return the sensitivity to one person: R rows in each of G groups, as the contribution
+        limits say (docs/guarantees/people.md). ``groups`` is the number of groups, or None without
+        groups."""
         row_sensitivity = self.sensitivity(unit, groups is not None)
         if not unit.people:
             return row_sensitivity
@@ -318,7 +323,7 @@ class Statistic(ABC):
         return unit.limit(grouped)
 
     def reach(self, unit: Unit) -> int:
-        """Return the most by which one row can move a component against another.
+        """Return the most by which one row can move one component against another.
 
         It is the sensitivity of a choice among the components.
         """
@@ -362,7 +367,8 @@ class Total(Statistic):
         return total[None, :]  # the lower bound is at most 2**30 steps on this grid
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
-        """Return the largest step that a row adds, or that a replaced row changes."""
+        """Return the most by which one row, added or replaced, moves the sum in grid steps.
+        ``grouped`` says that a replaced row may change its group."""
         m = self.grid.magnitude
         if not unit.replaces:
             return Sensitivity(m, m * m)
@@ -406,7 +412,8 @@ class Simplex(Statistic):
         return self.degree + 1 + self.nulls, groups
 
     def integers(self, reduced: Reduced) -> Integers:
-        """Return the Bernstein sums from the sums of powers, by repeated differences."""
+        """Return the exact Bernstein sums of a column, from its sums of powers, by repeated
+        differences. Noise is added to them."""
         powers = reduced[Powers(self.expr, self.grid, self.degree)]
         # At each round `level` has the sums of a**k * b**r for one r and all k.
         terms, level = [], list(powers)
@@ -427,7 +434,8 @@ class Simplex(Statistic):
         return Sensitivity(2 * m, 2 * m * m) if unit.replaces else Sensitivity(m, m * m)
 
     def reading(self) -> Reading:
-        """Return the maps from Bernstein sums to the sums of powers."""
+        """Return the weights that turn Bernstein sums back into the number of values and sums of
+        powers."""
         d = self.degree
         unit_weight = 1.0 / self.grid.width**d
         # a**j * W**(d - j) is a combination of the terms: comb(k, j) / comb(d, j) of the k-th.
@@ -481,7 +489,8 @@ class Centred(Statistic):
         return Sensitivity(2 * w, 4 * w * w)
 
     def reading(self) -> Reading:
-        """Return the maps to the number of values and to their sum."""
+        """Return the weights that turn the noisy integers into the number of values ``n`` and their
+        sum ``t1``."""
         w, text = float(self.grid.width), f"distance of {self.expr} from the middle"
         if self.rows is None:
             maps: Maps = {"n": (0.0, 1 / w), "t1": (1 / (2 * w), 1 / (2 * w))}
@@ -523,6 +532,8 @@ class Pair(Statistic):
         return 4, groups
 
     def integers(self, reduced: Reduced) -> Integers:
+        """Return four exact sums for each group of rows, which add up to a constant for each row:
+        neither, only the first, only the second, and both columns."""
         v, w = self.grid.width, self.other_grid.width
         n, a, b, ab = reduced[self.primitives[0]]
         # Each step is within 63 bits: products are below 2**30, rows 2**31.
@@ -534,7 +545,8 @@ class Pair(Statistic):
         return Sensitivity(2 * m, 2 * m * m) if unit.replaces else Sensitivity(m, m * m)
 
     def reading(self) -> Reading:
-        """Return the maps from the four mixed sums to the number of rows and to the sums."""
+        """Return the weights that turn the four mixed sums into ``n``, the two sums and the sum of
+        products."""
         weight = 1.0 / self._mass
         maps: Maps = {
             "n": (weight, weight, weight, weight),

@@ -238,7 +238,8 @@ class DistinctCount(Statistic):
         return _bound_distinct(1, unit, grouped)
 
     def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
-        """Return the sensitivity to a person who names at most ``max_groups`` values."""
+        """Return the sensitivity of a count of distinct values to one person. Contribution limits
+        must say how many values a person may add."""
         if not unit.people:
             return self.sensitivity(unit, groups is not None)
         if unit.groups is None:
@@ -260,7 +261,8 @@ class DistinctCount(Statistic):
 
 def _bound_distinct(most: int, unit: Unit, grouped: bool) -> Sensitivity:
     # Without groups both people of a pair raise the same count, so only one of them matters.
-    """Return the sensitivity of distinct values if a person names at most ``most``."""
+    """Return the sensitivity of counts of distinct values, if one person has at most ``most`` of
+    them."""
     if unit.replaces and grouped:
         return Sensitivity(2 * most, 2 * most**2)
     return Sensitivity(most, most**2)

@@ -117,7 +117,9 @@ class Engine(Protocol):
         primitives: frozenset[Primitive] | set[Primitive] = PEOPLE,
         /,
     ) -> tuple[Texts, dict[Primitive, Integers]]:
-        """Return the combinations of values that count for somebody, as texts, with primitive sums.
+        """Return the combinations of values that occur in the data, as texts, with exact sums for
+        each. The search for group keys adds noise to them. Combinations where nobody counts are
+        left out.
 
         The sums are those of `reduce`. A combination with a null, or with a cell that has no text,
         does not count. Only people and sums over rows may be asked for. People are always in the
@@ -127,7 +129,7 @@ class Engine(Protocol):
     def slices(
         self, exprs: Sequence[Expr], where: Expr | None, unit: Unit, /
     ) -> Iterator[RowSlice]:
-        """Return all rows, slice by slice, for questions that are not sums.
+        """Yield all rows, slice by slice, for questions that need each row and not sums.
 
         A person has the same code in all slices.
         """

@@ -45,7 +45,8 @@ BRANCHES = 16
 
 
 def leaf_grid(expr: Expr, bounds: Bounds, resolution: float | None) -> Grid:
-    """Return the grid of the points that a quantile may be.
+    """Return the grid of candidate values for quantiles of a column between its bounds.
+    ``resolution`` is the largest step; None means the finest grid that is allowed.
 
     They are whole numbers if there are few enough, and else steps of a power of two.
     """
@@ -94,7 +95,8 @@ class Ranks(Statistic):
         levels: Iterable[Fraction],
         groups: int,
     ) -> Ranks:
-        """Return the ranks of a column. Too many points, groups and levels are refused."""
+        """Return the statistic that scores each candidate value of each quantile level. Too many
+        points, groups and levels are refused."""
         ranks = Ranks(expr, leaf_grid(expr, bounds, resolution), tuple(sorted(set(levels))))
         cells = ranks.points * groups * len(ranks.levels)
         if cells > LEAF_CEILING:
@@ -128,7 +130,8 @@ class Ranks(Statistic):
         return len(self.levels), self.points, groups
 
     def integers(self, reduced: Reduced) -> Integers:
-        """Return a score for each level, point and group."""
+        """Return the exact score of each candidate value for each level and group. A value scores
+        higher the nearer its rank is to the quantile."""
         counts = reduced[self.primitives[0]]
         up_to = np.cumsum(counts, axis=0)
         below, above = up_to - counts, up_to[-1:] - up_to
@@ -144,7 +147,7 @@ class Ranks(Statistic):
         return scores
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
-        """Return how far a row moves differences of scores, over all levels."""
+        """Return how far one row moves differences of scores, summed over all levels."""
         larger = [max(share, self.over - share) for share in self.parts]
         moves = [2 * m for m in larger]
         if unit.replaces:
@@ -159,7 +162,8 @@ class Ranks(Statistic):
 
 @lru_cache(maxsize=256)
 def list_level_sizes(points: int) -> tuple[int, ...]:
-    """Return the number of nodes of each level, from the points to at most 16 nodes.
+    """Return the number of nodes on each level of a tree of counts, from its ``points`` leaves to
+    at most 16 nodes.
 
     Each level has a node for every 16 of the level below. There is no root: a count of all values
     would add less to the nodes below it than its noise costs.
@@ -190,7 +194,8 @@ class Tree(Statistic):
 
     @staticmethod
     def of(expr: Expr, bounds: Bounds, resolution: float | None, groups: int) -> Tree:
-        """Return the tree of a column. Too many points and groups are refused."""
+        """Return the tree of counts for the distribution of a column. Too many points and groups
+        are refused."""
         tree = Tree(expr, leaf_grid(expr, bounds, resolution))
         if tree.points * groups > LEAF_CEILING:
             raise BadValue(
@@ -223,7 +228,8 @@ class Tree(Statistic):
         return Sensitivity(moved * h, moved * h)
 
     def reading(self) -> Reading:
-        """Return the description of the tree, with the place of its points."""
+        """Return the description of the tree for a plan, and where its points lie on the data's
+        scale."""
         h = len(list_level_sizes(self.points))
         levels = f"{h} levels" if h > 1 else "one level"
         text = (
@@ -237,7 +243,8 @@ class Tree(Statistic):
 
 @lru_cache(maxsize=32)
 def _combine_variances(points: int) -> list[tuple[Floats, Floats]]:
-    """Return two variances for each level, in units of the variance of one count.
+    """Return two arrays of variances for each level of a tree of noisy counts. The unit is the
+    variance of one count.
 
     The first is that of each node, estimated from the nodes below and by itself. The second is the
     sum of the first over its children, and is not used at the points.
@@ -251,7 +258,8 @@ def _combine_variances(points: int) -> list[tuple[Floats, Floats]]:
 
 
 def distribution(raw: NDArray[Any], points: int) -> Floats:
-    """Return the estimated number of values up to each point, by least squares.
+    """Return the estimated number of values up to each point, from noisy counts of a tree, by least
+    squares.
 
     There is a column for each group. The last row has all values.
     """
@@ -273,7 +281,8 @@ def distribution(raw: NDArray[Any], points: int) -> Floats:
 
 
 def deviations(points: int, q: float) -> Floats:
-    """Return the deviation of the noise in (values up to each point) - q (all values).
+    """Return for each point the standard deviation of the noise in (values up to the point) - q
+    (all values).
 
     It is for counts of deviation 1. Within a node the error up to a point is ``share * node +
     rest``, and least squares leaves the rest uncorrelated with the node. Both are carried from the
@@ -305,7 +314,8 @@ def deviations(points: int, q: float) -> Floats:
 
 
 def read_quantile(cumulative: Floats, q: float) -> NDArray[np.intp]:
-    """Return the first point at which the distribution reaches a share q of all values.
+    """Return for each group the index of the first point at which the estimated distribution
+    reaches a share q of all values.
 
     The distribution is made monotone first.
     """
@@ -318,7 +328,8 @@ def read_quantile(cumulative: Floats, q: float) -> NDArray[np.intp]:
 def enclose(
     cumulative: Floats, q: float, reach: float, spare: Floats | float = 0.0
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the outermost points that could be the quantile.
+    """Return the confidence interval of the quantile q, as the lowest and the highest point that
+    could be it. ``cumulative`` is the estimated distribution, with a column for each group.
 
     No single estimate is off by more than ``reach`` deviations and ``spare`` ranks of its group.
     """
@@ -336,7 +347,8 @@ _last: list[tuple[Any, Floats | None]] = [(None, None)]
 
 
 def estimate_distribution(raw: NDArray[Any], points: int) -> Floats:
-    """Return the `distribution` of a release, computed once for all its quantiles."""
+    """Return the `distribution` of a release of noisy counts. The last one is kept, since all its
+    quantiles need it."""
     last_raw, cumulative = _last[0]
     if last_raw is not raw or cumulative is None:
         cumulative = distribution(raw, points)

@@ -76,6 +76,8 @@ class Scores(_Choice):
     def reach_of_person(self, unit: Unit, groups: int | None) -> int:
         # Each total of many rows is rounded once more, by at most half a step. So the scores of two
         # people differ by one step more.
+        """Return the most by which one person moves one total against another. A stated limit
+        ``moves`` on the effect of one row may lower it."""
         rows, _ = unit.reach(groups)
         if self.moves is None or not unit.people:
             return self.reach(unit) * rows
@@ -111,6 +113,7 @@ class Revenue(_Choice):
         return (Bids(self.expr),)
 
     def integers(self, reduced: Reduced) -> Integers:
+        """Return the revenue of each price: the price times the number of bids that reach it."""
         buyers = np.cumsum(reduced[self.primitives[0]][::-1])[::-1]
         scores: Integers = buyers * np.array(
             self.prices, dtype=np.int64

@@ -84,7 +84,7 @@ class LowerBound:
     counts: tuple[tuple[int, int], tuple[int, int]]
 
     def _rows(self) -> list[tuple[str, str]]:
-        """Return the lines of the report: a word and its text."""
+        """Return the lines of the printed report, each as a heading and a text."""
         (p, n), (q, m) = self.counts
         return [
             (
@@ -102,6 +102,7 @@ class LowerBound:
         return "\n".join(f"{name:>12}  {text}" for name, text in self._rows())
 
     def _repr_html_(self) -> str:
+        """Return the result as an HTML table, for notebooks."""
         body = "".join(
             f"<tr><th style='text-align:left'>{name}</th><td style='text-align:left'>{escape(text)}</td></tr>"
             for name, text in self._rows()
@@ -185,7 +186,8 @@ def epsilon_lower_bound(
 
 
 def draw_on_copy(release: Callable[[Any], Any], side: Any) -> Any:
-    """Run the release on a copy of the frame that shares nothing with it."""
+    """Run the release once on a deep copy of the frame, so that calls are independent. Sessions
+    opened on the copy are forgotten afterwards."""
     if not isinstance(side, pd.DataFrame):
         return release(side)
     # Pickled, as a copy of pandas' own shares the index: what is opened in one call would be known
@@ -213,8 +215,8 @@ def from_draws(
     score: Callable[[Any], Any] | None = None,
     level: float = 0.95,
 ) -> LowerBound:
-    """`epsilon_lower_bound` of answers that have been drawn already: lists, or arrays with a row a
-    draw.
+    """Return the `epsilon_lower_bound` of answers drawn before: ``one`` from a frame, ``two`` from
+    its neighbour. Each is a list of answers, or an array with a row for each draw.
 
     *Formal guarantee.* The same, for draws that are independent and, on each side, of one law.
 
@@ -269,7 +271,8 @@ class Experiment:
     _checked: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __call__(self, b: int) -> View:
-        """Play the experiment for one bit, and return the view of the adversary."""
+        """Play the experiment once for the secret bit ``b``, and return what the adversary has
+        seen."""
         if isinstance(b, bool) or b not in (0, 1):
             raise BadValue(f"b is the bit of the experiment, 0 or 1, not {b!r}.")
         view = View(int.from_bytes(_sampling.random_bytes(8), "little"), ())
@@ -280,7 +283,7 @@ class Experiment:
         return view
 
     def _check(self, one: Any, two: Any) -> None:
-        """Raise if two DataFrames are not neighbours. The pair that was checked last is not checked
+        """Refuse two DataFrames that are not neighbours. The last accepted pair is not checked
         again."""
         tables = [isinstance(side, pd.DataFrame) for side in (one, two)]
         if not any(tables) or (
@@ -295,7 +298,8 @@ class Experiment:
         self._checked[:] = one, two
 
     def _move(self, view: View) -> tuple[Any, Any, Any]:
-        """Ask the adversary for its next move, and check its form."""
+        """Return the adversary's next move: two databases and the name of a mechanism. Anything
+        else is refused."""
         move = self.adversary(view)
         if not isinstance(move, tuple) or len(move) != 3:
             raise BadType(
@@ -311,7 +315,8 @@ class Experiment:
 def check_neighbours(
     one: pd.DataFrame, two: pd.DataFrame, neighbors: str | None, unit: Any
 ) -> None:
-    """Raise if two tables are not neighbours in the relation that is named, or in either."""
+    """Refuse two tables that are not neighbours. ``neighbors`` is the relation to check; None
+    allows either. ``unit`` is the column that says whose a row is; None means a row is a person."""
     apart, same_length = distance(one, two), len(one) == len(two)
     if unit is None:
         added, replaced, whose = apart <= 1, apart == 0 or (apart == 2 and same_length), "one row"

@@ -113,7 +113,7 @@ def loss_tail(p: Any, q: Any, epsilon: Any) -> float:
 
 
 def _pairs(p: Any, q: Any) -> Pairs:
-    """Both probabilities of each outcome that either law names."""
+    """Return both probabilities of each outcome that either distribution names."""
     p_law, q_law = _law(p, "p"), _law(q, "q")
     if isinstance(p_law, list) != isinstance(q_law, list):
         raise BadType(
@@ -131,7 +131,8 @@ def _pairs(p: Any, q: Any) -> Pairs:
 
 
 def _law(values: Any, name: str) -> list[Fraction] | dict[Any, Fraction]:
-    """Exact probabilities, checked."""
+    """Return a distribution with exact fractions as probabilities, and refuse it if they do not add
+    up to 1. Sequences give a list, and dicts and Series a dict. ``name`` is for errors."""
     law: list[Fraction] | dict[Any, Fraction]
     if isinstance(values, pd.Series):
         if not values.index.is_unique:

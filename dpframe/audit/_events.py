@@ -52,7 +52,8 @@ class Event:
         return bool(self.hits([answer])[0])
 
     def hits(self, draws: Any) -> NDArray[np.bool_]:
-        """Return a mask of the draws that are in the event."""
+        """Return a mask of the draws that are in the event. ``draws`` are answers of one side of an
+        audit."""
         assert self.score is not None
         read = (
             draws
@@ -68,7 +69,7 @@ class Event:
         return values <= self.threshold if self.relation == "<=" else values == self.threshold
 
     def __str__(self) -> str:
-        """Describe the event in words."""
+        """Return the event in words, such as ``answer >= 3``."""
         if not self.what:
             return "the event that was given"
         if self.labels:
@@ -102,7 +103,7 @@ def _clean(values: Any) -> Floats:
 
 def low_bit(values: Any) -> Any:
     """Return the exponent of the last binary digit of each number: 0 for odd integers, negative for
-    fractions."""
+    fractions. Audits try it, since sloppy noise leaks through last digits."""
     mantissa, exponent = np.frexp(values.astype(np.float64))
     digits = (np.abs(mantissa) * 2.0**53).astype(np.int64)
     last = digits & -digits
@@ -122,8 +123,8 @@ def _column(i: int) -> Score:
 
 
 def _scores(names: list[str], frame_draws: Any, neighbour_draws: Any) -> list[tuple[str, Score]]:
-    """Numbers of an answer whose thresholds are the candidates; the last is fitted to these
-    draws."""
+    """Return the functions of an answer whose thresholds an audit tries as events, each with its
+    name. The last is a likelihood ratio fitted to these draws."""
     size = len(names)
     scores: list[tuple[str, Score]] = [(names[i], _column(i)) for i in range(min(size, _COLUMNS))]
     # Lengths, labels and whether something is there have no digits to look at, and no sum.
@@ -149,8 +150,9 @@ def _scores(names: list[str], frame_draws: Any, neighbour_draws: Any) -> list[tu
 
 
 def fit_likelihood_ratio(frame_draws: Any, neighbour_draws: Any) -> Score:
-    """Return the log-likelihood ratio by histograms, as if components were independent; differences
-    within chance are left out."""
+    """Return a function that scores answers by their log-likelihood ratio between two sides.
+    Histograms estimate it, as if components were independent. Differences within chance are left
+    out."""
     tables = []
     for i in range(min(frame_draws.shape[1], _COMPONENTS)):
         a, b = (_clean(side[:, i]) for side in (frame_draws, neighbour_draws))
@@ -174,8 +176,8 @@ def fit_likelihood_ratio(frame_draws: Any, neighbour_draws: Any) -> Score:
 
 
 def rank_labels(frame_labels: list[Any], neighbour_labels: list[Any]) -> tuple[list[Any], Score]:
-    """Labels by how much more of them ``one`` has, and the place of each; those never seen have
-    none."""
+    """Return all labels sorted by how much more often the frame gave them than its neighbour did.
+    The second result is a function from labels to their ranks, NaN for unseen ones."""
     counts: dict[Any, list[float]] = {}
     try:
         for side, labels in enumerate((frame_labels, neighbour_labels)):
@@ -202,7 +204,8 @@ class TestedEvent(NamedTuple):
 def find(
     frame_draws: Any, neighbour_draws: Any, shape: AnswerShape, delta: float, score: Score | None
 ) -> Event:
-    """Return the event that shows the largest loss on these draws, in either direction."""
+    """Return the event that shows the largest privacy loss on these draws, in either direction.
+    ``score`` is a user's function of answers; without one, many functions are tried."""
     labels: list[Any] = []
     if score is not None:
         candidates = [("score", score)]
@@ -273,8 +276,9 @@ def prove(
     risk: float,
     both_ways: bool = False,
 ) -> TestedEvent:
-    """Return the loss that is proved by draws that had no part in choosing the event, except with
-    probability ``risk``."""
+    """Return the privacy loss that these draws prove for an event, except with probability
+    ``risk``. The draws must have had no part in choosing the event. ``both_ways`` tries both
+    directions at half the risk each."""
     counts = [(int(event.hits(side).sum()), len(side)) for side in (frame_draws, neighbour_draws)]
     ways = [event.of_neighbour] if not both_ways else [False, True]
     proven = []
@@ -299,8 +303,8 @@ def loss(p: Any, n: int, q: Any, m: int, delta: float, risk: float) -> Any:
 
 
 def at_least(successes: Any, n: int, risk: float) -> Any:
-    """Return a lower bound on the true probability that fails with probability ``risk`` at most
-    (Clopper and Pearson 1934)."""
+    """Return a lower bound on a probability from its successes in n trials (Clopper and Pearson
+    1934). It fails with probability ``risk`` at most."""
     from scipy.special import betaincinv
 
     k = np.asarray(successes)
@@ -308,8 +312,8 @@ def at_least(successes: Any, n: int, risk: float) -> Any:
 
 
 def at_most(successes: Any, n: int, risk: float) -> Any:
-    """Return an upper bound on the true probability that fails with probability ``risk`` at
-    most."""
+    """Return an upper bound on a probability from its successes in n trials (Clopper and Pearson
+    1934). It fails with probability ``risk`` at most."""
     from scipy.special import betainccinv
 
     k = np.asarray(successes)
@@ -324,8 +328,8 @@ def read_for_score(draws: Any, shape: AnswerShape) -> Any:
 
 
 def check_score(score: object, frame_answer: Any, neighbour_answer: Any) -> None:
-    """Tries a caller's score on the first answers, before thousands are drawn: it takes many and
-    gives each a number."""
+    """Refuse a user's score function that fails on the first answers, before thousands are drawn.
+    It must take many answers and return a number for each."""
     if not callable(score):
         raise BadType(
             "score must be a function that takes all answers of a side and returns a number each."
@@ -351,7 +355,7 @@ def check_score(score: object, frame_answer: Any, neighbour_answer: Any) -> None
 
 
 def describe_draws(answers: list[Any], shape: AnswerShape) -> str:
-    """Describe the form in which a score gets the draws."""
+    """Return a text that says how a score function gets the draws: as a list, or as a matrix."""
     read = read_for_score(answers, shape)
     return (
         "as a list"

@@ -55,7 +55,8 @@ class AnswerShape:
 
     @staticmethod
     def of(draws: Sequence[Any]) -> AnswerShape:
-        """Return the shape for draws of *both* frames, so that a label of either has its place."""
+        """Return how to read answers as rows of numbers or as labels. The draws are those of *both*
+        frames, so that a label of either is known."""
         rows = [cells(draw) for draw in draws]
         counts: Counter[Path] = Counter()
         for row in rows:
@@ -83,7 +84,7 @@ class AnswerShape:
         return not (self.varying or self.codes or self.sizes)
 
     def read(self, draws: Any) -> Floats | list[Any]:
-        """Return a matrix with a row a draw, or a list of labels."""
+        """Return answers as a matrix with a row for each draw, or as a list of labels."""
         if isinstance(draws, np.ndarray) and draws.ndim == 2:
             return draws
         rows = [cells(draw) for draw in draws]
@@ -102,7 +103,8 @@ class AnswerShape:
         )
 
     def _numbers(self, row: dict[Path, Any]) -> list[float]:
-        """Return an answer as numbers, NaN where it has another form."""
+        """Return one answer as a row of numbers, with NaN where it does not match the expected
+        shape."""
         assert self.numbers is not None
         if self.regular:
             # A later draw that is no such row of numbers is an answer like any other: it is read as
@@ -124,7 +126,8 @@ class AnswerShape:
         return numbers
 
     def names(self) -> list[str]:
-        """Return the names of an answer's numbers: their labels, if the answers have any."""
+        """Return a name for each column of numbers, such as ``answer[2]``, made of labels if
+        answers have them."""
         if self.regular and not self.places:
             return (
                 [f"answer[{i}]" for i in range(self.numbers or 0)]
@@ -169,7 +172,8 @@ def cells(draw: Any) -> dict[Path, Any]:
 
 
 def _cells(draw: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """Yield each cell of an answer with its path."""
+    """Yield each single value of a nested answer with its path: the keys, labels or indices that
+    lead to it."""
     if isinstance(draw, View):
         draw = draw.outputs
     if isinstance(draw, Mapping):
@@ -196,8 +200,8 @@ def _cells(draw: Any, path: Path) -> Iterator[tuple[Path, Any]]:
 
 
 def _labels(index: pd.Index[Any]) -> list[Any]:
-    """Return the labels, made distinct: null is always the same label, and repeated labels are
-    numbered."""
+    """Return the labels of an index, made distinct: repeated labels are numbered, and all nulls are
+    one label."""
     labels = [_plain(label) for label in index.tolist()]
     if index.is_unique:
         return labels

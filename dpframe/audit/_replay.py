@@ -86,7 +86,9 @@ class Recorder(Session):
     answers are noise alone."""
 
     def __init__(self, model: Session, frame: pd.DataFrame, key: bytes, tape: list[_Replayed]):
-        """Open a session on a frame that records integers instead of releasing them."""
+        """Open a session on a frame that records exact integers instead of releasing them.
+        ``model`` gives the terms of the session. ``tape`` has the questions of the first run, and
+        ``key`` seeds the names of rows."""
         self._drawn, self._draws = key, 0
         super().__init__(
             Data.of(frame, model.data.version), model.terms, model.terms.account.open()
@@ -107,15 +109,16 @@ class Recorder(Session):
         return hashlib.blake2b(str(self._draws).encode(), key=self._drawn)
 
     def refuse_if_not_followed(self) -> None:
-        """Refuses verbs that give a function the rows, or that take another frame: these would
-        learn more than noise."""
+        """Refuse verbs that give a function the rows, or that take another frame. A replay could
+        not tell what they learn."""
         raise Refused(
             "replay follows query, explode, melt, merge and their like, and no function that is given the rows nor a frame that "
             "is not its own: replay what is asked of that frame itself."
         )
 
     def _draw_row_names(self) -> Array:
-        """Draw names so that a row has one name in both runs, wherever it stands.
+        """Return a pseudorandom name for each row, so that a row has the same name in both runs
+        wherever it stands.
 
         Equal rows have different names. Each draw gives other names, as in every session. How often
         names are drawn, and which rows share a draw, is the code of `Session`.
@@ -133,8 +136,8 @@ class Recorder(Session):
     def _run_question(
         self, question: Question, engine: Engine, plan: Plan, unit: Unit
     ) -> tuple[Any, ...]:
-        """Return the arrays of the question, as in every session. If it does not draw the noise of
-        each part of its plan, it is not answered, and `_run` says so."""
+        """Return the answer's arrays as every session does, and record the question. A question
+        that does not draw all noise of its plan is refused."""
         self.recorded.append(_Replayed(plan, unit, []))
         raw = super()._run_question(question, engine, plan, unit)
         if {call.part for call in self.recorded[-1].calls} != set(range(len(plan.parts))):
@@ -151,8 +154,8 @@ class Recorder(Session):
         keys: Sequence[Any] | None = None,
         width: int | None = None,
     ) -> Array:
-        """Noise alone: the output of the first run, or that of zeros. The integers are kept apart,
-        for comparison."""
+        """Return noise alone as the output, and record the exact integers for comparison. The
+        second run repeats the outputs of the first, so that only integers can differ."""
         calls, place = self.recorded[-1].calls, len(self.recorded) - 1
         first = (
             self._tape[place].calls
@@ -180,8 +183,8 @@ class Recorder(Session):
 
     @staticmethod
     def _hidden(plan: Plan, part: int, integers: Array) -> Array:
-        """Counts that show none of the keys: far below any threshold, in the dtype that the noise
-        makes."""
+        """Return counts far below any threshold, so that a replay shows no keys. They have the
+        dtype that real noise would give."""
         wide = integers.dtype == object or plan.parts[part].noise.form(()).kind == "O"
         return np.full(
             integers.shape, -(2**400) if wide else -(2**56), dtype=object if wide else np.int64
@@ -227,13 +230,14 @@ class Replay:
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row a step."""
+        """Table of the comparison, with a row for each call of a mechanism."""
         names = [f.name for f in fields(Step)]
         return pd.DataFrame(
             [[getattr(step, n) for n in names] for step in self.steps], columns=names
         )
 
     def _lines(self) -> list[str]:
+        """Return the lines of the printed result: each comparison, then each problem."""
         lines = [
             f"{s.question}: {s.statistic}: moved by {s.distance} of {s.sensitivity} ({s.norm})"
             for s in self.steps
@@ -341,7 +345,8 @@ def _changes(frame: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]:
 
 
 def _model(side: Any, terms: dict[str, Any]) -> Session:
-    """Return a session with these terms on a copy of the frame, which nobody else knows."""
+    """Return a session with the given ``open`` arguments on a copy of the frame. A frame that has a
+    session is refused."""
     if not isinstance(side, pd.DataFrame):
         raise BadType(f"frame and neighbour must be DataFrames, not {type(side).__name__}.")
     if ATTR in side.attrs:
@@ -352,7 +357,8 @@ def _model(side: Any, terms: dict[str, Any]) -> Session:
 
 
 def _are_neighbours(first: Session, second: Session) -> bool:
-    """Return whether the frames differ in one row or person, as the unit defines it."""
+    """Return whether the frames of two sessions differ in at most one row or person, as their unit
+    defines it."""
     unit = first.unit
     if not unit.people:
         changes = sorted(_changes(first.snapshot, second.snapshot))
@@ -366,7 +372,7 @@ def _are_neighbours(first: Session, second: Session) -> bool:
 
 
 def _hashes(frame: pd.DataFrame) -> list[int]:
-    """Return a hash of each row, alike for alike cells, whatever these are."""
+    """Return a hash of each row; rows with equal cells have equal hashes."""
     mixed = np.zeros(len(frame), dtype=np.uint64)
     for i in range(frame.shape[1]):
         mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + hashes_of(frame.iloc[:, i])
@@ -375,7 +381,8 @@ def _hashes(frame: pd.DataFrame) -> list[int]:
 
 
 def _people(frame: pd.DataFrame, unit: Unit) -> dict[int, Counter[int]]:
-    """Count the rows of each person, by hashes of both."""
+    """Return for each person how often they have each row, with hashes in place of people and rows.
+    Rows without a person are left out."""
     ids = frame.iloc[:, [c.position for c in unit.people]]
     named = ids.notna().all(axis=1).to_numpy()
     counts: dict[int, Counter[int]] = {}
@@ -385,7 +392,8 @@ def _people(frame: pd.DataFrame, unit: Unit) -> dict[int, Counter[int]]:
 
 
 def _run(ask: Callable[[PrivateFrame], Any], session: Recorder) -> tuple[Any, Exception | None]:
-    """Call the function on a recording session, and return its answer and its error."""
+    """Call the user's function on a recording session, and return its answer and the error it
+    raised, or None."""
     answer, raised = None, None
     try:
         answer = ask(PrivateFrame._of(session))
@@ -405,7 +413,8 @@ def _compare(
     second_run: Sequence[_Replayed],
     ends: Sequence[tuple[Any, Exception | None]],
 ) -> tuple[tuple[Step, ...], tuple[str, ...]]:
-    """Compare two runs step by step, and list the problems."""
+    """Return the comparisons of two recorded runs, call by call, and the list of problems found.
+    ``ends`` has the answer and the error of each run."""
     (first_answer, first_error), (second_answer, second_error) = ends
     if first_error is not None and repr(first_error) == repr(second_error):
         raise first_error
@@ -451,8 +460,8 @@ def _compare(
 
 
 def _shape_of(call: _NoiseCall) -> tuple[Any, ...]:
-    """Return the part of a call that must be equal in both runs; the number of found keys need not
-    be."""
+    """Return what two runs must agree on in a call: its part of the plan, and the shape of its
+    integers. The number of found keys may differ."""
     return call.part, call.integers.shape if call.keys is None else (
         *call.integers.shape[:-1],
         "keys",
@@ -460,8 +469,8 @@ def _shape_of(call: _NoiseCall) -> tuple[Any, ...]:
 
 
 def measure_move(first: _NoiseCall, second: _NoiseCall) -> Array:
-    """Return the difference of the integers of two calls; a key that only one has counts for
-    nothing in the other."""
+    """Return how far the integers of a call moved between two runs. A key that one run alone has
+    counts as 0 in the other."""
     x, y = first.integers.astype(object), second.integers.astype(object)
     if first.per_person is not None:
         people = [
@@ -480,8 +489,7 @@ def measure_move(first: _NoiseCall, second: _NoiseCall) -> Array:
 
 
 def find_underpriced_noise(question: _Replayed) -> list[str]:
-    """Return the problem of noise that is too small for its price at the declared sensitivity, or
-    nothing."""
+    """Return a list with the problem of noise that is too small for its price, or an empty list."""
     plan = question.plan
     reports = max(
         (call.per_person or 1 for call in question.calls), default=1
@@ -501,7 +509,8 @@ def find_underpriced_noise(question: _Replayed) -> list[str]:
 
 
 def _same(first: Any, second: Any) -> bool:
-    """Return whether two answers are equal, whatever they are made of."""
+    """Return whether the answers of two runs are equal. Objects of a user's own classes count as
+    equal."""
     second_value: Any = second
     if isinstance(first, list | tuple):
         return (

@@ -45,7 +45,8 @@ def unknown_arguments(model: str, arguments: Mapping[str, Any]) -> None:
 
 
 def no_attribute(model: object, name: str) -> AttributeError:
-    """Return the error about attributes that a model does not have."""
+    """Return the error about an attribute that a model does not have. Those that scikit-learn
+    expects get an explanation."""
     kind = type(model).__name__
     if name in _PROTOCOL:
         return NotOffered(
@@ -57,7 +58,7 @@ def no_attribute(model: object, name: str) -> AttributeError:
 
 
 def refuse_two_prices(arguments: Mapping[str, Any], payment: Mapping[str, Any]) -> None:
-    """Refuses a price that comes both from the model and from fit."""
+    """Refuse a price that is given twice: as an argument of the model, and as one of fit."""
     for name in ("epsilon", "delta"):
         if arguments.get(name) is not None and payment.get(name) is not None:
             raise BadValue(
@@ -66,7 +67,8 @@ def refuse_two_prices(arguments: Mapping[str, Any], payment: Mapping[str, Any]) 
 
 
 def public_rows(X: Any, names: NDArray[Any]) -> NDArray[np.float64]:
-    """Rows of public data as numbers; nothing is left out or filled in."""
+    """Return public feature rows as a matrix of doubles, to predict for. ``names`` are the model's
+    features. Nulls and a wrong number of columns are refused."""
     rows = _numbers(X, "X")
     if rows.ndim != 2 or rows.shape[1] != len(names):
         raise BadValue(f"X must have {len(names)} columns: {', '.join(map(str, names))}.")
@@ -74,7 +76,8 @@ def public_rows(X: Any, names: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _numbers(values: Any, subject: str) -> NDArray[np.float64]:
-    """Return public numbers as doubles. Refuse nulls and infinities."""
+    """Return public values as doubles, and refuse nulls and infinities. ``subject`` names them in
+    errors."""
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -90,7 +93,8 @@ def _numbers(values: Any, subject: str) -> NDArray[np.float64]:
 
 
 def public_target(y: Any, rows: int, number: bool) -> NDArray[Any]:
-    """Return the public answers to compare with, as many as there are rows."""
+    """Return the public target values to score predictions against, one for each row. ``number``
+    says that they are numbers, not classes."""
     if not isinstance(
         y, np.ndarray | pd.Series | pd.Index | list | tuple | pd.api.extensions.ExtensionArray
     ):

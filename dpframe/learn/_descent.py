@@ -104,7 +104,8 @@ class Descent(Fit):
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
         # Sampling hides less of a replaced person, and is not counted on there.
-        """Plan the noise of the first release and of each step, within the price."""
+        """Return the plan of a fit by noisy gradient steps: the noise of the first release and of
+        each step, within the price."""
         sampled = self.rate < EVERYBODY and not unit.replaces
         moves = 4 if unit.replaces else 1
         squared = CLIP**2 * moves
@@ -152,8 +153,8 @@ class Descent(Fit):
         )
 
     def _share(self, squared: int, price: Price) -> GaussianNoise:
-        """Return the noise that the whole price buys for integers whose squared L2 distance between
-        neighbours is ``squared``."""
+        """Return the Gaussian noise that the whole price buys for integers with the squared L2
+        sensitivity ``squared``."""
         sensitivity = Sensitivity(l1_of(squared, self.parameters), squared)
         noise: GaussianNoise = buy_noise(
             [sensitivity], price._replace(mechanism=GaussianNoise.name)
@@ -161,7 +162,7 @@ class Descent(Fit):
         return noise
 
     def _error_text(self, parts: tuple[Part, ...], unit: Unit) -> str:
-        """Describe the expected error for a receipt."""
+        """Return a text for the plan about the expected error of the fit."""
         share, step = self.rate / EVERYBODY, parts[0].step
         who = "everybody" if share == 1 else f"people drawn anew with probability {share:.3g}"
         most = (
@@ -182,7 +183,8 @@ class Descent(Fit):
         )
 
     def costs(self, parts: tuple[Part, ...], unit: Unit) -> Costs:
-        """Return the numbers of theorem 5 for the largest clip. They grow with it."""
+        """Return the terms of the error bound (theorem 5) for the largest clipping norm; they grow
+        with it."""
         gradients, first = parts
         share, p, t = self.rate / EVERYBODY, self.parameters, self.steps
         sigma = gradients.noise.scale * gradients.step / share
@@ -200,7 +202,8 @@ class Descent(Fit):
 
     @np.errstate(all="ignore")
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
-        """Take the steps: sum clipped gradients exactly, add noise, and move the coefficients."""
+        """Fit the model: in each step add noise to the exact sum of clipped gradients, and move the
+        coefficients. The coefficients are returned as whole steps."""
         gradients, first = plan.parts
         rows = self.design.read(data, unit)
         weights = rows.weights(self.limit(unit))
@@ -234,8 +237,8 @@ class Descent(Fit):
         return (Form((self.parameters, 1), "i"),)  # where the path ends, in steps
 
     def _sizes(self, rows: DesignRows, weights: Floats | None, unit: Unit) -> NDArray[np.int64]:
-        """Return a row for each person: a 1, and the squared lengths of their rows over the largest
-        possible, in steps."""
+        """Return two whole numbers for each person: a constant, and the squared lengths of their
+        rows as a share of the largest possible."""
         lengths = (rows.x * rows.x).sum(axis=1)  # whole numbers below 2**53: exact
         if rows.people is not None and weights is not None:
             lengths = np.bincount(rows.people, weights=lengths * weights)
@@ -244,9 +247,9 @@ class Descent(Fit):
         return np.column_stack([np.full(len(steps), SIZE_STEPS, dtype=np.int64), steps])
 
     def clipping(self, sizes: Sizes, unit: Unit) -> float:
-        """Return the norm to which gradients are clipped: as given, or that of the steepest
-        gradient over rows of typical length, which leaves nearly all gradients as they are; closer
-        to the largest norm the less certain the sizes are."""
+        """Return the norm to which gradients are clipped. Without ``clip`` it is that of the
+        steepest gradient over rows of typical length. It is closer to the largest norm the less
+        certain ``sizes`` are."""
         if self.clip is not None:
             return self.bound(unit)
         people = sizes.people - 2 * sizes.deviation
@@ -254,8 +257,9 @@ class Descent(Fit):
         return self.bound(unit) * math.sqrt(min(1.0, max(typical, 2.0**-20)))
 
     def stride(self, sizes: Sizes, deviation: float, clip: float, unit: Unit) -> float:
-        """Return the unit of step lengths: the best for the noise and coefficients of length 1, if
-        it is not beyond the curvature."""
+        """Return the unit of step lengths for gradient descent. It is the best one for this noise
+        and coefficients of length 1, unless the curvature needs a shorter one. ``deviation`` is
+        that of the noise, and ``clip`` the clipping norm."""
         t, share = self.steps, self.rate / EVERYBODY
         most = max(sizes.people + 3 * sizes.deviation, 0.0)
         square = self.parameters * (deviation / share) ** 2 + most * clip**2 * (1 - share) / share
@@ -274,7 +278,9 @@ class Descent(Fit):
         step: float,
         drawn: NDArray[Any] | None,
     ) -> NDArray[np.int64]:
-        """Return the clipped gradients of the people drawn, in whole steps, added up."""
+        """Return the exact sum of the clipped gradients of the people drawn, in whole steps. ``w``
+        are the coefficients, and ``step`` is the size of a step. ``drawn`` is a mask of people;
+        None means everybody."""
         x, y, people = rows
         if drawn is not None:
             chosen = np.flatnonzero(drawn if people is None else drawn[people])
@@ -306,8 +312,8 @@ class Descent(Fit):
 
 
 def scores(x: Floats, w: Floats) -> Floats:
-    """``x @ w``, each row rounded by itself: a product of matrices may round a row by its place,
-    and then one person more would change the gradients of others."""
+    """Return ``x @ w``, each row rounded by itself. A product of matrices may round a row by its
+    position, so that one more person would change the gradients of others."""
     products = np.empty(len(x))
     for start in range(0, len(x), SIZES.fit_rows):
         some = x[start : start + SIZES.fit_rows]
@@ -319,8 +325,8 @@ def scores(x: Floats, w: Floats) -> Floats:
 
 
 def clip_gradients(gradients: Floats) -> NDArray[np.int64]:
-    """Whole numbers, a row a person, whose squared norms are at most CLIP**2, by comparison of
-    integers."""
+    """Return the gradients as whole numbers, a row for each person, with squared norms of at most
+    CLIP**2. Integers are compared, so that the sensitivity holds exactly."""
     whole = np.clip(gradients, -(2.0**30), 2.0**30)
     np.rint(whole, out=whole)
     null = np.isnan(whole)
@@ -351,8 +357,9 @@ class Path:
 
 @lru_cache(maxsize=256)
 def sampled_sigma(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int) -> float:
-    """Return the least noise, rounded up, with which `steps` sampled steps and the first release
-    are (epsilon, delta)-private."""
+    """Return the least noise, rounded up, at which `steps` steps on sampled people are (epsilon,
+    delta)-private. The first release is counted too. ``rate`` is the probability with which a
+    person is drawn."""
 
     def fits(sigma: float) -> bool:
         first = losses.Gaussian(first_sigma(sigma, int(rate * EVERYBODY), steps))

@@ -41,8 +41,8 @@ class Scaling(NamedTuple):
 
 
 def scale_to_units(vector: Vector, bounds: Bounds) -> Floats:
-    """Return the values as whole numbers from -UNIT to UNIT; NaN for nulls. A column that its
-    bounds make constant is 0."""
+    """Return a column's values, clipped and scaled to whole numbers from -UNIT to UNIT; NaN for
+    nulls. A column that its bounds make constant is 0."""
     middle, half = Scaling.of(bounds)
     with np.errstate(all="ignore"):
         centred = (
@@ -57,8 +57,8 @@ def scale_to_units(vector: Vector, bounds: Bounds) -> Floats:
 
 
 def shrunk(rows: Floats, limit: int) -> Floats:
-    """Rows of whole numbers scaled towards 0 so that each has a squared norm of at most ``limit``,
-    in exact integers."""
+    """Return rows of whole numbers, shrunk so that each has a squared norm of at most ``limit``.
+    The comparison is exact, so that the sensitivity is."""
     squares = (rows * rows).sum(axis=1)  # whole numbers below 2**53: exact
     over = squares > limit
     if over.any():
@@ -81,7 +81,8 @@ class Target:
     classes: Keys | None
 
     def values(self, vector: Vector) -> Floats:
-        """Return the target of each row, from -UNIT to UNIT; NaN where the row does not count."""
+        """Return the target of each row, from -UNIT to UNIT; NaN where it is null or no listed
+        class."""
         if self.classes is None:
             assert self.bounds is not None
             return scale_to_units(vector, self.bounds)
@@ -104,8 +105,8 @@ class DesignRows(NamedTuple):
         return counts
 
     def weights(self, limit: int) -> Floats | None:
-        """Return the weights of rows, whose sum is at most ``limit`` for each person: limit / rows,
-        rounded down to 2**-40."""
+        """Return a weight for each row, so that each person's weights add up to ``limit`` at most.
+        A weight is limit / rows, at most 1, rounded down to 2**-40; None without people."""
         if self.people is None:
             return None
         k = self.counts()
@@ -133,7 +134,7 @@ class Design:
 
     @cached_property
     def features_squared(self) -> int:
-        """The largest squared norm of a row's features, in steps."""
+        """Largest squared norm of a row's features, in whole steps of 1 / UNIT."""
         widest = len(self.features) * UNIT**2
         return (
             widest if self.norm is None else max(1, min(widest, math.floor(self.norm**2 * UNIT**2)))
@@ -150,7 +151,8 @@ class Design:
         return math.sqrt(self.squared) / UNIT * (1 + 1e-12)
 
     def read(self, engine: Engine, unit: Unit) -> DesignRows:
-        """Return the rows that count. Called behind the door."""
+        """Return the rows to fit a model to, as exact private numbers. Rows with nulls, or without
+        a person, are left out."""
         exprs = [e for e, _ in self.features] + [self.target.expr]
         x, y = np.empty((0, self.parameters)), np.empty(0)
         owners: list[NDArray[np.int64]] = []

@@ -47,7 +47,7 @@ class Fit(Question):
         return self.design.parameters
 
     def __str__(self) -> str:
-        """Return the line that asks for this fit, as a plan shows it."""
+        """Return the fit in words, as a plan shows it."""
         features = ", ".join(str(e) for e, _ in self.design.features)
         where = "" if self.where is None else f" where {self.where}"
         target = self.design.target
@@ -78,7 +78,8 @@ class Fit(Question):
         expected: str,
         declared: tuple[Word, ...],
     ) -> Plan:
-        """Return the plan of these parts, at the loss of an offer."""
+        """Return the plan of a fit from its parts. ``offer`` has the privacy loss, and ``expected``
+        is a text about the error."""
         limit = unit.limit(False)
         return Plan(
             str(self),
@@ -95,8 +96,8 @@ class Fit(Question):
         )
 
     def in_data_units(self, scaled: float) -> list[tuple[str, float]]:
-        """Return the error of a scaled coefficient in the units of each feature's coefficient, by
-        name; features whose bounds make them constant have none."""
+        """Return the error of a coefficient of scaled features in the units of each feature, by
+        name. Features that their bounds make constant are left out."""
         target = self.design.target.bounds
         goal = 1.0 if target is None else Scaling.of(target).half
         halves = [(str(e), Scaling.of(b).half) for e, b in self.design.features]
@@ -153,8 +154,8 @@ class OutputFit(Fit):
     method: ClassVar[str] = "output perturbation"
 
     def _l2(self, unit: Unit, price: Price) -> float:
-        """Return the regulariser: as given, or a power of two at which the noise of a coefficient
-        deviates by SPREAD / curve at most."""
+        """Return the strength of the regulariser: as given, or a power of two that keeps the noise
+        of coefficients small."""
         if self.l2 is not None:
             return self.l2
         step, sensitivity = self._grid(self.lipschitz(unit), unit)
@@ -162,8 +163,8 @@ class OutputFit(Fit):
         return 2 * power_below(noise.deviation * step * self.loss.curve / SPREAD)
 
     def _grid(self, distance: float, unit: Unit) -> tuple[float, Sensitivity]:
-        """Return the step, and the sensitivity in steps, where one person moves the minimum by
-        ``each``."""
+        """Return the size of a step for the coefficients, and their sensitivity in such steps.
+        ``distance`` is how far one person moves the minimum."""
         moves = (2 if unit.replaces else 1) + 2 * GAMMA
         step = power_below(distance) * 2.0**-20
         steps = math.ceil(distance * moves * UP / step) + math.isqrt(self.parameters) + 1
@@ -172,7 +173,7 @@ class OutputFit(Fit):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
-        """Plan the noise on the minimum, by its L2 sensitivity."""
+        """Return the plan of a fit by noise on the minimum, from the minimum's L2 sensitivity."""
         l2 = self._l2(unit, price)
         step, sensitivity = self._grid(self.lipschitz(unit) / l2, unit)
         offer = buy_noise([sensitivity], price)
@@ -189,6 +190,7 @@ class OutputFit(Fit):
 
     @np.errstate(all="ignore")  # no warning may tell of a value
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
+        """Return the noisy coefficients that minimise the regularised objective, as whole steps."""
         part, l2 = plan.parts[0], self.regulariser(plan, unit)
         rows = self.design.read(data, unit)
         problem = self.problem(rows, unit, l2, np.zeros(self.parameters))
@@ -200,6 +202,7 @@ class OutputFit(Fit):
 
     def regulariser(self, plan: Plan, unit: Unit) -> float:
         # A chosen regulariser is a power of two, so it follows from the step.
+        """Return the strength of the regulariser that a plan was made with."""
         return (
             power_below(self.lipschitz(unit)) * 2.0**-20 / plan.parts[0].step
             if self.l2 is None

@@ -65,13 +65,17 @@ class _Model(ABC):
         sample: float,
         unknown: Mapping[str, Any],
     ):
+        """Set the arguments of a model, and check them. ``l2`` is the strength of the regulariser;
+        ``norm`` and ``clip`` bound the norms of rows and gradients. ``sample`` is the share of
+        people drawn for a step. ``unknown`` are other arguments, which are refused."""
         _checks.unknown_arguments(type(self).__name__, unknown)
         self.method, self.epsilon, self.delta = method, epsilon, delta
         self.l2, self.norm, self.clip, self.max_iter, self.sample = l2, norm, clip, max_iter, sample
         self._check()
 
     def _check(self) -> None:
-        """Checks the arguments as they are now: they are attributes, so a fit checks again."""
+        """Refuse invalid arguments. They are attributes that may change, so each fit checks
+        again."""
         method = _validate.choice(self.method, "method", self._methods)
         if self.epsilon is not None:
             _validate.epsilon(self.epsilon)
@@ -115,8 +119,8 @@ class _Model(ABC):
     def _fit_on(
         self, frame: PrivateFrame, X: Any, y: Any, bounds: Any, payment: Mapping[str, Any]
     ) -> Any:
-        """Return the model, fitted to a frame: checks the arguments, which are public, and asks the
-        question."""
+        """Return the model fitted to a private frame. ``X`` lists the features' names, ``y`` names
+        the target, and ``payment`` has the price."""
         self._check()
         if y is None:
             raise BadValue('fit needs a target: y="column".')
@@ -156,6 +160,7 @@ class _Model(ABC):
 
         def finish(release: Release) -> _Model:
             # The question about statistics does not depend on l2, and is asked without it.
+            """Store the released coefficients in the model, and return it."""
             solver = task if self.l2 is None else replace(task, l2=self.l2)
             self._learn(names, design, solver.coefficients(release.plan, release.raw), release.plan)
             self.l2_ = solver.regulariser(release.plan, unit)
@@ -166,7 +171,7 @@ class _Model(ABC):
     def _task(
         self, frame: PrivateFrame, design: Design, price: dict[str, Any]
     ) -> tuple[Fit, dict[str, Any]]:
-        """Choose the fit that the method names, with its price."""
+        """Return the question for a fit by the model's ``method``, and the price to ask it at."""
         if price.get("mechanism", "auto") != "auto" and self.method in ("objective", "gradient"):
             raise BadValue(f'method="{self.method}" has its own noise: leave mechanism= out.')
         if self.method == "statistics":
@@ -189,8 +194,8 @@ class _Model(ABC):
     def _failure(
         self, frame: PrivateFrame, price: dict[str, Any]
     ) -> tuple[Fraction, dict[str, Any]]:
-        """Return the delta of a guarantee that is (epsilon, delta) and no curve, as given or a
-        share of the reserve; and the price without it."""
+        """Return the delta at which a fit is (epsilon, delta)-private, and the price without it. It
+        is the given delta, or a share of the session's reserve."""
         budget = frame._session.budget
         rest = {k: v for k, v in price.items() if k != "delta"}
         delta_argument, epsilon_argument = price.get("delta"), price.get("epsilon")
@@ -227,7 +232,8 @@ class _Model(ABC):
     # After it -------------------------------------------------------------------------------------------------
 
     def _learn(self, names: list[Any], design: Design, w: Floats, plan: Plan) -> None:
-        """Set the public attributes from the coefficients, in the units of the columns."""
+        """Set the public attributes of a fitted model, such as ``coef_``, in the units of the
+        columns. ``w`` has the coefficients of scaled features, intercept first."""
         scales = [Scaling.of(b) for _, b in design.features]
         middles = np.array([s.middle for s in scales])
         halves = np.array([s.half for s in scales])
@@ -252,7 +258,8 @@ class _Model(ABC):
             raise BadValue("this model is not fitted yet: p.fit(model, X=[...], y=...) first.")
 
     def _scores(self, X: Any) -> Floats:
-        """Return the scores of public rows. Refuse private ones."""
+        """Return the linear scores of public rows ``X``, from which predictions are made. Private
+        rows are refused."""
         self._check_is_fitted()
         if isinstance(X, PrivateFrame):
             raise BadType(
@@ -271,7 +278,7 @@ class _Model(ABC):
             raise _checks.no_attribute(self, name)
 
     def __repr__(self) -> str:
-        """Return the call that makes this model, without arguments at their defaults."""
+        """Return the call that makes this model, without arguments that are None."""
         arguments = {
             "method": self.method,
             "epsilon": self.epsilon,
@@ -323,6 +330,8 @@ class LogisticRegression(_Model):
         classes: Sequence[Any] | None = None,
         **unknown: Any,
     ):
+        """Set the arguments of the model, which the class describes. ``classes`` are the negative
+        and the positive class."""
         super().__init__(method, epsilon, delta, l2, norm, clip, max_iter, sample, unknown)
         self.classes = classes
 
@@ -330,7 +339,8 @@ class LogisticRegression(_Model):
         return LOGISTIC
 
     def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
-        """Read the two classes from the argument, the declared keys or the bounds."""
+        """Return the target with its two public classes. They come from ``classes``, from declared
+        keys, from a bool column or from the bounds (0, 1)."""
         declared = (
             frame._selection.schema.keys.get(expr.position) if isinstance(expr, Column) else None
         )
@@ -360,8 +370,8 @@ class LogisticRegression(_Model):
 
     @staticmethod
     def _unit_interval(frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> bool:
-        """Return whether the bounds of the column, declared or given, are (0, 1): then a column of
-        whole numbers has two classes."""
+        """Return whether the bounds of a column are (0, 1), so that a column of whole numbers has
+        two classes. ``bounds`` are those given to fit; otherwise the declared ones count."""
         pair = (
             frame._selection.by_column(bounds).get(name) if isinstance(bounds, Mapping) else bounds
         )
@@ -373,8 +383,8 @@ class LogisticRegression(_Model):
         return limits is not None and tuple(limits) == (0.0, 1.0)
 
     def _list_declared_classes(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
-        """Return the declaration of the two classes; none if the session has it already, for bools,
-        declared keys and bounds."""
+        """Return a list with the declaration of the two classes, for the ledger. It is empty if the
+        session knows them already."""
         expr, classes = target.expr, target.classes
         declared = (
             frame._selection.schema.keys.get(expr.position) if isinstance(expr, Column) else None
@@ -397,7 +407,8 @@ class LogisticRegression(_Model):
         return self._scores(X)
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the probabilities of both classes, a row a row of public data."""
+        """Return the probabilities of the negative and the positive class for rows of public data.
+        There is a row for each row of ``X``."""
         from scipy import special
 
         positive = special.expit(self._scores(X))
@@ -452,6 +463,7 @@ class LinearRegression(_Model):
         residual: float = 1.0,
         **unknown: Any,
     ):
+        """Set the arguments of the model, which the class describes."""
         self.residual = residual
         super().__init__(method, epsilon, delta, l2, norm, clip, max_iter, sample, unknown)
 
@@ -479,7 +491,8 @@ class LinearRegression(_Model):
 
 
 def _positive(value: float | None, name: str) -> float | None:
-    """Return a positive number or None. Refuse what is too small or too large."""
+    """Return a positive number or None, and refuse numbers outside 2**-100 to 2**100. ``name`` is
+    for errors."""
     if value is None:
         return None
     number = _validate.real(value, name)
@@ -495,7 +508,8 @@ def _without_none(payment: Mapping[str, Any]) -> dict[str, Any]:
 def list_declared_bounds(
     frame: PrivateFrame, features: list[tuple[Expr, Bounds]], bounds_argument: Any
 ) -> list[Word]:
-    """Return the declarations of bounds that the verb was given and the session was not."""
+    """Return declarations, for the ledger, of bounds that fit was given and that the session did
+    not know."""
     if bounds_argument is None:
         return []
     declared = frame._selection.schema.bounds

@@ -65,7 +65,8 @@ class Objective(Fit):
         object.__setattr__(self, "stated", self.stated or str(self.delta or ""))
 
     def numbers(self, unit: Unit, epsilon: Fraction) -> ObjectiveNumbers:
-        """Return the numbers for this epsilon, all from public facts and each rounded towards
+        """Return the constants of objective perturbation at this epsilon: the regulariser, the
+        noise scales and the precision. They follow from public facts, and each is rounded towards
         privacy."""
         p = self.parameters
         reach = self.lipschitz(unit)
@@ -96,7 +97,8 @@ class Objective(Fit):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
-        """Plan the noise in the objective and the noise on its minimum."""
+        """Return the plan of a fit by objective perturbation: noise in the objective, and noise on
+        its minimum."""
         epsilon, p = pure(price), self.parameters
         numbers = self.numbers(unit, epsilon)
         moved = self.lipschitz(unit) * (2 if unit.replaces else 1)
@@ -129,7 +131,8 @@ class Objective(Fit):
 
     @np.errstate(all="ignore")
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
-        """Draw the noise of the objective, minimise it, and add noise to the minimum."""
+        """Fit the model: add a random linear term to the objective, minimise it, and return the
+        minimum with noise."""
         first, after = plan.parts
         assert isinstance(plan.loss, ApproxDP)
         numbers = self.numbers(unit, plan.loss.epsilon)
@@ -153,8 +156,8 @@ class Objective(Fit):
 
 
 def largest_mu(epsilon: float, delta: float, directions: int) -> float:
-    """Return the largest mu, rounded down, at which the losses mu |N| + mu**2 / 2 exceed epsilon by
-    delta at most.
+    """Return the largest mu, rounded down, at which the loss mu |N| + mu**2 / 2 exceeds epsilon
+    with delta at most. It says how little noise objective perturbation may use.
 
     |N| is the length of a standard Gaussian vector in that many dimensions. In one it is either half of a Gaussian pair, so
     its curve is twice that pair's where epsilon >= mu**2 / 2; in more the probability itself is taken.
@@ -163,6 +166,7 @@ def largest_mu(epsilon: float, delta: float, directions: int) -> float:
         return min(_gaussian.mu_for(epsilon, delta / 2), math.sqrt(2 * epsilon) * (1 - 1e-12))
 
     def fits(mu: float) -> bool:
+        """Return whether this mu keeps the probability of a loss above epsilon within delta."""
         far = epsilon / mu - mu / 2
         return (
             far > 0

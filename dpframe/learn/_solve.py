@@ -36,7 +36,7 @@ class ScoreLoss:
     curve: float
 
     def first(self, z: Any, y: Any) -> Any:
-        """phi'(z)."""
+        """Return the derivative of the loss at scores ``z``, for targets ``y``."""
         if self.name == "huber":
             return np.clip(z - y, -self.slope, self.slope)
         if z.dtype == np.float64:
@@ -44,7 +44,8 @@ class ScoreLoss:
         return -y / (1 + np.exp(y * z))
 
     def second(self, z: Floats, y: Floats, first: Floats) -> Floats:
-        """phi''(z), where it exists."""
+        """Return the second derivative of the loss at scores ``z``, where it exists. ``first`` is
+        the first derivative there."""
         if self.name == "huber":
             inside: Floats = (np.abs(z - y) < self.slope).astype(np.float64)
             return inside
@@ -69,8 +70,8 @@ class Problem:
     linear: Floats
 
     def part(self, every: int) -> Problem:
-        """Return the problem on every ``every``-th row, with the other terms scaled down as much:
-        minimum and curvature nearly agree."""
+        """Return a smaller problem on every ``every``-th row, for a starting point. Its other terms
+        are scaled down as much, so that minimum and curvature nearly agree."""
         if every == 1:
             return self
         weights = None if self.weights is None else self.weights[::every]
@@ -88,7 +89,8 @@ class Problem:
         return gradient
 
     def hessian(self, z: Floats, slopes: Floats) -> Floats:
-        """Return the second derivatives of the objective at these scores."""
+        """Return the matrix of second derivatives of the objective. ``z`` are the scores of the
+        rows, and ``slopes`` the weighted derivatives of the loss there."""
         first = slopes if self.weights is None else self.loss.first(z, self.y)
         curves = self.loss.second(z, self.y, first)
         if self.weights is not None:
@@ -101,8 +103,8 @@ class Problem:
         return total
 
     def bound_gradient(self, w: Any, kind: Any = np.float64) -> tuple[Any, float]:
-        """Return the gradient and a bound on its norm that holds for the real objective, rounding
-        included.
+        """Return the gradient at the coefficients ``w``, and a bound on its norm that includes
+        rounding. ``kind`` is the type of float to compute in.
 
         A dot product of m terms is off by at most m u times the sum of their sizes, in whatever
         order it is added.
@@ -139,7 +141,7 @@ class Problem:
 
 
 def _exact(terms: list[Any]) -> Any:
-    """Return the sum of terms, rounded once."""
+    """Return the sum of floats, rounded only once."""
     if not terms or isinstance(terms[0], float):
         return math.fsum(terms)
     high = [float(t) for t in terms]  # of longer numbers the leading parts, and what they leave
@@ -149,8 +151,8 @@ def _exact(terms: list[Any]) -> Any:
 
 
 def newton(problem: Problem, gamma: float) -> Floats:
-    """Return an approximate minimum by Newton's method. Along its directions the gradient gets
-    shorter, so its norm is the criterion.
+    """Return an approximate minimum by Newton's method, at which the gradient is small enough for
+    ``gamma``. Along its directions the gradient gets shorter, so its norm is the criterion.
 
     With many rows, a part of them gives the curvature well enough, and the starting point.
     """
@@ -164,8 +166,9 @@ def newton(problem: Problem, gamma: float) -> Floats:
 
 
 def _descend(problem: Problem, shape: Problem, w: Floats, gamma: float) -> Floats:
-    """Newton's method from w on with the curvature of ``shape``; if that is another problem's and
-    misleads, the descent ends."""
+    """Return the coefficients that Newton's method reaches from ``w``, until the gradient is well
+    below ``gamma``. The curvature is that of ``shape``, which may be a smaller problem. If that
+    misleads, the descent ends early."""
     z = problem.x @ w
     slopes = problem.slopes(z)
     g = problem.gradient(w, slopes)
@@ -198,9 +201,10 @@ def _descend(problem: Problem, shape: Problem, w: Floats, gamma: float) -> Float
 
 
 def follow_newton_directions(problem: Problem, w: Floats, gamma: float) -> Floats:
-    """Return a descent along Newton's directions, each to the point where F has nearly stopped
-    falling: the slope along a line is monotone, so bisection finds that point. It is for objectives
-    with corners, where gradients need not get shorter on the way.
+    """Return the coefficients that a line search along Newton's directions reaches. Along each it
+    goes to where the objective has nearly stopped falling. The slope along a line is monotone, so
+    bisection finds that point. It is for objectives with corners, where gradients need not get
+    shorter on the way.
     """
     for _ in range(4 * _ROUNDS):
         z = problem.x @ w
@@ -232,8 +236,8 @@ def follow_newton_directions(problem: Problem, w: Floats, gamma: float) -> Float
 
 
 def minimise(problem: Problem, gamma: float) -> Any:
-    """Return a point at which the norm of the gradient is proved to be at most ``gamma``, in
-    doubles or in longer floats."""
+    """Return coefficients at which the norm of the gradient is proved to be at most ``gamma``. The
+    privacy of objective perturbation rests on that bound. They are doubles or longer floats."""
     w: Any = newton(problem, gamma)
     if problem.bound_gradient(w)[1] <= gamma:
         return w
@@ -252,8 +256,8 @@ def minimise(problem: Problem, gamma: float) -> Any:
 
 
 def refine_minimum(problem: Problem, w: Any, gamma: float) -> tuple[Any, Any, float]:
-    """Return the last point of Newton's steps from w on, its gradient, and the proved bound on the
-    norm of that.
+    """Return the coefficients after Newton's steps in longer floats, with their gradient and a
+    proved bound on its norm.
 
     Steps are taken in longer floats as long as each halves the gradient; doubles are enough for the
     curvature.

@@ -44,7 +44,7 @@ class Statistics(Fit):
 
     @cached_property
     def row(self) -> Sensitivity:
-        """The sensitivity of one row's products, in squared steps."""
+        """Sensitivity of one row's products, in steps of 1 / UNIT**2."""
         x, unit_squared, p = self.design.squared, UNIT**2, self.parameters
         entries = math.isqrt(p * x) + 1  # of |x| in L1
         l2_squared = (x * x + unit_squared * x) // 2 + 1 + unit_squared * x
@@ -57,7 +57,7 @@ class Statistics(Fit):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
-        """Plan the noise on the sums of products."""
+        """Return the plan of a fit by noisy sums of products of columns."""
         sensitivity = self.sensitivity(unit)
         offer = buy_noise([sensitivity], price)
         noise = offer.noises[0]
@@ -81,7 +81,7 @@ class Statistics(Fit):
 
     @np.errstate(all="ignore")
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
-        """Sum the products of the rows exactly, and add noise."""
+        """Return the exact sums of products over all rows, with noise."""
         rows = self.design.read(data, unit)
         z = limit_people(rows, self.limit(unit))
         p = self.parameters
@@ -111,7 +111,8 @@ class Statistics(Fit):
         return self._ridge(part.noise, part.step) if self.l2 is None else self.l2
 
     def coefficients(self, plan: Plan, raw: Any) -> Floats:
-        """Solve the ridge regression for noisy sums of products."""
+        """Return the ridge regression's coefficients from released sums of products. No more
+        privacy is lost, by post-processing."""
         part, p = plan.parts[0], self.parameters
         sums = np.asarray(raw[0][:, 0], dtype=np.float64) * part.step
         products = np.zeros((p, p))
@@ -123,8 +124,9 @@ class Statistics(Fit):
 
 
 def limit_people(rows: DesignRows, limit: int) -> Floats:
-    """Rows with their target, in whole steps; those of a person with k > limit rows times
-    sqrt(limit / k), towards 0.
+    """Return rows with their target, in whole steps, shrunk so that ``limit`` rows of each person
+    count at most. Those of a person with k > limit rows are multiplied by sqrt(limit / k), and
+    rounded towards 0.
 
     So their products are at most limit / k times as large, and their sums still form a positive
     semidefinite matrix.
@@ -139,8 +141,9 @@ def limit_people(rows: DesignRows, limit: int) -> Floats:
 
 
 def ridge(products: Floats, moments: Floats, l2: float | None, noise: float) -> Floats:
-    """Return the coefficients of ridge regression; directions in which noise has left nothing
-    positive count as no evidence.
+    """Return the coefficients of ridge regression from noisy sums of products. ``moments`` are the
+    sums of products with the target. Directions in which noise has left nothing positive count as
+    no evidence.
 
     Without ``l2`` the regulariser is ``noise``: the deviation of the noise, times the square root
     of the number of directions.

@@ -40,8 +40,9 @@ def sum_squares(d: NDArray[Any]) -> int:
 
 
 def _against_one_another(d: NDArray[Any]) -> int:
-    """Return the difference between the largest and the smallest move of a score, summed over
-    independent choices."""
+    """Return how far moves ``d`` of scores shift one candidate against another, as the sensitivity
+    of a choice. It is the largest less the smallest move, summed over independent choices. Of three
+    axes the middle one has the candidates."""
     if d.ndim < 3:
         d = d.reshape(1, -1, 1)
     return int((d.max(axis=1) - d.min(axis=1)).sum())
@@ -95,8 +96,9 @@ _INTEGERS, _OBJECTS = np.dtype(np.int64), np.dtype(object)
 
 
 def check(forms: Sequence[Form], raw: Sequence[Any]) -> None:
-    """Raises an AssertionError if the arrays do not have the declared forms. Behind the door
-    nothing comes out but the failure.
+    """Raise an AssertionError unless the arrays ``raw`` of a release have the shapes and types
+    declared in ``forms``. This runs just before noisy arrays leave, so that their shapes tell no
+    more than the plan says. Of the error only the fact of a failure is shown.
 
     All lengths that are an answer must be equal: as many counts as keys.
     """
@@ -125,8 +127,8 @@ def check(forms: Sequence[Form], raw: Sequence[Any]) -> None:
 
 
 class Offer(NamedTuple):
-    """The mechanisms of one kind that a price buys: one for each vector, their loss together, and
-    the delta it is stated at."""
+    """Bought mechanisms of one class: one for each vector of integers, their joint privacy loss,
+    and the delta at which it is stated."""
 
     noises: Sequence[Any]
     loss: Loss
@@ -191,7 +193,8 @@ class Mechanism(ABC):
         return None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the name and the parameters: fractions are text, so a receipt has them exactly."""
+        """Return this mechanism's name and parameters for a receipt. Fractions become text, so that
+        the receipt has them exactly."""
         kind: Any = type(self)  # every kind is a dataclass
         record: dict[str, Any] = {"mechanism": self.name}
         for name in kind.__match_args__:  # the names of its fields
@@ -251,16 +254,17 @@ class Noise(Mechanism):
         """Return a t with P[|X| <= t] >= level, for the sum X of `terms` independent noises."""
 
     def spread(self, level: float) -> float:
-        """Deviations within which any weighted sum of noises stays with probability ``level``, by
-        Chebyshev's inequality.
+        """Return how many standard deviations bound any weighted sum of noises with probability
+        ``level``, by Chebyshev's inequality.
 
         A kind whose sums tend to a known law says less, for continuous noise.
         """
         return 1 / math.sqrt(1 - level)
 
     def reach(self, level: float, terms: int) -> float:
-        """Return the deviations within which a weighted sum of `terms` noises stays with
-        probability ``level``, whatever the weights.
+        """Return how many standard deviations bound a weighted sum of `terms` independent noises
+        with probability ``level``. The bound holds for all weights, and serves confidence
+        intervals.
 
         By Cauchy and Schwarz |w . X| <= |w| sqrt(terms) max |X|, with the union bound for the
         maximum; or by Chebyshev.
@@ -276,14 +280,14 @@ class Noise(Mechanism):
         return np.where(t == 0, 0.0, np.inf)
 
     def simulate(self, first: Floats, second: Floats) -> Floats:
-        """Made-up noise of this law, for p-values, from pairs of numbers that are even between 0
-        and 1. It is never added to what leaves. By quantiles of its size, rounded up, unless a kind
-        knows better."""
+        """Return simulated noise of this law, for p-values; it is never added to what is released.
+        ``first`` and ``second`` are arrays of numbers uniform on 0 to 1. The first gives the size,
+        by quantiles rounded up, and the second the sign. Subclasses may have a better way."""
         sizes = np.array([self.quantile((i + 1) / 1025) for i in range(1024)], dtype=float)
         return np.asarray(sizes[(first * 1024).astype(int)] * np.where(second < 0.5, -1.0, 1.0))
 
     def release(self, integers: NDArray[Any]) -> NDArray[Any]:
-        """Return the integers with noise, as integers."""
+        """Return the exact integers with fresh noise added to each; the result may be published."""
         noise = self.draw(integers.size).reshape(integers.shape)
         wide: NDArray[Any] = integers if noise.dtype != object else integers.astype(object)
         noisy: NDArray[Any] = wide + noise
@@ -316,8 +320,8 @@ class PureNoise(Noise, Pure):
 
     @classmethod
     def offer(cls, distances: Sequence[tuple[int, int]], price: Price) -> Offer | None:
-        """Return noises that share one pure epsilon evenly, or None if the price buys no pure
-        mechanism."""
+        """Return noises that share one pure epsilon evenly, or None if ``price`` holds no pure
+        epsilon. ``distances`` has the L1 and the squared L2 sensitivity of each vector."""
         if not price.epsilon:
             return None
         share = len(distances)
@@ -363,8 +367,8 @@ class Choice(Pure):
         return f"short by ln({self.ways(candidates)}) + t scales or more with probability at most exp(-t)"
 
     def shortfall(self, candidates: int, risk: float = _RISK) -> float:
-        """Return the bound on how far a choice may fall short of the best remaining score, but for
-        this risk, in units of ``scale``.
+        """Return how far the chosen score may fall below the best one, in units of ``scale``,
+        except with probability ``risk``. ``candidates`` is the number of scores to choose among.
 
         ln k + ln 20 for k ways and the risk 0.05: for the exponential mechanism theorem 3.11 of
         Dwork and Roth (2014); for noise of which none of k exceeds it but with that probability;
@@ -374,8 +378,8 @@ class Choice(Pure):
 
     @classmethod
     def offer(cls, reach: int, price: Price) -> Offer:
-        """Return the choice of one place that a price buys, if one person moves any score against
-        any other by at most ``reach``."""
+        """Return the mechanism that chooses one candidate at this price, with its privacy loss.
+        ``reach`` is the most by which one person moves any score against any other."""
         epsilon, kind = pure(price), cls
         return Offer([kind.for_price(reach, epsilon)], PureDP(epsilon), why=f"{cls.name}, as asked")
 
@@ -401,8 +405,9 @@ _Kind = TypeVar("_Kind", bound=type[Mechanism])
 
 
 def register(kind: _Kind) -> _Kind:
-    """Put a kind on the list: receipts that name it can be read, and if it is ``named``, questions
-    may ask for it."""
+    """Register a mechanism class under its name, as a decorator. Receipts that name it can then be
+    read, and if it is ``named``, questions may ask for it. A name that another class has is
+    refused."""
     registered = MECHANISMS.get(kind.name)
     if registered is not None and registered.__qualname__ != kind.__qualname__:
         raise ValueError(f"two mechanisms have the name {kind.name!r}.")
@@ -421,7 +426,8 @@ def mechanism_from(data: dict[str, Any]) -> Any:
 
 
 def loss_of(moved: Sequence[tuple[Mechanism, int]]) -> Loss | None:
-    """Return the loss of one release by several mechanisms, each with the distance of its integers.
+    """Return the joint privacy loss of one release by several mechanisms. ``moved`` has each
+    mechanism with the sensitivity of its integers, which is 0 if nobody moves them.
 
     None if nobody moves any, and where their kinds add up by different rules, which no planner
     mixes.

@@ -32,8 +32,9 @@ def draw_integers(n: int, dtype: str) -> NDArray[Any]:
 
 
 def coins(interval: Interval, n: int) -> Bools:
-    """`n` independent coins that are True with the probability p < 1 - 2**-70 that ``interval``
-    encloses."""
+    """Return `n` independent random booleans, each True with exactly the probability p.
+    ``interval(bits)`` gives two integers that enclose ``2**bits p``; p is below 1 - 2**-70. Few
+    random bits decide most coins, and more are drawn for the rest."""
     low, high = interval(8 + _MORE)
     first, last = low >> _MORE, high >> _MORE
     heads = np.empty(n, dtype=np.bool_)
@@ -58,8 +59,8 @@ def coins(interval: Interval, n: int) -> Bools:
 
 
 def coins_of(numerators: NDArray[np.int64], denominator: int) -> Bools:
-    """Return a coin for each numerator r, True with probability r / denominator; 0 <= r <
-    denominator <= 2**54.
+    """Return a random boolean for each numerator r, True with probability exactly r / denominator.
+    Each r is at least 0 and below the denominator, which is at most 2**54.
 
     The binary digits of r / denominator come eight at a time by long division, and are compared
     with those of U.
@@ -80,7 +81,8 @@ def coins_of(numerators: NDArray[np.int64], denominator: int) -> Bools:
 
 
 def uniform(below: int, n: int) -> NDArray[Any]:
-    """`n` independent numbers, exactly uniform on 0 to ``below`` - 1, for 1 <= below <= 2**16.
+    """Return `n` independent random integers, exactly uniform on 0 to ``below`` - 1, for 1 <= below
+    <= 2**16.
 
     The upper half of the product of ``below`` and a word of b bits, without those of 2**b mod below
     words for which some number would have one too many (Lemire 2019, section 4).

@@ -72,7 +72,8 @@ def _random_words(n: int) -> Words:
 
 
 def exp_interval(num: int, den: int, bits: int) -> tuple[int, int]:
-    """Integers ``lo <= 2**bits exp(-num/den) <= hi`` with ``hi - lo <= 2``, for a quotient >= 0.
+    """Return integers ``lo <= 2**bits exp(-num/den) <= hi`` with ``hi - lo <= 2``, for a quotient
+    >= 0. Exact samplers compare random bits with them.
 
     ``exp(-x) = exp(-x / 2**halvings) ** (2**halvings)``: an alternating series whose terms are
     rounded down (each at most 2 units wrong) at an argument below 1/8, then squarings rounded
@@ -108,7 +109,8 @@ def one_minus_exp_interval(num: int, den: int, bits: int) -> tuple[int, int]:
 
 
 def minus_log(x: Reals, bits: int) -> Reals:
-    """``-ln(x / 2**bits)`` of many numbers."""
+    """Return ``-ln(x / 2**bits)`` for an array of positive doubles. Basic operations alone make it,
+    so that its error has a proved bound."""
     pattern = x.view(np.int64)
     m = (pattern & _MANTISSA | _EXPONENT_OF_HALF << 52).view(np.float64)
     out = (pattern >> 52).astype(np.float64)
@@ -125,8 +127,8 @@ def minus_log(x: Reals, bits: int) -> Reals:
 
 
 def minus_log_int(x: int, bits: int) -> float:
-    """``-ln(x / 2**bits)`` of one integer, rounded to a double first: the same operations, in the
-    same order."""
+    """Return ``-ln(x / 2**bits)`` of one integer, rounded to a double first. It makes the
+    operations of `minus_log` in the same order, so both agree."""
     m, exponent = math.frexp(x)
     s = (m - _ROOT_HALF) / (m + _ROOT_HALF)
     q = s * s
@@ -139,7 +141,7 @@ def minus_log_int(x: int, bits: int) -> float:
 
 
 def discrete_laplace(scale: Fraction, size: int) -> NDArray[Any]:
-    """`size` independent integers with P[x] proportional to ``exp(-|x|/scale)``, exactly.
+    """Draw `size` independent integers with P[x] proportional to ``exp(-|x|/scale)``, exactly.
 
     Any positive rational `scale` will do. The array is int64 for scales below 2**48, with ``|x| <
     2**62`` (an `OverflowError` otherwise, of probability below 2**-20000), and of python integers
@@ -151,7 +153,8 @@ def discrete_laplace(scale: Fraction, size: int) -> NDArray[Any]:
 
 
 def discrete_gaussian(variance: Fraction, size: int) -> NDArray[Any]:
-    """`size` independent integers with P[x] proportional to ``exp(-x**2 / (2 variance))``, exactly.
+    """Draw `size` independent integers with P[x] proportional to ``exp(-x**2 / (2 variance))``,
+    exactly.
 
     Any positive rational `variance` will do; it is the parameter, and the true variance is at most
     that. The array is int64 for variances below 2**88, with ``|x| < 2**62`` (an `OverflowError`
@@ -163,7 +166,7 @@ def discrete_gaussian(variance: Fraction, size: int) -> NDArray[Any]:
 
 
 def truncated_laplace(scale: Fraction, cut: int, size: int) -> NDArray[Any]:
-    """Return `size` independent integers within `cut` of 0.
+    """Draw `size` independent integers of Laplace noise that stays within `cut` of 0.
 
     They have P[x] proportional to ``exp(-|x|/scale)``, exactly. `scale` is any positive rational,
     and `cut` any whole number from 0 on. On average, at most six attempts make a draw. The array is
@@ -177,7 +180,8 @@ def truncated_laplace(scale: Fraction, cut: int, size: int) -> NDArray[Any]:
 
 
 def geometric(rate: Fraction, size: int) -> NDArray[Any]:
-    """`size` independent integers g >= 0 with P[g] = (1 - q) q**g, q = ``exp(-rate)``, exactly.
+    """Draw `size` independent integers g >= 0 with P[g] = (1 - q) q**g, q = ``exp(-rate)``,
+    exactly.
 
     Any positive rational `rate` will do. The array is int64 for rates above 2**-48, with ``g <
     2**62`` (an `OverflowError` otherwise, of probability below 2**-20000), and of python integers
@@ -226,7 +230,8 @@ class _Sampler(Protocol):
 
 
 def _draw(sampler: _Sampler, size: int) -> NDArray[Any]:
-    """Draw `size` numbers, one by one where they are few or large, else in blocks."""
+    """Draw `size` numbers from a sampler: one by one where they are few or exceed 64 bits, else in
+    blocks."""
     if size < 0:
         raise parameter_error("size", "at least 0", size)
     if sampler.python_ints:
@@ -263,8 +268,9 @@ class _Uniform:
         self.bits = bits
 
     def below(self, interval: Callable[[int], tuple[int, int]]) -> bool:
-        """Return whether it is less than p. ``interval(b)`` encloses ``2**b p`` by two integers at
-        most 2 apart."""
+        """Return whether this uniform number is less than a probability p, exactly. ``interval(b)``
+        encloses ``2**b p`` by two integers at most 2 apart. More random bits are drawn until the
+        answer is certain."""
         while True:
             lo, hi = interval(self.bits)
             if self.digits + 1 <= lo:
@@ -294,8 +300,8 @@ class _Inversion(NamedTuple):
 
     @classmethod
     def of(cls, num: int, den: int, *, signed: bool) -> _Inversion:
-        """Prepare the inversion of a geometric law with rate num / den, or of its two-sided
-        form."""
+        """Prepare a sampler by inversion of a geometric law with rate num / den. With ``signed`` it
+        is the law's two-sided form, which is discrete Laplace noise."""
         scale = den / num if den << _TINY > num else 2.0**-_TINY
         if not signed:
             return cls(num, den, False, scale, 0.0)
@@ -314,7 +320,8 @@ class _Inversion(NamedTuple):
         return cls(num, den, True, scale, scale * minus_log_int((1 << 63) + q, 64))
 
     def tail(self, n: int, bits: int) -> tuple[int, int]:
-        """Integers that enclose ``2**bits P[N >= n]``, at most 2 apart, for n >= 1."""
+        """Return two integers that enclose ``2**bits P[N >= n]``, at most 2 apart, for n >= 1. N is
+        the magnitude that the sampler draws."""
         if not self.signed:
             return exp_interval(n * self.num, self.den, bits)
         more = bits + 8
@@ -324,8 +331,9 @@ class _Inversion(NamedTuple):
         return (lo << bits + 1) // (unit + q_hi), (hi << bits + 1) // (unit + q_lo) + 1
 
     def resolve(self, digits: int, least: int) -> int:
-        """N by exact comparisons, for a U whose first 63 bits are `digits`, when N >= `least` is
-        certain."""
+        """Return the drawn magnitude N by exact comparisons, where doubles cannot decide it.
+        `digits` are the first 63 bits of the uniform number U, and N >= `least` is certain
+        already."""
         u = _Uniform(digits, 63)
         step = 1
         while u.below(partial(self.tail, least + step)):
@@ -338,8 +346,8 @@ class _Inversion(NamedTuple):
         return least
 
     def magnitude(self, word: int) -> int:
-        """Return the magnitude that one uniform word stands for, with exact arithmetic where
-        doubles cannot decide."""
+        """Return the magnitude that one uniform 64-bit word stands for. Doubles decide it where
+        they can, and exact arithmetic elsewhere."""
         digits = word >> 1
         if digits < _COARSE:
             return self.resolve(digits, 0)
@@ -349,7 +357,7 @@ class _Inversion(NamedTuple):
         return n if n == int(t + slack) else self.resolve(digits, n)
 
     def magnitudes(self, words: Words) -> Integers:
-        """Return the magnitudes of many uniform words, exactly."""
+        """Return the magnitudes that many uniform 64-bit words stand for, exactly."""
         digits = words >> np.uint64(1)
         t = minus_log(digits.astype(np.float64), 63)
         t *= self.scale
@@ -402,7 +410,9 @@ class _Split(NamedTuple):
 
     @classmethod
     def of(cls, num: int, den: int, *, signed: bool) -> _Split:
-        """Prepare a sampler that draws the high part by inversion and the low bits by rejection."""
+        """Prepare a sampler for a scale that is too large for inversion alone. It draws the high
+        part of a number by inversion, and its low ``m`` bits by rejection. The rate is num / den;
+        ``signed`` makes it two-sided."""
         m = max(0, den.bit_length() - (_SPLIT_SCALE * num).bit_length())  # the least that may do
         while den > _SPLIT_SCALE * num << m:
             m += 1
@@ -424,7 +434,8 @@ class _Split(NamedTuple):
         )
 
     def draw_one(self) -> int:
-        """Draw one number by rejection."""
+        """Draw one number: a high part by inversion and low bits by rejection. A negative zero is
+        rejected, since zero would else count twice."""
         while True:
             word = int.from_bytes(random_bytes(8), "little")
             low_word = int.from_bytes(random_bytes((self.m + self.spare) // 8), "little")
@@ -562,7 +573,7 @@ class _TruncatedLaplace(NamedTuple):
         return _Uniform(v, 32).below(partial(exp_interval, abs(y) * self.num, self.den))
 
     def draw_one(self) -> int:
-        """Return one draw, after as many attempts as it takes."""
+        """Draw one number by rejection, until one within ``cut`` is accepted."""
         while True:
             if self.wide is not None:
                 y = self.wide.draw_one()
@@ -581,7 +592,7 @@ class _TruncatedLaplace(NamedTuple):
         return (2 if self.wide is not None else 4) * size + 8
 
     def block(self, n: int) -> Integers:
-        """Return the draws that are left of `n` attempts."""
+        """Make `n` attempts at once and return the accepted draws."""
         if self.wide is not None:
             if self.wide.python_ints:
                 return np.array([self.draw_one() for _ in range(n)], dtype=np.int64)

@@ -69,7 +69,8 @@ class LaplaceNoise(PureNoise):
         return math.sqrt(2 * math.exp(-rate)) / -math.expm1(-rate)
 
     def quantile(self, level: float, terms: int = 1) -> int:
-        """Return the least t with P[|X| <= t] >= level, for the sum X of some such variables."""
+        """Return the least t with P[|X| <= t] >= level, for the sum X of ``terms`` independent such
+        noises."""
         rate = self.scale.denominator / self.scale.numerator
         q = math.exp(-rate)
         if terms == 1:  # P[|X| > t] = 2 q**(t+1) / (1 + q)
@@ -80,14 +81,16 @@ class LaplaceNoise(PureNoise):
     def simulate(
         self, first: NDArray[np.float64], second: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Made-up noise of this law, for p-values: the difference of two geometric numbers."""
+        """Return simulated noise of this law, for p-values: differences of two geometric numbers.
+        ``first`` and ``second`` are arrays of numbers uniform on 0 to 1."""
         scale = float(self.scale)
         return np.asarray(np.floor(-np.log(first) * scale) - np.floor(-np.log(second) * scale))
 
     @np.errstate(all="ignore")  # no moments from the rate on
     def cumulant(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """log E exp(t X) = 2 log(1 - q) - log(1 - q exp(t)) - log(1 - q exp(-t)) with q =
-        exp(-1/scale), for |t| < 1/scale."""
+        """Return log E exp(t X) of this noise X, for tail bounds; it is infinite from |t| = 1/scale
+        on. It equals 2 log(1 - q) - log(1 - q exp(t)) - log(1 - q exp(-t)) with q =
+        exp(-1/scale)."""
         rate, size = self.scale.denominator / self.scale.numerator, np.abs(t)
         moments = (
             2 * np.log(-np.expm1(-rate))
@@ -98,8 +101,8 @@ class LaplaceNoise(PureNoise):
 
     @staticmethod
     def spread(level: float) -> float:
-        """Deviations within which any weighted sum of continuous such noise stays with probability
-        ``level``.
+        """Return how many standard deviations bound any weighted sum of continuous Laplace noises
+        with probability ``level``.
 
         One Laplace variable and the Gaussian limit of many are the extremes; where they cross, sums
         of two need a thousandth more (the tests check it over weights).
@@ -107,8 +110,8 @@ class LaplaceNoise(PureNoise):
         return 1.0015 * max(-math.log1p(-level) / math.sqrt(2), normal_quantile(level))
 
     def reach(self, level: float, terms: int) -> float:
-        """Return the deviations within which any weighted sum of `terms` such noises stays with
-        this probability."""
+        """Return how many standard deviations bound any weighted sum of `terms` such noises with
+        probability ``level``."""
         if not self.deviation:
             return self.spread(level)
         smooth = self.deviation * math.cosh(float(1 / self.scale) / 2)
@@ -141,7 +144,9 @@ class GaussianNoise(Noise):
 
     @staticmethod
     def for_mu(l2_squared: int, mu_squared: Fraction) -> GaussianNoise:
-        """Noise with at most this mu squared, by exact comparison, and within 1e-9 of the least.
+        """Return Gaussian noise with nearly the least variance, within 1e-9, whose mu squared is at
+        most ``mu_squared``. Fractions are compared exactly. ``l2_squared`` is the squared L2
+        sensitivity.
 
         >>> float(GaussianNoise.for_mu(1, Fraction(1, 100)).variance)  # a twelfth more than continuous noise would need
         100.08...
@@ -170,8 +175,8 @@ class GaussianNoise(Noise):
 
     @classmethod
     def offer(cls, distances: Sequence[tuple[int, int]], price: Price) -> Offer | None:
-        """Return Gaussian noises that share a price evenly, or None if the price buys no
-        Gaussian."""
+        """Return Gaussian noises that share a price evenly, or None if the price holds neither rho
+        nor mu. ``distances`` has the L1 and the squared L2 sensitivity of each vector."""
         if price.rho is None and price.mu_squared is None:
             return None
         buys: Any = cls.for_mu
@@ -215,8 +220,8 @@ class GaussianNoise(Noise):
         return self.scale
 
     def quantile(self, level: float, terms: int = 1) -> int:
-        """Return a t with P[|X| <= t] >= level, for the sum X of some such variables; the least if
-        sigma is small."""
+        """Return a t with P[|X| <= t] >= level, for the sum X of ``terms`` independent such noises.
+        It is the least one if sigma is small."""
         sigma = math.sqrt(self.variance)
         if sigma > COARSE:  # the tail is below the continuous one's, shifted by one step
             return math.ceil(normal_quantile(level) * sigma * math.sqrt(terms) + 0.5)
@@ -225,8 +230,9 @@ class GaussianNoise(Noise):
     def simulate(
         self, first: NDArray[np.float64], second: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Made-up noise, for p-values: normal (Box and Muller 1958) and rounded, which is a little
-        wider than this law."""
+        """Return simulated noise, for p-values: normal (Box and Muller 1958) and rounded, which is
+        a little wider than this law. ``first`` and ``second`` are arrays of numbers uniform on 0 to
+        1."""
         return np.asarray(
             np.rint(self.scale * np.sqrt(-2 * np.log(first)) * np.cos(2 * np.pi * second))
         )
@@ -243,8 +249,8 @@ class GaussianNoise(Noise):
         return normal_quantile(level)
 
     def reach(self, level: float, terms: int) -> float:
-        """Return the deviations within which any weighted sum of `terms` such noises stays with
-        this probability."""
+        """Return how many standard deviations bound any weighted sum of `terms` such noises with
+        probability ``level``."""
         if not self.deviation:
             return self.spread(level)
         smooth = math.sqrt(self.variance + Fraction(1, 5))
@@ -253,8 +259,8 @@ class GaussianNoise(Noise):
 
 @lru_cache(maxsize=1024)
 def _summed_quantile(sigma: float, level: float, terms: int) -> int:
-    """`GaussianNoise.quantile` where the law is short enough to be summed. Questions of one price have
-    one law."""
+    """Return `GaussianNoise.quantile` by summing the law, which is short enough for a small
+    ``sigma``. It is cached, since questions of one price have one law."""
     steps = np.arange(math.ceil(40 * sigma) + 2)
     with np.errstate(under="ignore"):
         return sum_quantile(np.exp(-(steps**2) / (2 * sigma * sigma)), level, terms)
@@ -262,8 +268,8 @@ def _summed_quantile(sigma: float, level: float, terms: int) -> int:
 
 @lru_cache(maxsize=1024)
 def _variance_for(step_squared: Fraction) -> Fraction:
-    """Return the least variance, nearly, at which a move by one has at most this mu squared: by
-    bisection, to a part in 10**9.
+    """Return nearly the least variance at which a move of one integer by one has at most this mu
+    squared. Bisection finds it to a part in 10**9.
 
     Each middle is the double nearest to the mean of the ends, and each decision the one that exact
     fractions make. Doubles decide what they are sure of, so that few fractions are needed:
@@ -299,8 +305,8 @@ def _variance_for(step_squared: Fraction) -> Fraction:
 
 
 def _doubtful(step_squared: Fraction) -> tuple[float, float]:
-    """Two variances: up to the first none is enough for this mu squared, and from the second on all
-    are.
+    """Return two variances that narrow the search of `_variance_for`. Up to the first no variance
+    is enough for this mu squared, and from the second on all are.
 
     The least mu falls as the variance grows, and `shift_mu` is within a factor of 1 + 10**-13 of a
     multiple of it. So if its square at one variance is off by more than a factor of 1 + 10**-12, it

@@ -71,7 +71,8 @@ class Response(Pure):
         return self.kept + self.lies / self.k
 
     def interval(self, times: int, bits: int) -> tuple[int, int]:
-        """Integers that enclose ``2**bits times / (e**epsilon + k - 1)``, at most 2 apart."""
+        """Return integers that enclose ``2**bits times / (e**epsilon + k - 1)``, at most 2 apart.
+        Coins with that probability are drawn from them; ``times`` is 1 or ``k``."""
         more = bits + 24
         low, high = exp_interval(self.epsilon.numerator, self.epsilon.denominator, more)
         unit, other_values = 1 << more, self.k - 1  # times q / (1 + (k - 1) q) grows with q
@@ -81,8 +82,9 @@ class Response(Pure):
         )
 
     def respond(self, places: Codes) -> Codes:
-        """Return a report for each row, from 0 to k - 1. The place of a row is 1 + its value, or 0
-        if it has no listed value."""
+        """Return a randomized report for each row, a number from 0 to k - 1. ``places`` has 1 + the
+        index of a row's value, or 0 if its value is not listed. A row without a listed value gets a
+        uniform report."""
         n = len(places)
         reports: Any = np.empty(n, dtype=np.uint8 if self.k <= 2**8 else np.uint16)
         np.subtract(places, 1, out=reports, casting="unsafe")
@@ -109,8 +111,8 @@ class Response(Pure):
 
 
 def round_to_points(steps: NDArray[np.int64], width: int, points: int) -> Codes:
-    """Whole numbers 0 <= s <= width as places 1 to ``points`` of a coarser grid: up or down at
-    random, without bias.
+    """Round whole numbers 0 <= s <= width at random to a coarser grid, without bias. The results
+    are the places 1 to ``points`` of that grid.
 
     ``E[place - 1] = s (points - 1) / width`` exactly. For ``points`` at most 256 and a width below
     2**32. A negative s is no number, and gets place 0.
@@ -128,8 +130,8 @@ def round_to_points(steps: NDArray[np.int64], width: int, points: int) -> Codes:
 
 
 def spread(response: Response, t: float) -> float:
-    """Return the variance of the unbiased estimate of t in [0, 1] from one report: rounded to k
-    points, then randomized."""
+    """Return the variance of the unbiased estimate of a number t in [0, 1] from one randomized
+    report. The number is rounded to k points at random, and then randomized by ``response``."""
     m = response.k - 1
     part = t * m - math.floor(t * m)
     within = part * (1 - part) / m**2
@@ -141,8 +143,8 @@ def spread(response: Response, t: float) -> float:
 
 @lru_cache(maxsize=256)
 def points_for(epsilon: Fraction) -> int:
-    """Return the number of points that a value is rounded to: the one with the least worst
-    variance. It follows from epsilon alone."""
+    """Return the number of grid points to round a value to before it is randomized. It has the
+    least worst variance of all, and follows from epsilon alone."""
     best, least = 2, math.inf
     for points in range(2, POINTS + 1):
         response = Response(epsilon, points)
@@ -156,8 +158,9 @@ def points_for(epsilon: Fraction) -> int:
 
 
 def worst_spread(response: Response) -> float:
-    """Return the largest variance over all t. Between two points it is a parabola that bends down;
-    the ends are alike."""
+    """Return the largest variance of an estimate from one report, over all numbers t in [0, 1].
+    Between two points the variance is a parabola that bends down. Its two halves mirror each other,
+    so one is searched."""
     m, lies, truthful = response.k - 1, response.lies, response.kept
     tops = ((2 * i + 1) / m - lies for i in range(m // 2 + 1))
     inside = (min(max(top / (2 * truthful), i / m), (i + 1) / m) for i, top in enumerate(tops))

@@ -42,8 +42,9 @@ class NoisyMax(Choice):
         return NoisyMax(epsilon / shift)
 
     def release(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Return the place of the chosen score, in an array of one. Of three axes the second has
-        the candidates, and there is a choice for each place on the two others.
+        """Return the index of the score with the largest noisy value, in an array of one. Scores of
+        three axes hold many choices: the second axis has the candidates. There is then one choice
+        for each position on the two other axes.
 
         The choices are independent. What one person can do to them adds up, and ``shift`` bounds
         that sum.
@@ -89,9 +90,9 @@ class NoisyTop(Choice):
         return NoisyTop(epsilon / (shift * rounds), rounds)
 
     def release(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Return the places of the chosen scores, in an array of one row. Of three axes the second
-        has the candidates, and for each place on the third there is a column of choices; the first
-        has one entry.
+        """Return the indices of the ``rounds`` largest noisy scores, best first, in an array of one
+        row. Scores of three axes have the candidates on the second, and groups on the third. Each
+        group then has a column of choices; the first axis has one entry.
 
         The choices of groups are independent, and in each round ``shift`` bounds what one person
         can do to all of them.
@@ -151,7 +152,7 @@ class ExponentialChoice(Choice):
         return ExponentialChoice(epsilon / reach)
 
     def release(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Return the place of the chosen score, in an array of one.
+        """Return the index of the chosen score, in an array of one, by rejection sampling.
 
         A uniform place is kept if a geometric number with P[G >= t] = exp(-rate t) reaches the
         distance of its score from the largest; otherwise the next place is tried. The first that is
@@ -173,16 +174,17 @@ class ExponentialChoice(Choice):
 
     @classmethod
     def offer(cls, reach: int, price: Price) -> Offer:
-        """Return the largest rate whose range costs no more than the price: a range of epsilon is
-        epsilon**2 / 8 zCDP."""
+        """Return the exponential mechanism that a price buys, with its privacy loss. ``reach`` is
+        the most by which one person moves any score against any other. A bounded range of epsilon
+        costs epsilon**2 / 8 in zCDP."""
         epsilon, why = price_range(price)
         return Offer([cls.for_price(reach, epsilon)], losses.Exponential(epsilon), why=why)
 
 
 def _uniform(below: int, size: int) -> NDArray[np.int64]:
-    """Draw up to `size` independent numbers, exactly uniform on 0 to `below` - 1. They are
+    """Draw up to `size` independent integers, exactly uniform on 0 to `below` - 1. They are
     remainders of 64-bit words. Words beyond the last whole multiple of `below` are left out, with
-    probability below / 2**64."""
+    probability below 2**-64 times `below`."""
     words = np.frombuffer(_sampling.random_bytes(8 * size), dtype="<u8")
     last = np.uint64(2**64 - 2**64 % below - 1)
     return (words[words <= last] % np.uint64(below)).astype(np.int64)
@@ -196,7 +198,8 @@ def ranges_cost_less(price: Price) -> bool:
 
 
 def price_range(price: Price) -> tuple[Fraction, str]:
-    """Return the epsilon that a price buys of an exponential mechanism, and the reason in words."""
+    """Return the epsilon of the exponential mechanism that a price buys, and the reason in words
+    for the plan."""
     if price.rho is not None:
         epsilon = root_below(8 * price.rho)
         return (

@@ -70,15 +70,17 @@ class Threshold(Noise):
         return float(self.bars[0].least)
 
     def shows(self, noisy: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return a mask of the columns of noisy integers that may leave."""
+        """Return a mask of the groups whose noisy counts pass a threshold, so that their keys may
+        be released. ``noisy`` has a column for each group."""
         passed = np.zeros(noisy.shape[1:], dtype=bool)
         for bar in self.bars:
             passed |= np.asarray(noisy[: bar.components].sum(axis=0) >= bar.least, dtype=bool)
         return passed
 
     def shown_at_least(self, noisy: NDArray[Any], risk: float) -> Floats:
-        """Return a lower bound on the probability with which each shown key was shown; it is wrong
-        with probability ``risk``.
+        """Return a lower bound on the probability with which each released key passed the
+        threshold. The bounds are wrong with probability ``risk`` at most. Intervals need them,
+        since released counts tend to be too large.
 
         A count n that shows y has passed T <= y, so of all n with P[X >= y - n] < r P[X >= T - n]
         the chance of the true one to be among them is r, given that it shows; and of the others the
@@ -100,8 +102,9 @@ class Threshold(Noise):
         return chances
 
     def mask_surely_shown(self, noisy: NDArray[Any], risk: float) -> NDArray[np.bool_]:
-        """Return a mask of keys that are shown with probability `_SURELY` or more, without a search:
-        those that are far above a bar.
+        """Return a mask of the keys whose counts are so far above a threshold that they nearly
+        always pass it. Their probability is `_SURELY` or more, so `shown_at_least` need not be
+        searched for them.
 
         With P[X >= a] below r `_SURELY` and P[X >= -b] at least `_SURELY`, a key that shows y >= T + a + b has more than y - a,
         since P[X >= a] is below r P[X >= T - (y - a)]; and whoever has that much is shown that often.
@@ -119,8 +122,9 @@ class Threshold(Noise):
         return sure
 
     def levels(self, released: NDArray[Any], level: float) -> Floats:
-        """Return the level at which an interval of the bare noise covers with probability ``level``
-        for each key that is shown.
+        """Return for each released key the confidence level to use for its interval. An interval of
+        the bare noise at that level covers with probability ``level``, given that the key passed
+        the threshold.
 
         A miss is as likely as it is without a threshold, divided by the chance to be shown
         (docs/guarantees/keys.md). Rounded to a few different levels, towards wider intervals.
@@ -162,8 +166,9 @@ def _least(above: Callable[[int], float], each: float) -> int:
 def _bars(
     per_key: int, components: Sequence[int], each: float, above: Callable[[int, int], float]
 ) -> tuple[Bar, ...]:
-    """Bars that a key of one person alone, whose integers add up to ``per_key`` at most, passes
-    with probability ``each``."""
+    """Return the thresholds that a key of a single person passes with probability ``each`` at most.
+    Such a key's integers add up to ``per_key`` at most. ``above(c, t)`` bounds the probability that
+    ``c`` noises add up to t."""
     rest = each / _REST
     shares = [each - rest * (len(components) - 1), *(rest for _ in components[1:])]
     return tuple(
@@ -239,8 +244,9 @@ class TruncatedThreshold(Truncated):
 
     @staticmethod
     def for_price(moved: int, epsilon: Fraction, failure: Fraction) -> TruncatedThreshold:
-        """Return the least cut for a person who moves `moved` counts by 1. What it leaves of the
-        failure is a coin's part."""
+        """Return the mechanism with the least cut for a person who moves `moved` counts by 1.
+        ``failure`` is the probability with which a key of one person alone may be shown. A coin
+        spends what the whole number leaves of it."""
         rate = epsilon / moved
         each, a = each_of(failure, moved), float(rate)
         # exp(-a k) tanh(a / 2) bounds P[X = k] from below, so no smaller cut will do.
@@ -268,8 +274,8 @@ class TruncatedThreshold(Truncated):
         return self.cut + 0.5 - float(self.lower)
 
     def release(self, counts: NDArray[Any]) -> NDArray[Any]:
-        """Return the counts with noise, where they pass; what does not is replaced by a number far
-        below any count."""
+        """Return the counts with noise where they pass the threshold. All others are replaced by a
+        number far below any count."""
         lower = np.zeros(counts.size, dtype=bool)
         if self.lower:
             words = np.frombuffer(_sampling.random_bytes(4 * counts.size), dtype="<u4")
@@ -302,7 +308,7 @@ class TruncatedThreshold(Truncated):
         return _truncated_tail(float(self.rate), k, t)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the name and the parameters, without ``lower`` where it is not set."""
+        """Return the name and the parameters for a receipt, without ``lower`` if it is 0."""
         record = Truncated.to_json(self)
         return (
             record
@@ -321,7 +327,7 @@ def _at_cut(a: float, cut: int) -> float:
 
 
 def _truncated_tail(a: float, k: int, t: Floats) -> Floats:
-    """P[X >= t] of noise within -k and k."""
+    """Return P[X >= t] of discrete Laplace noise X with rate ``a``, truncated to -k to k."""
     t = np.ceil(t)
     upper = np.maximum(t, 1 - t)  # from 1 to the cut it is a sum of a geometric series
     with np.errstate(under="ignore"):
@@ -353,12 +359,15 @@ class TruncatedVector(Truncated):
     def at(
         scale: Fraction, per_key: int, components: Sequence[int], moved: int, failure: Fraction
     ) -> TruncatedVector:
-        """Return the least thresholds for a person who moves `moved` keys, by ``per_key`` at most
-        each."""
+        """Return the mechanism with the least thresholds that keep keys of one person alone secret.
+        Such a person moves `moved` keys, by ``per_key`` at most each. ``failure`` is the
+        probability with which such a key may be shown."""
         a, each = float(1 / scale), each_of(failure, moved)
         first = each * (1 - (len(components) - 1) / _REST)
 
         def beyond(cut: int) -> float:
+            """Bound how likely a key of one person alone passes, if the noise is truncated at
+            ``cut``."""
             return (
                 float(_truncated_tail(a, cut, np.array(cut - per_key + 1.0))) * _UP
                 if cut > per_key
@@ -378,6 +387,8 @@ class TruncatedVector(Truncated):
         return TruncatedVector(1 / scale, cut, (Bar(components[0], cut + 1), *rest))
 
     def above(self, components: int, t: Floats) -> Floats:
+        """Return a lower bound on P[X >= t] for the sum X of ``components`` truncated noises. It is
+        exact for one noise."""
         a = float(self.rate)
         if components == 1:
             return _truncated_tail(a, self.cut, t)
@@ -406,8 +417,9 @@ class LaplaceThreshold(Threshold, LaplaceNoise):
     def at(
         scale: Fraction, per_key: int, components: Sequence[int], keys: int, failure: Fraction
     ) -> LaplaceThreshold:
-        """Return the least thresholds for a person with `keys` keys, who contributes at most
-        ``per_key`` to each."""
+        """Return Laplace noise with the least thresholds that keep keys of one person alone secret.
+        Such a person has `keys` keys, and contributes at most ``per_key`` to each. ``failure`` is
+        the probability with which such a key may be shown."""
         a = float(1 / scale)
         each = each_of(failure, keys)
         return LaplaceThreshold(
@@ -419,8 +431,8 @@ class LaplaceThreshold(Threshold, LaplaceNoise):
 
 
 def laplace_tail(a: float, components: int, t: Any) -> Any:
-    """P[X >= t], t >= 1, of a sum of such noises: the difference of two negative binomial
-    variables, in closed form.
+    """Return P[X >= t] for t >= 1, where X sums ``components`` discrete Laplace noises of rate
+    ``a``, in closed form. X is the difference of two negative binomial variables.
 
     Given the smaller one, b, the other is b + t or more with probability sum_i C(b + t + c - 1, i)
     (1 - q)**i q**(b + t + c - 1 - i), i < c; and the mean of that over b follows from the factorial
@@ -446,7 +458,8 @@ def _laplace_above(a: float, components: int, t: Floats) -> Floats:
 
 
 def _choose(n: Any, k: int) -> Any:
-    """Return a binomial coefficient of large n, in doubles."""
+    """Return the binomial coefficient of n over k, in doubles; ``n`` may be a large number or an
+    array."""
     product = 1.0
     for i in range(k):
         product = product * ((n - i) / (i + 1))
@@ -471,14 +484,17 @@ class GaussianThreshold(Threshold, GaussianNoise):
     def at(
         variance: Fraction, per_key: int, components: Sequence[int], keys: int, failure: Fraction
     ) -> GaussianThreshold:
-        """Return the least thresholds for a person with `keys` keys, who contributes at most
-        ``per_key`` to each."""
+        """Return Gaussian noise with the least thresholds that keep keys of one person alone
+        secret. Such a person has `keys` keys, and contributes at most ``per_key`` to each.
+        ``failure`` is the probability with which such a key may be shown."""
         each, v = each_of(failure, keys), float(variance)
         return GaussianThreshold(
             variance, _bars(per_key, components, each, lambda c, t: gaussian_tail(v, c, t))
         )
 
     def above(self, components: int, t: Floats) -> Floats:
+        """Return about P[X >= t] for the sum X of ``components`` Gaussian noises, by the continuous
+        law. Intervals alone use it."""
         from scipy import special  # only for intervals: no privacy hangs on it
 
         t = np.ceil(t)
@@ -487,15 +503,16 @@ class GaussianThreshold(Threshold, GaussianNoise):
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Any:
-        """Return the mechanism of a record, also of a ledger from before counts were shown, which
-        has one threshold."""
+        """Return the mechanism that a receipt describes. Old ledgers recorded one threshold
+        ``least``, without ``bars``."""
         return super().from_json(
             data if "bars" in data else {**data, "bars": [(1, int(data["least"]))]}
         )
 
 
 def gaussian_tail(variance: float, components: int, t: float) -> float:
-    """Return a bound of P[X >= t] of a sum of such noises; 1 where the integral says nothing.
+    """Return an upper bound on P[X >= t] for the sum X of ``components`` discrete Gaussian noises.
+    Below one deviation the bound is 1.
 
     P[X = s] is at most the density of N(0, c v) at s, times theta(v / 2)**(c - 1), where theta(w) =
     1 + 2 sum exp(-2 pi**2 w k**2) bounds a sum of that density over any shift of the integers, by
@@ -516,7 +533,8 @@ def gaussian_tail(variance: float, components: int, t: float) -> float:
 def _beside_laplace(
     noise: Any, l1: int, per_key: int, components: Sequence[int], keys: int, failure: Fraction
 ) -> Threshold:
-    """Return the threshold mechanism with Laplace noise for these components."""
+    """Return the threshold mechanism that finds keys with Laplace noise. Truncated noise is chosen
+    wherever the integers of a key allow it."""
     if tuple(components) == (1,):
         return TruncatedThreshold.for_price(l1, l1 / noise.scale, failure)
     if components[0] == 1:
@@ -545,14 +563,15 @@ THRESHOLDS: dict[
 def beside(
     noise: Noise, l1: int, per_key: int, components: Sequence[int], keys: int, failure: Fraction
 ) -> Threshold:
-    """Return the noise with the least threshold that shows one person's own keys as seldom as
-    promised."""
+    """Return the threshold mechanism for some noise that finds group keys. It shows a key of one
+    person alone with probability ``failure`` at most, at the least possible threshold. A person has
+    ``keys`` keys and adds at most ``per_key`` to each."""
     check_finds_keys(type(noise))
     return THRESHOLDS[type(noise)](noise, l1, per_key, components, keys, failure)
 
 
 def check_finds_keys(kind: type[Mechanism]) -> None:
-    """Refuse a kind of noise that has no threshold."""
+    """Refuse a mechanism that cannot find group keys, since it has no threshold."""
     if kind not in THRESHOLDS:
         usable = " or ".join(repr(noise.name) for noise in THRESHOLDS)
         raise BadValue(
