@@ -121,22 +121,6 @@ def encode(value: Any) -> bytes:
     return _head(len(tag), len(body)) + tag + body
 
 
-<<<<<<< HEAD
-def _encode_int(value: int) -> bytes:
-    """Return the bytes that encode a whole number: as few as it takes, with a sign."""
-    body = value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
-    return _short(1, len(body), b"i") + body
-
-
-||||||| 1334a90
-def _encode_int(value: int) -> bytes:
-    """Return the code of a whole number: as few bytes as it takes, with a sign."""
-    body = value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
-    return _short(1, len(body), b"i") + body
-
-
-=======
->>>>>>> m4
 def join_codes(*codes: bytes) -> bytes:
     """Return one string of bytes for a list of codes: their number, their lengths, and the codes.
 

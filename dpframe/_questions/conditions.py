@@ -87,24 +87,3 @@ def _code_of_comparison(comparison: Compare) -> bytes:
     if not isinstance(operand, Constant) and right < left:
         op, left, right = FLIPPED[op], right, left
     return encode(("compare", op, left, right))
-<<<<<<< HEAD
-||||||| 23e88fa
-
-
-def _plain_number(operand: Expr) -> Expr:
-    """Return a whole double as the integer that it is, and anything else as it stands."""
-    value = operand.value if isinstance(operand, Constant) else None
-    if type(value) is float and value.is_integer() and abs(value) < _WHOLE:
-        return Constant(int(value))
-    return operand
-=======
-
-
-def _plain_number(operand: Expr) -> Expr:
-    """Return a constant that is a whole double as an integer constant, and any other operand
-    unchanged. So ``x > 1`` and ``x > 1.0`` are one question."""
-    value = operand.value if isinstance(operand, Constant) else None
-    if type(value) is float and value.is_integer() and abs(value) < _WHOLE:
-        return Constant(int(value))
-    return operand
->>>>>>> e5

@@ -156,32 +156,6 @@ class RowBlock:
 # What a block adds to the total of each primitive ------------------------------------------------
 
 
-<<<<<<< HEAD
-def shape_of_sums(p: Primitive, groups: int) -> tuple[int, ...]:
-    """Return the shape of the array that holds a primitive's sums for a number of groups."""
-    if isinstance(p, Powers):
-        return p.degree + 1, groups
-    if isinstance(p, Leaves):
-        return p.points, groups
-    if isinstance(p, Magnitudes):
-        return MAGNITUDES, 1
-    return (4, groups) if isinstance(p, Products) else (groups,)
-
-
-||||||| 1334a90
-def shape_of_sums(p: Primitive, groups: int) -> tuple[int, ...]:
-    """Return the shape of the sums of a primitive."""
-    if isinstance(p, Powers):
-        return p.degree + 1, groups
-    if isinstance(p, Leaves):
-        return p.points, groups
-    if isinstance(p, Magnitudes):
-        return MAGNITUDES, 1
-    return (4, groups) if isinstance(p, Products) else (groups,)
-
-
-=======
->>>>>>> m4
 def add_powers(p: Powers, block: RowBlock, total: Integers) -> None:
     """Add the powers of a block's values to the total of each group, from the first power on.
 
