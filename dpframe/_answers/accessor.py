@@ -310,6 +310,7 @@ class Answer(TableOperators, Tabular):
         )
 
     def __repr__(self) -> str:
+        """Show what was asked, its price, and the methods that explain the answer."""
         if len(self.plans) > 1:
             return (
                 f"computed from {len(self.plans)} releases; .interval(), .table(), .plot(), .plans"

@@ -20,6 +20,10 @@ def _check_arguments(method: FunctionType, defaults: Mapping[str, object]) -> Fu
 
     @wraps(method)
     def checked(*args: Any, **named: Any) -> Any:
+        """Call the method; if its arguments do not fit, correct them or refuse them by name.
+
+        An error from inside the method is raised as it is.
+        """
         try:
             return method(*args, **named)
         except TypeError as error:

@@ -32,6 +32,10 @@ class ComputedTable:
     """The columns of a derived receipt: a calculation for each of them."""
 
     def __init__(self, receipt: Json):
+        """Read a table that was computed from released tables and numbers, from its receipt.
+
+        Each column is either released or a formula of released numbers.
+        """
         self.labels = Labels(receipt)
         sources = [ReleasedTable.read(json.loads(text), text) for text in receipt["of"]]
         numbers = [read_number(number) for number in receipt["numbers"]]
@@ -175,6 +179,11 @@ class UnchangedAnswer:
     """An answer as it was released, or one column that was taken from a table as it was."""
 
     def __init__(self, sealed: SealedRelease, answer: PandasAnswer, column: int | None):
+        """Describe an answer that is still as it was released.
+
+        ``sealed`` holds the release. ``column`` is the place of one column that was taken out of
+        the table, or None for the whole answer.
+        """
         self.answer, self.column = answer, column
         self.released: Released = sealed.released
         self.labelled = sealed.labelled

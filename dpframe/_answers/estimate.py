@@ -244,6 +244,11 @@ class Estimate(NumberOperators, Tabular):
         return None if self._rule == ORDINARY else {"_rule": self._rule}
 
     def __repr__(self) -> str:
+        """Show the number, half of its interval behind ±, and warnings.
+
+        One warning says that the number is mostly noise. Others tell the error of a chosen value,
+        and contribution limits.
+        """
         noise = "" if self.reliable else "noise"
         miss = 0.0
         if self._chosen:
@@ -267,6 +272,10 @@ class Estimate(NumberOperators, Tabular):
         return f"{value:.{digits}f} ± {half:.{digits}f}"
 
     def _repr_html_(self) -> str:
+        """Show the number with its interval and its price as HTML in a notebook.
+
+        A value that was chosen has no interval, and its possible error is shown instead.
+        """
         if self._chosen:
             text = next(filter(None, map(describe_choice_error, self.plans)), "chosen")
             return f"<b>{self!r}</b> <small>{escape(text)}; {self._price}</small>"
@@ -383,6 +392,11 @@ class Correlation(FloatEstimate):
     def interval(
         self, level: float = 0.95, *, of: str = "noise", n: object = None
     ) -> tuple[float, float]:
+        """Return the lower and the upper end of an interval for the correlation.
+
+        ``level`` is the confidence of the interval. With ``of="noise"`` it covers the correlation
+        of this data, with "population" that of the population. ``n`` is a public number of rows.
+        """
         level, about = check_coverage(
             of,
             n,
@@ -429,6 +443,7 @@ class DurationEstimate(SecondsEstimate, pd.Timedelta):
     __str__ = pd.Timedelta.__str__
 
     def __new__(cls, value: Any, plan: Plan, raw: Raw) -> DurationEstimate:
+        """Make a ``pd.Timedelta`` that knows its plan and the noisy numbers it was made of."""
         plain = pd.Timedelta(value)
         # pandas makes the subclass of whole ticks, and of a Timedelta that Timedelta itself.
         make = cast("Callable[..., DurationEstimate]", pd.Timedelta.__new__)

@@ -94,6 +94,7 @@ class HypothesisTest:
         return "\n".join(f"{name:>10}  {text}" for name, text in self._rows())
 
     def _repr_html_(self) -> str:
+        """Show the result of the test as an HTML table in a notebook."""
         cells = "".join(
             f"<tr><th scope='row'>{escape(a)}</th><td>{escape(b)}</td></tr>"
             for a, b in self._rows()

@@ -163,6 +163,11 @@ class OutputRows(OutputColumns):
         return [np.concatenate([column[:1] for column in align_units(super().values(plan, raw))])]
 
     def interval(self, plan: Plan, raw: Raw, level: float, about: About = NOISE) -> list[Ends]:
+        """Return the two ends of the intervals as one column, with a row for each output.
+
+        ``level`` is the confidence of the intervals. ``about`` tells whether they cover the noise
+        alone or sampling error too.
+        """
         pairs = super().interval(plan, raw, level, about)
         low, high = (
             np.concatenate([end[:1] for end in align_units([pair[side] for pair in pairs])])
@@ -174,6 +179,10 @@ class OutputRows(OutputColumns):
         return [np.array([array[0] for array in each])]
 
     def show_in_zones(self, plan: Plan, columns: Sequence[Array]) -> list[ShownColumn]:
+        """Return the values with times in the time zone of their column.
+
+        Rows of different zones make a column of objects, as in pandas.
+        """
         zones = {read_zone(cell.origin) for cell in plan.cells}
         if len(zones) == 1:
             return super().show_in_zones(plan, columns)
@@ -260,6 +269,11 @@ class OutputGrid(AnswerLayout):
         return columns
 
     def place(self, each: Sequence[Array]) -> list[Array]:
+        """Return the columns of the table from the values of each output.
+
+        ``each`` has an array for each output, with a value for each group. Places of the table
+        without an output get zeros.
+        """
         nothing = np.zeros_like(each[0])
         columns = zip(*self.cells, strict=True)
         return [
@@ -267,6 +281,10 @@ class OutputGrid(AnswerLayout):
         ]
 
     def deviations(self, plan: Plan, raw: Raw) -> Sequence[Array | float] | None:
+        """Return the standard deviation of the noise for each cell of the table.
+
+        It is NaN where no output was asked.
+        """
         groups = raw[plan.cells[0].part].shape[1]
         # The last one is for where nothing was asked.
         found = [*(_find_deviation(plan, cell) for cell in plan.cells), math.nan]
@@ -454,6 +472,11 @@ class PivotTable(AnswerLayout):
         return found
 
     def deviations(self, plan: Plan, raw: Raw) -> Sequence[Array | float] | None:
+        """Return the standard deviation of the noise for each cell, margins included.
+
+        The noise of a margin is that of all the cells it adds up. None means that no single number
+        describes the noise of a cell.
+        """
         if self.normalize is not None or find_shown_levels(plan, raw, 0.95) is not None:
             return None
         found = []

@@ -144,6 +144,7 @@ class AnswerSeries(pd.Series):
         return AnswerFrame
 
     def __repr__(self) -> str:
+        """Show the Series with a mark beside each value that is mostly noise, and notes below."""
         noise, notes = _describe(self)
         lines = super().__repr__().split("\n")
         if noise and noise[0].any():
@@ -180,6 +181,8 @@ class AnswerFrame(pd.DataFrame):
         return "\n".join([repr(marked), *notes])
 
     def _repr_html_(self) -> str | None:
+        """Show the table as HTML, with a mark beside each value that is mostly noise, and notes
+        below."""
         marked, notes = _mark_cells(self)
         html = cast(Any, marked)._repr_html_()
         if html is None:

@@ -54,6 +54,8 @@ class Labels:
     """The labels of an answer as its receipt holds them: texts, level by level."""
 
     def __init__(self, receipt: Json):
+        """Read the labels of rows and columns that an answer was released with, from its
+        receipt."""
         labels = receipt["columns"]
         # The labels of the columns, with a text for each level; None for a Series.
         self.columns: list[tuple[str, ...]] | None = (
@@ -222,6 +224,11 @@ class MatchedAnswer:
     """
 
     def __init__(self, source: NumberSource, answer: PandasAnswer, edited: bool = False):
+        """Find the released number behind each cell of an answer, by its labels.
+
+        ``source`` has the released numbers, and ``answer`` is the pandas object, perhaps sorted or
+        filtered since. Unless ``edited``, each cell must still have its released value.
+        """
         self.source, self.answer = source, answer
         if not source.labels.rows:
             raise BadValue(CHANGED)

@@ -103,6 +103,10 @@ class Reports:
     """``reports.dp`` of what `PrivateFrame.randomize` returned, or of a part of it."""
 
     def __init__(self, series: Series, text: str):
+        """Read the receipt of randomized reports, and check that it still describes the Series.
+
+        ``text`` is the receipt as JSON. A Series with other categories is refused.
+        """
         with refuse_foreign_receipt("these reports"):
             receipt = json.loads(text)
             self._kind = ReportKind.from_json(receipt["kind"])
@@ -173,6 +177,7 @@ class Reports:
         return labels
 
     def __repr__(self) -> str:
+        """Show the chance that a report is true, and the epsilon of each report."""
         one = self._kind.response
         return (
             f"reports that are true with probability {one.truth:.4g}, "
@@ -339,6 +344,12 @@ class ReportEstimates:
         by: Response | None = None,
         rows: float | None = None,
     ):
+        """Prepare to estimate true counts from counts of randomized reports.
+
+        ``kind`` tells how reports were randomized, and ``counts`` how many there are of each value.
+        ``by`` tells how the reports of the groups were randomized, or is None. ``rows`` is the
+        number of reports that hold a value, or None if all do.
+        """
         self.kind, self.counts, self.by, self.rows = kind, counts, by, rows
 
     @property
@@ -438,6 +449,11 @@ class Estimated:
     """``estimate(reports).dp``: the interval of each number."""
 
     def __init__(self, answer: pd.DataFrame, text: str):
+        """Read the receipt of an estimate from reports, and check that the table was not changed
+        since.
+
+        ``text`` is the receipt as JSON.
+        """
         with refuse_foreign_receipt("this estimate"):
             receipt = json.loads(text)
             seal, self._computed = receipt["seal"], ReportEstimates.from_json(receipt)

@@ -227,6 +227,11 @@ def _escape_cells(cells: Sequence[str]) -> list[str]:
 
 
 def _format_row_as_list(head: Sequence[str], row: Sequence[str]) -> str:
+    """Return a row of a table as an item of a Markdown list, for a table too wide to show.
+
+    ``head`` has the names of the columns, and ``row`` the cells as text. Empty cells are left out,
+    but for the first.
+    """
     return "\n".join(
         f"{'-' if i == 0 else ' '} {name}: {cell}"
         for i, (name, cell) in enumerate(zip(head, row, strict=True))

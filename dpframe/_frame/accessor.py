@@ -37,6 +37,10 @@ class Unopened:
         return PrivateFrame._of(find_or_open_session(self._frame, words))
 
     def __getattr__(self, name: str) -> NoReturn:
+        """Refuse any verb or attribute, since this frame has no session.
+
+        The message tells how to get one, or that an answer was changed after its release.
+        """
         if name.startswith("_"):
             raise AttributeError(name)
         if name in ("interval", "plan", "plans", "cost", "plot", "table"):
@@ -114,6 +118,11 @@ class DerivedFrame(PrivateFrame):
         raise LineageError(self._explain_refusal(verb))
 
     def _explain_refusal(self, verb: str = "count") -> str:
+        """Return the message that refuses a question about this frame.
+
+        ``verb`` is the method that the user called. A frame that was edited after opening has a
+        message of its own.
+        """
         if self._session.data.root() is self._frame:
             return (
                 "this frame was edited after its session was opened, and what was declared was the "
@@ -206,6 +215,11 @@ class PandasGroups:
         raise NotOffered(self._explain_refusal(verb))
 
     def _explain_refusal(self, verb: str) -> str:
+        """Return the message that refuses a question about groups made by pandas.
+
+        ``verb`` is the method that the user called, as text. The message shows the line to write
+        with ``.dp``.
+        """
         try:
             session = session_of(self._groups.obj.attrs)
         except (NoSession, BadValue) as reason:

@@ -84,6 +84,11 @@ class Search:
     """
 
     def __init__(self, asking: Askable, levels: tuple[By | Sought, ...]):
+        """Prepare the search for the keys that nobody listed.
+
+        ``asking`` is the frame or the groups that are asked. ``levels`` are all its groupings, with
+        known keys or with keys to be found.
+        """
         self._asking = asking
         self._session: Session = asking._session
         self._where = asking._selection.where
@@ -191,6 +196,8 @@ class Search:
             )
 
         def answer(release: Release) -> Any:
+            """Lay out the answer for the groups that the release found, and let the session
+            remember them."""
             found = read_released_keys(release, self._columns)
             if found.keys is not None:
                 session.found.setdefault(question, found.keys)

@@ -86,6 +86,8 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     @property
     def _whose(self) -> str:
+        """A text that tells which rows belong to one person, and the contribution limits of a
+        person."""
         unit = self._session.unit
         if not unit.people:
             return "one row one person"
@@ -108,6 +110,7 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     @property
     def _place(self) -> str:
+        """A text that tells where the budget is kept: in memory, or in a ledger file."""
         account = self._session.accountant
         if account.file is None:
             return "in memory: the budget ends with the process"
@@ -244,6 +247,12 @@ class PrivateFrame(OperatorMethods, Tracked):
         return found if inplace is False else self._done(found, inplace)
 
     def __getitem__(self, key: object) -> Any:
+        """Return a column by its name, a frame of the columns in a list, or the rows where a
+        condition holds.
+
+        A condition is a tracked column, ``pd.col`` or a function. Masks of pandas and numpy, and
+        slices, are refused: they may look across people.
+        """
         columns = self._selection.columns
         if type(key) is not str:  # most keys are texts, and names of columns
             if isinstance(key, list | pd.Index):
@@ -399,6 +408,12 @@ class PrivateFrame(OperatorMethods, Tracked):
         self._become(steps.drop(self, columns=key)._selection)
 
     def __setattr__(self, name: str, value: object) -> None:
+        """Set a column by attribute, ``p.age = ...``, or all names of columns, ``p.columns =
+        [...]``.
+
+        Only a column that exists can be set so. Names with an underscore in front are ordinary
+        attributes.
+        """
         if name.startswith("_"):
             super().__setattr__(name, value)
         elif name == "columns":
@@ -428,6 +443,10 @@ class PrivateFrame(OperatorMethods, Tracked):
         return list(self._selection.columns)
 
     def __repr__(self) -> str:
+        """Show the columns, the condition on rows, the budget and the unit of privacy.
+
+        No cell and no number of rows is shown.
+        """
         shown = ", ".join(f"{n} ({e.kind})" for n, e in list(self._selection.columns.items())[:12])
         more = ", ..." if len(self._selection.columns) > 12 else ""
         rows = "" if self._selection.where is None else f" where {self._selection.where}"
@@ -446,6 +465,10 @@ class PrivateFrame(OperatorMethods, Tracked):
         return f"; a count for a share fits {times} time{'' if times == 1 else 's'}"
 
     def _repr_html_(self) -> str:
+        """Show the columns with their bounds, the condition and the budget as HTML in a notebook.
+
+        No cell and no number of rows is shown.
+        """
         rows = "".join(
             f"<tr><td>{_escape(n)}</td><td>{e.kind}</td><td>{_escape(looking.bounds_text(self._selection, e))}</td></tr>"
             for n, e in list(self._selection.columns.items())[:30]

@@ -63,6 +63,12 @@ class PrivateGroupBy(Measurable):
         single: bool = False,
         as_index: bool = True,
     ):
+        """Make the groups of a selection, before anything is asked.
+
+        ``mode`` decides whether a question is answered or explained. ``selected`` names the columns
+        that are measured, or is None for all. ``single`` is true if one column was selected by its
+        name alone. ``as_index`` is as in pandas.
+        """
         super().__init__(session, selection, mode)
         self._chosen = selected
         self._single = single
@@ -73,6 +79,7 @@ class PrivateGroupBy(Measurable):
             Search(self, selection.by).check()
 
     def __getitem__(self, key: object) -> Self:
+        """Return the same groups with one column, or a list of columns, to be measured."""
         names = key if isinstance(key, list) else [key]
         chosen = tuple(_validate.column_names(names, self._selection.columns))
         single = not isinstance(key, list)
@@ -374,6 +381,10 @@ class PrivateGroupBy(Measurable):
         return self  # nothing in it changes
 
     def __len__(self) -> int:
+        """Return the number of groups, which follows from the listed keys.
+
+        Raise if the keys are still to be found.
+        """
         if any(isinstance(level, Sought) for level in self._selection.by):
             raise MissingKeys(
                 "the keys of these groups are not known before they are found: p.unique(column)."
@@ -427,6 +438,10 @@ def count_values(
         )
 
     def layout(release: Release, index: pd.Index[Any]) -> pd.Series[Any]:
+        """Lay the noisy counts out as a Series, sorted and normalized as the user asked.
+
+        ``index`` has the groups and the values that were counted.
+        """
         counts, order = _release.values(release, 0), None
         index = pd.MultiIndex.from_arrays([index]) if layered and index.nlevels == 1 else index
         if options["sort"]:

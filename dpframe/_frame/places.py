@@ -113,6 +113,11 @@ class Located(Generic[F, C]):
         self._frame = frame
 
     def __getitem__(self, key: object) -> Any:
+        """Return the rows and columns that ``p.loc[rows, columns]`` names.
+
+        ``key`` is a condition on rows, or a pair of one and names of columns. One name gives a
+        column, a list of names a frame.
+        """
         rows, columns = _pair(key)
         frame = self._frame._new(self._frame._selection)
         if not _is_everything(rows):
@@ -176,6 +181,10 @@ def _is_everything(rows: object) -> bool:
 
 
 def _pair(key: object) -> tuple[Any, Any]:
+    """Return the rows and the columns that stand in the brackets of ``loc`` or ``iloc``.
+
+    Columns that are left out are all columns.
+    """
     if not isinstance(key, tuple):
         return key, _EVERYTHING
     if len(key) != 2:
@@ -201,6 +210,10 @@ class Positions(Generic[F, C]):
         self._frame = frame
 
     def __getitem__(self, key: object) -> Any:
+        """Return the columns at some positions: ``p.iloc[:, 0]`` or ``p.iloc[:, [0, 2]]``.
+
+        Positions of rows are refused, since rows have no order here.
+        """
         rows, places = _pair(key)
         if not _is_everything(rows) or places is _EVERYTHING:
             raise NotOffered(ADVICE["iloc"])

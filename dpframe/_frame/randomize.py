@@ -120,6 +120,7 @@ def randomize(
     index = self._session.data.index if public_index else None
 
     def finish(release: Release) -> pd.Series[Any]:
+        """Make the Series of randomized reports that the user gets, with its receipt."""
         response: Any = release.plan.parts[0].noise
         null = None if task.keys is None else task.keys.null
         kind = ReportKind(response, null, task.bounds, bool(unit.people))
@@ -134,6 +135,11 @@ def randomize(
 def _of_values(
     frame: Tracked, expr: Expr, name: Hashable, keys: Any, other: Any
 ) -> tuple[Randomize, list[Any]]:
+    """Return the question that randomizes listed values, and the values that a report can have.
+
+    ``expr`` is the column, ``name`` its name and ``keys`` the listed values. ``other`` names one
+    more value for all that are not listed, or is None.
+    """
     listed = frame._selection.keys(expr, name, keys, "randomize")
     labels = labels_of(listed, other)
     return Randomize(expr, listed, None if other is None else repr(other), None), labels

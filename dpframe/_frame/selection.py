@@ -520,6 +520,12 @@ class ExplainMode(AnswerMode):
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
+        """Return the plan of a question instead of its answer, free.
+
+        ``answer``, which would lay out a release, is not used. ``payment`` are the keyword
+        arguments of the price. ``part`` is the share of the price that the question gets. ``n=``
+        only serves to show the accuracy, unless the price is given by ``within=``.
+        """
         words, assumed = check_payment(payment), None
         if words.get("n") is not None:
             # The price depends on n= only with within=. The shown accuracy always depends on it.
@@ -556,6 +562,11 @@ class BatchMode(AnswerMode):
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
+        """Add a question to the batch, and return its place, which has the answer after the block.
+
+        ``answer`` lays out the release later. ``part`` is the share of the price that the question
+        gets.
+        """
         later = replace(question, finish=answer)
         return self.batch.add(
             price_question(session, later, payment, declared, part, self.batch.ahead())

@@ -150,6 +150,7 @@ class OfTable:
 
     @property
     def _frame(self) -> PrivateFrame:
+        """The tracked frame of the session that this table has; refused without a session."""
         if self._opened is None:
             raise NoSession(
                 "this table has no session. If it was made of one that has, ask that one and write the steps behind .dp: "
@@ -169,6 +170,7 @@ class OfTable:
         return ["open"] if self._opened is None else dir(self._opened)
 
     def __repr__(self) -> str:
+        """Show the tracked frame, or how to open a session."""
         return (
             "no dpframe session: open one with .dp.open(epsilon=..., ...)"
             if self._opened is None
@@ -213,6 +215,11 @@ def recognise_source(table: object) -> Source:
 
 
 def check_connection(words: Words) -> None:
+    """Refuse to open a source outside of memory without a ledger and a population.
+
+    ``words`` are the arguments of `open`. A given accountant or a reason, ``because=``, is enough
+    too.
+    """
     if words.get("because") is not None or isinstance(words.get("accountant"), Accountant):
         return
     missing = [word for word in ("ledger", "population") if words.get(word) is None]

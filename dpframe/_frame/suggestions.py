@@ -90,6 +90,7 @@ class SuggestedLimits(Suggested, Mapping[str, int]):
         return len(self._limits)
 
     def _describe(self) -> str:
+        """Return a sentence that shows the suggested limits and how sure they are."""
         words = ", ".join(f"{word}={limit}" for word, limit in self._limits.items())
         errors = self._plan.error()
         half = max(errors.values()) if isinstance(errors, dict) else errors
@@ -107,6 +108,11 @@ class SuggestedBounds(Suggested, tuple[float, float]):
     def __new__(
         cls, pair: tuple[float, float], found: bool, table: pd.DataFrame, plan: Plan
     ) -> SuggestedBounds:
+        """Make the pair of suggested bounds.
+
+        ``found`` is false if no magnitude had enough people. ``table`` has the noisy number of
+        people of each magnitude, and ``plan`` the price.
+        """
         self = tuple.__new__(cls, pair)
         self.found, self._table, self._plan = found, table, plan
         return self
@@ -119,6 +125,7 @@ class SuggestedBounds(Suggested, tuple[float, float]):
         return tuple(self), self.found, self._table, self._plan
 
     def _describe(self) -> str:
+        """Return a sentence that shows the suggested bounds, or says that they mean nothing."""
         half = self._plan.error()
         if not self.found:
             return (
@@ -187,6 +194,7 @@ def suggest_limits(
         outputs.append(Output("max_groups", "people by groups"))
 
     def finish(release: Release) -> SuggestedLimits:
+        """Read the suggested limits from the noisy counts of people, which is post-processing."""
         limits, columns = {}, {}
         for cell in release.plan.cells:
             counts = release.raw[cell.part][:, 0]
@@ -302,6 +310,10 @@ def suggest_bounds(self: Tracked, column: Any, **payment: Unpack[Payment]) -> Su
     session = self._session
 
     def finish(release: Release) -> SuggestedBounds:
+        """Read the suggested bounds from the noisy counts of people, which is post-processing.
+
+        The session remembers the bounds that were found.
+        """
         counts = release.raw[0][:, 0]
         pair = bounds_of(counts, _noise(release, 0))
         if pair is not None:

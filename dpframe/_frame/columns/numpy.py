@@ -91,6 +91,12 @@ def _scalar(value: Any) -> Any:
 
 
 def _where(lead: Any, condition: Any, x: Any = None, y: Any = None) -> Any:
+    """Return the column that ``np.where(condition, x, y)`` makes: ``x`` where a condition holds,
+    else ``y``.
+
+    ``lead`` is the tracked column that numpy found among the arguments. ``np.where(condition)``
+    alone is refused, since it lists rows.
+    """
     if x is None and y is None:
         raise Refused(
             "np.where of a condition alone lists rows of people. With two values it chooses: "
@@ -138,6 +144,12 @@ def _ask_release(name: str, **defaults: Any) -> Callable[..., Any]:
     """Return a function across rows, which asks a column for a release."""
 
     def release(lead: Any, a: Any, *args: Any, **options: Any) -> Any:
+        """Ask the column ``a`` for the release called ``name``, with the arguments of numpy's
+        function.
+
+        ``lead`` is the tracked column that numpy found, and must be ``a`` itself. A given axis,
+        dtype or out is refused.
+        """
         if a is not lead or any(
             v is not None for k, v in options.items() if k in ("axis", "dtype", "out")
         ):

@@ -188,6 +188,10 @@ def column_method(name: str) -> OperatorMethod:
     def method(
         self: Operand, other: Any, level: None = None, fill_value: Any = None, axis: Any = 0
     ) -> Operand:
+        """Apply the operator to this column and another operand.
+
+        pandas' ``level`` and ``fill_value`` are refused, and ``axis`` changes nothing.
+        """
         if level is not None or fill_value is not None:
             raise NotOffered(
                 f"{name} takes neither level= nor fill_value=: write p['x'].fillna(0) before it."

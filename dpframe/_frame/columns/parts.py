@@ -159,6 +159,11 @@ class TimeParts(Times, Parts):
         return [*_expr.list_ops("dt", kind), *(["isocalendar"] if kind == "time" else [])]
 
     def _find_part(self, name: str) -> Any:
+        """Return an attribute or a method of ``.dt`` by its name, such as ``year`` or
+        ``normalize``.
+
+        An attribute is the new column itself. A method is a function that returns the new column.
+        """
         self._check_name(name)
         if name == "isocalendar":
             return self._isocalendar

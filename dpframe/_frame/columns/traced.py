@@ -151,6 +151,10 @@ class TracedValue(OperatorMethods):
         return self._new(_expr.choose(*map(_build_expression, args)))
 
     def _unknown(self, *args: Any) -> NoReturn:
+        """Refuse a function of Python that needs the value of a cell, such as ``len`` or ``int``.
+
+        A traced value stands for every cell, so it has no value of its own.
+        """
         raise Refused(
             "the function asks for the value of a cell, which nobody looks at: len(), int(), "
             "str(), math and f-strings do. Write p['x'].str.len(), p['x'].astype('int'), "

@@ -85,6 +85,10 @@ class PersonRows(Unprinted):
         self._frame, self._columns = frame, columns
 
     def __getitem__(self, name: Any) -> PersonColumn:
+        """Return the person's own column of this name.
+
+        A list of names is refused.
+        """
         if isinstance(name, list):
             raise NotOffered(
                 "a function here takes one column after the other: "
@@ -100,6 +104,10 @@ class PersonRows(Unprinted):
         )
 
     def __getattr__(self, name: str) -> PersonColumn:
+        """Return the person's own column of this name, ``g.cost``.
+
+        Verbs of rows are refused, with what to write instead.
+        """
         if name in self._columns and not name.startswith("_"):
             return self[name]
         if name.startswith("_"):

@@ -72,6 +72,11 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         single: bool = False,
         as_index: bool = True,
     ):
+        """Group a tracked frame by person.
+
+        ``chosen`` are the columns in brackets by name, or None for all. ``single`` is true if one
+        column was chosen by its name alone. ``as_index`` is as in pandas.
+        """
         self._frame, self._chosen, self._single, self._as_index = frame, chosen, single, as_index
         self._selection = selection_of(frame)
         self._people = self._selection.schema.unit.people
@@ -276,6 +281,11 @@ class PersonGroupBy(PersonVerbs, Unprinted):
     def _make_people(
         self, verb: PersonVerb, args: tuple[Any, ...], numeric_only: bool
     ) -> PrivateColumn | PrivateFrame:
+        """Return the result of a verb that gives one value for each person, such as ``sum``.
+
+        ``args`` are the arguments of the verb. The result is a column if one was chosen, else a
+        frame.
+        """
         exprs = self._list_columns(verb, numeric_only)
         for name, x in exprs.items():
             exprs[name] = verb.build(self._selection, x, *args)
@@ -307,6 +317,10 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         return keep_one_row(self._frame, {**first, **exprs})
 
     def _make_rows(self, build: Build) -> PrivateColumn | PrivateFrame:
+        """Return the result of a verb that gives a value for each row, such as ``cumsum``.
+
+        ``build`` makes the new expression of a column from the selection and the old expression.
+        """
         exprs = {name: build(self._selection, x) for name, x in self._columns().items()}
         if self._single:
             ((name, expr),) = exprs.items()
@@ -314,6 +328,11 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         return with_selection(self._frame, self._selection.replace_columns(exprs))
 
     def _make_window(self, rows: int | None, least: int) -> Window:
+        """Return windows over each person's rows, as `rolling` and `expanding` give them.
+
+        ``rows`` is the length of a window, or None without limit. ``least`` is how many values a
+        window needs for a result.
+        """
         return Window(
             self._selection,
             self._make_rows,
@@ -514,6 +533,8 @@ def _refuse_prices(verb: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(verb)
     def free_verb(self: PersonGroupBy, *args: Any, **words: Any) -> Any:
+        """Call the verb, unless it is given a price such as ``epsilon=``, which a free step does
+        not take."""
         for word in _PRICE_WORDS if words else ():
             if word in words and word not in own:
                 if not _is_output(words[word]):

@@ -62,6 +62,10 @@ class Window(Unprinted):
         self._rows, self._least, self._column, self._choose = rows, least, column, choose
 
     def __getitem__(self, key: Any) -> Window:
+        """Return the same windows of the named column or columns.
+
+        A window of one column has none to choose.
+        """
         if self._choose is None:
             raise NotOffered(
                 use_own_names(

@@ -197,6 +197,11 @@ class Tests(Unprinted):
         noun: str,
         payment: Mapping[str, Any],
     ) -> HypothesisTest:
+        """Release what two groups have of a column, and test whether their means differ.
+
+        ``by`` and ``keys`` make the two groups. ``level`` is the confidence of the interval.
+        ``aggregates`` are measured of each group, and ``noun`` names what is compared.
+        """
         _validate.level(level)
         levels = self._levels([by], keys)
         index = cast(Any, combined_index(levels))
@@ -252,6 +257,7 @@ class Tests(Unprinted):
         return {**payment, "max_rows": 1, "max_groups": 1}
 
     def __getattr__(self, name: str) -> NoReturn:
+        """Refuse a test that is not offered, and name those that are."""
         if name.startswith("_"):
             raise AttributeError(name)
         raise NotOffered(

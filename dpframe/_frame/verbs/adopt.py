@@ -265,6 +265,10 @@ def _unit_names(columns: Mapping[Hashable, Expr], people: Sequence[Column]) -> l
 def _places_of_unit(
     names: Sequence[Hashable], unit: Sequence[Hashable]
 ) -> list[int | tuple[Hashable, Any]]:
+    """Return the positions of the columns that name a person, or refuse a frame without them.
+
+    ``names`` are all columns of the frame, and ``unit`` those that name a person.
+    """
     for name in unit:
         if name not in names:
             raise BadValue(_personwise.explain_missing_unit(name))

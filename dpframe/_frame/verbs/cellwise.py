@@ -90,6 +90,11 @@ def operator_method(name: str) -> OperatorMethod:
         level: None = None,
         fill_value: None = None,
     ) -> Frame:
+        """Apply the operator to each column and another operand.
+
+        With ``axis=0`` the operand is one tracked column for all columns; otherwise it is a
+        constant or one for each column. pandas' ``level`` and ``fill_value`` are refused.
+        """
         if level is not None or fill_value is not None:
             raise NotOffered(
                 f"{name} takes neither level= nor fill_value=: write p.fillna(0) before it."

@@ -48,6 +48,10 @@ class _Marked:
         return f"{_MARK}\n{super().__repr__()}"
 
     def _reduce(self, op: object, name: str, **words: Any) -> Any:
+        """Warn that a sum or a mean of made-up rows says nothing of the data, and compute it.
+
+        pandas calls this for every reduction; ``name`` is its verb.
+        """
         if name not in ("any", "all"):  # which are of conditions
             caution(
                 "a number of made-up rows says nothing of the data. For a release ask p.count(), p.mean('x')."
@@ -196,6 +200,10 @@ def info(
 
 
 def _describe_declaration(selection: Selection, expr: Expr) -> str:
+    """Return a text about what is declared of a column: bounds, range of times, or number of keys.
+
+    It is empty if nothing is.
+    """
     schema = selection.schema
     text = bounds_text(selection, expr)
     if text:
@@ -230,6 +238,8 @@ class FrameShape:
         self._columns = columns
 
     def __getitem__(self, place: int) -> int:
+        """Return the number of columns, ``p.shape[1]``, and refuse the number of rows,
+        ``p.shape[0]``."""
         if place in (1, -1):
             return self._columns
         if place in (0, -2):
@@ -319,6 +329,10 @@ class _Facts:
     unit: Any = None
 
     def __init__(self, dtypes: Any, bounds: object, keys: object):
+        """Check dtypes, bounds and keys as `open` would, for a frame that does not exist yet.
+
+        ``dtypes`` are by column.
+        """
         names = list(dtypes.keys())
         try:
             self.dtypes = [pd.api.types.pandas_dtype(dtypes[name]) for name in names]

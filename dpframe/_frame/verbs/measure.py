@@ -301,6 +301,11 @@ def measure_verb(name: str) -> FunctionType:
             ddof: int = 1,
             **payment: Unpack[MeasureKeywords],
         ) -> Any:
+            """Ask for this aggregate of a column, or of every column.
+
+            Values are clipped to ``bounds``, and ``ddof`` is subtracted from the number of values.
+            The other keyword arguments are those of the price.
+            """
             return self._measure(name, column, bounds, ddof, payment)
 
     elif entry.needs_bounds:
@@ -311,6 +316,10 @@ def measure_verb(name: str) -> FunctionType:
             bounds: BoundsLike = None,
             **payment: Unpack[MeasureKeywords],
         ) -> Any:
+            """Ask for this aggregate of a column, or of every column.
+
+            Values are clipped to ``bounds``. The other keyword arguments are those of the price.
+            """
             return self._measure(name, column, bounds, 1, payment)
 
     else:

@@ -53,6 +53,7 @@ def unique(self: Tracked, column: object, **payment: Unpack[Payment]) -> pd.Inde
     search, price_arguments = key_search(self, columns, payment)
 
     def answer(release: Release) -> pd.Index[Any]:
+        """Return the keys that were found, and let the session remember them."""
         found = read_released_keys(release, columns)
         self._session.found_keys.record(
             [expr for expr, _ in columns], self._selection.where, found.keys
