@@ -284,7 +284,11 @@ def of_groups(groups: Any) -> Any:
 
 
 def of_series(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Reports | Unanswerable:
-    """Return what ``series.dp`` is: a receipt, or a column that is provably the root's."""
+    """Return what ``series.dp`` is: the accessor of an answer, or a tracked column of the opened
+    frame.
+
+    Any other Series gets an object that raises when it is used.
+    """
     try:
         return _column_or_answer(series)
     except (NoSession, LineageError, BadValue) as reason:
@@ -292,7 +296,10 @@ def of_series(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Repor
 
 
 def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Reports:
-    """Return the receipt or the tracked column of a Series, or raise why there is neither."""
+    """Return the accessor of an answer or of reports, or the tracked column that a Series is.
+
+    Raise if the Series has neither a receipt nor a session, or if pandas changed its rows.
+    """
     reported = get_receipt(series, REPORTS)
     if reported is not None:
         return _reports.Reports(series, reported)
@@ -316,7 +323,10 @@ def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | Answer | _repor
 
 
 def _derived_message(session: Session, verb: str) -> str:
-    """Return why a frame that pandas made is refused, with a line that is answered."""
+    """Return the message that refuses a frame that pandas made, with a line to write instead.
+
+    ``verb`` is the verb that was asked.
+    """
     number = next(
         (c for c, e in session.leaves.items() if e.kind == "number" and str(c).isidentifier()), None
     )

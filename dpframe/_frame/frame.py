@@ -56,7 +56,10 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     @classmethod
     def _of(cls, session: Session, columns: Mapping[Hashable, Expr] | None = None) -> Self:
-        """Return the frame of a session, or some expressions as its columns."""
+        """Make the tracked frame of a session.
+
+        ``columns`` are its columns as expressions by name, or None for those of the opened frame.
+        """
         columns = session.leaves if columns is None else columns
         selection = Selection(session, columns, premises=session.premises)
         frame = cls(session, selection, AnswerMode())
@@ -100,7 +103,8 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     @property
     def _listed_keys(self) -> str:
-        """Which columns have declared keys, shortened."""
+        """A text that names the columns with declared keys and counts the keys; empty without
+        any."""
         found = [
             f"{n!r} has {len(k)} keys"
             for n, e in self._selection.columns.items()
@@ -118,8 +122,10 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     @property
     def budget(self) -> Budget:
-        """What is spent and what is left; a meter in a notebook. `Budget.report` compares the
-        accountants."""
+        """The budget of the session, spent and left, which a notebook shows as a meter.
+
+        `Budget.report` compares the accountants.
+        """
         return self._session.budget
 
     @property
@@ -182,8 +188,11 @@ class PrivateFrame(OperatorMethods, Tracked):
         return pd.Index(list(self._selection.columns), tupleize_cols=False)
 
     def _across(self, aggregate: str, payment: Mapping[str, Any]) -> Any:
-        """Return the column of what the cells of each row come to; nothing is asked, so a price is
-        refused."""
+        """Return a column with an aggregate of each row's cells, for a verb with ``axis=1``.
+
+        ``aggregate`` is the verb, such as "sum". Nothing is released, so a price in ``payment`` is
+        refused.
+        """
         numeric = payment.get("numeric_only") is True
         check_payment({word: value for word, value in payment.items() if word != "axis"})
         priced = [

@@ -61,7 +61,11 @@ def list_ufuncs() -> list[str]:
 def apply_ufunc(
     taken: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
-    """Return a ufunc of tracked columns and constants, as a column of the first one's frame."""
+    """Return the column that a ufunc of numpy makes of tracked columns and constants.
+
+    ``taken`` is the tracked column whose frame has the result. Other uses of a ufunc than a plain
+    call are refused.
+    """
     make = find_ufunc(ufunc.__name__)
     if make is None or method != "__call__" or options:
         refuse("__array__")
@@ -113,7 +117,11 @@ def _select(lead: Any, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 
 def _choose(lead: Any, conditions: list[Any], choices: list[Any], default: Any) -> Any:
-    """Return the choice of the first condition that holds."""
+    """Return the column that has, in each row, the choice of the first condition that holds.
+
+    ``lead`` is the tracked column that numpy found among the arguments. ``default`` stands where no
+    condition holds.
+    """
     frame = lead._frame
     found = _find_side(frame, default)
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
@@ -212,7 +220,10 @@ def _ask_close(lead: Any, a: Any, b: Any, rtol: float, atol: float) -> Any:
 
 
 def call_numpy(lead: Any, function: Any, args: tuple[Any, ...], words: dict[str, Any]) -> Any:
-    """Call a function of numpy with tracked columns: an expression, a release, or a refusal."""
+    """Call a function of numpy with tracked columns: an expression, a release, or a refusal.
+
+    ``lead`` is the tracked column that numpy found among the arguments.
+    """
     make = _FUNCTIONS.get(function.__name__)
     if make is None:
         refuse("__array__")

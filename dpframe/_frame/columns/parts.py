@@ -84,7 +84,11 @@ class TextParts(Texts, Parts):
         __getattr__ = _find_part
 
     def _ask(self, name: str, *args: Any, **words: Any) -> Any:
-        """Return the column that a part is, or with ``expand=True`` the frame of the pieces."""
+        """Return the column that a string method makes, such as ``.str.lower()``.
+
+        ``name`` is the method, and the other arguments are its own. With ``expand=True`` the pieces
+        of a split text are the columns of a frame.
+        """
         given = {k: self._find_expressions(v) for k, v in words.items()}
         x = self._column._expr
         found = _expr.text_part(x, name, *map(self._find_expressions, args), **given)
@@ -136,7 +140,11 @@ def _make_frame(column: Any, columns: Mapping[Any, Expr]) -> Any:
 
 
 def _as_method(name: str, ask: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with the name, the signature and the doc of an entry of the catalogue."""
+    """Return a function as a method of ``.str`` or ``.dt``, with the signature and docstring it has
+    there.
+
+    ``name`` is that of the method in the catalogue of expressions.
+    """
 
     def part(*args: Any, **words: Any) -> Any:
         return ask(*args, **words)

@@ -45,6 +45,8 @@ def convert_to_seconds(
 ) -> Seconds:
     """Return a duration, or a time since its first possible moment, in seconds.
 
+    ``one`` is the aggregate that is asked. ``expr`` is the column, and ``name`` its name.
+
     The bounds are those ``given`` to the verb, or follow from the declared ones.
     """
     if isinstance(given, Mapping):

@@ -46,7 +46,10 @@ _KNOWN: dict[Any, Callable[[Expr], Expr]] = {
 
 
 def _find_known(function: Any) -> Callable[[Expr], Expr] | None:
-    """Return the expression that a function of Python's own stands for; None for any other one."""
+    """Return the expression that a function of Python such as ``len`` stands for.
+
+    It is a function of the expression of a value, or None for any other function.
+    """
     try:
         known = _KNOWN.get(function)
     except TypeError:  # it has no hash
@@ -58,7 +61,10 @@ def _find_known(function: Any) -> Callable[[Expr], Expr] | None:
 
 
 def list_text_methods() -> dict[Any, _expr.Op]:
-    """Return the methods of Python's texts that are functions of the catalogue without arguments."""
+    """Return the methods of ``str`` that ``map`` can be given as they are, such as ``str.lower``.
+
+    They are those of the catalogue of expressions that need no argument.
+    """
     return {
         op.value: op
         for label, op in _expr.list_ops("str").items()

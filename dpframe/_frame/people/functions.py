@@ -141,7 +141,10 @@ def name_aggregate(how: Any) -> Any:
 
 
 def call_once(func: Any, argument: object, verb: str) -> Any:
-    """Return what a user's function makes of one argument, for a verb that takes functions."""
+    """Call a user's function once, with one argument; refuse what is not a function.
+
+    ``verb`` is the verb that was given the function.
+    """
     if not callable(func) or isinstance(func, PrivateColumn):
         raise BadType(
             f"{verb} takes the name of an aggregate or a function, not {type(func).__name__}."

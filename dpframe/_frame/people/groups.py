@@ -259,7 +259,11 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         return self._selection.expr(name)
 
     def _list_columns(self, verb: PersonVerb, numeric_only: bool) -> dict[Hashable, Expr]:
-        """Return the columns that a verb applies to, by name; others than it takes are refused."""
+        """Return the columns that a verb applies to, by name.
+
+        If none were chosen, columns of a kind that the verb does not take are refused. With
+        ``numeric_only`` all that are not numbers are left out.
+        """
         numeric, kinds = _validate.flag(numeric_only, "numeric_only"), WITHIN[verb.of].of
         found, fitting, odd = {}, [], None
         for name, expr in self._columns().items():
@@ -345,9 +349,9 @@ class PersonGroupBy(PersonVerbs, Unprinted):
     def _keep_places(
         self, ascending: bool, op: str, n: int, most: int
     ) -> PrivateColumn | PrivateFrame:
-        """Return the rows whose place among the person's own compares so with ``n``.
+        """Return the rows of each person whose position compares with ``n`` as ``op`` says.
 
-        Places count from the first row, or from the last one unless ``ascending``. A person then
+        Positions count from the first row, or from the last one unless ``ascending``. A person then
         has at most ``most`` rows.
         """
         place = build_within(self._selection, "cumcount", None, (ascending,))
@@ -379,7 +383,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
     # Functions of the person's own rows ----------------------------------------------------------
 
     def _aggregate(self, x: Expr, how: Any, single: bool = True) -> Expr:
-        """Return what a name or a function makes of a column.
+        """Return the expression of an aggregate of a person's column, by name or by function.
 
         With ``single`` it must be one value a person, as `agg` needs it.
         """
@@ -528,7 +532,8 @@ _PRICE_WORDS = ("bounds", "keys", *WORDS)
 
 
 def _refuse_prices(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the verb with an error for whoever gives it a price, since it has none."""
+    """Return a verb that refuses the arguments of a price such as ``epsilon=``, since it is
+    free."""
     own = set(signature(verb).parameters)
 
     @wraps(verb)

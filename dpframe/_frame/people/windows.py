@@ -52,7 +52,7 @@ class Window(Unprinted):
         column: Hashable = None,
         choose: Callable[[Any], Window] | None = None,
     ):
-        """Keep what the window is of.
+        """Describe the windows over each person's rows, before a verb such as `mean` is called.
 
         ``make_rows`` builds an expression of each column. ``rows`` is the length of the window,
         None for all rows up to each, and ``least`` the number of cells that it needs. ``column`` is

@@ -27,7 +27,11 @@ def build_within(
     args: tuple[Any, ...] = (),
     by: Sequence[Expr] = (),
 ) -> Expr:
-    """Return the expression of an entry of `WITHIN`, of the rows of a selection in their order."""
+    """Return an expression that is computed from all rows of a person, such as their sum.
+
+    ``how`` is its name in the catalogue `WITHIN`, and ``args`` are its arguments. ``x`` is the
+    column, or None for what looks at rows alone. ``by`` divides the rows of a person into groups.
+    """
     unit, known = selection.schema.unit, WITHIN[how]
     order: tuple[Key, ...] = ()
     if known.ordered or args[:1] == ("first",):

@@ -122,10 +122,11 @@ def read_spec(
     single: bool = False,
     also: Sequence[str] = (),
 ) -> Spec:
-    """Return what is asked of the columns that are selected.
+    """Read what `agg` was asked, in whichever spelling, as a list of outputs.
 
-    ``single`` is true if one column is selected, and not a list. ``also`` are aggregates that only
-    groups have.
+    ``spec`` is a name, a list or a dict, and ``outputs`` are named ones. ``columns`` are the
+    selected columns. ``single`` is true if one column is selected, and not a list. ``also`` are
+    aggregates that only groups have.
     """
     if isinstance(spec, str) or callable(spec):
         name = read_aggregate(spec, also)
@@ -165,7 +166,11 @@ def read_spec(
 def _read_output(
     label: str, pair: object, columns: Sequence[Hashable] | None, also: Sequence[str]
 ) -> Wanted:
-    """Return one named output: a pair, or of the only one of ``columns`` the name of an aggregate."""
+    """Read one named output of `agg`, such as ``m=("age", "mean")``.
+
+    ``label`` is its name. If a single column is selected, ``columns`` holds it, and ``pair`` may be
+    an aggregate alone. ``also`` are aggregates that only groups have.
+    """
     if columns and isinstance(pair, str):
         pair = (columns[0], pair)
     if isinstance(pair, pd.NamedAgg):
@@ -192,7 +197,7 @@ def _check_columns(columns: Sequence[Hashable] | None) -> Sequence[Hashable]:
 def split_keywords(
     spec: object, outputs: dict[str, Any], bounds: object, single: bool = False
 ) -> tuple[object, dict[str, Any], dict[str, Any]]:
-    """Return the spec, the named outputs and the keyword arguments of the price.
+    """Separate the keyword arguments of `agg`: the spec, the named outputs, and those of the price.
 
     Of these only ``n`` and ``name`` may be outputs: as pairs, or of a ``single`` column as names of
     aggregates. ``func=`` is pandas' older spelling of the spec, if it is not a pair.

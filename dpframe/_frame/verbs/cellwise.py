@@ -25,6 +25,7 @@ def operate(
 ) -> Frame:
     """Return the frame with an operator applied to each column and its operand.
 
+    ``name`` is the operator, such as "add". With ``swapped`` the columns are its right operands.
     The other operand is a constant, one for each column (a dict, or a Series that was released), or
     a tracked frame of the same columns. With ``beside`` it may be one column for all of them.
     """
@@ -52,7 +53,11 @@ def transform_columns(self: Frame, transform: Callable[[PrivateColumn], PrivateC
 
 
 def _operands(frame: Tracked, other: object) -> Mapping[Hashable, Any]:
-    """Return the other operand for each column."""
+    """Return the other operand of an operation on a frame, by column.
+
+    ``other`` is a constant for all columns, one for each column, or a tracked frame of the same
+    columns.
+    """
     columns = frame._selection.columns
     if isinstance(other, BoundColumn):
         raise Refused(
@@ -154,7 +159,11 @@ def mask(
 
 
 def _choose(frame: Frame, verb: str, cond: object, other: object) -> Frame:
-    """Return the frame with each cell chosen by a condition."""
+    """Return the frame of `where` or `mask`, in which a condition decides whether a cell stays.
+
+    ``verb`` is the one that was called. ``cond`` is a tracked column, a frame of conditions or a
+    function. ``other`` has the cells to take instead.
+    """
     columns = frame._selection.columns
     if callable(cond) and not isinstance(cond, BoundColumn | Tracked):
         cond = cond(
@@ -302,7 +311,11 @@ def _flags(exprs: list[Expr]) -> list[Expr]:
 
 
 def across(self: Tracked, verb: str, numeric_only: bool = False) -> PrivateColumn:
-    """Return a column with a summary of each row's cells: ``p[["x", "y"]].sum(axis=1)``."""
+    """Return a column with a summary of each row's cells: ``p[["x", "y"]].sum(axis=1)``.
+
+    ``verb`` is the summary, such as "sum". With ``numeric_only`` other columns than numbers are
+    left out.
+    """
     columns = self._selection.columns
     names = self._selection.numbers if numeric_only else list(columns)
     everything = [columns[name] for name in names]

@@ -348,7 +348,11 @@ class _Facts:
 def made_up(
     selection: Selection, leaves: Mapping[Hashable, Column], rows: int, skip: int = 0
 ) -> MadeUp:
-    """Make up this number of rows of a selection; fewer if its condition keeps hardly any."""
+    """Return made-up rows of a selection, drawn from public facts alone.
+
+    ``leaves`` are the columns of the opened frame. ``skip`` passes over rows, so that other ones
+    are returned. If the condition keeps none of the drawn rows, there are no rows.
+    """
     drawn = rows + skip if selection.where is None else max(_DRAWN, 4 * (rows + skip))
     names, exprs = list(selection.columns), list(selection.columns.values())
     read = FrameRows(_root(selection.schema, leaves, drawn))
@@ -367,7 +371,10 @@ def schema_of(selection: Selection) -> pd.DataFrame:
 
 
 def _root(schema: Schema, leaves: Mapping[Hashable, Column], rows: int) -> pd.DataFrame:
-    """Make up rows of the frame that was opened, or would be."""
+    """Make up rows of the opened frame, to which steps and conditions are then applied.
+
+    ``leaves`` are its columns, and ``schema`` has what is declared of them.
+    """
     arrays = [
         _cells(leaf, schema.dtypes[leaf.position], schema, rows).array for leaf in leaves.values()
     ]
@@ -422,7 +429,11 @@ def _make_from_keys(keys: Keys, even: Any) -> pd.Series[Any]:
 
 
 def _numbers(leaf: Column, dtype: object, pair: tuple[float, float], even: Any) -> pd.Series[Any]:
-    """Make up numbers between public bounds."""
+    """Make up numbers between public bounds.
+
+    ``even`` are numbers in [0, 1), which become numbers between the bounds, in steps that fit the
+    column.
+    """
     low, high = pair
     if isinstance(dtype, np.dtype) and dtype.kind in "iu":
         kinds = np.iinfo(dtype)
@@ -438,7 +449,11 @@ def _numbers(leaf: Column, dtype: object, pair: tuple[float, float], even: Any) 
 
 
 def _times(span: Span, zone: str | None, even: Any) -> pd.Series[Any]:
-    """Make up times between a public first and last moment."""
+    """Make up times between a public first and last moment.
+
+    ``even`` are numbers in [0, 1), which become moments in between. ``zone`` is the time zone of
+    the column, or None.
+    """
     first, last = pd.Timestamp(span.first), pd.Timestamp(span.last)
     seconds = int((last - first).total_seconds())
     moments = pd.Series(

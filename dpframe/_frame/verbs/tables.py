@@ -128,8 +128,11 @@ def value_counts(
 
 
 def _in_bins(frame: Tracked, column: object, bins: object, bounds: object) -> KeyBy:
-    """Return intervals as pandas counts values by: closed on the right, and the first a thousandth
-    wider, without a name."""
+    """Return the grouping by intervals that ``value_counts(bins=...)`` counts, as pandas makes
+    them.
+
+    They are closed on the right, and the first is a thousandth wider to hold the least value.
+    """
     expr, name = frame._selection.find_column(column)
     first, *others = edges_of(frame, expr, name, bins, bounds)
     by = _expr.cut(expr, [first - 1e-3, *others], None, True)
@@ -268,8 +271,8 @@ def _sides(
     dropna: bool | None,
     verb: str,
 ) -> tuple[tuple[By | Sought, ...], int]:
-    """Return the groupings of a table, and the number of those that stand at its left; the others
-    stand above it."""
+    """Return the groupings of a pivot table, and how many of them are its rows; others are
+    columns."""
     if index is None:
         raise BadValue(
             f"{verb} needs index=, a column or a list of columns whose keys are the rows."
@@ -322,7 +325,13 @@ def _pivot(
     payment: Any,
     names: tuple[Any, Any] = (None, None),
 ) -> Any:
-    """Return the layout of a pivot table."""
+    """Ask for the cells of a pivot table in one release, and return the table.
+
+    ``outs`` are the aggregates, and ``prefixes`` their labels above the keys. ``sides`` are the
+    groupings, and how many of them are rows. ``margins`` adds totals under the label ``margin``.
+    ``share`` is the total that counts are divided by, or None. ``names`` are other names for rows
+    and columns.
+    """
     if margins and any(_cannot_add_up(AGGREGATES[out.aggregate]) for out in outs):
         raise NotOffered(
             "distinct values of groups do not add up to those of all: leave margins=True out."
@@ -353,7 +362,7 @@ def _pivot(
 
 
 def _read_pivot(values: object, aggfunc: object, keyed: bool, sort: bool) -> list[Wanted]:
-    """Return the outputs in pandas' order, each with the labels that stand above its keys.
+    """Return the aggregates that a pivot table asks for in pandas' order, each with its labels.
 
     ``keyed`` tells whether there are keys above the table; without them the outputs need names.
     """
@@ -401,7 +410,11 @@ def _sort_names(names: list[Any], sort: bool) -> list[Any]:
 
 
 def _share(value: object, aggregated: bool) -> str | None:
-    """Return the total that counts are divided by: ``"all"``, ``"index"``, ``"columns"``, or None."""
+    """Read ``normalize=``: the total that counts are divided by, or None.
+
+    The total is ``"all"``, ``"index"`` or ``"columns"``. ``aggregated`` is true if values are
+    aggregated, which have no shares.
+    """
     # By type first: 0 is False to a dict, but to pandas it is the rows.
     if value is False:
         return None
