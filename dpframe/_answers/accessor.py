@@ -83,7 +83,11 @@ class Answer(TableOperators, Tabular):
         return self._read_behind("sum")
 
     def _read_behind(self, kind: ReadingKind) -> PandasAnswer:
-        """Return the counts or sums behind the answer."""
+        """Return the number of values, or their sum, behind each number of the answer.
+
+        They are read off the integers of the same release, so they are free. Refuse an answer in
+        which they have no place.
+        """
         numbers, answer = self._get_unchanged_answer(f".dp.{kind}"), self._answer
         released, cells = numbers.released, numbers.cells
         plan, places = read_plan(released.plan, kind, cells)
@@ -133,7 +137,11 @@ class Answer(TableOperators, Tabular):
         return parts[0]
 
     def _find_ends(self, level: float, at_once: bool, of: str, n: object) -> list[Ends]:
-        """Return the ends of the interval of each column of numbers."""
+        """Return the ends of the intervals of each column of numbers.
+
+        The arguments are those of `interval`. Intervals with ``of=`` or ``n=`` need the answer as
+        it was released.
+        """
         numbers = self._numbers
         if of == "noise" and n is None:
             refuse_choices(numbers.cells)
@@ -155,7 +163,10 @@ class Answer(TableOperators, Tabular):
         return numbers.ends(level, at_once, about)
 
     def _get_unchanged_answer(self, verb: str) -> UnchangedAnswer:
-        """Return the numbers of an answer as it was released; refuse another."""
+        """Return the numbers of an answer that is still as it was released; refuse another.
+
+        ``verb`` is named in the message.
+        """
         if isinstance(self._numbers, UnchangedAnswer):
             return self._numbers
         raise BadValue(
@@ -196,7 +207,10 @@ class Answer(TableOperators, Tabular):
         return frame
 
     def _show(self, level: float, at_once: bool, of: str, n: object) -> ShownAnswer:
-        """Return the answer as a table shows it; choices have NaN for ends."""
+        """Return the content of the table that `table` makes of the answer.
+
+        The arguments are those of `interval`. Chosen values have NaN for ends.
+        """
         numbers = self._numbers
         plain = of == "noise" and n is None
         return ShownAnswer(

@@ -16,7 +16,10 @@ def explain_arguments(kind: type) -> None:
 
 
 def _check_arguments(method: FunctionType, defaults: Mapping[str, object]) -> FunctionType:
-    """Return a method that explains arguments that do not fit."""
+    """Return a method that explains arguments that do not fit.
+
+    An argument that is given at its value in ``defaults`` is left out.
+    """
 
     @wraps(method)
     def checked(*args: Any, **named: Any) -> Any:

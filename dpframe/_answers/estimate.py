@@ -189,7 +189,10 @@ class Estimate(NumberOperators, Tabular):
         return AGGREGATES[cell.aggregate].deviation(get_noisy_sums(self._plan, self._raw, cell))
 
     def _show(self, level: float, at_once: bool, of: str, n: object) -> ShownAnswer:
-        """Return the number as a table shows it."""
+        """Return the content of the table that `table` makes of the number.
+
+        The arguments are those of `interval`.
+        """
         plain = of == "noise" and n is None
         ends = self._ends(level) if plain else self.interval(level, of=of, n=n)
         return show_number(
@@ -212,7 +215,11 @@ class Estimate(NumberOperators, Tabular):
         return start_from_leaf(NumberLeaf(self))
 
     def _make_number(self, value: Any, calculation: Calculation) -> Any:
-        """Return a number with an interval, or a plain one that is too large or takes too long."""
+        """Return the result of arithmetic as a number with an interval.
+
+        It is a plain number if it is too large, or took too many steps. ``calculation`` has the
+        steps.
+        """
         if calculation.too_long or (isinstance(value, int) and abs(value) > LARGEST):
             return value
         return (
@@ -258,7 +265,7 @@ class Estimate(NumberOperators, Tabular):
         return ", ".join([self._text(), *notes])
 
     def _text(self) -> str:
-        """Return the number with half of its interval."""
+        """Return the number and half of its interval as text, such as ``41.20 ± 0.50``."""
         if self._chosen:
             return f"{float(cast(Any, self)):.12g}"
         low, high = self.interval()
@@ -536,7 +543,11 @@ def correlation(release: Release) -> Estimate:
 
 
 def scalar(release: Release) -> Estimate:
-    """Return the answer to a question without groups."""
+    """Return the answer to a question without groups: a number, a duration or a moment with its
+    interval.
+
+    Warn if it is mostly noise that was released just now.
+    """
     value = read_numbers(release.plan, release.raw, 0)[0]
     plan, raw, cell = release.plan, release.raw, release.plan.cells[0]
     if cell.duration:
@@ -721,7 +732,10 @@ def describe_plans(plans: Sequence[Plan]) -> str:
 
 
 def make_title(cell: Cell) -> Hashable:
-    """Return the title of an answer without a name."""
+    """Return the title of an answer without a name, for axes and tables.
+
+    ``cell`` is its first output.
+    """
     unnamed = AGGREGATES[cell.aggregate].counts_rows and cell.name == cell.aggregate
     nameless = cell.name in ((), "()")  # the name below the labels of a pivot
     return "rows" if unnamed else cell.aggregate if nameless else cell.name

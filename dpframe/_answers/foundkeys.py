@@ -40,7 +40,11 @@ class KeysInRelease:
 
 
 def read_keys(texts: Array, columns: KeyColumns) -> KeysInRelease:
-    """Return the keys that were found, in the order of their values."""
+    """Return the keys that a release found, in the order of their values.
+
+    ``texts`` are the keys as they were released. ``columns`` are the expressions and names of the
+    columns they are of.
+    """
     if not len(texts):
         return KeysInRelease(
             None, np.array([], dtype=np.int64), make_empty_index([name for _, name in columns])
@@ -94,7 +98,10 @@ def _find_firsts(keys: Sequence[K]) -> dict[K, int]:
 
 
 def _parse_keys(texts: Sequence[str], expr: Expr) -> list[Any]:
-    """Return the keys of a column from their texts."""
+    """Return the keys of a column from the texts in which they were released.
+
+    ``expr`` is the column, which decides their type.
+    """
     if expr.kind == "text":  # nothing to look at
         return [t[1:] for t in texts]
     zone = getattr(expr, "tz", None)

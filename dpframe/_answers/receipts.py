@@ -37,7 +37,10 @@ def get_receipt(answer: PandasAnswer, kind: str) -> str | None:
 
 @contextmanager
 def refuse_foreign_receipt(owner: str) -> Iterator[None]:
-    """Refuse a receipt that dpframe did not write, if reading it fails."""
+    """Refuse a receipt that dpframe did not write, if reading it fails inside the block.
+
+    ``owner`` names its object in the message.
+    """
     try:
         yield
     except (ValueError, KeyError, TypeError):
@@ -76,7 +79,10 @@ _DTYPES = {np.dtype(kind): np.dtype(kind).name for kind in (np.int64, np.float64
 
 
 def digest_index(index: Index) -> IndexDigest:
-    """Return the digest and the labels of an index; the last few are remembered."""
+    """Return the digest and the labels of an index, for seals and receipts.
+
+    The last few are remembered.
+    """
     known = _digests.get(id(index))
     if known is None or known.of is not index:
         digest = hashlib.blake2b(_index_bytes(index), digest_size=16).digest()
@@ -87,7 +93,7 @@ def digest_index(index: Index) -> IndexDigest:
 
 
 def _index_bytes(index: Index) -> bytes:
-    """Return the labels of an index as bytes."""
+    """Return the labels of an index as bytes, to be digested."""
     if isinstance(index, pd.IntervalIndex):
         ends = index.left.to_numpy().tobytes() + index.right.to_numpy().tobytes()
         return ends + index.closed.encode()
@@ -111,7 +117,10 @@ def _write_labels(index: Index) -> str:
 def seal_columns(
     columns: Sequence[ShownColumn], labels: Sequence[Hashable], index: Index
 ) -> tuple[str, list[str]]:
-    """Return the seal of all columns, and the seal of each column with its own label."""
+    """Return the seal of all columns together, and the seal of each column with its label.
+
+    A seal is a digest that shows whether an answer was changed after its release.
+    """
     names = "\x1f".join(map(repr, index.names))
     start = hashlib.blake2b(digest_index(index).digest + names.encode(), digest_size=16)
     whole, each = start.copy(), []

@@ -73,7 +73,10 @@ def make_reports(
     index: Index | None,
     name: Hashable,
 ) -> Series:
-    """Return reports as a Series of categories, with a receipt.
+    """Return randomized reports as a Series of categories, with a receipt.
+
+    ``codes`` are the positions of the reported values among ``labels``, and ``kind`` tells how
+    reports were made.
 
     A mean of raw reports would be biased, and categories have no mean. Null is -1 there, since
     pandas has no category for it.
@@ -157,7 +160,7 @@ class Reports:
         )
 
     def _codes(self) -> Integers:
-        """Return the place of each report among the values."""
+        """Return the position of each report among the values that a report can have."""
         codes = self._series.cat.codes.to_numpy().astype(np.int64)
         null = self._kind.null
         if null is None:
@@ -195,7 +198,7 @@ _LIES = 50  # random reports to expect, below which they do not serve either
 
 
 def weigh_reports(response: Response) -> Floats:
-    """Return the weights of reports, with a row for each value.
+    """Return the weights that make an unbiased estimate of reports, with a row for each value.
 
     Their mean is 1 in the row of the true value, and 0 in others. It is 1/k in all rows if the true
     value is not listed.
@@ -205,7 +208,11 @@ def weigh_reports(response: Response) -> Floats:
 
 
 def frequencies(response: Response, counts: Integers) -> Floats:
-    """Return the share of each value within each group (row), without bias; NaN without reports."""
+    """Return the estimated share of each value in each group, without bias.
+
+    ``counts`` has a row for each group and a column for each reported value. A group without
+    reports has NaN.
+    """
     n = counts.sum(axis=1, keepdims=True)
     share = np.divide(counts, n, out=np.full(counts.shape, np.nan), where=n > 0)
     found: Floats = (share - response.lies / response.k) / response.kept
@@ -213,7 +220,9 @@ def frequencies(response: Response, counts: Integers) -> Floats:
 
 
 def frequency_ends(response: Response, counts: Integers, level: float) -> ValueEnds:
-    """Return the interval of each frequency.
+    """Return the lower and the upper ends of the intervals of frequencies.
+
+    ``counts`` has a row for each group and a column for each reported value.
 
     It is Clopper and Pearson's (1934) interval for the mean probability of such a report.
     """
@@ -231,9 +240,11 @@ def frequency_ends(response: Response, counts: Integers, level: float) -> ValueE
 
 
 def means(response: Response, counts: Integers) -> Floats:
-    """Return the mean of each group as a share of the way between the bounds, without bias.
+    """Return the estimated mean of each group, as a share of the way between the bounds, without
+    bias.
 
-    It is NaN without reports.
+    ``counts`` has a row for each group and a column for each reported point. A group without
+    reports has NaN.
     """
     points = np.arange(response.k) / (response.k - 1)
     n = counts.sum(axis=1)
@@ -243,7 +254,8 @@ def means(response: Response, counts: Integers) -> Floats:
 
 
 def mean_ends(response: Response, counts: Integers, level: float) -> ValueEnds:
-    """Return the interval of each mean.
+    """Return the lower and the upper ends of the intervals of means, as shares of the way between
+    the bounds.
 
     With two points it is that of a frequency. With more it is by the normal law, and for few
     reports by Hoeffding's (1963) bound.
@@ -278,7 +290,11 @@ def bernstein(variance: float, span: float, n: Floats | Integers | int, level: f
 
 
 def joint(one: Response, two: Response, counts: Integers) -> Floats:
-    """Return the shares of pairs of values of two columns, each randomized by itself; no bias."""
+    """Return the estimated shares of pairs of values of two columns, without bias.
+
+    Each column was randomized by itself, as ``one`` and ``two`` tell. ``counts`` has the reported
+    pairs.
+    """
     n = counts.sum()
     found: Floats = (
         weigh_reports(one) @ (counts / n if n else counts * np.nan) @ weigh_reports(two).T
@@ -287,7 +303,10 @@ def joint(one: Response, two: Response, counts: Integers) -> Floats:
 
 
 def joint_ends(one: Response, two: Response, counts: Integers, level: float) -> ValueEnds:
-    """Return the interval of each joint share.
+    """Return the lower and the upper ends of the intervals of joint shares.
+
+    ``one`` and ``two`` tell how the two columns were randomized, and ``counts`` has the reported
+    pairs.
 
     It is by the normal law, with the variance that is seen in the products of weights.
     """
@@ -382,7 +401,8 @@ class ReportEstimates:
         return self._scale(np.fmin(lower, share)), self._scale(np.fmax(upper, share))
 
     def _share(self) -> Floats:
-        """Return the estimates as shares: of the rows, or of the way between the bounds."""
+        """Return the estimates as shares: of the rows, or for means of the way between the
+        bounds."""
         one = self.kind.response
         if self.kind.bounds is not None:
             return self._remove_blanks(means(one, self.counts))
@@ -392,9 +412,9 @@ class ReportEstimates:
         return self._remove_blanks(found.ravel())
 
     def _remove_blanks(self, share: Floats) -> Floats:
-        """Return the share among the reports of values, given that among all reports.
+        """Return the share among the reports that hold a value, from that among all reports.
 
-        It is linear, so it adds no bias.
+        The other reports are uniform. The step is linear, so it adds no bias.
         """
         if self.rows is None:
             return share
@@ -403,7 +423,10 @@ class ReportEstimates:
         return (share * n - (n - self.rows) * blank) / self.rows
 
     def _scale(self, share: Floats) -> dict[str, Floats]:
-        """Return shares and counts, or means and sums, from shares."""
+        """Return the columns of an estimate: shares and counts, or means and sums.
+
+        They are made of ``share``, which for means is the way between the bounds.
+        """
         n = self._n
         if self.kind.bounds is None:
             return {"frequency": share, "count": np.where(n > 0, share * n, 0.0)}

@@ -298,7 +298,8 @@ def of_series(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Repor
 def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Reports:
     """Return the accessor of an answer or of reports, or the tracked column that a Series is.
 
-    Raise if the Series has neither a receipt nor a session, or if pandas changed its rows.
+    Raise for a Series without receipt and session, or if it is not provably a column of the opened
+    frame.
     """
     reported = get_receipt(series, REPORTS)
     if reported is not None:

@@ -148,8 +148,8 @@ class PrivateGroupBy(Measurable):
         """Ask a question with these outputs about each group, and return its answer.
 
         ``layout`` makes the answer from the release and the index of the groups. Without it a
-        ``single`` output is a Series, and several are a table. ``choices`` are always laid out as a
-        table. ``part`` is the share of the price that the question gets.
+        ``single`` output is a Series, and several are a table. With ``choices`` group keys never
+        become columns. ``part`` is the share of the price that the question gets.
         """
         labels = [out.name for out in outputs]
         if layout is None and not self._as_index and not choices:

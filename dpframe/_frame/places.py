@@ -157,7 +157,10 @@ class Located(Generic[F, C]):
         raise NotOffered(ADVICE["loc"])
 
     def _columns(self, columns: object) -> Any:
-        """Return one name, or a list of them."""
+        """Return the name, or the list of names, that ``loc`` is given for columns.
+
+        ``columns`` is a name, a list of names or of booleans, or a slice from one name to another.
+        """
         known = self._frame._selection.columns
         if isinstance(columns, slice):
             return _between(columns, list(known))

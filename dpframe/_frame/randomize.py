@@ -39,7 +39,8 @@ def randomize(
     public_index: bool = False,
     **payment: Unpack[Payment],
 ) -> pd.Series[Any]:
-    """A report for each row, which somebody who is not trusted may hold: randomized response.
+    """Return a randomized report for each row, which somebody who is not trusted may hold:
+    randomized response.
 
     Of listed values (``keys=``, given or declared) a report is the true one with probability
     ``e**epsilon / (e**epsilon + k - 1)``, else one of the others. A null, where None is not listed,
@@ -146,7 +147,11 @@ def _of_values(
 
 
 def number_kind(each: Fraction, bounds: Bounds) -> ReportKind:
-    """Reports of a number: the points it is rounded to follow from the epsilon of a report."""
+    """Return how reports of a number are made, and refuse bounds that are too narrow.
+
+    The number is rounded to points between the bounds. How many there are follows from ``each``,
+    the epsilon of one report.
+    """
     if len(set(ReportKind(Response(each, POINTS), bounds=bounds).points())) < POINTS:
         raise BadValue(
             f"these bounds are too narrow: between {bounds.lower:g} and {bounds.upper:g} are too few doubles."
@@ -155,14 +160,20 @@ def number_kind(each: Fraction, bounds: Bounds) -> ReportKind:
 
 
 def rounded_places(values: NDArray[np.float64], kind: ReportKind) -> NDArray[Any]:
-    """Return numbers as places on the points of their kind; NaN has no place."""
+    """Round numbers at random to the points of their reports, and return the places of these.
+
+    NaN has no place.
+    """
     assert kind.bounds is not None
     grid = Grid.for_width(Bounds(*kind.bounds), BITS)
     return round_to_points(_rows.count_steps(values, grid), grid.width, kind.response.k)
 
 
 def labels_of(keys: Keys, other: Any) -> list[Any]:
-    """Return the values of a report in order, null as None."""
+    """Return the values that a report can have, in order and with None for null.
+
+    ``keys`` are the listed values. ``other`` names one value more, or is None.
+    """
     labels = [None if i == keys.null else key for i, key in enumerate(keys.index)]
     if other is not None:
         if not isinstance(other, str | bool | int | float) or other != other:

@@ -111,7 +111,7 @@ open.__doc__ = (open.__doc__ or "").replace("{tables}", list_tables())
 
 
 def sql(database: Any, table: str) -> NamedTable:
-    """A table or a view of a database, for `dpframe.open`.
+    """Name a table or a view of a database, to be opened by `dpframe.open`.
 
     ``database`` is a URL, ``"sqlite:///clinic.db"`` or ``"duckdb:///clinic.duckdb"``, or a
     connection of sqlite3 or duckdb.
@@ -144,7 +144,7 @@ class OfTable:
         self._opened: PrivateFrame | None = None
 
     def open(self, *budget: Any, memory: int | str | None = None, **words: Any) -> PrivateFrame:
-        """Opens a session, as `dpframe.open` of this table does."""
+        """Open a session, as `dpframe.open` of this table does."""
         self._opened = open(self._table, *budget, memory=memory, **words)
         return self._opened
 
@@ -179,7 +179,7 @@ class OfTable:
 
 
 def check_author() -> None:
-    """Gives `open` the words of ``df.dp.open`` to show."""
+    """Show the arguments of ``df.dp.open`` in the signatures of `open` and `OfTable.open`."""
     frame, *rest = signature(open_session, eval_str=True).parameters.values()
     extra = signature(open, eval_str=True).parameters["memory"]
     shown: Any = open
@@ -194,9 +194,9 @@ check_author()
 
 
 def recognise_source(table: object) -> Source:
-    """Return the source that reads a table, and hide what its engine says when it fails.
+    """Return the source that reads a table of another library.
 
-    Whatever its engine says when it fails stays unsaid.
+    A failure of its engine becomes a `DataError` that does not quote it, and warnings are hidden.
     """
     if find_spec("pyarrow") is None:
         raise BadType("what is not a pandas frame is read by pyarrow: pip install pyarrow.")
@@ -232,7 +232,7 @@ def check_connection(words: Words) -> None:
 
 
 def _check_steady(table: Source, words: Words) -> None:
-    """Raise if a table has hazards that are not declared, and close it."""
+    """Close and refuse a table with hazards that the user has not declared by ``because=``."""
     try:
         check_declared(table.declared, words.get("because"))
     except BadValue:
@@ -262,8 +262,10 @@ def bytes_of(memory: object) -> int:
 
 
 def free() -> int:
-    """The bytes of memory that are free, as far as the system tells, else a gigabyte; at most what
-    the process may have."""
+    """Return how many bytes of memory are free, at most what the process may have.
+
+    It is a gigabyte where the system does not tell.
+    """
     found = 2**30
     with (
         suppress(OSError, StopIteration, ValueError),

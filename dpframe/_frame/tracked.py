@@ -73,7 +73,10 @@ class Tracked(Measurable, Unprinted):
     # Expressions ----------------------------------------------------------------------------------------------
 
     def _expression(self, value: Any) -> Expr:
-        """Return the expression of a tracked column, ``pd.col`` or a function of the tracked frame."""
+        """Return what a user gives for a column as an expression of this frame.
+
+        It is a tracked column, ``pd.col``, a function of the tracked frame, or a constant.
+        """
         if isinstance(value, BoundColumn):
             return self._selection.own(value)
         if is_pandas_col(value):
@@ -94,8 +97,11 @@ class Tracked(Measurable, Unprinted):
         return self._selection.own(value) if isinstance(value, BoundColumn) else as_expr(value)
 
     def _written(self, value: Any, caller: Any) -> tuple[Expr, Self]:
-        """Return an expression, given as text or otherwise, and this frame with the @names
-        declared."""
+        """Return an expression, given as text or otherwise, and this frame with its @names
+        declared.
+
+        ``caller`` is the Python frame with the variables that @names stand for.
+        """
         if not isinstance(value, str):
             return self._expression(value), self
         expr, selection = self._selection.parse_text(value, caller)

@@ -53,7 +53,7 @@ class Tests(Unprinted):
         level: float = 0.95,
         **payment: Unpack[Payment],
     ) -> HypothesisTest:
-        """Whether a column has the same mean in two groups: where pandas users write
+        """Test whether a column has the same mean in two groups: where pandas users write
         ``scipy.stats.ttest_ind``.
 
         ``by`` has two keys, declared or listed by ``keys=``. It is the release of
@@ -83,7 +83,7 @@ class Tests(Unprinted):
         level: float = 0.95,
         **payment: Unpack[Payment],
     ) -> HypothesisTest:
-        """Whether a yes-no column has the same share in two groups; ``column`` may also be a
+        """Test whether a yes-no column has the same share in two groups; ``column`` may also be a
         condition, ``p["age"] > 65``.
 
         It is the release of ``groupby(by)[column].mean()``; the p-value is that of `means`
@@ -106,7 +106,7 @@ class Tests(Unprinted):
     def independence(
         self, index: Any, columns: Any, *, keys: Any = None, **payment: Unpack[Payment]
     ) -> HypothesisTest:
-        """Whether two columns of keys are independent: where pandas users write
+        """Test whether two columns of keys are independent: where pandas users write
         ``scipy.stats.chi2_contingency``.
 
         It is the release of ``crosstab(index, columns)``. The statistic is a chi-square in which
@@ -220,7 +220,10 @@ class Tests(Unprinted):
         return cast(HypothesisTest, found)
 
     def _levels(self, columns: list[Any], keys: Any) -> tuple[By, ...]:
-        """Return the groupings by listed keys."""
+        """Return the groupings of a test by some columns, with keys that were listed or declared.
+
+        Keys that were found in the data are refused where they would bias the test.
+        """
         groups = groupby(self._frame, columns if len(columns) > 1 else columns[0], keys=keys)
         if not isinstance(groups, PrivateGroupBy):
             raise BadType(
@@ -246,7 +249,11 @@ class Tests(Unprinted):
         return known
 
     def _of_people(self, payment: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of the price, with which each person is one draw."""
+        """Return the arguments of the price, with limits under which each person counts with one
+        row.
+
+        A test takes people for a sample, so other limits are refused.
+        """
         if not self._frame._session.unit.people:
             return dict(payment)
         for word in ("max_rows", "max_groups"):

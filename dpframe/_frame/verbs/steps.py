@@ -344,7 +344,7 @@ def sort_index(self: Frame, *args: Any, **kwargs: Any) -> Frame:
 def keep_frame(self: Frame, *args: Any, inplace: bool = False, **words: Any) -> Frame:
     """Return the frame itself, for verbs of pandas that have nothing to change here.
 
-    Rows have no labels, and columns have kinds instead of dtypes.
+    Rows have no labels, and columns are told apart by kind and not by dtype.
     """
     return self._done(self, inplace)
 
