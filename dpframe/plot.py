@@ -560,10 +560,11 @@ def _hollow_noise(
     lines: Sequence[Line2D],
     legend: bool,
 ) -> None:
-    """Make bars of noise hollow and hatched, and points of lines rings; both show without colours.
+    """Draw numbers that are noise as hollow: bars are hatched, and points on lines are rings.
 
-    ``visible`` tells which noise is drawn at all. With ``legend`` a line of the legend says so,
-    unless the figure has such a line.
+    ``noise`` flags them, and ``visible`` tells which are drawn at all. ``containers`` are the bars,
+    and ``lines`` the lines. With ``legend`` a line of the legend says so, unless the figure has
+    such a line.
     """
     bars = [each for each in containers if hasattr(each, "patches")]
     if not visible.any() or max(len(bars), len(lines)) != noise.shape[1]:

@@ -243,7 +243,10 @@ class Answer(TableOperators, Tabular):
     def difference(
         self, first: Hashable, second: Hashable, level: float = 0.95, of: str = "noise"
     ) -> GroupDifference:
-        """Return the first group's mean less the second's, or share, with its interval.
+        """Return the difference of two groups' means or shares, the first less the second, with its
+        interval.
+
+        ``level`` is the confidence of the interval.
 
         The result has ``estimate``, ``lower`` and ``upper``. The first and the second are labels of
         a Series. With ``of="population"`` it covers the sampling error of both groups, as

@@ -79,7 +79,8 @@ class Leaf(Protocol):
 
 
 def _enclose_corners(operate: Callable[[Value, Value], Value], one: Pair, two: Pair) -> Pair:
-    """Return an interval that holds a result whose operands lie in two intervals.
+    """Return an interval that holds a result whose operands lie in the intervals ``one`` and
+    ``two``.
 
     Its ends are the least and the largest result of their ends, which bound an operation that is
     monotone in each operand. Infinite ends are the largest doubles here, since zero times those is

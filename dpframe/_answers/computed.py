@@ -195,8 +195,8 @@ class UnchangedAnswer:
     def __init__(self, sealed: SealedRelease, answer: PandasAnswer, column: int | None):
         """Describe an answer that is still as it was released.
 
-        ``sealed`` holds the release. ``column`` is the place of one column that was taken out of
-        the table, or None for the whole answer.
+        ``sealed`` holds the release. ``column`` is the number of a column that was taken out of the
+        table, or None for the whole answer.
         """
         self.answer, self.column = answer, column
         self.released: Released = sealed.released
@@ -221,6 +221,7 @@ class UnchangedAnswer:
     def ends(self, level: float, at_once: bool = False, about: About = NOISE) -> list[Ends]:
         """Return the ends of the intervals of each column of numbers.
 
+        ``level`` is their confidence. With ``at_once`` it is that of all of them together.
         ``about`` tells what they cover beside the noise.
         """
         size = self.answer.size - self.keys * len(self.answer)

@@ -615,7 +615,7 @@ class Derived(Estimate):
     def interval(
         self, level: float = 0.95, *, of: str = "noise", n: object = None
     ) -> tuple[float, float]:
-        """Return where the same arithmetic on the answers without noise lies.
+        """Return an interval for what the same arithmetic gives on the answers without noise.
 
         The probability is ``level``. Each of m released numbers takes an m-th of the risk, and
         interval arithmetic encloses what can be made of them. The ends are infinite where the

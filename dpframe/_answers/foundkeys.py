@@ -87,7 +87,7 @@ def make_empty_index(names: Sequence[Hashable]) -> Index:
 
 
 def _find_firsts(keys: Sequence[K]) -> dict[K, int]:
-    """Return the place of each key, of equal ones the first."""
+    """Return the position of each key in a list, of equal keys that of the first."""
     first: dict[K, int] = dict(zip(keys, range(len(keys)), strict=True))
     if len(first) == len(keys):  # as a rule
         return first
@@ -115,7 +115,7 @@ def _parse_keys(texts: Sequence[str], expr: Expr) -> list[Any]:
 
 
 def _make_index(keys: list[Any], expr: Expr, name: Hashable) -> Index:
-    """Return an index of keys, of the dtype that the column's kind has.
+    """Return an index of keys, of the dtype that pandas gives such values.
 
     Labels have the dtype of what they are. Objects stand where no dtype of pandas holds them all:
     intervals that are closed on different sides, or times of several zones.

@@ -335,10 +335,10 @@ class CorrelationTable(AnswerLayout):
         return list(self._columns(found))
 
     def interval(self, plan: Plan, raw: Raw, level: float, about: About = NOISE) -> list[Ends]:
-        """Return the ends of each correlation.
+        """Return the ends of the interval of each correlation, column by column.
 
-        They follow from the intervals of its covariance and both variances, at a third of the risk
-        each.
+        ``level`` is their confidence, and ``about`` tells what they cover. They follow from the
+        intervals of its covariance and both variances, at a third of the risk each.
         """
         ends = OutputGrid(self.cells).interval(plan, raw, 1 - (1 - level) / 3, about)
         low, high = (self._squares([e[side] for e in ends]) for side in (0, 1))
@@ -504,8 +504,8 @@ class PivotTable(AnswerLayout):
     ) -> Ends:
         """Return the ends of the intervals of proportions, which cover the noise.
 
-        ``terms`` is the number of groups in each count. A count is part of its total, so its noise
-        is their covariance. A total of itself is exactly 1.
+        ``terms`` is the number of groups in each count, and ``level`` the confidence. A count is
+        part of its total, so its noise is their covariance. A total of itself is exactly 1.
         """
         total, of = self._totals(counts)
         unit, low, high = noise.deviation**2, np.empty(len(terms)), np.empty(len(terms))
@@ -536,8 +536,9 @@ class PivotTable(AnswerLayout):
     ) -> Ends:
         """Return the ends of the intervals of proportions in the population.
 
-        ``terms`` is the number of groups in each count. A share is the mean of draws that count or
-        not. Its own noises are in both of its numbers, and the others in the total.
+        ``terms`` is the number of groups in each count, and ``level`` the confidence. A share is
+        the mean of draws that count or not. Its own noises are in both of its numbers, and the
+        others in the total.
         """
         (total, of), risk = self._totals(counts), 1 - level
         low, high = np.empty(len(terms)), np.empty(len(terms))

@@ -200,7 +200,8 @@ class AnswerFrame(pd.DataFrame):
 
 
 def _mark_cells(answer: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Return a plain table with the cells of an answer as texts with marks, and the lines below."""
+    """Return an answer as a plain table of texts with marks beside noise, and the notes below
+    it."""
     noise, notes = _describe(answer)
     plain = pd.DataFrame(answer)
     most = pd.get_option("display.max_rows") or len(plain)
@@ -220,7 +221,7 @@ def _mark_cells(answer: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _format_cells(column: Series) -> list[str]:
-    """Return what pandas writes for each cell of a column, as wide as the widest.
+    """Return the text that pandas prints for each value of a column, as wide as the widest.
 
     pandas adds a line about an index of times that has a frequency, and about categories. Neither
     is a cell.

@@ -305,9 +305,10 @@ class MatchedAnswer:
         return self.source.cells_of([int(j) for j in np.unique(columns)])
 
     def calculate(self, place: int) -> Calculation:
-        """Return how a column of the answer was computed.
+        """Return how a column of the answer was computed from released numbers.
 
-        Refuse a column with cells from several columns of the source.
+        ``place`` is the number of the column. Refuse one with values from several columns of the
+        release.
         """
         rows, columns = self.rows[:, place], self.columns[:, place]
         known = np.unique(columns[rows >= 0])
@@ -447,8 +448,8 @@ def _combine_levels(
 ) -> Places:
     """Return the position of each combination of labels among those of the source.
 
-    ``codes`` are the positions of the labels of the answer in each level, and ``texts`` the labels
-    of the source. Refuse labels that are not unique.
+    ``codes`` are the positions of the labels of the answer in each of ``levels``. ``texts`` are the
+    labels of the source. Refuse labels that are not unique.
     """
     wanted = np.zeros(shape, dtype=np.int64)
     own = np.zeros(len(texts[0]) if len(texts) else 1, dtype=np.int64)
@@ -487,7 +488,8 @@ def _check_values(
 
 
 def _to_numbers(column: Series) -> Array:
-    """Return the cells of a column as numbers; refuse others, such as those of a comparison."""
+    """Return the values of a column as numbers; refuse others, such as truth values of a
+    comparison."""
     if not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
         raise BadValue(CHANGED)
     if column.dtype.kind == "c":

@@ -43,8 +43,9 @@ def check_coverage(
 ) -> tuple[float, About]:
     """Check the arguments ``of=`` and ``n=`` of an interval against what was released.
 
-    Return what the interval covers, and the level that is left for it. A tenth of the risk goes to
-    an ``n`` that is released itself. ``noun`` is the name of the numbers in messages.
+    Return the level that is left for the interval, and what it covers. A tenth of the risk goes to
+    an ``n`` that is released itself. ``levels`` are those of chosen quantiles. ``noun`` is the name
+    of the numbers in messages.
     """
     population = _validate.choice(of, "of", tuple(OF)) == "population"
     if population:

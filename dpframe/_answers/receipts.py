@@ -103,7 +103,8 @@ def _index_bytes(index: Index) -> bytes:
 
 
 def _write_labels(index: Index) -> str:
-    """Return the labels of an index as JSON: the texts of each level, and the places in them."""
+    """Return the labels of an index as JSON: the texts of each level, and which of them each row
+    has."""
     levels, codes = [index], None
     if isinstance(index, pd.MultiIndex):
         levels, codes = list(index.levels), [level.tolist() for level in index.codes]

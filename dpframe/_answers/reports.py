@@ -145,7 +145,7 @@ class Reports:
     def truth(self) -> float:
         """The probability that a report is the true value.
 
-        A number is rounded to a point of its grid first.
+        A number is first rounded to one of the values that a report can have.
         """
         return self._kind.response.truth
 
@@ -281,9 +281,9 @@ def mean_ends(response: Response, counts: Integers, level: float) -> ValueEnds:
 def bernstein(variance: float, span: float, n: Floats | Integers | int, level: float) -> Floats:
     """Return Bernstein's bound on the error of a mean of n independent numbers.
 
-    ``variance`` is the most that each may have, and ``span`` the distance between its ends. It
-    serves where few reports are random. Then perhaps none is seen, so the sample variance says
-    nothing, and the normal law does not hold.
+    The bound holds with probability ``level``. ``variance`` is the most that each may have, and
+    ``span`` the distance between its ends. It serves where few reports are random. Then perhaps
+    none is seen, so the sample variance says nothing, and the normal law does not hold.
     """
     log = math.log(2 / (1 - level)) / n
     return np.asarray(span * log / 3 + np.sqrt((span * log / 3) ** 2 + 2 * variance * log))
@@ -328,7 +328,10 @@ def joint_ends(one: Response, two: Response, counts: Integers, level: float) -> 
 
 
 def _bound_pair_variance(one: Response, two: Response) -> float:
-    """Return the largest variance that coins give to a pair of reports, for any true values."""
+    """Return the largest variance of an estimate from a pair of reports, for any true values.
+
+    ``one`` and ``two`` tell how the two reports were randomized.
+    """
     squares = []
     for response in (one, two):
         w, q = weigh_reports(response), response.lies / response.k
@@ -384,7 +387,10 @@ class ReportEstimates:
         return self._scale(self._share())
 
     def ends(self, level: float) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Return the lower and the upper ends of the intervals, by the names of their columns."""
+        """Return the lower and the upper ends of the intervals, by the names of their columns.
+
+        ``level`` is the confidence of the intervals.
+        """
         one = self.kind.response
         if self.kind.bounds is not None:
             low, high = mean_ends(one, self.counts, level)

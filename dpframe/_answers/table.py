@@ -142,7 +142,7 @@ class AnswerTable(pd.DataFrame):
         return place >= levels and pd.api.types.is_numeric_dtype(self.dtypes.iloc[place - levels])
 
     def _write_cells(self) -> tuple[list[str], list[list[str]]]:
-        """Return the names of the columns and the cells as text."""
+        """Return the names of the columns, and the rows of the table as text."""
         decimals = _find_decimals(self)
         index = [] if isinstance(self.index, pd.RangeIndex) else list(range(self.index.nlevels))
         names = [str(name) for name in self.columns]
@@ -213,7 +213,10 @@ def _count_decimals(value: Any, low: Any, high: Any) -> int | None:
 
 
 def _format_cell(cell: object, decimals: int | None) -> str:
-    """Return a cell as text, with this number of decimals if it is a number."""
+    """Return a value of a table as text, with this number of decimals if it is a number.
+
+    None shows six digits. A missing value is empty.
+    """
     if decimals is not None and isinstance(cell, pd.Timedelta | pd.Timestamp):
         return format_moment(cell, decimals)
     if isinstance(cell, float):

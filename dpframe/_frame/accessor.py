@@ -136,7 +136,10 @@ class DerivedFrame(PrivateFrame):
 
     @with_arguments_of(open_session)
     def open(self, words: Words) -> PrivateFrame:  # type: ignore[override]  # an ordinary frame
-        """Open a second budget for the rows that pandas made, which needs ``because=``."""
+        """Open a second budget for the rows that pandas made, which needs ``because=``.
+
+        ``words`` are the arguments of ``df.dp.open``.
+        """
         if words.get("because") is None:
             self._refuse()
         return PrivateFrame._of(find_or_open_session(self._frame, words))
@@ -374,7 +377,7 @@ def private(frame: pd.DataFrame) -> PrivateFrame:
 
 
 def register() -> None:
-    """Let pandas make ``.dp`` with this module from now on.
+    """Set ``.dp`` of pandas' frames and Series to the accessors of this module.
 
     ``import dpframe`` leaves that to whoever first reads ``.dp``, so that it loads little itself.
     """

@@ -93,7 +93,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
     # Person-wise methods --------------------------------------------------------------------------------------
 
     def isin(self, values: Iterable[Any]) -> Self:
-        """Compare the cell with some public values: true if it is one of them."""
+        """Return a column that is true where the value is one of some public values."""
         if isinstance(values, pd.Series | pd.DataFrame):
             raise Refused(
                 "isin takes public values, and a Series may hold people's. Write them out, or list(...) them."
@@ -101,8 +101,10 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         return self._new(_expr.is_in(self._expr, values))
 
     def between(self, left: object, right: object, inclusive: str = "both") -> Self:
-        """Compare the cell with two others of its row, or with constants: true if it lies between
-        them."""
+        """Return a column that is true where the value lies between two others.
+
+        Each end is a constant, or the value of another column in the same row.
+        """
         return self._new(
             _expr.between(self._expr, self._other(left), self._other(right), inclusive)
         )
@@ -394,8 +396,10 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         )
 
     def __dir__(self) -> Iterable[builtins.str]:
-        """List what there is, without ``.str``, ``.dt`` and ``.cat`` where the cells are of another
-        kind, as in pandas."""
+        """List the attributes of the column, for completion.
+
+        ``.str``, ``.dt`` and ``.cat`` are listed only where the values have them, as in pandas.
+        """
         parts: tuple[Parts, ...] = self.str, self.dt, self.cat
         other = {
             part._accessor.removeprefix(".") for part in parts if self._expr.kind not in part._kinds

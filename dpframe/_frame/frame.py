@@ -403,8 +403,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         )
 
     def __setitem__(self, key: object, value: object) -> None:
-        """Set a column of this frame, a new one or one in the place of another: ``p["bmi"] =
-        p["weight"] / p["height"] ** 2``.
+        """Set a column of this frame, new or not: ``p["bmi"] = p["weight"] / p["height"] ** 2``.
 
         Nothing is read, and no other frame changes: neither columns and frames taken from this one
         before, nor ``df.dp``.

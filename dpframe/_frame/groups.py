@@ -483,7 +483,7 @@ def count_values(
 def check_options(
     group_keys: object, observed: object, level: object, as_index: object = True
 ) -> None:
-    """Check the arguments of pandas' groupby that change nothing here, or that are refused."""
+    """Check the arguments of pandas' groupby that change nothing here; refuse ``level=``."""
     for word, value in (("as_index", as_index), ("group_keys", group_keys)):
         if value is not True:
             _validate.flag(value, word)

@@ -149,8 +149,8 @@ def _of_values(
 def number_kind(each: Fraction, bounds: Bounds) -> ReportKind:
     """Return how reports of a number are made, and refuse bounds that are too narrow.
 
-    The number is rounded to points between the bounds. How many there are follows from ``each``,
-    the epsilon of one report.
+    The number is rounded to one of a few values between the bounds. How many there are follows from
+    ``each``, the epsilon of one report.
     """
     if len(set(ReportKind(Response(each, POINTS), bounds=bounds).points())) < POINTS:
         raise BadValue(
@@ -160,9 +160,10 @@ def number_kind(each: Fraction, bounds: Bounds) -> ReportKind:
 
 
 def rounded_places(values: NDArray[np.float64], kind: ReportKind) -> NDArray[Any]:
-    """Round numbers at random to the points of their reports, and return the places of these.
+    """Round numbers at random to the values that a report can have, and return the positions of
+    these.
 
-    NaN has no place.
+    ``kind`` tells which values these are. NaN has no position.
     """
     assert kind.bounds is not None
     grid = Grid.for_width(Bounds(*kind.bounds), BITS)

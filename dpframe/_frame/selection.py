@@ -200,7 +200,7 @@ class Selection:
         return [name for name, expr in self.columns.items() if expr.kind in ("number", "bool")]
 
     def by_column(self, given: Mapping[Any, Any]) -> dict[Hashable, Any]:
-        """Return a dict by column with checked names.
+        """Return the dict by column that a user has ``given``, with checked names.
 
         They must be columns of this selection or of the opened frame.
         """
@@ -462,7 +462,7 @@ def check_condition(expr: Expr) -> Expr:
 
 
 def _resolution(given: object) -> float | None:
-    """Return ``resolution=`` as a number, or None."""
+    """Return the argument ``resolution=`` of a quantile as a number, or None if it is not given."""
     if given is None:
         return None
     fine = _validate.real(given, "resolution")
@@ -596,10 +596,11 @@ class BatchMode(AnswerMode):
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
-        """Add a question to the batch, and return its place, which has the answer after the block.
+        """Add a question to the batch, and return a placeholder, which has the answer after the
+        block.
 
-        ``answer`` lays out the release later. ``part`` is the share of the price that the question
-        gets.
+        ``answer`` makes the answer from the release then. ``part`` is the share of the price that
+        the question gets.
         """
         later = replace(question, finish=answer)
         return self.batch.add(

@@ -232,7 +232,10 @@ def check_connection(words: Words) -> None:
 
 
 def _check_steady(table: Source, words: Words) -> None:
-    """Close and refuse a table with hazards that the user has not declared by ``because=``."""
+    """Close and refuse a table with hazards that the user has not declared by ``because=``.
+
+    ``words`` are the arguments of `open`.
+    """
     try:
         check_declared(table.declared, words.get("because"))
     except BadValue:

@@ -127,7 +127,10 @@ def with_selection(frame: Frame, selection: Selection) -> Frame:
 
 
 def use_own_names(text: str, of: Selection, asked: Hashable = None) -> str:
-    """Put a frame's own names into a refusal: its columns and person for the invented ones.
+    """Put the names of a user's columns into a message, in place of invented ones such as
+    ``p['x']``.
+
+    ``of`` is the selection that the message is about.
 
     ``x`` becomes the column ``asked`` about, or else a number, ``t`` a time, and ``k`` a column
     with keys. An invented name stays where no column fits, or one is called like that.
@@ -171,7 +174,7 @@ def _person(of: Selection) -> Any:
 
 
 def refuse_lost_change(frame: Tracked, key: object = None) -> None:
-    """Raise where a change in place would be lost: in a new frame that no variable names.
+    """Refuse to change a frame in place that no variable names, since the change would be lost.
 
     ``df.dp["x"] = ...`` and ``p.query(...)["x"] = ...`` change a frame that is gone after the line.
     """

@@ -177,7 +177,10 @@ def _percentile(lead: Any, a: Any, q: Any, **options: Any) -> Any:
 def _histogram(
     lead: Any, a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> Any:
-    """Return noisy counts and public edges, as `numpy.histogram` does."""
+    """Return noisy counts and public edges, as `numpy.histogram` does.
+
+    ``lead`` is the tracked column that numpy found among the arguments, and must be ``a`` itself.
+    """
     if a is not lead:
         refuse("__array__")
     if weights is not None:

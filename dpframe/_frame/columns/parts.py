@@ -35,7 +35,10 @@ class Parts(Unprinted, ABC):
         """Return the names of the parts."""
 
     def _check_name(self, name: str) -> None:
-        """Raise if a name is not offered, or the column has another kind."""
+        """Raise if ``name`` is not a method or attribute of ``.str``, ``.dt`` or ``.cat``.
+
+        Raise also if the column has no values of the type that the accessor is for.
+        """
         if name.startswith("_"):
             raise AttributeError(name)
         expr = self._column._expr
@@ -216,7 +219,10 @@ class CategoryParts(Parts):
 
     @property
     def codes(self) -> Any:
-        """The place of each cell among the keys; -1 for null, null for what is no key."""
+        """A column with the position of each value among the declared keys.
+
+        It is -1 for a null, and null for a value that is not a key.
+        """
         x = self._column._expr
         places = _expr.map_dict(x, {key: i for i, key in enumerate(self._keys())})
         return self._column._new(_expr.choose(_expr.is_null(x), -1, places), None)

@@ -145,8 +145,8 @@ def _keys(
 ) -> tuple[Listed, Fraction] | Plan:
     """Return the columns with their keys, and the part of the price that is left for the choice.
 
-    Unknown keys are found first, at half of the price. While explaining, the plan of that search is
-    returned instead.
+    ``given`` are the keys that the verb was given, or None. Unknown keys are found first, at half
+    of the price. While explaining, the plan of that search is returned instead.
     """
     found: Listed = []
     for i, name in enumerate(names):
@@ -173,7 +173,10 @@ def _keys(
 
 
 def _declare_keys(groups: Any, levels: Listed) -> Any:
-    """Return the groups with a declaration of the keys listed for this question alone."""
+    """Return the groups with a declaration of the keys that only this question lists.
+
+    ``levels`` are the columns with their keys. The ledger keeps the declaration.
+    """
     session = groups._session
     known = {keys.token for keys in (*(k for _, k in session.terms.keys), *session.found.values())}
     words = [

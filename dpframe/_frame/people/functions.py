@@ -57,7 +57,8 @@ class PersonColumn(PersonVerbs, PrivateColumn):
 
     @property
     def iloc(self) -> PersonCells:
-        """The cell of the person's row at a place: ``x.iloc[0]``, ``x.iloc[-1]``."""
+        """The value of the person's first or last rows, by position: ``x.iloc[0]``,
+        ``x.iloc[-1]``."""
         return PersonCells(
             lambda n: self._new(build_within(selection_of(self._frame), "nth", self._expr, (n,)))
         )
@@ -120,7 +121,7 @@ class PersonRows(Unprinted):
 
 
 def _list_functions() -> dict[object, str]:
-    """Return the functions of Python and numpy that stand for an aggregate, with its name."""
+    """Return the names of aggregates by the functions of Python and numpy that compute them."""
     found: dict[object, str] = {len: "size"}
     for name, defaults in AGGREGATES.items():
         if not defaults:
@@ -133,9 +134,9 @@ _FUNCTIONS = _list_functions()
 
 
 def name_aggregate(how: Any) -> Any:
-    """Return the name of the aggregate that a function such as ``np.mean`` stands for.
+    """Return the name of the aggregate that a function such as ``np.mean`` computes.
 
-    Anything else is returned as it is.
+    ``how`` is that function. Anything else is returned as it is.
     """
     return _FUNCTIONS.get(how, how) if isinstance(how, Hashable) else how
 

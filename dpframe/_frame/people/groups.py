@@ -196,7 +196,10 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         return self._keep_places(False, "<", _check_rows_each(n, "tail", self._person), n)
 
     def nth(self, n: int) -> PrivateColumn | PrivateFrame:
-        """Return the row of each person at a place, counted from 0, or from the end with -1."""
+        """Return one row of each person, by its position ``n``.
+
+        Positions count from 0, or from the end with -1.
+        """
         if isinstance(n, list | tuple | slice | range):
             raise NotOffered(
                 f"nth takes one place. The first ones: p.groupby({self._person}).head(3)."
@@ -383,9 +386,10 @@ class PersonGroupBy(PersonVerbs, Unprinted):
     # Functions of the person's own rows ----------------------------------------------------------
 
     def _aggregate(self, x: Expr, how: Any, single: bool = True) -> Expr:
-        """Return the expression of an aggregate of a person's column, by name or by function.
+        """Return the expression of an aggregate of a person's column ``x``.
 
-        With ``single`` it must be one value a person, as `agg` needs it.
+        ``how`` is the name of the aggregate, or a function. With ``single`` it must be one value a
+        person, as `agg` needs it.
         """
         how = name_aggregate(how)
         if isinstance(how, str):
@@ -485,7 +489,10 @@ def _read_output(label: str, pair: Any, column: Hashable) -> tuple[Any, Any]:
 
 
 def group_by_person(self: Tracked, by: Any, as_index: bool = True) -> PersonGroupBy | None:
-    """Return the groups of each person's own rows, or None if the columns do not name a person."""
+    """Return the groups of each person's own rows, or None if the columns do not name a person.
+
+    `groupby` asks this first. ``by`` are its columns.
+    """
     names, exprs = by if isinstance(by, list) else [by], []
     selection, session = selection_of(self), session_of_frame(self)
     for name in names:
@@ -512,7 +519,10 @@ def group_by_person(self: Tracked, by: Any, as_index: bool = True) -> PersonGrou
 
 
 def _check_rows_each(n: Any, verb: str, person: str) -> int:
-    """Return how many rows of each person `head` or `tail` takes, at least 1."""
+    """Return ``n``, the rows of each person that `head` or `tail` takes; refuse less than 1.
+
+    ``verb`` and ``person`` are for the message.
+    """
     if isinstance(n, int | np.integer) and n < 1:
         rest = {
             "head": f"All but the last one: p[p.groupby({person}).cumcount(ascending=False) > 0].",

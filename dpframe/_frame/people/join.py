@@ -215,7 +215,7 @@ def _people_of(frame: Tracked) -> list[Column]:
 
 
 def _check_kinds(left: Side, right: Side) -> None:
-    """Refuse keys whose cells are of different kinds on the two sides."""
+    """Refuse a merge in which a key has values of different types on the two sides."""
     for name, a, b in zip(left.names, left.keys, right.keys, strict=True):
         alike = a.kind == b.kind or (a.kind in _TEXTUAL and b.kind in _TEXTUAL)
         if not alike or a.kind == "other" or (a.tz is None) != (b.tz is None):
@@ -257,7 +257,7 @@ def _limit_side(frame: Tracked, names: list[Hashable]) -> Side:
 
 
 def _sort_by_all(frame: Tracked) -> Sequence[Key]:
-    """Return keys to sort by, under which only rows with equal cells are alike.
+    """Return keys to sort a frame by, which tell all rows apart but equal ones.
 
     They are for rows whose order may depend on other people.
     """

@@ -151,7 +151,7 @@ class Tests(Unprinted):
         level: float = 0.95,
         **payment: Unpack[Payment],
     ) -> HypothesisTest:
-        """Whether two columns of numbers are independent, by their correlation: for
+        """Test whether two columns of numbers are independent, by their correlation: for
         ``scipy.stats.pearsonr``.
 
         It is the release of ``p[column].corr(p[other])`` over the rows where neither is null.

@@ -142,7 +142,7 @@ def round_(self: Frame, decimals: object = 0) -> Frame:
 def where(
     self: Frame, cond: object, other: object = None, *, inplace: bool = False, axis: object = None
 ) -> Frame:
-    """Keep the cells where a condition holds, and else take another value: null, a constant, or one
+    """Keep the values where a condition holds, and else take another one: null, a constant, or one
     for each column.
 
     The condition is a tracked column, for all columns, or a frame of conditions, for each its own.
@@ -153,7 +153,7 @@ def where(
 def mask(
     self: Frame, cond: object, other: object = None, *, inplace: bool = False, axis: object = None
 ) -> Frame:
-    """Take another value where a condition holds, and else keep the cells: `where` with the
+    """Take another value where a condition holds, and else keep the value: `where` with the
     condition negated."""
     return self._done(_choose(self, "mask", cond, other), inplace)
 
@@ -282,7 +282,7 @@ def _present(exprs: list[Expr]) -> Expr:
 
 
 def _mean(frame: Tracked, exprs: list[Expr]) -> Expr:
-    """Take the mean of the cells of a row that are not null; null if all are, as in pandas.
+    """Return the mean of the values of a row that are not null; null if all are, as in pandas.
 
     It lies between the least and the greatest bound, which the quotient of a sum and a count does
     not show.

@@ -118,7 +118,10 @@ def sample(
     axis: object = None,
     ignore_index: bool = False,
 ) -> pd.DataFrame:
-    """Make up some rows: see `head`. A sample of the rows themselves would hand out people."""
+    """Return some made-up rows, ``n`` of them: see `head`.
+
+    A sample of the rows themselves would hand out people.
+    """
     if frac is not None or weights is not None:
         raise Refused(
             "a sample of rows is not private, and a share of them would tell how many there are. For some made-up rows write "
@@ -132,7 +135,10 @@ def sample(
 
 
 def _number(n: object, verb: str) -> int:
-    """Check how many made-up rows are asked for."""
+    """Return the number of made-up rows that a verb is asked for; refuse more than 100.
+
+    ``n`` is the argument, and ``verb`` is named in messages.
+    """
     if isinstance(n, bool) or not isinstance(n, int | np.integer):
         raise BadType(
             f"{verb} shows a number of made-up rows: p.{verb}(5), not {type(n).__name__}."
@@ -382,7 +388,10 @@ def _root(schema: Schema, leaves: Mapping[Hashable, Column], rows: int) -> pd.Da
 
 
 def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any]:
-    """Make up the cells of one column, by its declarations and its dtype."""
+    """Make up the values of one column, by what is declared of it and by its dtype.
+
+    ``leaf`` is the column, ``schema`` has the declarations, and ``rows`` is the number of values.
+    """
     dtype = public_dtype(dtype)
     keys, pair = schema.keys.get(leaf.position), schema.bounds.get(leaf.position)
     even = _even(f"{leaf.name!r} {dtype} {pair} {'' if keys is None else keys.token}", rows)
@@ -410,8 +419,10 @@ def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any
 
 
 def public_dtype(dtype: object) -> Any:
-    """Return a dtype without what it may hold of cells: categories, and the fill value of a sparse
-    column."""
+    """Return a dtype without the values that it may hold, which are private.
+
+    These are the categories of a categorical dtype, and the fill value of a sparse one.
+    """
     if isinstance(dtype, pd.CategoricalDtype):
         return pd.CategoricalDtype()
     return dtype.subtype if isinstance(dtype, pd.SparseDtype) else dtype

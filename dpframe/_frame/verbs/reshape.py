@@ -310,7 +310,7 @@ def _under(source: TrackedRows, exprs: Sequence[Expr]) -> Any:
 
 
 def _cells(array: Any, expr: Expr) -> Any:
-    """Return the cells as objects.
+    """Return the values of a column as objects, so that columns of different dtypes can be joined.
 
     Texts are as the engine reads them, and some bytes may not be text.
     """

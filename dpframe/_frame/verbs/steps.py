@@ -295,7 +295,8 @@ def cut(
 
 
 def isin(self: Frame, values: Mapping[Any, Any] | Iterable[Any]) -> Frame:
-    """Replace each cell by whether it is one of the values; of a dict, one of those for its column."""
+    """Replace each value by whether it is one of ``values``; of a dict, one of those for its
+    column."""
     wanted = (
         values if isinstance(values, Mapping) else dict.fromkeys(self._selection.columns, values)
     )
@@ -307,8 +308,8 @@ def isin(self: Frame, values: Mapping[Any, Any] | Iterable[Any]) -> Frame:
 
 
 def isna(self: Frame) -> Frame:
-    """Replace each cell by whether it is null, so that ``p.isna().sum()`` and ``p.isna().mean()``
-    are one release.
+    """Replace each value by whether it is null, for ``p.isna().sum()`` or ``p.isna().mean()`` in
+    one release.
 
     A row counts in every column, so all of them share the price: select those that matter,
     ``p[["age"]].isna()``.
@@ -328,7 +329,7 @@ def isna(self: Frame) -> Frame:
 
 
 def notna(self: Frame) -> Frame:
-    """Replace each cell by whether it is not null; see `isna`."""
+    """Replace each value by whether it is not null; see `isna`."""
     return self._new(
         self._selection.replace_columns(
             {n: _expr.not_null(e) for n, e in self._selection.columns.items()}
@@ -479,7 +480,10 @@ def reindex(
 
 
 def _list(value: object, word: str) -> list[Any]:
-    """Return a list of names as it was given."""
+    """Return the names that an argument lists, or refuse what is not a list.
+
+    ``word`` is the argument, for messages.
+    """
     if not isinstance(value, list | tuple | range | pd.Index | np.ndarray):
         rows = (
             " Rows are chosen by a condition: p[p['x'] > 1], p.query('x > 1')."
@@ -564,7 +568,10 @@ def reset_index(
     allow_duplicates: bool = False,
     names: object = None,
 ) -> Frame:
-    """Make the index columns again, before the others; with ``drop=True`` leave it out."""
+    """Make the index columns again, before the others; with ``drop=True`` leave it out.
+
+    ``level`` names some columns of the index, or is None for all.
+    """
     index, columns = self._selection.index, self._selection.columns
     if not index and drop is True:  # as it is typed after each filter
         return self._done(self, inplace)

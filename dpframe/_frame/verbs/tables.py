@@ -291,10 +291,12 @@ def _sides(
 def _find_keys(
     frame: Tracked, levels: tuple[By | Sought, ...], payment: Payment
 ) -> tuple[tuple[By, ...], Fraction] | Plan:
-    """Return the groupings with their keys, and the part of the price that is left.
+    """Return the groupings of a pivot table with their keys, and the part of the price that is
+    left.
 
-    Keys that nobody listed are found for half of it. Of several columns they are the combinations
-    that enough people share.
+    ``levels`` are the groupings. Keys that nobody listed are found for half of the price. Of
+    several columns they are the combinations that enough people share. In explain mode the plan of
+    the search is returned.
     """
     groupings_and_part = listed(frame, levels, payment)
     if (
