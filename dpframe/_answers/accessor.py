@@ -176,7 +176,7 @@ class Answer(TableOperators, Tabular):
 
     @property
     def reliable(self) -> pd.Series[bool] | pd.DataFrame:
-        """Which numbers are more than noise: booleans in the answer's own shape.
+        """Flags that tell which numbers are more than noise, in the answer's own shape.
 
         A number is noise where half its 95 % interval is more than half of the number. It is noise
         too where the interval is half of what is possible or more: the bounds of a mean, -1 to 1

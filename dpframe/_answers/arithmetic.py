@@ -268,7 +268,7 @@ class Calculation:
 
     @property
     def scales(self) -> bool:
-        """Whether it is one released number times a plain one, other than 0."""
+        """True if it is one released number times a plain one, other than 0."""
         if len(self.leaves) != 1:
             return False
         slope, start = self._line()

@@ -81,7 +81,7 @@ class ComputedTable:
 
     @property
     def noise(self) -> list[Bools]:
-        """Which numbers are noise, column by column.
+        """Flags that tell which numbers are mostly noise, column by column.
 
         A number that was only scaled is noise if the released number is.
         """

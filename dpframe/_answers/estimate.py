@@ -131,7 +131,7 @@ class Estimate(NumberOperators, Tabular):
 
     @property
     def reliable(self) -> bool:
-        """Whether it is more than noise.
+        """True if the number is more than noise.
 
         Half its 95 % interval is at most half of the number, or of a tenth of the bounds where that
         is more. The interval is less than half of what is possible. ``open(reliable=)`` takes
@@ -643,7 +643,7 @@ class Derived(Estimate):
 
     @property
     def reliable(self) -> bool:
-        """Whether it is more than noise: half its 95 % interval is at most half of the number.
+        """True if the number is more than noise: half its 95 % interval is at most half of it.
 
         A choice, and one number that was only scaled, is as reliable as what it is made of.
         """

@@ -62,8 +62,8 @@ def check_coverage(
 
 
 def refuse_if_not_draws(plan: Plan, raw: Raw, cells: Sequence[Cell], noun: str = "") -> None:
-    """Refuse an interval of the population for numbers that have none, or for rows that are not
-    separate draws.
+    """Refuse an interval of the population where numbers cannot have one, or rows are not separate
+    draws.
 
     ``noun`` is the name of the numbers in messages.
     """

@@ -72,7 +72,7 @@ class Released:
     @cached_property
     @np.errstate(all="ignore")  # whatever the caller's numpy does with tiny numbers
     def noise(self) -> list[Bools]:
-        """Which numbers are noise, column by column."""
+        """Flags that tell which numbers are mostly noise, column by column."""
         groups = int(np.shape(self.raw[0])[-1])
         limits = self.layout.noise_limits(self.plan, groups)
         units, widths = (self._rearrange([pair[side] for pair in limits]) for side in (0, 1))

@@ -151,7 +151,7 @@ class Reports:
 
     @property
     def _has_several_reports(self) -> bool:
-        """Whether a person has several reports. Those beyond their rows are blanks."""
+        """True if a person has several reports. Those beyond their rows are blanks."""
         # The price of a person is that of their reports together.
         return (
             self._kind.people

@@ -139,7 +139,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
     def astype(self, dtype: object) -> Self:
         """Return the values as float, int, bool or str.
 
-        A cell without such a value becomes null, and no error tells of it.
+        A value that cannot be converted becomes null, without an error.
         """
         return self._new(_expr.cast(self._expr, dtype))
 
@@ -189,7 +189,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         return self._new(replace_values(self, to_replace, value, regex))
 
     def where(self, cond: object, other: object = None) -> Self:
-        """Keep the cell where a condition holds, and else take another value: a constant, a tracked
+        """Keep the value where a condition holds, and else take another one: a constant, a tracked
         column, or null.
 
         Bounds are those of both. Where both are constants or have keys, groups need no keys.
@@ -205,13 +205,15 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         return self._choose(cond, self, other)
 
     def mask(self, cond: object, other: object = None) -> Self:
-        """Take another value where a condition holds, and else keep the cell: `where` with the
+        """Take another value where a condition holds, and else keep the value: `where` with the
         condition negated."""
         return self._choose(cond, other, self)
 
     def case_when(self, caselist: object) -> Self:
-        """Take the value of the first condition that holds, of ``[(condition, value), ...]``, and
-        else keep the cell."""
+        """Take the value of the first condition that holds, and else keep the column's own value.
+
+        ``caselist`` lists pairs: ``[(condition, value), ...]``.
+        """
         if not isinstance(caselist, list) or not all(
             isinstance(c, tuple) and len(c) == 2 for c in caselist
         ):

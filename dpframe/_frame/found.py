@@ -223,7 +223,8 @@ class Search:
 
     @property
     def _at_once(self) -> bool:
-        """Whether the groups are just those that are found."""
+        """True if the groups are just those whose keys are found, without listed keys or other
+        groups."""
         return len(self._sought) == len(self._levels) and all(
             one.label is None and one.dropna is not False for one in self._sought
         )

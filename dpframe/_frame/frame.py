@@ -465,8 +465,10 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     @property
     def _fits(self) -> str:
-        """How many counts that name no price still fit; nothing where a count has to name limits of
-        its own."""
+        """A text that tells how many more counts without a price of their own fit into the budget.
+
+        It is empty where a count has to name contribution limits.
+        """
         if self._session.unit.people and self._session.unit.rows is None:
             return ""
         times = self._session.default_counts

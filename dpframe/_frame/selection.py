@@ -472,7 +472,10 @@ def _resolution(given: object) -> float | None:
 
 
 def find_caller() -> FrameType:
-    """Return the frame of whoever called the package, with the local variables of what was typed."""
+    """Return the Python frame of whoever called the package.
+
+    Its local variables are those that @names in an expression stand for.
+    """
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back

@@ -38,8 +38,7 @@ NOT_FOUND = (0.0, 1.0)
 
 
 class Suggested:
-    """What both suggestions know: the plan that was paid for, and the noisy counts that they were
-    read from."""
+    """A suggestion with the plan that was paid for, and the noisy counts it was read from."""
 
     _plan: Plan
     _table: pd.DataFrame
@@ -351,6 +350,8 @@ def _ends(counts: Integers) -> list[int]:
 def limit_of(counts: Integers, noise: Noise, share: float) -> int:
     """Return the suggested limit: a power of two that at most 1 - ``share`` of the people seem to
     exceed.
+
+    It is the least one where the noisy counts do not show that more people exceed it.
 
     It is the least one of which the noisy counts do not show that more people exceed it.
 

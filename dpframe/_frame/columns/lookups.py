@@ -88,7 +88,7 @@ def replace_values(column: BoundColumn, old: Any, new: Any, regex: Any) -> Expr:
 
 
 def _replace_by_values(column: BoundColumn, mapping: Mapping[Any, Any]) -> Expr:
-    """Return a column with some values replaced by others, none of them null.
+    """Return a column with some values replaced by others that are not null.
 
     ``mapping`` has the new values by the old ones.
     """

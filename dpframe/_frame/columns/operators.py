@@ -182,7 +182,10 @@ def find_operator(method: str) -> tuple[str, bool]:
 
 
 def column_method(name: str) -> OperatorMethod:
-    """Return the method of a column that does what an operator does: ``p["x"].add(2)``."""
+    """Return the method of columns that does what an operator does: ``p["x"].add(2)``.
+
+    ``name`` is the method, such as "add" or "rsub".
+    """
     operator, swapped = find_operator(name)
 
     def method(

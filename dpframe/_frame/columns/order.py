@@ -30,8 +30,9 @@ def quantile(
     method: str = "auto",
     **payment: Unpack[MeasureKeywords],
 ) -> Any:
-    """Return the value below which a share ``q`` of a column's values lies; for a list of shares a Series
-    by them.
+    """Return the value below which a share ``q`` of a column's values lies.
+
+    For a list of shares it is a Series by them.
 
     The answer is a point of a public grid between the bounds, on which values are clipped and
     rounded: whole numbers where the column has them and they are fewer than 4096, else at most 4096

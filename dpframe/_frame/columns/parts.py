@@ -21,7 +21,7 @@ from dpframe._refusals import Unprinted
 
 
 class Parts(Unprinted, ABC):
-    """What an accessor has: parts that are attributes, and parts that are called."""
+    """An accessor such as ``.str``, with attributes and methods that make other columns."""
 
     _accessor: str
     _of: str

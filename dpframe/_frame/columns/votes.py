@@ -28,8 +28,9 @@ Listed = list[tuple[Hashable, Keys]]  # the names of columns, with their keys
 
 @verb
 def argmax(self: Any, column: Any = None, *, keys: Any = None, **payment: Unpack[Payment]) -> Any:
-    """Choose the listed value that most rows of each group have: a Series with a value for each
-    group.
+    """Choose the listed value that most rows of each group have.
+
+    The answer is a Series with a value for each group.
 
     Also ``["x"].argmax()``, and beside others ``agg(n=("x", "size"), most=("x", "argmax"))``. Only
     the choices leave. A group without rows has any of the values.
@@ -62,8 +63,9 @@ def argmax(self: Any, column: Any = None, *, keys: Any = None, **payment: Unpack
 def top(
     self: Any, column: Any = None, k: Any = None, *, keys: Any = None, **payment: Unpack[Payment]
 ) -> Any:
-    """Choose the k values that most rows of each group have: a Series with a row for each group and
-    place, from 1 on.
+    """Choose the ``k`` values that most rows of each group have, the most common first.
+
+    The answer is a Series with a row for each group and rank, from 1 on.
 
     Formal guarantee: epsilon-DP for its price, by k rounds of report-noisy-max in each group, each
     at epsilon/k among the values that are left there (docs/guarantees/noisy-max.md#in-groups).

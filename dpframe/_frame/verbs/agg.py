@@ -69,9 +69,10 @@ class Spec(NamedTuple):
 
 
 def read_aggregate(value: object, also: Sequence[str] = ()) -> str:
-    """Return the name of an aggregate that has a price, or of one of ``also``.
+    """Return the name of an aggregate that has a price, or refuse what is not one.
 
-    A function that means an aggregate, such as ``np.mean``, is one, too.
+    A function that means an aggregate, such as ``np.mean``, is one, too. ``also`` are further names
+    to allow.
     """
     if callable(value):
         value = find_named_function(value) or value
@@ -106,7 +107,10 @@ _INSTEAD: dict[str, str] = {
 
 
 def read_aggregates(values: Sequence[object], also: Sequence[str] = ()) -> list[str]:
-    """Return the names of distinct aggregates, in their order."""
+    """Return the names of distinct aggregates, in their order; refuse a name given twice.
+
+    ``also`` are further names to allow.
+    """
     names = [read_aggregate(v, also) for v in values]
     if not names:
         raise BadValue("agg needs at least one aggregate: agg(['mean', 'std']).")

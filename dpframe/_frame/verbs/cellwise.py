@@ -85,7 +85,11 @@ def _operands(frame: Tracked, other: object) -> Mapping[Hashable, Any]:
 
 
 def operator_method(name: str) -> OperatorMethod:
-    """Return the method that pandas has beside an operator: ``p[["x", "y"]].sub(p["a"], axis=0)``."""
+    """Return the method of frames that does what an operator does: ``p[["x", "y"]].sub(p["a"],
+    axis=0)``.
+
+    ``name`` is the method, such as "add" or "rsub".
+    """
     operator, swapped = find_operator(name)
 
     def method(

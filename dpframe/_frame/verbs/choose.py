@@ -36,8 +36,9 @@ _ONE_ROW: Final = "return an expression for one row; its sum over rows is the ut
 def argmax(
     self: Tracked, column: object, *, keys: object = None, **payment: Unpack[Payment]
 ) -> Any:
-    """Choose the value that most rows have, of the listed ones; or which of several conditions
-    holds for most rows.
+    """Choose the value that most rows have, among the listed ones.
+
+    Of several conditions it chooses the one that holds for most rows.
 
     A list of boolean columns, or conditions by name as `counts` takes them, may overlap: one row
     may say yes to many. Only the choice leaves, so any number of candidates costs the same and the
@@ -75,8 +76,8 @@ def argmax(
 def top(
     self: Tracked, column: object, k: int, *, keys: object = None, **payment: Unpack[Payment]
 ) -> list[Any]:
-    """Choose the k most common of the listed values, the most common first, as a list without
-    counts.
+    """Choose the ``k`` most common of the listed values, as a list without counts, the most common
+    first.
 
     Formal guarantee: epsilon-DP for its price, by k rounds of report-noisy-max at epsilon/k, each
     among the values that are left (docs/guarantees/noisy-max.md). The order is as private as the

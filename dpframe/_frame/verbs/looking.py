@@ -41,8 +41,7 @@ _TEXTS = 9  # different ones, where no keys are declared
 
 
 class _Marked:
-    """What says that its cells are made up where it is shown, and where a number is made of
-    them."""
+    """A mark on made-up rows: it is shown with them, and warns where a number is made of them."""
 
     def __repr__(self) -> str:
         return f"{_MARK}\n{super().__repr__()}"

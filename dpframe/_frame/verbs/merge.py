@@ -239,8 +239,12 @@ def join(
 
 
 class _Join(NamedTuple):
-    """How rows are joined to those of a public table, whose columns stand by their new names behind
-    the others."""
+    """A join of rows to a public table.
+
+    ``names`` are the new names of the private columns by the old ones. ``public`` are the columns
+    of the table by their new names. With ``left`` rows without a match stay. With ``hidden`` people
+    keep their hidden names.
+    """
 
     lookup: PublicTable
     names: Mapping[Hashable, Hashable]

@@ -29,7 +29,10 @@ from dpframe.engines.rows import FrameRows, explode_lists, joined, numbers
 
 
 def source_of(frame: Tracked, verb: str) -> TrackedRows:
-    """Return the rows from which a verb makes other rows."""
+    """Return the private rows from which a verb such as `explode` makes other rows.
+
+    ``verb`` is its name. A batch, which asks one frame, is refused.
+    """
     selection = frame._selection
     if frame._mode.answers_later:
         raise SessionError(

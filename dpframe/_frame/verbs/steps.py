@@ -631,8 +631,8 @@ def eval(self: Frame, expr: str, *, inplace: bool = False) -> Any:
 def _of_columns(verb: str, given: object, columns: object, index: object, axis: object) -> Any:
     """Return the columns that `drop` or `rename` is given, by ``columns=`` or with ``axis=1``.
 
-    ``given`` is the first argument. Without ``axis=1`` pandas takes it for labels of rows, which
-    have none here, so it is refused.
+    ``given`` is the first argument. Without ``axis=1`` pandas takes it for labels of rows, so it is
+    refused: rows have no labels here.
     """
     if index is not None or (axis is not None and not _validate.among(axis, (1, "columns"))):
         raise Refused(

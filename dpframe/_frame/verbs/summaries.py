@@ -165,8 +165,9 @@ def counts(
     questions: Mapping[Any, Any],
     **payment: Unpack[Payment],
 ) -> pd.Series[int]:
-    """Count the rows where each of several conditions holds, which may overlap, in one release: a
-    Series by their names.
+    """Count the rows where each of several conditions holds, in one release.
+
+    The answer is a Series by the names of the conditions, which may overlap.
 
     Formal guarantee: epsilon-DP for its price; k questions have L1 sensitivity k and L2 sensitivity
     sqrt(k).

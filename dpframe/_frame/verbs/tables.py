@@ -434,7 +434,11 @@ def _share(value: object, aggregated: bool) -> str | None:
 
 
 def _names(argument: object, columns: object, name: str) -> list[Hashable] | None:
-    """Return the names of the levels, if others than those of their columns are given."""
+    """Return the names that a crosstab gives to its rows or columns, or None for those of the
+    columns.
+
+    ``argument`` is ``rownames=`` or ``colnames=``, and ``columns`` are the columns to be named.
+    """
     if argument is None:
         return None
     names = argument if isinstance(argument, list) else [argument]
@@ -445,7 +449,10 @@ def _names(argument: object, columns: object, name: str) -> list[Hashable] | Non
 
 
 def _with_margin(index: Any, name: str, margins: bool) -> pd.Index[Any]:
-    """Return the keys with one more for their total, as pandas writes it."""
+    """Return the labels of a table with one more for the totals, as pandas writes it.
+
+    ``name`` is the label of the totals.
+    """
     if any(name in index.get_level_values(level) for level in range(index.nlevels)):
         raise BadValue(f"a key is called {name!r} as the margins are: give another margins_name=.")
     if index.nlevels > 1:
@@ -456,7 +463,10 @@ def _with_margin(index: Any, name: str, margins: bool) -> pd.Index[Any]:
 
 
 def _header(prefixes: Sequence[tuple[Hashable, ...]], above: pd.Index[Any] | None) -> pd.Index[Any]:
-    """Return the columns of the table: for each output its labels, and below them the keys."""
+    """Return the column labels of a pivot table: those of each output, and below them the keys.
+
+    ``prefixes`` are the labels of the outputs, and ``above`` are the keys, or None without any.
+    """
     if above is None:
         if len(prefixes[0]) == 1:
             return pd.Index([prefix[0] for prefix in prefixes], tupleize_cols=False)
