@@ -267,7 +267,11 @@ def check_axes(ax: Any) -> Axes | None:
 
 
 def meter(used: float, rule: str, epsilon: float, ax: object) -> Axes:
-    """Draw one bar: the part of a budget that is used, and what is left of it."""
+    """Draw one bar: the part of a budget that is used, and what is left of it.
+
+    ``used`` is a share, ``rule`` labels the bar, and ``epsilon`` is the whole budget. ``ax`` are
+    matplotlib axes, or None for new ones.
+    """
     axes = check_axes(ax) or new_axes((6.4, 1.8))
     percent = 100 * min(max(used, 0.0), 1.0)
     axes.barh([rule], [percent], color=BLUE)
@@ -290,7 +294,11 @@ def meter(used: float, rule: str, epsilon: float, ax: object) -> Axes:
 
 
 def rules(costs: pd.Series[Any], own: str, budget: float, ax: object) -> Axes:
-    """Draw a bar for the cost of the same questions by each rule; the session paid its own.
+    """Draw a bar for the cost of the same questions by each accounting rule; the session paid its
+    own.
+
+    ``costs`` are epsilons by rule, and ``own`` is the rule of the session. ``budget`` is its whole
+    epsilon.
 
     Bars beyond a few budgets are cut and marked.
     """
@@ -314,7 +322,10 @@ def rules(costs: pd.Series[Any], own: str, budget: float, ax: object) -> Axes:
 
 
 def used_over_time(when: pd.Series[Any], used: pd.Series[Any], ax: object) -> Axes:
-    """Draw the part of a budget that was used after each debit, as steps over time."""
+    """Draw the part of a budget that was used after each debit, as steps over time.
+
+    ``when`` has the times of the debits, and ``used`` the share of the budget after each.
+    """
     needs_matplotlib()
     axes = check_axes(ax) or new_axes()
     times = pd.DatetimeIndex(when).tz_convert(None) if len(when) else pd.DatetimeIndex([])
@@ -350,7 +361,11 @@ class Marks(NamedTuple):
     def stack(
         ends: Sequence[tuple[NDArray[Any], NDArray[Any]]], noise: Sequence[Bools] = ()
     ) -> Marks:
-        """Return marks from the ends and the flags of each column."""
+        """Return the marks of a table from the interval ends and the noise flags of each column.
+
+        Marks are what is drawn beside the numbers. Without ``ends`` or ``noise`` they have None for
+        it.
+        """
         low = high = flags = None
         if ends:
             low = np.stack([np.asarray(pair[0], dtype=np.float64) for pair in ends], axis=1)
@@ -365,7 +380,10 @@ class Marks(NamedTuple):
         return Marks(low, high, None if self.noise is None else self.noise[:, places])
 
     def arrange(self, places: NDArray[np.float64]) -> Marks:
-        """Return the marks of a single column, each at its place in a table; NaN has no mark."""
+        """Return the marks of a single column, arranged like a table of its numbers.
+
+        ``places`` has the row of the column for each cell, or NaN for a cell without a number.
+        """
         missing = np.isnan(places)
         rows = np.where(missing, 0, places).astype(np.intp)
         low, high = (
@@ -411,7 +429,10 @@ def draw_answer(
 
 
 def _find_columns(names: object, answer: PandasAnswer, values: pd.DataFrame) -> list[int]:
-    """Return the places of the columns that y= names."""
+    """Return the positions of the columns that ``y=`` names.
+
+    ``names`` is a name or a list. Refuse it for a Series, which is drawn whole.
+    """
     if isinstance(answer, pd.Series):
         raise BadType(
             "y= chooses columns of a table, and this answer is a Series: it is drawn whole."
@@ -426,7 +447,10 @@ def _find_columns(names: object, answer: PandasAnswer, values: pd.DataFrame) -> 
 
 
 def panels_for(n: int, ax: object, size: tuple[float, float] | None = None) -> Panels:
-    """Return ``n`` axes below each other, or those that are given."""
+    """Return ``n`` matplotlib axes below each other, or those that are given.
+
+    ``size`` is the width and the height of a new figure in inches.
+    """
     needs_matplotlib()
     if ax is None:
         import matplotlib.pyplot as plt
@@ -452,7 +476,11 @@ def _draw_panels(
     quantiles: bool,
     options: Options,
 ) -> Panels:
-    """Draw each column on axes of its own, as pandas does with subplots=True."""
+    """Draw each column on axes of its own, as pandas does with subplots=True, and return these.
+
+    ``marks`` are intervals and flags. ``kind`` is the kind of picture, and ``quantiles`` is true if
+    rows are quantiles. ``options`` are words for pandas.
+    """
     n = values.shape[1]
     if ax is None:
         import matplotlib.pyplot as plt
@@ -489,7 +517,12 @@ def _draw(
     label: str | None,
     options: Options,
 ) -> Axes:
-    """Draw columns with their marks on one pair of axes."""
+    """Draw columns with their intervals on one pair of axes, and return these.
+
+    ``marks`` are intervals and flags of noise. ``kind`` is the kind of picture, and ``quantiles``
+    is true if rows are quantiles. ``label`` names the axis of numbers. ``options`` are words for
+    pandas.
+    """
     if ax is None:
         ax = new_axes(options.pop("figsize", None))
     bars_before, lines_before = len(ax.containers), len(ax.get_lines())
@@ -527,10 +560,11 @@ def _hollow_noise(
     lines: Sequence[Line2D],
     legend: bool,
 ) -> None:
-    """Make bars of noise hollow and hatched, and points of lines rings; both show without colours.
+    """Draw numbers that are noise as hollow: bars are hatched, and points on lines are rings.
 
-    ``visible`` tells which noise is drawn at all. With ``legend`` a line of the legend says so,
-    unless the figure has such a line.
+    ``noise`` flags them, and ``visible`` tells which are drawn at all. ``containers`` are the bars,
+    and ``lines`` the lines. With ``legend`` a line of the legend says so, unless the figure has
+    such a line.
     """
     bars = [each for each in containers if hasattr(each, "patches")]
     if not visible.any() or max(len(bars), len(lines)) != noise.shape[1]:
@@ -550,7 +584,10 @@ def _hollow_noise(
 
 
 def _add_noise_to_legend(ax: Axes, rings: bool) -> None:
-    """Add a line for noise to the legend of axes."""
+    """Add a line to the legend that says that hollow marks are noise.
+
+    ``rings`` is true for a picture with lines, where the mark is a ring.
+    """
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -566,9 +603,9 @@ def _add_noise_to_legend(ax: Axes, rings: bool) -> None:
 
 
 def _limit_view(values: Floats, marks: Marks, ax: Axes, kind: str) -> None:
-    """Limit the view to a few times the spread of the values.
+    """Limit the axis of numbers to a few times the spread of the values.
 
-    So a few wide bands do not set the scale.
+    So a few wide intervals do not set the scale.
     """
     low, high = marks.low, marks.high
     if low is None or high is None:
@@ -592,7 +629,10 @@ def _limit_view(values: Floats, marks: Marks, ax: Axes, kind: str) -> None:
 
 
 def _choose_kind(answer: PandasAnswer, kind: str | None, quantiles: bool) -> str:
-    """Return the kind of picture: the one asked for, or the one that fits the rows."""
+    """Return the kind of picture: the one asked for, or the one that fits the rows.
+
+    ``quantiles`` is true if the rows are quantiles, which make a line.
+    """
     bins = isinstance(answer, pd.Series) and _has_finite_bins(answer.index)
     if kind is not None:
         kind = _validate.choice(kind, "kind", KINDS)
@@ -620,7 +660,11 @@ def _has_finite_bins(index: pd.Index[Any]) -> bool:
 def _arrange(
     answer: PandasAnswer, marks: Marks, quantiles: bool, keys: int
 ) -> tuple[pd.DataFrame, Marks]:
-    """Return the values and their marks, with a row for each tick and a column for each colour."""
+    """Return the values and their marks as tables, with a row for each tick and a column for each
+    colour.
+
+    ``quantiles`` is true if the rows are quantiles. The first ``keys`` columns are labels.
+    """
     if isinstance(answer, pd.DataFrame):
         table = answer.set_index(list(answer.columns[:keys])) if keys else answer
         return pd.DataFrame(table).astype(np.float64), marks
@@ -664,7 +708,10 @@ def _add_colors(values: pd.DataFrame, options: Options) -> Options:
 
 
 def _draw_bars(values: pd.DataFrame, marks: Marks, kind: str, ax: Axes, options: Options) -> Axes:
-    """Draw columns as bars with error bars."""
+    """Draw columns as bars with error bars, and return the axes.
+
+    ``kind`` is "bar" or "barh". ``marks`` are the intervals. ``options`` are words for pandas.
+    """
     settings = {"legend": values.shape[1] > 1, "width": 0.7, **_add_colors(values, options)}
     if marks.low is not None and marks.high is not None:
         numbers = values.to_numpy()
@@ -681,7 +728,10 @@ def _draw_bars(values: pd.DataFrame, marks: Marks, kind: str, ax: Axes, options:
 
 
 def _draw_bins(values: pd.Series[Any], marks: Marks, ax: Axes, options: Options) -> Axes:
-    """Draw bars with the widths of their bins, and error bars."""
+    """Draw the counts of a histogram as bars as wide as their bins, with error bars.
+
+    ``marks`` are the intervals. ``options`` are words for pandas or matplotlib.
+    """
     index = cast("pd.IntervalIndex[Any]", values.index)
     left = np.asarray(index.left, dtype=np.float64)
     right = np.asarray(index.right, dtype=np.float64)
@@ -724,7 +774,10 @@ def _draw_bins(values: pd.Series[Any], marks: Marks, ax: Axes, options: Options)
 
 
 def _draw_lines(values: pd.DataFrame, marks: Marks, ax: Axes, options: Options) -> Axes:
-    """Draw columns as lines with bands."""
+    """Draw columns as lines, with bands for their intervals.
+
+    ``marks`` are the intervals. ``options`` are words for pandas.
+    """
     settings: Options = {
         "legend": values.shape[1] > 1,
         "marker": "." if len(values) <= 40 else None,

@@ -83,7 +83,11 @@ class Answer(TableOperators, Tabular):
         return self._read_behind("sum")
 
     def _read_behind(self, kind: ReadingKind) -> PandasAnswer:
-        """Return the counts or sums behind the answer."""
+        """Return the number of values, or their sum, behind each number of the answer.
+
+        They are read off the integers of the same release, so they are free. Refuse an answer in
+        which they have no place.
+        """
         numbers, answer = self._get_unchanged_answer(f".dp.{kind}"), self._answer
         released, cells = numbers.released, numbers.cells
         plan, places = read_plan(released.plan, kind, cells)
@@ -133,7 +137,11 @@ class Answer(TableOperators, Tabular):
         return parts[0]
 
     def _find_ends(self, level: float, at_once: bool, of: str, n: object) -> list[Ends]:
-        """Return the ends of the interval of each column of numbers."""
+        """Return the ends of the intervals of each column of numbers.
+
+        The arguments are those of `interval`. Intervals with ``of=`` or ``n=`` need the answer as
+        it was released.
+        """
         numbers = self._numbers
         if of == "noise" and n is None:
             refuse_choices(numbers.cells)
@@ -155,7 +163,10 @@ class Answer(TableOperators, Tabular):
         return numbers.ends(level, at_once, about)
 
     def _get_unchanged_answer(self, verb: str) -> UnchangedAnswer:
-        """Return the numbers of an answer as it was released; refuse another."""
+        """Return the numbers of an answer that is still as it was released; refuse another.
+
+        ``verb`` is named in the message.
+        """
         if isinstance(self._numbers, UnchangedAnswer):
             return self._numbers
         raise BadValue(
@@ -165,7 +176,7 @@ class Answer(TableOperators, Tabular):
 
     @property
     def reliable(self) -> pd.Series[bool] | pd.DataFrame:
-        """Which numbers are more than noise: booleans in the answer's own shape.
+        """Flags that tell which numbers are more than noise, in the answer's own shape.
 
         A number is noise where half its 95 % interval is more than half of the number. It is noise
         too where the interval is half of what is possible or more: the bounds of a mean, -1 to 1
@@ -196,7 +207,10 @@ class Answer(TableOperators, Tabular):
         return frame
 
     def _show(self, level: float, at_once: bool, of: str, n: object) -> ShownAnswer:
-        """Return the answer as a table shows it; choices have NaN for ends."""
+        """Return the content of the table that `table` makes of the answer.
+
+        The arguments are those of `interval`. Chosen values have NaN for ends.
+        """
         numbers = self._numbers
         plain = of == "noise" and n is None
         return ShownAnswer(
@@ -229,7 +243,10 @@ class Answer(TableOperators, Tabular):
     def difference(
         self, first: Hashable, second: Hashable, level: float = 0.95, of: str = "noise"
     ) -> GroupDifference:
-        """Return the first group's mean less the second's, or share, with its interval.
+        """Return the difference of two groups' means or shares, the first less the second, with its
+        interval.
+
+        ``level`` is the confidence of the interval.
 
         The result has ``estimate``, ``lower`` and ``upper``. The first and the second are labels of
         a Series. With ``of="population"`` it covers the sampling error of both groups, as
@@ -310,6 +327,7 @@ class Answer(TableOperators, Tabular):
         )
 
     def __repr__(self) -> str:
+        """Show what was asked, its price, and the methods that explain the answer."""
         if len(self.plans) > 1:
             return (
                 f"computed from {len(self.plans)} releases; .interval(), .table(), .plot(), .plans"

@@ -45,7 +45,11 @@ def column(
     name: Hashable,
     order: Places | None = None,
 ) -> Series:
-    """Return the one column of a layout as a Series; ``order`` rearranges the rows."""
+    """Return a release as a Series with its receipt, for a layout with a single column.
+
+    ``index`` has the labels of the rows. ``order`` rearranges the rows, as sorting counts does, or
+    is None. Noise is left out if the session says so.
+    """
     values = layout.values(release.plan, release.raw)
     (data,) = blank_noise(release, layout) if release.rule.blank else values
     if data.dtype == object and not any(cell.duration for cell in release.plan.cells):
@@ -77,7 +81,10 @@ def proportions(
     name: Hashable,
     order: Places | None = None,
 ) -> Series:
-    """Return counts divided by their total, a row a group."""
+    """Return counts divided by their total as a Series, with a row for each group.
+
+    ``layout`` divides them. ``order`` rearranges the rows, or is None.
+    """
     return column(release, layout, index, name, order)
 
 
@@ -93,10 +100,11 @@ def rank_choices(release: Release, index: Index | None, places: Index, name: Has
 
 
 def with_keys(answer: PandasType, keys: Sequence[Keys | None]) -> PandasType:
-    """Return an answer of places on lists of keys, with these keys in place of them.
+    """Return an answer with keys instead of their positions in lists of keys.
 
-    ``keys`` has None for an output of another kind. The receipt is of the same release, and of the
-    answer as it stands now.
+    Verbs that choose a key release its position. ``keys`` has the list of keys of each output, or
+    None for one that is not chosen. The receipt is of the same release, and of the answer as it
+    stands now.
     """
     record = json.loads(answer.attrs[ANSWER])
     skip = record.get("skip", 0)
@@ -122,7 +130,10 @@ def with_keys(answer: PandasType, keys: Sequence[Keys | None]) -> PandasType:
 
 
 def nest_rows(index: Index | None, rows: Index) -> Index:
-    """Return an index with these rows within each group: a level more."""
+    """Return an index with the labels ``rows`` within each group, as its innermost level.
+
+    ``index`` are the groups. Without groups the result is ``rows`` itself.
+    """
     if isinstance(index, pd.MultiIndex):
         # Combinations may be listed ones, so these are their rows and not a product.
         parts = [index.get_level_values(i).repeat(len(rows)) for i in range(index.nlevels)]
@@ -139,7 +150,10 @@ def _make_labels(labels: tuple[str, ...]) -> Index:
 
 
 def table(release: Release, index: Index, columns: Sequence[Hashable]) -> pd.DataFrame:
-    """Return several outputs of several groups."""
+    """Return a release of several outputs and groups as a DataFrame with its receipt.
+
+    ``index`` has the groups, and ``columns`` are the names of the outputs.
+    """
     layout = OutputColumns()
     values = layout.values(release.plan, release.raw)
     found = blank_noise(release, layout) if release.rule.blank else values
@@ -167,9 +181,9 @@ def table(release: Release, index: Index, columns: Sequence[Hashable]) -> pd.Dat
 def make_table(
     release: Release, layout: AnswerLayout, index: Index, columns: Index, whole: bool = True
 ) -> pd.DataFrame:
-    """Return a table in which outputs and groups stand as a layout says.
+    """Return a release as a DataFrame with its receipt, with its numbers where a layout puts them.
 
-    Without ``whole`` counts are floats too.
+    ``index`` and ``columns`` are the labels. Without ``whole`` counts are floats too.
     """
     values = layout.values(release.plan, release.raw)
     found = blank_noise(release, layout) if release.rule.blank else values
@@ -190,9 +204,11 @@ def make_table(
 def grid(
     outputs: Sequence[Output], places: Sequence[tuple[Hashable, Hashable]], whole: bool = True
 ) -> Callable[[Release, Index | None], pd.DataFrame]:
-    """Return a function that makes a table of outputs, each in the row and column of its place.
+    """Return a function that lays out a release as a table of outputs, such as that of `describe`.
 
-    Rows and columns stand in the order in which they first appear, and groups one below the other.
+    ``places`` has the row and the column of each output. Rows and columns stand in the order in
+    which they first appear, and groups one below the other. Without ``whole`` counts are floats
+    too.
     """
     for one in dict.fromkeys(column for _, column in places):
         check_alike(
@@ -214,7 +230,10 @@ def by_levels(release: Release, index: Index, columns: Index, whole: bool = True
 def flat(
     release: Release, index: Index, columns: Sequence[Hashable], levels: Sequence[Hashable]
 ) -> pd.DataFrame:
-    """Return several outputs of several groups, with keys as columns: ``as_index=False``."""
+    """Return a release as a DataFrame with the group keys as columns: ``as_index=False``.
+
+    ``columns`` are the names of the outputs, and ``levels`` those of the keys.
+    """
     answer = table(release, index, columns)
     answer.columns = make_columns(columns)
     answer.attrs = {}  # it is another answer with the keys

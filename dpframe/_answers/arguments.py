@@ -16,10 +16,17 @@ def explain_arguments(kind: type) -> None:
 
 
 def _check_arguments(method: FunctionType, defaults: Mapping[str, object]) -> FunctionType:
-    """Return a method that explains arguments that do not fit."""
+    """Return a method that explains arguments that do not fit.
+
+    An argument that is given at its value in ``defaults`` is left out.
+    """
 
     @wraps(method)
     def checked(*args: Any, **named: Any) -> Any:
+        """Call the method; if its arguments do not fit, correct them or refuse them by name.
+
+        An error from inside the method is raised as it is.
+        """
         try:
             return method(*args, **named)
         except TypeError as error:

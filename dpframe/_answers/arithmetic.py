@@ -79,10 +79,12 @@ class Leaf(Protocol):
 
 
 def _enclose_corners(operate: Callable[[Value, Value], Value], one: Pair, two: Pair) -> Pair:
-    """Return the least and the largest result at the corners of a box.
+    """Return an interval that holds a result whose operands lie in the intervals ``one`` and
+    ``two``.
 
-    They bound an operation that is monotone in each operand. Infinite ends stand for whatever is
-    large. They are the largest doubles here, since zero times those is zero.
+    Its ends are the least and the largest result of their ends, which bound an operation that is
+    monotone in each operand. Infinite ends are the largest doubles here, since zero times those is
+    zero.
     """
     largest = np.finfo(float).max
     sides, others = ([np.clip(end, -largest, largest) for end in ends] for ends in (one, two))
@@ -104,7 +106,10 @@ def _enclose_absolute(one: Pair) -> Pair:
 
 
 def round_outward(ends: Pair, decimals: int) -> Pair:
-    """Return the ends rounded away from each other: they enclose all that was within, rounded."""
+    """Round the ends of an interval away from each other, for a number that is rounded too.
+
+    The result holds every number of the interval after it is rounded.
+    """
     low: Value = np.round(ends[0], decimals)
     high: Value = np.round(ends[1], decimals)
     step = 10.0**-decimals
@@ -191,7 +196,8 @@ class Calculation:
     def append(self, step: str, other: Calculation | None = None) -> Calculation:
         """Return this calculation and then a step.
 
-        ``other`` is the second operand of a step that takes two.
+        ``step`` is an operation, such as "+" or "negative". ``other`` is its second operand, if it
+        takes two.
         """
         if other is None:
             return Calculation(self.leaves, (*self.tokens, ("step", step)))
@@ -210,7 +216,8 @@ class Calculation:
         return Calculation(self.leaves, (*self.tokens, ("round", decimals)))
 
     def pick_rows(self, rows: Places) -> Calculation:
-        """Return the calculation of some rows; -1 is a missing row."""
+        """Return the same calculation for some rows of the released columns; -1 is a missing
+        row."""
         tokens = [
             (kind, _pick_constants(what, rows) if kind == "number" else what)
             for kind, what in self.tokens
@@ -223,7 +230,7 @@ class Calculation:
         return len(self.tokens) > LONGEST
 
     def value(self) -> Value:
-        """Return what the released numbers come to."""
+        """Return the result of the calculation, from the released numbers."""
         with np.errstate(all="ignore"):
             return self._run(
                 [leaf.number() for leaf in self.leaves], _keep, _apply_to_values, np.round
@@ -235,9 +242,10 @@ class Calculation:
         return self.enclose([leaf.ends(each) for leaf in self.leaves])
 
     def enclose(self, ends: Sequence[Pair]) -> Pair:
-        """Return all that the steps can come to, given the ends of each leaf.
+        """Return an interval that holds every result that the steps can have.
 
-        The result is NaN if one of them has no interval.
+        ``ends`` are the intervals of the released numbers. The result is NaN if one of them has no
+        interval.
         """
         doubles = [
             (np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64))
@@ -260,7 +268,7 @@ class Calculation:
 
     @property
     def scales(self) -> bool:
-        """Whether it is one released number times a plain one, other than 0."""
+        """True if it is one released number times a plain one, other than 0."""
         if len(self.leaves) != 1:
             return False
         slope, start = self._line()
@@ -277,7 +285,12 @@ class Calculation:
         operate: Callable[[Operation, Sequence[T]], T],
         rounding: Callable[[T, int], T],
     ) -> T:
-        """Run the steps on a stack, on values, intervals or lines alike."""
+        """Run the steps of the calculation on a stack, and return its result.
+
+        The same steps run on numbers, intervals or straight lines. ``leaves`` has one of these for
+        each released number. ``constant`` makes one of a known number. ``operate`` and ``rounding``
+        apply a step.
+        """
         stack: list[T] = []
         for kind, what in self.tokens:
             if kind == "leaf":
@@ -323,7 +336,10 @@ def _bend(line: Line, decimals: int) -> Line:
 
 
 def _apply_to_values(step: Operation, operands: Sequence[Value]) -> Value:
-    """Apply a step to numbers; whole numbers that could wrap around become doubles."""
+    """Apply a step of a calculation to numbers, or to arrays of them.
+
+    Whole numbers that could wrap around become doubles.
+    """
     result = step.on_values(*operands)
     if isinstance(result, np.ndarray) and result.dtype.kind == "i":
         doubles = step.on_values(*(np.asarray(operand, dtype=np.float64) for operand in operands))
@@ -343,10 +359,10 @@ def _apply_to_lines(step: Operation, operands: Sequence[Line]) -> Line:
 
 
 def _apply_to_ends(step: Operation, operands: Sequence[Pair]) -> Pair:
-    """Apply a step to intervals.
+    """Apply a step of a calculation to intervals instead of numbers.
 
-    Infinity less infinity may be anything. Without an interval of an operand the
-    result has no interval.
+    Infinity less infinity may be anything. Without an interval of an operand the result has no
+    interval.
     """
     low, high = step.on_ends(*operands)
     low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
@@ -423,7 +439,11 @@ class NumberOperators(ABC):
         return self._make_number(value, self._calculation().round(ndigits or 0))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **words: Any) -> Any:
-        """Apply a function of numpy: to numbers like the operators, beside arrays to plain ones."""
+        """Apply a function of numpy to a released number.
+
+        With plain numbers alone it works like the operators, and keeps an interval. Beside arrays
+        the released number counts as a plain one.
+        """
         step = _UFUNCS.get(ufunc)
         if step is not None and method == "__call__" and not words and all(map(is_number, inputs)):
             if len(inputs) == 2:
@@ -456,7 +476,11 @@ def _to_plain(number: object) -> Value:
 
 
 def _operate(step: str, one: object, two: object) -> Any:
-    """Apply an operator to two numbers, at least one of them released."""
+    """Apply an operator to two numbers, at least one of them released.
+
+    ``step`` is the operator, such as "+". The result keeps an interval, unless an operand is too
+    large for that.
+    """
     if not (is_number(one) and is_number(two)):
         return NotImplemented
     numbers = [_to_plain(one), _to_plain(two)]

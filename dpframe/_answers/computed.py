@@ -32,6 +32,10 @@ class ComputedTable:
     """The columns of a derived receipt: a calculation for each of them."""
 
     def __init__(self, receipt: Json):
+        """Read a table that was computed from released tables and numbers, from its receipt.
+
+        Each column is either released or a formula of released numbers.
+        """
         self.labels = Labels(receipt)
         sources = [ReleasedTable.read(json.loads(text), text) for text in receipt["of"]]
         numbers = [read_number(number) for number in receipt["numbers"]]
@@ -49,7 +53,11 @@ class ComputedTable:
         return [np.broadcast_to(np.asarray(column.value()), (size,)) for column in self._columns]
 
     def ends(self, level: float, at_once: bool = False) -> list[Ends]:
-        """Return the ends of the intervals of each column."""
+        """Return the ends of the intervals of each column.
+
+        ``level`` is the confidence of each interval. With ``at_once`` it is that of all of them
+        together.
+        """
         size = len(self.labels)
         each = (
             self._joint_ends(level) if at_once else [column.ends(level) for column in self._columns]
@@ -59,7 +67,7 @@ class ComputedTable:
         ]
 
     def _joint_ends(self, level: float) -> list[Ends]:
-        """Return ends that hold together.
+        """Return the ends of intervals that all hold together at the level.
 
         All the numbers of one of k releases hold at a k-th of the risk.
         """
@@ -73,7 +81,7 @@ class ComputedTable:
 
     @property
     def noise(self) -> list[Bools]:
-        """Which numbers are noise, column by column.
+        """Flags that tell which numbers are mostly noise, column by column.
 
         A number that was only scaled is noise if the released number is.
         """
@@ -108,7 +116,10 @@ class ComputedTable:
 def _read_column(
     column: Json, sources: Sequence[ReleasedTable], numbers: Sequence[Estimate]
 ) -> Calculation:
-    """Return the calculation of a column from its JSON."""
+    """Return how a column was computed, from its JSON in a receipt.
+
+    ``sources`` and ``numbers`` are the released tables and numbers that the JSON refers to.
+    """
     leaves: list[Leaf] = []
     for leaf in column["leaves"]:
         if "number" in leaf:
@@ -132,7 +143,11 @@ def _write_array(array: Array, dtype: str) -> str:
 
 
 def write_columns(columns: Sequence[Calculation]) -> Json:
-    """Return the receipt of columns that were computed, without their labels."""
+    """Return the receipt of columns that were computed from released numbers, without their labels.
+
+    It holds the receipts of these numbers and the steps of each column, so that intervals can be
+    computed again.
+    """
     sources: list[ReleasedTable] = []
     numbers: list[Estimate] = []
     written = []
@@ -160,7 +175,10 @@ def write_columns(columns: Sequence[Calculation]) -> Json:
 
 
 def _find_or_add(known: list[T], value: T, same: Callable[[T, T], bool]) -> int:
-    """Return the place of a value in a list, to which it is added if it is not there."""
+    """Return the position of a value in a list, and add it if it is missing.
+
+    ``same`` tells whether two values are equal.
+    """
     for place, one in enumerate(known):
         if same(one, value):
             return place
@@ -175,6 +193,11 @@ class UnchangedAnswer:
     """An answer as it was released, or one column that was taken from a table as it was."""
 
     def __init__(self, sealed: SealedRelease, answer: PandasAnswer, column: int | None):
+        """Describe an answer that is still as it was released.
+
+        ``sealed`` holds the release. ``column`` is the number of a column that was taken out of the
+        table, or None for the whole answer.
+        """
         self.answer, self.column = answer, column
         self.released: Released = sealed.released
         self.labelled = sealed.labelled
@@ -198,6 +221,7 @@ class UnchangedAnswer:
     def ends(self, level: float, at_once: bool = False, about: About = NOISE) -> list[Ends]:
         """Return the ends of the intervals of each column of numbers.
 
+        ``level`` is their confidence. With ``at_once`` it is that of all of them together.
         ``about`` tells what they cover beside the noise.
         """
         size = self.answer.size - self.keys * len(self.answer)
@@ -216,7 +240,10 @@ class UnchangedAnswer:
 
 
 def read_answer(answer: PandasAnswer, text: str) -> UnchangedAnswer | MatchedAnswer:
-    """Return the numbers of an answer, by its receipt; refuse one whose numbers have changed."""
+    """Return the released numbers behind an answer, by the text of its receipt.
+
+    Refuse an answer with changed numbers.
+    """
     with refuse_foreign_receipt("this answer"):
         sealed = read_release(text)
     if sealed is not None:
@@ -235,7 +262,7 @@ def match_answer(answer: PandasAnswer, text: str) -> MatchedAnswer:
 
 
 def read_source(text: str) -> ReleasedTable | ComputedTable:
-    """Return the numbers that a receipt describes, with their labels."""
+    """Return the released or computed table that a receipt describes, with its labels."""
     with refuse_foreign_receipt("this answer"):
         receipt = json.loads(text)
         if "derived" in receipt:

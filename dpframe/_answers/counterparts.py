@@ -19,9 +19,10 @@ NEEDS = {"count": {"n"}, "sum": {"n", "t1"}}  # the linear maps that each is rea
 
 
 def read_cell(cell: Cell, kind: ReadingKind) -> Cell | None:
-    """Return the cell that reads a count or a sum off the integers of another output.
+    """Return the output that reads a count or a sum off the noisy integers of another output.
 
-    Return None if those integers do not contain it.
+    ``cell`` is that other output, such as a mean. Return None if its integers do not contain the
+    count or sum.
     """
     maps = cell.functionals.keys()
     # A number of rows or values has bounds that are not those of the column.
@@ -35,8 +36,10 @@ def read_cell(cell: Cell, kind: ReadingKind) -> Cell | None:
 
 
 def read_plan(plan: Plan, kind: ReadingKind, cells: Sequence[Cell]) -> tuple[Plan, list[int]]:
-    """Return the plan of the counts or sums behind some outputs, and the places of the outputs that
-    have them."""
+    """Return the plan of the counts or sums behind some outputs, such as means.
+
+    With it come the positions of the outputs that have them. Raise if there are none.
+    """
     read = [read_cell(cell, kind) for cell in cells]
     places = [i for i, cell in enumerate(read) if cell is not None]
     if not places:

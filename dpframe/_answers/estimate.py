@@ -131,7 +131,7 @@ class Estimate(NumberOperators, Tabular):
 
     @property
     def reliable(self) -> bool:
-        """Whether it is more than noise.
+        """True if the number is more than noise.
 
         Half its 95 % interval is at most half of the number, or of a tenth of the bounds where that
         is more. The interval is less than half of what is possible. ``open(reliable=)`` takes
@@ -189,7 +189,10 @@ class Estimate(NumberOperators, Tabular):
         return AGGREGATES[cell.aggregate].deviation(get_noisy_sums(self._plan, self._raw, cell))
 
     def _show(self, level: float, at_once: bool, of: str, n: object) -> ShownAnswer:
-        """Return the number as a table shows it."""
+        """Return the content of the table that `table` makes of the number.
+
+        The arguments are those of `interval`.
+        """
         plain = of == "noise" and n is None
         ends = self._ends(level) if plain else self.interval(level, of=of, n=n)
         return show_number(
@@ -212,7 +215,11 @@ class Estimate(NumberOperators, Tabular):
         return start_from_leaf(NumberLeaf(self))
 
     def _make_number(self, value: Any, calculation: Calculation) -> Any:
-        """Return a number with an interval, or a plain one that is too large or takes too long."""
+        """Return the result of arithmetic as a number with an interval.
+
+        It is a plain number if it is too large, or took too many steps. ``calculation`` has the
+        steps.
+        """
         if calculation.too_long or (isinstance(value, int) and abs(value) > LARGEST):
             return value
         return (
@@ -244,6 +251,11 @@ class Estimate(NumberOperators, Tabular):
         return None if self._rule == ORDINARY else {"_rule": self._rule}
 
     def __repr__(self) -> str:
+        """Show the number, half of its interval behind ±, and warnings.
+
+        One warning says that the number is mostly noise. Others tell the error of a chosen value,
+        and contribution limits.
+        """
         noise = "" if self.reliable else "noise"
         miss = 0.0
         if self._chosen:
@@ -253,7 +265,7 @@ class Estimate(NumberOperators, Tabular):
         return ", ".join([self._text(), *notes])
 
     def _text(self) -> str:
-        """Return the number with half of its interval."""
+        """Return the number and half of its interval as text, such as ``41.20 ± 0.50``."""
         if self._chosen:
             return f"{float(cast(Any, self)):.12g}"
         low, high = self.interval()
@@ -267,6 +279,10 @@ class Estimate(NumberOperators, Tabular):
         return f"{value:.{digits}f} ± {half:.{digits}f}"
 
     def _repr_html_(self) -> str:
+        """Show the number with its interval and its price as HTML in a notebook.
+
+        A value that was chosen has no interval, and its possible error is shown instead.
+        """
         if self._chosen:
             text = next(filter(None, map(describe_choice_error, self.plans)), "chosen")
             return f"<b>{self!r}</b> <small>{escape(text)}; {self._price}</small>"
@@ -387,6 +403,11 @@ class Correlation(FloatEstimate):
     def interval(
         self, level: float = 0.95, *, of: str = "noise", n: object = None
     ) -> tuple[float, float]:
+        """Return the lower and the upper end of an interval for the correlation.
+
+        ``level`` is the confidence of the interval. With ``of="noise"`` it covers the correlation
+        of this data, with "population" that of the population. ``n`` is a public number of rows.
+        """
         level, about = check_coverage(
             of,
             n,
@@ -433,6 +454,7 @@ class DurationEstimate(SecondsEstimate, pd.Timedelta):
     __str__ = pd.Timedelta.__str__
 
     def __new__(cls, value: Any, plan: Plan, raw: Raw) -> DurationEstimate:
+        """Make a ``pd.Timedelta`` that knows its plan and the noisy numbers it was made of."""
         plain = pd.Timedelta(value)
         # pandas makes the subclass of whole ticks, and of a Timedelta that Timedelta itself.
         make = cast("Callable[..., DurationEstimate]", pd.Timedelta.__new__)
@@ -525,7 +547,11 @@ def correlation(release: Release) -> Estimate:
 
 
 def scalar(release: Release) -> Estimate:
-    """Return the answer to a question without groups."""
+    """Return the answer to a question without groups: a number, a duration or a moment with its
+    interval.
+
+    Warn if it is mostly noise that was released just now.
+    """
     value = read_numbers(release.plan, release.raw, 0)[0]
     plan, raw, cell = release.plan, release.raw, release.plan.cells[0]
     if cell.duration:
@@ -593,7 +619,7 @@ class Derived(Estimate):
     def interval(
         self, level: float = 0.95, *, of: str = "noise", n: object = None
     ) -> tuple[float, float]:
-        """Return where the same arithmetic on the answers without noise lies.
+        """Return an interval for what the same arithmetic gives on the answers without noise.
 
         The probability is ``level``. Each of m released numbers takes an m-th of the risk, and
         interval arithmetic encloses what can be made of them. The ends are infinite where the
@@ -621,7 +647,7 @@ class Derived(Estimate):
 
     @property
     def reliable(self) -> bool:
-        """Whether it is more than noise: half its 95 % interval is at most half of the number.
+        """True if the number is more than noise: half its 95 % interval is at most half of it.
 
         A choice, and one number that was only scaled, is as reliable as what it is made of.
         """
@@ -714,7 +740,10 @@ def describe_plans(plans: Sequence[Plan]) -> str:
 
 
 def make_title(cell: Cell) -> Hashable:
-    """Return the title of an answer without a name."""
+    """Return the title of an answer without a name, for axes and tables.
+
+    ``cell`` is its first output.
+    """
     unnamed = AGGREGATES[cell.aggregate].counts_rows and cell.name == cell.aggregate
     nameless = cell.name in ((), "()")  # the name below the labels of a pivot
     return "rows" if unnamed else cell.aggregate if nameless else cell.name

@@ -40,7 +40,11 @@ class KeysInRelease:
 
 
 def read_keys(texts: Array, columns: KeyColumns) -> KeysInRelease:
-    """Return the keys that were found, in the order of their values."""
+    """Return the keys that a release found, in the order of their values.
+
+    ``texts`` are the keys as they were released. ``columns`` are the expressions and names of the
+    columns they are of.
+    """
     if not len(texts):
         return KeysInRelease(
             None, np.array([], dtype=np.int64), make_empty_index([name for _, name in columns])
@@ -83,7 +87,7 @@ def make_empty_index(names: Sequence[Hashable]) -> Index:
 
 
 def _find_firsts(keys: Sequence[K]) -> dict[K, int]:
-    """Return the place of each key, of equal ones the first."""
+    """Return the position of each key in a list, of equal keys that of the first."""
     first: dict[K, int] = dict(zip(keys, range(len(keys)), strict=True))
     if len(first) == len(keys):  # as a rule
         return first
@@ -94,7 +98,10 @@ def _find_firsts(keys: Sequence[K]) -> dict[K, int]:
 
 
 def _parse_keys(texts: Sequence[str], expr: Expr) -> list[Any]:
-    """Return the keys of a column from their texts."""
+    """Return the keys of a column from the texts in which they were released.
+
+    ``expr`` is the column, which decides their type.
+    """
     if expr.kind == "text":  # nothing to look at
         return [t[1:] for t in texts]
     zone = getattr(expr, "tz", None)
@@ -108,7 +115,7 @@ def _parse_keys(texts: Sequence[str], expr: Expr) -> list[Any]:
 
 
 def _make_index(keys: list[Any], expr: Expr, name: Hashable) -> Index:
-    """Return an index of keys, of the dtype that the column's kind has.
+    """Return an index of keys, of the dtype that pandas gives such values.
 
     Labels have the dtype of what they are. Objects stand where no dtype of pandas holds them all:
     intervals that are closed on different sides, or times of several zones.

@@ -94,6 +94,7 @@ class HypothesisTest:
         return "\n".join(f"{name:>10}  {text}" for name, text in self._rows())
 
     def _repr_html_(self) -> str:
+        """Show the result of the test as an HTML table in a notebook."""
         cells = "".join(
             f"<tr><th scope='row'>{escape(a)}</th><td>{escape(b)}</td></tr>"
             for a, b in self._rows()
@@ -108,6 +109,9 @@ def make_means_test(
     release: Release, labels: tuple[Hashable, Hashable], noun: str, level: float
 ) -> HypothesisTest:
     """Test that two groups have the same mean.
+
+    ``labels`` name the groups, and ``noun`` is what is compared, such as "mean". ``level`` is the
+    confidence of the interval.
 
     The p-value is the least risk at which the interval of their difference leaves out zero. So the
     two never contradict each other.
@@ -149,7 +153,11 @@ def to_plain_label(label: Hashable) -> Hashable:
 def make_correlation_test(
     release: Release, names: tuple[Hashable, Hashable], estimate: Estimate, level: float
 ) -> HypothesisTest:
-    """Test that two columns are independent, by their covariance."""
+    """Test that two columns are independent, by their covariance.
+
+    ``names`` are the columns, and ``estimate`` is their correlation. ``level`` is the confidence of
+    its interval.
+    """
     plan, raw = release[:2]
     first, pair, second = (get_noisy_sums(plan, raw, cell) for cell in plan.cells)
     off, error = estimate_covariance(first, pair, second)
@@ -168,7 +176,11 @@ def make_correlation_test(
 
 
 def estimate_covariance(first: Measured, pair: Measured, second: Measured) -> tuple[float, float]:
-    """Return the sum of products about the means, and its standard error under independence."""
+    """Return the sum of the products of two columns about their means, and its standard error.
+
+    The standard error is that under independence. ``first``, ``pair`` and ``second`` are the noisy
+    sums of a column, of both, and of the other column.
+    """
     x, y = (AGGREGATES["mean"].draws(m, 0.05) for m in (first, second))
     assert x is not None
     assert y is not None
@@ -189,7 +201,10 @@ class NoisyProducts:
 
     @staticmethod
     def of(pair: Measured, a: Floats, b: Floats) -> NoisyProducts:
-        """Return the sum of products about ``a`` and ``b``."""
+        """Return the noisy sum of (x - a)(y - b) over the pairs of values.
+
+        ``pair`` has the noisy sums of both columns.
+        """
         n, t, s, ts = (pair.values({name: 1.0}).astype(float) for name in ("n", "t1", "s1", "st"))
         rows = [pair.weights({name: 1.0}) for name in ("n", "t1", "s1", "st")]
         weights = [d - a * c - b * e + a * b * f for f, e, c, d in zip(*rows, strict=True)]
@@ -205,7 +220,10 @@ class NoisyProducts:
 def are_excluded(
     first: Measured, pair: Measured, second: Measured, risk: float
 ) -> NDArray[np.bool_]:
-    """Return in which groups independence is excluded at this risk.
+    """Return in which groups the independence of two columns is excluded at this risk.
+
+    ``first``, ``pair`` and ``second`` are the noisy sums of a column, of both, and of the other
+    column.
 
     It is excluded if the products about the means add up to more than draws and noise do, for all
     means within their intervals.
@@ -243,6 +261,8 @@ def make_independence_test(
 ) -> HypothesisTest:
     """Test that the rows and the columns of a table of counts are independent.
 
+    ``rows`` is the number of rows of the table, and ``names`` are the two columns that make it.
+
     Tables are drawn as if they were. The noise hides the number of people and the margins, so the
     p-value is the largest of several guesses at them. The guesses at the number are its estimate
     and the ends of its interval. Those at the margins are at least once or twice their noise, or a
@@ -278,7 +298,9 @@ def make_independence_test(
 
 
 def measure_distance(tables: Floats, spread: float) -> Floats:
-    """Return how far tables are from the products of their margins.
+    """Return how far tables of counts are from independence: from the products of their margins.
+
+    ``spread`` is the standard deviation of the noise in a count.
 
     It is a sum of squares, each over the count to expect and the variance of the noise.
     """
@@ -309,7 +331,10 @@ class SeededNumbers:
         return np.asarray(((np.frombuffer(digest, dtype="<u8") >> np.uint64(12)) + 0.5) * 2.0**-52)
 
     def draw_poisson(self, mean: float, size: int) -> Floats:
-        """Return numbers by Poisson's law; for large means by the normal law, rounded."""
+        """Return ``size`` numbers drawn by Poisson's law with this mean.
+
+        For large means it is the normal law, rounded.
+        """
         if mean > _LARGE:
             normal = np.sqrt(-2 * np.log(self.draw_uniform(size))) * np.cos(
                 2 * np.pi * self.draw_uniform(size)
@@ -332,6 +357,9 @@ def _draw_tables(
     stream: SeededNumbers, counts: Floats, number: int, least: float, noise: Noise
 ) -> Floats:
     """Return noisy tables with independent rows and columns, each count by Poisson's law.
+
+    A test of independence compares the released ``counts`` with them. ``stream`` has the random
+    numbers.
 
     ``number`` is the number of people to expect, and ``least`` the least margin.
     """

@@ -45,10 +45,11 @@ class SummedNoise:
         return float(self.noise.deviation * math.sqrt(self.terms))
 
     def quantile(self, level: float, terms: int = 1) -> int:
-        """Return a t with P[|X| <= t] >= level.
+        """Return a t with P[|X| <= t] >= level, for X the sum of the noise.
 
-        It is the less of two bounds: the number of deviations that whole numbers of any weights
-        need, and the quantile of each term at its part of the risk.
+        ``terms`` is the number of such sums that are added. The result is the less of two bounds:
+        the number of deviations that whole numbers of any weights need, and the quantile of each
+        noise at its part of the risk.
         """
         total = terms * self.terms
         each = total * self.noise.quantile(1 - (1 - level) / total)
@@ -83,18 +84,23 @@ class AnswerLayout(ABC):
     def interval(self, plan: Plan, raw: Raw, level: float, about: About = NOISE) -> list[Ends]:
         """Return the ends of the intervals of each column.
 
-        They cover the noise, or whatever else they are to be ``about``.
+        ``level`` is their confidence. They cover the noise, or whatever else they are to be
+        ``about``.
         """
 
     @abstractmethod
     def place(self, each: Sequence[Array]) -> list[Array]:
-        """Place an array of each output, an entry a group, as `values` places numbers.
+        """Return the columns of the answer from an array for each output.
 
-        A margin takes what holds for all groups.
+        Each array has an entry for each group, which goes where `values` puts the number. A margin
+        takes what holds for all groups.
         """
 
     def noise_limits(self, plan: Plan, groups: int) -> list[Limits]:
-        """Return the limits by which each column is judged to be noise (`Aggregate.judging_scale`)."""
+        """Return, for each column, the two limits by which a number is judged to be mostly noise.
+
+        They are those of `Aggregate.judging_scale`. ``groups`` is the number of groups.
+        """
         most = math.inf if plan.most is None else plan.most
         each = [AGGREGATES[cell.aggregate].judging_scale(cell, most) for cell in plan.cells]
         sides = [
@@ -163,6 +169,11 @@ class OutputRows(OutputColumns):
         return [np.concatenate([column[:1] for column in align_units(super().values(plan, raw))])]
 
     def interval(self, plan: Plan, raw: Raw, level: float, about: About = NOISE) -> list[Ends]:
+        """Return the two ends of the intervals as one column, with a row for each output.
+
+        ``level`` is the confidence of the intervals. ``about`` tells whether they cover the noise
+        alone or sampling error too.
+        """
         pairs = super().interval(plan, raw, level, about)
         low, high = (
             np.concatenate([end[:1] for end in align_units([pair[side] for pair in pairs])])
@@ -174,6 +185,10 @@ class OutputRows(OutputColumns):
         return [np.array([array[0] for array in each])]
 
     def show_in_zones(self, plan: Plan, columns: Sequence[Array]) -> list[ShownColumn]:
+        """Return the values with times in the time zone of their column.
+
+        Rows of different zones make a column of objects, as in pandas.
+        """
         zones = {read_zone(cell.origin) for cell in plan.cells}
         if len(zones) == 1:
             return super().show_in_zones(plan, columns)
@@ -240,7 +255,10 @@ class OutputGrid(AnswerLayout):
         return columns
 
     def interval(self, plan: Plan, raw: Raw, level: float, about: About = NOISE) -> list[Ends]:
-        """Return the ends of each column; NaN where nothing was asked."""
+        """Return the ends of the intervals of each column; NaN where nothing was asked.
+
+        ``level`` is their confidence, and ``about`` tells what they cover.
+        """
         ends = [enclose_output(plan, raw, i, level, about) for i in range(len(plan.cells))]
         nothing = np.full(len(ends[0][0]), math.nan)
         columns = []
@@ -260,6 +278,11 @@ class OutputGrid(AnswerLayout):
         return columns
 
     def place(self, each: Sequence[Array]) -> list[Array]:
+        """Return the columns of the table from the values of each output.
+
+        ``each`` has an array for each output, with a value for each group. Places of the table
+        without an output get zeros.
+        """
         nothing = np.zeros_like(each[0])
         columns = zip(*self.cells, strict=True)
         return [
@@ -267,6 +290,10 @@ class OutputGrid(AnswerLayout):
         ]
 
     def deviations(self, plan: Plan, raw: Raw) -> Sequence[Array | float] | None:
+        """Return the standard deviation of the noise for each cell of the table.
+
+        It is NaN where no output was asked.
+        """
         groups = raw[plan.cells[0].part].shape[1]
         # The last one is for where nothing was asked.
         found = [*(_find_deviation(plan, cell) for cell in plan.cells), math.nan]
@@ -308,10 +335,10 @@ class CorrelationTable(AnswerLayout):
         return list(self._columns(found))
 
     def interval(self, plan: Plan, raw: Raw, level: float, about: About = NOISE) -> list[Ends]:
-        """Return the ends of each correlation.
+        """Return the ends of the interval of each correlation, column by column.
 
-        They follow from the intervals of its covariance and both variances, at a third of the risk
-        each.
+        ``level`` is their confidence, and ``about`` tells what they cover. They follow from the
+        intervals of its covariance and both variances, at a third of the risk each.
         """
         ends = OutputGrid(self.cells).interval(plan, raw, 1 - (1 - level) / 3, about)
         low, high = (self._squares([e[side] for e in ends]) for side in (0, 1))
@@ -359,7 +386,10 @@ class PivotTable(AnswerLayout):
         return self.below or self.beside or self.normalize is not None
 
     def _blocks(self, raw: Array) -> tuple[Array, Array]:
-        """Return the vectors of all cells of the table, and the number of groups in each."""
+        """Return the noisy sums of all cells of the table, margins included.
+
+        With them comes the number of groups that each cell adds up.
+        """
         if (
             raw.dtype != object
             and float(np.max(np.abs(raw.astype(float)), initial=0.0)) * raw[0].size >= 2.0**62
@@ -383,7 +413,8 @@ class PivotTable(AnswerLayout):
         return [np.ascontiguousarray(column) for column in flat.reshape(-1, self._width).T]
 
     def _totals(self, counts: Array) -> tuple[Floats, NDArray[np.int64]]:
-        """Return the total that each cell is divided by, and the number of groups in that sum."""
+        """Return the total that each count is divided by, and the number of groups in that
+        total."""
         body = counts.reshape(-1, self._width)[: self.rows, : self.columns].astype(float)
         shape = counts.reshape(-1, self._width).shape
         if self.normalize == "all":
@@ -401,7 +432,7 @@ class PivotTable(AnswerLayout):
         return total.ravel(), terms.ravel()
 
     def values(self, plan: Plan, raw: Raw) -> list[Array]:
-        """Return the columns of the table, output by output."""
+        """Return the columns of the table, output by output: numbers, or shares of a total."""
         found = []
         for cell in plan.cells:
             vectors, _ = self._blocks(raw[cell.part])
@@ -422,9 +453,10 @@ class PivotTable(AnswerLayout):
         return found
 
     def interval(self, plan: Plan, raw: Raw, level: float, about: About = NOISE) -> list[Ends]:
-        """Return the ends of each column.
+        """Return the ends of the intervals of each column, margins included.
 
-        Where a threshold showed the groups, each has the level at which it covers.
+        ``level`` is their confidence, and ``about`` tells what they cover. Where a threshold showed
+        the groups, each has the level at which it covers.
         """
         each = find_shown_levels(plan, raw, level)
         if each is not None and self.normalize is None:
@@ -454,6 +486,11 @@ class PivotTable(AnswerLayout):
         return found
 
     def deviations(self, plan: Plan, raw: Raw) -> Sequence[Array | float] | None:
+        """Return the standard deviation of the noise for each cell, margins included.
+
+        The noise of a margin is that of all the cells it adds up. None means that no single number
+        describes the noise of a cell.
+        """
         if self.normalize is not None or find_shown_levels(plan, raw, 0.95) is not None:
             return None
         found = []
@@ -465,10 +502,10 @@ class PivotTable(AnswerLayout):
     def _proportions(
         self, counts: Array, terms: NDArray[np.int64], noise: Noise, level: float
     ) -> Ends:
-        """Return the ends of proportions, about the noise.
+        """Return the ends of the intervals of proportions, which cover the noise.
 
-        A count is part of its total, so its noise is their covariance. A total of itself is
-        exactly 1.
+        ``terms`` is the number of groups in each count, and ``level`` the confidence. A count is
+        part of its total, so its noise is their covariance. A total of itself is exactly 1.
         """
         total, of = self._totals(counts)
         unit, low, high = noise.deviation**2, np.empty(len(terms)), np.empty(len(terms))
@@ -497,10 +534,11 @@ class PivotTable(AnswerLayout):
     def _population_proportions(
         self, counts: Array, terms: NDArray[np.int64], noise: Noise, level: float
     ) -> Ends:
-        """Return the ends of proportions in the population.
+        """Return the ends of the intervals of proportions in the population.
 
-        A share is the mean of draws that count or not. Its own noises are in both of its numbers,
-        and the others in the total.
+        ``terms`` is the number of groups in each count, and ``level`` the confidence. A share is
+        the mean of draws that count or not. Its own noises are in both of its numbers, and the
+        others in the total.
         """
         (total, of), risk = self._totals(counts), 1 - level
         low, high = np.empty(len(terms)), np.empty(len(terms))

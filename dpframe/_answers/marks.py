@@ -35,7 +35,7 @@ _MANY = 1024  # groups; of more, some tell whether there is a warning
 
 
 def is_noteworthy(release: Release, layout: AnswerLayout, values: Sequence[Array]) -> bool:
-    """Return whether something is to be said of an answer where it is shown.
+    """Return whether an answer needs marks or notes where it is shown, such as about noise.
 
     ``values`` are its columns as they were laid out. Warn of noise that was released just now.
     """
@@ -65,7 +65,7 @@ def is_noteworthy(release: Release, layout: AnswerLayout, values: Sequence[Array
 
 
 def mark_if_noteworthy(answer: PandasType) -> PandasType:
-    """Return an answer of a class that says something of its numbers, if there is something."""
+    """Return an answer as a class that shows marks and notes, if there are any to show."""
     if not answer.size or not _describe(answer).notes:
         return answer
     make: Callable[..., PandasAnswer] = (
@@ -87,7 +87,7 @@ class Description(NamedTuple):
 
 
 def _describe(answer: PandasAnswer) -> Description:
-    """Return what is to be said of an answer.
+    """Return which numbers of an answer are noise, and the notes to show below it.
 
     If its numbers have changed, the labels alone tell which of them are made of noise.
     """
@@ -105,7 +105,10 @@ def _describe(answer: PandasAnswer) -> Description:
 
 
 def _describe_by_labels(answer: PandasAnswer, text: str) -> Description:
-    """Return what is to be said of an answer whose numbers have changed since its release."""
+    """Return which numbers are made of noise, for an answer that was changed since its release.
+
+    ``text`` is its receipt.
+    """
     try:
         source = read_source(text)
         note = "made of an answer in which {} of {} numbers are noise; its .dp.reliable tells which"
@@ -121,7 +124,10 @@ def _describe_by_labels(answer: PandasAnswer, text: str) -> Description:
 
 
 def _write_notes(note: str, noise: Sequence[Bools], plans: Sequence[Plan]) -> list[str]:
-    """Return the lines below an answer: ``note`` with the numbers of noise, and those of plans."""
+    """Return the notes below an answer: how many numbers are noise, and what its plans add.
+
+    ``note`` is the text with places for both numbers. ``noise`` has flags column by column.
+    """
     noisy, size = sum(map(np.count_nonzero, noise)), sum(map(np.size, noise))
     texts = [
         text for plan in plans for text in (describe_choice_error(plan), describe_limits(plan))
@@ -144,6 +150,7 @@ class AnswerSeries(pd.Series):
         return AnswerFrame
 
     def __repr__(self) -> str:
+        """Show the Series with a mark beside each value that is mostly noise, and notes below."""
         noise, notes = _describe(self)
         lines = super().__repr__().split("\n")
         if noise and noise[0].any():
@@ -152,7 +159,10 @@ class AnswerSeries(pd.Series):
 
 
 def _mark_lines(lines: list[str], noise: Bools) -> None:
-    """Add marks to the lines of a Series as pandas shows it: whole, or its two ends."""
+    """Add marks to the lines that pandas prints of a Series, beside numbers that are noise.
+
+    pandas prints all rows, or the first and the last ones.
+    """
     body, size = len(lines) - 1, len(noise)  # the last line is the dtype
     whole = body - size in (0, 1)
     half = size if whole else (body - 1) // 2
@@ -180,6 +190,8 @@ class AnswerFrame(pd.DataFrame):
         return "\n".join([repr(marked), *notes])
 
     def _repr_html_(self) -> str | None:
+        """Show the table as HTML, with a mark beside each value that is mostly noise, and notes
+        below."""
         marked, notes = _mark_cells(self)
         html = cast(Any, marked)._repr_html_()
         if html is None:
@@ -188,7 +200,8 @@ class AnswerFrame(pd.DataFrame):
 
 
 def _mark_cells(answer: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Return a plain table with the cells of an answer as texts with marks, and the lines below."""
+    """Return an answer as a plain table of texts with marks beside noise, and the notes below
+    it."""
     noise, notes = _describe(answer)
     plain = pd.DataFrame(answer)
     most = pd.get_option("display.max_rows") or len(plain)
@@ -208,7 +221,7 @@ def _mark_cells(answer: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _format_cells(column: Series) -> list[str]:
-    """Return what pandas writes for each cell of a column, as wide as the widest.
+    """Return the text that pandas prints for each value of a column, as wide as the widest.
 
     pandas adds a line about an index of times that has a frequency, and about categories. Neither
     is a cell.

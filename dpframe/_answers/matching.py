@@ -54,6 +54,8 @@ class Labels:
     """The labels of an answer as its receipt holds them: texts, level by level."""
 
     def __init__(self, receipt: Json):
+        """Read the labels of rows and columns that an answer was released with, from its
+        receipt."""
         labels = receipt["columns"]
         # The labels of the columns, with a text for each level; None for a Series.
         self.columns: list[tuple[str, ...]] | None = (
@@ -72,7 +74,7 @@ class Labels:
 
 
 def _read_rows(data: Json) -> list[Array]:
-    """Return the labels of the rows, level by level."""
+    """Return the labels of the rows from a receipt, an array for each level of the index."""
     levels = [np.array([*texts, "nan"], dtype=object) for texts in data["levels"]]
     if data["codes"] is None:
         return [level[:-1] for level in levels]
@@ -123,7 +125,10 @@ class ReleasedTable(Released):
 
     @classmethod
     def read(cls, receipt: Json, text: str) -> Self:
-        """Return the release that a receipt describes."""
+        """Return the release that a receipt describes, with its labels.
+
+        ``text`` is the receipt as it was written.
+        """
         found = cls.from_receipt(receipt)
         found.labels, found.text = Labels(receipt), text
         found.values = [
@@ -202,7 +207,7 @@ class Excerpt:
 
 
 def take_rows(column: Array, rows: Places) -> Array:
-    """Return the rows of a column, NaN for a missing row."""
+    """Return some rows of a column, with NaN where a row is missing (-1)."""
     missing = rows < 0
     if not missing.any():
         return np.asarray(column)[rows]
@@ -222,6 +227,11 @@ class MatchedAnswer:
     """
 
     def __init__(self, source: NumberSource, answer: PandasAnswer, edited: bool = False):
+        """Find the released number behind each cell of an answer, by its labels.
+
+        ``source`` has the released numbers, and ``answer`` is the pandas object, perhaps sorted or
+        filtered since. Unless ``edited``, each cell must still have its released value.
+        """
         self.source, self.answer = source, answer
         if not source.labels.rows:
             raise BadValue(CHANGED)
@@ -241,7 +251,7 @@ class MatchedAnswer:
             _check_values(source, frame.iloc[:, self.keys :], self.rows, self.columns)
 
     def _take(self, columns: Sequence[Array]) -> list[Floats]:
-        """Return the cells of each column of the answer, from the columns of its source."""
+        """Return columns shaped like the answer, from columns shaped like its source."""
         found = []
         for rows, places in zip(self.rows.T, self.columns.T, strict=True):
             cells = np.full(len(rows), np.nan)
@@ -295,9 +305,10 @@ class MatchedAnswer:
         return self.source.cells_of([int(j) for j in np.unique(columns)])
 
     def calculate(self, place: int) -> Calculation:
-        """Return how a column of the answer was computed.
+        """Return how a column of the answer was computed from released numbers.
 
-        Refuse a column with cells from several columns of the source.
+        ``place`` is the number of the column. Refuse one with values from several columns of the
+        release.
         """
         rows, columns = self.rows[:, place], self.columns[:, place]
         known = np.unique(columns[rows >= 0])
@@ -310,7 +321,7 @@ class MatchedAnswer:
 
 
 def _count_keys(labels: Labels, frame: pd.DataFrame) -> int:
-    """Return how many of the first columns are labels of rows: `reset_index` puts them there."""
+    """Return how many of the first columns are labels of rows, as `reset_index` makes them."""
     if frame.columns.nlevels > 1 and not all(isinstance(label, tuple) for label in frame.columns):
         return 0
     named = [str(name) for name in labels.names if name is not None]
@@ -354,7 +365,11 @@ def _list_axes(labels: Labels, frame: pd.DataFrame, keys: int) -> list[_Axis]:
 
 
 def _find_places(labels: Labels, frame: pd.DataFrame, keys: int) -> tuple[Places, Places]:
-    """Return the row and the column of the source for each cell; -1 if it is not there."""
+    """Return the row and the column of the release behind each cell of an answer.
+
+    Both are -1 for a cell that is not there. ``keys`` is the number of first columns that are
+    labels.
+    """
     texts_of_rows, names = labels.rows, labels.names
     if labels.flat and not keys and frame.index.names == [None]:  # a column without its keys
         counts = np.array(list(map(str, range(len(labels)))), dtype=object)
@@ -431,10 +446,10 @@ def _combine_levels(
     texts: Sequence[Sequence[str] | Array],
     shape: tuple[int, int],
 ) -> Places:
-    """Return the place of each combination of labels among those of the source.
+    """Return the position of each combination of labels among those of the source.
 
-    ``codes`` are the places of the labels of the answer in each level. ``texts`` are the labels of
-    the source. Refuse labels that are not unique.
+    ``codes`` are the positions of the labels of the answer in each of ``levels``. ``texts`` are the
+    labels of the source. Refuse labels that are not unique.
     """
     wanted = np.zeros(shape, dtype=np.int64)
     own = np.zeros(len(texts[0]) if len(texts) else 1, dtype=np.int64)
@@ -453,7 +468,10 @@ def _combine_levels(
 def _check_values(
     source: NumberSource, values: pd.DataFrame, rows: Places, columns: Places
 ) -> None:
-    """Refuse an answer with a number that is not the released one."""
+    """Refuse an answer with a number that is not the released one.
+
+    ``rows`` and ``columns`` tell which released number each cell of ``values`` should be.
+    """
     numbers = [_to_numbers(values.iloc[:, place]) for place in range(values.shape[1])]
     shown = np.stack(numbers, axis=1) if numbers else np.empty(values.shape)
     if not np.isnan(shown[rows < 0].astype(float)).all():
@@ -470,7 +488,8 @@ def _check_values(
 
 
 def _to_numbers(column: Series) -> Array:
-    """Return the cells of a column as numbers; refuse others, such as those of a comparison."""
+    """Return the values of a column as numbers; refuse others, such as truth values of a
+    comparison."""
     if not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
         raise BadValue(CHANGED)
     if column.dtype.kind == "c":
@@ -482,7 +501,7 @@ def _to_numbers(column: Series) -> Array:
 
 
 def _are_same(one: Array, two: Array) -> Bools:
-    """Return where numbers are the same, to the last bit; NaN is NaN."""
+    """Return where two arrays have the same numbers, to the last bit; NaN equals NaN."""
     if one.dtype.kind == "f" and one.dtype.itemsize < 8:
         one = one.astype(np.float64)
     if {one.dtype.kind, two.dtype.kind} <= set("iu"):

@@ -79,14 +79,17 @@ class TableOperators(ABC):
 def _map_columns(
     one: TableOperators, compute: Callable[[Calculation], Calculation]
 ) -> PandasAnswer:
-    """Return the answer with every column computed from itself."""
+    """Return an answer with a calculation applied to each of its columns, such as a negation."""
     matched = one._match()
     columns = [compute(matched.calculate(i)) for i in range(matched.rows.shape[1])]
     return _make_answer(columns, matched.answer, matched.keys)
 
 
 def _operate(step: str, one: TableOperators, other: object, swapped: bool = False) -> PandasAnswer:
-    """Apply an operator to an answer and whatever stands beside it."""
+    """Apply an operator to an answer and a number, another answer, or a known number for each row.
+
+    ``step`` is the operator, such as "+". With ``swapped`` the answer is its right operand.
+    """
 
     def combine(mine: Calculation, theirs: Calculation) -> Calculation:
         return theirs.append(step, mine) if swapped else mine.append(step, theirs)
@@ -119,7 +122,10 @@ def _check_number(number: float) -> float:
 
 
 def _combine_answers(one: MatchedAnswer, two: MatchedAnswer, combine: Combine) -> PandasAnswer:
-    """Return two answers combined row by row, by the labels of the rows."""
+    """Return two answers combined by an operator, row by row, by the labels of the rows.
+
+    ``combine`` makes the calculation of a column from those of the operands.
+    """
     mine, theirs = one.answer, two.answer
     if isinstance(mine, pd.Series) is not isinstance(theirs, pd.Series):
         raise BadType(
@@ -152,7 +158,10 @@ def _combine_answers(one: MatchedAnswer, two: MatchedAnswer, combine: Combine) -
 
 
 def _combine_with_constants(one: MatchedAnswer, numbers: Series, combine: Combine) -> PandasAnswer:
-    """Return the answer combined with a known number for each row, by the labels of the rows."""
+    """Return an answer combined with a known number for each row, by the labels of the rows.
+
+    ``combine`` makes the calculation of a column from those of the operands.
+    """
     if (
         one.keys
         or not pd.api.types.is_numeric_dtype(numbers.dtype)
@@ -177,9 +186,9 @@ def _combine_with_constants(one: MatchedAnswer, numbers: Series, combine: Combin
 
 
 def _align_rows(one: PandasAnswer, two: PandasAnswer) -> tuple[list[Places], Index]:
-    """Return the rows of two answers that have the same labels, as pandas puts them together.
+    """Return the rows of two answers that have the same labels, and their common index.
 
-    A missing row is -1.
+    They are positions, as pandas aligns the two. A missing row is -1.
     """
     try:
         pair = pd.Series(np.arange(len(one)), index=one.index).align(
@@ -195,9 +204,9 @@ def _align_rows(one: PandasAnswer, two: PandasAnswer) -> tuple[list[Places], Ind
 
 
 def _make_answer(columns: Sequence[Calculation], like: PandasAnswer, keys: int) -> PandasAnswer:
-    """Return a Series or DataFrame of computed columns, with a receipt that says how.
+    """Return computed columns as a Series or DataFrame, with a receipt that says how.
 
-    It has the labels of another answer, whose first ``keys`` columns are labels of rows.
+    It has the labels of the answer ``like``, whose first ``keys`` columns are labels of rows.
     """
     if any(column.too_long for column in columns):
         raise BadValue(
@@ -224,7 +233,10 @@ def _make_answer(columns: Sequence[Calculation], like: PandasAnswer, keys: int) 
 
 
 def _write_receipt(answer: PandasAnswer, computed: Json, keys: int) -> str:
-    """Return the receipt of an answer that was computed, with its labels."""
+    """Return the receipt of an answer that was computed, with its labels.
+
+    ``computed`` tells how. The first ``keys`` columns are labels of rows.
+    """
     index, labels = answer.index, None
     if isinstance(answer, pd.DataFrame):
         labels = list(answer.columns)

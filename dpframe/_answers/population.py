@@ -41,10 +41,11 @@ def check_coverage(
     levels: Iterable[float] = (),
     noun: str = "",
 ) -> tuple[float, About]:
-    """Check ``of=`` and ``n=`` of an interval against what was released.
+    """Check the arguments ``of=`` and ``n=`` of an interval against what was released.
 
-    Return what the interval covers, and the level that is left for it. A tenth of the risk goes to
-    an ``n`` that is released itself. ``noun`` is the name of the numbers in messages.
+    Return the level that is left for the interval, and what it covers. A tenth of the risk goes to
+    an ``n`` that is released itself. ``levels`` are those of chosen quantiles. ``noun`` is the name
+    of the numbers in messages.
     """
     population = _validate.choice(of, "of", tuple(OF)) == "population"
     if population:
@@ -61,7 +62,11 @@ def check_coverage(
 
 
 def refuse_if_not_draws(plan: Plan, raw: Raw, cells: Sequence[Cell], noun: str = "") -> None:
-    """Refuse answers that say nothing about a population, or have rows that are not draws."""
+    """Refuse an interval of the population where numbers cannot have one, or rows are not separate
+    draws.
+
+    ``noun`` is the name of the numbers in messages.
+    """
     kinds = [AGGREGATES[cell.aggregate] for cell in cells]
     if not any(kind.drawn for kind in kinds):
         raise NotOffered(
@@ -111,7 +116,7 @@ def _refuse_found_groups(plan: Plan, raw: Raw, kinds: Sequence[Aggregate]) -> No
 
 
 def find_rank_error(plan: Plan, cells: Sequence[Cell], level: float) -> float:
-    """Return by how many ranks the quantiles among these outputs may miss at this level."""
+    """Return by how many ranks the quantiles of an answer may miss, with this confidence."""
     ranked = [cell for cell in cells if AGGREGATES[cell.aggregate].promise]
     if not ranked:
         raise NotOffered(
@@ -123,7 +128,11 @@ def find_rank_error(plan: Plan, cells: Sequence[Cell], level: float) -> float:
 def compute_difference(
     plan: Plan, raw: Raw, cell: Cell, places: tuple[int, int], level: float, of: object
 ) -> GroupDifference:
-    """Return the difference of two groups' means, or of their shares, with its interval."""
+    """Return the difference of two groups' means, or of their shares, with its interval.
+
+    ``places`` are the positions of the groups. ``level`` is the confidence of the interval, and
+    ``of`` tells what it covers.
+    """
     aggregate, m = AGGREGATES[cell.aggregate], get_noisy_sums(plan, raw, cell)
     _, about = check_coverage(of, None, plan, raw, (cell,), level)
     first, second = (slice(place, place + 1) for place in places)
@@ -145,7 +154,10 @@ def compute_difference(
 
 
 def bound_difference(m: Measured, groups: tuple[slice, slice], risk: float) -> tuple[float, float]:
-    """Return the ends of the difference of two groups' means in the population."""
+    """Return the ends of an interval for the difference of two groups' means in the population.
+
+    The interval fails with probability ``risk`` at most.
+    """
     draws = AGGREGATES[m.cell.aggregate].draws(m, risk / 2)
     assert draws is not None
     low, high = enclose_differences(draws.part(groups[0]), draws.part(groups[1]), risk * REST)

@@ -37,7 +37,10 @@ def get_receipt(answer: PandasAnswer, kind: str) -> str | None:
 
 @contextmanager
 def refuse_foreign_receipt(owner: str) -> Iterator[None]:
-    """Refuse a receipt that dpframe did not write, if reading it fails."""
+    """Refuse a receipt that dpframe did not write, if reading it fails inside the block.
+
+    ``owner`` names its object in the message.
+    """
     try:
         yield
     except (ValueError, KeyError, TypeError):
@@ -76,7 +79,10 @@ _DTYPES = {np.dtype(kind): np.dtype(kind).name for kind in (np.int64, np.float64
 
 
 def digest_index(index: Index) -> IndexDigest:
-    """Return the digest and the labels of an index; the last few are remembered."""
+    """Return the digest and the labels of an index, for seals and receipts.
+
+    The last few are remembered.
+    """
     known = _digests.get(id(index))
     if known is None or known.of is not index:
         if isinstance(index, pd.IntervalIndex):
@@ -94,7 +100,8 @@ def digest_index(index: Index) -> IndexDigest:
 
 
 def _write_labels(index: Index) -> str:
-    """Return the labels of an index as JSON: the texts of each level, and the places in them."""
+    """Return the labels of an index as JSON: the texts of each level, and which of them each row
+    has."""
     levels, codes = [index], None
     if isinstance(index, pd.MultiIndex):
         levels, codes = list(index.levels), [level.tolist() for level in index.codes]
@@ -108,9 +115,9 @@ def _write_labels(index: Index) -> str:
 def seal_columns(
     columns: Sequence[ShownColumn], labels: Sequence[Hashable], index: Index
 ) -> tuple[str, list[str]]:
-    """Return the seal of all columns, and the seal of each column with its own label.
+    """Return the seal of all columns together, and the seal of each column with its label.
 
-    A seal is of values and dtypes, of the labels of columns, and of the index with its names.
+    A seal is a digest that shows whether an answer was changed after its release.
     """
     names = "\x1f".join(map(repr, index.names))
     start = hashlib.blake2b(digest_index(index).digest + names.encode(), digest_size=16)

@@ -72,7 +72,7 @@ class Released:
     @cached_property
     @np.errstate(all="ignore")  # whatever the caller's numpy does with tiny numbers
     def noise(self) -> list[Bools]:
-        """Which numbers are noise, column by column."""
+        """Flags that tell which numbers are mostly noise, column by column."""
         groups = int(np.shape(self.raw[0])[-1])
         limits = self.layout.noise_limits(self.plan, groups)
         units, widths = (self._rearrange([pair[side] for pair in limits]) for side in (0, 1))
@@ -125,7 +125,7 @@ class Released:
         return tuple(self.plan.cells[j] for j in columns) if alone else self.plan.cells
 
     def is_worth_a_warning(self) -> bool:
-        """Return whether the noise is more than single totals near zero.
+        """Return whether so much of the answer is noise that the user is warned.
 
         A total of nobody is near zero and says so itself, unless most of the answer is like that.
         Of choices that say nothing there was a warning before the debit, if that was public.
@@ -148,7 +148,10 @@ class Released:
         return self._rearrange(self.layout.place(each))
 
     def _rearrange(self, columns: Sequence[Column]) -> list[Column]:
-        """Return columns in the order of the answer's rows; a number holds for a whole column."""
+        """Return columns in the order of the answer's rows.
+
+        Instead of a column there may be a number that holds for all of its rows.
+        """
         order = self.order
         if order is None:
             return list(columns)
@@ -170,9 +173,10 @@ class SealedRelease(NamedTuple):
 
 @lru_cache(maxsize=8)
 def read_release(text: str) -> SealedRelease | None:
-    """Return what the receipt of a release describes; the last few are remembered.
+    """Return the release that a receipt describes, with its seals.
 
-    Return None for the receipt of a table that was computed from several releases.
+    Return None for the receipt of a table that was computed from several releases. The last few are
+    remembered.
     """
     receipt = json.loads(text)
     if "derived" in receipt:
@@ -187,7 +191,7 @@ def read_release(text: str) -> SealedRelease | None:
 
 
 def blank_noise(release: Release, layout: AnswerLayout) -> list[Array]:
-    """Return the columns of an answer without what is noise, for sessions with ``show="nan"``."""
+    """Return the columns of an answer with NaN where a number is noise, for ``show="nan"``."""
     released = Released(layout, release.plan, release.raw, release.rule.part)
     return [
         column

@@ -73,7 +73,10 @@ def make_reports(
     index: Index | None,
     name: Hashable,
 ) -> Series:
-    """Return reports as a Series of categories, with a receipt.
+    """Return randomized reports as a Series of categories, with a receipt.
+
+    ``codes`` are the positions of the reported values among ``labels``, and ``kind`` tells how
+    reports were made.
 
     A mean of raw reports would be biased, and categories have no mean. Null is -1 there, since
     pandas has no category for it.
@@ -103,6 +106,10 @@ class Reports:
     """``reports.dp`` of what `PrivateFrame.randomize` returned, or of a part of it."""
 
     def __init__(self, series: Series, text: str):
+        """Read the receipt of randomized reports, and check that it still describes the Series.
+
+        ``text`` is the receipt as JSON. A Series with other categories is refused.
+        """
         with refuse_foreign_receipt("these reports"):
             receipt = json.loads(text)
             self._kind = ReportKind.from_json(receipt["kind"])
@@ -138,13 +145,13 @@ class Reports:
     def truth(self) -> float:
         """The probability that a report is the true value.
 
-        A number is rounded to a point of its grid first.
+        A number is first rounded to one of the values that a report can have.
         """
         return self._kind.response.truth
 
     @property
     def _has_several_reports(self) -> bool:
-        """Whether a person has several reports. Those beyond their rows are blanks."""
+        """True if a person has several reports. Those beyond their rows are blanks."""
         # The price of a person is that of their reports together.
         return (
             self._kind.people
@@ -153,7 +160,7 @@ class Reports:
         )
 
     def _codes(self) -> Integers:
-        """Return the place of each report among the values."""
+        """Return the position of each report among the values that a report can have."""
         codes = self._series.cat.codes.to_numpy().astype(np.int64)
         null = self._kind.null
         if null is None:
@@ -173,6 +180,7 @@ class Reports:
         return labels
 
     def __repr__(self) -> str:
+        """Show the chance that a report is true, and the epsilon of each report."""
         one = self._kind.response
         return (
             f"reports that are true with probability {one.truth:.4g}, "
@@ -190,7 +198,7 @@ _LIES = 50  # random reports to expect, below which they do not serve either
 
 
 def weigh_reports(response: Response) -> Floats:
-    """Return the weights of reports, with a row for each value.
+    """Return the weights that make an unbiased estimate of reports, with a row for each value.
 
     Their mean is 1 in the row of the true value, and 0 in others. It is 1/k in all rows if the true
     value is not listed.
@@ -200,7 +208,11 @@ def weigh_reports(response: Response) -> Floats:
 
 
 def frequencies(response: Response, counts: Integers) -> Floats:
-    """Return the share of each value within each group (row), without bias; NaN without reports."""
+    """Return the estimated share of each value in each group, without bias.
+
+    ``counts`` has a row for each group and a column for each reported value. A group without
+    reports has NaN.
+    """
     n = counts.sum(axis=1, keepdims=True)
     share = np.divide(counts, n, out=np.full(counts.shape, np.nan), where=n > 0)
     found: Floats = (share - response.lies / response.k) / response.kept
@@ -208,7 +220,9 @@ def frequencies(response: Response, counts: Integers) -> Floats:
 
 
 def frequency_ends(response: Response, counts: Integers, level: float) -> ValueEnds:
-    """Return the interval of each frequency.
+    """Return the lower and the upper ends of the intervals of frequencies.
+
+    ``counts`` has a row for each group and a column for each reported value.
 
     It is Clopper and Pearson's (1934) interval for the mean probability of such a report.
     """
@@ -226,9 +240,11 @@ def frequency_ends(response: Response, counts: Integers, level: float) -> ValueE
 
 
 def means(response: Response, counts: Integers) -> Floats:
-    """Return the mean of each group as a share of the way between the bounds, without bias.
+    """Return the estimated mean of each group, as a share of the way between the bounds, without
+    bias.
 
-    It is NaN without reports.
+    ``counts`` has a row for each group and a column for each reported point. A group without
+    reports has NaN.
     """
     points = np.arange(response.k) / (response.k - 1)
     n = counts.sum(axis=1)
@@ -238,7 +254,8 @@ def means(response: Response, counts: Integers) -> Floats:
 
 
 def mean_ends(response: Response, counts: Integers, level: float) -> ValueEnds:
-    """Return the interval of each mean.
+    """Return the lower and the upper ends of the intervals of means, as shares of the way between
+    the bounds.
 
     With two points it is that of a frequency. With more it is by the normal law, and for few
     reports by Hoeffding's (1963) bound.
@@ -264,16 +281,20 @@ def mean_ends(response: Response, counts: Integers, level: float) -> ValueEnds:
 def bernstein(variance: float, span: float, n: Floats | Integers | int, level: float) -> Floats:
     """Return Bernstein's bound on the error of a mean of n independent numbers.
 
-    ``variance`` is the most that each may have, and ``span`` the distance between its ends. It
-    serves where few reports are random. Then perhaps none is seen, so the sample variance says
-    nothing, and the normal law does not hold.
+    The bound holds with probability ``level``. ``variance`` is the most that each may have, and
+    ``span`` the distance between its ends. It serves where few reports are random. Then perhaps
+    none is seen, so the sample variance says nothing, and the normal law does not hold.
     """
     log = math.log(2 / (1 - level)) / n
     return np.asarray(span * log / 3 + np.sqrt((span * log / 3) ** 2 + 2 * variance * log))
 
 
 def joint(one: Response, two: Response, counts: Integers) -> Floats:
-    """Return the shares of pairs of values of two columns, each randomized by itself; no bias."""
+    """Return the estimated shares of pairs of values of two columns, without bias.
+
+    Each column was randomized by itself, as ``one`` and ``two`` tell. ``counts`` has the reported
+    pairs.
+    """
     n = counts.sum()
     found: Floats = (
         weigh_reports(one) @ (counts / n if n else counts * np.nan) @ weigh_reports(two).T
@@ -282,7 +303,10 @@ def joint(one: Response, two: Response, counts: Integers) -> Floats:
 
 
 def joint_ends(one: Response, two: Response, counts: Integers, level: float) -> ValueEnds:
-    """Return the interval of each joint share.
+    """Return the lower and the upper ends of the intervals of joint shares.
+
+    ``one`` and ``two`` tell how the two columns were randomized, and ``counts`` has the reported
+    pairs.
 
     It is by the normal law, with the variance that is seen in the products of weights.
     """
@@ -304,7 +328,10 @@ def joint_ends(one: Response, two: Response, counts: Integers, level: float) -> 
 
 
 def _bound_pair_variance(one: Response, two: Response) -> float:
-    """Return the largest variance that coins give to a pair of reports, for any true values."""
+    """Return the largest variance of an estimate from a pair of reports, for any true values.
+
+    ``one`` and ``two`` tell how the two reports were randomized.
+    """
     squares = []
     for response in (one, two):
         w, q = weigh_reports(response), response.lies / response.k
@@ -339,6 +366,12 @@ class ReportEstimates:
         by: Response | None = None,
         rows: float | None = None,
     ):
+        """Prepare to estimate true counts from counts of randomized reports.
+
+        ``kind`` tells how reports were randomized, and ``counts`` how many there are of each value.
+        ``by`` tells how the reports of the groups were randomized, or is None. ``rows`` is the
+        number of reports that hold a value, or None if all do.
+        """
         self.kind, self.counts, self.by, self.rows = kind, counts, by, rows
 
     @property
@@ -354,7 +387,10 @@ class ReportEstimates:
         return self._scale(self._share())
 
     def ends(self, level: float) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Return the lower and the upper ends of the intervals, by the names of their columns."""
+        """Return the lower and the upper ends of the intervals, by the names of their columns.
+
+        ``level`` is the confidence of the intervals.
+        """
         one = self.kind.response
         if self.kind.bounds is not None:
             low, high = mean_ends(one, self.counts, level)
@@ -371,7 +407,8 @@ class ReportEstimates:
         return self._scale(np.fmin(lower, share)), self._scale(np.fmax(upper, share))
 
     def _share(self) -> Floats:
-        """Return the estimates as shares: of the rows, or of the way between the bounds."""
+        """Return the estimates as shares: of the rows, or for means of the way between the
+        bounds."""
         one = self.kind.response
         if self.kind.bounds is not None:
             return self._remove_blanks(means(one, self.counts))
@@ -381,9 +418,9 @@ class ReportEstimates:
         return self._remove_blanks(found.ravel())
 
     def _remove_blanks(self, share: Floats) -> Floats:
-        """Return the share among the reports of values, given that among all reports.
+        """Return the share among the reports that hold a value, from that among all reports.
 
-        It is linear, so it adds no bias.
+        The other reports are uniform. The step is linear, so it adds no bias.
         """
         if self.rows is None:
             return share
@@ -392,7 +429,10 @@ class ReportEstimates:
         return (share * n - (n - self.rows) * blank) / self.rows
 
     def _scale(self, share: Floats) -> dict[str, Floats]:
-        """Return shares and counts, or means and sums, from shares."""
+        """Return the columns of an estimate: shares and counts, or means and sums.
+
+        They are made of ``share``, which for means is the way between the bounds.
+        """
         n = self._n
         if self.kind.bounds is None:
             return {"frequency": share, "count": np.where(n > 0, share * n, 0.0)}
@@ -438,6 +478,11 @@ class Estimated:
     """``estimate(reports).dp``: the interval of each number."""
 
     def __init__(self, answer: pd.DataFrame, text: str):
+        """Read the receipt of an estimate from reports, and check that the table was not changed
+        since.
+
+        ``text`` is the receipt as JSON.
+        """
         with refuse_foreign_receipt("this estimate"):
             receipt = json.loads(text)
             seal, self._computed = receipt["seal"], ReportEstimates.from_json(receipt)

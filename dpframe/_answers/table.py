@@ -142,7 +142,7 @@ class AnswerTable(pd.DataFrame):
         return place >= levels and pd.api.types.is_numeric_dtype(self.dtypes.iloc[place - levels])
 
     def _write_cells(self) -> tuple[list[str], list[list[str]]]:
-        """Return the names of the columns and the cells as text."""
+        """Return the names of the columns, and the rows of the table as text."""
         decimals = _find_decimals(self)
         index = [] if isinstance(self.index, pd.RangeIndex) else list(range(self.index.nlevels))
         names = [str(name) for name in self.columns]
@@ -168,7 +168,7 @@ class AnswerTable(pd.DataFrame):
 
 
 def _find_decimals(table: pd.DataFrame) -> dict[str, list[int | None]]:
-    """Return the decimals of each column of numbers, row by row.
+    """Return with how many decimals to show each column of numbers, row by row.
 
     They show two digits of half the width of the interval. Durations and times have those of their
     seconds.
@@ -194,7 +194,10 @@ def _name_value_columns(names: Sequence[str]) -> Iterator[tuple[str, str, str, s
 
 
 def _count_decimals(value: Any, low: Any, high: Any) -> int | None:
-    """Return the decimals that show two digits of half an interval's width."""
+    """Return with how many decimals to show a number, or None if it has no interval.
+
+    They show two digits of half the width of its interval, from ``low`` to ``high``.
+    """
     if isinstance(low, pd.Timedelta | pd.Timestamp) and isinstance(
         high, pd.Timedelta | pd.Timestamp
     ):
@@ -210,7 +213,10 @@ def _count_decimals(value: Any, low: Any, high: Any) -> int | None:
 
 
 def _format_cell(cell: object, decimals: int | None) -> str:
-    """Return a cell as text, with this number of decimals if it is a number."""
+    """Return a value of a table as text, with this number of decimals if it is a number.
+
+    None shows six digits. A missing value is empty.
+    """
     if decimals is not None and isinstance(cell, pd.Timedelta | pd.Timestamp):
         return format_moment(cell, decimals)
     if isinstance(cell, float):
@@ -227,6 +233,11 @@ def _escape_cells(cells: Sequence[str]) -> list[str]:
 
 
 def _format_row_as_list(head: Sequence[str], row: Sequence[str]) -> str:
+    """Return a row of a table as an item of a Markdown list, for a table too wide to show.
+
+    ``head`` has the names of the columns, and ``row`` the cells as text. Empty cells are left out,
+    but for the first.
+    """
     return "\n".join(
         f"{'-' if i == 0 else ' '} {name}: {cell}"
         for i, (name, cell) in enumerate(zip(head, row, strict=True))
@@ -297,7 +308,11 @@ def show_number(
     note: str,
     of: str,
 ) -> ShownAnswer:
-    """Return the content of a table with a single number."""
+    """Return the content of a table with a single number.
+
+    ``ends`` are those of its interval, and ``deviation`` is the standard deviation of its noise.
+    ``noise`` flags it, ``note`` is a further flag, and ``of`` tells what the interval covers.
+    """
     sides = [(_get_cells(pd.Series([ends[0]])), _get_cells(pd.Series([ends[1]])))]
     return ShownAnswer(
         pd.Series([value]), sides, [deviation], caption, str(name), 0, [np.array([noise])], note, of
@@ -321,7 +336,7 @@ def _list_measures(shown: ShownAnswer) -> list[tuple[Hashable, Cells]]:
 
 
 def _list_keys(shown: ShownAnswer) -> list[tuple[Hashable, Cells | Index]]:
-    """Return the labels of the rows: levels of the index, or columns.
+    """Return the labels of the rows with their names: levels of the index, or columns.
 
     An index that only counts the rows is left out.
     """
@@ -334,7 +349,7 @@ def _list_keys(shown: ShownAnswer) -> list[tuple[Hashable, Cells | Index]]:
 
 
 def _write_flags(values: Cells, low: Cells, high: Cells, noise: Bools, shown: ShownAnswer) -> Array:
-    """Return the flags of each number, as text."""
+    """Return the flags of each number as text, such as "noise", or why it has no interval."""
     without = CHOSEN if shown.of == "noise" else UNDRAWN
     unbounded = np.zeros(len(low), dtype=bool)
     if low.dtype.kind not in "mMO":
@@ -355,7 +370,8 @@ def _write_flags(values: Cells, low: Cells, high: Cells, noise: Bools, shown: Sh
 
 
 def _to_end_array(end: Cells) -> Cells:
-    """Return one side of intervals as an array: durations and times unchanged, others doubles."""
+    """Return one side of intervals as an array: durations and times unchanged, others as
+    doubles."""
     if isinstance(getattr(end, "dtype", None), pd.DatetimeTZDtype):
         return end
     array = np.asarray(end)
@@ -389,7 +405,7 @@ def _list_columns(shown: ShownAnswer) -> Iterator[_Column]:
 
 
 def _make_long_table(shown: ShownAnswer) -> AnswerTable:
-    """Return a table with a row for each number."""
+    """Return the table of an answer with a row for each number."""
     keys, frame = _list_keys(shown), shown.answer
     levels = frame.columns.names if isinstance(frame, pd.DataFrame) else [None]
     parts = []
@@ -437,7 +453,8 @@ def _choose_name(name: Hashable, otherwise: str, taken: Container[str]) -> str:
 
 
 def _make_wide_table(shown: ShownAnswer) -> AnswerTable:
-    """Return a table with the rows of the answer, and several columns for each of its own."""
+    """Return the table of an answer with its own rows, and several columns for each of its
+    columns."""
     frame = shown.answer
     columns: dict[str, Any] = (
         {str(name): cells for name, cells in _list_keys(shown)} if shown.keys else {}

@@ -37,6 +37,10 @@ class Unopened:
         return PrivateFrame._of(find_or_open_session(self._frame, words))
 
     def __getattr__(self, name: str) -> NoReturn:
+        """Refuse any verb or attribute, since this frame has no session.
+
+        The message tells how to get one, or that an answer was changed after its release.
+        """
         if name.startswith("_"):
             raise AttributeError(name)
         if name in ("interval", "plan", "plans", "cost", "plot", "table"):
@@ -114,6 +118,11 @@ class DerivedFrame(PrivateFrame):
         raise LineageError(self._explain_refusal(verb))
 
     def _explain_refusal(self, verb: str = "count") -> str:
+        """Return the message that refuses a question about this frame.
+
+        ``verb`` is the method that the user called. A frame that was edited after opening has a
+        message of its own.
+        """
         if self._session.data.root() is self._frame:
             return (
                 "this frame was edited after its session was opened, and what was declared was the "
@@ -127,7 +136,10 @@ class DerivedFrame(PrivateFrame):
 
     @with_arguments_of(open_session)
     def open(self, words: Words) -> PrivateFrame:  # type: ignore[override]  # an ordinary frame
-        """Open a second budget for the rows that pandas made, which needs ``because=``."""
+        """Open a second budget for the rows that pandas made, which needs ``because=``.
+
+        ``words`` are the arguments of ``df.dp.open``.
+        """
         if words.get("because") is None:
             self._refuse()
         return PrivateFrame._of(find_or_open_session(self._frame, words))
@@ -206,6 +218,11 @@ class PandasGroups:
         raise NotOffered(self._explain_refusal(verb))
 
     def _explain_refusal(self, verb: str) -> str:
+        """Return the message that refuses a question about groups made by pandas.
+
+        ``verb`` is the method that the user called, as text. The message shows the line to write
+        with ``.dp``.
+        """
         try:
             session = session_of(self._groups.obj.attrs)
         except (NoSession, BadValue) as reason:
@@ -270,7 +287,11 @@ def of_groups(groups: Any) -> Any:
 
 
 def of_series(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Reports | Unanswerable:
-    """Return what ``series.dp`` is: a receipt, or a column that is provably the root's."""
+    """Return what ``series.dp`` is: the accessor of an answer, or a tracked column of the opened
+    frame.
+
+    Any other Series gets an object that raises when it is used.
+    """
     try:
         return _column_or_answer(series)
     except (NoSession, LineageError, BadValue) as reason:
@@ -278,7 +299,11 @@ def of_series(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Repor
 
 
 def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Reports:
-    """Return the receipt or the tracked column of a Series, or raise why there is neither."""
+    """Return the accessor of an answer or of reports, or the tracked column that a Series is.
+
+    Raise for a Series without receipt and session, or if it is not provably a column of the opened
+    frame.
+    """
     reported = get_receipt(series, REPORTS)
     if reported is not None:
         return _reports.Reports(series, reported)
@@ -302,7 +327,10 @@ def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | Answer | _repor
 
 
 def _derived_message(session: Session, verb: str) -> str:
-    """Return why a frame that pandas made is refused, with a line that is answered."""
+    """Return the message that refuses a frame that pandas made, with a line to write instead.
+
+    ``verb`` is the verb that was asked.
+    """
     number = next(
         (c for c, e in session.leaves.items() if e.kind == "number" and str(c).isidentifier()), None
     )
@@ -349,7 +377,7 @@ def private(frame: pd.DataFrame) -> PrivateFrame:
 
 
 def register() -> None:
-    """Let pandas make ``.dp`` with this module from now on.
+    """Set ``.dp`` of pandas' frames and Series to the accessors of this module.
 
     ``import dpframe`` leaves that to whoever first reads ``.dp``, so that it loads little itself.
     """

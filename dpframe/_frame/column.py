@@ -98,7 +98,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
     # Person-wise methods --------------------------------------------------------------------------------------
 
     def isin(self, values: Iterable[Any]) -> Self:
-        """Compare the cell with some public values: true if it is one of them."""
+        """Return a column that is true where the value is one of some public values."""
         if isinstance(values, pd.Series | pd.DataFrame):
             raise Refused(
                 "isin takes public values, and a Series may hold people's. Write them out, or list(...) them."
@@ -106,8 +106,10 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         return self._new(_expr.is_in(self._expr, values))
 
     def between(self, left: object, right: object, inclusive: str = "both") -> Self:
-        """Compare the cell with two others of its row, or with constants: true if it lies between
-        them."""
+        """Return a column that is true where the value lies between two others.
+
+        Each end is a constant, or the value of another column in the same row.
+        """
         return self._new(
             _expr.between(self._expr, self._other(left), self._other(right), inclusive)
         )
@@ -142,7 +144,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
     def astype(self, dtype: object) -> Self:
         """Return the values as float, int, bool or str.
 
-        A cell without such a value becomes null, and no error tells of it.
+        A value that cannot be converted becomes null, without an error.
         """
         return self._new(_expr.cast(self._expr, dtype))
 
@@ -192,7 +194,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         return self._new(replace_values(self, to_replace, value, regex))
 
     def where(self, cond: object, other: object = None) -> Self:
-        """Keep the cell where a condition holds, and else take another value: a constant, a tracked
+        """Keep the value where a condition holds, and else take another one: a constant, a tracked
         column, or null.
 
         Bounds are those of both. Where both are constants or have keys, groups need no keys.
@@ -208,13 +210,15 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         return self._choose(cond, self, other)
 
     def mask(self, cond: object, other: object = None) -> Self:
-        """Take another value where a condition holds, and else keep the cell: `where` with the
+        """Take another value where a condition holds, and else keep the value: `where` with the
         condition negated."""
         return self._choose(cond, other, self)
 
     def case_when(self, caselist: object) -> Self:
-        """Take the value of the first condition that holds, of ``[(condition, value), ...]``, and
-        else keep the cell."""
+        """Take the value of the first condition that holds, and else keep the column's own value.
+
+        ``caselist`` lists pairs: ``[(condition, value), ...]``.
+        """
         if not isinstance(caselist, list) or not all(
             isinstance(c, tuple) and len(c) == 2 for c in caselist
         ):
@@ -399,8 +403,10 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         )
 
     def __dir__(self) -> Iterable[builtins.str]:
-        """List what there is, without ``.str``, ``.dt`` and ``.cat`` where the cells are of another
-        kind, as in pandas."""
+        """List the attributes of the column, for completion.
+
+        ``.str``, ``.dt`` and ``.cat`` are listed only where the values have them, as in pandas.
+        """
         parts: tuple[Parts, ...] = self.str, self.dt, self.cat
         other = {
             part._accessor.removeprefix(".") for part in parts if self._expr.kind not in part._kinds

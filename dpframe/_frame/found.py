@@ -36,7 +36,12 @@ _NO_DELTA = (
 def listed(
     asking: Askable, by: tuple[By | Sought, ...], payment: Mapping[str, Any]
 ) -> tuple[tuple[By, ...], Fraction] | Plan:
-    """Return the groups with their keys, and the part of the price that is left to ask about them."""
+    """Return groupings that all have keys, and the part of the price that is left to ask about
+    them.
+
+    Keys that nobody listed are found first, for half of the price. In explain mode the plan of that
+    search is returned instead.
+    """
     if not any(isinstance(level, Sought) for level in by):
         return cast("tuple[By, ...]", by), WHOLE
     found = Search(asking, by).keys(payment)
@@ -46,7 +51,11 @@ def listed(
 def key_search(
     asking: Askable, columns: KeyColumns, payment: Mapping[str, Any]
 ) -> tuple[KeySearch, Payment]:
-    """Return the question of `unique`, and the keyword arguments that are left of its price."""
+    """Return the question that finds the values of some columns, for the verb `unique`.
+
+    ``columns`` are expressions with their names. Of the arguments of the price ``delta`` goes into
+    the question. The others are returned beside it.
+    """
     findable(asking._selection, columns)
     words = dict(check_payment(payment))
     given, budget = words.pop("delta", None), asking._session.budget
@@ -84,6 +93,11 @@ class Search:
     """
 
     def __init__(self, asking: Askable, levels: tuple[By | Sought, ...]):
+        """Prepare the search for the keys that nobody listed.
+
+        ``asking`` is the frame or the groups that are asked. ``levels`` are all its groupings, with
+        known keys or with keys to be found.
+        """
         self._asking = asking
         self._session: Session = asking._session
         self._where = asking._selection.where
@@ -110,7 +124,11 @@ class Search:
             )
 
     def ask(self, outputs: tuple[Output, ...], layout: Finish, payment: Mapping[str, Any]) -> Any:
-        """Ask for some outputs of these groups."""
+        """Ask for some aggregates of these groups, whose keys are found on the way.
+
+        ``layout`` makes the answer from the release. Where possible keys and aggregates share one
+        release. Otherwise the keys are found first, for half of the price.
+        """
         words = check_payment(payment)
         if self._at_once and can_answer_at_once(outputs):
             return self._measure_groups(outputs, layout, words)
@@ -162,11 +180,11 @@ class Search:
     def _measure_groups(
         self, outputs: tuple[Output, ...], layout: Finish, payment: Mapping[str, Any]
     ) -> Any:
-        """Return the groups that enough people share, with their answers, in one release for the
-        whole price.
+        """Find the groups that enough people share and measure them, in one release for the whole
+        price.
 
-        Where they are known already, and this was not asked before, an ordinary question about
-        them.
+        If the session knows their keys already, it asks an ordinary question about them. It does
+        not if this very question was asked before.
         """
         findable(self._asking._selection, self._columns)
         self._not_in_batch()
@@ -191,6 +209,8 @@ class Search:
             )
 
         def answer(release: Release) -> Any:
+            """Lay out the answer for the groups that the release found, and let the session
+            remember them."""
             found = read_released_keys(release, self._columns)
             if found.keys is not None:
                 session.found.setdefault(question, found.keys)
@@ -203,7 +223,8 @@ class Search:
 
     @property
     def _at_once(self) -> bool:
-        """Whether the groups are just those that are found."""
+        """True if the groups are just those whose keys are found, without listed keys or other
+        groups."""
         return len(self._sought) == len(self._levels) and all(
             one.label is None and one.dropna is not False for one in self._sought
         )
@@ -226,7 +247,10 @@ class Search:
 
     def _failure(self, key: object, payment: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
         """Return the failure probability of a question that finds keys, and that of one without
-        Gaussian noise. Both are parts of epsilon, fixed once, so that a repeat has the same plan.
+        Gaussian noise.
+
+        ``key`` identifies the question. Both follow from its epsilon and the budget. They are fixed
+        once, so that a repeat has the same plan.
         """
         budget, failures = self._session.budget, self._session.failures
         epsilon = payment.get("epsilon")

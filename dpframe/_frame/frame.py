@@ -56,7 +56,10 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     @classmethod
     def _of(cls, session: Session, columns: Mapping[Hashable, Expr] | None = None) -> Self:
-        """Return the frame of a session, or some expressions as its columns."""
+        """Make the tracked frame of a session.
+
+        ``columns`` are its columns as expressions by name, or None for those of the opened frame.
+        """
         columns = session.leaves if columns is None else columns
         selection = Selection(session, columns, premises=session.premises)
         frame = cls(session, selection, AnswerMode())
@@ -86,6 +89,8 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     @property
     def _whose(self) -> str:
+        """A text that tells which rows belong to one person, and the contribution limits of a
+        person."""
         unit = self._session.unit
         if not unit.people:
             return "one row one person"
@@ -98,7 +103,8 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     @property
     def _listed_keys(self) -> str:
-        """Which columns have declared keys, shortened."""
+        """A text that names the columns with declared keys and counts the keys; empty without
+        any."""
         found = [
             f"{n!r} has {len(k)} keys"
             for n, e in self._selection.columns.items()
@@ -108,6 +114,7 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     @property
     def _place(self) -> str:
+        """A text that tells where the budget is kept: in memory, or in a ledger file."""
         account = self._session.accountant
         if account.file is None:
             return "in memory: the budget ends with the process"
@@ -115,8 +122,10 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     @property
     def budget(self) -> Budget:
-        """What is spent and what is left; a meter in a notebook. `Budget.report` compares the
-        accountants."""
+        """The budget of the session, spent and left, which a notebook shows as a meter.
+
+        `Budget.report` compares the accountants.
+        """
         return self._session.budget
 
     @property
@@ -179,8 +188,11 @@ class PrivateFrame(OperatorMethods, Tracked):
         return pd.Index(list(self._selection.columns), tupleize_cols=False)
 
     def _across(self, aggregate: str, payment: Mapping[str, Any]) -> Any:
-        """Return the column of what the cells of each row come to; nothing is asked, so a price is
-        refused."""
+        """Return a column with an aggregate of each row's cells, for a verb with ``axis=1``.
+
+        ``aggregate`` is the verb, such as "sum". Nothing is released, so a price in ``payment`` is
+        refused.
+        """
         numeric = payment.get("numeric_only") is True
         check_payment({word: value for word, value in payment.items() if word != "axis"})
         priced = [
@@ -244,6 +256,12 @@ class PrivateFrame(OperatorMethods, Tracked):
         return found if inplace is False else self._done(found, inplace)
 
     def __getitem__(self, key: object) -> Any:
+        """Return a column by its name, a frame of the columns in a list, or the rows where a
+        condition holds.
+
+        A condition is a tracked column, ``pd.col`` or a function. Masks of pandas and numpy, and
+        slices, are refused: they may look across people.
+        """
         columns = self._selection.columns
         if type(key) is not str:  # most keys are texts, and names of columns
             if isinstance(key, list | pd.Index):
@@ -385,8 +403,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         )
 
     def __setitem__(self, key: object, value: object) -> None:
-        """Set a column of this frame, a new one or one in the place of another: ``p["bmi"] =
-        p["weight"] / p["height"] ** 2``.
+        """Set a column of this frame, new or not: ``p["bmi"] = p["weight"] / p["height"] ** 2``.
 
         Nothing is read, and no other frame changes: neither columns and frames taken from this one
         before, nor ``df.dp``.
@@ -399,6 +416,12 @@ class PrivateFrame(OperatorMethods, Tracked):
         self._become(steps.drop(self, columns=key)._selection)
 
     def __setattr__(self, name: str, value: object) -> None:
+        """Set a column by attribute, ``p.age = ...``, or all names of columns, ``p.columns =
+        [...]``.
+
+        Only a column that exists can be set so. Names with an underscore in front are ordinary
+        attributes.
+        """
         if name.startswith("_"):
             super().__setattr__(name, value)
         elif name == "columns":
@@ -428,6 +451,10 @@ class PrivateFrame(OperatorMethods, Tracked):
         return list(self._selection.columns)
 
     def __repr__(self) -> str:
+        """Show the columns, the condition on rows, the budget and the unit of privacy.
+
+        No cell and no number of rows is shown.
+        """
         shown = ", ".join(f"{n} ({e.kind})" for n, e in list(self._selection.columns.items())[:12])
         more = ", ..." if len(self._selection.columns) > 12 else ""
         rows = "" if self._selection.where is None else f" where {self._selection.where}"
@@ -438,14 +465,20 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     @property
     def _fits(self) -> str:
-        """How many counts that name no price still fit; nothing where a count has to name limits of
-        its own."""
+        """A text that tells how many more counts without a price of their own fit into the budget.
+
+        It is empty where a count has to name contribution limits.
+        """
         if self._session.unit.people and self._session.unit.rows is None:
             return ""
         times = self._session.default_counts
         return f"; a count for a share fits {times} time{'' if times == 1 else 's'}"
 
     def _repr_html_(self) -> str:
+        """Show the columns with their bounds, the condition and the budget as HTML in a notebook.
+
+        No cell and no number of rows is shown.
+        """
         rows = "".join(
             f"<tr><td>{_escape(n)}</td><td>{e.kind}</td><td>{_escape(looking.bounds_text(self._selection, e))}</td></tr>"
             for n, e in list(self._selection.columns.items())[:30]

@@ -63,6 +63,12 @@ class PrivateGroupBy(Measurable):
         single: bool = False,
         as_index: bool = True,
     ):
+        """Make the groups of a selection, before anything is asked.
+
+        ``mode`` decides whether a question is answered or explained. ``selected`` names the columns
+        that are measured, or is None for all. ``single`` is true if one column was selected by its
+        name alone. ``as_index`` is as in pandas.
+        """
         super().__init__(session, selection, mode)
         self._chosen = selected
         self._single = single
@@ -73,6 +79,7 @@ class PrivateGroupBy(Measurable):
             Search(self, selection.by).check()
 
     def __getitem__(self, key: object) -> Self:
+        """Return the same groups with one column, or a list of columns, to be measured."""
         names = key if isinstance(key, list) else [key]
         chosen = tuple(_validate.column_names(names, self._selection.columns))
         single = not isinstance(key, list)
@@ -100,7 +107,10 @@ class PrivateGroupBy(Measurable):
     def _columns_for(
         self, column: object, verb: str, numeric_only: bool
     ) -> tuple[Sequence[Any], bool]:
-        """Return the columns that a verb measures: the selected ones, or all but the keys."""
+        """Return the columns that a verb measures, and whether the answer is of a single column.
+
+        These are ``column`` if it is named, else the selected columns, else all but the group keys.
+        """
         if column is not None and column is not EVERY:
             return (column,), True
         if self._chosen is not None:
@@ -109,7 +119,11 @@ class PrivateGroupBy(Measurable):
         return [name for name in names if name not in self._keyed], single
 
     def _flat(self, labels: Sequence[Hashable]) -> Finish:
-        """Return a layout that puts the group keys into columns beside the outputs."""
+        """Return a function that lays out an answer with the group keys as columns:
+        ``as_index=False``.
+
+        ``labels`` are the names of the other columns.
+        """
         names = self._keyed
         if None in names:
             raise BadValue(
@@ -131,7 +145,12 @@ class PrivateGroupBy(Measurable):
         choices: bool = False,
         part: Fraction = WHOLE,
     ) -> Any:
-        """Ask a question with these outputs about each group, and return its answer."""
+        """Ask a question with these outputs about each group, and return its answer.
+
+        ``layout`` makes the answer from the release and the index of the groups. Without it a
+        ``single`` output is a Series, and several are a table. With ``choices`` group keys never
+        become columns. ``part`` is the share of the price that the question gets.
+        """
         labels = [out.name for out in outputs]
         if layout is None and not self._as_index and not choices:
             layout = self._flat(labels)
@@ -158,7 +177,10 @@ class PrivateGroupBy(Measurable):
     def _aggregate(
         self, spec: object, named: Mapping[str, Any], bounds: object, payment: dict[str, Any]
     ) -> Any:
-        """Return the answer of `agg` for each group."""
+        """Ask for the aggregates that `agg` was given, for each group and in one release.
+
+        ``spec`` and ``named`` are the arguments of `agg`, and ``payment`` are those of its price.
+        """
         read = read_spec(spec, named, self._chosen, self._single, ("argmax",))
         if read.form == "one" and read.wanted and read.wanted[0].aggregate == "size":
             return self.size(**cast(Any, payment))
@@ -374,6 +396,10 @@ class PrivateGroupBy(Measurable):
         return self  # nothing in it changes
 
     def __len__(self) -> int:
+        """Return the number of groups, which follows from the listed keys.
+
+        Raise if the keys are still to be found.
+        """
         if any(isinstance(level, Sought) for level in self._selection.by):
             raise MissingKeys(
                 "the keys of these groups are not known before they are found: p.unique(column)."
@@ -394,8 +420,11 @@ def ask_in_groups(
     payment: Mapping[str, Any],
     part: Fraction = WHOLE,
 ) -> Any:
-    """Ask for some outputs of some groups, or of all rows if ``by`` is empty, at a ``part`` of the
-    price."""
+    """Ask for some aggregates of some groups, or of all rows if ``by`` is empty.
+
+    ``layout`` makes the answer from the release and the index of the groups. ``part`` is the share
+    of the price that the question gets.
+    """
     if any(isinstance(level, Sought) for level in by):
         return Search(asking, by).ask(outputs, layout, payment)
     levels = cast("tuple[By, ...]", by)
@@ -415,8 +444,9 @@ def count_values(
 ) -> Any:
     """Count the rows that have each of some values, in each of some groups or in all.
 
-    This is the answer of `value_counts`; its ``sort``, ``ascending`` and ``normalize`` look at
-    released numbers only. ``layered`` is true if one level is an index of levels, too.
+    This is the answer of `value_counts`. ``levels`` are the columns whose values are counted, and
+    ``groups`` the other groupings, or empty. The ``options`` sort, ascending and normalize look at
+    released numbers only. ``layered`` gives the answer a MultiIndex even for one column.
     """
     for word, flag in options.items():
         _validate.flag(flag, word)
@@ -427,6 +457,10 @@ def count_values(
         )
 
     def layout(release: Release, index: pd.Index[Any]) -> pd.Series[Any]:
+        """Lay the noisy counts out as a Series, sorted and normalized as the user asked.
+
+        ``index`` has the groups and the values that were counted.
+        """
         counts, order = _release.values(release, 0), None
         index = pd.MultiIndex.from_arrays([index]) if layered and index.nlevels == 1 else index
         if options["sort"]:
@@ -449,7 +483,7 @@ def count_values(
 def check_options(
     group_keys: object, observed: object, level: object, as_index: object = True
 ) -> None:
-    """Check the arguments of pandas' groupby that change nothing here, or that are refused."""
+    """Check the arguments of pandas' groupby that change nothing here; refuse ``level=``."""
     for word, value in (("as_index", as_index), ("group_keys", group_keys)):
         if value is not True:
             _validate.flag(value, word)

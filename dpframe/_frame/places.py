@@ -113,6 +113,11 @@ class Located(Generic[F, C]):
         self._frame = frame
 
     def __getitem__(self, key: object) -> Any:
+        """Return the rows and columns that ``p.loc[rows, columns]`` names.
+
+        ``key`` is a condition on rows, or a pair of one and names of columns. One name gives a
+        column, a list of names a frame.
+        """
         rows, columns = _pair(key)
         frame = self._frame._new(self._frame._selection)
         if not _is_everything(rows):
@@ -152,7 +157,10 @@ class Located(Generic[F, C]):
         raise NotOffered(ADVICE["loc"])
 
     def _columns(self, columns: object) -> Any:
-        """Return one name, or a list of them."""
+        """Return the name, or the list of names, that ``loc`` is given for columns.
+
+        ``columns`` is a name, a list of names or of booleans, or a slice from one name to another.
+        """
         known = self._frame._selection.columns
         if isinstance(columns, slice):
             return _between(columns, list(known))
@@ -176,6 +184,10 @@ def _is_everything(rows: object) -> bool:
 
 
 def _pair(key: object) -> tuple[Any, Any]:
+    """Return the rows and the columns that stand in the brackets of ``loc`` or ``iloc``.
+
+    Columns that are left out are all columns.
+    """
     if not isinstance(key, tuple):
         return key, _EVERYTHING
     if len(key) != 2:
@@ -201,6 +213,10 @@ class Positions(Generic[F, C]):
         self._frame = frame
 
     def __getitem__(self, key: object) -> Any:
+        """Return the columns at some positions: ``p.iloc[:, 0]`` or ``p.iloc[:, [0, 2]]``.
+
+        Positions of rows are refused, since rows have no order here.
+        """
         rows, places = _pair(key)
         if not _is_everything(rows) or places is _EVERYTHING:
             raise NotOffered(ADVICE["iloc"])

@@ -39,7 +39,8 @@ def randomize(
     public_index: bool = False,
     **payment: Unpack[Payment],
 ) -> pd.Series[Any]:
-    """A report for each row, which somebody who is not trusted may hold: randomized response.
+    """Return a randomized report for each row, which somebody who is not trusted may hold:
+    randomized response.
 
     Of listed values (``keys=``, given or declared) a report is the true one with probability
     ``e**epsilon / (e**epsilon + k - 1)``, else one of the others. A null, where None is not listed,
@@ -120,6 +121,7 @@ def randomize(
     index = self._session.data.index if public_index else None
 
     def finish(release: Release) -> pd.Series[Any]:
+        """Make the Series of randomized reports that the user gets, with its receipt."""
         response: Any = release.plan.parts[0].noise
         null = None if task.keys is None else task.keys.null
         kind = ReportKind(response, null, task.bounds, bool(unit.people))
@@ -134,13 +136,22 @@ def randomize(
 def _of_values(
     frame: Tracked, expr: Expr, name: Hashable, keys: Any, other: Any
 ) -> tuple[Randomize, list[Any]]:
+    """Return the question that randomizes listed values, and the values that a report can have.
+
+    ``expr`` is the column, ``name`` its name and ``keys`` the listed values. ``other`` names one
+    more value for all that are not listed, or is None.
+    """
     listed = frame._selection.keys(expr, name, keys, "randomize")
     labels = labels_of(listed, other)
     return Randomize(expr, listed, None if other is None else repr(other), None), labels
 
 
 def number_kind(each: Fraction, bounds: Bounds) -> ReportKind:
-    """Reports of a number: the points it is rounded to follow from the epsilon of a report."""
+    """Return how reports of a number are made, and refuse bounds that are too narrow.
+
+    The number is rounded to one of a few values between the bounds. How many there are follows from
+    ``each``, the epsilon of one report.
+    """
     if len(set(ReportKind(Response(each, POINTS), bounds=bounds).points())) < POINTS:
         raise BadValue(
             f"these bounds are too narrow: between {bounds.lower:g} and {bounds.upper:g} are too few doubles."
@@ -149,14 +160,21 @@ def number_kind(each: Fraction, bounds: Bounds) -> ReportKind:
 
 
 def rounded_places(values: NDArray[np.float64], kind: ReportKind) -> NDArray[Any]:
-    """Return numbers as places on the points of their kind; NaN has no place."""
+    """Round numbers at random to the values that a report can have, and return the positions of
+    these.
+
+    ``kind`` tells which values these are. NaN has no position.
+    """
     assert kind.bounds is not None
     grid = Grid.for_width(Bounds(*kind.bounds), BITS)
     return round_to_points(_rows.count_steps(values, grid), grid.width, kind.response.k)
 
 
 def labels_of(keys: Keys, other: Any) -> list[Any]:
-    """Return the values of a report in order, null as None."""
+    """Return the values that a report can have, in order and with None for null.
+
+    ``keys`` are the listed values. ``other`` names one value more, or is None.
+    """
     labels = [None if i == keys.null else key for i, key in enumerate(keys.index)]
     if other is not None:
         if not isinstance(other, str | bool | int | float) or other != other:

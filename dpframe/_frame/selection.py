@@ -127,15 +127,18 @@ class Selection:
         return self.change(columns={name: self.columns[name] for name in names}, listed=True)
 
     def change(self, **changes: Any) -> Selection:
-        """Do the same as `dataclasses.replace`, in a tenth of the time: each step of a chain makes
-        one."""
+        """Return a copy with some fields changed, as `dataclasses.replace` does, in a tenth of the
+        time.
+
+        Each step of a chain makes one.
+        """
         other = object.__new__(Selection)
         # Texts mean something else of other columns.
         vars(other).update(vars(self), read={}, **changes)
         return other
 
     def filter_rows(self, condition: Expr) -> Selection:
-        """Keep the rows where a condition holds, too."""
+        """Return the selection of the rows where a further condition holds."""
         if condition.kind != "bool":
             condition = check_condition(condition)
         both = condition if self.where is None else _expr.logical_and(self.where, condition)
@@ -179,7 +182,10 @@ class Selection:
         return self.columns[_validate.column_name(column, self.columns)], column
 
     def level(self, column: object) -> tuple[Expr, Hashable]:
-        """Return a column to group by, as `find_column` does."""
+        """Return the expression and the name of a column to group by.
+
+        A level of the index may be named too. A name that pandas calls ambiguous is refused.
+        """
         in_index = type(column) is str and column in self.index and column not in self.columns
         expr, name = (self.index[column], column) if in_index else self.find_column(column)
         if name is not None and name in self.schema.index_names:
@@ -194,8 +200,10 @@ class Selection:
         return [name for name, expr in self.columns.items() if expr.kind in ("number", "bool")]
 
     def by_column(self, given: Mapping[Any, Any]) -> dict[Hashable, Any]:
-        """Check a dict by column: its names are columns of this selection or of the frame that was
-        opened."""
+        """Return the dict by column that a user has ``given``, with checked names.
+
+        They must be columns of this selection or of the opened frame.
+        """
         known = list(dict.fromkeys([*self.columns, *self.schema.leaves]))
         return {_validate.column_name(name, known): value for name, value in given.items()}
 
@@ -226,7 +234,11 @@ class Selection:
     # What is declared -----------------------------------------------------------------------------------------
 
     def bounds(self, expr: Expr, name: Hashable, given: object) -> Bounds:
-        """Return the bounds that a verb is given, or those that follow from the declared ones."""
+        """Return the clipping bounds of a column, or raise if none are known.
+
+        They are ``given`` to the verb, as a pair or in a dict by column, or follow from declared
+        ones.
+        """
         if expr.kind == "duration":
             raise BadType(
                 f"column {name!r} is a duration, which has sums, means, standard deviations and "
@@ -281,8 +293,11 @@ class Selection:
         return _validate.bounds(known, repr(name))
 
     def keys(self, expr: Expr, name: Hashable, given: object, verb: str) -> Keys:
-        """Return the keys that a verb is given, the declared ones of a root column, or those that
-        an expression brings along."""
+        """Return the group keys of a column, or raise if none are known.
+
+        They are ``given``, declared, or follow from the expression. ``verb`` is named in the
+        message.
+        """
         if given is not None:
             return keys_for(given, expr, name)
         root = expr if isinstance(expr, Column) else stem(expr)
@@ -295,7 +310,8 @@ class Selection:
         return keys_for(list(own), expr, name, ordered=isinstance(expr, Cut))
 
     def declared_keys(self, column: Column) -> tuple[Any, ...] | None:
-        """Return the declared keys of a root column, without null."""
+        """Return the declared keys of a column of the opened frame, without null, or None without
+        any."""
         listed = self.schema.keys.get(column.position)
         return (
             None
@@ -336,7 +352,11 @@ class Selection:
     def output(
         self, aggregate: str, column: object, bounds: object, name: Hashable = None, ddof: int = 1
     ) -> Output:
-        """Return an aggregate of a column, with its clipping bounds."""
+        """Return one output of a question: an aggregate of a column, with its clipping bounds.
+
+        ``bounds`` are given to the verb, or None for declared ones. ``name`` is the name in the
+        answer, that of the column if None. ``ddof`` is that of a variance.
+        """
         one = AGGREGATES[aggregate]
         if one.counts_distinct:
             return self.distinct(column, name)
@@ -360,8 +380,10 @@ class Selection:
         return Output(label, aggregate, expr, pair, ddof, duration=duration, origin=origin)
 
     def distinct(self, column: object, label: Hashable = None) -> Output:
-        """Return the count of the distinct values of a column; of the column that names a person,
-        the count of people."""
+        """Return one output of a question: the count of the distinct values of a column.
+
+        Of the column that names a person, it counts people. ``label`` is its name in the answer.
+        """
         expr, name = self.find_column(column)
         if expr.kind in NO_KEYS:
             raise BadType(f"column {name!r} has a dtype whose values cannot be told apart.")
@@ -379,7 +401,12 @@ class Selection:
         name: Hashable = None,
         how: str = "quantile",
     ) -> Output:
-        """Return a quantile of a column."""
+        """Return one output of a question: a quantile of a column.
+
+        ``level`` is the share of values below it. ``resolution`` is the distance between possible
+        answers, or None. ``name`` is its name in the answer. ``how`` is the aggregate that finds
+        it.
+        """
         expr, label = self.find_column(column)
         duration, origin = expr.kind in ("duration", "time"), ""
         if duration:
@@ -403,7 +430,11 @@ class Selection:
     def make_output(
         self, aggregate: str, column: object, bounds: object, label: Hashable
     ) -> Output:
-        """Return an output of `agg`, which names aggregates of every kind."""
+        """Return one output of a question for an aggregate that `agg` names, such as "mean" or
+        "q90".
+
+        ``label`` is its name in the answer.
+        """
         one = AGGREGATES.get(aggregate)
         if one is None or one.picks:
             level = find_level(aggregate)
@@ -431,7 +462,7 @@ def check_condition(expr: Expr) -> Expr:
 
 
 def _resolution(given: object) -> float | None:
-    """Return ``resolution=`` as a number, or None."""
+    """Return the argument ``resolution=`` of a quantile as a number, or None if it is not given."""
     if given is None:
         return None
     fine = _validate.real(given, "resolution")
@@ -441,7 +472,10 @@ def _resolution(given: object) -> float | None:
 
 
 def find_caller() -> FrameType:
-    """Return the frame of whoever called the package, with the local variables of what was typed."""
+    """Return the Python frame of whoever called the package.
+
+    Its local variables are those that @names in an expression stand for.
+    """
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
@@ -483,8 +517,11 @@ class AnswerMode:
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
-        """Ask a question, and return what ``answer`` makes of its release, at a ``part`` of its
-        price."""
+        """Ask a question, and return what ``answer`` makes of its release.
+
+        ``payment`` are the arguments of the price, and ``part`` is the share of it that the
+        question gets. ``declared`` are facts that go on record.
+        """
         return answer(session.ask([price_question(session, question, payment, declared, part)])[0])
 
     def explaining(self) -> AnswerMode:
@@ -520,6 +557,12 @@ class ExplainMode(AnswerMode):
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
+        """Return the plan of a question instead of its answer, free.
+
+        ``answer``, which would lay out a release, is not used. ``payment`` are the keyword
+        arguments of the price. ``part`` is the share of the price that the question gets. ``n=``
+        only serves to show the accuracy, unless the price is given by ``within=``.
+        """
         words, assumed = check_payment(payment), None
         if words.get("n") is not None:
             # The price depends on n= only with within=. The shown accuracy always depends on it.
@@ -556,6 +599,12 @@ class BatchMode(AnswerMode):
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
+        """Add a question to the batch, and return a placeholder, which has the answer after the
+        block.
+
+        ``answer`` makes the answer from the release then. ``part`` is the share of the price that
+        the question gets.
+        """
         later = replace(question, finish=answer)
         return self.batch.add(
             price_question(session, later, payment, declared, part, self.batch.ahead())
@@ -594,7 +643,10 @@ def price_question(
     part: Fraction = WHOLE,
     ahead: Budget | None = None,
 ) -> PricedQuestion:
-    """Return the question with its price.
+    """Return a question with its price, before it is asked, explained or planned.
+
+    ``payment`` are the arguments of the price, and ``part`` is the share of it that the question
+    gets. ``declared`` are facts that go on record.
 
     ``ahead`` is the budget as it will be after the earlier questions of a batch.
     """
@@ -662,10 +714,11 @@ class Askable:
         part: Fraction = WHOLE,
         declared: tuple[Word, ...] = (),
     ) -> Any:
-        """Ask a question.
+        """Ask a question, and return its answer, or its plan while explaining.
 
-        Every question goes this way. ``declared`` are facts that it takes for public beside those
-        of the selection.
+        Every question goes this way. ``answer`` makes the answer from the release. ``payment`` are
+        the arguments of the price, and ``part`` is the share of it that the question gets.
+        ``declared`` are facts that it takes for public beside those of the selection.
         """
         words, most = self._selection.words + declared, self._selection.premises.most
         if payment.get("within") is not None:
@@ -686,9 +739,11 @@ def make_level(
     sort: bool | None = None,
     dropna: bool | None = None,
 ) -> KeyBy | Sought:
-    """Return a column to group by, with keys that are given, declared or brought along.
+    """Return a column as a grouping, with keys that are given, declared or follow from it.
 
-    Without keys they are to be found, if there is delta for it.
+    ``column`` is its expression and its name. Keys that are not known are to be found later, if the
+    session has delta for it. ``sort`` and ``dropna`` are as in pandas, and ``verb`` is named in
+    messages.
     """
     expr, name = column
     try:

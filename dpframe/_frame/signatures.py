@@ -94,6 +94,11 @@ def _check(
 
     @wraps(function)
     def call_verb(*args: Any, **named: Any) -> Any:
+        """Call the verb; if its arguments do not fit, correct them as far as pandas allows, or
+        refuse them by name.
+
+        An error from inside the verb is raised as it is.
+        """
         try:
             return function(*(args if fill is None else fill(args, named)), **named)
         except TypeError as error:

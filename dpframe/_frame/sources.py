@@ -111,7 +111,7 @@ open.__doc__ = (open.__doc__ or "").replace("{tables}", list_tables())
 
 
 def sql(database: Any, table: str) -> NamedTable:
-    """A table or a view of a database, for `dpframe.open`.
+    """Name a table or a view of a database, to be opened by `dpframe.open`.
 
     ``database`` is a URL, ``"sqlite:///clinic.db"`` or ``"duckdb:///clinic.duckdb"``, or a
     connection of sqlite3 or duckdb.
@@ -144,12 +144,13 @@ class OfTable:
         self._opened: PrivateFrame | None = None
 
     def open(self, *budget: Any, memory: int | str | None = None, **words: Any) -> PrivateFrame:
-        """Opens a session, as `dpframe.open` of this table does."""
+        """Open a session, as `dpframe.open` of this table does."""
         self._opened = open(self._table, *budget, memory=memory, **words)
         return self._opened
 
     @property
     def _frame(self) -> PrivateFrame:
+        """The tracked frame of the session that this table has; refused without a session."""
         if self._opened is None:
             raise NoSession(
                 "this table has no session. If it was made of one that has, ask that one and write the steps behind .dp: "
@@ -169,6 +170,7 @@ class OfTable:
         return ["open"] if self._opened is None else dir(self._opened)
 
     def __repr__(self) -> str:
+        """Show the tracked frame, or how to open a session."""
         return (
             "no dpframe session: open one with .dp.open(epsilon=..., ...)"
             if self._opened is None
@@ -177,7 +179,7 @@ class OfTable:
 
 
 def check_author() -> None:
-    """Gives `open` the words of ``df.dp.open`` to show."""
+    """Show the arguments of ``df.dp.open`` in the signatures of `open` and `OfTable.open`."""
     frame, *rest = signature(open_session, eval_str=True).parameters.values()
     extra = signature(open, eval_str=True).parameters["memory"]
     shown: Any = open
@@ -192,9 +194,9 @@ check_author()
 
 
 def recognise_source(table: object) -> Source:
-    """Return the source that reads a table, and hide what its engine says when it fails.
+    """Return the source that reads a table of another library.
 
-    Whatever its engine says when it fails stays unsaid.
+    A failure of its engine becomes a `DataError` that does not quote it, and warnings are hidden.
     """
     if find_spec("pyarrow") is None:
         raise BadType("what is not a pandas frame is read by pyarrow: pip install pyarrow.")
@@ -213,6 +215,11 @@ def recognise_source(table: object) -> Source:
 
 
 def check_connection(words: Words) -> None:
+    """Refuse to open a source outside of memory without a ledger and a population.
+
+    ``words`` are the arguments of `open`. A given accountant or a reason, ``because=``, is enough
+    too.
+    """
     if words.get("because") is not None or isinstance(words.get("accountant"), Accountant):
         return
     missing = [word for word in ("ledger", "population") if words.get(word) is None]
@@ -225,7 +232,10 @@ def check_connection(words: Words) -> None:
 
 
 def _check_steady(table: Source, words: Words) -> None:
-    """Raise if a table has hazards that are not declared, and close it."""
+    """Close and refuse a table with hazards that the user has not declared by ``because=``.
+
+    ``words`` are the arguments of `open`.
+    """
     try:
         check_declared(table.declared, words.get("because"))
     except BadValue:
@@ -255,8 +265,10 @@ def bytes_of(memory: object) -> int:
 
 
 def free() -> int:
-    """The bytes of memory that are free, as far as the system tells, else a gigabyte; at most what
-    the process may have."""
+    """Return how many bytes of memory are free, at most what the process may have.
+
+    It is a gigabyte where the system does not tell.
+    """
     found = 2**30
     with (
         suppress(OSError, StopIteration, ValueError),

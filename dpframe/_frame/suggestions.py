@@ -38,8 +38,7 @@ NOT_FOUND = (0.0, 1.0)
 
 
 class Suggested:
-    """What both suggestions know: the plan that was paid for, and the noisy counts that they were
-    read from."""
+    """A suggestion with the plan that was paid for, and the noisy counts it was read from."""
 
     _plan: Plan
     _table: pd.DataFrame
@@ -90,6 +89,7 @@ class SuggestedLimits(Suggested, Mapping[str, int]):
         return len(self._limits)
 
     def _describe(self) -> str:
+        """Return a sentence that shows the suggested limits and how sure they are."""
         words = ", ".join(f"{word}={limit}" for word, limit in self._limits.items())
         errors = self._plan.error()
         half = max(errors.values()) if isinstance(errors, dict) else errors
@@ -107,6 +107,11 @@ class SuggestedBounds(Suggested, tuple[float, float]):
     def __new__(
         cls, pair: tuple[float, float], found: bool, table: pd.DataFrame, plan: Plan
     ) -> SuggestedBounds:
+        """Make the pair of suggested bounds.
+
+        ``found`` is false if no magnitude had enough people. ``table`` has the noisy number of
+        people of each magnitude, and ``plan`` the price.
+        """
         self = tuple.__new__(cls, pair)
         self.found, self._table, self._plan = found, table, plan
         return self
@@ -119,6 +124,7 @@ class SuggestedBounds(Suggested, tuple[float, float]):
         return tuple(self), self.found, self._table, self._plan
 
     def _describe(self) -> str:
+        """Return a sentence that shows the suggested bounds, or says that they mean nothing."""
         half = self._plan.error()
         if not self.found:
             return (
@@ -137,8 +143,8 @@ def suggest_limits(
     share: float = 0.95,
     **payment: Unpack[Payment],
 ) -> SuggestedLimits:
-    """``max_rows`` for a session opened with ``unit=``, and ``max_groups`` for groups ``by`` some
-    columns.
+    """Suggest ``max_rows`` for a session opened with ``unit=``, and ``max_groups`` for groups
+    ``by`` some columns.
 
     Released are noisy counts of people by how many rows they have (with ``by`` in the group where
     they have the most), in bins 1, 2, 3 to 4, 5 to 8 and so on, and with ``by`` also by how many
@@ -187,6 +193,7 @@ def suggest_limits(
         outputs.append(Output("max_groups", "people by groups"))
 
     def finish(release: Release) -> SuggestedLimits:
+        """Read the suggested limits from the noisy counts of people, which is post-processing."""
         limits, columns = {}, {}
         for cell in release.plan.cells:
             counts = release.raw[cell.part][:, 0]
@@ -205,9 +212,11 @@ def suggest_limits(
 def over_limits(
     self: Tracked, by: Any = None, **payment: Unpack[Payment]
 ) -> pd.Series[int] | pd.DataFrame:
-    """How many people have more rows than ``max_rows``, so that totals leave some of these out: a
-    count of those who have not (False) and of those who have (True). With ``by`` those who have
-    more rows in some group, against those who are in more groups than ``max_groups``.
+    """Count the people with more rows than ``max_rows``, so that totals leave some of these out.
+
+    The answer has a count of those who have not (False) and of those who have (True). With ``by``
+    it counts those who have more rows in some group, against those who are in more groups than
+    ``max_groups``.
 
     The limits are those of the session, or others that are given: ``p.over_limits(max_rows=64)``.
     Nulls are in no group.
@@ -268,7 +277,7 @@ def over_limits(
 
 @verb
 def suggest_bounds(self: Tracked, column: Any, **payment: Unpack[Payment]) -> SuggestedBounds:
-    """``(lower, upper)`` for a column, from one value of each person, drawn from their own.
+    """Suggest ``(lower, upper)`` for a column, from one value of each person, drawn from their own.
 
     Released are noisy counts of people on a fixed grid of magnitudes: zero, and powers of two from
     2**-20 to 2**40 of either sign. The bounds enclose all magnitudes with more people than noise
@@ -302,6 +311,10 @@ def suggest_bounds(self: Tracked, column: Any, **payment: Unpack[Payment]) -> Su
     session = self._session
 
     def finish(release: Release) -> SuggestedBounds:
+        """Read the suggested bounds from the noisy counts of people, which is post-processing.
+
+        The session remembers the bounds that were found.
+        """
         counts = release.raw[0][:, 0]
         pair = bounds_of(counts, _noise(release, 0))
         if pair is not None:
@@ -319,8 +332,11 @@ def _noise(release: Release, part: int) -> Noise:
 
 
 def _people(counts: Integers, index: list[int] | None = None) -> pd.Series[Any]:
-    """Whole numbers, or doubles where noise is wider than 63 bits; one column may be shorter than
-    the other."""
+    """Return noisy counts of people as a column of a table, labelled by ``index``.
+
+    They are whole numbers, or doubles where noise is wider than 63 bits. The dtype has nulls, for a
+    column shorter than the other.
+    """
     wide = counts.dtype == object
     return pd.Series(
         counts.astype(float) if wide else counts, index, dtype="Float64" if wide else "Int64"
@@ -332,8 +348,12 @@ def _ends(counts: Integers) -> list[int]:
 
 
 def limit_of(counts: Integers, noise: Noise, share: float) -> int:
-    """The least power of two of which the counts do not show that more than 1 - share of the people
-    exceed it.
+    """Return the suggested limit: a power of two that at most 1 - ``share`` of the people seem to
+    exceed.
+
+    It is the least one where the noisy counts do not show that more people exceed it.
+
+    It is the least one of which the noisy counts do not show that more people exceed it.
 
     What exceeds 2**j beyond its share is ``share`` times the bins above j less ``1 - share`` times
     the others: a sum whose noise has a known spread. At the true limit it is at most 0, so with
@@ -349,8 +369,11 @@ def limit_of(counts: Integers, noise: Noise, share: float) -> int:
 
 
 def bounds_of(counts: Integers, noise: Noise) -> tuple[float, float] | None:
-    """The ends of the outermost bins whose counts noise alone reaches nowhere, but with probability
-    FALSE_BIN."""
+    """Return the ends of the outermost magnitudes that have people, or None without any.
+
+    A magnitude has people if its noisy number is above what noise alone reaches anywhere, but with
+    probability FALSE_BIN.
+    """
     level = noise.quantile(1 - 2 * FALSE_BIN / MAGNITUDES)
     places = np.flatnonzero(counts.astype(float) > level)
     if not len(places):
@@ -359,7 +382,10 @@ def bounds_of(counts: Integers, noise: Noise) -> tuple[float, float] | None:
 
 
 def _interval(place: int) -> tuple[float, float]:
-    """Return the ends of a magnitude; zero is a point."""
+    """Return the lower and the upper end of a magnitude, such as 16 and 32.
+
+    ``place`` counts magnitudes from the most negative. The middle one is zero, a single point.
+    """
     steps = place - MAGNITUDES // 2
     if not steps:
         return 0.0, 0.0

@@ -235,7 +235,7 @@ def install(kind: type, verbs: Mapping[str, Any]) -> None:
 
 
 def _fill_columns() -> dict[str, Any]:
-    """Return the verbs of frames as verbs of columns."""
+    """Return the verbs of frames that a column has too, by name: each asks about the column."""
     found = {}
     for name, filled in FILLED.items():
         function = fill_column(RELEASES[name], read_defaults(getattr(pd.Series, name, None)))
@@ -245,7 +245,8 @@ def _fill_columns() -> dict[str, Any]:
 
 
 def _fill_groups() -> dict[str, Any]:
-    """Return the verbs of frames as verbs of groups."""
+    """Return the verbs of frames that groups have too, by name: each asks about the selected
+    columns."""
     found = {}
     for name, doc in SELECTED.items():
         defaults = read_defaults(getattr(DataFrameGroupBy, name, None))

@@ -73,7 +73,10 @@ class Tracked(Measurable, Unprinted):
     # Expressions ----------------------------------------------------------------------------------------------
 
     def _expression(self, value: Any) -> Expr:
-        """Return the expression of a tracked column, ``pd.col`` or a function of the tracked frame."""
+        """Return what a user gives for a column as an expression of this frame.
+
+        It is a tracked column, ``pd.col``, a function of the tracked frame, or a constant.
+        """
         if isinstance(value, BoundColumn):
             return self._selection.own(value)
         if is_pandas_col(value):
@@ -94,8 +97,11 @@ class Tracked(Measurable, Unprinted):
         return self._selection.own(value) if isinstance(value, BoundColumn) else as_expr(value)
 
     def _written(self, value: Any, caller: Any) -> tuple[Expr, Self]:
-        """Return an expression, given as text or otherwise, and this frame with the @names
-        declared."""
+        """Return an expression, given as text or otherwise, and this frame with its @names
+        declared.
+
+        ``caller`` is the Python frame with the variables that @names stand for.
+        """
         if not isinstance(value, str):
             return self._expression(value), self
         expr, selection = self._selection.parse_text(value, caller)
@@ -121,7 +127,10 @@ def with_selection(frame: Frame, selection: Selection) -> Frame:
 
 
 def use_own_names(text: str, of: Selection, asked: Hashable = None) -> str:
-    """Put a frame's own names into a refusal: its columns and person for the invented ones.
+    """Put the names of a user's columns into a message, in place of invented ones such as
+    ``p['x']``.
+
+    ``of`` is the selection that the message is about.
 
     ``x`` becomes the column ``asked`` about, or else a number, ``t`` a time, and ``k`` a column
     with keys. An invented name stays where no column fits, or one is called like that.
@@ -165,7 +174,7 @@ def _person(of: Selection) -> Any:
 
 
 def refuse_lost_change(frame: Tracked, key: object = None) -> None:
-    """Raise where a change in place would be lost: in a new frame that no variable names.
+    """Refuse to change a frame in place that no variable names, since the change would be lost.
 
     ``df.dp["x"] = ...`` and ``p.query(...)["x"] = ...`` change a frame that is gone after the line.
     """

@@ -30,7 +30,12 @@ def _cut(
     duplicates: Any = "raise",
     ordered: Any = True,
 ) -> Any:
-    """Return ``pd.cut`` at given edges; with ``labels=False`` the numbers of the intervals."""
+    """Return the column that ``pd.cut`` makes of a tracked column: the interval that each value is
+    in.
+
+    ``bins`` are public edges. With ``labels=False`` the cells are the numbers of the intervals.
+    ``retbins``, ``duplicates`` and ``ordered`` must have their defaults.
+    """
     _check_options(
         "cut", retbins=(retbins, False), duplicates=(duplicates, "raise"), ordered=(ordered, True)
     )

@@ -17,9 +17,10 @@ from dpframe._frame.verbs.merge import is_private
 
 
 def look_up(column: BoundColumn, mapping: Any, default: Any, keeps_nulls: bool) -> Expr:
-    """Return what a public dict or Series has for each value of a column.
+    """Return the expression of ``map``: what a public dict or Series has for each value of a
+    column.
 
-    Values that it does not list become the default.
+    Values that it does not list become the ``default``. With ``keeps_nulls`` nulls stay nulls.
     """
     x = expression_of(column)
     if isinstance(mapping, pd.Series):
@@ -69,7 +70,10 @@ def _is_null(value: object) -> bool:
 
 
 def replace_values(column: BoundColumn, old: Any, new: Any, regex: Any) -> Expr:
-    """Return the cells with other values for the listed ones."""
+    """Return the expression of ``replace``: a column with some values replaced by others.
+
+    ``old`` and ``new`` are as in pandas, and ``regex`` is refused.
+    """
     if regex is not False:
         raise BadType(
             "replace has no regex= here. Parts of a text: "
@@ -84,7 +88,10 @@ def replace_values(column: BoundColumn, old: Any, new: Any, regex: Any) -> Expr:
 
 
 def _replace_by_values(column: BoundColumn, mapping: Mapping[Any, Any]) -> Expr:
-    """Return the cells with other values for the listed ones, where no new value is null."""
+    """Return a column with some values replaced by others that are not null.
+
+    ``mapping`` has the new values by the old ones.
+    """
     x = expression_of(column)
     table = _expr.map_dict(x, mapping)
     if _lists_all(column, mapping) and table.kind != x.kind:

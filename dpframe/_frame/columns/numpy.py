@@ -61,7 +61,11 @@ def list_ufuncs() -> list[str]:
 def apply_ufunc(
     taken: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
-    """Return a ufunc of tracked columns and constants, as a column of the first one's frame."""
+    """Return the column that a ufunc of numpy makes of tracked columns and constants.
+
+    ``taken`` is the tracked column whose frame has the result. Other uses of a ufunc than a plain
+    call are refused.
+    """
     make = find_ufunc(ufunc.__name__)
     if make is None or method != "__call__" or options:
         refuse("__array__")
@@ -91,6 +95,12 @@ def _scalar(value: Any) -> Any:
 
 
 def _where(lead: Any, condition: Any, x: Any = None, y: Any = None) -> Any:
+    """Return the column that ``np.where(condition, x, y)`` makes: ``x`` where a condition holds,
+    else ``y``.
+
+    ``lead`` is the tracked column that numpy found among the arguments. ``np.where(condition)``
+    alone is refused, since it lists rows.
+    """
     if x is None and y is None:
         raise Refused(
             "np.where of a condition alone lists rows of people. With two values it chooses: "
@@ -107,7 +117,11 @@ def _select(lead: Any, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 
 def _choose(lead: Any, conditions: list[Any], choices: list[Any], default: Any) -> Any:
-    """Return the choice of the first condition that holds."""
+    """Return the column that has, in each row, the choice of the first condition that holds.
+
+    ``lead`` is the tracked column that numpy found among the arguments. ``default`` stands where no
+    condition holds.
+    """
     frame = lead._frame
     found = _find_side(frame, default)
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
@@ -138,6 +152,12 @@ def _ask_release(name: str, **defaults: Any) -> Callable[..., Any]:
     """Return a function across rows, which asks a column for a release."""
 
     def release(lead: Any, a: Any, *args: Any, **options: Any) -> Any:
+        """Ask the column ``a`` for the release called ``name``, with the arguments of numpy's
+        function.
+
+        ``lead`` is the tracked column that numpy found, and must be ``a`` itself. A given axis,
+        dtype or out is refused.
+        """
         if a is not lead or any(
             v is not None for k, v in options.items() if k in ("axis", "dtype", "out")
         ):
@@ -157,7 +177,10 @@ def _percentile(lead: Any, a: Any, q: Any, **options: Any) -> Any:
 def _histogram(
     lead: Any, a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> Any:
-    """Return noisy counts and public edges, as `numpy.histogram` does."""
+    """Return noisy counts and public edges, as `numpy.histogram` does.
+
+    ``lead`` is the tracked column that numpy found among the arguments, and must be ``a`` itself.
+    """
     if a is not lead:
         refuse("__array__")
     if weights is not None:
@@ -200,7 +223,10 @@ def _ask_close(lead: Any, a: Any, b: Any, rtol: float, atol: float) -> Any:
 
 
 def call_numpy(lead: Any, function: Any, args: tuple[Any, ...], words: dict[str, Any]) -> Any:
-    """Call a function of numpy with tracked columns: an expression, a release, or a refusal."""
+    """Call a function of numpy with tracked columns: an expression, a release, or a refusal.
+
+    ``lead`` is the tracked column that numpy found among the arguments.
+    """
     make = _FUNCTIONS.get(function.__name__)
     if make is None:
         refuse("__array__")

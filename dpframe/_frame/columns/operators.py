@@ -182,12 +182,19 @@ def find_operator(method: str) -> tuple[str, bool]:
 
 
 def column_method(name: str) -> OperatorMethod:
-    """Return the method of a column that does what an operator does: ``p["x"].add(2)``."""
+    """Return the method of columns that does what an operator does: ``p["x"].add(2)``.
+
+    ``name`` is the method, such as "add" or "rsub".
+    """
     operator, swapped = find_operator(name)
 
     def method(
         self: Operand, other: Any, level: None = None, fill_value: Any = None, axis: Any = 0
     ) -> Operand:
+        """Apply the operator to this column and another operand.
+
+        pandas' ``level`` and ``fill_value`` are refused, and ``axis`` changes nothing.
+        """
         if level is not None or fill_value is not None:
             raise NotOffered(
                 f"{name} takes neither level= nor fill_value=: write p['x'].fillna(0) before it."

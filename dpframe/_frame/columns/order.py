@@ -30,8 +30,9 @@ def quantile(
     method: str = "auto",
     **payment: Unpack[MeasureKeywords],
 ) -> Any:
-    """Return the value below which a share ``q`` of a column's values lies; for a list of shares a Series
-    by them.
+    """Return the value below which a share ``q`` of a column's values lies.
+
+    For a list of shares it is a Series by them.
 
     The answer is a point of a public grid between the bounds, on which values are clipped and
     rounded: whole numbers where the column has them and they are fewer than 4096, else at most 4096
@@ -139,6 +140,11 @@ def _extreme(
     resolution: Any,
     payment: Mapping[str, Any],
 ) -> Any:
+    """Ask for a quantile near the least or the greatest value, as the verbs `min` and `max` do.
+
+    ``q`` is the level of the quantile, and ``payment`` holds the keyword arguments of the price.
+    With ``axis=1`` the result is a column with the extreme of each row instead.
+    """
     if "axis" in payment and is_across(column, payment):
         return self._across(verb, payment)
     return _at(self, _levels(q, payment, one=True), column, bounds, resolution, payment)
@@ -153,6 +159,12 @@ def _at(
     payment: Any,
     how: str = "quantile",
 ) -> Any:
+    """Ask for quantiles of columns, and return them as pandas lays them out.
+
+    ``levels`` are the shares of values below each answer, and ``how`` names the aggregate that
+    finds them. One level gives a number a column. Several levels of one column give a Series, and
+    of several columns a table.
+    """
     names, single = self._columns_for(column, "quantile", payment.get("numeric_only") is True)
     order = self._selection.order
     if not levels.several:

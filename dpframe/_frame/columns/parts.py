@@ -21,7 +21,7 @@ from dpframe._refusals import Unprinted
 
 
 class Parts(Unprinted, ABC):
-    """What an accessor has: parts that are attributes, and parts that are called."""
+    """An accessor such as ``.str``, with attributes and methods that make other columns."""
 
     _accessor: str
     _of: str
@@ -35,7 +35,10 @@ class Parts(Unprinted, ABC):
         """Return the names of the parts."""
 
     def _check_name(self, name: str) -> None:
-        """Raise if a name is not offered, or the column has another kind."""
+        """Raise if ``name`` is not a method or attribute of ``.str``, ``.dt`` or ``.cat``.
+
+        Raise also if the column has no values of the type that the accessor is for.
+        """
         if name.startswith("_"):
             raise AttributeError(name)
         expr = self._column._expr
@@ -84,7 +87,11 @@ class TextParts(Texts, Parts):
         __getattr__ = _find_part
 
     def _ask(self, name: str, *args: Any, **words: Any) -> Any:
-        """Return the column that a part is, or with ``expand=True`` the frame of the pieces."""
+        """Return the column that a string method makes, such as ``.str.lower()``.
+
+        ``name`` is the method, and the other arguments are its own. With ``expand=True`` the pieces
+        of a split text are the columns of a frame.
+        """
         given = {k: self._find_expressions(v) for k, v in words.items()}
         x = self._column._expr
         found = _expr.text_part(x, name, *map(self._find_expressions, args), **given)
@@ -136,7 +143,11 @@ def _make_frame(column: Any, columns: Mapping[Any, Expr]) -> Any:
 
 
 def _as_method(name: str, ask: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with the name, the signature and the doc of an entry of the catalogue."""
+    """Return a function as a method of ``.str`` or ``.dt``, with the signature and docstring it has
+    there.
+
+    ``name`` is that of the method in the catalogue of expressions.
+    """
 
     def part(*args: Any, **words: Any) -> Any:
         return ask(*args, **words)
@@ -159,6 +170,11 @@ class TimeParts(Times, Parts):
         return [*_expr.list_ops("dt", kind), *(["isocalendar"] if kind == "time" else [])]
 
     def _find_part(self, name: str) -> Any:
+        """Return an attribute or a method of ``.dt`` by its name, such as ``year`` or
+        ``normalize``.
+
+        An attribute is the new column itself. A method is a function that returns the new column.
+        """
         self._check_name(name)
         if name == "isocalendar":
             return self._isocalendar
@@ -203,7 +219,10 @@ class CategoryParts(Parts):
 
     @property
     def codes(self) -> Any:
-        """The place of each cell among the keys; -1 for null, null for what is no key."""
+        """A column with the position of each value among the declared keys.
+
+        It is -1 for a null, and null for a value that is not a key.
+        """
         x = self._column._expr
         places = _expr.map_dict(x, {key: i for i, key in enumerate(self._keys())})
         return self._column._new(_expr.choose(_expr.is_null(x), -1, places), None)

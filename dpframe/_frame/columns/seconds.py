@@ -45,6 +45,8 @@ def convert_to_seconds(
 ) -> Seconds:
     """Return a duration, or a time since its first possible moment, in seconds.
 
+    ``one`` is the aggregate that is asked. ``expr`` is the column, and ``name`` its name.
+
     The bounds are those ``given`` to the verb, or follow from the declared ones.
     """
     if isinstance(given, Mapping):
@@ -70,9 +72,10 @@ def convert_to_seconds(
 def _measure_from_first(
     selection: Selection, one: Aggregate, expr: Expr, name: Hashable, given: Any
 ) -> tuple[Expr, Any, str]:
-    """Return the duration of a time since its first possible moment, with that moment.
+    """Return a time as the duration since its first possible moment, and that moment.
 
-    Given bounds come back as durations; None stands for the declared ones.
+    ``one`` is the aggregate that is asked. ``given`` are the bounds of the verb, which come back as
+    durations. It is None for the declared ones.
     """
     if not one.of_times:
         selection.bounds(expr, name, None)  # raises, and names the verbs that times have

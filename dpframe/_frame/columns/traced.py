@@ -46,7 +46,11 @@ _KNOWN: dict[Any, Callable[[Expr], Expr]] = {
 
 
 def _find_known(function: Any) -> Callable[[Expr], Expr] | None:
-    """Return the expression that a function of Python's own stands for; None for any other one."""
+    """Return the function of expressions that computes what a function of Python such as ``len``
+    does.
+
+    Return None for any other function.
+    """
     try:
         known = _KNOWN.get(function)
     except TypeError:  # it has no hash
@@ -58,7 +62,10 @@ def _find_known(function: Any) -> Callable[[Expr], Expr] | None:
 
 
 def list_text_methods() -> dict[Any, _expr.Op]:
-    """Return the methods of Python's texts that are functions of the catalogue without arguments."""
+    """Return the methods of ``str`` that ``map`` can be given as they are, such as ``str.lower``.
+
+    They are those of the catalogue of expressions that need no argument.
+    """
     return {
         op.value: op
         for label, op in _expr.list_ops("str").items()
@@ -126,7 +133,11 @@ class TracedValue(OperatorMethods):
         return self._new(_expr.text_part(self._expr, "get", key))
 
     def __getattr__(self, name: str) -> Any:
-        """Return a part of a time or a duration, or a method of it or of a text."""
+        """Return an attribute or a method of a time, a duration or a text, such as ``year`` or
+        ``upper``.
+
+        The result is another traced value, or a function that returns one.
+        """
         if name.startswith("_"):
             raise AttributeError(name)
         x = self._expr
@@ -151,6 +162,10 @@ class TracedValue(OperatorMethods):
         return self._new(_expr.choose(*map(_build_expression, args)))
 
     def _unknown(self, *args: Any) -> NoReturn:
+        """Refuse a function of Python that needs a single value, such as ``len`` or ``int``.
+
+        A traced value represents the values of all rows, so it has none of its own.
+        """
         raise Refused(
             "the function asks for the value of a cell, which nobody looks at: len(), int(), "
             "str(), math and f-strings do. Write p['x'].str.len(), p['x'].astype('int'), "
@@ -191,7 +206,8 @@ def trace_function(
 ) -> Expr:
     """Return the expression of what a function makes of one value.
 
-    A function that cannot be written as an expression is refused.
+    ``x`` is the expression of the value, and ``args`` and ``words`` are further arguments. A
+    function that cannot be written as an expression is refused.
     """
     known = _find_known(function)
     if known is not None and not args and not words:
@@ -206,7 +222,10 @@ def trace_function(
 
 
 def _explore(function: Callable[..., Any], x: Expr, args: tuple[Any, ...], words: Any) -> Expr:
-    """Call a function once for each way through its branches, and return one expression."""
+    """Call a function once for each way through its branches, and return one expression of all.
+
+    ``x`` is the expression of its value, and ``args`` and ``words`` are further arguments.
+    """
     paths = 0
 
     def follow(ways: tuple[bool, ...]) -> Expr:
@@ -228,7 +247,10 @@ def _explore(function: Callable[..., Any], x: Expr, args: tuple[Any, ...], words
 def _call(
     function: Callable[..., Any], value: TracedValue, args: tuple[Any, ...], words: Any
 ) -> Expr:
-    """Return the expression of one call of a function; its errors and prints are refused."""
+    """Return the expression of one call of a function; its errors and prints are refused.
+
+    ``value`` is the traced value that it gets, and ``args`` and ``words`` are further arguments.
+    """
     printed = StringIO()
     try:
         with redirect_stdout(printed):

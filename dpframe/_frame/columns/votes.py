@@ -28,8 +28,9 @@ Listed = list[tuple[Hashable, Keys]]  # the names of columns, with their keys
 
 @verb
 def argmax(self: Any, column: Any = None, *, keys: Any = None, **payment: Unpack[Payment]) -> Any:
-    """Choose the listed value that most rows of each group have: a Series with a value for each
-    group.
+    """Choose the listed value that most rows of each group have.
+
+    The answer is a Series with a value for each group.
 
     Also ``["x"].argmax()``, and beside others ``agg(n=("x", "size"), most=("x", "argmax"))``. Only
     the choices leave. A group without rows has any of the values.
@@ -62,8 +63,9 @@ def argmax(self: Any, column: Any = None, *, keys: Any = None, **payment: Unpack
 def top(
     self: Any, column: Any = None, k: Any = None, *, keys: Any = None, **payment: Unpack[Payment]
 ) -> Any:
-    """Choose the k values that most rows of each group have: a Series with a row for each group and
-    place, from 1 on.
+    """Choose the ``k`` values that most rows of each group have, the most common first.
+
+    The answer is a Series with a row for each group and rank, from 1 on.
 
     Formal guarantee: epsilon-DP for its price, by k rounds of report-noisy-max in each group, each
     at epsilon/k among the values that are left there (docs/guarantees/noisy-max.md#in-groups).
@@ -145,8 +147,8 @@ def _keys(
 ) -> tuple[Listed, Fraction] | Plan:
     """Return the columns with their keys, and the part of the price that is left for the choice.
 
-    Unknown keys are found first, at half of the price. While explaining, the plan of that search is
-    returned instead.
+    ``given`` are the keys that the verb was given, or None. Unknown keys are found first, at half
+    of the price. While explaining, the plan of that search is returned instead.
     """
     found: Listed = []
     for i, name in enumerate(names):
@@ -173,7 +175,10 @@ def _keys(
 
 
 def _declare_keys(groups: Any, levels: Listed) -> Any:
-    """Return the groups with a declaration of the keys listed for this question alone."""
+    """Return the groups with a declaration of the keys that only this question lists.
+
+    ``levels`` are the columns with their keys. The ledger keeps the declaration.
+    """
     session = groups._session
     known = {keys.token for keys in (*(k for _, k in session.terms.keys), *session.found.values())}
     words = [

@@ -57,7 +57,8 @@ class PersonColumn(PersonVerbs, PrivateColumn):
 
     @property
     def iloc(self) -> PersonCells:
-        """The cell of the person's row at a place: ``x.iloc[0]``, ``x.iloc[-1]``."""
+        """The value of the person's first or last rows, by position: ``x.iloc[0]``,
+        ``x.iloc[-1]``."""
         return PersonCells(
             lambda n: self._new(build_within(selection_of(self._frame), "nth", self._expr, (n,)))
         )
@@ -85,6 +86,10 @@ class PersonRows(Unprinted):
         self._frame, self._columns = frame, columns
 
     def __getitem__(self, name: Any) -> PersonColumn:
+        """Return the person's own column of this name.
+
+        A list of names is refused.
+        """
         if isinstance(name, list):
             raise NotOffered(
                 "a function here takes one column after the other: "
@@ -100,6 +105,10 @@ class PersonRows(Unprinted):
         )
 
     def __getattr__(self, name: str) -> PersonColumn:
+        """Return the person's own column of this name, ``g.cost``.
+
+        Verbs of rows are refused, with what to write instead.
+        """
         if name in self._columns and not name.startswith("_"):
             return self[name]
         if name.startswith("_"):
@@ -112,7 +121,7 @@ class PersonRows(Unprinted):
 
 
 def _list_functions() -> dict[object, str]:
-    """Return the functions of Python and numpy that stand for an aggregate, with its name."""
+    """Return the names of aggregates by the functions of Python and numpy that compute them."""
     found: dict[object, str] = {len: "size"}
     for name, defaults in AGGREGATES.items():
         if not defaults:
@@ -125,15 +134,18 @@ _FUNCTIONS = _list_functions()
 
 
 def name_aggregate(how: Any) -> Any:
-    """Return the name of the aggregate that a function such as ``np.mean`` stands for.
+    """Return the name of the aggregate that a function such as ``np.mean`` computes.
 
-    Anything else is returned as it is.
+    ``how`` is that function. Anything else is returned as it is.
     """
     return _FUNCTIONS.get(how, how) if isinstance(how, Hashable) else how
 
 
 def call_once(func: Any, argument: object, verb: str) -> Any:
-    """Return what a user's function makes of one argument, for a verb that takes functions."""
+    """Call a user's function once, with one argument; refuse what is not a function.
+
+    ``verb`` is the verb that was given the function.
+    """
     if not callable(func) or isinstance(func, PrivateColumn):
         raise BadType(
             f"{verb} takes the name of an aggregate or a function, not {type(func).__name__}."

@@ -72,6 +72,11 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         single: bool = False,
         as_index: bool = True,
     ):
+        """Group a tracked frame by person.
+
+        ``chosen`` are the columns in brackets by name, or None for all. ``single`` is true if one
+        column was chosen by its name alone. ``as_index`` is as in pandas.
+        """
         self._frame, self._chosen, self._single, self._as_index = frame, chosen, single, as_index
         self._selection = selection_of(frame)
         self._people = self._selection.schema.unit.people
@@ -191,7 +196,10 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         return self._keep_places(False, "<", _check_rows_each(n, "tail", self._person), n)
 
     def nth(self, n: int) -> PrivateColumn | PrivateFrame:
-        """Return the row of each person at a place, counted from 0, or from the end with -1."""
+        """Return one row of each person, by its position ``n``.
+
+        Positions count from 0, or from the end with -1.
+        """
         if isinstance(n, list | tuple | slice | range):
             raise NotOffered(
                 f"nth takes one place. The first ones: p.groupby({self._person}).head(3)."
@@ -254,7 +262,11 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         return self._selection.expr(name)
 
     def _list_columns(self, verb: PersonVerb, numeric_only: bool) -> dict[Hashable, Expr]:
-        """Return the columns that a verb applies to, by name; others than it takes are refused."""
+        """Return the columns that a verb applies to, by name.
+
+        If none were chosen, columns of a kind that the verb does not take are refused. With
+        ``numeric_only`` all that are not numbers are left out.
+        """
         numeric, kinds = _validate.flag(numeric_only, "numeric_only"), WITHIN[verb.of].of
         found, fitting, odd = {}, [], None
         for name, expr in self._columns().items():
@@ -276,6 +288,11 @@ class PersonGroupBy(PersonVerbs, Unprinted):
     def _make_people(
         self, verb: PersonVerb, args: tuple[Any, ...], numeric_only: bool
     ) -> PrivateColumn | PrivateFrame:
+        """Return the result of a verb that gives one value for each person, such as ``sum``.
+
+        ``args`` are the arguments of the verb. The result is a column if one was chosen, else a
+        frame.
+        """
         exprs = self._list_columns(verb, numeric_only)
         for name, x in exprs.items():
             exprs[name] = verb.build(self._selection, x, *args)
@@ -307,6 +324,10 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         return keep_one_row(self._frame, {**first, **exprs})
 
     def _make_rows(self, build: Build) -> PrivateColumn | PrivateFrame:
+        """Return the result of a verb that gives a value for each row, such as ``cumsum``.
+
+        ``build`` makes the new expression of a column from the selection and the old expression.
+        """
         exprs = {name: build(self._selection, x) for name, x in self._columns().items()}
         if self._single:
             ((name, expr),) = exprs.items()
@@ -314,6 +335,11 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         return with_selection(self._frame, self._selection.replace_columns(exprs))
 
     def _make_window(self, rows: int | None, least: int) -> Window:
+        """Return windows over each person's rows, as `rolling` and `expanding` give them.
+
+        ``rows`` is the length of a window, or None without limit. ``least`` is how many values a
+        window needs for a result.
+        """
         return Window(
             self._selection,
             self._make_rows,
@@ -326,9 +352,9 @@ class PersonGroupBy(PersonVerbs, Unprinted):
     def _keep_places(
         self, ascending: bool, op: str, n: int, most: int
     ) -> PrivateColumn | PrivateFrame:
-        """Return the rows whose place among the person's own compares so with ``n``.
+        """Return the rows of each person whose position compares with ``n`` as ``op`` says.
 
-        Places count from the first row, or from the last one unless ``ascending``. A person then
+        Positions count from the first row, or from the last one unless ``ascending``. A person then
         has at most ``most`` rows.
         """
         place = build_within(self._selection, "cumcount", None, (ascending,))
@@ -360,9 +386,10 @@ class PersonGroupBy(PersonVerbs, Unprinted):
     # Functions of the person's own rows ----------------------------------------------------------
 
     def _aggregate(self, x: Expr, how: Any, single: bool = True) -> Expr:
-        """Return what a name or a function makes of a column.
+        """Return the expression of an aggregate of a person's column ``x``.
 
-        With ``single`` it must be one value a person, as `agg` needs it.
+        ``how`` is the name of the aggregate, or a function. With ``single`` it must be one value a
+        person, as `agg` needs it.
         """
         how = name_aggregate(how)
         if isinstance(how, str):
@@ -462,7 +489,10 @@ def _read_output(label: str, pair: Any, column: Hashable) -> tuple[Any, Any]:
 
 
 def group_by_person(self: Tracked, by: Any, as_index: bool = True) -> PersonGroupBy | None:
-    """Return the groups of each person's own rows, or None if the columns do not name a person."""
+    """Return the groups of each person's own rows, or None if the columns do not name a person.
+
+    `groupby` asks this first. ``by`` are its columns.
+    """
     names, exprs = by if isinstance(by, list) else [by], []
     selection, session = selection_of(self), session_of_frame(self)
     for name in names:
@@ -489,7 +519,10 @@ def group_by_person(self: Tracked, by: Any, as_index: bool = True) -> PersonGrou
 
 
 def _check_rows_each(n: Any, verb: str, person: str) -> int:
-    """Return how many rows of each person `head` or `tail` takes, at least 1."""
+    """Return ``n``, the rows of each person that `head` or `tail` takes; refuse less than 1.
+
+    ``verb`` and ``person`` are for the message.
+    """
     if isinstance(n, int | np.integer) and n < 1:
         rest = {
             "head": f"All but the last one: p[p.groupby({person}).cumcount(ascending=False) > 0].",
@@ -509,11 +542,14 @@ _PRICE_WORDS = ("bounds", "keys", *WORDS)
 
 
 def _refuse_prices(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the verb with an error for whoever gives it a price, since it has none."""
+    """Return a verb that refuses the arguments of a price such as ``epsilon=``, since it is
+    free."""
     own = set(signature(verb).parameters)
 
     @wraps(verb)
     def free_verb(self: PersonGroupBy, *args: Any, **words: Any) -> Any:
+        """Call the verb, unless it is given a price such as ``epsilon=``, which a free step does
+        not take."""
         for word in _PRICE_WORDS if words else ():
             if word in words and word not in own:
                 if not _is_output(words[word]):

@@ -63,7 +63,11 @@ def merge_people(
     max_rows: Any,
     max_groups: Any,
 ) -> Frame:
-    """Merge two tables of the same people, by the person and by equal values of the other keys."""
+    """Merge two tables of the same people, by the person and by equal values of the other keys.
+
+    ``how``, ``on`` and ``suffixes`` are as in pandas. ``max_rows`` and ``max_groups`` are the
+    contribution limits of the result.
+    """
     if not isinstance(how, str) or how not in _HOW:
         raise Refused(
             f"how={how!r} is not offered for two tables of people. Use one of "
@@ -211,7 +215,7 @@ def _people_of(frame: Tracked) -> list[Column]:
 
 
 def _check_kinds(left: Side, right: Side) -> None:
-    """Refuse keys whose cells are of different kinds on the two sides."""
+    """Refuse a merge in which a key has values of different types on the two sides."""
     for name, a, b in zip(left.names, left.keys, right.keys, strict=True):
         alike = a.kind == b.kind or (a.kind in _TEXTUAL and b.kind in _TEXTUAL)
         if not alike or a.kind == "other" or (a.tz is None) != (b.tz is None):
@@ -225,7 +229,11 @@ def _check_kinds(left: Side, right: Side) -> None:
 
 
 def _limit_side(frame: Tracked, names: list[Hashable]) -> Side:
-    """Return a table with its keys, and for each person the first rows within the limit."""
+    """Return one side of a merge: its rows, its keys, and the limit of rows of a person.
+
+    ``names`` are the columns that it is matched by. If a person may have more rows, the first ones
+    count.
+    """
     selection, session = selection_of(frame), session_of_frame(frame)
     premises = selection.premises
     most = least_of(premises.most, session.unit.rows)
@@ -249,7 +257,7 @@ def _limit_side(frame: Tracked, names: list[Hashable]) -> Side:
 
 
 def _sort_by_all(frame: Tracked) -> Sequence[Key]:
-    """Return keys to sort by, under which only rows with equal cells are alike.
+    """Return keys to sort a frame by, which tell all rows apart but equal ones.
 
     They are for rows whose order may depend on other people.
     """
@@ -281,7 +289,11 @@ def _join_rows(
     theirs: dict[Hashable, Hashable],
     how: str,
 ) -> Made:
-    """Make the columns of the result and the person of each row, behind the door."""
+    """Make the columns of the merged rows, and the person of each row.
+
+    It reads private rows, so only `read_private` calls it. ``names`` and ``theirs`` are the new
+    names of the columns by the old ones.
+    """
     sides = (left, right)
     ours, others = (frame_of([side.source.array(key) for key in side.keys]) for side in sides)
     rows = match_rows(ours, others, how)

@@ -120,9 +120,9 @@ def sort_rows(frame: Frame, keys: Sequence[Key]) -> Frame:
 
 
 def _has_named_people(frame: Tracked) -> bool:
-    """Return whether columns name the person of a row.
+    """Return whether columns name the person of each row.
 
-    In rows that were made of single rows, hidden random names stand for people instead.
+    In rows that were made of single rows, people have hidden random names instead.
     """
     schema = selection_of(frame).schema
     people = set(schema.unit.people)

@@ -34,7 +34,10 @@ class PersonVerbs(ABC):
         """Return windows of some rows; None stands for all rows up to each."""
 
     def _apply(self, verb: PersonVerb, *args: Any, numeric_only: bool = False) -> Any:
-        """Return what a verb makes of the columns, with checked arguments."""
+        """Return the result of a verb of the catalogue, after checking its arguments.
+
+        ``args`` holds the further argument that some verbs take, such as ``periods``.
+        """
         checked = tuple(CHECKS[verb.word](value) for value in args) if verb.word else ()
         if verb.single:
             return self._make_people(verb, checked, numeric_only)

@@ -52,7 +52,7 @@ class Window(Unprinted):
         column: Hashable = None,
         choose: Callable[[Any], Window] | None = None,
     ):
-        """Keep what the window is of.
+        """Describe the windows over each person's rows, before a verb such as `mean` is called.
 
         ``make_rows`` builds an expression of each column. ``rows`` is the length of the window,
         None for all rows up to each, and ``least`` the number of cells that it needs. ``column`` is
@@ -62,6 +62,10 @@ class Window(Unprinted):
         self._rows, self._least, self._column, self._choose = rows, least, column, choose
 
     def __getitem__(self, key: Any) -> Window:
+        """Return the same windows of the named column or columns.
+
+        A window of one column has none to choose.
+        """
         if self._choose is None:
             raise NotOffered(
                 use_own_names(
@@ -125,7 +129,7 @@ class Window(Unprinted):
         return [x, *(build_within(self._selection, "shift", x, (i,)) for i in range(1, self._rows))]
 
     def _sum(self, x: Expr) -> Expr:
-        """Return the sum of the window, null where it has too few cells."""
+        """Return the sum of column ``x`` over the window, null where it has too few values."""
         if self._rows is None:
             return self._keep_full(x, self._carry("cumsum", x))
         if self._least == self._rows:
@@ -133,7 +137,7 @@ class Window(Unprinted):
         return self._keep_full(x, _add([_expr.fill(cell, 0) for cell in self._cells(x)]))
 
     def _mean(self, x: Expr) -> Expr:
-        """Return the mean of the window, within the bounds of its cells."""
+        """Return the mean of column ``x`` over the window, clipped to the bounds of the column."""
         if self._rows is not None and self._least == self._rows:
             return _expr.operate("/", self._sum(x), _expr.constant(self._rows))
         found = _expr.operate("/", self._sum(x), self._count_present(x))
@@ -142,7 +146,8 @@ class Window(Unprinted):
         return found if known is None else _expr.clip(found, *known)
 
     def _variance(self, x: Expr, ddof: int, verb: str) -> Expr:
-        """Return the variance of the window, from the distances to the row's own cell.
+        """Return the variance of column ``x`` over the window, from the distances to the row's own
+        value.
 
         What is subtracted is at most about the number of rows times the variance, so that large
         cells cost no digits.
@@ -173,7 +178,7 @@ class Window(Unprinted):
         return _expr.choose(enough, self._count_present(x), None)
 
     def _count_present(self, x: Expr) -> Expr:
-        """Return how many cells of the window are not null."""
+        """Return how many values of column ``x`` in the window are not null."""
         there = [
             _expr.cast(_expr.not_null(cell), "int")
             for cell in ([x] if self._rows is None else self._cells(x))
@@ -193,9 +198,9 @@ class Window(Unprinted):
         return _expr.choose(enough, value, None)
 
     def _extreme(self, running: str, pair: str, x: Expr) -> Expr:
-        """Return the least or greatest cell of the window.
+        """Return the least or the greatest value of column ``x`` in the window.
 
-        ``running`` is the verb for all rows up to each, and ``pair`` the function of two cells.
+        ``running`` is the verb for all rows up to each, and ``pair`` the function of two values.
         """
         if self._rows is None:
             return self._keep_full(x, self._carry(running, x))
@@ -224,9 +229,9 @@ def read_window(
     min_periods: object,
     words: Mapping[str, Any],
 ) -> tuple[int, int]:
-    """Return the rows of a window and the cells that it needs, from the arguments of `rolling`.
+    """Return the length of a window, and how many values it needs, from the arguments of `rolling`.
 
-    A window of time, and one that looks ahead, are refused.
+    ``words`` are its other arguments. A window of time, and one that looks ahead, are refused.
     """
     if not isinstance(window, int) or isinstance(window, bool):
         line = _LINE

@@ -27,7 +27,11 @@ def build_within(
     args: tuple[Any, ...] = (),
     by: Sequence[Expr] = (),
 ) -> Expr:
-    """Return the expression of an entry of `WITHIN`, of the rows of a selection in their order."""
+    """Return an expression that is computed from all rows of a person, such as their sum.
+
+    ``how`` is its name in the catalogue `WITHIN`, and ``args`` are its arguments. ``x`` is the
+    column, or None for what looks at rows alone. ``by`` divides the rows of a person into groups.
+    """
     unit, known = selection.schema.unit, WITHIN[how]
     order: tuple[Key, ...] = ()
     if known.ordered or args[:1] == ("first",):
@@ -39,7 +43,10 @@ def build_within(
 
 
 def _find_own_order(selection: Selection, how: str) -> tuple[Key, ...]:
-    """Return keys to sort by, so that the order of a person's rows does not depend on others."""
+    """Return keys to sort a person's rows by, so that their order does not depend on other people.
+
+    ``how`` is the verb that needs the order, for messages. Raise if there is no such order.
+    """
     premises = selection.premises
     if premises.order == "own":
         return premises.sorts
@@ -76,7 +83,7 @@ def _find_own_order(selection: Selection, how: str) -> tuple[Key, ...]:
 
 
 def keys_of_cells(x: Expr) -> list[Key]:
-    """Return keys to sort by, under which only equal cells are alike.
+    """Return keys to sort a column ``x`` by, which tell all of its values apart.
 
     Zeros of both signs are equal, but quotients by them are not, so doubles are sorted by their
     inverses too.
@@ -101,7 +108,7 @@ def build_change(selection: Selection, x: Expr, periods: int) -> Expr:
 
 
 def build_skewness(selection: Selection, x: Expr) -> Expr:
-    """Return the skewness of a person's values with pandas' correction.
+    """Return the skewness of a person's values of column ``x``, with pandas' correction.
 
     It is null for fewer than three values, and 0 for equal ones.
     """

@@ -53,7 +53,7 @@ class Tests(Unprinted):
         level: float = 0.95,
         **payment: Unpack[Payment],
     ) -> HypothesisTest:
-        """Whether a column has the same mean in two groups: where pandas users write
+        """Test whether a column has the same mean in two groups: where pandas users write
         ``scipy.stats.ttest_ind``.
 
         ``by`` has two keys, declared or listed by ``keys=``. It is the release of
@@ -83,7 +83,7 @@ class Tests(Unprinted):
         level: float = 0.95,
         **payment: Unpack[Payment],
     ) -> HypothesisTest:
-        """Whether a yes-no column has the same share in two groups; ``column`` may also be a
+        """Test whether a yes-no column has the same share in two groups; ``column`` may also be a
         condition, ``p["age"] > 65``.
 
         It is the release of ``groupby(by)[column].mean()``; the p-value is that of `means`
@@ -106,7 +106,7 @@ class Tests(Unprinted):
     def independence(
         self, index: Any, columns: Any, *, keys: Any = None, **payment: Unpack[Payment]
     ) -> HypothesisTest:
-        """Whether two columns of keys are independent: where pandas users write
+        """Test whether two columns of keys are independent: where pandas users write
         ``scipy.stats.chi2_contingency``.
 
         It is the release of ``crosstab(index, columns)``. The statistic is a chi-square in which
@@ -151,7 +151,7 @@ class Tests(Unprinted):
         level: float = 0.95,
         **payment: Unpack[Payment],
     ) -> HypothesisTest:
-        """Whether two columns of numbers are independent, by their correlation: for
+        """Test whether two columns of numbers are independent, by their correlation: for
         ``scipy.stats.pearsonr``.
 
         It is the release of ``p[column].corr(p[other])`` over the rows where neither is null.
@@ -197,6 +197,11 @@ class Tests(Unprinted):
         noun: str,
         payment: Mapping[str, Any],
     ) -> HypothesisTest:
+        """Release what two groups have of a column, and test whether their means differ.
+
+        ``by`` and ``keys`` make the two groups. ``level`` is the confidence of the interval.
+        ``aggregates`` are measured of each group, and ``noun`` names what is compared.
+        """
         _validate.level(level)
         levels = self._levels([by], keys)
         index = cast(Any, combined_index(levels))
@@ -215,7 +220,10 @@ class Tests(Unprinted):
         return cast(HypothesisTest, found)
 
     def _levels(self, columns: list[Any], keys: Any) -> tuple[By, ...]:
-        """Return the groupings by listed keys."""
+        """Return the groupings of a test by some columns, with keys that were listed or declared.
+
+        Keys that were found in the data are refused where they would bias the test.
+        """
         groups = groupby(self._frame, columns if len(columns) > 1 else columns[0], keys=keys)
         if not isinstance(groups, PrivateGroupBy):
             raise BadType(
@@ -241,7 +249,11 @@ class Tests(Unprinted):
         return known
 
     def _of_people(self, payment: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of the price, with which each person is one draw."""
+        """Return the arguments of the price, with limits under which each person counts with one
+        row.
+
+        A test takes people for a sample, so other limits are refused.
+        """
         if not self._frame._session.unit.people:
             return dict(payment)
         for word in ("max_rows", "max_groups"):
@@ -252,6 +264,7 @@ class Tests(Unprinted):
         return {**payment, "max_rows": 1, "max_groups": 1}
 
     def __getattr__(self, name: str) -> NoReturn:
+        """Refuse a test that is not offered, and name those that are."""
         if name.startswith("_"):
             raise AttributeError(name)
         raise NotOffered(

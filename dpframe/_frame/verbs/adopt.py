@@ -198,9 +198,11 @@ def adopt(
 
 
 def _trace(frame: Frame, call: Callable[[Any], Any]) -> Any:
-    """Apply a function to the tracked frame itself.
+    """Return what a function makes of the tracked frame itself, if it only takes steps of single
+    rows.
 
-    Return None if it does more than steps of single rows.
+    Return None if it does more. Then it is a function of rows, and is given rows. ``call`` is the
+    function of the frame.
     """
     try:
         made = call(
@@ -216,9 +218,10 @@ def _trace(frame: Frame, call: Callable[[Any], Any]) -> Any:
 
 
 def _of_people(source: TrackedRows, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-    """Read the rows of people behind the door, and number the person of each from 0.
+    """Read the rows of all people, and number the person of each row from 0.
 
-    If ``hidden``, the index has random names of the people.
+    It reads private data, so only `read_private` calls it. If ``hidden``, the index has random
+    names of the people.
     """
     arrays = [source.array(e) for e in source.columns.values()]
     if hidden:
@@ -235,7 +238,10 @@ def _of_people(source: TrackedRows, hidden: bool) -> tuple[pd.DataFrame, NDArray
 def _bind_function(
     func: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Callable[[pd.DataFrame], Any], str]:
-    """Return a function of the frame alone, and the name of the function that the user gave."""
+    """Return a function of the frame alone, and the name of the function that the user gave.
+
+    As in pandas, ``func`` may be a pair of a function and its argument that takes the frame.
+    """
     if (
         isinstance(func, tuple)
         and len(func) == 2
@@ -265,6 +271,10 @@ def _unit_names(columns: Mapping[Hashable, Expr], people: Sequence[Column]) -> l
 def _places_of_unit(
     names: Sequence[Hashable], unit: Sequence[Hashable]
 ) -> list[int | tuple[Hashable, Any]]:
+    """Return the positions of the columns that name a person, or refuse a frame without them.
+
+    ``names`` are all columns of the frame, and ``unit`` those that name a person.
+    """
     for name in unit:
         if name not in names:
             raise BadValue(_personwise.explain_missing_unit(name))

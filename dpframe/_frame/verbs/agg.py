@@ -69,9 +69,10 @@ class Spec(NamedTuple):
 
 
 def read_aggregate(value: object, also: Sequence[str] = ()) -> str:
-    """Return the name of an aggregate that has a price, or of one of ``also``.
+    """Return the name of an aggregate that has a price, or refuse what is not one.
 
-    A function that means an aggregate, such as ``np.mean``, is one, too.
+    A function that means an aggregate, such as ``np.mean``, is one, too. ``also`` are further names
+    to allow.
     """
     if callable(value):
         value = find_named_function(value) or value
@@ -106,7 +107,10 @@ _INSTEAD: dict[str, str] = {
 
 
 def read_aggregates(values: Sequence[object], also: Sequence[str] = ()) -> list[str]:
-    """Return the names of distinct aggregates, in their order."""
+    """Return the names of distinct aggregates, in their order; refuse a name given twice.
+
+    ``also`` are further names to allow.
+    """
     names = [read_aggregate(v, also) for v in values]
     if not names:
         raise BadValue("agg needs at least one aggregate: agg(['mean', 'std']).")
@@ -122,10 +126,11 @@ def read_spec(
     single: bool = False,
     also: Sequence[str] = (),
 ) -> Spec:
-    """Return what is asked of the columns that are selected.
+    """Read what `agg` was asked, in whichever spelling, as a list of outputs.
 
-    ``single`` is true if one column is selected, and not a list. ``also`` are aggregates that only
-    groups have.
+    ``spec`` is a name, a list or a dict, and ``outputs`` are named ones. ``columns`` are the
+    selected columns. ``single`` is true if one column is selected, and not a list. ``also`` are
+    aggregates that only groups have.
     """
     if isinstance(spec, str) or callable(spec):
         name = read_aggregate(spec, also)
@@ -165,7 +170,11 @@ def read_spec(
 def _read_output(
     label: str, pair: object, columns: Sequence[Hashable] | None, also: Sequence[str]
 ) -> Wanted:
-    """Return one named output: a pair, or of the only one of ``columns`` the name of an aggregate."""
+    """Read one named output of `agg`, such as ``m=("age", "mean")``.
+
+    ``label`` is its name. If a single column is selected, ``columns`` holds it, and ``pair`` may be
+    an aggregate alone. ``also`` are aggregates that only groups have.
+    """
     if columns and isinstance(pair, str):
         pair = (columns[0], pair)
     if isinstance(pair, pd.NamedAgg):
@@ -192,7 +201,7 @@ def _check_columns(columns: Sequence[Hashable] | None) -> Sequence[Hashable]:
 def split_keywords(
     spec: object, outputs: dict[str, Any], bounds: object, single: bool = False
 ) -> tuple[object, dict[str, Any], dict[str, Any]]:
-    """Return the spec, the named outputs and the keyword arguments of the price.
+    """Separate the keyword arguments of `agg`: the spec, the named outputs, and those of the price.
 
     Of these only ``n`` and ``name`` may be outputs: as pairs, or of a ``single`` column as names of
     aggregates. ``func=`` is pandas' older spelling of the spec, if it is not a pair.

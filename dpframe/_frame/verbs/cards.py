@@ -78,7 +78,7 @@ def card(
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a text to a file."""
+    """Write a text to a new file; refuse to overwrite a file that says something else."""
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

@@ -25,6 +25,7 @@ def operate(
 ) -> Frame:
     """Return the frame with an operator applied to each column and its operand.
 
+    ``name`` is the operator, such as "add". With ``swapped`` the columns are its right operands.
     The other operand is a constant, one for each column (a dict, or a Series that was released), or
     a tracked frame of the same columns. With ``beside`` it may be one column for all of them.
     """
@@ -52,7 +53,11 @@ def transform_columns(self: Frame, transform: Callable[[PrivateColumn], PrivateC
 
 
 def _operands(frame: Tracked, other: object) -> Mapping[Hashable, Any]:
-    """Return the other operand for each column."""
+    """Return the other operand of an operation on a frame, by column.
+
+    ``other`` is a constant for all columns, one for each column, or a tracked frame of the same
+    columns.
+    """
     columns = frame._selection.columns
     if isinstance(other, BoundColumn):
         raise Refused(
@@ -80,7 +85,11 @@ def _operands(frame: Tracked, other: object) -> Mapping[Hashable, Any]:
 
 
 def operator_method(name: str) -> OperatorMethod:
-    """Return the method that pandas has beside an operator: ``p[["x", "y"]].sub(p["a"], axis=0)``."""
+    """Return the method of frames that does what an operator does: ``p[["x", "y"]].sub(p["a"],
+    axis=0)``.
+
+    ``name`` is the method, such as "add" or "rsub".
+    """
     operator, swapped = find_operator(name)
 
     def method(
@@ -90,6 +99,11 @@ def operator_method(name: str) -> OperatorMethod:
         level: None = None,
         fill_value: None = None,
     ) -> Frame:
+        """Apply the operator to each column and another operand.
+
+        With ``axis=0`` the operand is one tracked column for all columns; otherwise it is a
+        constant or one for each column. pandas' ``level`` and ``fill_value`` are refused.
+        """
         if level is not None or fill_value is not None:
             raise NotOffered(
                 f"{name} takes neither level= nor fill_value=: write p.fillna(0) before it."
@@ -132,7 +146,7 @@ def round_(self: Frame, decimals: object = 0) -> Frame:
 def where(
     self: Frame, cond: object, other: object = None, *, inplace: bool = False, axis: object = None
 ) -> Frame:
-    """Keep the cells where a condition holds, and else take another value: null, a constant, or one
+    """Keep the values where a condition holds, and else take another one: null, a constant, or one
     for each column.
 
     The condition is a tracked column, for all columns, or a frame of conditions, for each its own.
@@ -143,13 +157,17 @@ def where(
 def mask(
     self: Frame, cond: object, other: object = None, *, inplace: bool = False, axis: object = None
 ) -> Frame:
-    """Take another value where a condition holds, and else keep the cells: `where` with the
+    """Take another value where a condition holds, and else keep the value: `where` with the
     condition negated."""
     return self._done(_choose(self, "mask", cond, other), inplace)
 
 
 def _choose(frame: Frame, verb: str, cond: object, other: object) -> Frame:
-    """Return the frame with each cell chosen by a condition."""
+    """Return the frame of `where` or `mask`, in which a condition decides whether a cell stays.
+
+    ``verb`` is the one that was called. ``cond`` is a tracked column, a frame of conditions or a
+    function. ``other`` has the cells to take instead.
+    """
     columns = frame._selection.columns
     if callable(cond) and not isinstance(cond, BoundColumn | Tracked):
         cond = cond(
@@ -268,7 +286,7 @@ def _present(exprs: list[Expr]) -> Expr:
 
 
 def _mean(frame: Tracked, exprs: list[Expr]) -> Expr:
-    """Take the mean of the cells of a row that are not null; null if all are, as in pandas.
+    """Return the mean of the values of a row that are not null; null if all are, as in pandas.
 
     It lies between the least and the greatest bound, which the quotient of a sum and a count does
     not show.
@@ -297,7 +315,11 @@ def _flags(exprs: list[Expr]) -> list[Expr]:
 
 
 def across(self: Tracked, verb: str, numeric_only: bool = False) -> PrivateColumn:
-    """Return a column with a summary of each row's cells: ``p[["x", "y"]].sum(axis=1)``."""
+    """Return a column with a summary of each row's cells: ``p[["x", "y"]].sum(axis=1)``.
+
+    ``verb`` is the summary, such as "sum". With ``numeric_only`` other columns than numbers are
+    left out.
+    """
     columns = self._selection.columns
     names = self._selection.numbers if numeric_only else list(columns)
     everything = [columns[name] for name in names]

@@ -36,8 +36,9 @@ _ONE_ROW: Final = "return an expression for one row; its sum over rows is the ut
 def argmax(
     self: Tracked, column: object, *, keys: object = None, **payment: Unpack[Payment]
 ) -> Any:
-    """Choose the value that most rows have, of the listed ones; or which of several conditions
-    holds for most rows.
+    """Choose the value that most rows have, among the listed ones.
+
+    Of several conditions it chooses the one that holds for most rows.
 
     A list of boolean columns, or conditions by name as `counts` takes them, may overlap: one row
     may say yes to many. Only the choice leaves, so any number of candidates costs the same and the
@@ -75,8 +76,8 @@ def argmax(
 def top(
     self: Tracked, column: object, k: int, *, keys: object = None, **payment: Unpack[Payment]
 ) -> list[Any]:
-    """Choose the k most common of the listed values, the most common first, as a list without
-    counts.
+    """Choose the ``k`` most common of the listed values, as a list without counts, the most common
+    first.
 
     Formal guarantee: epsilon-DP for its price, by k rounds of report-noisy-max at epsilon/k, each
     among the values that are left (docs/guarantees/noisy-max.md). The order is as private as the
@@ -167,7 +168,11 @@ def choose(
 
 
 def _most(frame: Tracked, questions: Any, caller: object, payment: Mapping[str, Any]) -> Any:
-    """Choose the condition, of several, that holds for most rows."""
+    """Choose the condition, of several, that holds for most rows.
+
+    ``questions`` are columns, or conditions by name. ``caller`` is the Python frame with the
+    variables that @names stand for.
+    """
     if not questions:
         raise BadValue("argmax needs at least one condition to choose among.")
     if isinstance(questions, Mapping):
@@ -193,8 +198,11 @@ def _own_utility(
     bounds: object,
     caller: object,
 ) -> tuple[Scored, tuple[Word, ...]]:
-    """Return the utility with an output for each candidate, all clipped to the same bounds, and the
-    declarations it relies on."""
+    """Return a user's utility as an output for each candidate, and the declarations it relies on.
+
+    All are clipped to the same bounds. ``moves`` is the declared sensitivity, or None. ``caller``
+    is the Python frame with the variables that @names stand for.
+    """
     exprs, declared = _expressions(frame, candidates, utility, caller)
     if len(exprs) > 1 and len(set(exprs)) == 1:
         raise BadValue(
@@ -236,8 +244,11 @@ def _check_two_arguments(utility: Any) -> None:
 def _expressions(
     frame: Tracked, candidates: Sequence[Any], utility: object, caller: Any
 ) -> tuple[list[Expr], tuple[Word, ...]]:
-    """Return the utility of each candidate as an expression, with the declarations that they rely
-    on."""
+    """Return the utility of each candidate as an expression, and the declarations they rely on.
+
+    ``utility`` is a text with ``@candidate``, a function, or a dict by candidate. ``caller`` is the
+    Python frame with the variables that @names stand for.
+    """
     if isinstance(utility, Mapping):
         if len(utility) != len(candidates) or any(c not in utility for c in candidates):
             raise BadValue(
@@ -277,7 +288,11 @@ def _expressions(
 def _hull(
     frame: Tracked, exprs: Sequence[Expr], bounds_argument: object, moves: float | None
 ) -> Bounds:
-    """Return bounds that hold for the utilities of all candidates."""
+    """Return clipping bounds for what one row adds to the utility of any candidate.
+
+    They are given, or follow from declared bounds. Otherwise they follow from ``moves``, the
+    declared sensitivity.
+    """
     if bounds_argument is not None:
         return _validate.bounds(bounds_argument, "the utility")
     implied = [e.bounds(frame._selection.schema.bounds) for e in exprs]
@@ -306,7 +321,10 @@ def _fill_and_clip(expr: Expr, pair: Bounds) -> Expr:
 
 
 def _moves(sensitivity: object, because: object) -> float | None:
-    """Return how much one row moves a utility at most, if the user declares it."""
+    """Check ``sensitivity=`` and ``because=``, which a user declares together.
+
+    Return how much one row moves a utility at most, or None if nothing is declared.
+    """
     if (sensitivity is None) != (because is None):
         raise BadValue(
             "sensitivity= is your own word that one row moves no utility by more: give it together with "
@@ -358,7 +376,10 @@ def _few(candidates: Sequence[Any]) -> None:
 
 
 def _read_choices(release: Release, by: By) -> list[Any]:
-    """Return the keys at the chosen places, each of its own type."""
+    """Return the chosen keys as values of Python, with None for null.
+
+    The release holds their positions in the list of keys.
+    """
     keys = cast(KeyBy, by).keys
     chosen = []
     for place in _release.values(release, 0):

@@ -73,7 +73,7 @@ def resample(
 
 
 def _find_levels(frame: Tracked, level: Any) -> list[BoundColumn]:
-    """Return the columns that are the levels of the index, by name or by place."""
+    """Return the columns of the index that ``level=`` of `groupby` names, by name or by number."""
     index = frame._selection.index
     names = list(index)
     found = []
@@ -175,8 +175,11 @@ def make_levels(
     dropna: bool | None,
     verb: str = "groupby",
 ) -> list[KeyBy | Sought]:
-    """Return the groupings, one for each column, with the keys that are given, declared or brought
-    along. Other keys are to be found."""
+    """Return a grouping for each column of ``by``, with its keys.
+
+    Keys are given, declared, or follow from the expression. Those of other columns are still to be
+    found in the data. ``sort`` and ``dropna`` are as in pandas, and ``verb`` is named in messages.
+    """
     names = by if isinstance(by, list) else [by]
     keys = frame._selection.by_column(keys) if isinstance(keys, Mapping) else keys
     if not names:
@@ -209,7 +212,12 @@ def groupings(
     other: object,
     bounds: object,
 ) -> tuple[By | Sought, ...]:
-    """Return the groupings, one for each column, or one for listed combinations of all of them."""
+    """Return the groupings of `groupby`: one for each column, or one for listed combinations of
+    all.
+
+    ``keys`` lists keys by column, or combinations. ``other`` names a group for all other keys.
+    ``bounds`` are the first and the last moment of periods of time.
+    """
     rules: dict[int, Rule] = {}
     if any(isinstance(column, pd.Grouper) for column in (by if isinstance(by, list) else [by])):
         by, rules = _without_groupers(by)
@@ -261,7 +269,11 @@ def _with_periods(
     other: object,
     bounds: object,
 ) -> tuple[By | Sought, ...]:
-    """Return the groupings of several columns, some of them by periods of time."""
+    """Return the groupings of several columns, some of them by periods of time.
+
+    ``rules`` has the rule of the periods, by the position of its column in ``names``. The other
+    columns have keys.
+    """
     rest = [name for i, name in enumerate(names) if i not in rules]
     if not rest and (keys is not None or other is not None):
         raise BadType(
@@ -314,7 +326,10 @@ def _periods(selection: Selection, column: object, rule: Rule, bounds: object) -
 
 
 def _without_groupers(by: object) -> tuple[Any, dict[int, Rule]]:
-    """Return the columns, and the rules of those that a ``pd.Grouper`` names with freq=."""
+    """Replace each ``pd.Grouper`` by the column it names.
+
+    Return the columns, and the rules of periods of time by the position of their column.
+    """
     names, rules = list(by) if isinstance(by, list) else [by], {}
     for i, grouper in enumerate(names):
         if not isinstance(grouper, pd.Grouper):

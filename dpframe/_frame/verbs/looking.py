@@ -41,13 +41,16 @@ _TEXTS = 9  # different ones, where no keys are declared
 
 
 class _Marked:
-    """What says that its cells are made up where it is shown, and where a number is made of
-    them."""
+    """A mark on made-up rows: it is shown with them, and warns where a number is made of them."""
 
     def __repr__(self) -> str:
         return f"{_MARK}\n{super().__repr__()}"
 
     def _reduce(self, op: object, name: str, **words: Any) -> Any:
+        """Warn that a sum or a mean of made-up rows says nothing of the data, and compute it.
+
+        pandas calls this for every reduction; ``name`` is its verb.
+        """
         if name not in ("any", "all"):  # which are of conditions
             caution(
                 "a number of made-up rows says nothing of the data. For a release ask p.count(), p.mean('x')."
@@ -114,7 +117,10 @@ def sample(
     axis: object = None,
     ignore_index: bool = False,
 ) -> pd.DataFrame:
-    """Make up some rows: see `head`. A sample of the rows themselves would hand out people."""
+    """Return some made-up rows, ``n`` of them: see `head`.
+
+    A sample of the rows themselves would hand out people.
+    """
     if frac is not None or weights is not None:
         raise Refused(
             "a sample of rows is not private, and a share of them would tell how many there are. For some made-up rows write "
@@ -128,7 +134,10 @@ def sample(
 
 
 def _number(n: object, verb: str) -> int:
-    """Check how many made-up rows are asked for."""
+    """Return the number of made-up rows that a verb is asked for; refuse more than 100.
+
+    ``n`` is the argument, and ``verb`` is named in messages.
+    """
     if isinstance(n, bool) or not isinstance(n, int | np.integer):
         raise BadType(
             f"{verb} shows a number of made-up rows: p.{verb}(5), not {type(n).__name__}."
@@ -196,6 +205,10 @@ def info(
 
 
 def _describe_declaration(selection: Selection, expr: Expr) -> str:
+    """Return a text about what is declared of a column: bounds, range of times, or number of keys.
+
+    It is empty if nothing is.
+    """
     schema = selection.schema
     text = bounds_text(selection, expr)
     if text:
@@ -230,6 +243,8 @@ class FrameShape:
         self._columns = columns
 
     def __getitem__(self, place: int) -> int:
+        """Return the number of columns, ``p.shape[1]``, and refuse the number of rows,
+        ``p.shape[0]``."""
         if place in (1, -1):
             return self._columns
         if place in (0, -2):
@@ -319,6 +334,10 @@ class _Facts:
     unit: Any = None
 
     def __init__(self, dtypes: Any, bounds: object, keys: object):
+        """Check dtypes, bounds and keys as `open` would, for a frame that does not exist yet.
+
+        ``dtypes`` are by column.
+        """
         names = list(dtypes.keys())
         try:
             self.dtypes = [pd.api.types.pandas_dtype(dtypes[name]) for name in names]
@@ -334,7 +353,11 @@ class _Facts:
 def made_up(
     selection: Selection, leaves: Mapping[Hashable, Column], rows: int, skip: int = 0
 ) -> MadeUp:
-    """Make up this number of rows of a selection; fewer if its condition keeps hardly any."""
+    """Return made-up rows of a selection, drawn from public facts alone.
+
+    ``leaves`` are the columns of the opened frame. ``skip`` passes over rows, so that other ones
+    are returned. If the condition keeps none of the drawn rows, there are no rows.
+    """
     drawn = rows + skip if selection.where is None else max(_DRAWN, 4 * (rows + skip))
     names, exprs = list(selection.columns), list(selection.columns.values())
     read = FrameRows(_root(selection.schema, leaves, drawn))
@@ -353,7 +376,10 @@ def schema_of(selection: Selection) -> pd.DataFrame:
 
 
 def _root(schema: Schema, leaves: Mapping[Hashable, Column], rows: int) -> pd.DataFrame:
-    """Make up rows of the frame that was opened, or would be."""
+    """Make up rows of the opened frame, to which steps and conditions are then applied.
+
+    ``leaves`` are its columns, and ``schema`` has what is declared of them.
+    """
     arrays = [
         _cells(leaf, schema.dtypes[leaf.position], schema, rows).array for leaf in leaves.values()
     ]
@@ -361,7 +387,10 @@ def _root(schema: Schema, leaves: Mapping[Hashable, Column], rows: int) -> pd.Da
 
 
 def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any]:
-    """Make up the cells of one column, by its declarations and its dtype."""
+    """Make up the values of one column, by what is declared of it and by its dtype.
+
+    ``leaf`` is the column, ``schema`` has the declarations, and ``rows`` is the number of values.
+    """
     dtype = public_dtype(dtype)
     keys, pair = schema.keys.get(leaf.position), schema.bounds.get(leaf.position)
     even = _even(f"{leaf.name!r} {dtype} {pair} {'' if keys is None else keys.token}", rows)
@@ -389,8 +418,10 @@ def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any
 
 
 def public_dtype(dtype: object) -> Any:
-    """Return a dtype without what it may hold of cells: categories, and the fill value of a sparse
-    column."""
+    """Return a dtype without the values that it may hold, which are private.
+
+    These are the categories of a categorical dtype, and the fill value of a sparse one.
+    """
     if isinstance(dtype, pd.CategoricalDtype):
         return pd.CategoricalDtype()
     return dtype.subtype if isinstance(dtype, pd.SparseDtype) else dtype
@@ -408,7 +439,11 @@ def _make_from_keys(keys: Keys, even: Any) -> pd.Series[Any]:
 
 
 def _numbers(leaf: Column, dtype: object, pair: tuple[float, float], even: Any) -> pd.Series[Any]:
-    """Make up numbers between public bounds."""
+    """Make up numbers between public bounds.
+
+    ``even`` are numbers in [0, 1), which become numbers between the bounds, in steps that fit the
+    column.
+    """
     low, high = pair
     if isinstance(dtype, np.dtype) and dtype.kind in "iu":
         kinds = np.iinfo(dtype)
@@ -424,7 +459,11 @@ def _numbers(leaf: Column, dtype: object, pair: tuple[float, float], even: Any) 
 
 
 def _times(span: Span, zone: str | None, even: Any) -> pd.Series[Any]:
-    """Make up times between a public first and last moment."""
+    """Make up times between a public first and last moment.
+
+    ``even`` are numbers in [0, 1), which become moments in between. ``zone`` is the time zone of
+    the column, or None.
+    """
     first, last = pd.Timestamp(span.first), pd.Timestamp(span.last)
     seconds = int((last - first).total_seconds())
     moments = pd.Series(

@@ -50,7 +50,11 @@ class Measurable(Askable):
     def _columns_for(
         self, column: object, aggregate: str, numeric_only: bool
     ) -> tuple[Sequence[Any], bool]:
-        """Return the columns that a verb measures, and whether the answer is that of one alone."""
+        """Return the columns that a verb measures, and whether the answer is of a single column.
+
+        ``column`` is the one that was named, or EVERY. Of all columns, those that have no such
+        ``aggregate`` are refused, or left out with ``numeric_only``.
+        """
         if column is not EVERY:
             return (column,), True
         if numeric_only:
@@ -84,8 +88,8 @@ class Measurable(Askable):
     ) -> Any:
         """Ask a question with these outputs, and return its answer.
 
-        Without a ``layout`` a ``single`` output stands alone, and several stand side by side.
-        ``choices`` do not have groups as columns.
+        ``layout`` makes the answer from the release. Without it a ``single`` output is a number,
+        and several are a Series. ``choices`` makes a difference to groups alone.
         """
         query = Query(tuple(outputs), self._selection.where)
         if layout is not None:
@@ -98,7 +102,10 @@ class Measurable(Askable):
     def _aggregate(
         self, spec: object, named: Mapping[str, Any], bounds: BoundsLike, payment: dict[str, Any]
     ) -> Any:
-        """Return the answer of `agg`."""
+        """Ask for the aggregates that `agg` was given, in one release.
+
+        ``spec`` and ``named`` are the arguments of `agg`, and ``payment`` are those of its price.
+        """
         form, wanted = read_spec(spec, named, list(self._selection.columns))
         outs = [self._selection.make_output(w.aggregate, w.column, bounds, w.label) for w in wanted]
         if form not in ("named", "list", "dict of lists"):
@@ -117,7 +124,11 @@ class Measurable(Askable):
         ddof: int,
         payment: Mapping[str, Any],
     ) -> Any:
-        """Return an aggregate of one column, or of every column that is meant."""
+        """Ask for an aggregate of one column, or of every column if none is named.
+
+        ``aggregate`` is its name, such as "mean". ``ddof`` is that of a variance. ``payment`` are
+        the arguments of the price.
+        """
         if isinstance(column, int | float) and column not in self._selection.columns:
             message = unknown_column(column, self._selection.columns)
             raise UnknownColumn(
@@ -287,7 +298,10 @@ MEASURES: dict[str, MeasureVerb] = {
 
 
 def measure_verb(name: str) -> FunctionType:
-    """Return the verb of an aggregate, with the arguments that its entry asks for."""
+    """Return the method that asks for an aggregate, such as ``mean``.
+
+    It takes ``bounds`` and ``ddof`` only if the aggregate needs them.
+    """
     entry = AGGREGATES[name]
     function: object
 
@@ -301,6 +315,11 @@ def measure_verb(name: str) -> FunctionType:
             ddof: int = 1,
             **payment: Unpack[MeasureKeywords],
         ) -> Any:
+            """Ask for this aggregate of a column, or of every column.
+
+            Values are clipped to ``bounds``, and ``ddof`` is subtracted from the number of values.
+            The other keyword arguments are those of the price.
+            """
             return self._measure(name, column, bounds, ddof, payment)
 
     elif entry.needs_bounds:
@@ -311,6 +330,10 @@ def measure_verb(name: str) -> FunctionType:
             bounds: BoundsLike = None,
             **payment: Unpack[MeasureKeywords],
         ) -> Any:
+            """Ask for this aggregate of a column, or of every column.
+
+            Values are clipped to ``bounds``. The other keyword arguments are those of the price.
+            """
             return self._measure(name, column, bounds, 1, payment)
 
     else:

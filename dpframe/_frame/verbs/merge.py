@@ -237,8 +237,12 @@ def join(
 
 
 class _Join(NamedTuple):
-    """How rows are joined to those of a public table, whose columns stand by their new names behind
-    the others."""
+    """A join of rows to a public table.
+
+    ``names`` are the new names of the private columns by the old ones. ``public`` are the columns
+    of the table by their new names. With ``left`` rows without a match stay. With ``hidden`` people
+    keep their hidden names.
+    """
 
     lookup: PublicTable
     names: Mapping[Hashable, Hashable]
@@ -248,8 +252,10 @@ class _Join(NamedTuple):
 
 
 def _join_rows(source: TrackedRows, join: _Join) -> Made:
-    """Return the columns of the private side under new names, and those of each row's match in the
-    table. This runs behind the door."""
+    """Return the private columns under their new names, and those of each row's match in the table.
+
+    It reads private rows, so only `read_private` calls it.
+    """
     rows = join.lookup.match(source.rows, source.places, join.left)
     made = source.copy_columns(rows.left, hidden=join.hidden)
     made.names = [join.names[n] for n in made.names]
@@ -260,7 +266,7 @@ def _join_rows(source: TrackedRows, join: _Join) -> Made:
 
 
 def _public(right: object, session: Session) -> pd.DataFrame:
-    """Return the table, unless something says that it is private."""
+    """Return the right side of a merge, if it is a public table; refuse what may be private."""
     library = type(right).__module__.partition(".")[0]
     if library == "dpframe" and (hasattr(right, "_session") or hasattr(right, "_frame")):
         raise Refused(
@@ -306,7 +312,7 @@ def _reason(
 
 
 def is_private(value: object, session: Session) -> bool:
-    """Return whether it is a frame or column of a session, or shares its data with one."""
+    """Return whether a value is a frame or column of a session, or shares data with one."""
     if isinstance(value, Tracked):
         return True
     if not isinstance(value, pd.DataFrame | pd.Series):
@@ -329,7 +335,11 @@ def _key_names(
     left_on: object,
     right_on: object,
 ) -> list[tuple[Hashable, Hashable]]:
-    """Return the key columns of both sides."""
+    """Return the pairs of columns that a merge matches: one of the frame and one of the table.
+
+    ``on``, ``left_on`` and ``right_on`` are as in pandas. Without them these are all columns with a
+    common name.
+    """
     table_names: list[Hashable] = list(table.columns)
     if on is None and left_on is None and right_on is None:
         on = [n for n in columns if n in table_names]
@@ -357,7 +367,11 @@ def merged_names(
     keys: list[tuple[Hashable, Hashable]],
     suffixes: object,
 ) -> tuple[dict[Hashable, Hashable], dict[Hashable, Hashable]]:
-    """Return the new names by the old ones, on both sides; a key that has one name stands once."""
+    """Return the names of the columns after a merge by the old names, for each side.
+
+    ``keys`` are the pairs of matched columns. One with the same name on both sides stands once.
+    Other common names get ``suffixes``.
+    """
     if not isinstance(suffixes, tuple | list) or len(suffixes) != 2:
         raise BadType("suffixes= must be a pair of texts.")
     once = {left_name for left_name, right_name in keys if left_name == right_name}
@@ -382,7 +396,10 @@ def merged_names(
 
 
 def _describe_public(made: Made, place: int, name: Hashable, array: Any) -> None:
-    """Declare the bounds or the keys of a public column."""
+    """Declare the bounds or the keys of a column of a public table, which its own values tell.
+
+    ``place`` is its position in the merged rows ``made``. Only few different texts become keys.
+    """
     column = pd.Series(array, dtype=array.dtype).dropna()
     leaf = Column.of(place, name, array.dtype)
     if leaf.kind == "number" and len(column):

@@ -146,8 +146,11 @@ def _boxes(
     turned: float,
     options: dict[str, Any],
 ) -> Any:
-    """Draw a box for each row of five rising numbers: the ends of its whiskers, its own, and the
-    line in it."""
+    """Draw a box for each row of five rising numbers, and return the axes.
+
+    They are the lower whisker, the box with the line in it, and the upper whisker. ``turned`` is
+    the angle of the labels.
+    """
     names = ("whislo", "q1", "med", "q3", "whishi")
     stats = [
         {**dict(zip(names, map(float, row), strict=True)), "label": label, "fliers": []}
@@ -183,7 +186,7 @@ def _size(figsize: object) -> Any:
 
 
 def _drawing(title: object = None, color: object = None) -> dict[str, Any]:
-    """Return the arguments of a picture that are given."""
+    """Check the title and the color of a picture, and return those that are given, by name."""
     if title is not None and not isinstance(title, str):
         raise BadType("title= must be a text.")
     if color is not None:

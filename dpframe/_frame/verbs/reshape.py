@@ -29,7 +29,10 @@ from dpframe.engines.rows import FrameRows, explode_lists, joined, numbers
 
 
 def source_of(frame: Tracked, verb: str) -> TrackedRows:
-    """Return the rows from which a verb makes other rows."""
+    """Return the private rows from which a verb such as `explode` makes other rows.
+
+    ``verb`` is its name. A batch, which asks one frame, is refused.
+    """
     selection = frame._selection
     if frame._mode.answers_later:
         raise SessionError(
@@ -41,7 +44,11 @@ def source_of(frame: Tracked, verb: str) -> TrackedRows:
 def derived_frame(
     frame: Frame, session: Session, word: Word, more: Sequence[tuple[str, str, str]] = ()
 ) -> Frame:
-    """Return the tracked frame of a derived session. The step that made it goes on record."""
+    """Return the tracked frame of rows that a verb made, and record the step in the ledger.
+
+    ``session`` is that of the new rows. ``word`` says what made them, and ``more`` are further
+    declarations.
+    """
     session.accountant.declare([(word.what, word.value, word.where), *more])
     declared = (*frame._selection.words, word)
     selection = Selection(session, session.leaves, words=declared, premises=session.premises)
@@ -196,7 +203,10 @@ def _objects(values: Sequence[Any]) -> Any:
 
 
 def _insert(made: Made, place: int, name: Hashable, array: object) -> None:
-    """Put a column at its old place, and move the others after it."""
+    """Insert a column into rows that a verb made, at position ``place``.
+
+    What is known of the columns after it moves along.
+    """
 
     def move(i: int) -> int:
         return i + (i >= place)
@@ -210,7 +220,8 @@ def _insert(made: Made, place: int, name: Hashable, array: object) -> None:
 
 
 def _without_order(made: Made, ids: Sequence[Hashable]) -> Made:
-    """Return the id columns in the order in which they were named."""
+    """Return the columns of rows that a verb made in the order of ``ids``, with what is known of
+    them."""
     order = [made.names.index(n) for n in ids]
     to = {old: new for new, old in enumerate(order)}
     return Made(
@@ -224,7 +235,11 @@ def _without_order(made: Made, ids: Sequence[Hashable]) -> Made:
 
 
 def _explode_rows(source: TrackedRows, name: Hashable, dtype: str | None) -> Made:
-    """Make the rows of explode, behind the door."""
+    """Make the rows of `explode`, one for each element of the lists in a column.
+
+    It reads private rows, so only `read_private` calls it. ``dtype`` is that of the elements, or
+    None for objects.
+    """
     rows = explode_lists(source.array(source.columns[name]), dtype)
     made = source.copy_columns(rows.source, skip=[name])
     _insert(made, list(source.columns).index(name), name, rows.array)
@@ -238,7 +253,10 @@ def _melt_rows(
     var_name: Hashable,
     value_name: Hashable,
 ) -> Made:
-    """Make the rows of melt, behind the door."""
+    """Make the rows of `melt`, one for each of the columns ``values`` and each old row.
+
+    It reads private rows, so only `read_private` calls it.
+    """
     array, size, count = (
         _under(source, [source.columns[n] for n in values]),
         len(source.places),
@@ -263,8 +281,10 @@ def _kinds(exprs: Sequence[Expr]) -> set[str]:
 
 
 def _check_alike(source: TrackedRows, names: Sequence[Hashable], exprs: Sequence[Expr]) -> None:
-    """Check what melt can put under each other, by dtypes alone: those of the columns without their
-    rows."""
+    """Refuse columns that `melt` cannot put into one, because their kinds or dtypes differ.
+
+    Only dtypes are compared, which are public.
+    """
     kinds = _kinds(exprs)
     if len(kinds) > 1 or kinds & NO_KEYS:
         raise BadType(
@@ -280,7 +300,10 @@ def _dtypes(source: TrackedRows, exprs: Sequence[Expr]) -> list[Any]:
 
 
 def _under(source: TrackedRows, exprs: Sequence[Expr]) -> Any:
-    """Put columns of one kind under each other, in a dtype that theirs decide."""
+    """Return the cells of several columns in one array, one column after the other.
+
+    Its dtype follows from those of the columns alone.
+    """
     arrays = [source.array(e) for e in exprs]
     if all(a.dtype == arrays[0].dtype for a in arrays):
         return joined(arrays)
@@ -290,7 +313,7 @@ def _under(source: TrackedRows, exprs: Sequence[Expr]) -> Any:
 
 
 def _cells(array: Any, expr: Expr) -> Any:
-    """Return the cells as objects.
+    """Return the values of a column as objects, so that columns of different dtypes can be joined.
 
     Texts are as the engine reads them, and some bytes may not be text.
     """

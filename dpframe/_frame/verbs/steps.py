@@ -203,7 +203,10 @@ def astype(self: Frame, dtype: object) -> Frame:
 def _each(
     frame: Frame, arguments: Mapping[Any, Any], step: Callable[[PrivateColumn, Any], PrivateColumn]
 ) -> Frame:
-    """Return the frame with each column, or some, replaced by what a function makes of it."""
+    """Return the frame with some columns replaced by what a function makes of them.
+
+    ``arguments`` has an argument of the function ``step`` for each of these columns, by name.
+    """
     changed = {}
     for key, argument in arguments.items():
         name = _validate.column_name(key, frame._selection.columns)
@@ -292,7 +295,8 @@ def cut(
 
 
 def isin(self: Frame, values: Mapping[Any, Any] | Iterable[Any]) -> Frame:
-    """Replace each cell by whether it is one of the values; of a dict, one of those for its column."""
+    """Replace each value by whether it is one of ``values``; of a dict, one of those for its
+    column."""
     wanted = (
         values if isinstance(values, Mapping) else dict.fromkeys(self._selection.columns, values)
     )
@@ -304,10 +308,10 @@ def isin(self: Frame, values: Mapping[Any, Any] | Iterable[Any]) -> Frame:
 
 
 def isna(self: Frame) -> Frame:
-    """Replace each cell by whether it is null, so that ``p.isna().sum()`` and ``p.isna().mean()``
-    are one release.
+    """Replace each value by whether it is null, for ``p.isna().sum()`` or ``p.isna().mean()`` in
+    one release.
 
-    A row has a say in every column, so all of them share the price: select those that matter,
+    A row counts in every column, so all of them share the price: select those that matter,
     ``p[["age"]].isna()``.
 
     >>> df = pd.DataFrame({"age": [30, None, 55], "state": ["CA", "NY", None]})
@@ -325,7 +329,7 @@ def isna(self: Frame) -> Frame:
 
 
 def notna(self: Frame) -> Frame:
-    """Replace each cell by whether it is not null; see `isna`."""
+    """Replace each value by whether it is not null; see `isna`."""
     return self._new(
         self._selection.replace_columns(
             {n: _expr.not_null(e) for n, e in self._selection.columns.items()}
@@ -339,7 +343,10 @@ def sort_index(self: Frame, *args: Any, **kwargs: Any) -> Frame:
 
 
 def keep_frame(self: Frame, *args: Any, inplace: bool = False, **words: Any) -> Frame:
-    """Return the frame itself: rows without labels and columns of kinds leave nothing to change."""
+    """Return the frame itself, for verbs of pandas that have nothing to change here.
+
+    Rows have no labels, and columns are told apart by kind and not by dtype.
+    """
     return self._done(self, inplace)
 
 
@@ -357,8 +364,7 @@ def keys(self: Tracked) -> pd.Index[Any]:
 def insert(
     self: Tracked, loc: int, column: object, value: object, allow_duplicates: bool = False
 ) -> None:
-    """Insert a new column at a place of this frame, in place: ``p[column] = value``, and that
-    column moved there."""
+    """Insert a new column into this frame itself, at position ``loc``."""
     columns = self._selection.columns
     if _validate.flag(allow_duplicates, "allow_duplicates") or _is_name(column, columns):
         raise BadValue(
@@ -474,7 +480,10 @@ def reindex(
 
 
 def _list(value: object, word: str) -> list[Any]:
-    """Return a list of names as it was given."""
+    """Return the names that an argument lists, or refuse what is not a list.
+
+    ``word`` is the argument, for messages.
+    """
     if not isinstance(value, list | tuple | range | pd.Index | np.ndarray):
         rows = (
             " Rows are chosen by a condition: p[p['x'] > 1], p.query('x > 1')."
@@ -559,7 +568,10 @@ def reset_index(
     allow_duplicates: bool = False,
     names: object = None,
 ) -> Frame:
-    """Make the index columns again, before the others; with ``drop=True`` leave it out."""
+    """Make the index columns again, before the others; with ``drop=True`` leave it out.
+
+    ``level`` names some columns of the index, or is None for all.
+    """
     index, columns = self._selection.index, self._selection.columns
     if not index and drop is True:  # as it is typed after each filter
         return self._done(self, inplace)
@@ -617,7 +629,11 @@ def eval(self: Frame, expr: str, *, inplace: bool = False) -> Any:
 
 
 def _of_columns(verb: str, given: object, columns: object, index: object, axis: object) -> Any:
-    """Return what is said of columns, in whichever argument; rows have no labels."""
+    """Return the columns that `drop` or `rename` is given, by ``columns=`` or with ``axis=1``.
+
+    ``given`` is the first argument. Without ``axis=1`` pandas takes it for labels of rows, so it is
+    refused: rows have no labels here.
+    """
     if index is not None or (axis is not None and not _validate.among(axis, (1, "columns"))):
         raise Refused(
             f"{verb} is of columns here: rows are people and have no labels. Write axis=1 or columns=; rows are chosen by a "

@@ -104,9 +104,11 @@ def _caution_of_times(frame: Tracked) -> None:
 def describe_columns(
     selection: Selection, columns: Sequence[Any], percentiles: object, bounds: object
 ) -> list[tuple[Hashable, list[Output]]]:
-    """Return each column with what `describe` shows of it, named as pandas' rows: count, mean, std,
-    and quantiles in their order. The first and the last quantile stand near the least and the
-    greatest value."""
+    """Return the outputs that `describe` asks of each column: count, mean, std and quantiles.
+
+    They are named as the rows of pandas' table. The first and the last quantile stand near the
+    least and the greatest value. ``percentiles`` are the others, or None for those of pandas.
+    """
     percentile_list = [0.25, 0.5, 0.75] if percentiles is None else percentiles
     is_empty = isinstance(percentile_list, list | tuple) and not percentile_list
     exact = () if is_empty else read_levels(percentile_list).exact
@@ -163,8 +165,9 @@ def counts(
     questions: Mapping[Any, Any],
     **payment: Unpack[Payment],
 ) -> pd.Series[int]:
-    """Count the rows where each of several conditions holds, which may overlap, in one release: a
-    Series by their names.
+    """Count the rows where each of several conditions holds, in one release.
+
+    The answer is a Series by the names of the conditions, which may overlap.
 
     Formal guarantee: epsilon-DP for its price; k questions have L1 sensitivity k and L2 sensitivity
     sqrt(k).
@@ -341,8 +344,11 @@ def matrix(
     bounds: object,
     payment: Mapping[str, Any],
 ) -> Any:
-    """Return a table of the columns by themselves, for each group if there are groups: of
-    covariances, or of what is made of them."""
+    """Ask for a square table of all columns by all columns, one below the other for each group.
+
+    ``kind`` is the layout that makes it: `OutputGrid` for covariances, or `CorrelationTable`.
+    ``payment`` are the arguments of the price.
+    """
     names, _ = asking._columns_for(EVERY, "var", check_payment(payment).get("numeric_only") is True)
     outs, cells = pairs_of(asking._selection, names, min_periods, ddof, bounds)
     index, layout = pd.Index(list(names), tupleize_cols=False), kind(cells)
@@ -356,8 +362,11 @@ def matrix(
 def pairs_of(
     selection: Selection, columns: Sequence[Any], min_periods: object, ddof: int, bounds: object
 ) -> tuple[list[Output], tuple[tuple[int, ...], ...]]:
-    """Return variances and covariances of each column with those after it, and their places in the
-    square."""
+    """Return the outputs that a table of covariances needs, and where each stands in it.
+
+    They are the variance of each column, and its covariance with each later one. In the square
+    stand the numbers of the outputs.
+    """
     if min_periods is not None and not (isinstance(min_periods, int) and min_periods == 1):
         raise BadType(
             "min_periods= would hide a cell by its exact number of rows. Look at its interval."

@@ -53,6 +53,7 @@ def unique(self: Tracked, column: object, **payment: Unpack[Payment]) -> pd.Inde
     search, price_arguments = key_search(self, columns, payment)
 
     def answer(release: Release) -> pd.Index[Any]:
+        """Return the keys that were found, and let the session remember them."""
         found = read_released_keys(release, columns)
         self._session.found_keys.record(
             [expr for expr, _ in columns], self._selection.where, found.keys
@@ -127,8 +128,11 @@ def value_counts(
 
 
 def _in_bins(frame: Tracked, column: object, bins: object, bounds: object) -> KeyBy:
-    """Return intervals as pandas counts values by: closed on the right, and the first a thousandth
-    wider, without a name."""
+    """Return the grouping by intervals that ``value_counts(bins=...)`` counts, as pandas makes
+    them.
+
+    They are closed on the right, and the first is a thousandth wider to hold the least value.
+    """
     expr, name = frame._selection.find_column(column)
     first, *others = edges_of(frame, expr, name, bins, bounds)
     by = _expr.cut(expr, [first - 1e-3, *others], None, True)
@@ -267,8 +271,8 @@ def _sides(
     dropna: bool | None,
     verb: str,
 ) -> tuple[tuple[By | Sought, ...], int]:
-    """Return the groupings of a table, and the number of those that stand at its left; the others
-    stand above it."""
+    """Return the groupings of a pivot table, and how many of them are its rows; others are
+    columns."""
     if index is None:
         raise BadValue(
             f"{verb} needs index=, a column or a list of columns whose keys are the rows."
@@ -287,10 +291,12 @@ def _sides(
 def _find_keys(
     frame: Tracked, levels: tuple[By | Sought, ...], payment: Payment
 ) -> tuple[tuple[By, ...], Fraction] | Plan:
-    """Return the groupings with their keys, and the part of the price that is left.
+    """Return the groupings of a pivot table with their keys, and the part of the price that is
+    left.
 
-    Keys that nobody listed are found for half of it. Of several columns they are the combinations
-    that enough people share.
+    ``levels`` are the groupings. Keys that nobody listed are found for half of the price. Of
+    several columns they are the combinations that enough people share. In explain mode the plan of
+    the search is returned.
     """
     groupings_and_part = listed(frame, levels, payment)
     if (
@@ -321,7 +327,13 @@ def _pivot(
     payment: Any,
     names: tuple[Any, Any] = (None, None),
 ) -> Any:
-    """Return the layout of a pivot table."""
+    """Ask for the cells of a pivot table in one release, and return the table.
+
+    ``outs`` are the aggregates, and ``prefixes`` their labels above the keys. ``sides`` are the
+    groupings, and how many of them are rows. ``margins`` adds totals under the label ``margin``.
+    ``share`` is the total that counts are divided by, or None. ``names`` are other names for rows
+    and columns.
+    """
     if margins and any(_cannot_add_up(AGGREGATES[out.aggregate]) for out in outs):
         raise NotOffered(
             "distinct values of groups do not add up to those of all: leave margins=True out."
@@ -352,7 +364,7 @@ def _pivot(
 
 
 def _read_pivot(values: object, aggfunc: object, keyed: bool, sort: bool) -> list[Wanted]:
-    """Return the outputs in pandas' order, each with the labels that stand above its keys.
+    """Return the aggregates that a pivot table asks for in pandas' order, each with its labels.
 
     ``keyed`` tells whether there are keys above the table; without them the outputs need names.
     """
@@ -400,7 +412,11 @@ def _sort_names(names: list[Any], sort: bool) -> list[Any]:
 
 
 def _share(value: object, aggregated: bool) -> str | None:
-    """Return the total that counts are divided by: ``"all"``, ``"index"``, ``"columns"``, or None."""
+    """Read ``normalize=``: the total that counts are divided by, or None.
+
+    The total is ``"all"``, ``"index"`` or ``"columns"``. ``aggregated`` is true if values are
+    aggregated, which have no shares.
+    """
     # By type first: 0 is False to a dict, but to pandas it is the rows.
     if value is False:
         return None
@@ -418,7 +434,11 @@ def _share(value: object, aggregated: bool) -> str | None:
 
 
 def _names(argument: object, columns: object, name: str) -> list[Hashable] | None:
-    """Return the names of the levels, if others than those of their columns are given."""
+    """Return the names that a crosstab gives to its rows or columns, or None for those of the
+    columns.
+
+    ``argument`` is ``rownames=`` or ``colnames=``, and ``columns`` are the columns to be named.
+    """
     if argument is None:
         return None
     names = argument if isinstance(argument, list) else [argument]
@@ -429,7 +449,10 @@ def _names(argument: object, columns: object, name: str) -> list[Hashable] | Non
 
 
 def _with_margin(index: Any, name: str, margins: bool) -> pd.Index[Any]:
-    """Return the keys with one more for their total, as pandas writes it."""
+    """Return the labels of a table with one more for the totals, as pandas writes it.
+
+    ``name`` is the label of the totals.
+    """
     if any(name in index.get_level_values(level) for level in range(index.nlevels)):
         raise BadValue(f"a key is called {name!r} as the margins are: give another margins_name=.")
     if index.nlevels > 1:
@@ -440,7 +463,10 @@ def _with_margin(index: Any, name: str, margins: bool) -> pd.Index[Any]:
 
 
 def _header(prefixes: Sequence[tuple[Hashable, ...]], above: pd.Index[Any] | None) -> pd.Index[Any]:
-    """Return the columns of the table: for each output its labels, and below them the keys."""
+    """Return the column labels of a pivot table: those of each output, and below them the keys.
+
+    ``prefixes`` are the labels of the outputs, and ``above`` are the keys, or None without any.
+    """
     if above is None:
         if len(prefixes[0]) == 1:
             return pd.Index([prefix[0] for prefix in prefixes], tupleize_cols=False)
