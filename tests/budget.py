@@ -83,6 +83,11 @@ def proofs() -> frozenset[str]:
     return frozenset(shown) | {killer for mutant in mutants() for killer in mutant.killers}
 
 
+def seconds_of(case: str, slow: dict[str, float]) -> float:
+    """Return the listed seconds of a case, or those of one case of its test, or nothing."""
+    return slow.get(case, slow.get(test_of(case), 0.0))
+
+
 def leave_out(
     cases: list[str], slow: dict[str, float], needed: frozenset[str] = frozenset()
 ) -> set[str]:
@@ -93,7 +98,7 @@ def leave_out(
     least `KEPT` cases stay, but for those that take more than `MOST`.
     """
     each = slow.get(test_of(cases[0]), 0.0)
-    seconds = {case: slow.get(case, each) for case in cases}
+    seconds = {case: seconds_of(case, slow) for case in cases}
     first = {case for case in cases if case in needed and seconds[case] <= PROOF}
     if len(cases) == 1:
         return {case for case in cases if case in slow} - first

@@ -125,6 +125,18 @@ def test_share_of_a_day_has_every_case_in_turn():
     assert set().union(*days) == {item.nodeid for item in [*many, *few]}
 
 
+def test_share_of_a_day_takes_no_more_than_its_seconds_or_one_case(monkeypatch):
+    monkeypatch.setattr(
+        budget, "slow_list", lambda: {"tests/a.py::test_b": 9.0, "tests/a.py::test_c": 0.25}
+    )
+    slow = [Item(f"tests/a.py::test_b[{i}]") for i in range(3)]
+    quick = [Item(f"tests/a.py::test_c[{i}]") for i in range(10)]
+    days = [share_of_day([*slow, *quick], day) for day in range(3)]
+    assert [len(day & {*slow}) for day in days] == [1, 1, 1]
+    assert [len(day & {*quick}) for day in days] == [4, 3, 3]
+    assert set().union(*days) == {*slow, *quick}
+
+
 def test_skipped_tests_are_written_and_found_again(tmp_path):
     plugin = skipped.Skipped(str(tmp_path / "build" / "skipped.txt"))
     report = SimpleNamespace(nodeid="tests/a.py::test_b[x y]", skipped=True)

@@ -10,6 +10,8 @@ import pytest
 
 from tests.walk import visits_of
 
+pytestmark = pytest.mark.kept  # what it reads is the whole tree, and is read once
+
 ROOT = Path(__file__).parent.parent
 LIMITS = {"open": (16, 70), "mean": (22, 123), "agg": (41, 226)}
 

@@ -409,11 +409,13 @@ def with_field(one, name, value):
     return made
 
 
+@pytest.mark.kept
 def test_every_frozen_class_is_in_some_question(found):
     missing = {k.__name__ for k in frozen_classes() - set(found)} - ABSTRACT
     assert missing == set()
 
 
+@pytest.mark.kept
 def test_changing_any_one_field_changes_the_encoding(found):
     changed = set()
     for kind, objects in found.items():
