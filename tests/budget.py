@@ -4,7 +4,8 @@ A case may take `BUDGET` seconds of the default run, all cases of a test `TEST`,
 test that has but one `ALONE`. `tests/slow.txt` has a line for each case that takes more, and a line
 for each test whose other cases take more together, with the seconds of one of them.
 `tests/conftest.py` leaves what is beyond to the slow share. At least `KEPT` cases of a test stay,
-and so does what shows a claim or kills a mutant, if it takes no more than `PROOF`.
+but for those that take more than `MOST`, and so does what shows a claim or kills a mutant, up to
+`PROOF`.
 
 A run ends with the cases that took more than twice their budget and are not on the list. To write
 the list anew, measure all cases. A test of which none was measured keeps its lines::
@@ -33,10 +34,11 @@ from tests.mutants.run import mutants
 LISTED = Path(__file__).with_name("slow.txt")
 CLAIMS = Path(__file__).parent.parent / "docs" / "guarantees" / "claims.md"
 BUDGET = 0.25  # CPU seconds of a case
-TEST = 0.5  # CPU seconds of all cases of a test
+TEST = 0.25  # CPU seconds of all cases of a test
 ALONE = 0.5  # CPU seconds of a test with one case: leaving it out leaves its test out
-PROOF = 2.0  # CPU seconds of a case that shows a claim or kills a mutant: the default run keeps it
-KEPT = 2  # cases of a test that the default run has, however slow they are
+KEPT = 2  # cases of a test that stay though they are listed
+MOST = 1.0  # CPU seconds of a case that stays for that
+PROOF = 2.5  # CPU seconds of a case that stays because it shows a claim or kills a mutant
 SHOWN = 20  # cases that a run names
 SECONDS = "CPU seconds"
 
@@ -81,26 +83,31 @@ def proofs() -> frozenset[str]:
     return frozenset(shown) | {killer for mutant in mutants() for killer in mutant.killers}
 
 
+def seconds_of(case: str, slow: dict[str, float]) -> float:
+    """Return the listed seconds of a case, or those of one case of its test, or nothing."""
+    return slow.get(case, slow.get(test_of(case), 0.0))
+
+
 def leave_out(
     cases: list[str], slow: dict[str, float], needed: frozenset[str] = frozenset()
 ) -> set[str]:
     """Return which cases of one test the default run leaves out.
 
-    Needed cases stay if they take no more than `PROOF`. Of a test with several cases those stay
-    that are not listed, the cheapest first and mixed among equals, as many as fit into `TEST` if
-    the test is listed, and `KEPT` in any case.
+    Needed cases stay, up to `PROOF`. Of a test with several cases those stay that are not listed,
+    the cheapest first and mixed among equals, as many as fit into `TEST` if the test is listed. At
+    least `KEPT` cases stay, but for those that take more than `MOST`.
     """
-    first = {case for case in cases if case in needed and slow.get(case, 0.0) <= PROOF}
+    each = slow.get(test_of(cases[0]), 0.0)
+    seconds = {case: seconds_of(case, slow) for case in cases}
+    first = {case for case in cases if case in needed and seconds[case] <= PROOF}
     if len(cases) == 1:
         return {case for case in cases if case in slow} - first
-    ordered = sorted(
-        cases, key=lambda case: (case not in first, slow.get(case, 0.0), hash_of(case))
-    )
+    ordered = sorted(cases, key=lambda case: (case not in first, seconds[case], hash_of(case)))
     stay = sum(case not in slow for case in cases)
-    each = slow.get(test_of(cases[0]))
-    if each is not None:
+    if each:
         stay = min(stay, int(TEST / each))
-    return set(ordered[max(stay, KEPT, len(first)) :])
+    possible = sum(case in first or seconds[case] <= MOST for case in cases)
+    return set(ordered[max(stay, min(KEPT, possible), len(first)) :])
 
 
 def choose_slow(measured: dict[str, float], known: dict[str, float]) -> dict[str, float]:
@@ -113,7 +120,7 @@ def choose_slow(measured: dict[str, float], known: dict[str, float]) -> dict[str
         limit = BUDGET if len(cases) > 1 else ALONE
         found.update({case: seconds for case, seconds in cases.items() if seconds > limit})
         rest = [seconds for seconds in cases.values() if seconds <= limit]
-        if sum(rest) > TEST:
+        if len(cases) > 1 and sum(rest) > TEST:
             found[test] = sum(rest) / len(rest)
     return found
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import math
 import os
 import sys
 import threading
@@ -36,8 +37,9 @@ pytest.register_assert_rewrite("tests.engines.conformance")
 # Of randomness itself, and of several processes, which must not draw the same.
 OWN_ENTROPY = ("tests/mechanisms/", "tests/ledger/", "tests/store/")
 
-# Slow cases of one test that a run of the slow share has, others each day.
+# Slow cases of one test that a run of the slow share has, others each day, and their CPU seconds.
 SHARE = 12
+SHARE_SECONDS = 1.0
 
 # Modules with examples that import a library of an extra.
 ABOUT = {
@@ -136,15 +138,19 @@ def left_out(items) -> set:
 def share_of_day(items, day: int) -> set:
     """Return the slow cases of a day: of a test with many, some others each day.
 
-    So a push waits for `SHARE` cases of a kind, and every case has its turn.
+    So a push waits for `SHARE` cases of a kind or for `SHARE_SECONDS`, but for one at least, and
+    every case has its turn.
     """
     tests = defaultdict(list)
     for item in items:
         tests[budget.test_of(item.nodeid)].append(item)
-    chosen = set()
+    chosen, listed = set(), budget.slow_list()
     for group in tests.values():
         group.sort(key=hash_of)
-        turns = -(-len(group) // SHARE)
+        seconds = sum(budget.seconds_of(item.nodeid, listed) for item in group)
+        turns = min(
+            len(group), max(math.ceil(len(group) / SHARE), math.ceil(seconds / SHARE_SECONDS))
+        )
         chosen |= set(group[day % turns :: turns])
     return chosen
 

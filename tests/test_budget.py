@@ -48,7 +48,7 @@ def test_list_of_slow_cases_is_written_as_it_is_read():
 
 
 def test_leaving_out_keeps_what_is_not_listed_and_the_cheapest_two():
-    slow = {"t[a]": 3.0, "t[b]": 1.0, "t[c]": 2.0}
+    slow = {"t[a]": 0.9, "t[b]": 0.7, "t[c]": 0.8}
     assert budget.leave_out(["t[a]", "t[b]", "t[c]"], slow) == {"t[a]"}
     assert budget.leave_out(["t[a]", "t[b]", "t[c]", "t[d]"], slow) == {"t[a]", "t[c]"}
     assert budget.leave_out(["t[a]", "t[d]", "t[e]", "t[f]"], slow) == {"t[a]"}
@@ -58,20 +58,22 @@ def test_leaving_out_keeps_what_is_not_listed_and_the_cheapest_two():
 
 def test_leaving_out_keeps_as_many_cases_as_fit_into_the_time_of_a_test():
     cases = [f"t[{i}]" for i in range(100)]
-    assert len(budget.leave_out(cases, {"t": 0.1})) == 95
-    assert len(budget.leave_out(cases, {"t": 5.0})) == 98
-    assert budget.leave_out(cases, {"t": 0.004, "t[7]": 0.6}) == {"t[7]"}
+    assert len(budget.leave_out(cases, {"t": 0.05})) == 95
+    assert len(budget.leave_out(cases, {"t": 0.9})) == 98
+    assert len(budget.leave_out(cases, {"t": 5.0})) == 100
+    assert budget.leave_out(cases, {"t": 0.002, "t[7]": 0.6}) == {"t[7]"}
     away = budget.leave_out(cases, {"t": 0.1})
     assert budget.leave_out(list(reversed(cases)), {"t": 0.1}) == away
 
 
-def test_leaving_out_keeps_needed_cases_that_take_no_more_than_a_proof_may():
-    slow = {"t[a]": 1.5, "t[b]": 1.0, "t[c]": 1.2, "t[d]": 9.0, "u": 1.0, "v": 9.0}
+def test_leaving_out_keeps_needed_cases_and_no_others_that_take_most():
+    slow = {"t[a]": 2.4, "t[b]": 0.8, "t[c]": 0.9, "t[d]": 9.0, "u": 1.0, "v": 9.0}
     cases = ["t[a]", "t[b]", "t[c]", "t[d]"]
     assert budget.leave_out(cases, slow, frozenset({"t[a]", "t[d]"})) == {"t[c]", "t[d]"}
     assert budget.leave_out(cases, slow, frozenset(cases)) == {"t[d]"}
     assert budget.leave_out(["u"], slow, frozenset({"u"})) == set()
     assert budget.leave_out(["v"], slow, frozenset({"v"})) == {"v"}
+    assert budget.leave_out(["w[a]", "w[b]"], {"w[a]": 9.0, "w[b]": 1.0}) == {"w[a]"}
 
 
 def test_proofs_are_tests_of_claims_and_cases_that_kill_mutants():
@@ -121,6 +123,18 @@ def test_share_of_a_day_has_every_case_in_turn():
     days = [{item.nodeid for item in share_of_day([*many, *few], day)} for day in range(5)]
     assert {len(day) for day in days} == {2 * SHARE}
     assert set().union(*days) == {item.nodeid for item in [*many, *few]}
+
+
+def test_share_of_a_day_takes_no_more_than_its_seconds_or_one_case(monkeypatch):
+    monkeypatch.setattr(
+        budget, "slow_list", lambda: {"tests/a.py::test_b": 9.0, "tests/a.py::test_c": 0.25}
+    )
+    slow = [Item(f"tests/a.py::test_b[{i}]") for i in range(3)]
+    quick = [Item(f"tests/a.py::test_c[{i}]") for i in range(10)]
+    days = [share_of_day([*slow, *quick], day) for day in range(3)]
+    assert [len(day & {*slow}) for day in days] == [1, 1, 1]
+    assert [len(day & {*quick}) for day in days] == [4, 3, 3]
+    assert set().union(*days) == {*slow, *quick}
 
 
 def test_skipped_tests_are_written_and_found_again(tmp_path):

@@ -9,6 +9,8 @@ import pytest
 
 from tests.source import parse_modules
 
+pytestmark = pytest.mark.kept  # what it reads is the whole tree, and is read once
+
 # A docstring that starts so goes on from a name, a signature or the docstring before it.
 FRAGMENTS = {
     *("About", "Above", "After", "Against", "Also", "Among", "As", "Before", "Behind", "Below", "Beside", "Between", "By"),

@@ -11,6 +11,8 @@ import pytest
 import dpframe
 from tests.internals import SIZES, set_sizes
 
+pytestmark = pytest.mark.kept  # what it reads is the whole tree, and is read once
+
 PACKAGE = Path(dpframe.__file__).parent
 ROOMS = (
     "engines",

@@ -19,6 +19,8 @@ from dpframe import PrivateFrame
 from tests.internals import EXTENDED, Answer, PrivateGroupBy, Question, Session
 from tests.source import imports_of, list_imports, list_modules, parse_modules
 
+pytestmark = pytest.mark.kept  # what it reads is the whole tree, and is read once
+
 HERE = Path(__file__).parent
 # The rooms, lowest first: a room knows the ones below it. Rooms of one line do not know each other.
 ROOMS = """

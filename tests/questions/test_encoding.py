@@ -428,6 +428,7 @@ def with_field(one, name, value):
     return made
 
 
+@pytest.mark.kept
 def test_every_frozen_class_is_in_some_question(found):
     missing = {k.__name__ for k in frozen_classes() - set(found)} - ABSTRACT
     assert missing == set()
@@ -435,6 +436,7 @@ def test_every_frozen_class_is_in_some_question(found):
     assert called == {op.identity[0] for op in OPS.values()}
 
 
+@pytest.mark.kept
 def test_changing_any_one_field_changes_the_encoding(found):
     changed = set()
     for kind, objects in found.items():
