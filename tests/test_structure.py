@@ -495,11 +495,11 @@ def readings(tree):
     ],
 )
 def test_rows_are_read_behind_the_door_also_where_they_are_made(module):
-    """What reads cells is handed to `read_private`, or called by such a function alone; `Source` is what they read from."""
+    """What reads cells is handed to `read_private`, or called by such a function alone; `TrackedRows` is what they read from."""
     tree = parse_modules()[f"dpframe.{module}"]
     behind = {read for _, read, _ in sealings(tree)}
     assert behind
-    own = {n.name for c in ast.walk(tree) if isinstance(c, ast.ClassDef) and c.name == "Source" for n in c.body
+    own = {n.name for c in ast.walk(tree) if isinstance(c, ast.ClassDef) and c.name == "TrackedRows" for n in c.body
            if isinstance(n, ast.FunctionDef) and n.name != "__init__"}  # fmt: skip
     reads, called = readings(tree)
     for _ in range(3):
